@@ -41,6 +41,11 @@ func TestPackages_areReproducible(t *testing.T) {
 	if !bytes.Contains(rpm, []byte("/usr/share/zsh/site-functions/")) || bytes.Contains(rpm, []byte("vendor-completions")) {
 		t.Error("the rpm has no completion in site-functions, or one in Debian's folder")
 	}
+	for _, folder := range []string{"/usr/share/doc/osupgrade-agent/examples/news/", "/usr/share/doc/osupgrade-agent/examples/monitoring/"} {
+		if !bytes.Contains(rpm, []byte(folder)) {
+			t.Errorf("the rpm has no %s", folder)
+		}
+	}
 	if !bytes.Contains(rpm, []byte("reproducible\x00")) {
 		t.Error("the rpm names the machine that built it")
 	}
@@ -50,7 +55,7 @@ func TestPackages_areReproducible(t *testing.T) {
 func packagesOf(t *testing.T, at time.Time) map[string][]byte {
 	t.Helper()
 	root := t.TempDir()
-	for _, name := range []string{".goreleaser.yaml", "CHANGELOG.md", "packaging", "examples/agent", "examples/systemd", "tools/packages", "tools/packages.sh", "tools/package-files.sh"} {
+	for _, name := range []string{".goreleaser.yaml", "CHANGELOG.md", "packaging", "examples/agent", "examples/monitoring", "examples/news", "examples/systemd", "tools/packages", "tools/packages.sh", "tools/package-files.sh"} {
 		copied := filepath.Join(root, name)
 		if err := os.MkdirAll(filepath.Dir(copied), 0o755); err != nil { //nolint:gosec // files of packages
 			t.Fatal(err)

@@ -10,9 +10,9 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/access"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest/realagent"
 )
@@ -58,10 +58,7 @@ func newPipeline(t *testing.T, server acctest.Server) pipeline {
 	w := acctest.NewMirrorWorkspace(t, server.Env()...)
 	p := pipeline{w, t.TempDir(), t.TempDir()}
 	w.Write(t, "main.tf", watched)
-	cli, err := acctest.CLI()
-	if err != nil {
-		t.Fatal(err)
-	}
+	cli := acctest.CLI(t)
 	if err := os.Symlink(cli, filepath.Join(p.bin, "terraform")); err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ func TestGettingStarted(t *testing.T) {
 	server, _ := realagent.Start(t, 3)
 	w := acctest.NewMirrorWorkspace(t, server.Env()...)
 	bin := programs(t)
-	_, walk, _ := strings.Cut(read(t, "../templates/guides/getting-started.md"), "\n## Declare\n")
+	_, walk, _ := strings.Cut(read(t, "../docs/guides/getting-started.md"), "\n## Declare\n")
 	var config, printed string
 	for _, block := range regexp.MustCompile("(?s)```(terraform|sh)\n(.*?)```").FindAllStringSubmatch(walk, -1) {
 		if block[1] == "terraform" {
@@ -45,8 +45,8 @@ func TestAuthentication(t *testing.T) {
 	w := acctest.NewMirrorWorkspace(t, "OSUPGRADE_ENDPOINT="+server.Endpoint, "OSUPGRADE_TENANT="+server.Tenant, "OSUPGRADE_DATA="+dir)
 	w.Write(t, "main.tf", acctest.Requirement+"resource \"osupgrade_rollout\" \"acme\" {\n  reserve = \"10m\"\n}\n")
 	w.Run(t, 0, "init", "-no-color")
-	_, guide, _ := strings.Cut(read(t, "../templates/guides/authentication.md"), "\n## Log In as an Approle\n")
-	guide, _, _ = strings.Cut(guide, "\n## Put It Somewhere Safe\n")
+	_, guide, _ := strings.Cut(read(t, "../docs/guides/authentication.md"), "\n## Log in as an approle\n")
+	guide, _, _ = strings.Cut(guide, "\n## Put it somewhere safe\n")
 	var script string
 	for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(guide, -1) {
 		script += block[1]
@@ -69,10 +69,7 @@ func TestAuthentication(t *testing.T) {
 func programs(t *testing.T) string {
 	t.Helper()
 	bin := t.TempDir()
-	cli, err := acctest.CLI()
-	if err != nil {
-		t.Fatal(err)
-	}
+	cli := acctest.CLI(t)
 	if err := os.Symlink(cli, filepath.Join(bin, "terraform")); err != nil {
 		t.Fatal(err)
 	}

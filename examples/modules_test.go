@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest/realagent"
 )

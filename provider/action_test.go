@@ -11,8 +11,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/client/fakeapi"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/fakeapi"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest"
 )
 
@@ -266,7 +266,7 @@ func TestAction_wrongValues(t *testing.T) {
 		{"start", values{"override_window": boolean(true)}, `reason.*Invalid configuration of osupgrade_start`},
 		{"start", values{"duration": text("4h")}, `duration.*override_window`},
 		{"start", values{"tenant": text("Acme")}, `tenant.*is not a name`},
-		{"start", values{"retry_of": tftypes.NewValue(tftypes.Number, 0)}, `retry_of.*at least 1`},
+		{"start", values{"retry_of": tftypes.NewValue(tftypes.Number, 0)}, `retry_of.*0 is out of range; use a whole number from 1`},
 		{"start", values{"timeouts": tftypes.NewValue(tftypes.Object{AttributeTypes: map[string]tftypes.Type{"invoke": tftypes.String}}, values{"invoke": text("soon")})}, `timeouts.*invoke`},
 		{"pause", values{"reason": text(" ")}, `reason.*is empty`},
 		{"approve", values{"reason": text("x"), "stage": text("Not One")}, `stage.*Not One`},

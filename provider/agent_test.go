@@ -13,8 +13,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/statecheck"
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest/realagent"
 )

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/client/fakeapi"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/fakeapi"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest"
 )
 
@@ -165,6 +165,7 @@ func TestBinary_theProgressIsInTheLog(t *testing.T) {
 		go func() {
 			api.AwaitStreams(1)
 			api.EditRun(tenant, run.ID, func(r *v1.Run) { r.Phase = "upgrading"; r.Hosts[0].Status = "upgrading" })
+			api.AwaitStreams(1) // It has seen that.
 			api.FinishRun(tenant, run.ID, "completed", "")
 		}()
 	})

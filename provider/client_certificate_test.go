@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/certificate/certtest"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/access"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/principal"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/certtest"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest/realagent"
 )
@@ -21,7 +21,7 @@ func TestClientCertificate(t *testing.T) {
 	site := realagent.StartTLSSite(t, authority, "acme", "beta")
 	allow := func(roles ...access.Role) {
 		t.Helper()
-		if err := site.Logins.PutUser(t.Context(), "acme", "ann", roles, aPassword, time.Now()); err != nil {
+		if _, err := site.Logins.WriteUser(t.Context(), principal.User{Tenant: "acme", Name: "ann", Allow: roles}, aPassword, nil, time.Now()); err != nil {
 			t.Fatal(err)
 		}
 	}

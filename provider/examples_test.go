@@ -9,7 +9,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest"
 )
 
@@ -127,7 +127,7 @@ func TestExamples_order(t *testing.T) {
 	t.Parallel()
 	blocks := regexp.MustCompile(`(?s)resource "(osupgrade_\w+)" "(\w+)" \{\n(.*?)\n\}`)
 	found := 0
-	for _, folder := range []string{"../examples", "../templates", "../README.md"} {
+	for _, folder := range []string{"../examples", "../templates", "../docs/guides", "../README.md"} {
 		err := filepath.WalkDir(folder, func(path string, entry os.DirEntry, err error) error {
 			if err != nil || entry.IsDir() {
 				return err
@@ -169,7 +169,7 @@ func TestGuides_run(t *testing.T) {
 	for guide, steady := range map[string]bool{"rollout": true, "calendar": false, "order": true, "ownership": true} {
 		t.Run(guide, func(t *testing.T) {
 			t.Parallel()
-			text, err := os.ReadFile("../templates/guides/" + guide + ".md")
+			text, err := os.ReadFile("../docs/guides/" + guide + ".md")
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -18,10 +18,7 @@ type newcomer struct {
 
 func newNewcomer(t *testing.T) *newcomer {
 	t.Helper()
-	cli, err := acctest.CLI()
-	if err != nil {
-		t.Fatal(err)
-	}
+	cli := acctest.CLI(t)
 	n := &newcomer{home: t.TempDir(), work: t.TempDir(), cli: cli}
 	for _, entry := range os.Environ() {
 		if name, _, _ := strings.Cut(entry, "="); !strings.HasPrefix(name, "TF_") && !strings.HasPrefix(name, "XDG_") && !strings.HasPrefix(name, "MAKE") {

@@ -15,17 +15,15 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/client/fakeapi"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/access"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/principal"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/fakeapi"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest/realagent"
 )
 
-const (
-	aPassword = "acctest-password-91f3"
-	aSecretID = "acctest-secret-id-5ee1"
-)
+const aPassword = "acctest-password-91f3"
 
 // loggedIn is the environment of a provider that logs in at a server.
 func loggedIn(server acctest.Server, settings ...string) []string {
@@ -38,7 +36,7 @@ func loggedIn(server acctest.Server, settings ...string) []string {
 func TestLogin_ofAnAgent(t *testing.T) {
 	t.Parallel()
 	site := realagent.StartSite(t, "acme")
-	if err := site.Logins.PutUser(t.Context(), "acme", "ann", []access.Role{access.Viewer, access.Writes}, aPassword, time.Now()); err != nil {
+	if _, err := site.Logins.WriteUser(t.Context(), principal.User{Tenant: "acme", Name: "ann", Allow: []access.Role{access.Viewer, access.Writes}}, aPassword, nil, time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	role, secret := site.Secret(t, "acme", "terraform", 6, access.Viewer, access.Writes)
@@ -130,9 +128,9 @@ func keptNowhere(t *testing.T, w *acctest.Workspace, secrets ...string) {
 func TestLogin_endsInAnApply(t *testing.T) {
 	t.Parallel()
 	api, server := acctest.Fake(t)
-	api.SetApprole("role", aSecretID, 4)
+	roleID, secretID := api.NewApprole("role", 4)
 	api.Latency(5 * time.Millisecond)
-	w := acctest.NewWorkspace(t, loggedIn(server, "OSUPGRADE_ROLE_ID=role", "OSUPGRADE_SECRET_ID="+aSecretID, "OSUPGRADE_VALIDATE_AT_PLAN=false")...)
+	w := acctest.NewWorkspace(t, loggedIn(server, "OSUPGRADE_ROLE_ID="+roleID, "OSUPGRADE_SECRET_ID="+secretID, "OSUPGRADE_VALIDATE_AT_PLAN=false")...)
 	w.Write(t, "main.tf", acctest.Requirement+`
 resource "osupgrade_calendar" "many" {
   count = 60
@@ -150,7 +148,8 @@ resource "osupgrade_calendar" "many" {
 	}
 	// With none of its uses left, a session that ends fails what is left of the apply, with
 	// one refused login.
-	api.SetApprole("role", aSecretID, 3)
+	roleID, secretID = api.NewApprole("another", 3)
+	w.Env = append(w.Env, "OSUPGRADE_ROLE_ID="+roleID, "OSUPGRADE_SECRET_ID="+secretID)
 	api.ForgetRequests()
 	endAfter(api, http.MethodDelete, 12)
 	out := oneLine(w.Run(t, 1, "destroy", "-auto-approve", "-no-color"))
@@ -177,8 +176,9 @@ func TestLogin_atAvassa(t *testing.T) {
 	t.Parallel()
 	api, server := acctest.Fake(t)
 	api.Avassa()
-	api.SetUser("ann", aPassword)
-	api.SessionLife(time.Second) // It is refreshed in an apply that takes longer.
+	// It is refreshed in an apply that takes longer. Its life begins when the login arrives, and a
+	// password may wait five seconds for its turn.
+	api.SetUser("ann", aPassword, 12*time.Second)
 	w := acctest.NewWorkspace(t, loggedIn(server, "OSUPGRADE_USERNAME=ann", "OSUPGRADE_PASSWORD="+aPassword)...)
 	w.Write(t, "main.tf", acctest.Requirement+`
 resource "osupgrade_config" "acme" {
@@ -190,7 +190,12 @@ data "osupgrade_state" "acme" {
 `)
 	refreshed := make(chan struct{})
 	var once sync.Once
-	api.Inject(http.MethodPost, "/refresh", fakeapi.First(func() { once.Do(func() { close(refreshed) }) }))
+	api.Inject(http.MethodPost, "/refresh", func(serve http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			serve.ServeHTTP(w, r)
+			once.Do(func() { close(refreshed) })
+		})
+	})
 	// The write arrives when the token has been refreshed, with the one of before, and is sent
 	// again with that of the refresh: no login is needed.
 	api.Inject(http.MethodPut, "/os-upgrade", fakeapi.First(func() {}), fakeapi.First(func() { <-refreshed }))
@@ -205,7 +210,7 @@ data "osupgrade_state" "acme" {
 func TestLogin_isRefused(t *testing.T) {
 	t.Parallel()
 	site := realagent.StartSite(t, "acme")
-	if err := site.Logins.PutUser(t.Context(), "acme", "ann", []access.Role{access.Viewer}, aPassword, time.Now()); err != nil {
+	if _, err := site.Logins.WriteUser(t.Context(), principal.User{Tenant: "acme", Name: "ann", Allow: []access.Role{access.Viewer}}, aPassword, nil, time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	plan := func(password string) string {
@@ -217,7 +222,7 @@ func TestLogin_isRefused(t *testing.T) {
 	// 1.15 shows the error of one of the 30 alone.
 	for range 2 {
 		out := plan("wrong-password-44")
-		if !strings.Contains(out, "cannot POST /v1/login: 401 Unauthorized: the login is wrong") || strings.Contains(out, "429") || !strings.Contains(out, "OSUPGRADE_PASSWORD") || strings.Contains(out, "wrong-password-44") {
+		if !strings.Contains(out, "cannot POST /v1/login: 401 Unauthorized: the login is wrong") || strings.Contains(out, "429 Too Many") || !strings.Contains(out, "OSUPGRADE_PASSWORD") || strings.Contains(out, "wrong-password-44") {
 			t.Errorf("the plan says %s", out)
 		}
 	}
@@ -331,21 +336,21 @@ func TestLogin_fromVariables(t *testing.T) {
 	t.Parallel()
 	acctest.Need(t, acctest.Ephemeral)
 	api, server := acctest.Fake(t)
-	api.SetApprole("role", aSecretID, 5)
-	w := acctest.NewWorkspace(t, loggedIn(server, "TF_VAR_osupgrade_secret_id="+aSecretID, "TF_LOG=TRACE", "TF_LOG_PATH=trace.log")...)
+	roleID, secretID := api.NewApprole("role", 5)
+	w := acctest.NewWorkspace(t, loggedIn(server, "TF_VAR_osupgrade_secret_id="+secretID, "TF_LOG=TRACE", "TF_LOG_PATH=trace.log")...)
 	w.Write(t, "main.tf", acctest.Requirement+fmt.Sprintf(`
 variable "osupgrade_secret_id" {
   type      = string
   ephemeral = true
 }
 provider "osupgrade" {
-  role_id   = "role"
+  role_id   = %q
   secret_id = var.osupgrade_secret_id
 }
 %s
-`, objects["rollout"][0]))
+`, roleID, objects["rollout"][0]))
 	w.Run(t, 0, "plan", "-no-color", "-out=saved")
 	w.Run(t, 0, "apply", "-no-color", "saved")
 	w.Run(t, 0, "apply", "-destroy", "-auto-approve", "-no-color", "-refresh=false")
-	keptNowhere(t, w, aSecretID, fakeapi.SessionToken)
+	keptNowhere(t, w, secretID, fakeapi.SessionToken)
 }

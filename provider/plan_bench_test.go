@@ -17,8 +17,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/protobuf/types/known/emptypb"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/client/fakeapi"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/measure"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/fakeapi"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/measure"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest"
 )
 
@@ -165,10 +165,7 @@ func (c cost) plus(other cost) cost {
 
 func costOf(b *testing.B, w *acctest.Workspace, args ...string) cost {
 	b.Helper()
-	cli, err := acctest.CLI()
-	if err != nil {
-		b.Fatal(err)
-	}
+	cli := acctest.CLI(b)
 	command := exec.CommandContext(b.Context(), cli, args...)
 	command.Dir, command.Env = w.Dir, append(os.Environ(), w.Env...)
 	var out strings.Builder
@@ -179,7 +176,7 @@ func costOf(b *testing.B, w *acctest.Workspace, args ...string) cost {
 	}
 	ended, peak := make(chan struct{}), make(chan float64)
 	go func() { peak <- peakOfChildren(command.Process.Pid, ended) }()
-	err = command.Wait()
+	err := command.Wait()
 	took := time.Since(begin)
 	close(ended)
 	c := cost{took, command.ProcessState.UserTime() + command.ProcessState.SystemTime(), <-peak}

@@ -18,7 +18,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/calendar"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/config"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/function"

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/providervalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -54,7 +53,7 @@ func (*Osupgrade) Schema(_ context.Context, _ provider.SchemaRequest, resp *prov
 			"retries": schema.Int64Attribute{
 				Optional:            true,
 				MarkdownDescription: "How often a failed request is retried, from `0` to `20`; `4` by default. Environment: `OSUPGRADE_RETRIES`.",
-				Validators:          []validator.Int64{int64validator.Between(0, mostRetries)},
+				Validators:          []validator.Int64{validators.Number(0, mostRetries)},
 			},
 			"timeout": schema.StringAttribute{
 				Optional:            true,
@@ -74,7 +73,7 @@ func text(description string) schema.Attribute {
 	return schema.StringAttribute{
 		Optional:            true,
 		MarkdownDescription: description,
-		Validators:          []validator.String{stringvalidator.LengthAtLeast(1)},
+		Validators:          []validator.String{validators.Text()},
 	}
 }
 
@@ -82,7 +81,7 @@ func secret(description string) schema.Attribute {
 	return schema.StringAttribute{
 		Optional: true, Sensitive: true,
 		MarkdownDescription: description,
-		Validators:          []validator.String{stringvalidator.LengthAtLeast(1)},
+		Validators:          []validator.String{validators.Text()},
 	}
 }
 

@@ -189,7 +189,7 @@ func describedText(t *testing.T, name, text string) {
 }
 
 // steady checks that a computed attribute of a resource has a plan modifier. Without
-// one every change makes it "known after apply" (terraform.md 4.6).
+// one every change makes it "known after apply".
 func steady(t *testing.T, name string, a attribute) {
 	t.Helper()
 	if !a.IsComputed() {

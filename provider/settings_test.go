@@ -10,7 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
 )
 
 // nowhere returns an outside with these variables and files.

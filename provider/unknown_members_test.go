@@ -10,19 +10,19 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
 	"github.com/hashicorp/terraform-plugin-testing/terraform"
 
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest"
 )
 
 // has checks the JSON text that a server has, with the members that no attribute is for.
 func has(body func() string, want string) resource.TestCheckFunc {
 	return func(*terraform.State) error {
-		var is, shall any
-		if err := json.Unmarshal([]byte(want), &shall); err != nil {
+		var got, expected any
+		if err := json.Unmarshal([]byte(want), &expected); err != nil {
 			return err
 		}
 		text := body()
-		if err := json.Unmarshal([]byte(text), &is); err != nil || !reflect.DeepEqual(is, shall) {
+		if err := json.Unmarshal([]byte(text), &got); err != nil || !reflect.DeepEqual(got, expected) {
 			return fmt.Errorf("the server has %s, want %s", text, want)
 		}
 		return nil

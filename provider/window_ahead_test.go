@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest"
 )
 
@@ -76,6 +76,7 @@ resource "osupgrade_config" "acme" {
 		"the calendar":           {freeze("a", today), "", "", atOnce},
 		"its event":              {freeze("a", today), freeze("a", later), "osupgrade_calendar.a", atOnce},
 		"one that has not begun": {freeze("a", later), "", "", ends},
+		"its name":               {freeze("a", today), strings.Replace(freeze("a", today), `name = "a"`, `name = "z"`, 1), "osupgrade_calendar.a", atOnce},
 		"one of two":             {freeze("a", today) + freeze("b", today), freeze("b", today), "", ends},
 	} {
 		w.Write(t, "main.tf", always+row.before)

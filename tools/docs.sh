@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes docs/ from the provider's schema, templates/ and examples/, without
-# network and without a CLI:
+# Makes the pages of the provider in docs/ from its schema, templates/ and examples/,
+# without network and without a CLI. docs/guides is written by hand and stays:
 #
 #   tools/docs.sh write   makes docs/ anew
 #   tools/docs.sh check   fails, and shows the difference, when docs/ is out of date
@@ -17,8 +17,8 @@ generate() {
 	go run ./provider/schemajson >"$work/schema.json"
 	mkdir -p "$work/provider/docs"
 	cp -R templates examples "$work/provider"
-	# What tfplugindocs does not make, such as a page written by hand, stays.
-	[[ ! -d docs ]] || cp -R docs "$work/provider"
+	# tfplugindocs makes docs/guides anew, too: to the letter of what it finds here.
+	cp -R docs/guides "$work/provider/templates"
 	"$bin/tfplugindocs" generate \
 		--provider-dir "$work/provider" --provider-name osupgrade --rendered-provider-name osupgrade \
 		--providers-schema "$work/schema.json" >"$work/log" || {
@@ -37,7 +37,7 @@ write)
 check)
 	generate
 	diff -ruN docs "$work/provider/docs" || {
-		echo "docs/ is out of date; run: make docs" >&2
+		echo "docs/ is out of date; run: make generate" >&2
 		exit 1
 	}
 	;;

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the trees of the tests on real hosts (agent/realhost), once each:
+# Builds the trees of the tests on real hosts (agent/testing/realhost), once each:
 #
 #   tools/images.sh NAME...
 #

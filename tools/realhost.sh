@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What make needs around the tests on real hosts (agent/realhost):
+# What make needs around the tests on real hosts (agent/testing/realhost):
 #
 #   tools/realhost.sh install LEVEL     as root: install what they need with the apt of this machine
 #   tools/realhost.sh missing LEVEL     fail and say what is missing, if anything is
@@ -7,7 +7,7 @@
 #   tools/realhost.sh test LEVEL TIME   run them, for TIME at the longest
 #   tools/realhost.sh skipped           say which were skipped, and why, if any was
 #
-# LEVEL is quick, hosts or long, as in agent/realhost: each has the tests of those before.
+# LEVEL is quick, hosts or long, as in agent/testing/realhost: each has the tests of those before.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 skipped=.cache/realhost/skipped
@@ -26,7 +26,7 @@ packages() {
 }
 # trees LEVEL prints the trees that the tests start from.
 trees() { case $1 in quick) echo bookworm images ;; hosts) echo bookworm images dnf5 ;; *) echo bookworm images trixie-images trixie-archives dnf5 ;; esac; }
-# spare TREE: whether its tests may be skipped, as in agent/realhost. They are named in the last lines.
+# spare TREE: whether its tests may be skipped, as in agent/testing/realhost. They are named in the last lines.
 spare() { [ "$1" = dnf5 ]; }
 
 case ${1:-} in
@@ -58,7 +58,7 @@ trees) trees "$2" ;;
 test)
 	mkdir -p "$(dirname "$skipped")"
 	: >"$skipped"
-	mapfile -t packages < <(grep -rl --include='*_test.go' '"github.com/osupgrade/terraform-provider-osupgrade/agent/realhost"' . | xargs -n1 dirname | sort -u)
+	mapfile -t packages < <(grep -rl --include='*_test.go' '"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/realhost"' . | xargs -n1 dirname | sort -u)
 	# One package after the other: each starts several machines at once.
 	REALHOST=$2 go test -count=1 -p 1 -parallel 4 -timeout "$3" -run '^TestReal' "${packages[@]}"
 	;;

@@ -17,17 +17,17 @@ go mod tidy -diff
 
 echo "all tests, three times in random order"
 go test -count=3 -shuffle=on -timeout=1h ./...
-mapfile -t packages < <(go list ./... | grep -v -e "/agent/worker$" -e "/agent/sim$")
+mapfile -t packages < <(go list ./... | grep -v -e "/agent/host/worker$" -e "/agent/testing/sim$")
 go test -race -shuffle=on -timeout=1h "${packages[@]}"
 
 echo "deliberate faults, each of which a test must catch"
 (cd tools && go run ./mutants)
 
 echo "the kill matrix with 100 rounds each, and power cuts"
-OSUPGRADE_LONG=1 go test -race -count=1 -v -timeout=4h -run='^(TestCrashMatrix|TestPowerCuts|TestSealIsKilled)$' ./agent
+OSUPGRADE_LONG=1 go test -race -count=1 -v -timeout=4h -run='^(TestCrashMatrix|TestPowerCuts|TestSealIsKilled)$' ./agent/e2e
 
 echo "10,000 hostile connections; the order of writes over 40 kills"
-OSUPGRADE_LONG=1 go test -race -count=1 -v -timeout=1h -run='^(TestHostileConnections|TestConfigIsLinearizable)$' ./agent
+OSUPGRADE_LONG=1 go test -race -count=1 -v -timeout=1h -run='^(TestHostileConnections|TestConfigIsLinearizable)$' ./agent/e2e
 
 echo "requests made from the OpenAPI text (asks the Python index for schemathesis the first time)"
 tools/schemathesis.sh 20
@@ -49,7 +49,7 @@ while IFS=: read -r file name; do
 done < <(grep -rHoE --include='*_test.go' '^func Fuzz[A-Za-z0-9_]*' . | sed 's/func //; s/^\.\///')
 
 echo "four weeks of the real embedded server"
-go test ./agent/sim -run TestRealServer -count=1 -timeout=1h -sim.weeks=5
+go test ./agent/testing/sim -run TestRealServer -count=1 -timeout=1h -sim.weeks=5
 
 echo "the simulation from $seeds seeds that make test does not play"
-go test ./agent/sim -run TestSimulation -count=1 -timeout=6h -sim.first=10001 -sim.seeds="$seeds"
+go test ./agent/testing/sim -run TestSimulation -count=1 -timeout=6h -sim.first=10001 -sim.seeds="$seeds"

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/names"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/access"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/principal"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/names"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // admit determines the principal and the tenant of a request, and asks package access
@@ -25,8 +25,11 @@ func (s *server) admit(c *call) error {
 	}
 	c.who, c.tenant = who, access.Tenant(path, who.Tenant)
 	c.auditBy(proof)
-	if err := refusal(access.Decide(who, c.Method, path)); err != nil {
-		return err
+	if err := access.Decide(who, c.Method, path); err != nil {
+		if foreign, ok := errors.AsType[*access.ForeignError](err); ok && foreign.Tenant != "" {
+			return problem(http.StatusForbidden, "tenant", foreign.Tenant, "%s; it is valid for %q", err, who.Tenant)
+		}
+		return refusal(err)
 	}
 	if c.tenant == "" || c.tenant == access.AnyTenant {
 		return nil // It belongs to the site, or to all tenants; access lets no other through.
@@ -35,12 +38,21 @@ func (s *server) admit(c *call) error {
 		return badRequest("tenant", c.tenant, "is not the name of a tenant; "+names.Form)
 	}
 	controller, known := s.Tenants.Controller(c.tenant)
+	if !known && c.route.unserved && c.onMachine() {
+		return nil // Somebody prepares a tenant that is served later.
+	}
 	if !known {
 		return problem(http.StatusNotFound, "tenant", c.tenant, "tenant %q does not exist", c.tenant)
+	}
+	if controller == nil && !c.route.unserved {
+		return ErrStopped
 	}
 	c.controller = controller
 	return nil
 }
+
+// ErrStopped means that an operation needs a site that runs.
+var ErrStopped = problem(http.StatusServiceUnavailable, "", "", "the site does not run; start it with osupgrade-agent serve")
 
 // policiesOf returns the rules of those of the roles that are policies of a tenant.
 func (s *server) policiesOf(tenant string, roles []access.Role) (map[access.Role][]access.Rule, error) {
@@ -91,10 +103,14 @@ func proofOf(token principal.Token, text string) proof {
 }
 
 // proof returns who sends a request. A token in it decides, also one that is not good;
-// without one, the client certificate of its connection does.
+// without one, its connection does: by a client certificate, or because it is on the
+// site's machine.
 func (s *server) proof(r *http.Request) (proof, error) {
 	text, inURL, err := textOf(r)
 	if err != nil {
+		if p, local := machineProof(r); local {
+			return p, nil
+		}
 		if p, certified, err := s.certified(r); certified {
 			return p, err
 		}

@@ -1,5 +1,5 @@
-// Package api is the REST server (design.md 7): Avassa's object at its own paths,
-// and our further objects.
+// Package api is the REST server: Avassa's object at its own paths, by Avassa's
+// conventions, and our further objects.
 //
 // It decides who may do what, and translates requests to calls of the store and
 // the controllers. It keeps no state and never drives a host.
@@ -15,14 +15,14 @@ import (
 	"sync"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/audit"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/throttle"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/access"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/audit"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/principal"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/throttle"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/trace"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/trace"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // Controller is the part of a tenant's controller that the API uses. Its errors
@@ -108,6 +108,8 @@ type Options struct {
 	Certificates func(now time.Time) []v1.Certificate
 	// Joining lets hosts join; nil means that none may.
 	Joining *Joining
+	// HostKeys are the keys of the hosts that may connect; nil means that there are none.
+	HostKeys HostKeys
 	// Webhooks send news; nil means that there are none.
 	Webhooks Webhooks
 	// Audit keeps a record of each request that changes something; nil means that none is
@@ -115,6 +117,8 @@ type Options struct {
 	Audit *audit.Logs
 	// Strongbox seals the secrets of the site; nil means that it has none.
 	Strongbox Strongbox
+	// Maintenance is what commands on the site's machine may ask for.
+	Maintenance Maintenance
 	// Metrics are what the site measures; nil means that it measures nothing.
 	Metrics Metrics
 	// Traces takes the spans of requests; nil means that nobody wants them.
@@ -122,9 +126,21 @@ type Options struct {
 	Log    *slog.Logger
 }
 
+// Maintenance is what commands on the site's machine may ask for. Without a function, nobody
+// may.
+type Maintenance struct {
+	// ResetStrongbox gives up what the strongbox seals, and returns the files that it has put
+	// aside.
+	ResetStrongbox func() (aside []string, err error)
+	// Certify makes a certificate for names of the site.
+	Certify func(names []string) (v1.SiteCertificate, error)
+}
+
 // server answers requests.
 type server struct {
 	Options
+	// requests are those that need a right.
+	requests []access.Request
 	// joins, logins and unseals limit the attempts to join, to log in and to unseal the site.
 	joins, logins, unseals attempts
 	// unsealing is held while a passphrase is tried: only the one that opened the site is
@@ -134,8 +150,8 @@ type server struct {
 	refusals audit.Limit
 	// windowSlots limits the concurrent computations of windows of each tenant.
 	windowSlots windowSlots
-	// pace are the times of its event streams.
-	pace pace
+	// times are those of its event streams.
+	times streamTimes
 	// crossOrigin finds requests that a page of another site has a browser send,
 	// certificateLog tells of client certificates that are not good, a few of many.
 	crossOrigin    *http.CrossOriginProtection
@@ -144,15 +160,17 @@ type server struct {
 
 // New returns the API's handler.
 func New(o Options) http.Handler {
-	s := &server{Options: o, pace: usualPace, crossOrigin: http.NewCrossOriginProtection(), certificateLog: throttle.Log(o.Log, 1, time.Minute)}
+	table := routes()
+	s := &server{Options: o, requests: requestsOf(table), times: usualTimes, crossOrigin: http.NewCrossOriginProtection(), certificateLog: throttle.Log(o.Log, 1, time.Minute)}
 	s.joins.what, s.logins.what, s.unseals.what = "attempts to join have failed", "logins have failed", "wrong passphrases have come"
-	return s.around(s.traced(s.measured(s.mux(routes()))))
+	return s.around(s.traced(s.measured(s.mux(table))))
 }
 
 // call is a request in a handler.
 type call struct {
 	*http.Request
 	w      http.ResponseWriter
+	route  route
 	tenant string
 	// who sends the request; nobody on a public route.
 	who        access.Principal

@@ -15,13 +15,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/api"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/dev"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/format"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/format/formattest"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/site"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/access"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/principal"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/site/dev"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/credentialtest"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/formattest"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/format"
 )
 
 const (
@@ -122,8 +122,7 @@ func (c *caller) want(a answer, status int, part string) answer {
 	return a
 }
 
-// TestConfigObject creates, reads, changes and deletes Avassa's object (AV-1 to
-// AV-12, AV-16, AV-22).
+// TestConfigObject creates, reads, changes and deletes Avassa's object.
 func TestConfigObject(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t, 0)
@@ -151,7 +150,7 @@ func TestConfigObject(t *testing.T) {
 	if second == first {
 		t.Error("a write did not change the ETag")
 	}
-	c.want(c.call("GET", statePath+"?fields=config-etag", ""), 200, fmt.Sprintf(`{"config-etag":%q}`, second)) // AV-33
+	c.want(c.call("GET", statePath+"?fields=config-etag", ""), 200, fmt.Sprintf(`{"config-etag":%q}`, second))
 	c.want(c.call("PATCH", configPath, `{"maintenance-windows":[]}`, "If-Match", first), 412, "")
 	c.want(c.call("PATCH", configPath, `{"maintenance-windows":[]}`, "If-Match", second), 204, "")
 	c.want(c.call("GET", configPath, ""), 200, `{"worker-applications":[{"name":"os-upgrade-simulated"}],"maintenance-windows":[]}`)
@@ -166,7 +165,7 @@ func TestConfigObject(t *testing.T) {
 	}
 }
 
-// TestYAML checks both directions, and that a time is text (AV-12).
+// TestYAML checks both directions, and that a time is text.
 func TestYAML(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t, 0)
@@ -236,16 +235,12 @@ func TestBadRequests(t *testing.T) {
 	}
 }
 
-// TestTokens checks tenants and rights of tokens (AV-11).
+// TestTokens checks tenants and rights of tokens.
 func TestTokens(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t, 0)
-	tokens, err := site.OpenTokens(c.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
 	add := func(tenant string, allow ...access.Role) string {
-		text, err := tokens.Add(principal.Token{Name: "test", Tenant: tenant, Allow: allow})
+		text, err := c.dev.Tokens.Add(principal.Token{Name: "test", Tenant: tenant, Allow: allow})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -275,13 +270,9 @@ func TestTokens(t *testing.T) {
 func TestTokenExpires(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t, 0)
-	tokens, err := site.OpenTokens(c.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
 	for left, want := range map[time.Duration]int{-time.Second: 401, time.Hour: 200} {
 		expires := time.Now().Add(left)
-		text, err := tokens.Add(principal.Token{Name: "test", Tenant: "demo", Allow: access.Rights(), Expires: &expires})
+		text, err := c.dev.Tokens.Add(principal.Token{Name: "test", Tenant: "demo", Allow: access.Rights(), Expires: &expires})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -296,7 +287,6 @@ func TestTokenExpires(t *testing.T) {
 // not taken for what it resembles.
 func TestTokenFormat(t *testing.T) {
 	t.Parallel()
-	c := newCaller(t, 0)
 	const text = "osu_000102030405060708090a0b0c0d0e0f1011121314151617"
 	const name = "43ecd683e3f42fecfb83ae411841443fced40a41393a380c8d10874d51128dbf.json"
 	expires := time.Date(2126, 11, 21, 0, 0, 0, 0, time.UTC)
@@ -323,6 +313,7 @@ func TestTokenFormat(t *testing.T) {
 		{bytes.Replace(kept, []byte(`,"sum"`), []byte(`,"some"`), 1), 401},
 		{kept[:len(kept)/2], 401},
 	} {
+		c := newCaller(t, 0) // A file is read once.
 		if err := os.WriteFile(filepath.Join(c.dir, "credentials", "tokens", name), kind.file, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -335,10 +326,7 @@ func TestTokenFormat(t *testing.T) {
 // TestTokenNames checks that the name of a token is printable.
 func TestTokenNames(t *testing.T) {
 	t.Parallel()
-	tokens, err := principal.OpenTokens(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	tokens := principal.NewTokens(&credentialtest.Memory{}, &credentialtest.Memory{})
 	for name, possible := range map[string]bool{
 		"me": true, "Åsa from the night shift": true, strings.Repeat("å", 63): true,
 		"": false, " ": false, "a\nb": false, "\x1b[2J": false, "a\u202eb": false, "\xff": false, strings.Repeat("a", 64): false,
@@ -349,8 +337,8 @@ func TestTokenNames(t *testing.T) {
 	}
 }
 
-// TestStateObject checks Avassa's state object around a whole run (AV-30 to
-// AV-40), and the objects of ours beside it.
+// TestStateObject checks Avassa's state object around a whole run, and the objects
+// of ours beside it.
 func TestStateObject(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t, 2)
@@ -432,7 +420,7 @@ func (c *caller) finish(run shown) shown {
 	}
 }
 
-// TestDeleteDuringRun checks that a configuration in use is kept (AV-5).
+// TestDeleteDuringRun checks that a configuration in use is kept.
 func TestDeleteDuringRun(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -9,11 +9,11 @@ import (
 	"slices"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/credential"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/intent"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/intent"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/credential"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/principal"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 func shownApprole(a principal.Approle) v1.Approle {
@@ -44,7 +44,10 @@ func (s *server) approle(c *call) (*object[v1.Approle], error) {
 	if s.Logins == nil {
 		return nil, errNoLogins
 	}
-	name := c.PathValue("name")
+	name, err := loginName(c)
+	if err != nil {
+		return nil, err
+	}
 	return &object[v1.Approle]{
 		server: s, noun: "approle " + name, immediate: true,
 		read: func(_ context.Context, tenant string) (v1.Kept[v1.Approle], store.Revision, error) {
@@ -52,18 +55,22 @@ func (s *server) approle(c *call) (*object[v1.Approle], error) {
 			return v1.Kept[v1.Approle]{Value: shownApprole(role)}, revisionOf(role.Revision), kept(err)
 		},
 		put: func(_ context.Context, tenant string, value v1.Kept[v1.Approle], base store.Revision) (store.Revision, error) {
-			role, err := s.Logins.Approles.Write(approleOf(tenant, name, value.Value), credential.IfRevision(base.Number), time.Now())
+			c.typedRoles(value.Value.TokenPolicies)
+			role, err := s.Logins.WriteApprole(approleOf(tenant, name, value.Value), credential.IfRevision(base.Number), time.Now())
 			return revisionOf(role.Revision), kept(err)
 		},
 		remove: func(_ context.Context, tenant string, base store.Revision) (store.Revision, error) {
 			return store.Revision{}, kept(s.Logins.RemoveApprole(principal.KeyOf(tenant, name), credential.IfRevision(base.Number)))
 		},
 		form: v1.ApproleForm, recorded: func(a v1.Approle) v1.Approle { return a },
-		permitted: func(_ stored[v1.Approle], next v1.Approle) error {
+		permitted: func(now stored[v1.Approle], next v1.Approle) error {
 			if err := named(c, next.Name); err != nil {
 				return err
 			}
 			if err := s.Logins.Approles.Check(approleOf(c.tenant, name, next)); err != nil {
+				return err
+			}
+			if err := s.mayChange(c, "approle", now.value.Value.TokenPolicies); err != nil {
 				return err
 			}
 			return s.mayGive(c, "token-policies", next.TokenPolicies)
@@ -125,7 +132,7 @@ func (s *server) postApprole(c *call) error {
 		c.w.WriteHeader(http.StatusNoContent)
 		return nil
 	}
-	if role, err = s.Logins.Approles.Write(role, credential.IfNew, time.Now()); err != nil {
+	if role, err = s.Logins.WriteApprole(role, credential.IfNew, time.Now()); err != nil {
 		return existing(err, "approle", wanted.Name)
 	}
 	shown := shownApprole(role)

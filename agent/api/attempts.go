@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/principal"
 )
 
 // maxAttempts is how many attempts may fail from one place in each attemptsEach. A secret

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/access"
 )
 
 // maxAttempts is how many attempts may fail from one place in a minute.

@@ -8,9 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/audit"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/access"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/audit"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/names"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // audited answers a request that changes something, once its audit record is on disk.
@@ -29,9 +30,13 @@ func (s *server) audited(route route, c *call) {
 	c.audit.At, c.audit.From, c.audit.RequestID = time.Now(), c.RemoteAddr, answer.Header().Get(requestIDHeader)
 	c.audit.Action, c.audit.Object, c.audit.Request = route.action, objectOf(route.object, c.Request), c.Method+" "+c.URL.Path
 	err := s.enter(route, c)
-	c.audit.Tenant = s.logOf(c.who.Tenant)
-	if c.who.Tenant == access.AnyTenant {
+	switch {
+	case c.onMachine() && names.Valid(c.tenant):
+		c.audit.Tenant = c.tenant // Also one that is not served yet.
+	case c.who.Tenant == access.AnyTenant:
 		c.audit.Tenant = s.logOf(c.tenant)
+	default:
+		c.audit.Tenant = s.logOf(c.who.Tenant)
 	}
 	switch {
 	case err != nil:
@@ -55,14 +60,14 @@ func (s *server) audited(route route, c *call) {
 
 // record carries a request out and keeps its record.
 func (s *server) record(route route, c *call, held *heldWriter) error {
-	begun, err := s.Audit.Begin(c.audit)
+	begun, err := s.Audit.Begin(c.recorded())
 	if err != nil {
 		return fmt.Errorf("nothing was changed: %w", err)
 	}
 	kept := false
 	defer func() {
 		if !kept { // The handler panics.
-			_ = begun.Abandon()
+			begun.Abandon()
 		}
 	}()
 	err = route.handle(s, c)
@@ -74,7 +79,7 @@ func (s *server) record(route route, c *call, held *heldWriter) error {
 			return begun.Drop()
 		}
 	}
-	if err := begun.Keep(c.audit); err != nil {
+	if err := begun.Keep(c.recorded()); err != nil {
 		s.Log.Error("a request was carried out and is not in the audit log yet", "request", c.audit.Request, "by", c.audit.By, "status", held.status, "error", err)
 		return problem(http.StatusInternalServerError, "", "", "the request was answered with status %d, but that cannot be recorded in the audit log; look whether it was carried out before you send it again: %v", held.status, err)
 	}
@@ -92,7 +97,7 @@ func (s *server) refuse(c *call, held *heldWriter, err error) error {
 	if keep, c.audit.Omitted = s.refusals.Keep(c.audit.Tenant+"/"+c.audit.As+"/"+c.audit.By, c.audit.At); !keep {
 		return nil
 	}
-	return s.Audit.Keep(c.audit)
+	return s.Audit.Keep(c.recorded())
 }
 
 // logOf returns whose log has a record of a tenant: a tenant that the site does not serve

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -9,10 +10,11 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/audit"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/access"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/audit"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/principal"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/credentialtest"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // TestAuditFails checks what is answered when the audit log cannot be written: nothing is
@@ -23,29 +25,32 @@ func TestAuditFails(t *testing.T) {
 	dir := t.TempDir()
 	logs := audit.Open(dir)
 	t.Cleanup(func() { _ = logs.Close() })
-	tokens, err := principal.OpenTokens(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	tokens := principal.NewTokens(&credentialtest.Memory{}, &credentialtest.Memory{})
 	token, err := tokens.Add(principal.Token{Name: "test", Tenant: "acme", Allow: []string{access.Reads, access.Writes}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	m := &memory{}
 	bare := New(Options{
-		Site: "test", Tenants: Fixed{"acme": m}, Store: m, Tokens: tokens, Audit: logs,
+		Site: "test", Tenants: Fixed{"acme": m}, Store: &m.memoryOf().intent, Tokens: tokens, Audit: logs,
 		Healthy: func() error { return nil }, Log: slog.New(slog.DiscardHandler),
 	})
 	s := &served{T: t, token: token, handler: checked(t, bare), bare: bare}
 	const path = "/v1/config/tenants/acme/os-upgrade/rollout"
-	move := func(from, to string) {
-		t.Helper()
-		if err := os.Rename(filepath.Join(dir, from), filepath.Join(dir, to)); err != nil {
+	// A file in place of the folder: nothing can be written.
+	folder, away := filepath.Join(dir, "acme"), filepath.Join(dir, "away")
+	fail := func() {
+		if err := errors.Join(logs.Close(), os.Rename(folder, away), os.WriteFile(folder, nil, 0o600)); err != nil {
+			t.Error(err)
+		}
+	}
+	repair := func() {
+		if err := errors.Join(os.Remove(folder), os.Rename(away, folder)); err != nil {
 			t.Error(err)
 		}
 	}
 	s.want("PUT", path, `{"splay":"1s"}`, http.StatusCreated, "")
-	m.between = func() { move("acme", "away") }
+	m.intent.between = fail
 	header := s.want("PUT", path, `{"splay":"2s"}`, http.StatusInternalServerError, "the request was answered with status 204, but that cannot be recorded")
 	if header.Get("ETag") != "" || header.Get("Content-Type") != "application/json" {
 		t.Errorf("it is answered with %v", header)
@@ -53,9 +58,9 @@ func TestAuditFails(t *testing.T) {
 	s.want("PUT", path, `{"splay":"3s"}`, http.StatusServiceUnavailable, "nothing was changed")
 	s.want("GET", path, "", http.StatusOK, `"splay":"2s"`)
 	s.want("PUT", path+"?validate=true", `{"splay":"4s"}`, http.StatusNoContent, "")
-	move("away", "acme")
+	repair()
 	s.want("PUT", path, `{"splay":"5s"}`, http.StatusNoContent, "")
-	m.between = func() { panic(http.ErrAbortHandler) }
+	m.intent.between = func() { panic(http.ErrAbortHandler) }
 	func() {
 		defer func() { _ = recover() }()
 		s.want("PUT", path, `{"splay":"6s"}`, 0, "")

@@ -11,10 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/site"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/access"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/principal"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 const auditPath = "/v1/state/tenants/demo/audit"
@@ -22,11 +21,7 @@ const auditPath = "/v1/state/tenants/demo/audit"
 // bearer makes a token and returns the header with it.
 func (c *caller) bearer(name, tenant string, allow ...string) string {
 	c.t.Helper()
-	tokens, err := site.OpenTokens(c.dir)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	text, err := tokens.Add(principal.Token{Name: name, Tenant: tenant, Allow: allow})
+	text, err := c.dev.Tokens.Add(principal.Token{Name: name, Tenant: tenant, Allow: allow})
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -151,12 +146,8 @@ func TestAudit(t *testing.T) { //nolint:funlen // a story
 func TestAuditOfLogins(t *testing.T) { //nolint:funlen // a story
 	t.Parallel()
 	c := newCaller(t, 0)
-	logins, err := site.OpenLogins(c.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
 	const password = "correct horse battery"
-	if err := logins.PutUser(t.Context(), "demo", "ann", []string{access.Admin}, password, time.Now()); err != nil {
+	if _, err := c.dev.Logins.WriteUser(t.Context(), principal.User{Tenant: "demo", Name: "ann", Allow: []string{access.Admin}}, password, nil, time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	login := c.want(c.call("POST", "/v1/login", `{"username":"ann","password":"`+password+`"}`), 200, "")
@@ -219,7 +210,7 @@ func TestAuditOfLogins(t *testing.T) { //nolint:funlen // a story
 		t.Errorf("the failed logins are %+v", failed)
 	}
 	// A folder has it all, what was begun included.
-	err = filepath.WalkDir(filepath.Join(c.dir, "audit"), func(path string, entry os.DirEntry, err error) error {
+	err := filepath.WalkDir(filepath.Join(c.dir, "audit"), func(path string, entry os.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}

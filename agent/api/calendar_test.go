@@ -1,88 +1,22 @@
 package api
 
 import (
-	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/access"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
-
-// calendarStore is a store of one tenant's calendars.
-type calendarStore struct {
-	memory
-
-	calendars map[string]v1.Kept[v1.Calendar]
-	revisions map[string]store.Revision
-	last      uint64
-	seenOnes  []uint64
-	most      int
-}
-
-func newCalendarStore() *calendarStore {
-	return &calendarStore{calendars: map[string]v1.Kept[v1.Calendar]{}, revisions: map[string]store.Revision{}, most: 3}
-}
-
-func (s *calendarStore) Calendar(_ context.Context, _, name string) (v1.Kept[v1.Calendar], store.Revision, error) {
-	if c, ok := s.calendars[name]; ok {
-		return c, s.revisions[name], nil
-	}
-	return v1.Kept[v1.Calendar]{}, store.Revision{}, store.ErrNotFound
-}
-
-func (s *calendarStore) Calendars(context.Context, string) ([]store.Named[v1.Calendar], error) {
-	var all []store.Named[v1.Calendar]
-	for _, name := range slices.Sorted(maps.Keys(s.calendars)) {
-		all = append(all, store.Named[v1.Calendar]{Name: name, Value: s.calendars[name].Value, Revision: s.revisions[name]})
-	}
-	return all, nil
-}
-
-func (s *calendarStore) RoomForCalendar(context.Context, string) error {
-	if len(s.calendars) >= s.most {
-		return fmt.Errorf("tenant acme has %d calendars: %w", s.most, store.ErrFull)
-	}
-	return nil
-}
-
-func (s *calendarStore) next() store.Revision {
-	s.last += 10
-	return store.Revision{Bucket: 1, Number: s.last}
-}
-
-func (s *calendarStore) PutCalendar(_ context.Context, _, name string, c v1.Kept[v1.Calendar], base store.Revision) (store.Revision, error) {
-	if s.revisions[name] != base {
-		return store.Revision{}, store.ErrConflict
-	}
-	s.calendars[name], s.revisions[name] = c, s.next()
-	return s.revisions[name], nil
-}
-
-func (s *calendarStore) DeleteCalendar(_ context.Context, _, name string, base store.Revision) (store.Revision, error) {
-	if s.revisions[name] != base {
-		return store.Revision{}, store.ErrConflict
-	}
-	delete(s.calendars, name)
-	delete(s.revisions, name)
-	return s.next(), nil
-}
-
-func (s *calendarStore) Seen(_ context.Context, number uint64) error {
-	s.seenOnes = append(s.seenOnes, number)
-	return nil
-}
 
 const calendarsPath = "/v1/config/tenants/acme/os-upgrade/calendars"
 
 // TestCalendarObject walks through the lives of two calendars.
 func TestCalendarObject(t *testing.T) {
 	t.Parallel()
-	m := newCalendarStore()
+	m := &memory{}
 	s := serve(t, m, access.Reads, access.Writes)
 	const xmas = calendarsPath + "/xmas"
 	const body = `{"kind":"freeze","events":[{"start":"2026-12-24T00:00:00","duration":"1440m","rrule":"FREQ=YEARLY"}]}`
@@ -111,9 +45,9 @@ func TestCalendarObject(t *testing.T) {
 	s.want("GET", xmas, "", 200, `"description":"the shop is busy","events":[`)
 
 	s.want("PUT", calendarsPath+"/extra", `{"kind":"allow","ics":"BEGIN:VCALENDAR\r\nBEGIN:VEVENT\r\nDTSTART:20261121T010000Z\r\nDURATION:PT4H\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n"}`, 201, "")
-	s.want("GET", calendarsPath, "", 200, `[{"name":"extra","kind":"allow","events":1,"etag":"\"1-30\""},{"name":"xmas","kind":"freeze","description":"the shop is busy","events":1,"etag":`)
+	s.want("GET", calendarsPath, "", 200, `[{"name":"extra","kind":"allow","events":1,"etag":"\"1-3\""},{"name":"xmas","kind":"freeze","description":"the shop is busy","events":1,"etag":`)
 	s.want("GET", calendarsPath+"?fields=name", "", 200, `[{"name":"extra"},{"name":"xmas"}]`)
-	s.want("GET", calendarsPath+"?content=true", "", 200, `"etag":"\"1-30\"","calendar":{"kind":"allow","ics":"BEGIN:VCALENDAR\r\n`)
+	s.want("GET", calendarsPath+"?content=true", "", 200, `"etag":"\"1-3\"","calendar":{"kind":"allow","ics":"BEGIN:VCALENDAR\r\n`)
 	s.want("GET", calendarsPath+"?content=all", "", 400, "content")
 	s.want("GET", calendarsPath+"?limit=3", "", 400, "limit")
 
@@ -126,6 +60,7 @@ func TestCalendarObject(t *testing.T) {
 	}
 	s.want("POST", calendarsPath, monday, 409, "has the calendar monday already; replace it with PUT "+calendarsPath+"/monday")
 	s.want("POST", calendarsPath+"?validate=true", monday, 409, "already")
+	fill(t, m, v1.MaxCalendars-3)
 	s.want("POST", calendarsPath, strings.Replace(monday, "monday", "sunday", 1), 400, "there are too many")
 	s.want("DELETE", calendarsPath+"/monday", "", 204, "")
 	s.want("PUT", calendarsPath, "", 405, "use GET, HEAD, POST")
@@ -138,8 +73,19 @@ func TestCalendarObject(t *testing.T) {
 	s.want("GET", xmas, "", 404, "")
 	s.want("PUT", xmas, body, 412, "so If-Match cannot match", "If-Match", "*")
 	// The last is the deletion's own revision.
-	if want := []uint64{10, 20, 30, 40, 50, 60}; !slices.Equal(m.seenOnes, want) {
-		t.Errorf("the controller was waited for to see %v; want %v", m.seenOnes, want)
+	const filled = v1.MaxCalendars - 3
+	if want := []uint64{1, 2, 3, 4, filled + 5, filled + 6}; !slices.Equal(m.seen, want) {
+		t.Errorf("the controller was waited for to see %v; want %v", m.seen, want)
+	}
+}
+
+// fill adds so many calendars.
+func fill(t *testing.T, m *memory, n int) {
+	t.Helper()
+	for i := range n {
+		if _, err := m.intent.PutCalendar(t.Context(), "acme", fmt.Sprint("filler-", i), v1.Kept[v1.Calendar]{Value: v1.Calendar{Kind: "freeze"}}, store.Revision{}); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
@@ -161,7 +107,7 @@ func TestWrongCalendarIsNotStored(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m := newCalendarStore()
+			m := &memory{}
 			s := serve(t, m, access.Writes)
 			status := 400
 			if name == "too large" {
@@ -170,8 +116,8 @@ func TestWrongCalendarIsNotStored(t *testing.T) {
 			for _, query := range []string{"?validate=true", ""} {
 				s.want("PUT", calendarsPath+c.path+query, c.body, status, c.part)
 			}
-			if len(m.calendars) > 0 {
-				t.Errorf("stored %+v", m.calendars)
+			if all, err := m.intent.Calendars(t.Context(), "acme"); len(all) > 0 || err != nil {
+				t.Errorf("stored %+v, %v", all, err)
 			}
 		})
 	}
@@ -180,14 +126,14 @@ func TestWrongCalendarIsNotStored(t *testing.T) {
 // TestRoomForCalendars checks that one too many is refused, and told of before.
 func TestRoomForCalendars(t *testing.T) {
 	t.Parallel()
-	m := newCalendarStore()
+	m := &memory{}
 	s := serve(t, m, access.Writes)
 	const body = `{"kind":"freeze"}`
-	for _, name := range []string{"/a", "/b", "/c"} {
-		s.want("PUT", calendarsPath+name, body, 201, "")
-	}
-	s.want("PUT", calendarsPath+"/d?validate=true", body, 400, "has 3 calendars")
-	s.want("PUT", calendarsPath+"/d", body, 400, "has 3 calendars")
+	fill(t, m, v1.MaxCalendars-1)
+	s.want("PUT", calendarsPath+"/a", body, 201, "")
+	full := fmt.Sprintf("has %d calendars", v1.MaxCalendars)
+	s.want("PUT", calendarsPath+"/d?validate=true", body, 400, full)
+	s.want("PUT", calendarsPath+"/d", body, 400, full)
 	s.want("PUT", calendarsPath+"/a", body, 204, "")
 	s.want("GET", calendarsPath, "", 403, "does not have the right")
 }

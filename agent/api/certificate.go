@@ -9,9 +9,9 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/access"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/principal"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // ClientCertificates decide which client certificates are good.
@@ -23,7 +23,7 @@ type ClientCertificates interface {
 var errNoProof = errors.New("the request has neither a token nor a client certificate; send Authorization: Bearer TOKEN, or a certificate of one of the authorities of the site's client-ca-file")
 
 // certified returns the user whose client certificate the connection of a request has;
-// certified tells whether it has one. Certificate and user are looked at anew for each
+// certified reports whether it has one. Certificate and user are looked at anew for each
 // request, so that neither is good any longer than it is.
 func (s *server) certified(r *http.Request) (p proof, certified bool, err error) {
 	if s.ClientCertificates == nil || r.Header.Get("Authorization") != "" || r.TLS == nil || len(r.TLS.PeerCertificates) == 0 {

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/certificate/certtest"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/access"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/principal"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/certtest"
 )
 
 const stateOfAcme = "/v1/state/tenants/acme/os-upgrade"
@@ -20,7 +20,7 @@ const stateOfAcme = "/v1/state/tenants/acme/os-upgrade"
 // user makes or changes user ann of acme.
 func (e *exceeding) user(allow ...access.Role) {
 	e.t.Helper()
-	if err := e.logins.PutUser(e.t.Context(), "acme", "ann", allow, "correct horse", time.Now()); err != nil {
+	if _, err := e.logins.WriteUser(e.t.Context(), principal.User{Tenant: "acme", Name: "ann", Allow: allow}, "correct horse", nil, time.Now()); err != nil {
 		e.t.Fatal(err)
 	}
 }
@@ -66,10 +66,8 @@ func TestCertificate(t *testing.T) {
 	e.want("an operator", ann, "POST", stateOfAcme+"/start", 503, "")
 	e.want("the life of a token", ann, "POST", refreshPath, 401, "the request has no token")
 	// Renamed: the name of before means nothing any more.
-	if err := errors.Join(
-		e.logins.PutUser(t.Context(), "acme", "anna", []access.Role{access.Operator}, "correct horse", time.Now()),
-		e.logins.RemoveUser(principal.KeyOf("acme", "ann"), nil),
-	); err != nil {
+	_, err := e.logins.WriteUser(t.Context(), principal.User{Tenant: "acme", Name: "anna", Allow: []access.Role{access.Operator}}, "correct horse", nil, time.Now())
+	if err = errors.Join(err, e.logins.RemoveUser(principal.KeyOf("acme", "ann"), nil)); err != nil {
 		t.Fatal(err)
 	}
 	e.want("a removed user", ann, "GET", stateOfAcme, 401, "no such user")

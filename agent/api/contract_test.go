@@ -12,11 +12,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/access"
 )
 
 // TestContract plays literal HTTP exchanges with a real agent: each path, method, parameter
-// and status of Avassa's page about OS upgrades (reference/avassa-os-upgrade.txt).
+// and status of Avassa's page "Subtenant OS upgrade management".
 // A file of testdata/contract is one conversation. A line that begins with ">" is sent, one
 // that begins with "<" is received, and the rest is for people. Of an answer the status
 // line and the headers that are written there are compared, and its body. The first ETag

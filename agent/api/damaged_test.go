@@ -7,10 +7,10 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/dev"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/access"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/principal"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/site"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/site/dev"
 )
 
 // damage replaces an object of a real site with an unreadable value.
@@ -50,7 +50,7 @@ func TestDamagedObject(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	token, err := s.Tokens().Add(principal.Token{Name: "test", Tenant: "demo", Allow: access.Rights()})
+	token, err := s.Tokens.Add(principal.Token{Name: "test", Tenant: "demo", Allow: access.Rights()})
 	if err != nil {
 		t.Fatal(err)
 	}

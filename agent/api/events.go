@@ -8,12 +8,12 @@ import (
 	"slices"
 	"time"
 
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/wait"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/wait"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
-// pace are the times of event streams.
-type pace struct {
+// streamTimes are the times of event streams.
+type streamTimes struct {
 	// heartbeat is the interval of comments on a stream.
 	heartbeat time.Duration
 	// write is how long a client that does not read may block a write. Its stream then
@@ -22,8 +22,8 @@ type pace struct {
 	write time.Duration
 }
 
-// usualPace are the times that clients are told of.
-var usualPace = pace{heartbeat: 15 * time.Second, write: 10 * time.Second}
+// usualTimes are the times that clients are told of.
+var usualTimes = streamTimes{heartbeat: 15 * time.Second, write: 10 * time.Second}
 
 const (
 	// gather is how long the stream waits for more after a change: a step of a run is
@@ -56,8 +56,8 @@ const (
 // stream is the event stream to a client.
 type stream struct {
 	*call
-	out  *http.ResponseController
-	pace pace
+	out   *http.ResponseController
+	times streamTimes
 	// since is the Last-Event-ID of the request; begun tells that it was looked at.
 	since string
 	begun bool
@@ -98,7 +98,7 @@ func (s *server) getEvents(c *call) error {
 	tokens, leave := s.Tokens.Watch()
 	defer leave()
 	out := &stream{
-		call: c, out: http.NewResponseController(c.w), pace: s.pace, since: c.Header.Get(lastEventID), changes: c.has("hosts"), allowed: s.stillAllowed(c),
+		call: c, out: http.NewResponseController(c.w), times: s.times, since: c.Header.Get(lastEventID), changes: c.has("hosts"), allowed: s.stillAllowed(c),
 	}
 	out.follow(changed, tokens)
 	return nil
@@ -107,7 +107,7 @@ func (s *server) getEvents(c *call) error {
 // stillAllowed returns a function that admits a request again, by its token as it is now.
 func (s *server) stillAllowed(c *call) func() error {
 	return func() error {
-		again := call{Request: c.Request, w: c.w}
+		again := call{Request: c.Request, w: c.w, route: c.route}
 		err := s.admit(&again)
 		if err == nil && again.tenant != c.tenant {
 			err = fmt.Errorf("the token is now one of tenant %s", again.tenant)
@@ -119,7 +119,7 @@ func (s *server) stillAllowed(c *call) func() error {
 // follow returns when the client is gone or too slow, or its token is not good any more:
 // a token may be withdrawn or changed, or expire. The client reconnects.
 func (st *stream) follow(changed, tokens <-chan struct{}) {
-	quiet := time.NewTicker(st.pace.heartbeat)
+	quiet := time.NewTicker(st.times.heartbeat)
 	defer quiet.Stop()
 	if st.write([]byte(": hello\n\n")) != nil || st.send() != nil {
 		return
@@ -306,7 +306,7 @@ func (st *stream) frame(name string, at position, data []byte) error {
 }
 
 func (st *stream) write(data []byte) error {
-	if err := st.out.SetWriteDeadline(time.Now().Add(st.pace.write)); err != nil {
+	if err := st.out.SetWriteDeadline(time.Now().Add(st.times.write)); err != nil {
 		return err
 	}
 	if _, err := st.w.Write(data); err != nil {

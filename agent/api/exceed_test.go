@@ -14,11 +14,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/certificate"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/certificate/certtest"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/access"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/certificate"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/principal"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/certtest"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/credentialtest"
 )
 
 // exceeding sends requests by what somebody has of each role in tenant acme.
@@ -32,15 +33,11 @@ type exceeding struct {
 
 func newExceeding(t *testing.T) *exceeding {
 	t.Helper()
-	e, dir := &exceeding{t: t, site: certtest.NewAuthority(t, "site", time.Now())}, t.TempDir()
-	ca := filepath.Join(dir, "ca.pem")
+	e := &exceeding{t: t, site: certtest.NewAuthority(t, "site", time.Now())}
+	e.tokens = principal.NewTokens(&credentialtest.Memory{}, &credentialtest.Memory{})
+	e.logins = principal.NewLogins(principal.NewUsers(&credentialtest.Memory{}), principal.NewApproles(&credentialtest.Memory{}, &credentialtest.Memory{}), e.tokens)
+	ca := filepath.Join(t.TempDir(), "ca.pem")
 	err := os.WriteFile(ca, e.site.Cert, 0o600)
-	if err == nil {
-		e.tokens, err = principal.OpenTokens(filepath.Join(dir, "tokens"))
-	}
-	if err == nil {
-		e.logins, err = principal.OpenLogins(dir, e.tokens)
-	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +103,7 @@ func (e *exceeding) withCertificate(role access.Role) sender {
 	e.t.Helper()
 	user := "user-" + role + "x"
 	if role != "" {
-		if err := e.logins.PutUser(e.t.Context(), "acme", user, []access.Role{role}, "correct horse", time.Now()); err != nil {
+		if _, err := e.logins.WriteUser(e.t.Context(), principal.User{Tenant: "acme", Name: user, Allow: []access.Role{role}}, "correct horse", nil, time.Now()); err != nil {
 			e.t.Fatal(err)
 		}
 	}

@@ -8,13 +8,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/format"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/principal"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/strongbox"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/strongbox"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/text"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/format"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // answer is an error with its HTTP answer.

@@ -15,7 +15,7 @@ type fields map[string]fields
 // maxFieldsDepth is the deepest nesting of a selection.
 const maxFieldsDepth = 16
 
-// parseFields parses the grammar of avassa.md 2: "a,b", "a/b", "a/[b,c/d]".
+// parseFields parses Avassa's grammar of the parameter fields: "a,b", "a/b", "a/[b,c/d]".
 func parseFields(text string) (fields, error) {
 	p := fieldsParser{rest: text}
 	f, err := p.list(0)
@@ -79,8 +79,7 @@ func (p *fieldsParser) skip(prefix string) bool {
 	return found
 }
 
-// sendFields sends a value, restricted to the fields selected by the request
-// (AV-9).
+// sendFields sends a value, restricted to the fields selected by the request.
 func (s *server) sendFields(c *call, value any) error {
 	return s.sendFieldsOf(c, reflect.TypeOf(value), value)
 }
@@ -101,7 +100,7 @@ func (s *server) sendFieldsOf(c *call, t reflect.Type, value any) error {
 }
 
 // sendList writes a list: its keys with keys=true, its length with count=true, and else its
-// entries (avassa.md 2).
+// entries.
 func sendList[T any](s *server, c *call, list []T, key func(T) string) error {
 	switch {
 	case c.has("keys"):

@@ -10,10 +10,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/access"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/principal"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/credentialtest"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // FuzzJSONPatch checks that whatever is sent as a JSON Patch is refused as a wrong request,
@@ -53,10 +54,7 @@ func FuzzJSONPatch(f *testing.F) {
 // in a header, content types, preconditions, ids. Each is answered as the OpenAPI text says,
 // shortly, and none succeeds without a token.
 func FuzzRequest(f *testing.F) {
-	tokens, err := principal.OpenTokens(f.TempDir())
-	if err != nil {
-		f.Fatal(err)
-	}
+	tokens := principal.NewTokens(&credentialtest.Memory{}, &credentialtest.Memory{})
 	token, err := tokens.Add(principal.Token{Name: "test", Tenant: "acme", Allow: access.Rights()})
 	if err != nil {
 		f.Fatal(err)

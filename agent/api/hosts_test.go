@@ -10,9 +10,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/access"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/principal"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/credentialtest"
 )
 
 // forgetter is a controller with an absent host, h01, and an online host, h02.
@@ -35,10 +36,7 @@ func (f *forgetter) Forget(_ context.Context, host string, d run.Deletion) error
 // TestDeleteHost checks who may delete which host, and what is answered.
 func TestDeleteHost(t *testing.T) {
 	t.Parallel()
-	tokens, err := principal.OpenTokens(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	tokens := principal.NewTokens(&credentialtest.Memory{}, &credentialtest.Memory{})
 	token := func(allow ...access.Role) string {
 		text, err := tokens.Add(principal.Token{Name: "test", Tenant: "acme", Allow: allow})
 		if err != nil {

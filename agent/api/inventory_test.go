@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/dev"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/site/dev"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // TestInventories checks that the API shows what the machines of hosts consist of: for one

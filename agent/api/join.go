@@ -10,9 +10,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/join"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/names"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/access"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/join"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/names"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // Joining is what a host needs that joins the site.
@@ -68,7 +69,7 @@ func (s *server) postJoin(c *call) error {
 		if a.status >= http.StatusInternalServerError {
 			return false, err
 		}
-		s.Log.Warn("a host was not let join", "from", from, "error", a.body.Errors[0].Message)
+		s.Log.Warn("join refused", "from", from, "error", a.body.Errors[0].Message)
 		return true, err
 	})
 	if err != nil {
@@ -124,6 +125,15 @@ func (s *server) join(c *call) (v1.Joined, error) {
 // ErrRefusedKey means that the site refuses the key of a host that joins.
 var ErrRefusedKey = errors.New("the key is refused")
 
+// RefusedKeyError is ErrRefusedKey with the reason and no other word.
+type RefusedKeyError struct{ Why error }
+
+// Error implements error.
+func (e RefusedKeyError) Error() string { return e.Why.Error() }
+
+// Is implements the interface of errors.Is.
+func (e RefusedKeyError) Is(target error) bool { return target == ErrRefusedKey } //nolint:errorlint // it is what errors.Is asks
+
 // joinProblem returns the answer to a host that is not let join.
 func joinProblem(err error) error {
 	for cause, status := range map[error]int{
@@ -142,13 +152,16 @@ func joinToken(k join.Kept, now time.Time) v1.JoinToken {
 	token := v1.JoinToken{
 		ID: k.ID, Tenant: k.Tenant, Host: k.Host, Application: k.Application, Expires: k.Expires, Replace: k.Replace, By: k.By, State: k.State(now),
 	}
+	if k.Damage != nil {
+		return v1.JoinToken{ID: k.ID, Damage: k.Damage.Error()}
+	}
 	if k.Used != nil {
 		token.UsedBy, token.UsedAt = k.Used.Host, &k.Used.At
 	}
 	return token
 }
 
-// getJoinTokens lists the join tokens of a tenant, without their secrets.
+// getJoinTokens lists the join tokens of a tenant, or of all, without their secrets.
 func (s *server) getJoinTokens(c *call) error {
 	all, err := s.Joining.Tokens.List()
 	if err != nil {
@@ -156,7 +169,7 @@ func (s *server) getJoinTokens(c *call) error {
 	}
 	listed := []v1.JoinToken{}
 	for _, k := range all {
-		if k.Damage == nil && k.Tenant == c.tenant {
+		if k.Damage == nil && k.Tenant == c.tenant || c.tenant == access.AnyTenant {
 			listed = append(listed, joinToken(k, time.Now()))
 		}
 	}
@@ -165,6 +178,9 @@ func (s *server) getJoinTokens(c *call) error {
 
 // postJoinToken makes a join token.
 func (s *server) postJoinToken(c *call) error {
+	if c.tenant == access.AnyTenant {
+		return refusal(access.TenantError{}) // A host belongs to one.
+	}
 	body, err := c.body()
 	if err != nil {
 		return err
@@ -213,7 +229,7 @@ func (s *server) deleteJoinToken(c *call) error {
 	}
 	id := c.PathValue("id")
 	for _, k := range all {
-		if k.ID != id || k.Tenant != c.tenant {
+		if k.ID != id || k.Tenant != c.tenant && c.tenant != access.AnyTenant {
 			continue
 		}
 		if err := s.Joining.Tokens.Remove(id); err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -11,11 +11,11 @@ import (
 
 	"github.com/nats-io/nkeys"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/hostkey"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/access"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/principal"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/hostkey"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/site"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // joining is a site with a listener for hosts, as serve runs it.
@@ -46,7 +46,7 @@ func newJoining(t *testing.T) *joining {
 
 func (j *joining) client(tenant string, allow ...access.Role) string {
 	j.t.Helper()
-	text, err := j.site.Tokens().Add(principal.Token{Name: "ann", Tenant: tenant, Allow: allow})
+	text, err := j.site.Tokens.Add(principal.Token{Name: "ann", Tenant: tenant, Allow: allow})
 	if err != nil {
 		j.t.Fatal(err)
 	}
@@ -215,7 +215,7 @@ func TestPostJoin(t *testing.T) {
 	if status, _, text := j.call("POST", "/v1/join", again.Token, hostJoin(t, thief, "h01")); status != 409 || !strings.Contains(text, "has a key already") {
 		t.Errorf("a second key: %d %s", status, text)
 	}
-	if keys, err := j.site.Hosts().List(); err != nil || len(keys) != 1 {
+	if keys, err := j.site.Hosts.List(); err != nil || len(keys) != 1 {
 		t.Errorf("the site has %s keys: %v", strconv.Itoa(len(keys)), err)
 	}
 }

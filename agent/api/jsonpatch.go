@@ -9,7 +9,7 @@ import (
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
 
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // maxChanges is how many operations a JSON Patch may have.

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/credential"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/credential"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/principal"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // login answers a login. A place from which too many have failed is not heard for a
@@ -60,7 +60,7 @@ func (s *server) postLogin(c *call) error {
 		return err
 	}
 	return s.login(c, fmt.Sprintf("%.63q", wanted.Username), func(from string) (principal.Session, error) {
-		return s.Logins.User(c.Context(), from, wanted.Tenant, wanted.Username, wanted.Password, time.Now())
+		return s.Logins.User(c.Context(), from, wanted.Tenant, wanted.Username, wanted.Password, time.Now)
 	})
 }
 
@@ -95,7 +95,7 @@ func (s *server) postPassword(c *call) error {
 	}
 	c.audit.Object = "user/" + c.who.Name
 	var user principal.User
-	var withdrawn []principal.StoredToken
+	var withdrawn []credential.Stored[principal.Token]
 	from := source(c.RemoteAddr)
 	err = s.logins.try(c.Context(), from, func() (failed bool, err error) {
 		user, withdrawn, err = s.Logins.ChangePassword(c.Context(), from, text, wanted.Current, wanted.Password, time.Now())
@@ -114,7 +114,7 @@ func (s *server) postPassword(c *call) error {
 	}
 	ids := []string{}
 	for _, t := range withdrawn {
-		ids = append(ids, shortID(t.ID))
+		ids = append(ids, shortID(t.Key))
 	}
 	c.audit.After, c.audit.Detail = recordedRevision(revisionOf(user.Revision)), "logins withdrawn: "+cmp.Or(strings.Join(ids, " "), "none")
 	s.Log.Info("password changed", "tenant", user.Tenant, "user", user.Name, "from", from, "withdrawn", ids)

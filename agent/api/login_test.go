@@ -3,6 +3,8 @@ package api_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"log/slog"
 	"net/http"
 	"regexp"
 	"slices"
@@ -11,20 +13,28 @@ import (
 	"testing"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/access"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/principal"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/site"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 const password = "correct horse"
 
-// user makes the user ann on the site's folder, as the command line does.
+// user makes the user ann on the site's machine, as the command line does.
 func (c *caller) user(allow ...access.Role) {
 	c.t.Helper()
-	logins, err := site.OpenLogins(c.dir)
-	if err == nil {
-		err = logins.PutUser(c.t.Context(), "demo", "ann", allow, password, time.Now())
-	}
+	local, err := site.OpenLocal(c.t.Context(), site.LocalOptions{Dir: c.dir, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
+		c.t.Fatal(err)
+	}
+	api, err := client.New(client.Options{Endpoint: "http://site", Transport: local, Retries: -1})
+	if err == nil {
+		err = api.SetUser(c.t.Context(), "demo", v1.User{Name: "ann", TokenPolicies: allow, Password: password})
+		api.Close()
+	}
+	if err = errors.Join(err, local.Close()); err != nil {
 		c.t.Fatal(err)
 	}
 }
@@ -48,7 +58,7 @@ func (c *caller) session(a answer) session {
 	return s
 }
 
-// TestLogin logs in as Avassa's clients do (AV-71), with no token, uses the token and
+// TestLogin logs in as Avassa's clients do, with no token, uses the token and
 // refreshes it.
 func TestLogin(t *testing.T) {
 	t.Parallel()
@@ -82,15 +92,11 @@ func TestLogin(t *testing.T) {
 func TestApproleLogin(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t, 0)
-	logins, err := site.OpenLogins(c.dir)
+	role, err := c.dev.Logins.Approles.Write(principal.Approle{Tenant: "demo", Name: "tf", Allow: []access.Role{access.Viewer, access.Writes}}, nil, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
-	role, err := logins.Approles.Put("demo", "tf", []access.Role{access.Viewer, access.Writes}, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	secret, err := logins.Approles.AddSecret(role, 2, time.Hour, time.Now())
+	secret, err := c.dev.Logins.Approles.AddSecret(role, 2, time.Hour, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,13 +7,13 @@ import (
 	"os"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/credential"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/intent"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/tenant"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/intent"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/credential"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/access"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/principal"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/tenant"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // mayGive returns why who sends a request may not let somebody in with these roles: one of
@@ -24,11 +24,39 @@ func (s *server) mayGive(c *call, field string, roles []access.Role) error {
 			return err
 		}
 	}
+	return refusal(s.covers(c, roles))
+}
+
+// covers returns why who sends a request does not have all rights of these roles of the
+// tenant.
+func (s *server) covers(c *call, roles []access.Role) error {
 	policies, err := s.policiesOf(c.tenant, roles)
 	if err != nil {
 		return err
 	}
-	return refusal(access.Covers(c.who, access.Principal{Tenant: c.tenant, Roles: roles, Policies: policies}))
+	return access.Covers(c.who, access.Principal{Tenant: c.tenant, Roles: roles, Policies: policies}, s.requests)
+}
+
+// mayChange returns why who sends a request may not change a user or an approle that has
+// these roles. Whoever set the password of one with more rights would have them.
+func (s *server) mayChange(c *call, noun string, has []access.Role) error {
+	err := s.covers(c, has)
+	if exceeds, ok := errors.AsType[*access.ExceedsError](err); ok {
+		return problem(http.StatusForbidden, "name", c.PathValue("name"),
+			"%s cannot change %s %q, which has a right that it does not have itself: to %s %s; use a token with admin",
+			exceeds.Who, noun, c.PathValue("name"), exceeds.Operation, exceeds.Path)
+	}
+	return refusal(err)
+}
+
+// loginName returns the name of a user or an approle in the path. A write by a name that
+// nobody can have is refused before its body is read.
+func loginName(c *call) (string, error) {
+	name := c.PathValue("name")
+	if c.Method == http.MethodPut {
+		return name, principal.CheckName(name)
+	}
+	return name, nil
 }
 
 // named returns what is wrong with a body that repeats the name in the path.
@@ -95,7 +123,10 @@ func (s *server) user(c *call) (*object[v1.User], error) {
 	if s.Logins == nil {
 		return nil, errNoLogins
 	}
-	name := c.PathValue("name")
+	name, err := loginName(c)
+	if err != nil {
+		return nil, err
+	}
 	return &object[v1.User]{
 		server: s, noun: "user " + name, immediate: true,
 		read: func(_ context.Context, tenant string) (v1.Kept[v1.User], store.Revision, error) {
@@ -103,6 +134,7 @@ func (s *server) user(c *call) (*object[v1.User], error) {
 			return v1.Kept[v1.User]{Value: shownUser(user)}, revisionOf(user.Revision), kept(err)
 		},
 		put: func(ctx context.Context, tenant string, value v1.Kept[v1.User], base store.Revision) (store.Revision, error) {
+			c.typedRoles(value.Value.TokenPolicies)
 			user, err := s.Logins.WriteUser(ctx, userOf(tenant, name, value.Value), value.Value.Password, credential.IfRevision(base.Number), time.Now())
 			return revisionOf(user.Revision), kept(err)
 		},
@@ -115,6 +147,9 @@ func (s *server) user(c *call) (*object[v1.User], error) {
 				return err
 			}
 			if err := s.Logins.Users.Check(userOf(c.tenant, name, next), next.Password, !now.exists || now.damaged != nil); err != nil {
+				return err
+			}
+			if err := s.mayChange(c, "user", now.value.Value.TokenPolicies); err != nil {
 				return err
 			}
 			return s.mayGive(c, "token-policies", next.TokenPolicies)

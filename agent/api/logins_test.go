@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/access"
 )
 
 const (
@@ -58,12 +58,14 @@ func TestUsersOfTheAPI(t *testing.T) {
 	c.want(c.call("POST", statePath+"/start", `{}`, ann...), 404, "") // Nothing is configured.
 	patched := c.want(c.call("PATCH", usersPath+"/ann", `{"token-policies":["viewer"],"token-ttl":null}`, "If-Match", got.header.Get("ETag")), 204, "")
 	c.want(c.call("PATCH", usersPath+"/ann", `{"token-policies":["admin"]}`, "If-Match", got.header.Get("ETag")), 412, "has ETag "+strings.ReplaceAll(patched.header.Get("ETag"), `"`, `\"`))
+	c.want(c.call("POST", statePath+"/start", `{}`, ann...), 401, "the token is unknown")
+	ann = c.login("ann", made.Password)
 	c.want(c.call("POST", statePath+"/start", `{}`, ann...), 403, "(viewer) does not have the right")
 	c.want(c.call("PATCH", usersPath+"/ann", `{"password":"another one"}`), 204, "")
 	c.want(c.call("GET", statePath, "", ann...), 401, "the token is unknown")
 	ann = c.login("ann", "another one")
 	c.want(c.call("PUT", usersPath+"/ann", `{"token-policies":["approver"]}`), 204, "")
-	c.want(c.call("GET", statePath, "", ann...), 200, "idle")
+	c.want(c.call("GET", statePath, "", ann...), 401, "the token is unknown")
 	c.want(c.call("GET", usersPath+"/ann", ""), 200, `{"name":"ann","token-policies":["approver"]}`)
 	c.want(c.call("PUT", usersPath+"/bob", `{"password":"long enough","token-policies":["viewer"]}`, "If-None-Match", "*"), 201, "")
 	c.login("bob", "long enough")
@@ -174,7 +176,7 @@ func TestApprolesOfTheAPI(t *testing.T) {
 
 	mine := []string{"Authorization", "Bearer " + got.Token}
 	c.want(c.call("PATCH", approlesPath+"/tf", `{"token-policies":["start"]}`), 204, "")
-	c.want(c.call("GET", statePath, "", mine...), 403, "(start)")
+	c.want(c.call("GET", statePath, "", mine...), 401, "the token is unknown")
 	c.want(c.call("GET", approlesState+"/tf", ""), 200, made.RoleID)
 	left := secret(``)
 	c.want(c.call("DELETE", approlesPath+"/tf", ""), 204, "")
@@ -207,6 +209,9 @@ func TestWrongUsersOfTheAPI(t *testing.T) {
 		"a short password":               {"POST", usersPath, `{"name":"x","token-policies":["viewer"],"password":"hunter2"}`, 400, `password: it is too short or too long; use 8 characters`},
 		"a new user without a password":  {"PUT", usersPath + "/x", `{"token-policies":["viewer"]}`, 400, `password: it is missing`},
 		"another name than the path":     {"PUT", usersPath + "/ann", `{"name":"bob","token-policies":["viewer"]}`, 400, `name: \"bob\" is not the name in the path`},
+		"a strange name in the path":     {"PUT", usersPath + "/a%20b", `{"name":"a b"}`, 400, `name: \"a b\" is invalid; use 1 to 63 of a-z, 0-9, \"-\", \".\", \"_\" and \"@\"`},
+		"a strange name of an approle":   {"PUT", approlesPath + "/Tf", `{"no":"member"}`, 400, `name: \"Tf\" is invalid; use 1 to 63`},
+		"a strange name, to be changed":  {"PATCH", usersPath + "/a%20b", `{"token-policies":["viewer"]}`, 404, `has no user a b`},
 		"a time that is none":            {"PATCH", usersPath + "/ann", `{"token-ttl":"soon"}`, 400, `token-ttl`},
 		"an unknown member":              {"PATCH", usersPath + "/ann", `{"tenant":"other"}`, 400, `tenant`},
 		"nobody is changed":              {"PATCH", usersPath + "/eve", `{"token-policies":["viewer"]}`, 404, `has no user eve`},

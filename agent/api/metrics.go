@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/access"
 )
 
 // Metrics are what the site measures of itself.

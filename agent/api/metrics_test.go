@@ -4,21 +4,16 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/site"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/access"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/principal"
 )
 
 // TestMetrics checks who may read the metrics, and what they say after a run.
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t, 3)
-	tokens, err := site.OpenTokens(c.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
 	add := func(tenant string, allow ...string) string {
-		text, err := tokens.Add(principal.Token{Name: "test", Tenant: tenant, Allow: allow})
+		text, err := c.dev.Tokens.Add(principal.Token{Name: "test", Tenant: tenant, Allow: allow})
 		if err != nil {
 			t.Fatal(err)
 		}

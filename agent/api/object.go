@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"mime"
@@ -9,9 +10,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/intent"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/intent"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/document"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // maxTries is how often a write without a precondition is retried after a
@@ -111,7 +113,8 @@ func (o *object[T]) unreadable(now stored[T]) error {
 	return problem(http.StatusInternalServerError, "", "", "%v; replace it with PUT, or delete it", now.damaged)
 }
 
-// answerGet handles GET (AV-6, AV-8, AV-9).
+// answerGet handles GET: 304 if the client has the object already, and on request only
+// some fields of it.
 func (o *object[T]) answerGet(c *call) error {
 	now, err := o.stored(c.Context(), c.tenant)
 	if err != nil {
@@ -135,24 +138,17 @@ func (o *object[T]) answerGet(c *call) error {
 	return o.server.sendFieldsOf(c, reflect.TypeFor[T](), now.value)
 }
 
-// answerPut handles PUT: 201 if the object is new, 204 if replaced (AV-3).
+// answerPut handles PUT: 201 if the object is new, 204 if replaced.
 func (o *object[T]) answerPut(c *call) error {
 	return o.write(c, func(body []byte, now stored[T]) (v1.Kept[T], error) {
 		return o.form.Decode(now.value, c.Header.Get("Content-Type"), body, c.has(unknownMembers))
 	})
 }
 
-// answerPatch handles PATCH (AV-4): a merge (RFC 7396) or, by its content type, a list of
-// changes (RFC 6902). Errors of the body are reported even if there is no object.
+// answerPatch handles PATCH. Errors of the body are reported even if there is no object.
 func (o *object[T]) answerPatch(c *call) error {
-	patch, contentType := o.form.Merge, c.Header.Get("Content-Type")
-	if media, _, err := mime.ParseMediaType(contentType); err == nil && media == v1.JSONPatch {
-		patch = func(now v1.Kept[T], _ string, body []byte, keep bool) (v1.Kept[T], error) {
-			return o.changed(c, now, body, keep)
-		}
-	}
 	return o.write(c, func(body []byte, now stored[T]) (v1.Kept[T], error) {
-		merged, err := patch(now.value, contentType, body, c.has(unknownMembers))
+		merged, err := o.patched(c, now.value, body)
 		unfit, isAnswer := errors.AsType[*answer](err)
 		switch {
 		case !now.exists && (err == nil || isAnswer && unfit.status == http.StatusConflict):
@@ -164,8 +160,23 @@ func (o *object[T]) answerPatch(c *call) error {
 	})
 }
 
-// write stores the result of next in canonical form (AV-16). The write is based on
-// the revision that next got (design.md 5, invariant 6).
+// patched returns an object with the changes of a body. Under the content type of either
+// patch a list is one of operations (RFC 6902) and anything else is merged (RFC 7396): none
+// can be taken for the other, and Avassa's Python client sends both as a JSON Patch.
+func (o *object[T]) patched(c *call, now v1.Kept[T], body []byte) (v1.Kept[T], error) {
+	contentType, keep := c.Header.Get("Content-Type"), c.has(unknownMembers)
+	media, _, _ := mime.ParseMediaType(contentType) // Merge says what is wrong with it.
+	if media == v1.JSONPatch || media == document.MergePatch {
+		if bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("[")) {
+			return o.changed(c, now, body, keep)
+		}
+		contentType = document.MergePatch
+	}
+	return o.form.Merge(now, contentType, body, keep)
+}
+
+// write stores the result of next in canonical form. The write names the revision that
+// next got, and fails if somebody else has written since.
 func (o *object[T]) write(c *call, next func(body []byte, now stored[T]) (v1.Kept[T], error)) error {
 	body, err := c.body()
 	if err != nil {
@@ -301,7 +312,7 @@ func (o *object[T]) written(c *call, path string, existed bool, revision store.R
 	c.w.WriteHeader(http.StatusCreated)
 }
 
-// answerDelete handles DELETE; an object in use needs force (AV-5).
+// answerDelete handles DELETE; an object in use needs force.
 func (o *object[T]) answerDelete(c *call) error {
 	now, err := o.deletable(c, c.has("force"))
 	if err != nil {

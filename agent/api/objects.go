@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/names"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/names"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
-// configs returns the os-upgrade configuration, Avassa's object (AV-1).
+// configs returns the os-upgrade configuration, Avassa's object.
 func (s *server) configs() *object[v1.OSUpgrade] {
 	return &object[v1.OSUpgrade]{
 		server: s, noun: "os-upgrade configuration",
@@ -20,7 +20,7 @@ func (s *server) configs() *object[v1.OSUpgrade] {
 	}
 }
 
-// refuseDuringRun refuses the deletion of a configuration in use (AV-5).
+// refuseDuringRun refuses the deletion of a configuration in use.
 func refuseDuringRun(ctx context.Context, controller Controller) error {
 	current, err := controller.Current(ctx)
 	if err != nil || current == 0 {

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/dev"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/site/dev"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // TestOffersAndPlans checks what simulated hosts say that an upgrade would change: in a
@@ -32,11 +32,11 @@ func TestOffersAndPlans(t *testing.T) {
 		t.Fatal(err)
 	}
 	// wait waits for something that hosts tell when they come to it: no step waits for it.
-	wait := func(what string, get func() (v1.HostPlan, error), is func(v1.HostPlan) bool) v1.HostPlan {
+	wait := func(what string, get func() (v1.HostPlan, error), done func(v1.HostPlan) bool) v1.HostPlan {
 		t.Helper()
 		for end := time.Now().Add(2 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
 			told, err := get()
-			if err == nil && is(told) {
+			if err == nil && done(told) {
 				return told
 			}
 			if err != nil && !client.HasStatus(err, http.StatusNotFound) || time.Now().After(end) {

@@ -18,7 +18,7 @@ const openAPIPath = "/v1/openapi.json"
 func documentRoutes() []route {
 	return []route{{
 		method: http.MethodGet, path: openAPIPath, public: true, group: groupSite, handle: (*server).getOpenAPI,
-		summary: "Read the OpenAPI text of this API", about: "It is OpenAPI 3.1, as JSON or YAML, by the Accept header.",
+		summary: "Read the OpenAPI text of this API", about: "OpenAPI 3.1, as JSON or YAML according to the Accept header.",
 		returns: ok("The text.", json.RawMessage{}),
 	}}
 }

@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // schemas makes JSON Schemas of Go types: their members and comments, and the bounds in
@@ -76,7 +76,7 @@ func (s *schemas) of(t reflect.Type) schema {
 	switch t {
 	case reflect.TypeFor[time.Time](), reflect.TypeFor[v1.Microseconds]():
 		return schema{"type": "string", "format": "date-time"}
-	case reflect.TypeFor[policy.Span]():
+	case reflect.TypeFor[rollout.Span]():
 		return schema{"type": "string"}
 	case reflect.TypeFor[json.RawMessage]():
 		return schema{"type": "object"}
@@ -195,7 +195,7 @@ func (s *schemas) member(t reflect.Type, field reflect.StructField) schema {
 // newSchemas returns schemas with the comments of the types of the API.
 func newSchemas(t *testing.T) *schemas {
 	t.Helper()
-	s := &schemas{comments: comments(t, "../v1", "../policy"), made: map[string]schema{}}
+	s := &schemas{comments: comments(t, "../wire/v1", "../wire/rollout"), made: map[string]schema{}}
 	s.of(reflect.TypeFor[v1.ErrorBody]())
 	return s
 }

@@ -13,19 +13,19 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/document"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/format/formattest"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/access"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/formattest"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/document"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
-// Where the OpenAPI text and the reference page are. The server serves the first.
+// Where the OpenAPI text, which the server serves, and the page about the API are.
 const (
 	servedText    = "openapi.json"
-	publishedText = "../../docs/openapi.json"
-	referencePage = "../../templates/guides/api.md"
+	referencePage = "../../docs/guides/api.md"
 )
 
-// TestOpenAPI checks that the OpenAPI text and the reference page are what the table of
+// TestOpenAPI checks that the OpenAPI text and the page about the API are what the table of
 // routes and the types say; -update writes them.
 func TestOpenAPI(t *testing.T) {
 	t.Parallel()
@@ -34,11 +34,11 @@ func TestOpenAPI(t *testing.T) {
 		t.Fatal(err)
 	}
 	text = append(text, '\n')
-	for path, want := range map[string][]byte{servedText: text, publishedText: text, referencePage: reference(t)} {
+	for path, want := range map[string][]byte{servedText: text, referencePage: reference(t)} {
 		formattest.Golden(t, path, want)
 	}
 	if t.Failed() {
-		t.Log("run: go test ./agent/api -run TestOpenAPI -update, then: make docs")
+		t.Log("run: make generate")
 	}
 }
 
@@ -123,12 +123,13 @@ func requestContent(s *schemas, r route) schema {
 	if r.method != http.MethodPatch {
 		return content(s.of(t), v1.BodyTypes()...)
 	}
-	all := content(s.change(t), append(v1.BodyTypes(), document.MergePatch)...)
-	all[v1.JSONPatch] = schema{"schema": schema{"type": "array", "items": schema{
+	all := content(s.change(t), v1.BodyTypes()...)
+	either := schema{"oneOf": []schema{s.change(t), {"type": "array", "items": schema{
 		"type": "object", "required": []string{"op", "path"}, "properties": schema{
 			"op": schema{"enum": []string{"add", "remove", "replace", "move", "copy", "test"}}, "path": schema{"type": "string"}, "from": schema{"type": "string"}, "value": schema{},
 		},
-	}}}
+	}}}}
+	maps.Copy(all, content(either, document.MergePatch, v1.JSONPatch))
 	return all
 }
 
@@ -232,10 +233,10 @@ func reference(t *testing.T) []byte {
 	var page bytes.Buffer
 	page.WriteString(referenceHead)
 	for _, g := range groups {
-		fmt.Fprintf(&page, "\n## %s\n", g)
+		fmt.Fprintf(&page, "\n### %s\n\n| | path | does | token |\n|---|---|---|---|\n", g)
 		for _, r := range routes() {
 			if r.group == g {
-				r.describe(&page)
+				fmt.Fprintf(&page, "| `%s` | `%s` | %s | %s |\n", r.method, r.paths()[0], r.summary, r.needs())
 			}
 		}
 	}
@@ -246,91 +247,80 @@ func reference(t *testing.T) []byte {
 	return page.Bytes()
 }
 
-// describe writes the part of the page about an operation.
-func (r route) describe(page *bytes.Buffer) {
-	fmt.Fprintf(page, "\n### %s\n\n", r.summary)
-	for _, path := range r.paths() {
-		fmt.Fprintf(page, "`%s %s`  \n", r.method, path)
+// needs returns the rights or roles of which a token needs one. Admin may do everything,
+// and several roles have the right to read, so neither is repeated.
+func (r route) needs() string {
+	if r.public {
+		return "none"
 	}
-	if r.about != "" {
-		fmt.Fprintf(page, "\n%s\n", r.about)
+	roles, of := rolesOf(r), ""
+	if roles[0] == ofAllTenants {
+		roles, of = roles[1:], " of all tenants"
 	}
-	page.WriteByte('\n')
-	switch {
-	case r.path == joinPath:
-	case r.public:
-		page.WriteString("It needs no token.\n")
-	default:
-		fmt.Fprintf(page, "The token needs one of the roles %s.\n", "`"+strings.Join(rolesOf(r), "`, `")+"`")
+	if slices.Contains(roles, access.Reads) {
+		roles = slices.DeleteFunc(roles, func(role access.Role) bool {
+			return role == access.Operator || role == access.Approver || role == access.Viewer
+		})
 	}
-	if r.takes != nil {
-		optional := ""
-		if r.optional {
-			optional = ", which may be left out"
-		}
-		fmt.Fprintf(page, "The body is `%s`%s.\n", typeName(r.takes), optional)
+	if len(roles) > 1 {
+		roles = slices.DeleteFunc(roles, func(role access.Role) bool { return role == access.Admin })
 	}
-	if len(r.query)+len(r.headers) > 0 {
-		page.WriteString("\n| parameter | meaning |\n|---|---|\n")
-		for _, p := range r.query {
-			fmt.Fprintf(page, "| `%s` | %s |\n", p.name, p.about)
-		}
-		for _, p := range r.headers {
-			fmt.Fprintf(page, "| header `%s` | %s |\n", p.name, p.about)
-		}
-	}
-	page.WriteString("\n| status | answer |\n|---|---|\n")
-	for _, a := range r.returns {
-		body := ""
-		if a.body != nil {
-			body = " `" + typeName(a.body) + "`"
-		}
-		fmt.Fprintf(page, "| %d | %s%s |\n", a.status, a.about, body)
-	}
-	var others []string
-	for _, status := range r.failures() {
-		others = append(others, strconv.Itoa(status))
-	}
-	fmt.Fprintf(page, "| %s | see below |\n", strings.Join(others, ", "))
-}
-
-// typeName names the type of a body.
-func typeName(value any) string {
-	if several, ok := value.(anyOf); ok {
-		var list []string
-		for _, v := range several {
-			list = append(list, typeName(v))
-		}
-		return strings.Join(list, " or ")
-	}
-	switch t := reflect.TypeOf(value); {
-	case t == reflect.TypeFor[json.RawMessage]():
-		return "object"
-	case t.Kind() == reflect.Slice:
-		return "[]" + t.Elem().Name()
-	default:
-		return t.Name()
-	}
+	return "`" + strings.Join(roles, "`, `") + "`" + of
 }
 
 const referenceHead = `---
 page_title: "The REST API"
+subcategory: "osupgrade-agent"
 description: |-
-  Each path of the REST API, with its parameters, bodies and answers.
+  The conventions of the REST API: bodies, errors, ETags, and a table of all paths.
 ---
 
 # The REST API
 
-` + "`" + `osupgrade-agent` + "`" + ` serves this API, and describes it itself: ` + "`" + `GET /v1/openapi.json` + "`" + ` is its OpenAPI 3.1 text, which is
-also [in this folder](https://github.com/osupgrade/terraform-provider-osupgrade/blob/main/docs/openapi.json) and has each type that is named below. The server is built from the same table
-as this page, and the tests of the API check each request and each answer against that text.
+` + "`" + `osupgrade-agent` + "`" + ` describes its API itself: ` + "`" + `GET /v1/openapi.json` + "`" + ` is an OpenAPI 3.1 text with each parameter, body and answer. It needs no token, and a generator makes a client from it. It is also
+[in the repository](https://github.com/osupgrade/terraform-provider-osupgrade/blob/main/agent/api/openapi.json). This page has what you need to read that text. Server, text and page are made from one table,
+and the tests of the API check each request and each answer against the text.
 
-- Intent is under ` + "`" + `/v1/config` + "`" + `, what is under ` + "`" + `/v1/state` + "`" + `. A path with ` + "`" + `/tenants/{tenant}` + "`" + ` is mostly also there without it, for the tenant of the token.
-- Send ` + "`" + `Authorization: Bearer TOKEN` + "`" + `.
-- Bodies are JSON or YAML in both directions, by ` + "`" + `Content-Type` + "`" + ` and ` + "`" + `Accept` + "`" + `; JSON is the default.
-- A failure is ` + "`" + `{"errors": [{"error-message": "...", "error-info": {"field": "...", "value": "..."}}]}` + "`" + `. A query parameter or a member that is not known is refused.
-- A client that is newer than the site writes with ` + "`" + `unknown=keep` + "`" + `: members that the site does not know are stored and returned, and mean nothing. They stay when somebody else writes the object.
-- Answers are compressed for a client that takes gzip. ` + "`" + `X-Request-Id` + "`" + ` is in each answer and in the log of the site; a client may send its own. Over TLS there is HTTP/2.
-- A list has ` + "`" + `keys=true` + "`" + ` for its keys and ` + "`" + `count=true` + "`" + ` for its length alone.
-- ` + "`" + `OPTIONS` + "`" + ` tells the methods of a path, and ` + "`" + `HEAD` + "`" + ` is there where ` + "`" + `GET` + "`" + ` is.
+` + "```" + `sh
+curl -s "$OSUPGRADE_ENDPOINT/v1/openapi.json"
+curl -s -H "Authorization: Bearer $OSUPGRADE_TOKEN" "$OSUPGRADE_ENDPOINT/v1/state/os-upgrade?fields=status,next-upgrade-at"
+` + "```" + `
+
+## Conventions
+
+- **Paths.** What you declare is under ` + "`" + `/v1/config` + "`" + `, what is so now under ` + "`" + `/v1/state` + "`" + `. Most paths with ` + "`" + `/tenants/{tenant}` + "`" + ` also exist without it, for the tenant of the token. Operations on runs are POST requests below ` + "`" + `/v1/state` + "`" + `.
+- **Token.** Send ` + "`" + `Authorization: Bearer TOKEN` + "`" + `, or use a [client certificate](client-certificates.md). [Who may do what](access.md) explains roles and rights.
+- **Bodies** are JSON or YAML in both directions, by ` + "`" + `Content-Type` + "`" + ` and ` + "`" + `Accept` + "`" + `; JSON is the default. A query parameter or a member that the site does not know is refused.
+- **PATCH** takes an object to merge (RFC 7396), in which ` + "`" + `null` + "`" + ` removes a member, or a list of changes (RFC 6902). ` + "`" + `application/merge-patch+json` + "`" + ` and ` + "`" + `application/json-patch+json` + "`" + ` may name either: the body tells which it is.
+- **Newer clients.** With ` + "`" + `unknown=keep` + "`" + ` a write may have members that the site does not know. They are stored and returned, have no effect, and stay when somebody else writes the object.
+- **Parts.** ` + "`" + `fields=a,b/c` + "`" + ` returns only these members. A list has ` + "`" + `keys=true` + "`" + ` for its keys and ` + "`" + `count=true` + "`" + ` for its length. Lists of hosts come in parts with ` + "`" + `limit` + "`" + ` and ` + "`" + `after` + "`" + `; the header ` + "`" + `Link` + "`" + ` leads to the next part.
+- **Trying.** ` + "`" + `validate=true` + "`" + ` checks a request and changes nothing.
+- **Methods.** ` + "`" + `OPTIONS` + "`" + ` names the methods of a path, and ` + "`" + `HEAD` + "`" + ` works where ` + "`" + `GET` + "`" + ` does.
+- **Transport.** Answers are compressed for a client that accepts gzip. ` + "`" + `X-Request-Id` + "`" + ` is in each answer and in the site's log; a client may send its own. Over TLS there is HTTP/2.
+
+## ETags
+
+Each object that you declare has a strong ETag, which changes with every write. Three headers prevent lost updates:
+
+| header | on | meaning |
+|---|---|---|
+| ` + "`" + `If-Match: ETAG` + "`" + ` | PUT, PATCH, DELETE | write only if the object still has this ETag; otherwise 412 |
+| ` + "`" + `If-None-Match: *` + "`" + ` | PUT | create the object only if there is none; otherwise 412 |
+| ` + "`" + `If-None-Match: ETAG` + "`" + ` | GET | 304 while the object still has this ETag |
+
+A write without ` + "`" + `If-Match` + "`" + ` overwrites what is there. A JSON Patch that names entries of a list by index is refused with 428 unless it has ` + "`" + `If-Match` + "`" + ` or a ` + "`" + `test` + "`" + ` operation.
+
+## Errors
+
+Every failure has the same body. ` + "`" + `error-info` + "`" + ` names the field and the value, if one is to blame:
+
+` + "```" + `json
+{"errors": [{"error-message": "...", "error-info": {"field": "...", "value": "..."}}]}
+` + "```" + `
+
+A 503 or 429 has ` + "`" + `Retry-After` + "`" + `. The statuses are listed at the end.
+
+## Paths
+
+The last column is what the token must be allowed: one of these rights or roles. ` + "`" + `admin` + "`" + ` allows everything. ` + "`" + `operator` + "`" + `, ` + "`" + `approver` + "`" + ` and ` + "`" + `viewer` + "`" + ` include ` + "`" + `read` + "`" + `.
 `

@@ -8,10 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/site"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/access"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/principal"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 const (
@@ -58,7 +57,7 @@ func TestOwnPassword(t *testing.T) {
 	c.want(c.call("GET", usersPath+"/ann", ""), 200, `"token-policies":["viewer"]`)
 	c.want(c.call("POST", passwordPath, passwords("wrong", password), "Authorization", mine), 403, "the current password is wrong")
 	var records []string
-	for _, r := range c.audit(auditPath+"?after=0&object=user/ann", "Bearer "+c.dev.Token).Records {
+	for _, r := range c.audit(auditPath+"?after=1&object=user/ann", "Bearer "+c.dev.Token).Records {
 		if r.By != "ann" || r.As != v1.AuditUser || strings.Contains(r.Detail+r.Error+r.Diff, "horse") {
 			t.Errorf("the record is %+v", r)
 		}
@@ -76,15 +75,11 @@ func TestOwnPasswordIsRefused(t *testing.T) {
 	c := newCaller(t, 0)
 	c.user(access.Viewer)
 	c.want(c.call("PUT", usersPath+"/bob", `{"password":"`+password+`","token-policies":["viewer"]}`), 201, "")
-	logins, err := site.OpenLogins(c.dir)
+	role, err := c.dev.Logins.Approles.Write(principal.Approle{Tenant: "demo", Name: "tf", Allow: []access.Role{access.Admin}}, nil, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
-	role, err := logins.Approles.Put("demo", "tf", []access.Role{access.Admin}, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	secret, err := logins.Approles.AddSecret(role, 1, time.Hour, time.Now())
+	secret, err := c.dev.Logins.Approles.AddSecret(role, 1, time.Hour, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +116,7 @@ func TestOwnPasswordIsRefused(t *testing.T) {
 	}
 	c.want(c.call("POST", passwordPath, good, "Authorization", ann), 429, "too many logins have failed from 127.0.0.1")
 	for _, name := range []string{"ann", "bob"} {
-		if _, err := logins.User(t.Context(), "", "demo", name, password, time.Now()); err != nil {
+		if _, err := c.dev.Logins.User(t.Context(), "", "demo", name, password, time.Now); err != nil {
 			t.Errorf("%s has another password: %v", name, err)
 		}
 	}
@@ -140,11 +135,8 @@ func TestOwnPasswordOfAnyRole(t *testing.T) {
 		c.want(c.call("GET", usersPath+"/"+role, ""), 200, `"token-policies":["`+role+`"]`)
 	}
 	// A user of all tenants names none.
-	logins, err := site.OpenLogins(c.dir)
-	if err == nil {
-		err = logins.PutUser(t.Context(), access.AnyTenant, "root", []access.Role{access.Viewer}, password, time.Now())
-	}
-	if err != nil {
+	root := principal.User{Tenant: access.AnyTenant, Name: "root", Allow: []access.Role{access.Viewer}}
+	if _, err := c.dev.Logins.WriteUser(t.Context(), root, password, nil, time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	c.want(c.call("POST", passwordPath, passwords(password, newPassword), "Authorization", c.loggedIn("root", password)), 200, `"name":"root"`)

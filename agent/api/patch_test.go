@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/access"
 )
 
 // TestMergePatch checks RFC 7396 over HTTP: null removes, objects are merged.
@@ -44,7 +44,15 @@ func TestJSONPatch(t *testing.T) {
 	s.want("GET", rolloutPath, "", 200, `{"stages":[{"name":"all"}]}`)
 	patch(`[{"op":"add","path":"/splya","value":"1h"}]`, 400, "splya: unknown key; did you mean splay?")
 	patch(`[{"op":"add","path":"/paused","value":1}]`, 400, "paused: 1 is not a boolean")
-	patch(`{"splay":null}`, 400, "cannot read the JSON Patch")
+	patch(`"splay"`, 400, "is not an object")
+	patch(`{"splay":null,"paused":1}`, 400, "paused: 1 is not a boolean")
+	patch(` {"splay":"3h"}`, 204, "")
+	s.want("GET", rolloutPath, "", 200, `{"stages":[{"name":"all"}],"splay":"3h"}`)
+	const merge = "application/merge-patch+json; charset=utf-8"
+	s.want("PATCH", rolloutPath, "\n"+`[{"op":"remove","path":"/splay"},{"op":"add","path":"/splay","value":"2h"}]`, 204, "", "Content-Type", merge)
+	s.want("PATCH", rolloutPath, `[{"op":"grow","path":"/splay"}]`, 400, "unsupported operation", "Content-Type", merge)
+	s.want("PATCH", rolloutPath, `[{"op":"remove","path":"/splay"}]`, 400, "", "Content-Type", "application/yaml")
+	patch(`[{"op":"remove","path":"/splay"}]`, 204, "")
 	patch(`[{"op":"test","path":"/stages","value":[]},{"op":"test","path":""}]`, 400, "value: operation 1 (test) has none")
 	patch(`[{"op":"add","path":"/splay"}]`, 400, "missing value")
 	patch(`[{"op":"test","path":"","value":null}]`, 409, "does not fit")

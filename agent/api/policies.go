@@ -7,12 +7,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/credential"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/intent"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/intent"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/credential"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/access"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/principal"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 func shownPolicy(p principal.Policy) v1.Policy {
@@ -46,7 +46,7 @@ func (s *server) policyPermitted(c *call, policy principal.Policy) error {
 	}
 	return refusal(access.Covers(c.who, access.Principal{
 		Tenant: c.tenant, Roles: []access.Role{policy.Name}, Policies: map[access.Role][]access.Rule{policy.Name: policy.Access()},
-	}))
+	}, s.requests))
 }
 
 // policy returns the policy with the name in the path.
@@ -92,8 +92,8 @@ func (s *server) policyInUse(tenant, name string) error {
 		return err
 	}
 	for _, t := range tokens {
-		if t.Login == nil {
-			add("token", t.Tenant, t.Name, t.Allow)
+		if t.Value.Login == nil {
+			add("token", t.Value.Tenant, t.Value.Name, t.Value.Allow)
 		}
 	}
 	if s.Logins != nil {
@@ -102,14 +102,14 @@ func (s *server) policyInUse(tenant, name string) error {
 			return err
 		}
 		for _, u := range people {
-			add("user", u.Tenant, u.Name, u.Allow)
+			add("user", u.Value.Tenant, u.Value.Name, u.Value.Allow)
 		}
 		programs, err := s.Logins.Approles.List()
 		if err != nil {
 			return err
 		}
 		for _, a := range programs {
-			add("approle", a.Tenant, a.Name, a.Allow)
+			add("approle", a.Value.Tenant, a.Value.Name, a.Value.Allow)
 		}
 	}
 	if len(users) == 0 {

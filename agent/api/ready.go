@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // readyLimit is how long a part of the site has to say that it is ready. Who asks gives up

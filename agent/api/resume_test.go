@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/dev"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/site/dev"
 )
 
 // events reads an event stream up to the first event that has a name, and returns the

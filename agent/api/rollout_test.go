@@ -7,27 +7,24 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/access"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/principal"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/credentialtest"
+	memstore "github.com/osupgrade/terraform-provider-osupgrade/agent/testing/memory"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
-// memory is a store of one tenant's rollout and a controller with a run under way.
-// All other methods are those of broken.
+// memory is a store and a controller with a run under way. All other methods of the
+// controller are those of broken.
 type memory struct {
 	broken
 
-	mu      sync.Mutex
-	rollout *v1.Kept[v1.Rollout]
-	number  uint64
-	// between is called once between a read and the write that follows it.
-	between func()
+	intent racing
 	// seen are the revisions passed to Seen.
 	seen []uint64
 	// asked are the operators' requests, and filter the last filter of Runs.
@@ -36,41 +33,31 @@ type memory struct {
 	refuse error
 }
 
-func (m *memory) revision() store.Revision { return store.Revision{Bucket: 1, Number: m.number} }
-
-func (m *memory) Rollout(context.Context, string) (v1.Kept[v1.Rollout], store.Revision, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if between := m.between; between != nil {
-		m.between = nil
-		defer between()
-	}
-	if m.rollout == nil {
-		return v1.Kept[v1.Rollout]{}, store.Revision{}, store.ErrNotFound
-	}
-	return *m.rollout, m.revision(), nil
+// racing is a store in which somebody else may write.
+type racing struct {
+	*memstore.Store
+	// between is called once between a read of the rollout and the write that follows it.
+	between func()
 }
 
-func (m *memory) PutRollout(_ context.Context, _ string, r v1.Kept[v1.Rollout], base store.Revision) (store.Revision, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.rollout == nil && base != (store.Revision{}) || m.rollout != nil && base != m.revision() {
-		return store.Revision{}, store.ErrConflict
+func (r *racing) Rollout(ctx context.Context, tenant string) (v1.Kept[v1.Rollout], store.Revision, error) {
+	value, revision, err := r.Store.Rollout(ctx, tenant)
+	if between := r.between; between != nil {
+		r.between = nil
+		between()
 	}
-	m.rollout = &r
-	m.number++
-	return m.revision(), nil
+	return value, revision, err
 }
 
-func (m *memory) DeleteRollout(_ context.Context, _ string, base store.Revision) (store.Revision, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.rollout == nil || base != m.revision() {
-		return store.Revision{}, store.ErrConflict
+// put writes the rollout, whatever there is, and returns its revision.
+func (r *racing) put(t *testing.T, value v1.Rollout) store.Revision {
+	t.Helper()
+	_, base, _ := r.Store.Rollout(t.Context(), "acme")
+	revision, err := r.PutRollout(t.Context(), "acme", v1.Kept[v1.Rollout]{Value: value}, base)
+	if err != nil {
+		t.Fatal(err)
 	}
-	m.rollout = nil
-	m.number++
-	return m.revision(), nil
+	return revision
 }
 
 func (m *memory) Seen(_ context.Context, number uint64) error {
@@ -106,28 +93,31 @@ type served struct {
 	token         string
 }
 
-// fake is a tenant's store and controller.
+// fake is a controller with a store.
 type fake interface {
 	Controller
-	Store
 	memoryOf() *memory
 }
 
-func (m *memory) memoryOf() *memory { return m }
-
-func serve(t *testing.T, m fake, rights ...access.Role) *served {
-	t.Helper()
-	tokens, err := principal.OpenTokens(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
+// memoryOf returns the memory, which has a store.
+func (m *memory) memoryOf() *memory {
+	if m.intent.Store == nil {
+		m.intent.Store = memstore.NewStore()
 	}
+	return m
+}
+
+func serve(t *testing.T, f fake, rights ...access.Role) *served {
+	t.Helper()
+	tokens := principal.NewTokens(&credentialtest.Memory{}, &credentialtest.Memory{})
 	token, err := tokens.Add(principal.Token{Name: "test", Tenant: "acme", Allow: rights})
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.memoryOf().err = errors.New("this is not to be asked for")
+	m := f.memoryOf()
+	m.err = errors.New("this is not to be asked for")
 	bare := New(Options{
-		Site: "test", Tenants: Fixed{"acme": m}, Store: m, Tokens: tokens,
+		Site: "test", Tenants: Fixed{"acme": f}, Store: &m.intent, Tokens: tokens,
 		Healthy: func() error { return nil }, Log: slog.New(slog.DiscardHandler),
 	})
 	return &served{T: t, token: token, handler: checked(t, bare), bare: bare}
@@ -202,30 +192,29 @@ func TestWrongRolloutIsNotStored(t *testing.T) {
 	s.want("PUT", rolloutPath, `{"on-failure":"stp"}`, 400, "did you mean stop?")
 	s.want("PUT", rolloutPath, ``, 400, "the document is empty")
 	s.want("GET", rolloutPath, "", 403, "does not have the right")
-	if m.rollout != nil {
-		t.Errorf("stored %+v", m.rollout)
+	if kept, _, err := m.intent.Rollout(t.Context(), "acme"); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("stored %+v, %v", kept, err)
 	}
 }
 
 // TestPatchIsBasedOnWhatItMerges checks that a PATCH does not undo what
-// somebody else writes meanwhile (design.md 5, invariant 6).
+// somebody else writes meanwhile.
 func TestPatchIsBasedOnWhatItMerges(t *testing.T) {
 	t.Parallel()
-	m := &memory{rollout: &v1.Kept[v1.Rollout]{Value: v1.Rollout{Splay: "1h"}}, number: 1}
+	m := &memory{}
 	s := serve(t, m, access.Writes)
-	meanwhile := func() {
-		m.rollout, m.number = &v1.Kept[v1.Rollout]{Value: v1.Rollout{Splay: "1h", Reserve: "5m"}}, m.number+1
-	}
-	m.between = meanwhile
+	m.intent.put(t, v1.Rollout{Splay: "1h"})
+	meanwhile := func() { m.intent.put(t, v1.Rollout{Splay: "1h", Reserve: "5m"}) }
+	m.intent.between = meanwhile
 	s.want("PATCH", rolloutPath, `{"splay":"2h"}`, 204, "")
-	if m.rollout.Value.Splay != "2h" || m.rollout.Value.Reserve != "5m" {
-		t.Errorf("merged into %+v", m.rollout)
+	merged, revision, err := m.intent.Rollout(t.Context(), "acme")
+	if err != nil || merged.Value.Splay != "2h" || merged.Value.Reserve != "5m" {
+		t.Errorf("merged into %+v, %v", merged, err)
 	}
-	tag := m.revision().ETag()
-	m.between = meanwhile
-	s.want("PATCH", rolloutPath, `{"splay":"3h"}`, 412, "changed in the meantime", "If-Match", tag)
-	if m.rollout.Value.Splay == "3h" {
-		t.Error("written on a revision that the request did not name")
+	m.intent.between = meanwhile
+	s.want("PATCH", rolloutPath, `{"splay":"3h"}`, 412, "changed in the meantime", "If-Match", revision.ETag())
+	if kept, _, err := m.intent.Rollout(t.Context(), "acme"); err != nil || kept.Value.Splay == "3h" {
+		t.Errorf("written on a revision that the request did not name: %+v, %v", kept, err)
 	}
 }
 

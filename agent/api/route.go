@@ -8,7 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/access"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // route is one operation of the API. The server's mux and the OpenAPI text are both
@@ -25,6 +26,9 @@ type route struct {
 	public bool
 	// unseals tells that a sealed site carries it out, too.
 	unseals bool
+	// unserved tells that commands on the site's machine may send it for a tenant that the
+	// site does not serve: credentials can be made before.
+	unserved bool
 	// group is the chapter of the reference, summary its line there, and about what else
 	// a caller has to know.
 	group, summary, about string
@@ -104,12 +108,22 @@ func (r route) paths() []string {
 	return []string{r.path}
 }
 
+// requestsOf returns the requests of a table of routes that need a right.
+func requestsOf(table []route) (all []access.Request) {
+	for _, r := range table {
+		if !r.public {
+			all = append(all, access.Request{Method: r.method, Path: r.path})
+		}
+	}
+	return all
+}
+
 // serving returns the handler of a route: it admits the request, checks its query and
 // answers its error. A request that changes something is answered once its audit record
 // is on disk.
 func (s *server) serving(route route) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		c := &call{Request: r, w: w}
+		c := &call{Request: r, w: w, route: route}
 		if route.action != "" && s.Audit != nil {
 			s.audited(route, c)
 			return
@@ -126,7 +140,7 @@ func (s *server) serving(route route) http.HandlerFunc {
 
 // enter admits a request and checks what all have in common.
 func (s *server) enter(route route, c *call) error {
-	err := s.sealed(route)
+	err := s.sealed(route, c.Request)
 	if err == nil {
 		err = plainBody(c.Request)
 	}

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/format/formattest"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/access"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/formattest"
 )
 
 // TestRoutes checks that each operation is described, and that none is there twice.
@@ -63,6 +63,10 @@ func TestOtherMethods(t *testing.T) {
 	s.want("HEAD", "/v1/state/os-upgrade/start", "", http.StatusMethodNotAllowed, "")
 }
 
+// ofAllTenants comes before the roles of an operation that only a token of all tenants may
+// send.
+const ofAllTenants = "of all tenants:"
+
 // rolesOf returns the roles that may send an operation: those of a token of the tenant or,
 // if there is none, of a token of all tenants. It panics if the latter may less, which would be a defect of package access.
 func rolesOf(r route) []string {
@@ -84,7 +88,7 @@ func rolesOf(r route) []string {
 	if len(one) > 0 {
 		return one
 	}
-	return append([]string{"of all tenants:"}, all...)
+	return append([]string{ofAllTenants}, all...)
 }
 
 // TestRolesOfRoutes shows for each operation the roles that may send it. Whoever adds an

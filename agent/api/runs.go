@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // getRuns lists the runs in the history that match the query, newest first.
@@ -117,7 +117,7 @@ func (s *server) getPlan(c *call) error {
 	return s.sendFields(c, plan)
 }
 
-// postStart handles POST start and returns the new run (AV-81), or with
+// postStart handles POST start and returns the new run, or with
 // validate=true what a start would do.
 func (s *server) postStart(c *call) error {
 	body, err := c.body()

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // random fills a value: sometimes a part of it is zero, nil or empty.

@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
-// onSite refuses a request for another site (AV-31).
+// onSite refuses a request for another site.
 func (s *server) onSite(c *call) error {
 	if site := c.query.Get("site"); c.has("site") && site != s.Site {
 		return problem(http.StatusNotFound, "site", site, "site %q does not exist; this is %q", site, s.Site)
@@ -21,7 +21,7 @@ func (s *server) onSite(c *call) error {
 	return nil
 }
 
-// getState returns Avassa's state object (AV-30 to AV-39).
+// getState returns Avassa's state object.
 func (s *server) getState(c *call) error {
 	state, err := c.controller.State(c.Context())
 	if err != nil {
@@ -39,7 +39,7 @@ func (s *server) getState(c *call) error {
 	return s.sendFields(c, state)
 }
 
-// getHosts lists the known hosts (AV-40), on request each with its inventory, and in parts:
+// getHosts lists the known hosts, on request each with its inventory, and in parts:
 // the header Link leads to the next part if there is one (RFC 8288).
 func (s *server) getHosts(c *call) error {
 	filter, err := readHostFilter(c)
@@ -114,7 +114,7 @@ func (s *server) getOffer(c *call) error {
 }
 
 // deleteHost deletes a host that will not come back. Otherwise it would hold its
-// slot until it comes back (design.md 5, invariant 1).
+// slot until it comes back: being silent does not put a host back into service.
 func (s *server) deleteHost(c *call) error {
 	name, why := c.PathValue("host"), c.query.Get("reason")
 	if c.has("reason") {

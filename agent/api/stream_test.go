@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/wait"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/wait"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // TestPositionFollows checks what a client is told that comes back with an id.
@@ -55,7 +55,7 @@ func (*growing) ReportsSince(context.Context, uint64) ([]v1.VersionsEvent, uint6
 }
 
 // streaming serves a stream to each client, and counts those that are open.
-func streaming(t *testing.T, g *growing, p pace) (address string, open *atomic.Int32) {
+func streaming(t *testing.T, g *growing, p streamTimes) (address string, open *atomic.Int32) {
 	t.Helper()
 	open = new(atomic.Int32)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -65,7 +65,7 @@ func streaming(t *testing.T, g *growing, p pace) (address string, open *atomic.I
 		defer leave()
 		w.Header().Set("Content-Type", eventStream)
 		st := &stream{
-			call: &call{Request: r, w: w, controller: g}, out: http.NewResponseController(w), pace: p, since: r.Header.Get(lastEventID),
+			call: &call{Request: r, w: w, controller: g}, out: http.NewResponseController(w), times: p, since: r.Header.Get(lastEventID),
 			allowed: func() error { return nil },
 		}
 		st.follow(changed, nil)
@@ -80,13 +80,13 @@ func streaming(t *testing.T, g *growing, p pace) (address string, open *atomic.I
 func TestSlowReader(t *testing.T) {
 	t.Parallel()
 	g := &growing{}
-	address, open := streaming(t, g, pace{heartbeat: time.Hour, write: 500 * time.Millisecond})
+	address, open := streaming(t, g, streamTimes{heartbeat: time.Hour, write: 500 * time.Millisecond})
 	sleeper, err := net.Dial("tcp", address)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = sleeper.Close() }()
-	if tcp, is := sleeper.(*net.TCPConn); !is || tcp.SetReadBuffer(4096) != nil {
+	if tcp, ok := sleeper.(*net.TCPConn); !ok || tcp.SetReadBuffer(4096) != nil {
 		t.Fatal("the connection keeps what is not read")
 	}
 	if _, err := sleeper.Write([]byte("GET / HTTP/1.1\r\nHost: test\r\n\r\n")); err != nil {
@@ -123,7 +123,7 @@ func TestSlowReader(t *testing.T) {
 // interval, so that clients and proxies know that it is alive.
 func TestHeartbeats(t *testing.T) {
 	t.Parallel()
-	address, _ := streaming(t, &growing{}, pace{heartbeat: 20 * time.Millisecond, write: 10 * time.Second})
+	address, _ := streaming(t, &growing{}, streamTimes{heartbeat: 20 * time.Millisecond, write: 10 * time.Second})
 	lines := bufio.NewScanner(get(t, address, nil).Body)
 	lines.Buffer(nil, 4<<20)
 	for alive := 0; alive < 3; {
@@ -144,7 +144,7 @@ func TestReset(t *testing.T) {
 	g.turns.Store(42)
 	for id, want := range map[string]string{"": "", "1f3z0-42-0": "", "1f3z0-7-0": "", "0abc-42-0": "event: reset"} {
 		to := page{httptest.NewRecorder()}
-		st := &stream{call: &call{Request: httptest.NewRequest("GET", "/", http.NoBody), w: to, controller: g}, out: http.NewResponseController(to), pace: usualPace, since: id}
+		st := &stream{call: &call{Request: httptest.NewRequest("GET", "/", http.NoBody), w: to, controller: g}, out: http.NewResponseController(to), times: usualTimes, since: id}
 		if err := errors.Join(st.send(), st.send()); err != nil {
 			t.Fatal(err)
 		}
@@ -200,16 +200,16 @@ func TestMissedNews(t *testing.T) {
 		tell(4)
 		tell(5)
 		to := page{httptest.NewRecorder()}
-		st := &stream{call: &call{Request: httptest.NewRequest("GET", "/", http.NoBody), w: to, controller: c}, out: http.NewResponseController(to), pace: usualPace, since: since}
+		st := &stream{call: &call{Request: httptest.NewRequest("GET", "/", http.NoBody), w: to, controller: c}, out: http.NewResponseController(to), times: usualTimes, since: since}
 		sent := func() string {
 			if err := st.send(); err != nil {
 				t.Fatal(err)
 			}
 			var words []string
 			for line := range strings.Lines(to.Body.String()) {
-				if name, is := strings.CutPrefix(strings.TrimSpace(line), "event: "); is {
+				if name, found := strings.CutPrefix(strings.TrimSpace(line), "event: "); found {
 					words = append(words, name)
-				} else if id, is := strings.CutPrefix(strings.TrimSpace(line), "id: 1f3z0-"); is {
+				} else if id, found := strings.CutPrefix(strings.TrimSpace(line), "id: 1f3z0-"); found {
 					words = append(words, id)
 				}
 			}

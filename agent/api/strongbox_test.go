@@ -10,11 +10,12 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/audit"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/strongbox"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/access"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/audit"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/principal"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/strongbox"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/credentialtest"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 const passphrase = "correct horse battery staple"
@@ -36,10 +37,8 @@ func newSealedSite(t *testing.T, target strongbox.Target) *sealedSite {
 	if err := strongbox.Open(strongbox.Options{Dir: s.dir, Hash: strongbox.Hash{Memory: 64, Time: 1, Threads: 1}}).Rewrap(target); err != nil {
 		t.Fatal(err)
 	}
-	tokens, err := principal.OpenTokens(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	tokens := principal.NewTokens(&credentialtest.Memory{}, &credentialtest.Memory{})
+	var err error
 	if s.token, err = tokens.Add(principal.Token{Name: "root", Tenant: access.AnyTenant, Allow: []string{access.Admin}}); err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +186,7 @@ func TestSealedIsQuick(t *testing.T) {
 	t.Parallel()
 	trying, ended := make(chan struct{}), make(chan struct{})
 	s := newSealedSite(t, strongbox.Target{Way: strongbox.Passphrase, Secret: []byte(passphrase)})
-	s.handler = New(Options{Site: "test", Tenants: Fixed{}, Strongbox: dawdler{trying, ended}, Log: slog.New(slog.DiscardHandler)})
+	s.handler = New(Options{Site: "test", Tenants: Fixed{}, Strongbox: dawdler{trying: trying, ended: ended}, Log: slog.New(slog.DiscardHandler)})
 	var unsealing sync.WaitGroup
 	unsealing.Go(func() { s.want(s.unseal(here, passphrase), 403, "is wrong") })
 	<-trying
@@ -197,7 +196,11 @@ func TestSealedIsQuick(t *testing.T) {
 }
 
 // dawdler is a strongbox that tries a passphrase until ended is closed.
-type dawdler struct{ trying, ended chan struct{} }
+type dawdler struct {
+	Strongbox
+
+	trying, ended chan struct{}
+}
 
 func (s dawdler) Sealed() error      { return &strongbox.SealedError{Why: "a test"} }
 func (s dawdler) Way() strongbox.Way { return strongbox.Passphrase }

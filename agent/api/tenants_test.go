@@ -13,12 +13,12 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/format"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/access"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/natsd"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/natsd"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/site"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/format"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
 const tenantsPath = "/v1/config/tenants"
@@ -99,7 +99,7 @@ func TestTenantsOfTheAPI(t *testing.T) { //nolint:funlen // one life of a tenant
 
 	const password, users = "correct horse", "/v1/config/tenants/beta/strongbox/authentication/userpass"
 	j.want(201, "", all, "PUT", users+"/ann", `{"password":"`+password+`","token-policies":["viewer"]}`)
-	ann, err := j.site.Logins().User(t.Context(), "", "beta", "ann", password, time.Now())
+	ann, err := j.site.Logins.User(t.Context(), "", "beta", "ann", password, time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func TestTenantsOfTheAPI(t *testing.T) { //nolint:funlen // one life of a tenant
 	j.want(403, "belongs to the whole site", token, "POST", tenantsPath, `{"name":"gamma"}`)
 	j.want(201, "", token, "POST", "/v1/config/policy/policies", `{"name":"none","rest-api":{"rules":[]}}`)
 	j.want(201, "", token, "POST", "/v1/state/os-upgrade/join-tokens", `{"host":"h01","application":"appliance"}`)
-	seed, err := j.site.Hosts().Add(natsd.Identity{Tenant: "beta", Host: "h01"})
+	seed, err := j.site.Hosts.Add(natsd.Identity{Tenant: "beta", Host: "h01"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,12 +7,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/credential"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/principal"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
-func shownToken(t principal.StoredToken) v1.Token {
-	shown := v1.Token{ID: t.ID, Name: t.Name, Tenant: t.Tenant, Allow: t.Allow, CreationTime: t.Since.UTC().Truncate(time.Second), Expires: t.Expires}
+func shownToken(stored credential.Stored[principal.Token]) v1.Token {
+	t := stored.Value
+	shown := v1.Token{ID: stored.Key, Name: t.Name, Tenant: t.Tenant, Allow: t.Allow, CreationTime: stored.Made.UTC().Truncate(time.Second), Expires: t.Expires}
 	if t.Login != nil {
 		shown.Login = t.Login.Of
 	}
@@ -31,7 +33,7 @@ func (s *server) tokens(tenant string) ([]v1.Token, error) {
 	}
 	listed := []v1.Token{}
 	for _, t := range all {
-		if t.Damage == nil && t.Tenant == tenant {
+		if t.Damage == nil && t.Value.Tenant == tenant {
 			listed = append(listed, shownToken(t))
 		}
 	}
@@ -110,13 +112,13 @@ func (s *server) postToken(c *call) error {
 func (s *server) sendNewToken(c *call, what, text string) error {
 	id := principal.ID(text)
 	c.audit.Object = "token/" + shortID(id)
-	stored, err := s.Tokens.Stored(id)
+	token, err := s.Tokens.Get(id)
 	if err != nil {
 		return err
 	}
-	c.audit.Detail = strings.TrimPrefix(c.audit.Detail+", "+stored.About(), ", ")
-	s.Log.Info("token "+what, "tenant", c.tenant, "by", c.who.Name, "id", stored.ID[:12], "name", stored.Name, "allow", stored.Allow)
-	made := shownToken(stored)
+	c.audit.Detail = strings.TrimPrefix(c.audit.Detail+", "+token.About(), ", ")
+	s.Log.Info("token "+what, "tenant", c.tenant, "by", c.who.Name, "id", id[:12], "name", token.Name, "allow", token.Allow)
+	made := shownToken(credential.Stored[principal.Token]{Key: id, Made: *token.Made, Value: token})
 	made.Token = text
 	c.w.Header().Set("Location", "/v1/state/tenants/"+c.tenant+"/strongbox/tokens/"+made.ID)
 	s.send(c.w, c.Request, http.StatusCreated, made)

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/trace"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/trace"
 )
 
 // The headers of W3C Trace Context: that of a request, and that of its answer (Level 2).

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/dev"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/trace/otlp"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/trace/otlp/otlptest"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/site/dev"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/tell/otlp"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/otlptest"
 )
 
 // TestTraces checks which requests are spans, what is said of them, and what is answered.

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/access"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // many is a controller with many hosts.

@@ -13,11 +13,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/access"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/principal"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/credentialtest"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // broken is a store and a controller that can do nothing at the moment.
@@ -119,13 +120,10 @@ func (b broken) Preflight(context.Context, string, v1.Start) (v1.Preflight, erro
 func (b broken) Start(context.Context, string, v1.Start) (v1.Run, error) { return v1.Run{}, b.err }
 
 // TestUnready checks that every path answers 503 with Retry-After and the reason while
-// the agent is not ready (AV-10), and 400 to a malformed query.
+// the agent is not ready, and 400 to a malformed query.
 func TestUnready(t *testing.T) {
 	t.Parallel()
-	tokens, err := principal.OpenTokens(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	tokens := principal.NewTokens(&credentialtest.Memory{}, &credentialtest.Memory{})
 	token, err := tokens.Add(principal.Token{Name: "test", Tenant: "acme", Allow: access.Rights()})
 	if err != nil {
 		t.Fatal(err)
@@ -146,7 +144,7 @@ func TestUnready(t *testing.T) {
 	}
 	fill := strings.NewReplacer("{tenant}", "acme", "{host}", "h01", "{id}", "1", "{name}", "x")
 	for _, r := range routes() {
-		if r.group == groupJoin || r.group == groupTokens || r.group == groupLogins || r.group == groupTenants || r.group == groupAudit || r.path == openAPIPath || r.path == "/metrics" || r.unseals {
+		if r.unserved || r.group == groupTenants || r.path == openAPIPath || r.path == "/metrics" || r.unseals {
 			continue // They need no controller; metrics tell of one that is not ready.
 		}
 		for _, pattern := range r.paths() {

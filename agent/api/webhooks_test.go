@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/webhook"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/tell/webhook"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // TestWebhooks lives through the life of a webhook of a real site, with a receiver that

@@ -11,9 +11,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/access"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/schedule/window"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // clockwork is a controller whose tenant has one window a week. It records the

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	stored "github.com/osupgrade/terraform-provider-osupgrade/agent/format"
+	stored "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/format"
 )
 
 // TestAccept checks that a version which was given up, or is on trial, is accepted on the
@@ -26,8 +26,8 @@ func TestAccept(t *testing.T) {
 		}
 	}
 	for boots, want := range map[string]string{
-		`{"judged":"b","rejected":[{"name":"system","version":"2.0","running":"1.0","at":"2026-11-22T01:10:00Z"}]}`: "Version 2.0 is offered again; this host went back from it to 1.0 at 2026-11-22T01:10:00Z.\n",
-		`{"judged":"b","trial":{"versions":["2.0"],"since":"2026-11-22T01:10:00Z"}}`:                                "Version 2.0 is kept: the worker marks it as good within a minute, or when it is started, whatever its checks say.\n",
+		`{"judged":"b","rejected":[{"name":"system","version":"2.0","running":"1.0","at":"2026-11-22T01:10:00Z"}]}`: "Version 2.0 is offered again. This host fell back from it to 1.0 at 2026-11-22T01:10:00Z.\n",
+		`{"judged":"b","trial":{"versions":["2.0"],"since":"2026-11-22T01:10:00Z"}}`:                                "Version 2.0 is kept: the worker marks it as good within a minute, or at its next start, whatever its checks say.\n",
 	} {
 		dir := t.TempDir()
 		body, err := stored.Boots.EncodeSummed("boots", json.RawMessage(boots))

@@ -6,10 +6,10 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/text"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // advice is something for a person to do, and the command for it; empty when no
@@ -31,17 +31,17 @@ func advise(s v1.Situation, r *v1.Run) []advice {
 	var todo []advice
 	switch {
 	case s.Hosts == 0:
-		todo = append(todo, advice{"list the worker applications and start a worker on each host", command("apply", "-f", "FILE")})
+		todo = append(todo, advice{"no host belongs to this configuration: set config.worker-applications, and start a worker on each host", command("apply", "-f", "FILE")})
 	case s.WaitingFor != nil && s.WaitingFor.What == waitsForLog:
 		return adviseLog(s.WaitingFor.Detail)
 	case s.WaitingFor != nil:
 		todo = append(todo, advice{"the open window waits for " + s.WaitingFor.Detail, ""})
 	case s.NextUpgradeAt == nil && s.OpenWindow == nil && s.Frozen == nil:
-		todo = append(todo, advice{"no window ever opens: declare one", command("apply", "-f", "FILE")})
+		todo = append(todo, advice{"declare a window, because none ever opens", command("apply", "-f", "FILE")})
 	}
 	if m := missedSince(s, r); m != nil && s.Frozen == nil && s.OpenWindow == nil {
 		todo = append(todo, advice{
-			fmt.Sprintf("the window of %s was missed; to upgrade before the next one", m.Start.UTC().Format(time.RFC3339)), withReason("start", "--override-window"),
+			fmt.Sprintf("to make up for the missed window of %s before the next one", m.Start.UTC().Format(time.RFC3339)), withReason("start", "--override-window"),
 		})
 	}
 	if r != nil {
@@ -59,7 +59,7 @@ func adviseRun(r v1.Run) []advice {
 	case r.Reason != "":
 		return adviseLog(r.Reason)
 	case r.Aborted != "":
-		return []advice{{"wait for the hosts under way, or end the run at once", withReason("abort", "--now")}}
+		return []advice{{"wait for the hosts that are being upgraded, or end the run at once", withReason("abort", "--now")}}
 	}
 	todo := adviseWaiting(r)
 	if len(todo) == 0 && r.Paused != "" { // What is under way goes on, and then it waits.
@@ -84,7 +84,7 @@ func adviseWaiting(r v1.Run) []advice {
 	case (w.What == run.ForSlot || w.What == run.ForHost) && w.Until == nil && len(w.Hosts) > 0:
 		return adviseHosts(w.Hosts)
 	case w.What == run.ForIdle && len(w.Hosts) > 0:
-		return []advice{{"nothing, or see on " + someOf(w.Hosts) + " what keeps it busy", command("busy", "--list")}}
+		return []advice{{"wait, or see on " + someOf(w.Hosts) + " what keeps it busy", command("busy", "--list")}}
 	case w.What == run.ForCheck && w.Until == nil && len(w.Hosts) == 0 && strings.Contains(w.Detail, "failed"):
 		return []advice{{"look at " + w.Detail, ""}}
 	}
@@ -102,8 +102,8 @@ func adviseLog(trouble string) []advice {
 		return []advice{{"repair the site: " + trouble, ""}}
 	}
 	return []advice{
-		{"stop the agent and put back the newest backup", command("restore", "--data", "DIR", "FILE")},
-		{"or go on with this log under a new identity", command("recover", "--data", "DIR")},
+		{"stop the agent and restore the newest backup", command("restore", "--data", "DIR", "FILE")},
+		{"or let it continue with this log", command("recover", "--data", "DIR")},
 	}
 }
 
@@ -119,7 +119,7 @@ func adviseResume(r v1.Run) []advice {
 		return []advice{{"repair what cannot be read: " + why, ""}}
 	}
 	return []advice{
-		{"let the run go on", withReason("resume")},
+		{"resume the run", withReason("resume")},
 		{"or end it", withReason("abort")},
 	}
 }
@@ -129,11 +129,11 @@ const maxAdvised = 3
 
 // adviseHosts is about hosts that hold slots until they are well, released or deleted.
 func adviseHosts(hosts []string) []advice {
-	todo := []advice{{fmt.Sprintf("look at %s: others wait for a slot", someOf(hosts)), ""}}
+	todo := []advice{{fmt.Sprintf("look at %s: other hosts wait for a slot", someOf(hosts)), ""}}
 	for _, host := range hosts[:min(len(hosts), maxAdvised)] {
 		todo = append(todo,
-			advice{"or let others go down in place of " + host, withReason("release", host)},
-			advice{"or delete " + host + " if it is gone for good", withReason("forget", host)})
+			advice{"or stop waiting for " + host, withReason("release", host)},
+			advice{"or delete " + host + " if it no longer exists", withReason("forget", host)})
 	}
 	return todo
 }
@@ -151,11 +151,11 @@ func adviseEnded(s v1.Situation, r v1.Run) []advice {
 		}
 	}
 	if len(failed) > 0 {
-		todo = append(todo, advice{fmt.Sprintf("look at %s that failed, %s", text.Count(len(failed), "host", "hosts"), someOf(failed)), command("runs", fmt.Sprint(r.ID))})
+		todo = append(todo, advice{fmt.Sprintf("look at %s (%s)", text.Count(len(failed), "failed host", "failed hosts"), someOf(failed)), command("runs", fmt.Sprint(r.ID))})
 	}
 	if len(held) > 0 { // A run that has such a host waits for it.
 		todo = append(todo, advice{
-			fmt.Sprintf("look at %s that may be out of service, %s, and release each that is well", text.Count(len(held), "host", "hosts"), someOf(held)),
+			fmt.Sprintf("look at %s that may be out of service (%s), and release each that is healthy", text.Count(len(held), "host", "hosts"), someOf(held)),
 			withReason("release", held[0]),
 		})
 	}
@@ -165,14 +165,14 @@ func adviseEnded(s v1.Situation, r v1.Run) []advice {
 		if s.OpenWindow == nil {
 			again = withReason(append(retry, "--override-window")...)
 		}
-		todo = append(todo, advice{"then try again before the next window", again})
+		todo = append(todo, advice{"then retry before the next window", again})
 	}
 	return todo
 }
 
 func adviseSilent(s v1.Situation) []advice {
-	todo := []advice{{fmt.Sprintf("look at %s: %s", text.Count(s.Silent, "silent host", "silent hosts"), text.ListOf(s.SilentHosts, s.Silent, mostNames)), command("hosts")}}
-	return append(todo, advice{"and delete a host that is gone for good", withReason("forget", s.SilentHosts[0])})
+	todo := []advice{{fmt.Sprintf("look at %s (%s)", text.Count(s.Silent, "silent host", "silent hosts"), text.ListOf(s.SilentHosts, s.Silent, mostNames)), command("hosts")}}
+	return append(todo, advice{"delete a host that no longer exists", withReason("forget", s.SilentHosts[0])})
 }
 
 // mostNames is how many names a line lists.

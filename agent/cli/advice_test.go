@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // TestAdvice checks what a person is told to do, and that each command that is advised
@@ -26,26 +26,26 @@ func TestAdvice(t *testing.T) {
 	}{
 		"idle":                  {idle, nil, ""},
 		"nothing is declared":   {v1.Situation{Status: "idle"}, nil, "start a worker on each host: osupgrade-agent apply -f FILE"},
-		"no window":             {v1.Situation{Status: "idle", Hosts: 3}, nil, "no window ever opens: declare one: osupgrade-agent apply -f FILE"},
+		"no window":             {v1.Situation{Status: "idle", Hosts: 3}, nil, "declare a window, because none ever opens: osupgrade-agent apply -f FILE"},
 		"a window without run":  {v1.Situation{Hosts: 3, WaitingFor: &v1.WaitingFor{Detail: "a host to come back"}}, nil, "the open window waits for a host to come back"},
-		"a missed window":       {v1.Situation{Hosts: 3, NextUpgradeAt: &until, LastMissed: &v1.MissedWindow{Start: at}}, nil, "the window of Sat 2026-11-21 01:00:00 UTC was missed; to upgrade before the next one: osupgrade-agent start --override-window --reason …"},
+		"a missed window":       {v1.Situation{Hosts: 3, NextUpgradeAt: &until, LastMissed: &v1.MissedWindow{Start: at}}, nil, "to make up for the missed window of Sat 2026-11-21 01:00:00 UTC before the next one: osupgrade-agent start --override-window --reason …"},
 		"missed before the run": {v1.Situation{Hosts: 3, NextUpgradeAt: &until, LastMissed: &v1.MissedWindow{Start: at.Add(-time.Hour)}}, &v1.Run{ID: 7, Phase: "finished", OpenedAt: at}, ""},
-		"a silent host":         {v1.Situation{Hosts: 3, NextUpgradeAt: &until, Silent: 12, SilentHosts: []string{"h01", "h02", "h03", "h04", "h05"}}, nil, "12 silent hosts: h01, h02, h03, h04, h05 and 7 more: osupgrade-agent hosts\nand delete a host that is gone for good: osupgrade-agent forget h01 --reason …"},
-		"a host failed":         {idle, ended, "look at 1 host that failed, h01: osupgrade-agent runs 7\nthen try again before the next window: osupgrade-agent retry 7 --override-window --reason …"},
+		"a silent host":         {v1.Situation{Hosts: 3, NextUpgradeAt: &until, Silent: 12, SilentHosts: []string{"h01", "h02", "h03", "h04", "h05"}}, nil, "12 silent hosts (h01, h02, h03, h04, h05 and 7 more): osupgrade-agent hosts\ndelete a host that no longer exists: osupgrade-agent forget h01 --reason …"},
+		"a host failed":         {idle, ended, "look at 1 failed host (h01): osupgrade-agent runs 7\nthen retry before the next window: osupgrade-agent retry 7 --override-window --reason …"},
 		"failed, still open":    {v1.Situation{Hosts: 3, OpenWindow: &v1.OpenWindow{}}, ended, "osupgrade-agent retry 7"},
-		"a host is still out":   {idle, &v1.Run{ID: 7, Phase: "finished", OpenedAt: at, Hosts: []v1.RunHost{{Hostname: "h01", Status: "failed", SlotReason: "nobody knows what it did"}}}, "look at 1 host that may be out of service, h01, and release each that is well: osupgrade-agent release h01 --reason …\nthen try again before the next window: osupgrade-agent retry 7"},
+		"a host is still out":   {idle, &v1.Run{ID: 7, Phase: "finished", OpenedAt: at, Hosts: []v1.RunHost{{Hostname: "h01", Status: "failed", SlotReason: "nobody knows what it did"}}}, "look at 1 host that may be out of service (h01), and release each that is healthy: osupgrade-agent release h01 --reason …\nthen retry before the next window: osupgrade-agent retry 7"},
 		"a host at work":        {idle, under(v1.WaitingFor{What: "host", Hosts: []string{"h01"}, Until: &until}, ""), ""},
 		"a stage soaks":         {idle, under(v1.WaitingFor{What: "soak", Until: &until, Stage: "canary"}, ""), ""},
 		"an approval":           {idle, under(v1.WaitingFor{What: "approval", Until: &until, Stage: "rest"}, ""), "let stage rest begin: osupgrade-agent approve rest --reason …\nor end the run: osupgrade-agent abort --reason …"},
-		"slots are held":        {idle, under(v1.WaitingFor{What: "slot", Hosts: []string{"h01"}}, ""), "release h01 --reason …\nor delete h01 if it is gone for good: osupgrade-agent forget h01 --reason …"},
-		"a host is busy":        {idle, under(v1.WaitingFor{What: "idle", Hosts: []string{"h01"}}, ""), "nothing, or see on h01 what keeps it busy: osupgrade-agent busy --list"},
-		"paused by ann":         {idle, under(v1.WaitingFor{What: "resume"}, "by ann: lunch"), "let the run go on: osupgrade-agent resume --reason …"},
+		"slots are held":        {idle, under(v1.WaitingFor{What: "slot", Hosts: []string{"h01"}}, ""), "release h01 --reason …\nor delete h01 if it no longer exists: osupgrade-agent forget h01 --reason …"},
+		"a host is busy":        {idle, under(v1.WaitingFor{What: "idle", Hosts: []string{"h01"}}, ""), "wait, or see on h01 what keeps it busy: osupgrade-agent busy --list"},
+		"paused by ann":         {idle, under(v1.WaitingFor{What: "resume"}, "by ann: lunch"), "resume the run: osupgrade-agent resume --reason …"},
 		"paused by the rollout": {idle, under(v1.WaitingFor{What: "resume"}, "by rollout"), `set "paused" to false in the rollout: osupgrade-agent edit rollout`},
 		"paused by the agent":   {idle, under(v1.WaitingFor{What: "resume", Detail: "somebody to repair a calendar"}, "by the agent itself: x"), "repair what cannot be read: somebody to repair a calendar"},
-		"paused meanwhile":      {idle, under(v1.WaitingFor{What: "host", Hosts: []string{"h01"}, Until: &until}, "by ann: lunch"), "let the run go on: osupgrade-agent resume --reason …"},
+		"paused meanwhile":      {idle, under(v1.WaitingFor{What: "host", Hosts: []string{"h01"}, Until: &until}, "by ann: lunch"), "resume the run: osupgrade-agent resume --reason …"},
 		"aborting":              {idle, &v1.Run{ID: 7, Phase: "upgrading", Aborted: "by ann: wrong release"}, "or end the run at once: osupgrade-agent abort --now --reason …"},
 		"a fleet check":         {idle, under(v1.WaitingFor{What: "check", Detail: "the checks of the fleet, which failed: 503"}, ""), "look at the checks of the fleet, which failed: 503"},
-		"an older copy":         {v1.Situation{WaitingFor: &v1.WaitingFor{What: "log", Detail: "x; run osupgrade-agent recover"}, Hosts: 3}, nil, "or go on with this log under a new identity: osupgrade-agent recover --data DIR"},
+		"an older copy":         {v1.Situation{WaitingFor: &v1.WaitingFor{What: "log", Detail: "x; run osupgrade-agent recover"}, Hosts: 3}, nil, "or let it continue with this log: osupgrade-agent recover --data DIR"},
 		"a full disk":           {idle, &v1.Run{ID: 7, Phase: "upgrading", Reason: "the log takes no record: no space left"}, "repair the site: the log takes no record: no space left"},
 	} {
 		t.Run(name, func(t *testing.T) {

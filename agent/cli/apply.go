@@ -6,8 +6,8 @@ import (
 	"io"
 	"strings"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/document"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/intent"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/intent"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/document"
 )
 
 // applyCommand writes what files declare.
@@ -19,9 +19,9 @@ type applyCommand struct {
 
 // Help is the longer text of --help.
 func (c *applyCommand) Help() string {
-	return "A file has up to three members: config, rollout, and calendars by name. Each object is written as a whole; an object that no " +
-		"file names is left as it is, and one that is null is deleted. Freezes are written first, what may open a run last. " +
-		"An object that changes after it was read is not overwritten: the command stops and says what was written."
+	return "A file has up to three members: config, rollout, and calendars by name. Each object is written as a whole. An object that no " +
+		"file mentions stays as it is; one that is null is deleted. Freezes are written first, and what may start a run last. " +
+		"If somebody else changes an object meanwhile, it is not overwritten: the command stops and says what was written."
 }
 
 // Run implements the command.
@@ -39,26 +39,23 @@ func (c *applyCommand) Run(ctx context.Context, stdin io.Reader, out io.Writer) 
 		return err
 	}
 	steps := intent.Compare(site.has, want)
-	if c.Output == "text" {
+	if c.Output == asText {
 		if err := showSteps(out, steps); err != nil {
 			return err
 		}
 	}
 	if err := site.validateAll(ctx, steps, want); err != nil {
-		return fmt.Errorf("nothing was written, the site refuses it:\n%w", err)
+		return fmt.Errorf("nothing was written; the site refuses it:\n%w", err)
 	}
 	todo, done := changes(steps), 0
 	if !c.DryRun {
 		done, err = site.writeAll(ctx, todo, want)
 	}
-	if c.Output == "json" {
-		if printed := c.json(out, appliedJSON(c.DryRun, steps, todo[:done])); printed != nil {
-			return printed
-		}
+	if err != nil && c.Output == asText { // What was written stands in the error.
 		return err
 	}
-	if err == nil {
-		_, err = fmt.Fprintln(out, applied(c.DryRun, todo))
+	if printed := c.Output.say(out, appliedJSON(c.DryRun, steps, todo[:done]), "%s", applied(c.DryRun, todo)); printed != nil {
+		return printed
 	}
 	return err
 }
@@ -82,9 +79,9 @@ func showSteps(out io.Writer, steps []intent.Step) error {
 func applied(dryRun bool, todo []intent.Step) string {
 	switch {
 	case len(todo) == 0:
-		return "Nothing to write: the site has all of this."
+		return "Nothing to write: the site has it all."
 	case dryRun:
-		return "Nothing was written, because of --dry-run. In this order would be written: " + keyList(todo) + "."
+		return "Nothing was written, because of --dry-run. It would be written in this order: " + keyList(todo) + "."
 	}
 	return "Written, in this order: " + keyList(todo) + "."
 }
@@ -112,11 +109,13 @@ func appliedJSON(dryRun bool, steps, written []intent.Step) map[string]any {
 // getCommand prints what a site has as apply reads it.
 type getCommand struct {
 	operator
-	What []string `arg:"" optional:"" help:"What to print: config, rollout, calendars or calendar/NAME (default: everything)."`
+	What []string `arg:"" optional:"" help:"What to print: config, rollout, calendars or calendar/NAME (default: all of them)."`
 }
 
 // Help is the longer text of --help.
-func (c *getCommand) Help() string { return "Text is YAML. What is printed is what apply -f reads." }
+func (c *getCommand) Help() string {
+	return "It prints YAML, or JSON with --output json; apply -f reads both."
+}
 
 // Run implements the command.
 func (c *getCommand) Run(ctx context.Context, out io.Writer) error {
@@ -129,28 +128,24 @@ func (c *getCommand) Run(ctx context.Context, out io.Writer) error {
 			return fmt.Errorf("tenant %s has no %s", c.Tenant, key)
 		}
 	}
-	if c.Output == "json" {
-		return c.json(out, site.has)
-	}
-	text, err := site.has.Encode(document.YAML)
-	if err != nil {
+	return c.Output.show(out, site.has, func(to *terminal) error {
+		text, err := site.has.Encode(document.YAML)
+		to.print(string(text))
 		return err
-	}
-	_, err = out.Write(text)
-	return err
+	})
 }
 
 // validateCommand checks files.
 type validateCommand struct {
 	connection
 	files
-	Server bool   `help:"Have the site check it too; needs a token and a tenant."`
-	Tenant string `help:"Tenant to act on, for --server." env:"OSUPGRADE_TENANT"`
+	Server bool   `help:"Ask the site to check it too; needs a token and a tenant."`
+	Tenant string `help:"Tenant to act on, for --server." env:"OSUPGRADE_TENANT" complete:"tenants"`
 }
 
 // Help is the longer text of --help.
 func (c *validateCommand) Help() string {
-	return "Without --server no site is asked and no token is needed: every value, key and type is checked by the rules of this version."
+	return "Without --server it needs neither a site nor a token, and checks every key, type and value by the rules of this version."
 }
 
 // Run implements the command.

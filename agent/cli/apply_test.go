@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/client/fakeapi"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/fakeapi"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 const declaredText = `config:
@@ -53,7 +53,7 @@ func TestApply(t *testing.T) {
 		}
 	}
 	want(do(declaredText, exitOK, "apply", "-f", "-", "--dry-run"), "calendar holidays: new\n  + kind: freeze\n",
-		"Nothing was written, because of --dry-run. In this order would be written: calendar holidays, rollout, config.")
+		"Nothing was written, because of --dry-run. It would be written in this order: calendar holidays, rollout, config.")
 	if _, _, there := s.Config("acme"); there {
 		t.Fatal("--dry-run has written")
 	}
@@ -61,7 +61,7 @@ func TestApply(t *testing.T) {
 	if got := do("", exitOK, "get"); got != declaredText {
 		t.Errorf("get prints\n%snot\n%s", got, declaredText)
 	}
-	want(do(do("", exitOK, "get"), exitOK, "apply", "-f", "-"), "config: unchanged\n", "Nothing to write: the site has all of this.")
+	want(do(do("", exitOK, "get"), exitOK, "apply", "-f", "-"), "config: unchanged\n", "Nothing to write: the site has it all.")
 	want(do(do("", exitOK, "get", "-o", "json"), exitOK, "apply", "-f", "-"), "Nothing to write")
 
 	changed := strings.Replace(declaredText, "Friday", "Monday", 1)
@@ -70,7 +70,7 @@ func TestApply(t *testing.T) {
 	want(do("calendars: {holidays: null}\nrollout: null\n", exitOK, "apply", "-f", "-", "-o", "json"), `"action": "delete"`, `"written": true`)
 	want(do("", exitFailed, "get", "calendar/holidays"), "tenant acme has no calendar holidays")
 	want(do("", exitOK, "get"), "days-of-week: Monday")
-	want(do("", exitUsage, "get", "windows"), `"windows" is no object; use config, rollout, calendars or calendar/NAME`)
+	want(do("", exitUsage, "get", "windows"), `"windows" is not an object; use config, rollout, calendars or calendar/NAME`)
 }
 
 // TestApplyFiles checks folders, several files, and what is wrong with files.
@@ -114,7 +114,7 @@ func TestApplyIsRefused(t *testing.T) {
 	s := fakeapi.New(t)
 	s.AcceptRollout(func(string, v1.Rollout) []v1.Error { return []v1.Error{{Message: "max-failures: not here"}} })
 	code, stdout, stderr := callWith(t, declaredText, as(t, s.URL, s.Token, "acme", "apply", "-f", "-")...)
-	if code != exitFailed || !strings.Contains(stderr, "nothing was written, the site refuses it:\nrollout: max-failures: not here") {
+	if code != exitFailed || !strings.Contains(stderr, "nothing was written; the site refuses it:\nrollout: max-failures: not here") {
 		t.Errorf("exit code %d:\n%s%s", code, stdout, stderr)
 	}
 	if _, _, there := s.Config("acme"); there {
@@ -140,7 +140,7 @@ func TestApplyDoesNotOverwrite(t *testing.T) {
 			s.Inject("PUT", "/rollout", fakeapi.First(func() {}), fakeapi.First(func() { s.SetConfig("acme", theirs) }))
 			code, stdout, stderr := callWith(t, declaredText, as(t, s.URL, s.Token, "acme", "apply", "-f", "-")...)
 			for _, part := range []string{
-				"cannot " + map[bool]string{true: "create", false: "change"}[first == nil] + " config: it was changed meanwhile: ",
+				"cannot " + map[bool]string{true: "create", false: "change"}[first == nil] + " config: it changed meanwhile: ",
 				"\nwritten: calendar holidays, rollout\nnot written: config\n",
 			} {
 				if code != exitFailed || !strings.Contains(stderr, part) {
@@ -201,12 +201,12 @@ func TestEdit(t *testing.T) {
 		{"changed", "sed -i 's/name: one/name: two/'", nil, exitOK, "Written, in this order: config.", false},
 		{"another is added", `sh -c 'echo "rollout: {}" >>"$0"'`, nil, exitOK, "rollout: new\n", false},
 		{"invalid, then right", `sh -c 'if grep -q "config.worker-applications.0..label: unknown" "$0"; then sed -i s/label/name/ "$0"; else sed -i "s/name: two/label: three/" "$0"; fi'`, nil, exitOK, "name: three", false},
-		{"invalid for good", "sed -i 's/name: three/name: T/'", nil, exitFailed, "; mend it, and osupgrade-agent apply -f", true},
+		{"invalid for good", "sed -i 's/name: three/name: T/'", nil, exitFailed, "; correct it, and osupgrade-agent apply -f", true},
 		{"no editor", "/nonexistent/editor", nil, exitFailed, "set EDITOR to another one", false},
 		{"editor given up", `sh -c 'sed -i s/three/four/ "$0"; exit 1'`, nil, exitFailed, "; osupgrade-agent apply -f", true},
 		{"meanwhile another", `sh -c 'sed -i s/three/four/ "$0"; touch "` + temp + `/edited"'`, func() {
 			s.Inject("PUT", "/os-upgrade", fakeapi.First(func() {}), fakeapi.First(func() { s.SetConfig("acme", v1.OSUpgrade{}) }))
-		}, exitFailed, "cannot change config: it was changed meanwhile", true},
+		}, exitFailed, "cannot change config: it changed meanwhile", true},
 	} {
 		if c.before != nil {
 			c.before()

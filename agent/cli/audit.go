@@ -6,34 +6,35 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"strings"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/audit"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/audit"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // auditCommand shows or exports the audit log of a tenant.
 type auditCommand struct {
-	connection
-	Tenant string  `help:"Tenant whose audit log is read; * has what belongs to all tenants." required:"" env:"OSUPGRADE_TENANT"`
+	siteAPI
+	Tenant string  `help:"Tenant whose audit log to read; * for what concerns all tenants." required:"" env:"OSUPGRADE_TENANT"`
 	Output string  `help:"Output format: text, json (a list), jsonl (a record a line, as it is stored) or syslog (RFC 5424)." default:"text" enum:"text,json,jsonl,syslog" short:"o"`
 	By     string  `help:"Only what this user, approle, token or host did." placeholder:"NAME"`
-	Object string  `help:"Only what was done to this object, such as config, calendar/holidays or run/57, or to all of a kind, such as calendar." placeholder:"OBJECT"`
-	Since  string  `help:"Only records of this time or later, such as 2026-11-21, which begins at midnight in UTC, or 2026-11-21T01:00:00Z." placeholder:"TIME"`
-	Until  string  `help:"Only records of before this time." placeholder:"TIME"`
-	Limit  int     `help:"How many records at most, the newest." default:"50"`
-	After  *uint64 `help:"All records after the one of this number; 0 is all that are kept." placeholder:"SEQ"`
-	Follow bool    `help:"Go on with each new record." short:"f"`
+	Object string  `help:"Only what was done to this object, such as config, calendar/holidays or run/57, or to all objects of a kind, such as calendar." placeholder:"OBJECT"`
+	Since  string  `help:"Only records of this time or later, such as 2026-11-21 (midnight in UTC) or 2026-11-21T01:00:00Z." placeholder:"TIME"`
+	Until  string  `help:"Only records before this time." placeholder:"TIME"`
+	Limit  int     `help:"Show at most this many records, the newest ones." default:"50"`
+	After  *uint64 `help:"All records after the one with this number; 0 for all that are kept." placeholder:"SEQ"`
+	Follow bool    `help:"Print new records as they come." short:"f"`
 }
 
 // Help describes the command.
 func (c *auditCommand) Help() string {
-	return `It needs a token with the role admin. The command fails if the log is not as it was written, and names the records that were
-changed or are missing; --after 0 looks at all of it.
+	return `It needs the role admin; on the machine of the site, root and the site's user need no token. The command fails if records were changed or are missing, and names
+them; --after 0 checks all records.
 
-To export the log, keep the number of the last record that you have: --after SEQ --follow goes on behind it.`
+To export the log, remember the number of the last record that you have: --after SEQ --follow continues after it.`
 }
 
 // Validate implements kong's hook.
@@ -51,7 +52,7 @@ func (c *auditCommand) Validate() error {
 const followEach = 2 * time.Second
 
 // Run implements the command.
-func (c *auditCommand) Run(ctx context.Context, out io.Writer) error {
+func (c *auditCommand) Run(ctx context.Context, out io.Writer, log *slog.Logger) error {
 	filter := v1.AuditFilter{After: c.After, By: c.By, Object: c.Object, Limit: c.Limit}
 	var errs [2]error
 	filter.Since, errs[0] = readTime("--since", c.Since, time.UTC)
@@ -59,25 +60,29 @@ func (c *auditCommand) Run(ctx context.Context, out io.Writer) error {
 	if err := errors.Join(append(errs[:], wrongFlags(filter.Validate()))...); err != nil {
 		return misused(err)
 	}
-	api, err := c.client()
+	api, err := c.open(ctx, log)
 	if err != nil {
 		return err
 	}
-	var damage []string
+	defer api.done()
+	var damage []v1.AuditDamage
 	show := c.printer(out)
 	for first := true; ; first = false {
-		read, err := readAudit(ctx, api, c.Tenant, filter)
+		read, err := readAudit(ctx, api.Client, c.Tenant, filter)
 		if err != nil {
 			return err
+		}
+		if first && len(read.Records) == 0 {
+			if err := api.knows(ctx, c.Tenant); err != nil {
+				return err
+			}
 		}
 		if first || len(read.Records) > 0 {
 			if err := show(read); err != nil {
 				return err
 			}
 		}
-		for _, d := range read.Damage {
-			damage = append(damage, d.Message)
-		}
+		damage = append(damage, read.Damage...)
 		if !c.Follow {
 			break
 		}
@@ -95,10 +100,19 @@ func (c *auditCommand) Run(ctx context.Context, out io.Writer) error {
 		case <-time.After(followEach):
 		}
 	}
-	if len(damage) > 0 {
-		return fmt.Errorf("the audit log is not as it was written: %s", strings.Join(damage, "; "))
+	return damaged(damage)
+}
+
+// damaged returns what of a log is not as it was written; nil if all is.
+func damaged(all []v1.AuditDamage) error {
+	if len(all) == 0 {
+		return nil
 	}
-	return nil
+	messages := make([]string, len(all))
+	for i, d := range all {
+		messages[i] = visible(d.Message)
+	}
+	return fmt.Errorf("the audit log is not as it was written: %s", strings.Join(messages, "; "))
 }
 
 // readAudit reads records; with after, all of them, of as many answers as it takes.
@@ -175,25 +189,25 @@ func listAudit(to *terminal, read v1.AuditLog, tenant string) {
 		if at := strings.LastIndexByte(r.From, ':'); at > 0 && from == r.From {
 			from = r.From[:at]
 		}
-		t.addIn(map[int]string{6: auditColours[r.Result]}, fmt.Sprint(r.Seq), r.At.UTC().Format("2006-01-02T15:04:05Z"), audit.Sender(r), strings.TrimPrefix(from, "["),
-			r.Action, r.Object, r.Result, strings.Join(more, "; "))
+		t.addIn(map[int]string{6: auditColours[r.Result]}, fmt.Sprint(r.Seq), r.At.UTC().Format("2006-01-02T15:04:05Z"), visible(audit.Sender(r)), visible(strings.TrimPrefix(from, "[")),
+			visible(r.Action), visible(r.Object), visible(r.Result), visible(strings.Join(more, "; ")))
 	}
 	t.print(to)
 }
 
 // historyCommand shows how an object came to be what it is.
 type historyCommand struct {
-	connection
+	siteAPI
 	timeFlags
-	Tenant string `help:"Tenant whose object it is; * for users and approles of all tenants." required:"" env:"OSUPGRADE_TENANT"`
+	Tenant string `help:"Tenant of the object; * for users and approles of all tenants." required:"" env:"OSUPGRADE_TENANT"`
 	Output format `help:"Output format: text or json." default:"text" short:"o" placeholder:"text|json"`
 	Object string `arg:"" help:"The object: config, rollout, calendar/NAME, user/NAME or approle/NAME."`
-	Limit  int    `help:"How many changes at most, the newest." default:"10"`
+	Limit  int    `help:"Show at most this many changes, the newest ones." default:"10"`
 }
 
 // Help describes the command.
 func (c *historyCommand) Help() string {
-	return `It shows the changes that the audit log has, newest last: who made each, the revisions before and after, and the lines that were
+	return `It shows the changes in the audit log, newest last: who made each, the revisions before and after, and the lines that were
 removed (-) and added (+). It needs a token with the role admin.`
 }
 
@@ -213,13 +227,14 @@ func (c *historyCommand) Validate() error {
 }
 
 // Run implements the command.
-func (c *historyCommand) Run(ctx context.Context, out io.Writer) error {
-	api, err := c.client()
+func (c *historyCommand) Run(ctx context.Context, out io.Writer, log *slog.Logger) error {
+	api, err := c.open(ctx, log)
 	if err != nil {
 		return err
 	}
+	defer api.done()
 	var all uint64
-	read, err := readAudit(ctx, api, c.Tenant, v1.AuditFilter{After: &all, Object: c.Object})
+	read, err := readAudit(ctx, api.Client, c.Tenant, v1.AuditFilter{After: &all, Object: c.Object})
 	if err != nil {
 		return err
 	}
@@ -235,7 +250,7 @@ func (c *historyCommand) Run(ctx context.Context, out io.Writer) error {
 	}
 	at := c.format("")
 	if c.Tenant != audit.AllTenants {
-		if at, err = c.siteFormat(ctx, api, c.Tenant); err != nil {
+		if at, err = c.siteFormat(ctx, api.Client, c.Tenant); err != nil {
 			return err
 		}
 	}
@@ -250,7 +265,7 @@ func (c *historyCommand) Run(ctx context.Context, out io.Writer) error {
 		showChange(to, at, r)
 	}
 	for _, d := range read.Damage {
-		to.linef("The audit log is not as it was written: %s.", d.Message)
+		to.linef("The audit log is not as it was written: %s.", visible(d.Message))
 	}
 	return to.err
 }
@@ -271,7 +286,7 @@ func showChange(to *terminal, at timeFormat, r v1.AuditRecord) {
 	if r.Result != v1.AuditDone {
 		revision += ", " + r.Result
 	}
-	to.line(to.paint(bold, fmt.Sprintf("%s  %s by %s from %s: %s", at.at(r.At), r.Object, audit.Sender(r), r.From, revision)))
+	to.line(to.paint(bold, visible(fmt.Sprintf("%s  %s by %s from %s: %s", at.at(r.At), r.Object, audit.Sender(r), r.From, revision))))
 	for line := range strings.Lines(r.Diff) {
 		line = strings.TrimRight(line, "\n")
 		colour := ""
@@ -281,6 +296,6 @@ func showChange(to *terminal, at timeFormat, r v1.AuditRecord) {
 		case strings.HasPrefix(line, "-"):
 			colour = red
 		}
-		to.line("  " + to.paint(colour, line))
+		to.line("  " + to.paint(colour, visible(line)))
 	}
 }

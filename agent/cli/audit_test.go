@@ -12,10 +12,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/dev"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/site"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/access"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/principal"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/site/dev"
 )
 
 // TestAudit shows and exports the audit log of a real site, and the history of an object.
@@ -27,11 +26,7 @@ func TestAudit(t *testing.T) { //nolint:funlen // a story
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = d.Close() })
-	tokens, err := site.OpenTokens(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	viewer, err := tokens.Add(principal.Token{Name: "eve", Tenant: d.Tenant, Allow: []string{access.Viewer}})
+	viewer, err := d.Tokens.Add(principal.Token{Name: "eve", Tenant: d.Tenant, Allow: []string{access.Viewer}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +94,7 @@ func TestAudit(t *testing.T) { //nolint:funlen // a story
 	if code != exitOK {
 		t.Error(stderr)
 	}
-	run(d.Token, "  user/ann by machine "+whoami()+" from local: write, allows viewer\n", exitOK, "history", "user/ann")
+	run(d.Token, "  user/ann by machine "+me(t)+" from local: write, allows viewer\n", exitOK, "history", "user/ann")
 	run(d.Token, `"diff": "  worker-applications:`, exitOK, "history", "config", "--limit", "1", "--output", "json")
 
 	for _, wrong := range []struct {

@@ -4,19 +4,13 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/site"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
-
-// siteData is the folder of a site.
-type siteData struct {
-	Data string `help:"The site's folder." default:"/var/lib/osupgrade" type:"path" env:"OSUPGRADE_DATA"`
-}
 
 // backupCommand copies a site.
 type backupCommand struct {
@@ -26,15 +20,14 @@ type backupCommand struct {
 
 // Help describes the command.
 func (c *backupCommand) Help() string {
-	return `The site may run meanwhile: it makes the copy itself, of each stream as it is at one
-instant, and hosts and clients notice nothing. Run the command on the site's machine, as
-the site's user. If the site does not run, the command reads its folder.
+	return `Run the command on the site's machine, as the site's user. A running site makes the copy itself,
+and hosts and clients notice nothing. If the site is stopped, the command reads its folder.
 
 The backup is a tar file with the logs, the configuration, the history, the audit log, the
-hosts, and the keys and tokens that the site accepts; keep it as safe as the folder itself. It is checked
-before it gets its name: every sum and every record. The configuration file of
-osupgrade-agent serve, certificates and check scripts are not in it. Nor is what opens its
-secrets, those of webhooks and of the site's authority (osupgrade-agent seal --help).
+hosts, and the keys and tokens that the site accepts. Keep it as safe as the folder itself. Every checksum and
+every record is verified before the file gets its name. It does not contain the configuration file of
+osupgrade-agent serve, certificates and check scripts, nor what opens the secrets of webhooks and of the
+site's CA (osupgrade-agent seal --help).
 
 To use it, see osupgrade-agent restore --help.`
 }
@@ -45,23 +38,36 @@ func (c *backupCommand) Run(ctx context.Context, out io.Writer, log *slog.Logger
 		return err
 	}
 	// Not before: the backup would have the note of itself, and nothing of its end.
-	logs := site.OpenAudit(c.Data)
-	err := logs.Keep(byMachine(v1.AuditRecord{Action: "backup", Object: "site", Detail: "to " + c.Out}))
-	if err = errors.Join(err, logs.Close()); err != nil {
+	opener, err := c.made(ctx, log)
+	if err != nil {
 		return fmt.Errorf("the backup %s is made, but that is not in the audit log: %w", c.Out, err)
 	}
 	if _, err = fmt.Fprintf(out, "Wrote a backup of %s to %s and checked it.\n", c.Data, c.Out); err != nil {
 		return err
 	}
-	if opener := openBox(c.Data, nil).Opener(); opener != "" {
-		_, err = fmt.Fprintf(out, "Its secrets are opened by %s, which is not in it: keep a copy of that elsewhere.\n", opener)
+	if opener != "" {
+		_, err = fmt.Fprintf(out, "The backup does not contain %s, which opens its secrets: keep a copy of that elsewhere.\n", opener)
 	}
 	return err
 }
 
+// made keeps a record of the backup, and returns what opens its secrets.
+func (c *backupCommand) made(ctx context.Context, log *slog.Logger) (opener string, err error) {
+	if err := c.record(ctx, log, v1.AuditRecord{Action: "backup", Object: "site", Detail: "to " + c.Out}, false); err != nil {
+		return "", err
+	}
+	api, err := c.open(ctx, log)
+	if err != nil {
+		return "", err
+	}
+	defer api.done()
+	state, err := api.Strongbox(ctx)
+	return state.Opener, answered(err)
+}
+
 // skipped is how many records may be lost.
 type skipped struct {
-	Skip uint64 `help:"How many records may be lost that no host has told of. So many numbers of runs are left out, so that none is given out twice." default:"1000"`
+	Skip uint64 `help:"How many run numbers to skip, so that none is used twice: more than the records that may be lost and that no host knows of." default:"1000"`
 }
 
 func (s skipped) check() error {
@@ -75,33 +81,32 @@ func (s skipped) check() error {
 type restoreCommand struct {
 	siteData
 	skipped
-	File           string `arg:"" help:"The backup, a file of osupgrade-agent backup." type:"path"`
-	KeyFile        string `help:"The key file that opens the secrets in the backup, if the site had one of its own." type:"path" xor:"secrets" placeholder:"FILE"`
-	WithoutSecrets bool   `help:"Go on without the secrets in the backup: what opens them is lost." xor:"secrets"`
+	File           string `arg:"" help:"The backup: a file written by osupgrade-agent backup." type:"path"`
+	KeyFile        string `help:"Key file that opens the secrets in the backup, if the site used one." type:"path" xor:"secrets" placeholder:"FILE"`
+	WithoutSecrets bool   `help:"Restore without the secrets in the backup, because what opens them is lost." xor:"secrets"`
 }
 
 // Help describes the command.
 func (c *restoreCommand) Help() string {
-	return `The folder must have no site in it. Stop the old site first, wherever it is, and never
-start it again: two sites of the same hosts contradict each other.
+	return `The folder must not contain a site. Stop the old site first, wherever it is, and never
+start it again: two sites with the same hosts give contradicting commands.
 
-What has happened since the backup is lost. The restored logs therefore get a new
-identity, and go on beyond all numbers that may have been given out. Start the site as
-before; its hosts connect by themselves, and tell it from their journals what they have
-done: none upgrades twice in a run, and none ignores a command. A host that worked for a
-run that the backup does not know says so, and waits for osupgrade-agent release.
+What happened since the backup is lost. The restored site therefore skips run numbers, so that none is
+used twice. Start the site as before. Its hosts reconnect by themselves and report from their journals what
+they have done: no host upgrades twice in a run, and none misses a command. A host that took part in a
+run that the backup does not contain says so, and waits for osupgrade-agent release.
 
   systemctl stop osupgrade-agent
   mv /var/lib/osupgrade /var/lib/osupgrade.old
   osupgrade-agent restore /backup/site-2026-11-21.tar --data /var/lib/osupgrade
   systemctl start osupgrade-agent
 
-The secrets in a backup are sealed. A site that has sealed any by a key file of its own has that in
-credentials/strongbox-*.key of its folder: give a copy of it with --key-file. Without one, each
-webhook needs its secret again, and the site a new authority that each host is told of.
+The secrets in a backup are sealed. If a key file opened them, it was credentials/strongbox-*.key in the
+folder of the site: give a copy of it with --key-file. Without it, each webhook needs its secret again, and
+the site needs a new CA, which each host must trust.
 
-A run that was under way in the backup goes on, unless its end has passed. ETags from
-before are refused with 412; Terraform reads anew by itself.`
+A run that was in progress in the backup continues, unless its time is over. ETags from
+before are refused with 412; Terraform reads the objects again by itself.`
 }
 
 // Run implements the command.
@@ -112,7 +117,7 @@ func (c *restoreCommand) Run(ctx context.Context, out io.Writer, log *slog.Logge
 	if err := site.Restore(ctx, c.File, c.Data, site.Secrets{KeyFile: c.KeyFile, Without: c.WithoutSecrets}, c.Skip, out, log); err != nil {
 		return err
 	}
-	if err := recordedForAll(c.Data, v1.AuditRecord{Action: "restore", Object: "site", Detail: "from " + c.File + "; what was done after that backup is not in this log"}); err != nil {
+	if err := c.record(ctx, log, v1.AuditRecord{Action: "restore", Object: "site", Detail: "from " + c.File + "; what was done after that backup is not in this log"}, true); err != nil {
 		return fmt.Errorf("the site is restored, but that is not in the audit log: %w", err)
 	}
 	_, err := fmt.Fprintf(out, "Restored %s to %s. Start the site: osupgrade-agent serve --data %s\n", c.File, c.Data, c.Data)
@@ -127,20 +132,19 @@ type recoverCommand struct {
 
 // Help describes the command.
 func (c *recoverCommand) Help() string {
-	return `A site stops all commands when its log is damaged, or is older than its hosts know it:
-somebody put back a copy of its folder, or started a clone of its machine. It says so in
-status, on /readyz and in its log, with the hosts that know more.
+	return `A site sends no more commands when its log is damaged, or when its hosts remember more than its log does:
+somebody copied back an old folder, or started a clone of the machine. status, /readyz and the log messages
+say so, and name the hosts that remember more.
 
-If you have a newer backup, restore that. Otherwise stop the site and run this command. It
-accepts what is there, gives each log a new identity, and has it go on beyond all numbers
-that hosts have told of. Then start the site; its hosts tell it from their journals what
-they have done, as after osupgrade-agent restore.
+If you have a newer backup, restore it. Otherwise stop the site and run this command. It accepts the log as
+it is, and skips run numbers, so that none is used twice. Then start the site. Its hosts report from their
+journals what they have done, as after osupgrade-agent restore.
 
   systemctl stop osupgrade-agent
   osupgrade-agent recover --data /var/lib/osupgrade
   systemctl start osupgrade-agent
 
-Records that are damaged themselves cannot be accepted: restore a backup.`
+Damaged records cannot be accepted: restore a backup instead.`
 }
 
 // Run implements the command.
@@ -151,7 +155,7 @@ func (c *recoverCommand) Run(ctx context.Context, out io.Writer, log *slog.Logge
 	if err := site.Recover(ctx, c.Data, c.Skip, out, log); err != nil {
 		return err
 	}
-	if err := recordedForAll(c.Data, v1.AuditRecord{Action: "recover", Object: "site", Detail: "the logs are accepted as they are"}); err != nil {
+	if err := c.record(ctx, log, v1.AuditRecord{Action: "recover", Object: "site", Detail: "the logs are accepted as they are"}, true); err != nil {
 		return fmt.Errorf("the site is recovered, but that is not in the audit log: %w", err)
 	}
 	_, err := fmt.Fprintf(out, "Recovered %s. Start the site: osupgrade-agent serve --data %s\n", c.Data, c.Data)

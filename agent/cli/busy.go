@@ -14,23 +14,23 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/busy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/busy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
 // busyFolder is the flag that worker and busy share.
 type busyFolder struct {
-	BusyDir string `help:"Folder of the busy leases of this host: no upgrade begins while one of its files counts." default:"/run/osupgrade/busy" type:"path" env:"OSUPGRADE_BUSY_DIR" placeholder:"DIR"`
+	BusyDir string `help:"Folder of this host's busy leases: no upgrade starts while one is valid." default:"/run/osupgrade/busy" type:"path" env:"OSUPGRADE_BUSY_DIR" placeholder:"DIR"`
 }
 
 // busyCommand says on a host that it is not to be upgraded now.
 type busyCommand struct {
 	busyFolder
-	For     length   `help:"How long at most, such as 30m. The worker has a limit of its own, its --busy-limit." default:"1h"`
+	For     length   `help:"How long at most, such as 30m. The worker ignores a lease after its own --busy-limit." default:"1h"`
 	Reason  string   `help:"Why, for people (default: the name of the command)." placeholder:"TEXT"`
 	List    bool     `help:"List the busy leases of this host." xor:"what"`
 	End     string   `help:"End a busy lease." xor:"what" placeholder:"NAME"`
-	Command []string `arg:"" optional:"" name:"command" passthrough:"" help:"Command to run meanwhile, after --: the lease ends with it, and its exit code is that of this command."`
+	Command []string `arg:"" optional:"" name:"command" passthrough:"" help:"Command to run meanwhile, after --. The lease ends with it, and its exit code is passed on."`
 }
 
 // Run implements the command.
@@ -85,7 +85,7 @@ func (c *busyCommand) run(reason string, in io.Reader, out, errs io.Writer) (err
 	}
 	defer func() {
 		if ended := busy.End(c.BusyDir, name); ended != nil {
-			_, _ = fmt.Fprintf(errs, "osupgrade-agent: cannot give the busy lease back, it ends by itself within %s: %v\n", c.For, ended)
+			_, _ = fmt.Fprintf(errs, "osupgrade-agent: cannot end the busy lease; it ends by itself within %s: %v\n", c.For, ended)
 		}
 	}()
 	signals := make(chan os.Signal, 8)

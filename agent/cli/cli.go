@@ -3,6 +3,32 @@
 // process with simulated hosts (dev), and the commands of an operator, which
 // call the REST API. It parses what was typed, calls other packages, and turns
 // what they return into text and an exit code; it decides nothing about runs.
+//
+// To find your way: a command is a field of commands (cli.go) or, if it needs the
+// server, of siteCommands (site.go), with its examples in examples.go. The files by
+// the headings of --help (groups.go):
+//
+//   - See: status.go with advice.go (To do now) and certificates.go, windows.go with
+//     month.go (the picture), hosts.go with inventory.go and plan.go, watch.go, runs.go,
+//     audit.go (also history).
+//   - Run: start.go (also retry) with preflight.go (--dry-run), operations.go (pause,
+//     resume, abort, approve, release) with confirm.go, hosts.go (forget).
+//   - Declare: apply.go (also get, validate) with declared.go (the files), edit.go,
+//     webhook.go.
+//   - Let in: login.go, password.go, policy.go, credentials.go with the files of each
+//     kind: logins.go, jointokens.go, usercertificate.go, stored.go.
+//   - Site: serve.go, dev.go, init.go, backup.go (also restore, recover), seal.go,
+//     unseal.go, tenant.go. The program of a host has site_off.go instead.
+//   - Host: worker.go with connection.go (to the log), computer.go (reboots),
+//     supervise.go (systemd), worker_strategy.go and a file for each strategy; join.go
+//     (also rotate-key), accept.go, busy.go, strategycheck.go.
+//   - Shell completion and man pages: completion.go, man.go.
+//
+// What they share: operator.go (the flags of the REST API; text or JSON), flags.go and
+// config.go (reading flags and files), usage.go (arguments that cannot be parsed),
+// explain.go (errors of the API as advice), terminal.go (colour, tables), times.go,
+// secret.go, log.go. Package shell has what knows no command by name: completion and man
+// pages.
 package cli
 
 import (
@@ -14,7 +40,8 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy/exec"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/cli/shell"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/exec"
 )
 
 // version is the version of the program.
@@ -40,16 +67,16 @@ var errNotCompleted = errors.New("the run was not completed")
 
 // exitStatuses are the exit codes and their meanings, as help and the man pages have
 // them.
-var exitStatuses = []struct {
-	code    int
-	meaning string
-}{
-	{exitOK, "success"},
-	{exitFailed, "failure"},
-	{exitUsage, "wrong usage"},
-	{exitNotCompleted, "the run that the command waited for was not completed"},
-	{exitInterrupted, "interrupted"},
+var exitStatuses = []shell.ExitStatus{
+	{Code: exitOK, Meaning: "success"},
+	{Code: exitFailed, Meaning: "failure"},
+	{Code: exitUsage, Meaning: "wrong usage"},
+	{Code: exitNotCompleted, Meaning: "the run that the command waited for was not completed"},
+	{Code: exitInterrupted, Meaning: "interrupted"},
 }
+
+// programName is what is typed.
+const programName = "osupgrade-agent"
 
 // summary is what the program is for.
 const summary = "Fleet OS upgrades as code."
@@ -58,7 +85,7 @@ const summary = "Fleet OS upgrades as code."
 func description() string {
 	codes := make([]string, len(exitStatuses))
 	for i, status := range exitStatuses {
-		codes[i] = fmt.Sprint(status.code, " ", status.meaning)
+		codes[i] = fmt.Sprint(status.Code, " ", status.Meaning)
 	}
 	return summary + "\n\nExit codes: " + strings.Join(codes, ", ") + "."
 }
@@ -68,42 +95,51 @@ type commands struct {
 	LogLevel string           `help:"How much to log to standard error: debug, info, warn or error." default:"info" enum:"debug,info,warn,error" env:"OSUPGRADE_LOG_LEVEL"`
 	Version  kong.VersionFlag `help:"Print the version and exit."`
 
+	Status  statusCommand  `cmd:"" help:"Show the state of a tenant and its newest run." group:"see"`
+	Windows windowsCommand `cmd:"" help:"Show when runs may take place, as a table or a picture." group:"see"`
+	Hosts   hostsCommand   `cmd:"" help:"List the hosts, or show one with its versions and reports." group:"see"`
+	Watch   watchCommand   `cmd:"" help:"Follow a run until it ends." group:"see"`
+	Runs    runsCommand    `cmd:"" help:"List the runs, or show one run with its events." group:"see"`
+	Audit   auditCommand   `cmd:"" help:"Show or export the audit log: who did what." group:"see"`
+	History historyCommand `cmd:"" help:"Show who changed an object, when, and what." group:"see"`
+
+	Start   startCommand   `cmd:"" help:"Start a run by hand." group:"run"`
+	Pause   pauseCommand   `cmd:"" help:"Pause the current run: no further host starts." group:"run"`
+	Resume  resumeCommand  `cmd:"" help:"Resume a paused run." group:"run"`
+	Abort   abortCommand   `cmd:"" help:"Abort the current run." group:"run"`
+	Approve approveCommand `cmd:"" help:"Approve a stage that waits for approval." group:"run"`
+	Release releaseCommand `cmd:"" help:"Stop waiting for a host: free its slot by force." group:"run"`
+	Retry   retryCommand   `cmd:"" help:"Upgrade the hosts that an earlier run did not upgrade." group:"run"`
+	Forget  forgetCommand  `cmd:"" help:"Delete a host that no longer exists." group:"run"`
+
+	Apply    applyCommand    `cmd:"" help:"Write the configuration, rollout and calendars from a file." group:"declare"`
+	Get      getCommand      `cmd:"" help:"Print the configuration, rollout and calendars in the form that apply reads." group:"declare"`
+	Edit     editCommand     `cmd:"" help:"Edit the configuration, rollout and calendars in an editor." group:"declare"`
+	Validate validateCommand `cmd:"" help:"Check a file without writing anything." group:"declare"`
+	Webhook  webhookCommand  `cmd:"" help:"Declare who is notified, and see what could not be delivered." group:"declare"`
+
+	Login    loginCommand    `cmd:"" help:"Log in as a user, and print a token for the other commands." group:"let-in"`
+	Password passwordCommand `cmd:"" help:"Change your password." group:"let-in"`
+	Policy   policyCommand   `cmd:"" help:"Write the access policies of a tenant: what its users, approles and tokens may do." group:"let-in"`
+
+	// The commands of a site, and credentials, which let in.
 	Site siteCommands `embed:""`
 
-	Worker     workerCommands       `cmd:"" help:"Upgrade this host when the controller commands it; join a site."`
-	Busy       busyCommand          `cmd:"" help:"Say on a host that it is not to be upgraded now, for a while or while a command runs."`
-	Login      loginCommand         `cmd:"" help:"Log in as a user, and print a token for the other commands."`
-	Password   passwordCommand      `cmd:"" help:"Change the password of the user who is logged in."`
-	Unseal     unsealCommand        `cmd:"" help:"Open the strongbox of a sealed site with its passphrase."`
-	Status     statusCommand        `cmd:"" help:"Show the state of a tenant and its newest run."`
-	Windows    windowsCommand       `cmd:"" help:"Show when runs may be under way, as a table or a picture."`
-	Hosts      hostsCommand         `cmd:"" help:"List the hosts, or show one with its versions and reports."`
-	Start      startCommand         `cmd:"" help:"Start a run by hand."`
-	Watch      watchCommand         `cmd:"" help:"Follow a run until it ends."`
-	Runs       runsCommand          `cmd:"" help:"List the runs, or show one run with its events."`
-	Pause      pauseCommand         `cmd:"" help:"Pause the run under way: no further host starts."`
-	Resume     resumeCommand        `cmd:"" help:"Resume a paused run."`
-	Abort      abortCommand         `cmd:"" help:"Abort the run under way."`
-	Approve    approveCommand       `cmd:"" help:"Approve a stage that waits for approval."`
-	Release    releaseCommand       `cmd:"" help:"Free the slot of a host by force."`
-	Retry      retryCommand         `cmd:"" help:"Start a run of the hosts that an earlier run did not upgrade."`
-	Forget     forgetCommand        `cmd:"" help:"Delete a host that no longer exists."`
-	Audit      auditCommand         `cmd:"" help:"Show or export who did what: the audit log."`
-	History    historyCommand       `cmd:"" help:"Show who changed an object, when, and what."`
-	Apply      applyCommand         `cmd:"" help:"Write the configuration, rollout and calendars of a file."`
-	Get        getCommand           `cmd:"" help:"Print the configuration, rollout and calendars as apply reads them."`
-	Edit       editCommand          `cmd:"" help:"Edit the configuration, rollout and calendars in an editor."`
-	Validate   validateCommand      `cmd:"" help:"Check a file for apply without writing anything."`
-	Check      strategyCheckCommand `cmd:"" name:"strategy-check" help:"Check scripts for upgrades: play them through what a worker asks, kill them, and say what to mend."`
-	Webhook    webhookCommand       `cmd:"" help:"Declare who is told of news, and see what could not be delivered."`
-	Tenant     tenantCommand        `cmd:"" help:"Make and remove the tenants of a site."`
-	Policy     policyCommand        `cmd:"" help:"Write the policies of a tenant: what its users, approles and tokens may do."`
-	Completion completionCommand    `cmd:"" help:"Print a script that completes the command line in bash, zsh or fish."`
-	Man        manCommand           `cmd:"" help:"Write the man pages of the program and its commands."`
+	Unseal unsealCommand `cmd:"" help:"Give a sealed site the passphrase of its strongbox." group:"site"`
+	Tenant tenantCommand `cmd:"" help:"Create and remove the tenants of a site." group:"site"`
+
+	Worker     workerCommands       `cmd:"" help:"Run the worker that upgrades this host, or join a site." group:"host"`
+	Busy       busyCommand          `cmd:"" help:"Keep this host from being upgraded for a while, or while a command runs." group:"host"`
+	Check      strategyCheckCommand `cmd:"" name:"strategy-check" help:"Check upgrade scripts: run them as a worker would, kill them midway, and report what to fix." group:"host"`
+	Completion completionCommand    `cmd:"" help:"Print a script that completes the command line in bash, zsh or fish." group:"shell"`
+	Man        manCommand           `cmd:"" help:"Write the man pages of the program and its commands." group:"shell"`
+
+	// What the scripts of completion call.
+	Complete completeCommand `cmd:"" name:"__complete" hidden:"" passthrough:"" help:"Complete a command line." group:"host"`
 
 	// What the worker starts.
-	Strategy strategyCommand `cmd:"" hidden:"" help:"Carry out one action of a strategy."`
-	Scoped   scopedCommand   `cmd:"" hidden:"" help:"Run a program in a scope of its own."`
+	Strategy strategyCommand `cmd:"" hidden:"" help:"Carry out one action of a strategy." group:"host"`
+	Scoped   scopedCommand   `cmd:"" hidden:"" help:"Run a program in a scope of its own." group:"host"`
 }
 
 // Run does what the arguments say, until ctx ends, and returns the exit code.
@@ -128,8 +164,12 @@ func execute(ctx context.Context, program string, args []string, stdin io.Reader
 	if code >= 0 {
 		return code
 	}
+	if incomplete := withoutCommand(err); incomplete != nil {
+		_ = incomplete.PrintUsage(false)
+		return exitUsage
+	}
 	if err != nil {
-		_, _ = fmt.Fprintf(stderr, "osupgrade-agent: %s\nSee osupgrade-agent --help.\n", explainUse(err))
+		_, _ = fmt.Fprintf(stderr, "osupgrade-agent: %s\n", explainUse(err))
 		return exitUsage
 	}
 	err = parsed.Run(newLog(stderr, c.LogLevel))
@@ -140,22 +180,26 @@ func execute(ctx context.Context, program string, args []string, stdin io.Reader
 		}
 		return exitInterrupted
 	}
-	return report(stderr, err)
+	return exitCode(stderr, err)
 }
 
 // newParser makes the parser of the command line.
 func newParser(c *commands, program string, more ...kong.Option) (*kong.Kong, error) {
 	files := &configFiles{}
-	return kong.New(c, append([]kong.Option{
-		kong.Name("osupgrade-agent"), kong.Description(description()), kong.UsageOnError(),
+	parser, err := kong.New(c, append([]kong.Option{
+		kong.Name(programName), kong.Description(description()), kong.UsageOnError(),
 		kong.Configuration(files.load),
 		kong.Vars{"version": program, "strategies": strings.Join(strategyNames(), ", ")},
 		kong.Bind(version(program), files, dialer(nil)),
-		kong.NamedMapper("path", kong.MapperFunc(pathMapper)), kong.PostBuild(addExamples), kong.PostBuild(withoutEmptyPaths),
+		kong.NamedMapper("path", kong.MapperFunc(pathMapper)), kong.PostBuild(addExamples), kong.PostBuild(groupCommands), groups, kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}), kong.ValueFormatter(flagHelp),
 	}, more...)...)
+	if err != nil {
+		return nil, err
+	}
+	return parser, withoutEmptyPaths(parser)
 }
 
-func report(stderr io.Writer, err error) int {
+func exitCode(stderr io.Writer, err error) int {
 	switch {
 	case err == nil:
 		return exitOK

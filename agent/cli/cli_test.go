@@ -6,11 +6,12 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/client/fakeapi"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/fakeapi"
 )
 
 // testTimeout bounds the wait for what must happen. It measures nothing: what
@@ -89,7 +90,7 @@ func TestWrongUse(t *testing.T) {
 		t.Fatal(err)
 	}
 	try(t, map[string]use{
-		"no command":               {nil, exitUsage, "expected one of"},
+		"no command and a flag":    {[]string{"--log-level", "debug"}, exitUsage, "expected one of"},
 		"unknown command":          {[]string{"frob"}, exitUsage, "frob"},
 		"unknown flag":             {[]string{"dev", "--hots", "3"}, exitUsage, "--hosts"},
 		"flag without value":       {[]string{"dev", "--data"}, exitUsage, "--data"},
@@ -279,10 +280,22 @@ func TestHelp(t *testing.T) {
 			t.Errorf("%s --help: exit code %d:\n%s", command, code, stdout)
 		}
 	}
-	for command, part := range map[string]string{"": "3 the run that the command waited for", "worker run": "one of worker-applications", "worker join": "never an argument"} {
+	for command, part := range map[string]string{"": "3 the run that the command waited for", "worker run": "one of worker-applications", "worker join": "never an argument", "runs": "The number of a run is its place on the log"} {
 		_, stdout, _ := call(t, strings.Fields(command+" --help")...)
 		if words := strings.Join(strings.Fields(stdout), " "); !strings.Contains(words, part) {
 			t.Errorf("%s --help does not say %q:\n%s", command, part, stdout)
+		}
+	}
+	_, stdout, _ := call(t, "--help")
+	headings := regexp.MustCompile(`(?m)^[A-Z].*:$`).FindAllString(stdout, -1)
+	if want := []string{"Flags:", "See what happens:", "Run upgrades:", "Declare the configuration:", "Let in people, programs and hosts:", "Site, on its server:", "Host, on this machine:", "Shell completion and man pages:"}; !slices.Equal(headings, want) {
+		t.Errorf("the headings of --help are %q, not %q", headings, want)
+	}
+	// Without a command the program prints it, too, and still reports wrong usage.
+	for _, command := range []string{"", "credentials", "credentials join-token"} {
+		_, help, _ := call(t, strings.Fields(command+" --help")...)
+		if code, stdout, stderr := call(t, strings.Fields(command)...); code != exitUsage || stdout != help || stderr != "" {
+			t.Errorf("%q: exit code %d:\n%s%s", command, code, stdout, stderr)
 		}
 	}
 	if code, stdout, _ := call(t, "--version"); code != exitOK || strings.TrimSpace(stdout) != "1.2.3" {

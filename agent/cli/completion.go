@@ -1,140 +1,124 @@
 package cli
 
 import (
+	"context"
+	"fmt"
 	"io"
-	"slices"
-	"strings"
+	"time"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/cli/shell"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
-// completionCommand prints a script that completes the command line in a shell. The
-// script is made from the commands and flags of this program, and asks no site.
+// completionCommand prints a script that completes the command line in a shell.
 type completionCommand struct {
 	Shell string `arg:"" help:"The shell: bash, zsh or fish." enum:"bash,zsh,fish"`
 }
 
 // Help describes the command.
 func (c *completionCommand) Help() string {
-	return `The script completes commands, flags, the values of flags that take one of a few words,
-and files. Load it in each new shell, by a line in ~/.bashrc (bash 4.4 or later), ~/.zshrc (after compinit)
-or ~/.config/fish/config.fish:
+	return `The script completes commands, flags, words and files. It also completes the names of hosts, runs,
+stages and tenants where OSUPGRADE_TOKEN or the flags typed so far let it ask the site. Load it in each new shell, by a line
+in ~/.bashrc (bash 4.4 or later), ~/.zshrc (after compinit) or ~/.config/fish/config.fish:
 
     source <(osupgrade-agent completion bash)
     source <(osupgrade-agent completion zsh)
     osupgrade-agent completion fish | source
 
-Make it anew after an upgrade of the program if you keep it in a file.`
+The script calls osupgrade-agent, so an upgrade of the program needs no new one.`
 }
 
 // Run implements the command.
-func (c *completionCommand) Run(parsed *kong.Context, out io.Writer) error {
-	write := map[string]func(*kong.Node) string{"bash": bashCompletion, "zsh": zshCompletion, "fish": fishCompletion}[c.Shell]
-	_, err := io.WriteString(out, write(parsed.Model.Node))
+func (c *completionCommand) Run(out io.Writer) error {
+	_, err := io.WriteString(out, shell.Script(c.Shell, programName))
 	return err
 }
 
-// accepted says what may stand as a value.
-type accepted struct {
-	kind  acceptedKind
-	words []string
+// completeCommand is what the script calls with the words typed so far.
+type completeCommand struct {
+	Words []string `arg:"" optional:""`
 }
 
-type acceptedKind int
+// Run implements the command.
+func (c *completeCommand) Run(ctx context.Context, parsed *kong.Context, out io.Writer, program version, dial dialer) error {
+	_, err := io.WriteString(out, shell.Complete(parsed.Model.Node, c.Words, func(what string, given map[string]string) []shell.Word {
+		ctx, stop := context.WithTimeout(ctx, completionLimit)
+		defer stop()
+		api, tenant, err := siteOf(given, program, dial)
+		if err != nil {
+			return nil
+		}
+		defer api.Close()
+		return namesOf(ctx, api, tenant, what)
+	}))
+	return err
+}
 
-const (
-	acceptsText acceptedKind = iota
-	acceptsWords
-	acceptsFile
-	acceptsFolder
-)
+// completionLimit is how long a site may take to answer: somebody waits at the keyboard.
+const completionLimit = time.Second
 
-// accepts returns what may stand as a value of a flag or an argument. Words are those
-// of its enum, or of a placeholder such as text|json; one in capitals stands for a name
-// that nobody can know here.
-func accepts(v *kong.Value) accepted {
-	placeholder := v.Tag.PlaceHolder
-	switch {
-	case v.Enum != "":
-		return accepted{acceptsWords, v.EnumSlice()}
-	case strings.Contains(placeholder, "|"):
-		words := strings.Split(placeholder, "|")
-		return accepted{acceptsWords, slices.DeleteFunc(words, func(word string) bool { return word == strings.ToUpper(word) })}
-	case placeholder == "DIR":
-		return accepted{kind: acceptsFolder}
-	case v.Tag.Type == "path" || placeholder == "FILE":
-		return accepted{kind: acceptsFile}
+// siteOf reads which site and tenant a command would call, from its flags and variables.
+func siteOf(given map[string]string, program version, dial dialer) (*client.Client, string, error) {
+	var to struct {
+		connection
+		Tenant string `env:"OSUPGRADE_TENANT"`
 	}
-	return accepted{}
-}
-
-// withCommands returns a node and all visible commands below it, each before its own.
-func withCommands(n *kong.Node) []*kong.Node {
-	all := []*kong.Node{n}
-	for _, child := range visible(n) {
-		all = append(all, withCommands(child)...)
+	parser, err := kong.New(&to, kong.Bind(program, dial), kong.NamedMapper("path", kong.MapperFunc(pathMapper)))
+	if err == nil {
+		err = withoutEmptyPaths(parser)
 	}
-	return all
-}
-
-// visible returns the commands right below a node that help shows.
-func visible(n *kong.Node) []*kong.Node {
-	var children []*kong.Node
-	for _, child := range n.Children {
-		if !child.Hidden {
-			children = append(children, child)
+	if err != nil {
+		return nil, "", err
+	}
+	var args []string
+	for _, f := range parser.Model.Flags {
+		if value, ok := given[f.Name]; ok && !f.IsBool() {
+			args = append(args, "--"+f.Name+"="+value)
 		}
 	}
-	return children
-}
-
-// flagsOf returns the flags that a command takes, those of the program first.
-func flagsOf(n *kong.Node) []*kong.Flag {
-	var flags []*kong.Flag
-	for _, group := range n.AllFlags(true) {
-		flags = append(flags, group...)
+	if _, err := parser.Parse(args); err != nil {
+		return nil, "", err
 	}
-	return flags
+	api, err := to.client()
+	return api, to.Tenant, err
 }
 
-// spelled returns the ways to write a flag, the short one first.
-func spelled(f *kong.Flag) []string {
-	if f.Short == 0 {
-		return []string{"--" + f.Name}
-	}
-	return []string{"-" + string(f.Short), "--" + f.Name}
-}
-
-// identifier returns the name of a shell function for a command.
-func identifier(n *kong.Node) string {
-	name := "_osupgrade_agent"
-	if command := commandName(n); command != "" {
-		name += "_" + command
-	}
-	return strings.NewReplacer(" ", "_", "-", "_").Replace(name)
-}
-
-// singleQuoted quotes a text for bash and zsh.
-func singleQuoted(text string) string {
-	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
-}
-
-// walkTables returns what a script needs to find the command that words stand for: a
-// pattern "COMMAND WORD" for each flag that takes a value and for each command.
-func walkTables(root *kong.Node) (valued, commands []string) {
-	for _, n := range withCommands(root) {
-		path := commandName(n)
-		for _, f := range flagsOf(n) {
-			if f.IsBool() {
-				continue
-			}
-			for _, word := range spelled(f) {
-				valued = append(valued, singleQuoted(path+" "+word))
+// namesOf returns the names of a kind, as the tag complete has it. A site that does not
+// answer has none: what cannot be completed can be typed.
+func namesOf(ctx context.Context, api *client.Client, tenant, what string) []shell.Word {
+	var names []shell.Word
+	add := func(name, help string) { names = append(names, shell.Word{Text: name, Help: help}) }
+	switch what {
+	case "hosts":
+		hosts, _ := api.Hosts(ctx, tenant, "")
+		for _, h := range hosts {
+			add(h.Hostname, "")
+		}
+	case "runs":
+		runs, _ := api.Runs(ctx, tenant, v1.RunFilter{})
+		for _, r := range runs {
+			add(fmt.Sprint(r.ID), headline(r))
+		}
+	case "stages":
+		runs, _ := api.Runs(ctx, tenant, v1.RunFilter{Limit: 1})
+		for _, r := range runs {
+			for _, s := range r.Stages {
+				add(s.Name, s.Phase)
 			}
 		}
-		for _, child := range visible(n) {
-			commands = append(commands, singleQuoted(path+" "+child.Name))
+	case "tenants":
+		tenants, _ := api.Tenants(ctx)
+		for _, t := range tenants {
+			add(t.Name, t.DescriptiveName)
+		}
+	case "webhooks":
+		webhooks, _ := api.Webhooks(ctx, tenant)
+		for _, w := range webhooks {
+			add(w.Name, "")
 		}
 	}
-	return valued, commands
+	return names
 }

@@ -14,9 +14,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/script"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/logind"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/script"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/logind"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
 )
 
 // computer is the machine that this process runs on.
@@ -58,7 +58,7 @@ func (c computer) Reboot(ctx context.Context, job strategy.Job) error {
 		Address: c.bus, Override: c.override,
 		Wall: fmt.Sprintf("Run %d of tenant %s reboots this host after its upgrade.", job.Run, job.Tenant),
 		Waiting: func(by []logind.Inhibitor) {
-			job.Progress(-1, "waits with the reboot for "+logind.Names(by))
+			job.Progress(-1, "waits to reboot, inhibited by "+logind.Names(by))
 			c.log.Info("the reboot is inhibited", "host", job.Host, "run", job.Run, "by", logind.Names(by))
 		},
 	})

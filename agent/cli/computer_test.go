@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/logind/logindtest"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/logindtest"
 )
 
 // TestRebootCommand checks what is made of the reboot command's end.
@@ -205,10 +205,10 @@ func deadlineOf(t *testing.T, ctx context.Context) time.Time {
 	return end
 }
 
-// waitFor waits until something is so.
-func waitFor(t *testing.T, what string, is func() bool) {
+// waitFor waits until done returns true.
+func waitFor(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(testTimeout); !is(); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(testTimeout); !done(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("cannot %s", what)
 		}
@@ -242,7 +242,7 @@ func TestRebootByLogind(t *testing.T) {
 		if calls := fake.Calls(); err != nil || !slices.Equal(calls, []string{"wall Run 41 of tenant acme reboots this host after its upgrade.", want}) {
 			t.Errorf("%s: it was called by %q, %v", policy, calls, err)
 		}
-		if waits := slices.Equal(told, []string{"waits with the reboot for backup (copies the database)"}); waits != (policy == "wait") || len(told) > 1 {
+		if waits := slices.Equal(told, []string{"waits to reboot, inhibited by backup (copies the database)"}); waits != (policy == "wait") || len(told) > 1 {
 			t.Errorf("%s: it told %q", policy, told)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/alecthomas/kong"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/document"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/document"
 )
 
 // configFile is a YAML object of flag names and values: every flag of the
@@ -131,6 +131,7 @@ func (f *configFile) Validate(*kong.Application) error {
 
 // withoutEmptyPaths has the parser pass over the variables of paths that are set to
 // nothing: they name no file, and surely not the folder that the program happens to be in.
+// Help and errors name them all the same, from Flag.Envs, which kong.New fills at its end.
 func withoutEmptyPaths(k *kong.Kong) error {
 	return kong.Visit(k.Model, func(node kong.Visitable, next kong.Next) error {
 		if flag, ok := node.(*kong.Flag); ok && flag.Tag.Type == "path" {
@@ -138,6 +139,16 @@ func withoutEmptyPaths(k *kong.Kong) error {
 		}
 		return next(nil)
 	})
+}
+
+// flagHelp is the help of a flag, with all its variables.
+func flagHelp(value *kong.Value) string {
+	if value.Flag == nil {
+		return kong.DefaultHelpValueFormatter(value)
+	}
+	tag, shown := *value.Tag, *value
+	tag.Envs, shown.Tag = value.Flag.Envs, &tag
+	return kong.DefaultHelpValueFormatter(&shown)
 }
 
 // pathMapper reads the path of a file or folder. An empty one is as good as none.

@@ -11,9 +11,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // console is where a person is asked: apart from the output, which a program may
@@ -35,10 +35,10 @@ func (c *console) terminal() bool {
 
 // confirming is the common part of the commands that may cost a run.
 type confirming struct {
-	Yes bool `help:"Do it without asking, though it costs a run or a host of it." short:"y"`
+	Yes bool `help:"Do not ask for confirmation." short:"y"`
 }
 
-var errNotConfirmed = errors.New("nothing was done: the answer was not yes")
+var errNotConfirmed = errors.New("nothing was done, because the answer was not yes")
 
 // confirm asks about what a command would cost; empty asks nothing.
 func (c *confirming) confirm(person *console, cost string) error {
@@ -46,13 +46,18 @@ func (c *confirming) confirm(person *console, cost string) error {
 	case cost == "" || c.Yes:
 		return nil
 	case !person.terminal():
-		return misusedf("nothing was done: %s; add --yes to do it", cost)
+		return misusedf("%s To go ahead, add --yes.", sentence(cost))
 	}
 	return askYes(person, cost)
 }
 
+// sentence is a text with a capital and a full stop.
+func sentence(text string) string {
+	return strings.ToUpper(text[:1]) + strings.TrimSuffix(text[1:], ".") + "."
+}
+
 func askYes(person *console, cost string) error {
-	_, _ = fmt.Fprintf(person.err, "%s. Type yes to do it: ", strings.ToUpper(cost[:1])+cost[1:])
+	_, _ = fmt.Fprintf(person.err, "%s Type yes to go ahead: ", sentence(cost))
 	answer, err := bufio.NewReader(person.in).ReadString('\n')
 	if err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("cannot read the answer: %w", err)
@@ -92,23 +97,20 @@ func costOfAbort(r v1.Run, now bool) string {
 			busy++
 		}
 	}
-	return fmt.Sprintf("this ends run %d: %d upgraded, %d under way, %d not begun are left as they are", r.ID, upgraded, busy, left)
+	return fmt.Sprintf("this ends run %d: %d upgraded, %d being upgraded and %d not started stay as they are", r.ID, upgraded, busy, left)
 }
 
-// costOfHost says what it costs a run to lose a host; empty when that is nothing. loses
-// reports whether the request takes the host from the run at all.
-func costOfHost(r v1.Run, host string, loses func(v1.RunHost) bool) string {
+// costOfHost says what it costs a run to lose a host by what is done to it, such as
+// Releasing; empty when that is nothing.
+func costOfHost(r v1.Run, host, doing string) string {
 	for _, h := range r.Hosts {
-		if h.Hostname == host && !run.Status(h.Status).Final() && loses(h) {
-			return fmt.Sprintf("host %s is %s in run %d, which will not upgrade it", host, h.Status, r.ID)
+		if h.Hostname == host && !run.Status(h.Status).Final() {
+			state := "is being upgraded"
+			if s := run.Status(h.Status); s == run.Pending || s == run.HostPreparing || s == run.Prepared {
+				state = "is not upgraded yet"
+			}
+			return fmt.Sprintf("Host %s %s. %s it makes run %d give it up", host, state, doing, r.ID)
 		}
 	}
 	return ""
 }
-
-// byForget reports that a deletion takes every host from a run.
-func byForget(v1.RunHost) bool { return true }
-
-// byRelease reports whether a release takes a host from a run: the site refuses to
-// release one that holds no slot.
-func byRelease(h v1.RunHost) bool { return h.Slot != nil || h.SlotReason != "" }

@@ -10,8 +10,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/client/fakeapi"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/fakeapi"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // TestConfirm checks that what costs a run, or a host of one, is not done in a pipe
@@ -36,10 +36,11 @@ func TestConfirm(t *testing.T) {
 		{Hostname: "h06", Status: "pending", Stage: "all"},
 		{Hostname: "h07", Status: "skipped", Stage: "all"},
 	}})
-	do(exitUsage, "nothing was done: host h01 is upgrading in run 5, which will not upgrade it; add --yes to do it", "release", "h01", "--reason", "x")
-	do(exitFailed, "holds no slot of run 5", "release", "h04", "--reason", "x") // --yes would not help.
-	do(exitUsage, "nothing was done: host h01 is upgrading in run 5", "forget", "h01", "--reason", "x")
-	do(exitUsage, "nothing was done: this ends run 5: 1 upgraded, 2 under way, 2 not begun are left as they are; add --yes", "abort", "--reason", "x")
+	do(exitUsage, "Host h01 is being upgraded. Releasing it makes run 5 give it up. To go ahead, add --yes.", "release", "h01", "--reason", "x")
+	do(exitUsage, "Host h05 is not upgraded yet. Releasing it makes run 5 give it up. To go ahead, add --yes.", "release", "h05", "--reason", "x")
+	do(exitFailed, "holds no slot of run 5", "release", "h07", "--reason", "x") // --yes would not help.
+	do(exitUsage, "Host h01 is being upgraded. Deleting it makes run 5 give it up.", "forget", "h01", "--reason", "x")
+	do(exitUsage, "This ends run 5: 1 upgraded, 2 being upgraded and 2 not started stay as they are. To go ahead, add --yes.", "abort", "--reason", "x")
 	do(exitUsage, "--reason is empty", "abort", "--reason", " ")
 	do(exitUsage, `--reason: "" is empty`, "forget", "h01", "--reason", "")
 	do(exitOK, "Host h02 of tenant acme is deleted", "forget", "h02", "--reason", "scrapped") // Its upgrade is done.
@@ -62,7 +63,7 @@ func TestConfirmOnATerminal(t *testing.T) {
 			}
 			var stdout, stderr bytes.Buffer
 			got := Run(context.Background(), "1.2.3", as(t, s.URL, s.Token, "acme", "abort", "--reason", "x", "-o", "json"), terminal, &stdout, &stderr)
-			if got != code || !strings.Contains(stderr.String(), "This ends run 5: ") || !strings.Contains(stderr.String(), "Type yes to do it: ") {
+			if got != code || !strings.Contains(stderr.String(), "This ends run 5: ") || !strings.Contains(stderr.String(), "Type yes to go ahead: ") {
 				t.Errorf("exit code %d:\n%s\n%s", got, stdout.String(), stderr.String())
 			}
 			if (stdout.Len() == 0) != (code != exitOK) || strings.Contains(stdout.String(), "Type") {

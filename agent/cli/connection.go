@@ -11,13 +11,17 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/certificate"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/certificate"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/jetstream"
 )
 
 // toldEach is how many attempts lie between two that are told of: half a minute
 // at first, and up to two of them later.
 const toldEach = 5
+
+// deniedEach is how often it is told that the site does not permit something: each heartbeat and
+// each request for the lease is denied to a worker with the key of another host.
+const deniedEach = time.Minute
 
 // dial connects to the log. It waits for a site that is not up yet: a host may
 // well boot before it.
@@ -38,7 +42,7 @@ func (c *workerCommand) dial(log *slog.Logger) (*jetstream.HostLog, error) {
 	if c.NATSCAFile != "" {
 		// A warning and no error: work that was begun is finished without a site.
 		if err := certificate.CheckTrusted(c.NATSCAFile, time.Now()); err != nil {
-			log.Warn("no site can be trusted; mend the file of nats-ca-file: it is read at each connection", "error", err)
+			log.Warn("no site can be trusted; correct the file nats-ca-file: it is read at each connection", "error", err)
 		}
 		options = append(options, nats.RootCAs(c.NATSCAFile))
 	}
@@ -75,8 +79,8 @@ type contact struct {
 	mu sync.Mutex
 	// reason is why the last attempt failed.
 	reason error
-	// denied counts what the site did not permit.
-	denied int
+	// denied is when it was told last that the site does not permit something.
+	denied time.Time
 	// since is when the connection was lost; zero while there is one.
 	since time.Time
 }
@@ -133,10 +137,10 @@ func (c *contact) wait(attempts int) time.Duration {
 
 func (c *contact) tell(err error) {
 	if errors.Is(err, nats.ErrAuthorization) {
-		err = fmt.Errorf("the site does not know the key in %s for host %s of tenant %s; make one there with osupgrade-agent credentials host: %w",
+		err = fmt.Errorf("the site does not know the key in %s for host %s of tenant %s; create one there with osupgrade-agent credentials host: %w",
 			c.worker.KeyFile, c.worker.Host, c.worker.Tenant, err)
 	}
-	c.log.Warn("cannot connect to the log, trying on", "url", c.worker.NATSURL, "error", err)
+	c.log.Warn("cannot connect to the log, retrying", "url", c.worker.NATSURL, "error", err)
 }
 
 // overhear hears the errors of a connection, and that it is back, before whoever else
@@ -166,9 +170,9 @@ func (c *contact) tellDenied(err error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.denied%toldEach == 0 {
+	if now := time.Now(); c.denied.IsZero() || now.Sub(c.denied).Abs() >= deniedEach {
+		c.denied = now
 		c.log.Warn("the site does not permit this; is the key that of another host or tenant?",
 			"key-file", c.worker.KeyFile, "host", c.worker.Host, "tenant", c.worker.Tenant, "error", err)
 	}
-	c.denied++
 }

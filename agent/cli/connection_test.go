@@ -3,15 +3,19 @@ package cli
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/natsd"
+	"github.com/nats-io/nats.go"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/natsd"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/site"
 )
 
@@ -67,7 +71,7 @@ func TestConnectedAgain(t *testing.T) {
 	}
 	s := open()
 	listen = s.NATSAddress()
-	seed, err := s.Hosts().Add(natsd.Identity{Tenant: "acme", Host: "h01"})
+	seed, err := s.Hosts.Add(natsd.Identity{Tenant: "acme", Host: "h01"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,6 +113,39 @@ func TestConnectedAgain(t *testing.T) {
 	}
 	if _, err := hostLog.Lease(t.Context(), "W1"); err != nil {
 		t.Errorf("connected again it gets %v", err)
+	}
+}
+
+// TestForeignKeyIsNoFlood checks that a worker whose key the site does not know, or which has that
+// of another host, says so at once and then at most once a minute, however long that lasts.
+func TestForeignKeyIsNoFlood(t *testing.T) {
+	t.Parallel()
+	const hours = 3
+	for name, suffer := range map[string]func(own *contact, begun time.Time){
+		"a key that no host has": func(own *contact, begun time.Time) {
+			own.failed(nil, nats.ErrAuthorization)
+			for attempts := 1; time.Since(begun) < hours*time.Hour; attempts++ {
+				time.Sleep(own.wait(attempts))
+			}
+		},
+		"the key of another host": func(own *contact, begun time.Time) {
+			for time.Since(begun) < hours*time.Hour {
+				own.tellDenied(fmt.Errorf("%w: to publish", nats.ErrPermissionViolation))
+				time.Sleep(100 * time.Millisecond)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var log bytes.Buffer
+				own := &contact{worker: &workerCommand{NATSURL: "nats://here", Host: "h01", Tenant: "acme"}, log: slog.New(slog.NewTextHandler(&log, nil))}
+				suffer(own, time.Now())
+				if lines := strings.Count(log.String(), "\n"); lines < hours*60/3 || lines > hours*60+1 {
+					t.Errorf("in %d hours it says %d lines", hours, lines)
+				}
+			})
+		})
 	}
 }
 

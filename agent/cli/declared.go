@@ -11,9 +11,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/intent"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/intent"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // files are the texts that apply and validate read.
@@ -37,7 +37,7 @@ func (f *files) read(stdin io.Reader) (intent.Intent, error) {
 	want, err := intent.Decode(sources...)
 	switch {
 	case err != nil:
-		return want, misusedf("invalid input, nothing was written:\n%w", err)
+		return want, misusedf("nothing was written; the input is invalid:\n%w", err)
 	case len(want.Keys()) == 0:
 		return want, misusedf("%s declares nothing; give at least one of config, rollout and calendars", strings.Join(f.File, ", "))
 	}
@@ -234,9 +234,9 @@ func (d *siteIntent) writeAll(ctx context.Context, steps []intent.Step, want int
 		if err := d.write(ctx, s, want); err != nil {
 			reason := explain(err)
 			if client.HasStatus(err, 412) {
-				reason = "it was changed meanwhile: " + reason
+				reason = "it changed meanwhile: " + reason
 			}
-			return i, fmt.Errorf("cannot %s %s: %s\nwritten: %s\nnot written: %s\nDo it again: what is left is compared anew and written",
+			return i, fmt.Errorf("cannot %s %s: %s\nwritten: %s\nnot written: %s\nRun the command again: it writes what is left",
 				s.Action, s.Key, reason, cmp.Or(keyList(steps[:i]), "nothing"), keyList(steps[i:]))
 		}
 	}
@@ -278,7 +278,7 @@ func parseKeys(ctx context.Context, api *client.Client, tenant string, texts []s
 		case kind == "calendar" && name != "":
 			keys = append(keys, intent.Key{Kind: intent.Calendar, Name: name})
 		default:
-			return nil, misusedf("%.100q is no object; use config, rollout, calendars or calendar/NAME", text)
+			return nil, misusedf("%.100q is not an object; use config, rollout, calendars or calendar/NAME", text)
 		}
 	}
 	return keys, nil

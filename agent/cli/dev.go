@@ -14,15 +14,15 @@ import (
 	"strings"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/dev"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/text"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/site/dev"
 )
 
-// devCommand runs a site with simulated hosts (design.md 9).
+// devCommand runs a site with simulated hosts.
 type devCommand struct {
-	Hosts  int    `help:"How many simulated hosts: h01, h02, ..." default:"3" env:"OSUPGRADE_HOSTS"`
-	Data   string `help:"Folder for all data; a restarted site continues from this folder." required:"" type:"path" env:"OSUPGRADE_DATA" placeholder:"DIR"`
-	Listen string `help:"Where the REST API listens; port 0 takes any that is free." default:"127.0.0.1:4646" env:"OSUPGRADE_LISTEN"`
+	Hosts  int    `help:"Number of simulated hosts: h01, h02, ..." default:"3" env:"OSUPGRADE_HOSTS"`
+	Data   string `help:"Folder for all data; when restarted, the site continues from it." required:"" type:"path" env:"OSUPGRADE_DATA" placeholder:"DIR"`
+	Listen string `help:"Where the REST API listens; port 0 takes any free port." default:"127.0.0.1:4646" env:"OSUPGRADE_LISTEN"`
 	Step   length `help:"How long one simulated action takes." default:"2s" env:"OSUPGRADE_STEP"`
 	tracesFlags
 }

@@ -13,21 +13,21 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/document"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/intent"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/intent"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/document"
 )
 
 // editCommand opens what a site has in an editor and writes what was changed.
 type editCommand struct {
 	operator
-	What []string `arg:"" optional:"" help:"What to edit: config, rollout, calendars or calendar/NAME (default: everything)."`
+	What []string `arg:"" optional:"" help:"What to edit: config, rollout, calendars or calendar/NAME (default: all of them)."`
 }
 
 // Help is the longer text of --help.
 func (c *editCommand) Help() string {
-	return "The editor is $VISUAL, $EDITOR or vi. A text that is invalid is opened again with what is wrong. " +
-		"If somebody else has changed an object meanwhile, nothing of theirs is overwritten, and the text is kept in a file."
+	return "The editor is $VISUAL, $EDITOR or vi. If the text is invalid, the editor opens again and shows what is wrong. " +
+		"If somebody else changed an object meanwhile, theirs is not overwritten, and your text is kept in a file."
 }
 
 // Run implements the command.
@@ -36,7 +36,7 @@ func (c *editCommand) Run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	s, err := newEdit(site, keys, c.Endpoint)
+	s, err := newEdit(site, keys, c.address())
 	if err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func (c *editCommand) Run(ctx context.Context, out io.Writer) error {
 	if kept && err != nil && s.changed() {
 		mend := ""
 		if s.shown != nil {
-			mend = "mend it, and "
+			mend = "correct it, and "
 		}
 		return fmt.Errorf("%w\nThe text is kept in %s; %[3]sosupgrade-agent apply -f %[2]s writes it", err, s.path, mend)
 	}
@@ -74,8 +74,8 @@ func newEdit(site *siteIntent, keys []intent.Key, endpoint string) (*edit, error
 	if err != nil {
 		return nil, err
 	}
-	notes := fmt.Sprintf("Tenant %s at %s. Save and close to write what you changed; an empty text changes nothing.\n"+
-		"An object that you take out is left as it is; null deletes it, such as rollout: null.\n", site.tenant, endpoint)
+	notes := fmt.Sprintf("Tenant %s at %s. Save and close to write your changes; an empty text changes nothing.\n"+
+		"An object that you remove from the text stays as it is; to delete it, write null, such as rollout: null.\n", site.tenant, endpoint)
 	for _, key := range keys {
 		if _, exists := site.etags[key]; !exists {
 			notes += fmt.Sprintf("The tenant has no %s yet.\n", key)
@@ -101,7 +101,7 @@ func (e *edit) edit(ctx context.Context, out io.Writer) (kept bool, err error) {
 			_, err := fmt.Fprintln(out, "Nothing was changed.")
 			return false, err
 		case wrong != nil && bytes.Equal(text, last):
-			return true, fmt.Errorf("nothing was written, the text is still invalid:\n%w", e.shown)
+			return true, fmt.Errorf("nothing was written; the text is still invalid:\n%w", e.shown)
 		}
 		want, steps, err := e.check(ctx, text)
 		if last, wrong = text, err; err != nil {
@@ -149,7 +149,7 @@ func (e *edit) check(ctx context.Context, text []byte) (intent.Intent, []intent.
 func (e *edit) open(text []byte, wrong error) ([]byte, error) {
 	notes := e.notes
 	if e.shown = nil; wrong != nil {
-		notes += "\nThis is invalid; a text that is saved unchanged is given up:\n"
+		notes += "\nThis is invalid. To give up, save it unchanged:\n"
 		e.shown = linesDown(wrong, strings.Count(notes+wrong.Error(), "\n")+1)
 		notes += e.shown.Error() + "\n"
 	}

@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/cli/shell"
 )
 
 // examples are what each command's help and man page show. A test parses them.
@@ -65,22 +67,20 @@ var examples = map[string][]string{
 		"osupgrade-agent credentials token --tenant acme --name ann --allow operator,approver --valid 90d",
 		"osupgrade-agent credentials token --tenant acme --name phones --allow calendar",
 	},
-	"login":                   {"osupgrade-agent login --user ann", "osupgrade-agent login --user admin --tenant '*' --password-file admin.password"},
-	"password":                {"osupgrade-agent password", "osupgrade-agent password --current-file ann.password --new-file ann.new"},
-	"unseal":                  {"osupgrade-agent unseal --endpoint https://site.example:4646 --ca-file ca.pem"},
-	"seal status":             {"osupgrade-agent seal status"},
-	"seal key-file":           {"osupgrade-agent seal key-file --file /media/key/strongbox.key"},
-	"seal credential":         {"osupgrade-agent seal credential --key strongbox.key"},
-	"seal passphrase":         {"osupgrade-agent seal passphrase"},
-	"seal rotate":             {"osupgrade-agent seal rotate"},
-	"seal reset":              {"osupgrade-agent seal reset --yes"},
-	"credentials user":        {"osupgrade-agent credentials user --tenant acme --name ann --allow operator,approver"},
-	"credentials approle":     {"osupgrade-agent credentials approle --tenant acme --name terraform --allow viewer,write"},
-	"credentials certificate": {"osupgrade-agent credentials certificate --tenant acme --name ann --out . --valid 30d"},
-	"credentials revoke":      {"osupgrade-agent credentials revoke 4f2a91c07b13d85e6a0c9d3b7e215f48"},
-	"credentials secret-id":   {"osupgrade-agent credentials secret-id --tenant acme --name terraform --uses 1 --valid 10m"},
-	"credentials rotate":      {"osupgrade-agent credentials rotate 4f2a91c07b13 --overlap 1h"},
-	"credentials host":        {"osupgrade-agent credentials host --tenant acme --host h03 --out h03.key"},
+	"login":                 {"osupgrade-agent login --user ann", "osupgrade-agent login --user admin --tenant '*' --password-file admin.password"},
+	"password":              {"osupgrade-agent password", "osupgrade-agent password --current-file ann.password --new-file ann.new"},
+	"unseal":                {"osupgrade-agent unseal --endpoint https://site.example:4646 --ca-file ca.pem"},
+	"seal status":           {"osupgrade-agent seal status"},
+	"seal key-file":         {"osupgrade-agent seal key-file --file /media/key/strongbox.key"},
+	"seal credential":       {"osupgrade-agent seal credential --key strongbox.key"},
+	"seal passphrase":       {"osupgrade-agent seal passphrase"},
+	"seal rotate":           {"osupgrade-agent seal rotate"},
+	"seal reset":            {"osupgrade-agent seal reset --yes"},
+	"credentials user":      {"osupgrade-agent credentials user --tenant acme --name ann --allow operator,approver"},
+	"credentials approle":   {"osupgrade-agent credentials approle --tenant acme --name terraform --allow viewer,write"},
+	"credentials secret-id": {"osupgrade-agent credentials secret-id --tenant acme --name terraform --uses 1 --valid 10m"},
+	"credentials rotate":    {"osupgrade-agent credentials rotate 4f2a91c07b13 --overlap 1h"},
+	"credentials host":      {"osupgrade-agent credentials host --tenant acme --host h03 --out h03.key"},
 	"credentials join-token create": {
 		"osupgrade-agent credentials join-token create --tenant acme --host web-1 --application appliance",
 		`osupgrade-agent credentials join-token create --tenant acme --host "web-*" --application appliance --valid 1d`,
@@ -96,28 +96,7 @@ var examples = map[string][]string{
 // addExamples adds the examples to the help of the commands.
 func addExamples(k *kong.Kong) error {
 	for _, leaf := range k.Model.Leaves(false) {
-		leaf.Detail = strings.TrimSpace(leaf.Detail + "\n\n" + exampleText(commandName(leaf)))
+		leaf.Detail = strings.TrimSpace(leaf.Detail + "\n\n" + shell.ExampleText(examples[shell.Name(leaf)]))
 	}
 	return nil
-}
-
-// exampleText returns the examples of a command as its help ends with them.
-func exampleText(command string) string {
-	switch lines := examples[command]; len(lines) {
-	case 0:
-		return ""
-	case 1:
-		return "Example:\n\n    " + lines[0]
-	default:
-		return "Examples:\n\n    " + strings.Join(lines, "\n    ")
-	}
-}
-
-// commandName is the words of a command, such as "credentials token".
-func commandName(n *kong.Node) string {
-	var words []string
-	for ; n != nil && n.Type == kong.CommandNode; n = n.Parent {
-		words = append([]string{n.Name}, words...)
-	}
-	return strings.Join(words, " ")
 }

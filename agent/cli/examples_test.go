@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/cli/shell"
 )
 
 var word = regexp.MustCompile(`"[^"]*"|\S+`)
@@ -24,7 +26,7 @@ func TestExamples(t *testing.T) {
 		return parser
 	}
 	for _, leaf := range newTestParser().Model.Leaves(true) {
-		name := commandName(leaf)
+		name := shell.Name(leaf)
 		leaves[name] = true
 		if len(examples[name]) == 0 || !strings.Contains(leaf.Detail, "    "+examples[name][0]) {
 			t.Errorf("the help of %s has no example:\n%s", name, leaf.Detail)
@@ -50,7 +52,7 @@ func TestExamples(t *testing.T) {
 					t.Errorf("%s: %v", line, err)
 					continue
 				}
-				if got := commandName(parsed.Selected()); got != name && !strings.Contains(line, " | ") {
+				if got := shell.Name(parsed.Selected()); got != name && !strings.Contains(line, " | ") {
 					t.Errorf("%s is an example of %s, not of %s", line, got, name)
 				}
 			}

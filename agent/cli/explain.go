@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -9,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
 )
 
 // needsHTTPS is what a server of HTTPS answers to HTTP (net/http).
@@ -27,6 +28,9 @@ func explain(err error) string {
 		if strings.Contains(text, needsHTTPS) {
 			text = "the agent speaks HTTPS there; give --endpoint https://…"
 		}
+		if refused.Status == http.StatusNotFound && len(refused.Errors) > 0 && refused.Errors[0].Info.Field == "tenant" {
+			text += "; osupgrade-agent tenant list shows those there are"
+		}
 		if client.Sealed(err) && !strings.Contains(text, "osupgrade-agent") { // Avassa's says no more.
 			text += "; " + client.Unsealing
 		}
@@ -40,11 +44,33 @@ func explain(err error) string {
 	if _, ok := errors.AsType[net.Error](err); ok {
 		text = "cannot reach the REST API: " + text
 	}
+	text += otherName(err)
 	switch {
 	case errors.Is(err, unix.ECONNREFUSED):
-		text += "; no agent listens there: start one, or give --endpoint"
+		text += "; nothing listens there: start the agent, or give its address with --endpoint or the variable OSUPGRADE_ENDPOINT"
 	case errors.Is(err, http.ErrSchemeMismatch):
 		text += "; the agent speaks HTTP there: give --endpoint http://…"
 	}
 	return fmt.Sprintf("%s (%s %s)", text, call.Method, call.Path)
+}
+
+// otherName returns what to do about a site that was called by a name or address which its
+// certificate does not have; nothing for other errors.
+func otherName(err error) string {
+	var wrong x509.HostnameError
+	if !errors.As(err, &wrong) {
+		return ""
+	}
+	var names []string
+	for _, name := range wrong.Certificate.DNSNames {
+		if name != "localhost" { // It has that, and the addresses of loopback, whatever is asked for.
+			names = append(names, name)
+		}
+	}
+	for _, ip := range wrong.Certificate.IPAddresses {
+		if !ip.IsLoopback() {
+			names = append(names, ip.String())
+		}
+	}
+	return fmt.Sprintf("; use a name of the certificate, or make one for all names on the site: osupgrade-agent init --name %s", strings.Join(append(names, wrong.Host), " --name "))
 }

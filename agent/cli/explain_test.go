@@ -12,9 +12,9 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/dev"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/site/dev"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // TestErrorsSpeakTheCommandLine checks what a person at a terminal reads whose
@@ -43,11 +43,11 @@ func TestErrorsSpeakTheCommandLine(t *testing.T) {
 	}{
 		"no window is open":         {d.Endpoint, []string{"start"}, exitFailed, "no maintenance window is configured; to start now: osupgrade-agent start --override-window --reason … (POST " + path + "/start: 412 Precondition Failed)"},
 		"override without a reason": {d.Endpoint, []string{"start", "--override-window"}, exitUsage, "--override-window needs a --reason"},
-		"duration in a window":      {d.Endpoint, []string{"start", "--duration", "1h"}, exitUsage, "--duration bounds a run outside of the windows; give it with --override-window"},
+		"duration in a window":      {d.Endpoint, []string{"start", "--duration", "1h"}, exitUsage, "--duration is for runs outside of the windows; add --override-window"},
 		"unknown run":               {d.Endpoint, []string{"watch", "77"}, exitFailed, "run 77: there is no such run (GET " + path + "/runs/77: 404 Not Found)"},
 		"forget a host that is up":  {d.Endpoint, []string{"forget", "h01", "--reason", "x"}, exitFailed, "host h01 is online"},
 		"forget an unknown host":    {d.Endpoint, []string{"forget", "h77", "--reason", "x"}, exitFailed, `host "h77" is not known; osupgrade-agent hosts lists those that are (DELETE ` + path + "/hosts/h77: 404 Not Found)"},
-		"nobody answers":            {"http://127.0.0.1:1", []string{"status"}, exitFailed, "cannot reach the REST API: dial tcp 127.0.0.1:1: connect: connection refused (after 2 tries); no agent listens there: start one, or give --endpoint (GET " + path + ")"},
+		"nobody answers":            {"http://127.0.0.1:1", []string{"status"}, exitFailed, "cannot reach the REST API: dial tcp 127.0.0.1:1: connect: connection refused (after 2 tries); nothing listens there: start the agent, or give its address with --endpoint or the variable OSUPGRADE_ENDPOINT (GET " + path + ")"},
 		"HTTPS to an agent of HTTP": {strings.Replace(d.Endpoint, "http:", "https:", 1), []string{"status"}, exitFailed, "http: server gave HTTP response to HTTPS client (after 2 tries); the agent speaks HTTP there: give --endpoint http://… (GET " + path + ")"},
 		"HTTP to an agent of HTTPS": {secure.URL, []string{"status"}, exitFailed, "the agent speaks HTTPS there; give --endpoint https://… (GET " + path + ": 400 Bad Request)"},
 		"no reason at all":          {d.Endpoint, []string{"start", "--override-window", "--reason", " "}, exitUsage, "--override-window needs a --reason"},

@@ -3,15 +3,14 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/names"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/script"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/script"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/schedule/window"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/names"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // misuse is an error about what was typed, found before anything was done or
@@ -66,18 +65,6 @@ func checkName(field, text, what string) error {
 		return nil
 	}
 	return fmt.Errorf("%s: %.200q is not the name of %s; %s", field, text, what, names.Form)
-}
-
-// hyphenated is how the parser tells of a negative number: it takes it for a
-// flag.
-var hyphenated = regexp.MustCompile(`^--([a-z-]+): expected \S+ value but got "(-[0-9]+)"`)
-
-// explainUse tells what is wrong with arguments that could not be parsed.
-func explainUse(err error) string {
-	if found := hyphenated.FindStringSubmatch(err.Error()); found != nil {
-		return fmt.Sprintf("--%s: %s is invalid; no flag takes a number below 0", found[1], found[2])
-	}
-	return err.Error()
 }
 
 // length is a length of time as a flag: written as everywhere in the product,

@@ -12,10 +12,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/text"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // hostsCommand lists the hosts, or shows one.
@@ -23,10 +23,10 @@ type hostsCommand struct {
 	operator
 	timeFlags
 	hostFlags
-	Host  string `arg:"" optional:"" help:"Name of one host, to show all that is known of it."`
-	Offer bool   `help:"With a HOST: show each package that an upgrade would change if it began now."`
-	Limit int    `help:"Show a part: at most so many hosts, by name, and each of them. All if absent." placeholder:"N"`
-	After string `help:"Show hosts behind this name alone: the last one of the part before." placeholder:"HOST"`
+	Host  string `arg:"" optional:"" help:"Show everything about this host." complete:"hosts"`
+	Offer bool   `help:"With a HOST: show each package that an upgrade would change now."`
+	Limit int    `help:"Show at most this many hosts, ordered by name (default: all)." placeholder:"N"`
+	After string `help:"Show only hosts after this name (for paging)." placeholder:"HOST" complete:"hosts"`
 }
 
 // Run implements the command.
@@ -39,13 +39,33 @@ func (c *hostsCommand) Run(ctx context.Context, out io.Writer) error {
 		return c.offer(ctx, out, api)
 	}
 	if c.Host != "" {
-		host, err := api.Host(ctx, c.Tenant, c.Host)
+		return c.one(ctx, out, api)
+	}
+	hosts, err := api.HostsPart(ctx, c.Tenant, c.part())
+	if err != nil {
+		return err
+	}
+	return c.Output.show(out, hosts, func(to *terminal) error {
+		state, err := api.State(ctx, c.Tenant, "")
 		if err != nil {
 			return err
 		}
-		if c.Output == "json" {
-			return c.json(out, host)
+		at := c.format(state.SiteTimezone)
+		if c.list(to, at, hosts); c.Limit > 0 && len(hosts) >= c.Limit {
+			to.linef("There may be more: --limit %d --after %s shows the next part.", c.Limit, hosts[len(hosts)-1].Hostname)
 		}
+		showWarnings(to, at, state)
+		return nil
+	})
+}
+
+// one shows all that is known of a host.
+func (c *hostsCommand) one(ctx context.Context, out io.Writer, api *client.Client) error {
+	host, err := api.Host(ctx, c.Tenant, c.Host)
+	if err != nil {
+		return err
+	}
+	return c.Output.show(out, host, func(to *terminal) error {
 		at, err := c.siteFormat(ctx, api, c.Tenant)
 		if err != nil {
 			return err
@@ -58,27 +78,9 @@ func (c *hostsCommand) Run(ctx context.Context, out io.Writer) error {
 		if err != nil {
 			summary.At = nil
 		}
-		to := newTerminal(out)
 		showHost(to, at, host, summary)
-		return to.err
-	}
-	hosts, err := api.HostsPart(ctx, c.Tenant, c.part())
-	if err != nil {
-		return err
-	}
-	if c.Output == "json" {
-		return c.json(out, hosts)
-	}
-	state, err := api.State(ctx, c.Tenant, "")
-	if err != nil {
-		return err
-	}
-	to, at := newTerminal(out), c.format(state.SiteTimezone)
-	if c.list(to, at, hosts); c.Limit > 0 && len(hosts) >= c.Limit {
-		to.linef("There may be more: --limit %d --after %s shows the next part.", c.Limit, hosts[len(hosts)-1].Hostname)
-	}
-	showWarnings(to, at, state)
-	return to.err
+		return nil
+	})
 }
 
 // Validate implements kong's hook.
@@ -87,7 +89,7 @@ func (c *hostsCommand) Validate() error {
 		return errors.New("--offer: name the HOST whose offer is shown; start --dry-run shows a line for each host")
 	}
 	if c.Host != "" && c.part() != (v1.HostFilter{}) {
-		return errors.New("--limit and --after show a part of the list: leave them out, or the HOST")
+		return errors.New("--limit and --after are for the list of hosts; leave them out, or leave out the HOST")
 	}
 	if wrong := c.part().Validate(); len(wrong) > 0 {
 		return wrong
@@ -108,7 +110,7 @@ func (c *hostsCommand) offer(ctx context.Context, out io.Writer, api *client.Cli
 	if err != nil {
 		return err
 	}
-	return c.plan(out, offer, fmt.Sprintf("%s (told at %s)", planSummary(offer), at.at(offer.At)))
+	return c.plan(out, offer, fmt.Sprintf("%s (reported at %s)", planSummary(offer), at.at(offer.At)))
 }
 
 // manyHosts is how many hosts a list shows one by one: of more it shows those that are
@@ -133,10 +135,22 @@ func (c *hostsCommand) list(to *terminal, at timeFormat, hosts []v1.Host) {
 	if len(hosts) > manyHosts {
 		to.linef("%d hosts: %d online, %d unhealthy.", len(hosts), online, sick)
 	}
-	if len(shown) == 0 {
+	hidden := len(hosts) - len(shown)
+	switch {
+	case len(shown) > 0:
+		hostRows(to, at, shown)
+	case c.Unhealthy && hidden > 0:
+		to.line("No host is unhealthy.")
+	case hidden == 0:
 		to.line("No host to show.")
-		return
 	}
+	if hidden > 0 && !c.Unhealthy {
+		to.linef("%s not shown; --all shows them.", text.Count(hidden, "healthy host", "healthy hosts"))
+	}
+}
+
+// hostRows prints hosts one by one.
+func hostRows(to *terminal, at timeFormat, shown []v1.Host) {
 	var t table
 	t.add("HOST", "APPLICATION", "ONLINE", "LAST RUN", "VERSIONS")
 	for _, h := range shown {
@@ -147,9 +161,6 @@ func (c *hostsCommand) list(to *terminal, at timeFormat, hosts []v1.Host) {
 		t.addIn(colours, h.Hostname, h.Application, onlineCell(h), lastRun(at, h), versionsLine(h.Versions))
 	}
 	t.print(to)
-	if hidden := len(hosts) - len(shown); hidden > 0 && !c.Unhealthy {
-		to.linef("%s not shown: --all shows each.", text.Count(hidden, "healthy host", "healthy hosts"))
-	}
 }
 
 // needsLook reports whether somebody has to look at a host: it is silent, or its last
@@ -329,7 +340,7 @@ func versionsLine(versions map[string]string) string {
 type forgetCommand struct {
 	asking
 	confirming
-	Host string `arg:"" help:"Name of the host, as hosts shows it."`
+	Host string `arg:"" help:"Name of the host, as hosts shows it." complete:"hosts"`
 }
 
 // Run implements the command.
@@ -337,7 +348,7 @@ func (c *forgetCommand) Run(ctx context.Context, person *console, out io.Writer)
 	if wrong := (v1.Ask{Reason: c.Reason}).Validate("forget"); len(wrong) > 0 {
 		return wrongFlags(wrong)
 	}
-	if err := c.asks(ctx, &c.confirming, person, func(r v1.Run) string { return costOfHost(r, c.Host, byForget) }); err != nil {
+	if err := c.asks(ctx, &c.confirming, person, func(r v1.Run) string { return costOfHost(r, c.Host, "Deleting") }); err != nil {
 		return err
 	}
 	api, err := c.client()
@@ -347,9 +358,6 @@ func (c *forgetCommand) Run(ctx context.Context, person *console, out io.Writer)
 	if err := api.DeleteHost(ctx, c.Tenant, c.Host, c.Reason); err != nil {
 		return err
 	}
-	if c.Output == "json" {
-		return c.json(out, map[string]string{"tenant": c.Tenant, "forgotten": c.Host})
-	}
-	_, err = fmt.Fprintf(out, "Host %s of tenant %s is deleted. It returns when its worker connects again; remove its key to keep it out.\n", c.Host, c.Tenant)
-	return err
+	return c.Output.say(out, map[string]string{"tenant": c.Tenant, "forgotten": c.Host},
+		"Host %s of tenant %s is deleted. It returns when its worker connects again; remove its key to keep it out.", c.Host, c.Tenant)
 }

@@ -1,12 +1,13 @@
 package cli
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/client/fakeapi"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/fakeapi"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // TestForget checks that a host that is forgotten is listed no more.
@@ -24,6 +25,36 @@ func TestForget(t *testing.T) {
 		}
 		if code, stdout, _ := call(t, as(t, s.URL, s.Token, "acme", "hosts")...); code != exitOK || strings.Contains(stdout, c.host) {
 			t.Errorf("after %s was forgotten the hosts are:\n%s", c.host, stdout)
+		}
+	}
+}
+
+// TestHostsOfALargeFleet checks that a list which does not show all hosts says how many it leaves out, and
+// how to see them.
+func TestHostsOfALargeFleet(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		silent, lines int
+		args          []string
+		want          string
+	}{
+		{0, 2, nil, "400 hosts: 400 online, 0 unhealthy.\n400 healthy hosts not shown; --all shows them.\n"},
+		{3, 6, nil, "397 healthy hosts not shown; --all shows them.\n"},
+		{400, 402, nil, "400 hosts: 0 online, 400 unhealthy.\n"},
+		{3, 402, []string{"--all"}, "h399"},
+		{0, 2, []string{"--unhealthy"}, "No host is unhealthy.\n"},
+		{3, 5, []string{"--unhealthy"}, "h002"},
+		{0, 52, []string{"--limit", "50"}, "There may be more: --limit 50 --after h049 shows the next part.\n"},
+	} {
+		s := fakeapi.New(t)
+		var hosts []v1.Host
+		for n := range 400 {
+			hosts = append(hosts, v1.Host{Hostname: fmt.Sprintf("h%03d", n), Application: "app", Online: n >= c.silent})
+		}
+		s.SetHosts("acme", hosts...)
+		code, stdout, stderr := call(t, as(t, s.URL, s.Token, "acme", append([]string{"hosts"}, c.args...)...)...)
+		if code != exitOK || !strings.Contains(stdout, c.want) || strings.Count(stdout, "\n") != c.lines {
+			t.Errorf("%d silent, %q: exit code %d, %d lines and not %d with %q:\n%.300s%s", c.silent, c.args, code, strings.Count(stdout, "\n"), c.lines, c.want, stdout, stderr)
 		}
 	}
 }
@@ -98,7 +129,7 @@ labels:         none
 agent version:  unknown
 lease:          no worker has ever held it
 last run:       42, upgrading; this host: pending
-next upgrade:   changes are not known
+next upgrade:   changes unknown
 warning:        its clock is wrong: set it (since Mon 2026-11-02 01:30:00 UTC)
 versions:       none reported
 `,
@@ -144,8 +175,8 @@ func TestHostsInParts(t *testing.T) {
 		}
 	}
 	for arguments, part := range map[string]string{
-		"h01 --limit 1":  "--limit and --after show a part of the list: leave them out, or the HOST",
-		"h01 --after h0": "--limit and --after show a part of the list: leave them out, or the HOST",
+		"h01 --limit 1":  "--limit and --after are for the list of hosts; leave them out, or leave out the HOST",
+		"h01 --after h0": "--limit and --after are for the list of hosts; leave them out, or leave out the HOST",
 		"--limit 1001":   "limit: 1001 is out of range; use 1 to 1000",
 		"--after /":      `after: "/" is not the name of a host`,
 	} {

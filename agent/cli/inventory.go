@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/inventory"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/text"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/inventory"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // addInventory shows what the machine of a host consists of.

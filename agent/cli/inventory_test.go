@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/client/fakeapi"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/inventory"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/fakeapi"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/inventory"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // TestHostWithInventory checks what is printed of the machine of a host.

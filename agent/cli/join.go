@@ -18,36 +18,36 @@ import (
 	"github.com/nats-io/nkeys"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/durable"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/hostkey"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/join"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/names"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/durable"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/join"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/hostkey"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/names"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // workerCommands are what a host does: the worker itself, and what prepares it.
 type workerCommands struct {
-	Run       workerCommand    `cmd:"" default:"withargs" help:"Run the worker: upgrade this host when the controller commands it. It is the default."`
-	Join      joinCommand      `cmd:"" help:"Join a site: make a key for this host and write the configuration of its worker."`
-	RotateKey rotateKeyCommand `cmd:"" help:"Replace the key of this host. The site withdraws the old one once the worker has connected with the new one."`
-	Accept    acceptCommand    `cmd:"" help:"Have a version offered again that the machine of this host gave up, or keep one whose checks failed."`
+	Run       workerCommand    `cmd:"" default:"withargs" help:"Run the worker: upgrade this host when the site says so (the default)."`
+	Join      joinCommand      `cmd:"" help:"Join a site: create a key for this host and write the configuration of its worker."`
+	RotateKey rotateKeyCommand `cmd:"" help:"Replace the key of this host. The site revokes the old key once the worker has connected with the new one."`
+	Accept    acceptCommand    `cmd:"" help:"Offer a rejected version again, or keep one that failed its checks."`
 }
 
 // joinCommand makes this machine a host of a site.
 type joinCommand struct {
 	Site      string `help:"Address of the site's REST API, such as https://site.example:4646." required:"" placeholder:"URL"`
-	TokenFile string `help:"File with the join token that osupgrade-agent credentials join-token create has printed on the site; - is standard input." required:"" placeholder:"FILE"`
+	TokenFile string `help:"File with the join token that osupgrade-agent credentials join-token create printed; - is standard input." required:"" placeholder:"FILE"`
 	Host      string `help:"Name of this host (default: the machine's host name)." env:"OSUPGRADE_HOST"`
-	Config    string `help:"Configuration of the worker to write; what else is in the file stays. The key and the site's authority go beside it." default:"/etc/osupgrade/worker.yaml" type:"path" placeholder:"FILE"`
+	Config    string `help:"Configuration file to write; other settings in it stay. The key and the site's CA certificate are written next to it." default:"/etc/osupgrade/worker.yaml" type:"path" placeholder:"FILE"`
 	CAFile    string `help:"Certificates to trust for the REST API, PEM (default: what the join token says, else the system's)." name:"ca-file" type:"path" placeholder:"FILE"`
-	NATSURL   string `help:"Address of the site's log, if it is not where the site says." name:"nats-url" placeholder:"URL"`
+	NATSURL   string `help:"Where to connect to the site, if not at the address that the site gives." name:"nats-url" placeholder:"URL"`
 }
 
 // Help describes the command.
 func (c *joinCommand) Help() string {
-	return `The token is never an argument, which every user of the machine could read. It can be used once. If the answer
-of the site was lost, run the command again: the site knows the key of this host. The key never leaves this machine.`
+	return `The token can be used once. It is never an argument: every user of the machine could read it there. If the
+answer of the site was lost, run the command again: the site recognizes the key of this host. The private key never leaves this machine.`
 }
 
 // keyName and caName are the files beside the configuration of a worker.
@@ -79,14 +79,17 @@ func (c *joinCommand) Run(ctx context.Context, in io.Reader, out io.Writer, prog
 		return err
 	}
 	if err := c.write(joined, keyFile, filepath.Join(dir, caName)); err != nil {
-		return fmt.Errorf("the site has let this host in, but its configuration cannot be written: %w; mend that and run the command again", err)
+		return fmt.Errorf("the site has let this host in, but its configuration cannot be written: %w; fix that and run the command again", err)
 	}
 	_, _ = fmt.Fprintf(out, "Host %s has joined tenant %s as %s.\nWrote %s and the key %s.\n", joined.Host, joined.Tenant, joined.Application, c.Config, keyFile)
 	if err := connectOnce(joined, key, filepath.Join(dir, caName)); err != nil {
+		if advice := otherName(err); advice != "" {
+			return fmt.Errorf("the host has joined, but cannot connect to the log of the site at %s: %w%s; then start the worker", joined.NATSURL, err, advice)
+		}
 		return fmt.Errorf("the host has joined, but cannot connect to the log of the site at %s: %w; "+
-			"let it through the firewall, or set nats-url in %s, and start the worker: it tries on", joined.NATSURL, err, c.Config)
+			"let it through the firewall, or set nats-url in %s, and start the worker: it keeps trying", joined.NATSURL, err, c.Config)
 	}
-	_, err = fmt.Fprintf(out, "Connected to the log of the site at %s.\nNext: see what else %s needs (osupgrade-agent worker run --help), then start the worker:\n\n    systemctl enable --now osupgrade-worker\n", joined.NATSURL, c.Config)
+	_, err = fmt.Fprintf(out, "Connected to the log of the site at %s.\nNext: check the other settings in %s (osupgrade-agent worker run --help), then start the worker:\n\n    systemctl enable --now osupgrade-worker\n", joined.NATSURL, c.Config)
 	return err
 }
 
@@ -122,7 +125,7 @@ func (c *joinCommand) check() (err error) {
 	}
 	at, err := url.Parse(c.Site)
 	if err != nil || at.Host == "" {
-		return fmt.Errorf("site: %.200q is no address; use one such as https://site.example:4646", c.Site)
+		return fmt.Errorf("site: %.200q is not an address; use one such as https://site.example:4646", c.Site)
 	}
 	if name := at.Hostname(); at.Scheme != "https" && name != "localhost" && name != "127.0.0.1" && name != "::1" {
 		return fmt.Errorf("site: %.200q would carry the token over the network in plain text; use https://%s", c.Site, at.Host)
@@ -239,7 +242,7 @@ func withSettings(text []byte, settings []setting) ([]byte, error) {
 	joined := []byte(strings.Join(lines, ""))
 	var check map[string]any
 	if err := yaml.Unmarshal(joined, &check); err != nil {
-		return nil, fmt.Errorf("it is no YAML of one key a line: %w", err)
+		return nil, fmt.Errorf("it is not YAML with one key per line: %w", err)
 	}
 	return joined, nil
 }
@@ -269,7 +272,7 @@ func connectOnce(joined v1.Joined, key nkeys.KeyPair, caFile string) error {
 
 // rotateKeyCommand replaces the key of this host.
 type rotateKeyCommand struct {
-	Config string `help:"Configuration of the worker; it says where the key is." default:"/etc/osupgrade/worker.yaml" type:"path" placeholder:"FILE"`
+	Config string `help:"Configuration of the worker, which says where the key is." default:"/etc/osupgrade/worker.yaml" type:"path" placeholder:"FILE"`
 }
 
 // Run implements the command. A crash at any step is mended by running it again: the
@@ -293,8 +296,8 @@ func (c *rotateKeyCommand) Run(ctx context.Context, out io.Writer) error {
 	if err := durable.SyncFolder(filepath.Dir(w.KeyFile)); err != nil {
 		return fmt.Errorf("key-file: %w", err)
 	}
-	_, err = fmt.Fprintf(out, "Host %s has another key in %s. Its worker takes it up when it has no work in hand, if systemd runs it; otherwise restart it. "+
-		"The site withdraws the old key once the worker has connected with the new one.\n", w.Host, w.KeyFile)
+	_, err = fmt.Fprintf(out, "Host %s has another key in %s. Under systemd its worker switches to it once it is idle; otherwise restart the worker. "+
+		"The site revokes the old key once the worker has connected with the new one.\n", w.Host, w.KeyFile)
 	return err
 }
 

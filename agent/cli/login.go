@@ -12,25 +12,25 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // loginCommand logs a user in.
 type loginCommand struct {
 	connection
 	User         string `help:"Name of the user." required:"" placeholder:"NAME"`
-	Tenant       string `help:"Tenant of the user, * for one of all tenants; needed if several tenants have a user of that name."`
-	PasswordFile string `help:"File with the password (default: the terminal is asked, or standard input read)." type:"path" placeholder:"FILE"`
+	Tenant       string `help:"Tenant of the user, or * for a user of all tenants; needed if several tenants have a user of that name."`
+	PasswordFile string `help:"File with the password (default: ask at the terminal, or read standard input)." type:"path" placeholder:"FILE"`
 }
 
 // Help describes the command.
 func (c *loginCommand) Help() string {
-	return `It prints a token that is good for 12 hours, for OSUPGRADE_TOKEN:
+	return `It prints a token for OSUPGRADE_TOKEN, valid for 12 hours:
 
     export OSUPGRADE_TOKEN=$(osupgrade-agent login --user ann)
 
-The password is never an argument, which every user of the machine could read.`
+The password is never an argument: every user of the machine could read it there.`
 }
 
 // Run implements the command.
@@ -93,7 +93,7 @@ func oneLine(what, option string, text []byte) ([]byte, error) {
 func askHidden(person *console, question string) ([]byte, error) {
 	file, ok := person.in.(*os.File)
 	if !ok {
-		return nil, errors.New("there is no terminal to ask")
+		return nil, errors.New("there is no terminal to ask at")
 	}
 	fd := int(file.Fd())
 	before, err := unix.IoctlGetTermios(fd, unix.TCGETS)

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/dev"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/principal"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/site/dev"
 )
 
 // TestLoginCommand logs in with what the commands of a site's folder have made.
@@ -161,7 +161,7 @@ func TestFirstAdmin(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	code, stdout, stderr := call(t, "init", "--data", dir, "--name", "site.example")
-	if code != exitOK || !regexp.MustCompile(`(?m)^Made the first user: admin, password (\w{5}-){2}\w{5}\. It is shown once`).MatchString(stdout) {
+	if code != exitOK || !regexp.MustCompile(`(?m)^Made the first user: admin, password (\w{5}-){2}\w{5}\. The password is shown only once`).MatchString(stdout) {
 		t.Fatalf("it ends with %d:\n%s%s", code, stdout, stderr)
 	}
 	if code, stdout, stderr := call(t, "init", "--data", dir, "--name", "site.example"); code != exitOK || strings.Contains(stdout, "password") {

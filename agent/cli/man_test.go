@@ -5,13 +5,21 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/cli/shell"
 )
+
+// testManual is the manual of a version.
+func testManual() shell.Manual {
+	m := manual("1.2.3")
+	m.Date = "2026-11-21"
+	return m
+}
 
 // rendered returns what a reader of a man page sees, in ASCII and on very long lines.
 func rendered(t *testing.T, page string) string {
@@ -32,30 +40,30 @@ func rendered(t *testing.T, page string) string {
 func TestManPages(t *testing.T) {
 	t.Parallel()
 	root := model(t)
-	nodes, pages := withCommands(root), manPages(root, "1.2.3", "2026-11-21")
+	nodes, pages := shell.Commands(root), testManual().Pages(root)
 	if len(pages) != len(nodes) || len(nodes) <= len(examples) {
 		t.Fatalf("there are %d pages of %d commands", len(pages), len(nodes))
 	}
 	for i, n := range nodes {
 		page := pages[i]
-		if want := strings.ReplaceAll(strings.TrimSpace("osupgrade-agent "+commandName(n)), " ", "-"); page.name != want {
-			t.Errorf("the page of %q is called %s, not %s", commandName(n), page.name, want)
+		if want := strings.ReplaceAll(strings.TrimSpace("osupgrade-agent "+shell.Name(n)), " ", "-"); page.Name != want {
+			t.Errorf("the page of %q is called %s, not %s", shell.Name(n), page.Name, want)
 		}
 		var sections []string
-		for line := range strings.SplitSeq(page.text, "\n") {
-			if name, is := strings.CutPrefix(line, ".SH "); is {
+		for line := range strings.SplitSeq(page.Text, "\n") {
+			if name, found := strings.CutPrefix(line, ".SH "); found {
 				sections = append(sections, name)
 			}
 			if strings.TrimSpace(line) != line || strings.HasPrefix(line, "'") {
-				t.Errorf("%s: a line begins or ends with white space, or is a request: %q", page.name, line)
+				t.Errorf("%s: a line begins or ends with white space, or is a request: %q", page.Name, line)
 			}
 		}
 		if want := manSections(n); !slices.Equal(sections, want) {
-			t.Errorf("%s has the sections %q, not %q", page.name, sections, want)
+			t.Errorf("%s has the sections %q, not %q", page.Name, sections, want)
 		}
-		_, options, _ := strings.Cut(page.text, ".SH OPTIONS\n")
-		for _, f := range flagsOf(n) {
-			_, entry, found := strings.Cut(options, `\fB\-\-`+roff(f.Name)+`\fP`)
+		_, options, _ := strings.Cut(page.Text, ".SH OPTIONS\n")
+		for _, f := range shell.Flags(n) {
+			_, entry, found := strings.Cut(options, `\fB\-\-`+shell.Roff(f.Name)+`\fP`)
 			entry, _, _ = strings.Cut(entry, "\n.")
 			want := f.Help
 			if f.Default != "" {
@@ -64,19 +72,19 @@ func TestManPages(t *testing.T) {
 			if len(f.Envs) > 0 {
 				want += " Variable: " + f.Envs[0]
 			}
-			if !found || !strings.Contains(entry, "\n"+roff(want)) || f.Required != strings.HasSuffix(entry, " Required.") {
-				t.Errorf("%s does not say all of --%s: %q", page.name, f.Name, entry)
+			if !found || !strings.Contains(entry, "\n"+shell.Roff(want)) || f.Required != strings.HasSuffix(entry, " Required.") {
+				t.Errorf("%s does not say all of --%s: %q", page.Name, f.Name, entry)
 			}
 		}
 		for _, status := range exitStatuses {
-			if !strings.Contains(page.text, fmt.Sprintf(".TP\n\\fB%d\\fP\n%s\n", status.code, roff(status.meaning))) {
-				t.Errorf("%s does not say what the exit code %d means", page.name, status.code)
+			if !strings.Contains(page.Text, fmt.Sprintf(".TP\n\\fB%d\\fP\n%s\n", status.Code, shell.Roff(status.Meaning))) {
+				t.Errorf("%s does not say what the exit code %d means", page.Name, status.Code)
 			}
 		}
-		_, others, _ := strings.Cut(page.text, ".SH SEE ALSO\n")
+		_, others, _ := strings.Cut(page.Text, ".SH SEE ALSO\n")
 		for other := range strings.SplitSeq(strings.TrimSpace(others), ",\n") {
-			if !slices.ContainsFunc(pages, func(p manPage) bool { return p.name != page.name && other == `\fB`+roff(p.name)+`\fP(1)` }) {
-				t.Errorf("%s refers to a page that does not exist: %q", page.name, other)
+			if !slices.ContainsFunc(pages, func(p shell.Page) bool { return p.Name != page.Name && other == `\fB`+shell.Roff(p.Name)+`\fP(1)` }) {
+				t.Errorf("%s refers to a page that does not exist: %q", page.Name, other)
 			}
 		}
 	}
@@ -105,48 +113,21 @@ func TestManPagesRendered(t *testing.T) {
 	t.Parallel()
 	needShell(t, "groff")
 	root := model(t)
-	for i, page := range manPages(root, "1.2.3", "2026-11-21") {
-		n, seen := withCommands(root)[i], "\n"+rendered(t, page.text)
-		for _, example := range examples[commandName(n)] {
+	for i, page := range testManual().Pages(root) {
+		n, seen := shell.Commands(root)[i], "\n"+rendered(t, page.Text)
+		for _, example := range examples[shell.Name(n)] {
 			if !strings.Contains(seen, " "+example+"\n") {
-				t.Errorf("%s does not show the example %s:\n%s", page.name, example, seen)
+				t.Errorf("%s does not show the example %s:\n%s", page.Name, example, seen)
 			}
 		}
-		parts := []string{"osupgrade-agent 1.2.3 ", " 2026-11-21 ", "\n       " + page.name + " - "}
-		for _, f := range flagsOf(n) {
+		parts := []string{"osupgrade-agent 1.2.3 ", " 2026-11-21 ", "\n       " + page.Name + " - "}
+		for _, f := range shell.Flags(n) {
 			parts = append(parts, "--"+f.Name, f.Help)
 		}
 		for _, part := range parts {
 			if !strings.Contains(seen, part) {
-				t.Errorf("%s does not show %q:\n%s", page.name, part, seen)
+				t.Errorf("%s does not show %q:\n%s", page.Name, part, seen)
 			}
-		}
-	}
-	const hostile = ".SH dot\n'br quote\n\\fBbold\\fP -x --all 'a' `b` ^c ~d \"e\"\n. \\\" comment\n..x\n\\"
-	seen := rendered(t, ".TH X 1 2026\n.SH NAME\n"+manParagraphs(hostile+"\n\n    .if\n      'if\n    \\n(.x")+".SH SEE ALSO\nman(1)\n")
-	for _, part := range []string{strings.ReplaceAll(hostile, "\n", " "), "           .if\n             'if\n           \\n(.x\n"} {
-		if !strings.Contains(seen, part) {
-			t.Errorf("groff shows no %q:\n%s", part, seen)
-		}
-	}
-}
-
-// TestRoff checks what is escaped where this machine's groff would show the same without
-// it: other readers of man pages, and paper, have typographic quotes and hyphens.
-func TestRoff(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]string{
-		"":                "",
-		"plain, (text)":   "plain, (text)",
-		".br":             `\&.br`,
-		"a.b":             "a.b",
-		`--out=a-b`:       `\-\-out=a\-b`,
-		`'x' ` + "`y`":    `\(aqx\(aq \(gay\(ga`,
-		`C:\n "x" ^y ~/z`: `C:\(rsn \(dqx\(dq \(hay \(ti/z`,
-		"ü → x\t\x1b":     `\[u00FC] \[u2192] x\[u0009]\[u001B]`,
-	} {
-		if got := roff(text); got != want {
-			t.Errorf("%q becomes %s, not %s", text, got, want)
 		}
 	}
 }
@@ -155,24 +136,12 @@ func TestRoff(t *testing.T) {
 func TestManLint(t *testing.T) {
 	t.Parallel()
 	needShell(t, "mandoc")
-	for _, page := range manPages(model(t), "1.2.3", "2026-11-21") {
+	for _, page := range testManual().Pages(model(t)) {
 		cmd := exec.CommandContext(t.Context(), "mandoc", "-man", "-Tlint", "-Wwarning")
-		cmd.Stdin = strings.NewReader(page.text)
+		cmd.Stdin = strings.NewReader(page.Text)
 		if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
-			t.Errorf("%s: %v: %s", page.name, err, out)
+			t.Errorf("%s: %v: %s", page.Name, err, out)
 		}
-	}
-}
-
-// TestCommitDate checks that a page bears the date of the program, not that of today.
-func TestCommitDate(t *testing.T) {
-	t.Parallel()
-	build := []debug.BuildSetting{{Key: "vcs.revision", Value: "4f2a"}, {Key: "vcs.time", Value: "2026-11-21T01:30:00Z"}}
-	if got := commitDate(build); got != "2026-11-21" {
-		t.Errorf("the date is %q", got)
-	}
-	if got := commitDate(build[:1]); got != "" {
-		t.Errorf("the date of a build that does not know it is %q", got)
 	}
 }
 
@@ -180,11 +149,7 @@ func TestCommitDate(t *testing.T) {
 func TestMan(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "share", "man1")
-	var date string
-	if info, ok := debug.ReadBuildInfo(); ok {
-		date = commitDate(info.Settings)
-	}
-	want := manPages(model(t), "1.2.3", date)
+	want := manual("1.2.3").Pages(model(t))
 	for range 2 {
 		code, stdout, stderr := call(t, "man", "--out", dir)
 		if code != exitOK || stdout != fmt.Sprintf("Wrote %d man pages to %s; the first is osupgrade-agent.1.\n", len(want), dir) {
@@ -192,9 +157,9 @@ func TestMan(t *testing.T) {
 		}
 	}
 	for _, page := range want {
-		text, err := os.ReadFile(filepath.Join(dir, page.name+".1"))
-		if err != nil || string(text) != page.text {
-			t.Errorf("%s: %v, or another text:\n%s", page.name, err, text)
+		text, err := os.ReadFile(filepath.Join(dir, page.Name+".1"))
+		if err != nil || string(text) != page.Text {
+			t.Errorf("%s: %v, or another text:\n%s", page.Name, err, text)
 		}
 	}
 	file := writeIn(t, t.TempDir())("file", "")

@@ -6,8 +6,8 @@ import (
 	"io"
 	"strings"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // operation is a method of the client that asks something of a run.
@@ -17,7 +17,7 @@ type operation func(api *client.Client, ctx context.Context, tenant string, body
 // way.
 type asking struct {
 	operator
-	Reason string `help:"Reason; it is stored with the run." required:""`
+	Reason string `help:"Why; it is stored with the run." required:""`
 }
 
 // asks has a person confirm what a request costs the run under way, if there is one.
@@ -40,7 +40,7 @@ func (c *asking) asks(ctx context.Context, confirm *confirming, person *console,
 // do asks, and prints the result: done returns the sentence about the run.
 func (c *asking) do(ctx context.Context, out io.Writer, what string, body v1.Ask, ask operation, done func(v1.Run) string) error {
 	if strings.TrimSpace(c.Reason) == "" {
-		return misusedf("--reason is empty; say why, it is stored with the run")
+		return misusedf("--reason is empty; say why: it is stored with the run")
 	}
 	body.Reason = c.Reason
 	if wrong := body.Validate(what); len(wrong) > 0 {
@@ -54,11 +54,7 @@ func (c *asking) do(ctx context.Context, out io.Writer, what string, body v1.Ask
 	if err != nil {
 		return err
 	}
-	if c.Output == "json" {
-		return c.json(out, answer)
-	}
-	_, err = fmt.Fprintln(out, done(answer))
-	return err
+	return c.Output.say(out, answer, "%s", done(answer))
 }
 
 // isNow returns the sentence about the run after the operation.
@@ -73,7 +69,7 @@ type pauseCommand struct {
 
 // Run implements the command.
 func (c *pauseCommand) Run(ctx context.Context, out io.Writer) error {
-	return c.do(ctx, out, "pause", v1.Ask{}, (*client.Client).Pause, isNow("is paused: hosts under way are finished, no other host starts until it is resumed"))
+	return c.do(ctx, out, "pause", v1.Ask{}, (*client.Client).Pause, isNow("is paused: hosts that have started are finished, and no other host starts until you resume it"))
 }
 
 // resumeCommand resumes it.
@@ -83,20 +79,20 @@ type resumeCommand struct {
 
 // Run implements the command.
 func (c *resumeCommand) Run(ctx context.Context, out io.Writer) error {
-	return c.do(ctx, out, "resume", v1.Ask{}, (*client.Client).Resume, isNow("proceeds; its failure count is reset"))
+	return c.do(ctx, out, "resume", v1.Ask{}, (*client.Client).Resume, isNow("continues; its failure count is reset"))
 }
 
 // abortCommand aborts it.
 type abortCommand struct {
 	asking
 	confirming
-	Now bool `help:"End the run at once, without waiting for hosts under way: they stay out of service until they are heard of, released or deleted."`
+	Now bool `help:"End the run at once, without waiting for hosts that are being upgraded: they stay out of service until they report, are released or are deleted."`
 }
 
 // Help is the longer text of --help.
 func (c *abortCommand) Help() string {
-	return "No further command is sent, and the run ends once the hosts under way have answered or timed out. " +
-		"To abort a run that is aborting already with --now ends it at once."
+	return "No further host is touched, and the run ends once the hosts that are being upgraded have answered or timed out. " +
+		"If the run is already aborting, --now ends it at once."
 }
 
 // Run implements the command.
@@ -113,9 +109,9 @@ func aborted(r v1.Run) string {
 	case r.Finished():
 		return fmt.Sprintf("Run %d has ended as %s.%s", r.ID, headline(r), toRelease(r))
 	case r.EndsBy == nil:
-		return fmt.Sprintf("Run %d is aborting: no further command is sent.", r.ID)
+		return fmt.Sprintf("Run %d is aborting: no further host is touched.", r.ID)
 	}
-	return fmt.Sprintf("Run %d is aborting: no further command is sent, and it ends once the hosts under way have answered or timed out, by %s at the latest. "+
+	return fmt.Sprintf("Run %d is aborting: no further host is touched. It ends once the hosts that have started have answered or timed out, by %s at the latest. "+
 		"To end it now: %s", r.ID, timeFlags{}.format("").at(*r.EndsBy), withReason("abort", "--now"))
 }
 
@@ -124,7 +120,7 @@ func aborted(r v1.Run) string {
 func toRelease(r v1.Run) string {
 	for _, h := range r.Hosts {
 		if h.Slot != nil {
-			return " To free the slot of a host that will not answer: " + withReason("release", h.Hostname)
+			return " To stop waiting for a host that will not answer: " + withReason("release", h.Hostname)
 		}
 	}
 	return ""
@@ -133,7 +129,7 @@ func toRelease(r v1.Run) string {
 // approveCommand approves a stage.
 type approveCommand struct {
 	asking
-	Stage string `arg:"" help:"Name of the stage."`
+	Stage string `arg:"" help:"Name of the stage." complete:"stages"`
 }
 
 // Run implements the command.
@@ -147,19 +143,20 @@ func (c *approveCommand) Run(ctx context.Context, out io.Writer) error {
 type releaseCommand struct {
 	asking
 	confirming
-	Host string `arg:"" help:"Name of the host that holds the slot, as status shows it."`
+	Host string `arg:"" help:"Name of the host, as status shows it." complete:"hosts"`
 }
 
 // Help is the longer text of --help.
 func (c *releaseCommand) Help() string {
-	return "A host that is silent, unhealthy or at work counts as out of service, and other hosts wait for it, until it recovers or has answered. " +
-		"Release it only if you know that it may stay as it is: the next host goes down in its place. " +
-		"A host can be released in every phase of a run, and after it."
+	return "A host that is silent, unhealthy or being upgraded holds a slot: it counts as out of service, and other hosts wait for it. " +
+		"Release it only if it may stay as it is: the next host goes down in its place. " +
+		"A host that holds no slot is taken from the run, such as one that hangs in its prepare. " +
+		"You can release a host at any time during a run, and one that holds a slot also after it."
 }
 
 // Run implements the command.
 func (c *releaseCommand) Run(ctx context.Context, person *console, out io.Writer) error {
-	if err := c.asks(ctx, &c.confirming, person, func(r v1.Run) string { return costOfHost(r, c.Host, byRelease) }); err != nil {
+	if err := c.asks(ctx, &c.confirming, person, func(r v1.Run) string { return costOfHost(r, c.Host, "Releasing") }); err != nil {
 		return err
 	}
 	return c.do(ctx, out, "release", v1.Ask{Host: c.Host}, (*client.Client).Release, c.released)
@@ -169,7 +166,7 @@ func (c *releaseCommand) Run(ctx context.Context, person *console, out io.Writer
 // run is the newest one, which has ended: the host still held a slot of it.
 func (c *releaseCommand) released(r v1.Run) string {
 	if r.Finished() {
-		return fmt.Sprintf("The slot of host %s is free, and the host is left as it is. No run is under way.", c.Host)
+		return fmt.Sprintf("The slot of host %s is free, and the host is left as it is. No run is in progress.", c.Host)
 	}
-	return fmt.Sprintf("The slot of %s is free; run %d neither waits for %[1]s nor touches it.", c.Host, r.ID)
+	return fmt.Sprintf("Host %s is released: run %d neither waits for it nor touches it.", c.Host, r.ID)
 }

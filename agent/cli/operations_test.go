@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/client/fakeapi"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/fakeapi"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // TestAsk checks what an operator may ask of the run under way, what is said
@@ -23,14 +23,14 @@ func TestAsk(t *testing.T) {
 		code int
 		want string
 	}{
-		{"pause", []string{"pause", "--reason", "lunch"}, exitOK, "Run 5 is paused: hosts under way are finished"},
+		{"pause", []string{"pause", "--reason", "lunch"}, exitOK, "Run 5 is paused: hosts that have started are finished"},
 		{"pause again", []string{"pause", "--reason", "lunch"}, exitFailed, "412 Precondition Failed"},
 		{"no reason", []string{"resume"}, exitUsage, "missing flags: --reason"},
 		{"an empty reason", []string{"resume", "--reason", " "}, exitUsage, "--reason is empty; say why"},
 		{"a reason of two lines", []string{"resume", "--reason", "a\nb"}, exitUsage, "reason: "},
 		{"no name of a stage", []string{"approve", "A b", "--reason", "x"}, exitUsage, `"A b" is not the name of a stage`},
 		{"no name of a host", []string{"release", "a/b", "--reason", "x"}, exitUsage, `"a/b" is not the name of a host`},
-		{"resume", []string{"resume", "--reason", "lunch is over"}, exitOK, "Run 5 proceeds; its failure count is reset.\n"},
+		{"resume", []string{"resume", "--reason", "lunch is over"}, exitOK, "Run 5 continues; its failure count is reset.\n"},
 		{"no stage", []string{"approve", "--reason", "looks well"}, exitUsage, `expected "<stage>"`},
 		{"approve", []string{"approve", "rest", "--reason", "looks well"}, exitOK, "Stage rest of run 5 is approved.\n"},
 		{"pause now", []string{"pause", "--now", "--reason", "lunch"}, exitUsage, "unknown flag --now"},
@@ -49,8 +49,8 @@ func TestRelease(t *testing.T) {
 	t.Parallel()
 	s := fakeapi.New(t)
 	for body, want := range map[string]string{
-		`{"id": 46, "phase": "upgrading"}`:                                                 "The slot of h02 is free; run 46 neither waits for h02 nor touches it.\n",
-		`{"id": 46, "phase": "finished", "result": "failed", "reason": "host h02 failed"}`: "The slot of host h02 is free, and the host is left as it is. No run is under way.\n",
+		`{"id": 46, "phase": "upgrading"}`:                                                 "Host h02 is released: run 46 neither waits for it nor touches it.\n",
+		`{"id": 46, "phase": "finished", "result": "failed", "reason": "host h02 failed"}`: "The slot of host h02 is free, and the host is left as it is. No run is in progress.\n",
 	} {
 		s.Inject("POST", "/release", fakeapi.Raw(200, "application/json", body))
 		code, stdout, stderr := call(t, as(t, s.URL, s.Token, "acme", "release", "h02", "--reason", "scrapped")...)
@@ -66,12 +66,12 @@ func TestAbort(t *testing.T) {
 	t.Parallel()
 	s := fakeapi.New(t)
 	for body, want := range map[string]string{
-		`{"id": 46, "phase": "upgrading", "ends-by": "2026-11-21T02:15:00Z"}`: "Run 46 is aborting: no further command is sent, and it ends once the hosts under way have answered or timed out, " +
+		`{"id": 46, "phase": "upgrading", "ends-by": "2026-11-21T02:15:00Z"}`: "Run 46 is aborting: no further host is touched. It ends once the hosts that have started have answered or timed out, " +
 			"by Sat 2026-11-21 02:15:00 UTC at the latest. To end it now: osupgrade-agent abort --now --reason …\n",
-		`{"id": 46, "phase": "upgrading"}`: "Run 46 is aborting: no further command is sent.\n",
+		`{"id": 46, "phase": "upgrading"}`: "Run 46 is aborting: no further host is touched.\n",
 		`{"id": 46, "phase": "finished", "result": "aborted", "reason": "aborted by ann: h03 hangs; still out of service: h03 (it has not answered reboot)",
 			"hosts": [{"hostname": "h02", "status": "upgraded"}, {"hostname": "h03", "status": "failed", "slot": "2026-11-21T01:00:00Z"}]}`: "Run 46 has ended as aborted by ann: h03 hangs; " +
-			"still out of service: h03 (it has not answered reboot). To free the slot of a host that will not answer: osupgrade-agent release h03 --reason …\n",
+			"still out of service: h03 (it has not answered reboot). To stop waiting for a host that will not answer: osupgrade-agent release h03 --reason …\n",
 	} {
 		s.Inject("POST", "/abort", fakeapi.Raw(200, "application/json", body))
 		code, stdout, stderr := call(t, as(t, s.URL, s.Token, "acme", "abort", "--now", "--reason", "h03 hangs")...)
@@ -117,7 +117,7 @@ func TestNoRunsYet(t *testing.T) {
 	t.Parallel()
 	s := fakeapi.New(t)
 	for want, args := range map[string][]string{
-		"Tenant acme has no runs yet.\n": {"runs"}, "There is no such run.\n": {"runs", "--result", "failed"}, "[]\n": {"runs", "--output", "json"},
+		"Tenant acme has no runs yet.\n": {"runs"}, "No run matches.\n": {"runs", "--result", "failed"}, "[]\n": {"runs", "--output", "json"},
 	} {
 		if code, stdout, stderr := call(t, as(t, s.URL, s.Token, "acme", args...)...); code != exitOK || stdout != want {
 			t.Errorf("%s: exit code %d:\n%s%s", args, code, stdout, stderr)
@@ -144,11 +144,11 @@ func TestRuns(t *testing.T) {
 		wants bool
 	}{
 		{"all", []string{"runs"}, exitOK, "hand (ann): a try", true},
-		{"by result", []string{"runs", "--result", "completed"}, exitOK, "There is no such run.", true},
+		{"by result", []string{"runs", "--result", "completed"}, exitOK, "No run matches.", true},
 		{"by host", []string{"runs", "--host", "h01"}, exitOK, "9 ", false},
 		{"an unknown result", []string{"runs", "--result", "nope"}, exitUsage, "--result: \"nope\" is invalid; use completed, partial, failed, aborted or timed-out", true},
 		{"a wrong time", []string{"runs", "--since", "yesterday"}, exitUsage, `--since: "yesterday" is not a time`, true},
-		{"since a date", []string{"runs", "--since", "2026-11-21"}, exitOK, "There is no such run.", true},
+		{"since a date", []string{"runs", "--since", "2026-11-21"}, exitOK, "No run matches.", true},
 		{"until a date", []string{"runs", "--until", "2026-11-21"}, exitOK, "hand (ann)", true},
 		{"until before since", []string{"runs", "--since", "2026-11-21", "--until", "2026-11-20"}, exitUsage, "--until: ", true},
 		{"no run at most", []string{"runs", "--limit", "0"}, exitUsage, "--limit: 0 is out of range; use 1 to 1000", true},

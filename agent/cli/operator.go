@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,14 +13,26 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
 )
 
 // operator is the common part of the commands that call the REST API for a
 // tenant.
 type operator struct {
 	connection
-	Tenant string `help:"Tenant to act on." required:"" env:"OSUPGRADE_TENANT"`
+	ofTenant
+}
+
+// siteOperator is the common part of those that manage who may do what in a tenant. On the
+// machine of the site they need no token.
+type siteOperator struct {
+	siteAPI
+	ofTenant
+}
+
+// ofTenant is the common part of commands that act on a tenant.
+type ofTenant struct {
+	Tenant string `help:"Tenant to act on." required:"" env:"OSUPGRADE_TENANT" complete:"tenants"`
 	Output format `help:"Output format: text or json." default:"text" short:"o" placeholder:"text|json"`
 }
 
@@ -49,12 +62,12 @@ func (f *format) Decode(ctx *kong.DecodeContext) error {
 	case asText, asJSON:
 		return nil
 	default:
-		return fmt.Errorf("%.100q is no format; use text or json", text)
+		return fmt.Errorf("%.100q is not a format; use text or json", text)
 	}
 }
 
 // Validate implements kong's hook.
-func (o *operator) Validate() error {
+func (o *ofTenant) Validate() error {
 	if o.Output == asPrinted {
 		return errors.New("--output: the format is missing; use text or json")
 	}
@@ -65,15 +78,18 @@ func (o *operator) Validate() error {
 // environment or a file, never from an argument, which every user of the machine
 // could read.
 type connection struct {
-	Endpoint       string `help:"Address of the REST API." default:"http://127.0.0.1:4646" env:"OSUPGRADE_ENDPOINT"`
+	Endpoint       string `help:"Address of the REST API (default: http://127.0.0.1:4646)." env:"OSUPGRADE_ENDPOINT" placeholder:"URL"`
 	TokenFile      string `help:"File with the token (default: the variable OSUPGRADE_TOKEN)." type:"path" env:"OSUPGRADE_TOKEN_FILE" placeholder:"FILE"`
-	ClientCertFile string `help:"Client certificate, PEM, which stands for its user where there is no token." name:"client-cert-file" type:"path" env:"OSUPGRADE_CLIENT_CERT_FILE" placeholder:"FILE"`
-	ClientKeyFile  string `help:"Its private key, PEM." name:"client-key-file" type:"path" env:"OSUPGRADE_CLIENT_KEY_FILE" placeholder:"FILE"`
+	ClientCertFile string `help:"Client certificate, PEM; without a token it says which user you are." name:"client-cert-file" type:"path" env:"OSUPGRADE_CLIENT_CERT_FILE" placeholder:"FILE"`
+	ClientKeyFile  string `help:"Private key of --client-cert-file, PEM." name:"client-key-file" type:"path" env:"OSUPGRADE_CLIENT_KEY_FILE" placeholder:"FILE"`
 	CAFile         string `help:"Certificates to trust, PEM (default: the system's)." name:"ca-file" type:"path" env:"OSUPGRADE_CA_CERT_FILE" placeholder:"FILE"`
 
 	program version
 	dial    dialer
 }
+
+// address is where the API is: where an agent listens unless it is told otherwise.
+func (o *connection) address() string { return cmp.Or(o.Endpoint, "http://127.0.0.1:4646") }
 
 // dialer makes the connections to the API; nil is the network.
 type dialer func(ctx context.Context, network, address string) (net.Conn, error)
@@ -84,6 +100,10 @@ func (o *connection) AfterApply(program version, dial dialer) error {
 	o.program, o.dial = program, dial
 	return nil
 }
+
+// errNoToken is the answer to a command that needs one.
+var errNoToken = errors.New("there is no token; set OSUPGRADE_TOKEN or --token-file (export OSUPGRADE_TOKEN=$(osupgrade-agent login --user NAME) gets one), " +
+	"or --client-cert-file and --client-key-file, or source the file dev.env of osupgrade-agent dev")
 
 // client connects as the operator.
 func (o *connection) client() (*client.Client, error) {
@@ -96,7 +116,7 @@ func (o *connection) client() (*client.Client, error) {
 		token = string(text)
 	}
 	if strings.TrimSpace(token) == "" && o.ClientCertFile == "" {
-		return nil, errors.New("there is no token; set OSUPGRADE_TOKEN or --token-file, or --client-cert-file and --client-key-file, or source the file dev.env of osupgrade-agent dev")
+		return nil, errNoToken
 	}
 	options, err := o.options()
 	if err != nil {
@@ -109,7 +129,7 @@ func (o *connection) client() (*client.Client, error) {
 
 // options returns how to reach the API, without a token.
 func (o *connection) options() (client.Options, error) {
-	options := client.Options{Endpoint: o.Endpoint, UserAgent: "osupgrade-agent/" + string(o.program), Retries: 1, Dial: o.dial}
+	options := client.Options{Endpoint: o.address(), UserAgent: "osupgrade-agent/" + string(o.program), Retries: 1, Dial: o.dial}
 	if o.CAFile != "" {
 		pem, err := os.ReadFile(o.CAFile)
 		if err != nil {
@@ -134,8 +154,28 @@ func (o *connection) options() (client.Options, error) {
 	return options, nil
 }
 
+// show prints a value as JSON, or the text that write makes of it.
+func (f format) show(out io.Writer, value any, write func(to *terminal) error) error {
+	if f == asJSON {
+		return printJSON(out, value)
+	}
+	to := newTerminal(out)
+	if err := write(to); err != nil {
+		return err
+	}
+	return to.err
+}
+
+// say prints a value as JSON, or a sentence.
+func (f format) say(out io.Writer, value any, sentence string, args ...any) error {
+	return f.show(out, value, func(to *terminal) error {
+		to.linef(sentence, args...)
+		return nil
+	})
+}
+
 // json prints a value as indented JSON.
-func (o *operator) json(out io.Writer, value any) error { return printJSON(out, value) }
+func (o *ofTenant) json(out io.Writer, value any) error { return printJSON(out, value) }
 
 func printJSON(out io.Writer, value any) error {
 	encoder := json.NewEncoder(out)

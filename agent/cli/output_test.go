@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/client/fakeapi"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/fakeapi"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // TestOutputOfScripts checks that --output without a value shows what the scripts of a
@@ -32,14 +32,14 @@ two
 		"runs 41 --host h03 --output": {exitOK, printed},
 		"runs 41 --output --host h03": {exitOK, printed},
 		"runs 41 --host h03 -o":       {exitOK, printed},
-		"runs 41 --host h04 --output": {exitOK, "Host h04 has printed nothing in run 41 that is kept.\n"},
+		"runs 41 --host h04 --output": {exitOK, "Nothing that host h04 printed in run 41 is kept.\n"},
 		"runs 41 --host h05 --output": {exitFailed, `host "h05" is not in run 41`},
 		"runs --host h03 --output":    {exitUsage, "give the id of a run and --host"},
 		"runs 41 --output":            {exitUsage, "give the id of a run and --host"},
 		"runs 41 --host x/y --output": {exitUsage, "is not the name of a host"},
 		"hosts --output":              {exitUsage, "--output: the format is missing; use text or json"},
-		"hosts --output yaml":         {exitUsage, `--output: "yaml" is no format; use text or json`},
-		"hosts --output=":             {exitUsage, `--output: "" is no format; use text or json`},
+		"hosts --output yaml":         {exitUsage, `--output: "yaml" is not a format; use text or json`},
+		"hosts --output=":             {exitUsage, `--output: "" is not a format; use text or json`},
 		"hosts --output=json":         {exitOK, "[]\n"},
 		"hosts -o json":               {exitOK, "[]\n"},
 	} {
@@ -81,7 +81,7 @@ libc6  2.36     2.37     held by apt-mark
 		"runs 41 --host h04 --output json": {exitOK, "{\n  \"at\": \"2026-11-21T01:30:00Z\",\n  \"changes\": []\n}\n"},
 		"runs 41 --host h05":               {exitFailed, `host "h05" has told no plan in run 41`},
 		"runs 41 --host x/y":               {exitUsage, "is not the name of a host"},
-		"hosts h04 --offer":                {exitOK, "1 change (told at Sat 2026-11-21 01:30:00 UTC)\n\nPACKAGE  FROM  TO\nnginx    -     1.24\n"},
+		"hosts h04 --offer":                {exitOK, "1 change (reported at Sat 2026-11-21 01:30:00 UTC)\n\nPACKAGE  FROM  TO\nnginx    -     1.24\n"},
 		"hosts h04 --offer -o json":        {exitOK, "{\n  \"at\": \"2026-11-21T01:30:00Z\",\n  \"changes\": [\n    {\n      \"package\": \"nginx\",\n      \"to\": \"1.24\"\n    }\n  ]\n}\n"},
 		"hosts h05 --offer":                {exitFailed, `host "h05" has not told what an upgrade would change`},
 		"hosts --offer":                    {exitUsage, "--offer: name the HOST whose offer is shown; start --dry-run shows a line for each host"},

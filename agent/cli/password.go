@@ -9,22 +9,21 @@ import (
 	"io"
 	"time"
 
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // passwordCommand changes the password of the user who is logged in.
 type passwordCommand struct {
 	connection
-	CurrentFile string `help:"File with the current password (default: the terminal is asked, or a line of standard input read)." type:"path" placeholder:"FILE"`
-	NewFile     string `help:"File with the new password (default: the terminal is asked, or a line of standard input read)." type:"path" placeholder:"FILE"`
+	CurrentFile string `help:"File with the current password (default: ask at the terminal, or read a line of standard input)." type:"path" placeholder:"FILE"`
+	NewFile     string `help:"File with the new password (default: ask at the terminal, or read a line of standard input)." type:"path" placeholder:"FILE"`
 }
 
 // Help describes the command.
 func (c *passwordCommand) Help() string {
-	return `The token is that of your login (osupgrade-agent login). It stays good; all your other logins end, and
-the command names them. No role is needed for it. A password is never an argument, which every user
-of the machine could read: without a terminal, a line of standard input has the current one, the
-next line the new one.`
+	return `Log in first (osupgrade-agent login). You need no role. Your token stays valid; all your other logins end, and
+the command lists them. A password is never an argument: every user of the machine could read it there.
+Without a terminal, the first line of standard input is the current password, and the second line is the new one.`
 }
 
 // Run implements the command.
@@ -84,7 +83,7 @@ func (c *passwordCommand) passwords(person *console) (current, next string, err 
 			return "", "", err
 		}
 		if again != next {
-			return "", "", errors.New("nothing was changed: the two new passwords differ")
+			return "", "", errors.New("nothing was changed: the new passwords differ")
 		}
 	}
 	return current, next, nil

@@ -6,38 +6,36 @@ import (
 	"io"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/text"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/schedule/window"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/report"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // plan shows what a run changes on a host, or what the host offers to change, below a line.
 func (c *operator) plan(out io.Writer, plan v1.HostPlan, head string) error {
-	if c.Output == "json" {
-		return c.json(out, plan)
-	}
-	to := newTerminal(out)
-	to.line(head)
-	if len(plan.Changes) > 0 {
-		to.line("")
-		var t table
-		t.add("PACKAGE", "FROM", "TO")
-		for _, change := range plan.Changes {
-			t.add(change.Package, cmp.Or(change.From, "-"), cmp.Or(change.To, "-"))
+	return c.Output.show(out, plan, func(to *terminal) error {
+		to.line(head)
+		if len(plan.Changes) > 0 {
+			to.line("")
+			var t table
+			t.add("PACKAGE", "FROM", "TO")
+			for _, change := range plan.Changes {
+				t.add(change.Package, cmp.Or(change.From, "-"), cmp.Or(change.To, "-"))
+			}
+			t.print(to)
 		}
-		t.print(to)
-	}
-	if len(plan.Held) > 0 {
-		to.line("")
-		var t table
-		t.add("HELD", "VERSION", "OFFERED", "REASON")
-		for _, held := range plan.Held {
-			t.add(held.Package, cmp.Or(held.Version, "-"), cmp.Or(held.Offered, "-"), held.Reason)
+		if len(plan.Held) > 0 {
+			to.line("")
+			var t table
+			t.add("HELD", "VERSION", "OFFERED", "REASON")
+			for _, held := range plan.Held {
+				t.add(held.Package, cmp.Or(held.Version, "-"), cmp.Or(held.Offered, "-"), held.Reason)
+			}
+			t.print(to)
 		}
-		t.print(to)
-	}
-	return to.err
+		return nil
+	})
 }
 
 // summaryOf returns a plan in numbers.
@@ -68,17 +66,17 @@ func besides(plan v1.OfferSummary) (line string) {
 	return line
 }
 
-// staleOffer is how old an offer is that its host should have told again.
-const staleOffer = message.OfferAgain + time.Hour
+// isStale reports whether an offer is so old that its host should have sent another.
+func isStale(offered, now time.Time) bool { return now.Sub(offered) > report.Offer.Again+time.Hour }
 
 // offerLine is what a host offers to change, in one line.
 func offerLine(at timeFormat, offer v1.OfferSummary) string {
 	if offer.At == nil {
-		return "changes are not known"
+		return "changes unknown"
 	}
 	line := numbersLine(offer)
-	if at.now.Sub(*offer.At) > staleOffer {
-		line += fmt.Sprintf(" (told %s ago, and not since)", window.FormatDuration(at.now.Sub(*offer.At).Truncate(time.Hour)))
+	if isStale(*offer.At, at.now) {
+		line += fmt.Sprintf(" (reported %s ago, and not since)", window.FormatDuration(at.now.Sub(*offer.At).Truncate(time.Hour)))
 	}
 	return line
 }
@@ -102,22 +100,22 @@ func offersLine(at timeFormat, members []v1.RunHost, offers map[string]v1.OfferS
 		if offer.Reboot != "" {
 			reboots++
 		}
-		if at.now.Sub(*offer.At) > staleOffer {
+		if isStale(*offer.At, at.now) {
 			stale++
 		}
 	}
 	if told == 0 {
-		return "unknown: no host has told what would change"
+		return "unknown: no host has reported what would change"
 	}
 	line := fmt.Sprintf("%s on %s", text.Count(all.Changes, "change", "changes"), text.Count(changing, "host", "hosts")) + besides(all)
 	if reboots > 0 {
 		line += ", " + text.Count(reboots, "reboot", "reboots")
 	}
 	if stale > 0 {
-		line += fmt.Sprintf("; %s told it more than a day ago", text.Count(stale, "host", "hosts"))
+		line += fmt.Sprintf("; %s reported more than a day ago", text.Count(stale, "host", "hosts"))
 	}
 	if silent := len(members) - told; silent > 0 {
-		line += fmt.Sprintf("; %s told nothing", text.Count(silent, "host has", "hosts have"))
+		line += fmt.Sprintf("; %s reported nothing", text.Count(silent, "host has", "hosts have"))
 	}
 	return line
 }

@@ -4,39 +4,47 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"slices"
 	"strings"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/document"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/text"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/document"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // policyCommand are the commands for the policies of a tenant.
 type policyCommand struct {
 	List   listPoliciesCommand `cmd:"" help:"List the policies of the tenant with their rules."`
-	Show   showPolicyCommand   `cmd:"" help:"Print a policy as policy put reads it."`
-	Put    putPolicyCommand    `cmd:"" help:"Write a policy: rules that users, approles and tokens may name beside roles."`
-	Remove removePolicyCommand `cmd:"" help:"Remove a policy. Who names it is allowed nothing by it then."`
+	Show   showPolicyCommand   `cmd:"" help:"Print a policy in the form that policy put reads."`
+	Put    putPolicyCommand    `cmd:"" help:"Write a policy: rules that users, approles and tokens can have in addition to roles."`
+	Remove removePolicyCommand `cmd:"" help:"Remove a policy. It then allows nothing to those who still name it."`
 }
 
 // policyName is the argument of most of them.
 type policyName struct {
-	operator
+	siteOperator
 	Name string `arg:"" help:"Name of the policy."`
 }
 
 // listPoliciesCommand lists the policies.
-type listPoliciesCommand struct{ operator }
+type listPoliciesCommand struct{ siteOperator }
 
 // Run implements the command.
-func (c *listPoliciesCommand) Run(ctx context.Context, out io.Writer) error {
-	api, err := c.client()
+func (c *listPoliciesCommand) Run(ctx context.Context, out io.Writer, log *slog.Logger) error {
+	api, err := c.open(ctx, log)
 	if err != nil {
 		return err
 	}
+	defer api.done()
 	all, err := api.Policies(ctx, c.Tenant)
+	if err != nil {
+		return err
+	}
+	if len(all) == 0 {
+		err = api.knows(ctx, c.Tenant)
+	}
 	if err != nil {
 		return err
 	}
@@ -80,11 +88,12 @@ func ruleLine(rule v1.PolicyRule) string {
 type showPolicyCommand struct{ policyName }
 
 // Run implements the command.
-func (c *showPolicyCommand) Run(ctx context.Context, out io.Writer) error {
-	api, err := c.client()
+func (c *showPolicyCommand) Run(ctx context.Context, out io.Writer, log *slog.Logger) error {
+	api, err := c.open(ctx, log)
 	if err != nil {
 		return err
 	}
+	defer api.done()
 	p, err := api.Policy(ctx, c.Tenant, c.Name)
 	if err != nil {
 		return err
@@ -103,11 +112,11 @@ func (c *showPolicyCommand) Run(ctx context.Context, out io.Writer) error {
 type putPolicyCommand struct {
 	policyName
 	File   string `help:"File with the rules in YAML or JSON, as policy show prints them; - is standard input." short:"f" required:"" placeholder:"FILE"`
-	DryRun bool   `help:"Have the site check the policy, and write nothing."`
+	DryRun bool   `help:"Ask the site to check the policy, and write nothing."`
 }
 
 // Run implements the command.
-func (c *putPolicyCommand) Run(ctx context.Context, stdin io.Reader, out io.Writer) error {
+func (c *putPolicyCommand) Run(ctx context.Context, stdin io.Reader, out io.Writer, log *slog.Logger) error {
 	body, err := c.read(stdin)
 	if err != nil {
 		return err
@@ -116,10 +125,11 @@ func (c *putPolicyCommand) Run(ctx context.Context, stdin io.Reader, out io.Writ
 	if err != nil {
 		return misused(fmt.Errorf("%s: %w", c.File, err))
 	}
-	api, err := c.client()
+	api, err := c.open(ctx, log)
 	if err != nil {
 		return err
 	}
+	defer api.done()
 	if err := api.PutPolicy(ctx, c.Tenant, c.Name, p, c.DryRun); err != nil {
 		return err
 	}
@@ -145,15 +155,16 @@ func (c *putPolicyCommand) read(stdin io.Reader) ([]byte, error) {
 // removePolicyCommand removes a policy.
 type removePolicyCommand struct {
 	policyName
-	Force bool `help:"Remove it though a user, an approle or a token names it."`
+	Force bool `help:"Remove it even if a user, an approle or a token names it."`
 }
 
 // Run implements the command.
-func (c *removePolicyCommand) Run(ctx context.Context, out io.Writer) error {
-	api, err := c.client()
+func (c *removePolicyCommand) Run(ctx context.Context, out io.Writer, log *slog.Logger) error {
+	api, err := c.open(ctx, log)
 	if err != nil {
 		return err
 	}
+	defer api.done()
 	if err := api.DeletePolicy(ctx, c.Tenant, c.Name, c.Force); err != nil {
 		return err
 	}

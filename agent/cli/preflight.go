@@ -8,10 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/text"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/schedule/window"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // rehearse shows what a start would do.
@@ -20,17 +20,13 @@ func (c *starting) rehearse(ctx context.Context, out io.Writer, api *client.Clie
 	if err != nil {
 		return err
 	}
-	if c.Output == "json" {
-		err = c.json(out, p)
-	} else {
-		var at timeFormat
-		if at, err = c.siteFormat(ctx, api, c.Tenant); err != nil {
-			return err
+	err = c.Output.show(out, p, func(to *terminal) error {
+		at, err := c.siteFormat(ctx, api, c.Tenant)
+		if err == nil {
+			showPreflight(to, at, p)
 		}
-		to := newTerminal(out)
-		showPreflight(to, at, p)
-		err = to.err
-	}
+		return err
+	})
 	if err == nil && p.Refused != "" {
 		err = fmt.Errorf("a start would be refused now: %s", p.Refused)
 	}
@@ -47,9 +43,9 @@ func showPreflight(to *terminal, at timeFormat, p v1.Preflight) {
 	members, leftOut := divideHosts(*p.Run)
 	begins := "now"
 	if p.Refused != "" {
-		begins = "not now; this is what would begin at " + at.at(p.Run.OpenedAt)
+		begins = "not now; this is what would start at " + at.at(p.Run.OpenedAt)
 	}
-	f.add("begins", begins)
+	f.add("starts", begins)
 	f.add("not after", at.at(p.Run.NotAfter))
 	f.add("hosts", fmt.Sprintf("%d, and %d left out", len(members), len(leftOut)))
 	f.add("expected", expectation(at, p))
@@ -74,7 +70,7 @@ func showPreflight(to *terminal, at timeFormat, p v1.Preflight) {
 		f.add(where, strings.Join(m.What, "; "))
 	}
 	if len(p.Unknown) > 0 {
-		f.add("unknown", "these hosts do not say which scripts they have; their workers are of an older version or have too many: "+someOf(p.Unknown))
+		f.add("unknown", "these hosts do not report their scripts, because their workers are too old or have too many: "+someOf(p.Unknown))
 	}
 	f.print(to)
 }
@@ -82,7 +78,7 @@ func showPreflight(to *terminal, at timeFormat, p v1.Preflight) {
 // expectation says how long the run will take and whether it fits.
 func expectation(at timeFormat, p v1.Preflight) string {
 	if p.Usual == nil {
-		return "unknown: no run of the history has upgraded a host"
+		return "unknown: no earlier run has upgraded a host"
 	}
 	basis := fmt.Sprintf("with %s to prepare and %s for a host, as in run %d", seconds(p.Usual.PrepareSeconds), seconds(p.Usual.HostSeconds), p.Usual.Run)
 	switch {

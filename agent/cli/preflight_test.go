@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/client/fakeapi"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/fakeapi"
 )
 
 // TestDryRun checks how a rehearsal is shown: one that fits, one that does not, and
@@ -26,21 +26,21 @@ func TestDryRun(t *testing.T) {
 				"offers":[{"hostname":"h01","at":"2100-01-01T00:00:00Z","changes":12,"held":2,"download-bytes":5242880,"reboot":"kernel 6.1.0-28"},
 				{"hostname":"h02","at":"2100-01-01T00:00:00Z","changes":0},{"hostname":"h03","changes":0},{"hostname":"h04","at":"2100-01-01T00:00:00Z","changes":5}],"missing":[{"what":["script a"]},{"host":"h02","what":["b","c"]}],"unknown":["h03"]}`, exitOK,
 			`Nothing is started, because of --dry-run.
-begins:               now
+starts:               now
 not after:            Sat 2026-11-21 05:00:00 UTC
 hosts:                3, and 2 left out
 expected:             fits: done at Sat 2026-11-21 01:31:00 UTC, after 31m, with 1m to prepare and 10m for a host, as in run 7
-changes:              12 changes on 1 host, 2 held, 5.0 MiB to fetch, 1 reboot; 1 host has told nothing
+changes:              12 changes on 1 host, 2 held, 5.0 MiB to fetch, 1 reboot; 1 host has reported nothing
 stage canary:         1 host, at most 1 out of service
   1. h01:             12 changes, 2 held, 5.0 MiB to fetch, a reboot: kernel 6.1.0-28; done at Sat 2026-11-21 01:11:00 UTC
 stage rest:           2 hosts, at most 2 out of service
   1. h02:             0 changes
-  2. h03:             changes are not known; out of service now: it is silent
+  2. h03:             changes unknown; out of service now: it is silent
 left out h04:         it was silent before the run was opened; out of service now: it is silent
 left out h09:         no stage of the rollout matches it
 missing at the site:  script a
 missing on h02:       b; c
-unknown:              these hosts do not say which scripts they have; their workers are of an older version or have too many: h03
+unknown:              these hosts do not report their scripts, because their workers are too old or have too many: h03
 `,
 		},
 		{
@@ -51,11 +51,11 @@ unknown:              these hosts do not say which scripts they have; their work
 		{
 			"it would be refused", `{"refused":"no maintenance window is open; to start now, send \"override-window\": true with a \"reason\"",
 				"run":{"phase":"open","opened-at":"2026-11-21T01:00:00Z","not-after":"2026-11-21T05:00:00Z","hosts":[]}}`, exitFailed,
-			"changes:    unknown: no host has told what would change\n",
+			"changes:    unknown: no host has reported what would change\n",
 		},
 		{
 			"it would be refused, and what would begin", `{"refused":"no maintenance window is open","run":{"phase":"open","opened-at":"2026-11-21T01:00:00Z","not-after":"2026-11-21T05:00:00Z","hosts":[]}}`, exitFailed,
-			"begins:     not now; this is what would begin at Sat 2026-11-21 01:00:00 UTC\n",
+			"starts:     not now; this is what would start at Sat 2026-11-21 01:00:00 UTC\n",
 		},
 		{"it would be refused at any time", `{"refused":"host h09 is not known"}`, exitFailed, "a start would be refused now: host h09 is not known\n"},
 	} {
@@ -69,7 +69,7 @@ unknown:              these hosts do not say which scripts they have; their work
 	if code, stdout, _ := call(t, as(t, s.URL, s.Token, "acme", "retry", "5", "--dry-run", "-o", "json")...); code != exitFailed || !strings.Contains(stdout, `"refused": "x"`) {
 		t.Errorf("as JSON: exit code %d:\n%s", code, stdout)
 	}
-	if code, _, stderr := call(t, as(t, s.URL, s.Token, "acme", "start", "--dry-run", "--wait")...); code != exitUsage || !strings.Contains(stderr, "leave --wait out") {
+	if code, _, stderr := call(t, as(t, s.URL, s.Token, "acme", "start", "--dry-run", "--wait")...); code != exitUsage || !strings.Contains(stderr, "leave one of them out") {
 		t.Errorf("with --wait: exit code %d: %s", code, stderr)
 	}
 }

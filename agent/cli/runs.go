@@ -8,10 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/schedule/window"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // runsCommand lists the runs, or shows one with its events.
@@ -19,12 +19,18 @@ type runsCommand struct {
 	operator
 	timeFlags
 	hostFlags
-	ID     runID  `arg:"" optional:"" help:"Id of one run, to show it with its hosts and its events."`
-	Result string `help:"Only runs that ended so: completed, partial, failed, aborted or timed-out."`
-	Host   string `help:"Only runs with this host; with an ID, the host of which is shown what the run changes or, with --output, what it has printed."`
-	Since  string `help:"Only runs that were opened at this time or later, such as 2026-11-21, which begins at midnight in UTC, or 2026-11-21T01:00:00Z." placeholder:"TIME"`
-	Until  string `help:"Only runs that were opened before this time." placeholder:"TIME"`
-	Limit  int    `help:"How many runs at most, newest first." default:"20"`
+	ID     runID  `arg:"" optional:"" help:"Show this run with its hosts and events." complete:"runs"`
+	Result string `help:"Only runs with this result: completed, partial, failed, aborted or timed-out."`
+	Host   string `help:"Only runs with this host. With an ID: show what the run changes on this host or, with --output and no value, what its scripts printed." complete:"hosts"`
+	Since  string `help:"Only runs that started at this time or later, such as 2026-11-21 (midnight in UTC) or 2026-11-21T01:00:00Z." placeholder:"TIME"`
+	Until  string `help:"Only runs that started before this time." placeholder:"TIME"`
+	Limit  int    `help:"Show at most this many runs, newest first." default:"20"`
+}
+
+// Help describes the command.
+func (c *runsCommand) Help() string {
+	return `The number of a run is its place on the log of its tenant, where it shares the count with all other records: a later run
+has a higher number, and numbers are left out.`
 }
 
 // Run implements the command.
@@ -62,26 +68,23 @@ func (c *runsCommand) Run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if c.Output == "json" {
-		return c.json(out, runs)
-	}
-	if len(runs) == 0 && filter == (v1.RunFilter{Limit: filter.Limit}) {
-		_, err := fmt.Fprintf(out, "Tenant %s has no runs yet.\n", c.Tenant)
+	return c.Output.show(out, runs, func(to *terminal) error {
+		if len(runs) == 0 && filter == (v1.RunFilter{Limit: filter.Limit}) {
+			to.linef("Tenant %s has no runs yet.", c.Tenant)
+			return nil
+		}
+		at, err := c.siteFormat(ctx, api, c.Tenant)
+		if err == nil {
+			listRuns(to, at, runs)
+		}
 		return err
-	}
-	at, err := c.siteFormat(ctx, api, c.Tenant)
-	if err != nil {
-		return err
-	}
-	to := newTerminal(out)
-	listRuns(to, at, runs)
-	return to.err
+	})
 }
 
 // Validate implements kong's hook.
 func (c *runsCommand) Validate() error {
 	if c.Output == asPrinted && (c.ID == 0 || c.Host == "") {
-		return errors.New("--output: give the id of a run and --host to see what the scripts of a host have printed, or use --output text or json")
+		return errors.New("--output: to see what the scripts of a host printed, give the id of a run and --host; otherwise use --output text or json")
 	}
 	return nil
 }
@@ -89,7 +92,7 @@ func (c *runsCommand) Validate() error {
 // printed shows what the steps of a host have printed in a run.
 func (c *runsCommand) printed(out io.Writer, outputs []v1.StepOutput) error {
 	if len(outputs) == 0 {
-		_, err := fmt.Fprintf(out, "Host %s has printed nothing in run %d that is kept.\n", c.Host, c.ID)
+		_, err := fmt.Fprintf(out, "Nothing that host %s printed in run %d is kept.\n", c.Host, c.ID)
 		return err
 	}
 	for i, o := range outputs {
@@ -123,30 +126,28 @@ func (c *runsCommand) filter() (v1.RunFilter, error) {
 }
 
 func (c *runsCommand) one(ctx context.Context, out io.Writer, api *client.Client, r v1.Run) error {
-	if c.Output == "json" {
-		return c.json(out, r)
-	}
-	at, err := c.siteFormat(ctx, api, c.Tenant)
-	if err != nil {
-		return err
-	}
-	to := newTerminal(out)
-	var f facts
-	runFacts(&f, to, at, r)
-	f.print(to)
-	showStages(to, r)
-	c.showHosts(to, at, r)
-	showStory(to, at, r.Events)
-	return to.err
+	return c.Output.show(out, r, func(to *terminal) error {
+		at, err := c.siteFormat(ctx, api, c.Tenant)
+		if err != nil {
+			return err
+		}
+		var f facts
+		runFacts(&f, to, at, r)
+		f.print(to)
+		showStages(to, r)
+		c.showHosts(to, at, r)
+		showStory(to, at, r.Events)
+		return nil
+	})
 }
 
 func listRuns(to *terminal, at timeFormat, runs []v1.Run) {
 	if len(runs) == 0 {
-		to.line("There is no such run.")
+		to.line("No run matches.")
 		return
 	}
 	var t table
-	t.add("RUN", "BEGUN", "TOOK", "BY", "RESULT")
+	t.add("RUN", "STARTED", "TOOK", "BY", "RESULT")
 	for _, r := range runs {
 		colour := ""
 		if r.Finished() {

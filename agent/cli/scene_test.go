@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"log/slog"
 	"maps"
 	"net"
@@ -15,16 +16,18 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/api"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/controller"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/access"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/principal"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/guard"
-	memlog "github.com/osupgrade/terraform-provider-osupgrade/agent/log/memory"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/credentialtest"
+	memlog "github.com/osupgrade/terraform-provider-osupgrade/agent/testing/memory"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/report"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // scene is a site with a real controller, a real log in memory and the real API, in
@@ -51,19 +54,18 @@ type scene struct {
 // answer is what a host answers to a command, after a while; an empty result is none.
 type answer struct {
 	after  time.Duration
-	result string
-	class  message.Class
+	result message.Result
 }
 
 // usual is a host that does what it is told: its upgrade needs a reboot.
 func usual(action message.Action) answer {
 	switch action {
 	case message.Prepare:
-		return answer{after: 20 * time.Second, result: message.Done}
+		return answer{after: 20 * time.Second, result: message.Result{Outcome: message.Done}}
 	case message.Upgrade:
-		return answer{after: 2 * time.Minute, result: message.RebootRequired}
+		return answer{after: 2 * time.Minute, result: message.Result{Outcome: message.RebootRequired}}
 	}
-	return answer{after: time.Minute, result: message.Done}
+	return answer{after: time.Minute, result: message.Result{Outcome: message.Done}}
 }
 
 // night is when a scene begins: half an hour before the window opens, on a Saturday
@@ -121,10 +123,7 @@ func play(t *testing.T, want intended, hosts []string, act func(*scene)) {
 
 // serve serves the API on connections in memory.
 func (s *scene) serve(ctx context.Context, parts *sync.WaitGroup, c *controller.Controller) {
-	tokens, err := principal.OpenTokens(s.t.TempDir())
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	tokens := principal.NewTokens(&credentialtest.Memory{}, &credentialtest.Memory{})
 	secret, err := tokens.Add(principal.Token{Name: "ann", Tenant: "acme", Allow: access.Rights()})
 	if err != nil {
 		s.t.Fatal(err)
@@ -236,9 +235,9 @@ func (s *scene) answerAll(ctx context.Context) {
 
 func (s *scene) reply(ctx context.Context, host string, id uint64, action message.Action) {
 	s.mu.Lock()
-	does, is := s.plays[host]
+	does, known := s.plays[host]
 	s.mu.Unlock()
-	if !is {
+	if !known {
 		does = usual
 	}
 	a := does(action)
@@ -252,11 +251,11 @@ func (s *scene) reply(ctx context.Context, host string, id uint64, action messag
 	s.mu.Lock()
 	online := s.online[host]
 	s.mu.Unlock()
-	if a.result == "" || !online {
+	if a.result.Outcome == "" || !online {
 		return
 	}
 	body := message.Reply{Action: action, Result: a.result}.Encode()
-	if _, err := s.log.Add(message.Record{Kind: message.ReplyRecord, Host: host, Run: id, Action: action, Class: a.class, Body: body}); err != nil {
+	if _, err := s.log.Add(message.Record{Kind: message.ReplyRecord, Host: host, Run: id, Action: action, Outcome: a.result.Outcome.Beside(), Class: a.result.Class, Body: body}); err != nil {
 		s.t.Error(err)
 	}
 }
@@ -361,21 +360,29 @@ func (s *shelf) Hosts(context.Context, string) ([]store.Host, error) {
 
 func (s *shelf) PutHost(context.Context, string, store.Host) error { return nil }
 
-func (s *shelf) WatchVersions(ctx context.Context, _ string, see func(store.Reported)) error {
+func (s *shelf) WatchReports(ctx context.Context, _ string, _ *report.Kind, see func(store.Reported)) error {
 	for host := range s.hosts {
 		body := message.EncodeVersions(map[string]string{"linux": "6.1.115-1", "openssl": "3.0.15-1"})
-		see(store.Reported{Key: log.Token(host), Body: body, VersionReport: v1.VersionReport{At: night.AddDate(0, 0, -6)}, Number: 1})
+		see(store.Reported{Key: log.Token(host), Kept: report.Kept{Body: body, At: night.AddDate(0, 0, -6)}, Number: 1})
 	}
 	see(store.Reported{})
 	<-ctx.Done()
 	return ctx.Err()
 }
 
-func (s *shelf) Offers(context.Context, string) (map[string]v1.OfferSummary, error) {
-	return s.offers, nil
+func (s *shelf) Summaries(context.Context, string, *report.Kind) (map[string]report.Summary, error) {
+	all := map[string]report.Summary{}
+	for key, offer := range s.offers {
+		text, err := json.Marshal(offer)
+		if err != nil {
+			return nil, err
+		}
+		all[key] = report.Summary{At: *offer.At, JSON: string(text)}
+	}
+	return all, nil
 }
 
-func (s *shelf) VersionsNumber(context.Context, string) (uint64, error) { return 0, nil }
+func (s *shelf) ReportsNumber(context.Context, string, *report.Kind) (uint64, error) { return 0, nil }
 
 func (s *shelf) PutRun(_ context.Context, _ string, r v1.Run, _ uint64) error {
 	s.mu.Lock()

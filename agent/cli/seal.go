@@ -4,18 +4,21 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
+	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/durable"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/strongbox"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/site"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/strongbox"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // credentialsFolder is the variable in which systemd names the folder of a unit's
@@ -24,64 +27,45 @@ const credentialsFolder = "CREDENTIALS_DIRECTORY" //nolint:gosec // the name of 
 
 // sealCommand changes what opens the strongbox of a site.
 type sealCommand struct {
-	Status     sealStatusCommand     `cmd:"" help:"Show what opens the strongbox, and whether that is there."`
-	KeyFile    sealKeyFileCommand    `cmd:"" name:"key-file" help:"Have a key file open it."`
-	Credential sealCredentialCommand `cmd:"" help:"Have a credential of systemd open it, which that can seal by the TPM."`
-	Passphrase sealPassphraseCommand `cmd:"" help:"Have a passphrase open it, which a person types after each start."`
-	Rotate     sealRotateCommand     `cmd:"" help:"Make a new key that seals the secrets."`
-	Reset      sealResetCommand      `cmd:"" help:"Give up the secrets of a strongbox that nobody can open any more."`
+	Status     sealStatusCommand     `cmd:"" help:"Show what opens the strongbox, and whether it is present."`
+	KeyFile    sealKeyFileCommand    `cmd:"" name:"key-file" help:"Open it by a key file."`
+	Credential sealCredentialCommand `cmd:"" help:"Open it by a systemd credential, which can be bound to the TPM."`
+	Passphrase sealPassphraseCommand `cmd:"" help:"Open it by a passphrase, which a person types after each start."`
+	Rotate     sealRotateCommand     `cmd:"" help:"Seal the secrets with a new key."`
+	Reset      sealResetCommand      `cmd:"" help:"Give up the secrets of a strongbox that nobody can open."`
 }
 
 // Help describes the command.
 func (c *sealCommand) Help() string {
 	return `The strongbox seals the secrets that a site must be able to read again: those that sign webhooks,
 and the private key of the authority of osupgrade-agent init. It is made with the first of them, and
-opened by a key file in the folder of the site. These commands work on that folder, also while the
-site runs. A command that is killed leaves a strongbox that opens as before, or as was asked for.`
+opened by a key file in the folder of the site. These commands are for root and the user of the
+site on its machine, whether the site runs or not. A command that is killed leaves a strongbox that opens as before, or as was asked for.`
 }
 
 // opener is the common part of the commands that open the strongbox.
 type opener struct {
-	Current string `help:"File with what opens the strongbox now; - is standard input (default: what the site uses itself, or the terminal is asked)." placeholder:"FILE"`
+	Current string `help:"File with what opens the strongbox now; - is standard input (default: what the site itself uses, or ask at the terminal)." placeholder:"FILE"`
 }
 
-// openBox opens the strongbox of a site as that does.
-func openBox(data string, at func(string)) *strongbox.Box {
-	return strongbox.Open(strongbox.Options{Dir: site.StrongboxFolder(data), Credentials: os.Getenv(credentialsFolder), At: at})
-}
-
-// open opens a strongbox that does not open by itself.
-func (o opener) open(box *strongbox.Box, person *console) error {
-	_, err := o.secret(box, person)
-	return err
-}
-
-// secret opens a strongbox that does not open by itself, and returns with what.
-func (o opener) secret(box *strongbox.Box, person *console) (secret []byte, err error) {
-	sealed := box.Sealed()
-	switch {
-	case sealed == nil:
-		return nil, nil
-	case o.Current == "" && (box.Way() != strongbox.Passphrase || !person.terminal()):
-		return nil, fmt.Errorf("%w; or give --current FILE", sealed)
-	case box.Way() == strongbox.Passphrase:
-		file := o.Current
-		if file == "" {
-			file = "-"
-		}
-		secret, err = readPassphrase("passphrase of the strongbox", "current", file, person)
-	default:
+// current returns what opens the strongbox now, in base64; empty if the site opens it by
+// itself.
+func (o opener) current(state v1.Strongbox, person *console) (string, error) {
+	passphrase := state.Way == string(strongbox.Passphrase)
+	if state.Sealed == "" {
+		return "", nil
+	}
+	if o.Current == "" && (!passphrase || !person.terminal()) {
+		return "", fmt.Errorf("%s; or give --current FILE", state.Sealed)
+	}
+	var secret []byte
+	var err error
+	if passphrase {
+		secret, err = readPassphrase("passphrase of the strongbox", "current", cmp.Or(o.Current, "-"), person)
+	} else {
 		secret, err = readKey("current", o.Current, person)
 	}
-	if err != nil {
-		return nil, err
-	}
-	if err := box.Unseal(secret); errors.Is(err, strongbox.ErrWrong) {
-		return nil, fmt.Errorf("current: it does not open the strongbox; that takes %s", box.Opener())
-	} else if err != nil {
-		return nil, err
-	}
-	return secret, nil
+	return base64.StdEncoding.EncodeToString(secret), err
 }
 
 // readKey reads a key from a file; "-" is standard input.
@@ -107,23 +91,27 @@ type sealing struct {
 }
 
 // rewrap changes what opens the strongbox, and prints what follows.
-func (c *sealing) rewrap(person *console, out io.Writer, target strongbox.Target, told string) error {
-	if err := readable(c.Data); err != nil {
-		return err
-	}
-	box := openBox(c.Data, crashPoint("seal"))
-	if err := c.open(box, person); err != nil {
-		return err
-	}
-	before := box.Opener()
-	err := recorded(c.Data, v1.AuditRecord{Action: "seal", Object: "strongbox", Detail: "by " + string(target.Way)}, func(*v1.AuditRecord) error { return box.Rewrap(target) })
+func (c *sealing) rewrap(ctx context.Context, log *slog.Logger, person *console, out io.Writer, to v1.Rewrap, told string) error {
+	api, err := c.open(ctx, log)
 	if err != nil {
 		return err
 	}
-	_, _ = fmt.Fprintf(out, "The strongbox is opened by %s. %s\n", box.Opener(), told)
-	if before != "" && before != box.Opener() {
-		_, _ = fmt.Fprintf(out, "Backups from before are opened by %s.\n", before)
-		if strings.HasPrefix(before, "the key file "+site.StrongboxFolder(c.Data)) {
+	defer api.done()
+	before, err := api.Strongbox(ctx)
+	if err == nil {
+		to.Current, err = c.current(before, person)
+	}
+	if err != nil {
+		return answered(err)
+	}
+	now, err := api.RewrapStrongbox(ctx, to)
+	if err != nil {
+		return answered(err)
+	}
+	_, _ = fmt.Fprintf(out, "The strongbox is opened by %s. %s\n", now.Opener, told)
+	if before.Opener != "" && before.Opener != now.Opener {
+		_, _ = fmt.Fprintf(out, "Backups from before are opened by %s.\n", before.Opener)
+		if strings.HasPrefix(before.Opener, "the key file "+site.StrongboxFolder(c.Data)) {
 			_, _ = fmt.Fprintln(out, "That file is removed: such backups need your copy of it.")
 		}
 	}
@@ -133,11 +121,11 @@ func (c *sealing) rewrap(person *console, out io.Writer, target strongbox.Target
 // sealKeyFileCommand has a key file open the strongbox.
 type sealKeyFileCommand struct {
 	sealing
-	File string `help:"The key file, such as one on another disk; it is made if it is not there (default: a new one in the folder of the site)." type:"path" placeholder:"FILE"`
+	File string `help:"The key file, such as one on another disk; it is created if needed (default: a new one in the folder of the site)." type:"path" placeholder:"FILE"`
 }
 
 // Run implements the command.
-func (c *sealKeyFileCommand) Run(out io.Writer, person *console) error {
+func (c *sealKeyFileCommand) Run(ctx context.Context, out io.Writer, person *console, log *slog.Logger) error {
 	if c.File != "" {
 		if path, err := filepath.Abs(c.File); err == nil {
 			c.File = path
@@ -148,7 +136,7 @@ func (c *sealKeyFileCommand) Run(out io.Writer, person *console) error {
 			}
 		}
 	}
-	return c.rewrap(person, out, strongbox.Target{Way: strongbox.KeyFile, File: c.File}, "It is in no backup: keep a copy of it elsewhere.")
+	return c.rewrap(ctx, log, person, out, v1.Rewrap{Way: string(strongbox.KeyFile), File: c.File}, "It is in no backup: keep a copy of it elsewhere.")
 }
 
 // sealCredentialCommand has a credential of systemd open the strongbox.
@@ -174,7 +162,7 @@ A machine without a TPM takes --with-key=host.`
 }
 
 // Run implements the command.
-func (c *sealCredentialCommand) Run(out io.Writer, person *console) error {
+func (c *sealCredentialCommand) Run(ctx context.Context, out io.Writer, person *console, log *slog.Logger) error {
 	if c.Current == "-" && c.Key == "-" {
 		return misused(errors.New("--current and --key cannot both be read from standard input"))
 	}
@@ -185,18 +173,18 @@ func (c *sealCredentialCommand) Run(out io.Writer, person *console) error {
 	if err != nil {
 		return err
 	}
-	return c.rewrap(person, out, strongbox.Target{Way: strongbox.Credential, Name: c.Name, Secret: key},
+	return c.rewrap(ctx, log, person, out, v1.Rewrap{Way: string(strongbox.Credential), Name: c.Name, Secret: base64.StdEncoding.EncodeToString(key)},
 		fmt.Sprintf("The unit of the site needs LoadCredentialEncrypted=%s; without it the site is sealed after its next start.", c.Name))
 }
 
 // sealPassphraseCommand has a passphrase open the strongbox.
 type sealPassphraseCommand struct {
 	sealing
-	PassphraseFile string `help:"File with the new passphrase (default: the terminal is asked, or standard input read)." type:"path" placeholder:"FILE"`
+	PassphraseFile string `help:"File with the new passphrase (default: ask at the terminal, or read standard input)." type:"path" placeholder:"FILE"`
 }
 
 // Run implements the command.
-func (c *sealPassphraseCommand) Run(out io.Writer, person *console) error {
+func (c *sealPassphraseCommand) Run(ctx context.Context, out io.Writer, person *console, log *slog.Logger) error {
 	if c.Current == "-" && c.PassphraseFile == "" {
 		return misused(errors.New("--current - needs --passphrase-file: both cannot be read from standard input"))
 	}
@@ -221,7 +209,7 @@ func (c *sealPassphraseCommand) Run(out io.Writer, person *console) error {
 			return errors.New("nothing was changed: the two passphrases differ")
 		}
 	}
-	return c.rewrap(person, out, target, "The site is sealed after each start until osupgrade-agent unseal is given it. Nobody can open it without.")
+	return c.rewrap(ctx, log, person, out, v1.Rewrap{Way: string(target.Way), Secret: base64.StdEncoding.EncodeToString(passphrase)}, "The site is sealed after each start until osupgrade-agent unseal is given it. Nobody can open it without.")
 }
 
 // sealRotateCommand makes a new data key.
@@ -235,17 +223,22 @@ opens the strongbox stays the same.`
 }
 
 // Run implements the command.
-func (c *sealRotateCommand) Run(out io.Writer, person *console) error {
-	if err := readable(c.Data); err != nil {
-		return err
-	}
-	box := openBox(c.Data, crashPoint("seal"))
-	secret, err := c.secret(box, person)
+func (c *sealRotateCommand) Run(ctx context.Context, out io.Writer, person *console, log *slog.Logger) error {
+	api, err := c.open(ctx, log)
 	if err != nil {
 		return err
 	}
-	if err := recorded(c.Data, v1.AuditRecord{Action: "rotate", Object: "strongbox"}, func(*v1.AuditRecord) error { return box.Rotate(secret) }); err != nil {
+	defer api.done()
+	state, err := api.Strongbox(ctx)
+	if err != nil {
+		return answered(err)
+	}
+	current, err := c.current(state, person)
+	if err != nil {
 		return err
+	}
+	if err := api.RotateStrongbox(ctx, v1.CurrentSecret{Current: current}); err != nil {
+		return answered(err)
 	}
 	_, err = fmt.Fprintln(out, "The strongbox has a new key. Restart the site: it then seals its secrets with that.")
 	return err
@@ -265,30 +258,28 @@ osupgrade-agent init cannot sign any more: the certificate of the site is good u
 }
 
 // Run implements the command.
-func (c *sealResetCommand) Run(out io.Writer, person *console) error {
-	if err := readable(c.Data); err != nil {
-		return err
-	}
-	lock, err := durable.LockFolder(filepath.Join(c.Data, "store", "lock"), "osupgrade-agent seal reset")
-	if errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("data: no site has run in %s", c.Data)
-	}
-	if err != nil {
-		return err
-	}
-	defer func() { _ = lock.Close() }()
-	if err := c.confirm(person, "gives up the secrets of all webhooks, and of the site's authority"); err != nil {
-		return err
-	}
-	var aside []string
-	err = recorded(c.Data, v1.AuditRecord{Action: "reset", Object: "strongbox"}, func(*v1.AuditRecord) (err error) {
-		aside, err = strongbox.Reset(site.StrongboxFolder(c.Data), time.Now())
-		return err
+func (c *sealResetCommand) Run(ctx context.Context, out io.Writer, person *console, log *slog.Logger) error {
+	api, err := c.openPrepared(ctx, log, func() error {
+		if _, err := os.Stat(filepath.Join(c.Data, "store")); errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("data: no site has run in %s", c.Data)
+		}
+		return nil
 	})
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(out, "The strongbox is put aside: %s.\n", strings.Join(aside, ", "))
+	defer api.done()
+	if !api.stopped {
+		return errors.New("the site runs; stop it first")
+	}
+	if err := c.confirm(person, "gives up the secrets of all webhooks, and of the site's authority"); err != nil {
+		return err
+	}
+	reset, err := api.ResetStrongbox(ctx)
+	if err != nil {
+		return answered(err)
+	}
+	_, err = fmt.Fprintf(out, "The strongbox is put aside: %s.\n", strings.Join(reset.Aside, ", "))
 	return err
 }
 
@@ -296,9 +287,20 @@ func (c *sealResetCommand) Run(out io.Writer, person *console) error {
 type sealStatusCommand struct{ siteData }
 
 // Run implements the command.
-func (c *sealStatusCommand) Run(out io.Writer) error {
-	box := openBox(c.Data, nil)
-	opener, sealed := box.Opener(), box.Sealed()
+func (c *sealStatusCommand) Run(ctx context.Context, out io.Writer, log *slog.Logger) error {
+	api, err := c.open(ctx, log)
+	if err != nil {
+		return err
+	}
+	defer api.done()
+	state, err := api.Strongbox(ctx)
+	if err != nil {
+		return answered(err)
+	}
+	opener, sealed := state.Opener, error(nil)
+	if state.Sealed != "" {
+		sealed = errors.New(state.Sealed)
+	}
 	switch {
 	case opener == "" && sealed == nil:
 		_, err := fmt.Fprintln(out, "Nothing was sealed yet.")
@@ -310,10 +312,10 @@ func (c *sealStatusCommand) Run(out io.Writer) error {
 		return err
 	}
 	switch {
-	case box.Way() == strongbox.Passphrase:
+	case state.Way == string(strongbox.Passphrase):
 		_, err := fmt.Fprintln(out, "A site is sealed after each start until osupgrade-agent unseal is given it; /readyz tells whether it is.")
 		return err
-	case box.Way() == strongbox.Credential && os.Getenv(credentialsFolder) == "":
+	case state.Way == string(strongbox.Credential) && os.Getenv(credentialsFolder) == "":
 		_, err := fmt.Fprintln(out, "Only the unit of the site has it.")
 		return err
 	}

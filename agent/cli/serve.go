@@ -17,41 +17,41 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/schedule/window"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/site"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/trace/otlp"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/tell/otlp"
 )
 
 // serveCommand runs a site. Each of its flags is also a key of the config
 // file.
 type serveCommand struct {
-	Config      kong.ConfigFlag `help:"YAML file with the flags below as keys; a variable overrides the file, a flag overrides both." type:"path" placeholder:"FILE"`
+	Config      kong.ConfigFlag `help:"YAML file with the flags below as keys. Environment variables override the file, and flags override both." type:"path" placeholder:"FILE"`
 	PrintConfig bool            `help:"Print the effective values and exit."`
 
 	Data          string   `help:"Folder for all data of the site." default:"/var/lib/osupgrade" type:"path" env:"OSUPGRADE_DATA"`
 	Site          string   `help:"Name of this site." default:"local" env:"OSUPGRADE_SITE"`
-	Timezone      string   `help:"Time zone of this site, an IANA name; site-local windows use it." default:"UTC" env:"OSUPGRADE_TIMEZONE"`
-	Tenants       []string `help:"Names of tenants of this site, beside those that osupgrade-agent tenant add makes." env:"OSUPGRADE_TENANTS" placeholder:"NAME,..."`
-	Checks        string   `help:"Folder of the scripts that a rollout's checks and hooks at the site may name (default: none may be named)." type:"path" env:"OSUPGRADE_SITE_CHECKS" placeholder:"DIR"`
-	NewsScripts   string   `help:"Folder of the scripts that are run with each of the news, of all tenants (default: none)." type:"path" env:"OSUPGRADE_NEWS_SCRIPTS" placeholder:"DIR"`
+	Timezone      string   `help:"Time zone of this site, an IANA name, for site-local windows." default:"UTC" env:"OSUPGRADE_TIMEZONE"`
+	Tenants       []string `help:"Tenants of this site, in addition to those created by osupgrade-agent tenant add." env:"OSUPGRADE_TENANTS" placeholder:"NAME,..."`
+	Checks        string   `help:"Folder of the scripts that checks and hooks of a rollout may run at the site (default: none)." type:"path" env:"OSUPGRADE_SITE_CHECKS" placeholder:"DIR"`
+	NewsScripts   string   `help:"Folder of the scripts to run for each notification of any tenant (default: none)." type:"path" env:"OSUPGRADE_NEWS_SCRIPTS" placeholder:"DIR"`
 	Listen        string   `help:"Where the REST API listens." default:"127.0.0.1:4646" env:"OSUPGRADE_LISTEN"`
-	TLSCert       string   `help:"Certificate of the REST API, PEM; needed beyond loopback (default: that of osupgrade-agent init, if it was run)." type:"path" env:"OSUPGRADE_TLS_CERT" placeholder:"FILE"`
-	TLSKey        string   `help:"Its private key, PEM." type:"path" env:"OSUPGRADE_TLS_KEY" placeholder:"FILE"`
-	NATSListen    string   `help:"Where workers connect to the log." name:"nats-listen" default:"127.0.0.1:4222" env:"OSUPGRADE_NATS_LISTEN"`
-	NATSTLSCert   string   `help:"Certificate of the log, PEM; needed beyond loopback (default: that of osupgrade-agent init, if it was run)." name:"nats-tls-cert" type:"path" env:"OSUPGRADE_NATS_TLS_CERT" placeholder:"FILE"`
-	CAFile        string   `help:"Certificates that hosts which join are told to trust for this site, PEM (default: those of osupgrade-agent init, if it was run)." name:"ca-file" type:"path" env:"OSUPGRADE_CA_FILE" placeholder:"FILE"`
-	ClientCAFile  string   `help:"Certificates of the authorities whose client certificates stand for users of the REST API, PEM (default: none, and clients are not asked for one)." name:"client-ca-file" type:"path" env:"OSUPGRADE_CLIENT_CA_FILE" placeholder:"FILE"`
-	ClientCRLFile string   `help:"Lists of the client certificates that these authorities have revoked, PEM or DER." name:"client-crl-file" type:"path" env:"OSUPGRADE_CLIENT_CRL_FILE" placeholder:"FILE"`
+	TLSCert       string   `help:"Certificate of the REST API, PEM; needed beyond loopback (default: the one made by osupgrade-agent init)." type:"path" env:"OSUPGRADE_TLS_CERT" placeholder:"FILE"`
+	TLSKey        string   `help:"Private key of --tls-cert, PEM." type:"path" env:"OSUPGRADE_TLS_KEY" placeholder:"FILE"`
+	NATSListen    string   `help:"Where workers connect." name:"nats-listen" default:"127.0.0.1:4222" env:"OSUPGRADE_NATS_LISTEN"`
+	NATSTLSCert   string   `help:"Certificate that workers see, PEM; needed beyond loopback (default: the one made by osupgrade-agent init)." name:"nats-tls-cert" type:"path" env:"OSUPGRADE_NATS_TLS_CERT" placeholder:"FILE"`
+	CAFile        string   `help:"Certificates by which joining hosts are to trust this site, PEM (default: those made by osupgrade-agent init)." name:"ca-file" type:"path" env:"OSUPGRADE_CA_FILE" placeholder:"FILE"`
+	ClientCAFile  string   `help:"CA certificates, PEM: a client certificate that they signed identifies a user of the REST API (default: none; clients are not asked for one)." name:"client-ca-file" type:"path" env:"OSUPGRADE_CLIENT_CA_FILE" placeholder:"FILE"`
+	ClientCRLFile string   `help:"Revocation lists of these CAs, PEM or DER." name:"client-crl-file" type:"path" env:"OSUPGRADE_CLIENT_CRL_FILE" placeholder:"FILE"`
 	// PassphraseFD has no variable: who sets one for all commands would have each read it.
-	PassphraseFD int    `help:"Read the passphrase of the strongbox from this open file descriptor at the start; 0 is standard input." name:"passphrase-fd" default:"-1" placeholder:"N"`
-	NATSTLSKey   string `help:"Its private key, PEM." name:"nats-tls-key" type:"path" env:"OSUPGRADE_NATS_TLS_KEY" placeholder:"FILE"`
+	PassphraseFD int    `help:"Read the passphrase of the strongbox from this file descriptor at the start; 0 is standard input." name:"passphrase-fd" default:"-1" placeholder:"N"`
+	NATSTLSKey   string `help:"Private key of --nats-tls-cert, PEM." name:"nats-tls-key" type:"path" env:"OSUPGRADE_NATS_TLS_KEY" placeholder:"FILE"`
 	tracesFlags
 }
 
 // tracesFlags say where traces are sent. All else of them is in the variables of
 // OpenTelemetry, as in any other program.
 type tracesFlags struct {
-	OTLPEndpoint string `help:"URL of the OpenTelemetry collector that traces of requests and runs are sent to, over OTLP/HTTP; the other OTEL_* variables count, too (default: no traces)." name:"otlp-endpoint" env:"OTEL_EXPORTER_OTLP_ENDPOINT" placeholder:"URL"`
+	OTLPEndpoint string `help:"Send traces of requests and runs to the OpenTelemetry collector at this URL, over OTLP/HTTP. The other OTEL_* variables apply, too (default: no traces)." name:"otlp-endpoint" env:"OTEL_EXPORTER_OTLP_ENDPOINT" placeholder:"URL"`
 }
 
 // traces returns where traces are sent; nil means nowhere.
@@ -99,7 +99,7 @@ func (c *serveCommand) Run(ctx context.Context, parsed *kong.Context, files *con
 	if err != nil {
 		return err
 	}
-	_, _ = fmt.Fprintf(out, "Site %s is ready: REST API at %s, log at %s, %s.\n", c.Site, s.Address(), s.NATSAddress(), served(s.Tenants()))
+	_, _ = fmt.Fprintf(out, "Site %s is ready: REST API at %s, hosts connect at %s, %s.\n", c.Site, s.Address(), s.NATSAddress(), served(s.Tenants()))
 	running, stop := context.WithCancel(ctx)
 	defer stop()
 	return errors.Join(c.run(ctx, s, reload, supervised.site(running, s), log), supervised.service.Stopping(), s.Close())
@@ -108,7 +108,7 @@ func (c *serveCommand) Run(ctx context.Context, parsed *kong.Context, files *con
 // served says which tenants a site serves, and how to make the first.
 func served(tenants []string) string {
 	if len(tenants) == 0 {
-		return "no tenants yet: make the first with osupgrade-agent tenant add NAME"
+		return "no tenants yet: create the first with osupgrade-agent tenant add NAME"
 	}
 	return "tenants " + strings.Join(tenants, ", ")
 }
@@ -123,7 +123,7 @@ func (c *serveCommand) passphrase(person *console) ([]byte, error) {
 	}
 	file := os.NewFile(uintptr(c.PassphraseFD), "passphrase-fd")
 	if file == nil {
-		return nil, fmt.Errorf("passphrase-fd: %d is no file descriptor", c.PassphraseFD)
+		return nil, fmt.Errorf("passphrase-fd: %d is not a file descriptor", c.PassphraseFD)
 	}
 	text, err := io.ReadAll(io.LimitReader(file, maxToken))
 	if err = errors.Join(err, file.Close()); err != nil {

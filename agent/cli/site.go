@@ -5,12 +5,12 @@ package cli
 // siteCommands are the commands of a site: its processes, and what works on its folder.
 // The program of a host is built without them, and so without the server.
 type siteCommands struct {
-	Dev         devCommand         `cmd:"" help:"Run a whole site in one process, with simulated hosts."`
-	Serve       serveCommand       `cmd:"" help:"Run a site: the log, the controllers and the REST API."`
-	Init        initCommand        `cmd:"" help:"Make the first admin, and a certificate for a site that listens beyond loopback."`
-	Backup      backupCommand      `cmd:"" help:"Copy a site, also while it runs."`
-	Restore     restoreCommand     `cmd:"" help:"Put a backup of a site in place."`
-	Recover     recoverCommand     `cmd:"" help:"Accept the logs of a site as they are, after damage or an older copy."`
-	Seal        sealCommand        `cmd:"" help:"Change what opens the strongbox of a site, which seals its secrets."`
-	Credentials credentialsCommand `cmd:"" help:"Make, list and withdraw users, approles, tokens of the REST API and keys of hosts."`
+	Dev         devCommand         `cmd:"" help:"Try it out: run a whole site with simulated hosts in one process." group:"site"`
+	Serve       serveCommand       `cmd:"" help:"Run a site: the log, the controllers and the REST API." group:"site"`
+	Init        initCommand        `cmd:"" help:"Create the first admin, and a certificate for a site that others reach over the network." group:"site"`
+	Backup      backupCommand      `cmd:"" help:"Back up a site, even while it runs." group:"site"`
+	Restore     restoreCommand     `cmd:"" help:"Restore a site from a backup." group:"site"`
+	Recover     recoverCommand     `cmd:"" help:"Let a site continue with a damaged or outdated log." group:"site"`
+	Seal        sealCommand        `cmd:"" help:"Choose what opens the strongbox, which keeps the secrets of a site." group:"site"`
+	Credentials credentialsCommand `cmd:"" help:"Create, list and revoke users, approles, API tokens and host keys." group:"let-in"`
 }

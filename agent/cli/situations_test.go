@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 var update = flag.Bool("update", false, "write the transcripts and the guide anew")
@@ -31,7 +31,7 @@ func canary(rest v1.Stage) *v1.Rollout {
 // fails is a host whose upgrade fails and is rolled back.
 func fails(action message.Action) answer {
 	if action == message.Upgrade {
-		return answer{90 * time.Second, message.RolledBack("cannot upgrade: no space left on device"), message.Space}
+		return answer{90 * time.Second, message.NotDone(message.RolledBack, message.Space, "cannot upgrade: no space left on device")}
 	}
 	return usual(action)
 }
@@ -39,6 +39,14 @@ func fails(action message.Action) answer {
 // hangs is a host that never answers upgrade.
 func hangs(action message.Action) answer {
 	if action == message.Upgrade {
+		return answer{}
+	}
+	return usual(action)
+}
+
+// neverPrepares is a host that never answers prepare.
+func neverPrepares(action message.Action) answer {
+	if action == message.Prepare {
 		return answer{}
 	}
 	return usual(action)
@@ -55,14 +63,14 @@ type situation struct {
 	types []string
 }
 
-// situations are those of which the guide shows what the agent prints.
+// situations are those whose transcripts are kept; the guides show some of them.
 var situations = []situation{
 	{"idle", intended{windows: saturdays, rollout: canary(v1.Stage{})}, func(*scene) {}, 0, nil},
 	{"open window", intended{windows: saturdays, rollout: canary(v1.Stage{})}, func(s *scene) { s.until(1, 45, 0) }, 0, nil},
 	{"preparing", intended{windows: saturdays, rollout: canary(v1.Stage{})}, func(s *scene) {
 		s.host("h02", func(action message.Action) answer {
 			if action == message.Prepare {
-				return answer{after: 5 * time.Minute, result: message.Done}
+				return answer{after: 5 * time.Minute, result: message.Result{Outcome: message.Done}}
 			}
 			return usual(action)
 		})
@@ -107,6 +115,14 @@ var situations = []situation{
 		"h01": {At: new(night.Add(-2 * time.Hour)), Changes: 12, Held: 2, DownloadBytes: 84 << 20, Reboot: "kernel 6.1.0-28"},
 		"h02": {At: new(night.AddDate(0, 0, -3)), Changes: 1, DownloadBytes: 1 << 20},
 	}}, func(*scene) {}, 0, []string{"start", "--dry-run"}},
+	{"host late", intended{windows: saturdays, rollout: canary(v1.Stage{})}, func(s *scene) {
+		s.host("h02", neverPrepares)
+		s.until(1, 26, 0)
+	}, 0, nil},
+	{"host left out", intended{windows: saturdays, rollout: canary(v1.Stage{})}, func(s *scene) {
+		s.host("h02", neverPrepares)
+		s.until(1, 50, 0)
+	}, 0, nil},
 }
 
 // file is the name of the transcript of the n-th situation.
@@ -115,8 +131,7 @@ func (s situation) file(n int) string {
 }
 
 // TestSituations compares what status, hosts, watch and runs print in each situation,
-// byte for byte, with the transcripts, and these with the guide that shows them to
-// operators. Each transcript was read by a person: whoever changes one reads it anew.
+// byte for byte, with the transcripts. Each transcript was read by a person: whoever changes one reads it anew.
 func TestSituations(t *testing.T) {
 	t.Parallel()
 	for n, c := range situations {
@@ -155,46 +170,58 @@ func transcript(command, output string) string {
 	return "$ osupgrade-agent " + command + "\n" + output + "\n"
 }
 
-// guide is the page that shows the transcripts to operators; tools/docs.sh makes the one
-// in docs of it.
-const guide = "../../templates/guides/what-the-agent-shows.md"
+// guides are the pages that show transcripts to operators.
+var guides = []string{"../../docs/guides/what-the-agent-shows.md", "../../docs/guides/saturday.md"}
 
-// shown is a transcript in the guide.
-var shown = regexp.MustCompile("(?s)<!-- situation: ([a-z0-9-]+) -->\n(?:```console\n(.*?)```\n)?")
+// shown is a transcript in a guide, or what one of its commands prints.
+var shown = regexp.MustCompile("(?s)<!-- situation: ([a-z0-9-]+)(?: ([a-z]+))? -->\n(?:```console\n(.*?)```\n)?")
 
-// TestGuideShowsTheSituations checks that the guide has each transcript as it is, in
-// their order. With -update it is written anew.
-func TestGuideShowsTheSituations(t *testing.T) {
+// TestGuidesShowTheSituations checks that the guides have each transcript that they show as
+// it is. With -update they are written anew.
+func TestGuidesShowTheSituations(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile(guide)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, n := "", 0
-	want = shown.ReplaceAllStringFunc(string(page), func(found string) string {
-		name := shown.FindStringSubmatch(found)[1]
-		if n >= len(situations) || name+".txt" != situations[n].file(n) {
-			t.Fatalf("the guide shows %s as number %d", name, n+1)
-		}
-		n++
-		transcript, err := os.ReadFile(filepath.Join("testdata", "situations", name+".txt"))
+	for _, guide := range guides {
+		page, err := os.ReadFile(guide)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return "<!-- situation: " + name + " -->\n```console\n" + strings.TrimSuffix(string(transcript), "\n") + "```\n"
-	})
-	if n != len(situations) {
-		t.Errorf("the guide shows %d of %d situations", n, len(situations))
-	}
-	if *update {
-		for _, path := range []string{guide, strings.Replace(guide, "templates", "docs", 1)} {
-			if err := os.WriteFile(path, []byte(want), 0o600); err != nil {
+		n := 0
+		want := shown.ReplaceAllStringFunc(string(page), func(found string) string {
+			n++
+			parts := shown.FindStringSubmatch(found)
+			marker, _, _ := strings.Cut(found, "\n")
+			return marker + "\n```console\n" + excerpt(t, parts[1], parts[2]) + "```\n"
+		})
+		if n == 0 {
+			t.Errorf("%s shows no situation", guide)
+		}
+		if *update {
+			if err := os.WriteFile(guide, []byte(want), 0o600); err != nil {
 				t.Fatal(err)
 			}
+			continue
 		}
-		return
+		if want != string(page) {
+			t.Errorf("%s differs from the transcripts; run go test ./agent/cli -run 'TestSituations|TestGuides' -update twice and read what has changed", guide)
+		}
 	}
-	if want != string(page) {
-		t.Errorf("the guide differs from the transcripts; run go test ./agent/cli -run 'TestSituations|TestGuide' -update twice and read what has changed")
+}
+
+// excerpt returns the transcript of a situation, or of one command in it.
+func excerpt(t *testing.T, situation, command string) string {
+	t.Helper()
+	transcript, err := os.ReadFile(filepath.Join("testdata", "situations", situation+".txt"))
+	if err != nil {
+		t.Fatal(err)
 	}
+	text := string(transcript)
+	if command != "" {
+		_, after, found := strings.Cut("\n"+text, "\n$ osupgrade-agent "+command+"\n")
+		if !found {
+			t.Fatalf("situation %s has no %s", situation, command)
+		}
+		text, _, _ = strings.Cut(after, "\n$ ")
+		text = "$ osupgrade-agent " + command + "\n" + text
+	}
+	return strings.TrimSuffix(text, "\n") + "\n"
 }

@@ -2,18 +2,17 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"strings"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/text"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // startCommand starts a run by hand.
 type startCommand struct {
 	starting
-	Host []string `help:"Host to upgrade, and no other; repeatable. The run counts as that of an open window." placeholder:"NAME"`
+	Host []string `help:"Upgrade only this host (repeatable). If a window is open, this is its run: no other starts." placeholder:"NAME" complete:"hosts"`
 }
 
 // Run implements the command.
@@ -25,11 +24,11 @@ func (c *startCommand) Run(ctx context.Context, out io.Writer) error {
 type starting struct {
 	operator
 	timeFlags
-	OverrideWindow bool   `help:"Start even if no maintenance window is open; needs --reason."`
-	Reason         string `help:"Reason; it is stored with the run."`
-	Duration       string `help:"How long a run with --override-window may take, such as 2h (default: until the open window closes, else 4h)."`
-	Wait           bool   `help:"Follow the run until it ends; exit code 3 when it is not completed."`
-	DryRun         bool   `help:"Show what would be started, in which order, what hosts say that it would change, what they lack for it and whether it fits; start nothing. Exit code 1 when the start would be refused."`
+	OverrideWindow bool   `help:"Start even if no window is open; needs --reason."`
+	Reason         string `help:"Why; it is stored with the run."`
+	Duration       string `help:"How long a run with --override-window may take, such as 2h (default: until the open window closes, or 4h if none is open)."`
+	Wait           bool   `help:"Follow the run until it ends; exit code 3 if it did not complete."`
+	DryRun         bool   `help:"Start nothing; show which hosts would be upgraded in which order, what would change on them, what is missing, and whether the time suffices. Exit code 1 if the start would be refused."`
 }
 
 // start starts a run of the hosts that body chooses, or shows what it would be.
@@ -37,11 +36,11 @@ func (c *starting) start(ctx context.Context, out io.Writer, body v1.Start) erro
 	body.OverrideWindow, body.Reason, body.Duration = c.OverrideWindow, c.Reason, c.Duration
 	switch {
 	case c.DryRun && c.Wait:
-		return misusedf("--dry-run starts nothing to wait for; leave --wait out")
+		return misusedf("--wait has nothing to wait for with --dry-run; leave one of them out")
 	case c.OverrideWindow && strings.TrimSpace(c.Reason) == "":
 		return misusedf("--override-window needs a --reason, which is stored with the run")
 	case c.Duration != "" && !c.OverrideWindow:
-		return misusedf("--duration bounds a run outside of the windows; give it with --override-window, or leave it out")
+		return misusedf("--duration is for runs outside of the windows; add --override-window, or leave it out")
 	}
 	if err := wrongFlags(body.Validate()); err != nil {
 		return err
@@ -62,25 +61,24 @@ func (c *starting) start(ctx context.Context, out io.Writer, body v1.Start) erro
 		p.times = c.timeFlags
 		return p.watch(ctx, api)
 	}
-	if c.Output == "json" {
-		return c.json(out, run)
-	}
-	at, err := c.siteFormat(ctx, api, c.Tenant)
-	if err != nil { // The run has begun all the same.
-		at = c.format("")
-	}
-	ends := run.NotAfter
-	if run.EndsBy != nil {
-		ends = *run.EndsBy
-	}
-	_, err = fmt.Fprintf(out, "Run %d has begun with %s; it ends by %s.\n", run.ID, text.Count(len(run.Hosts), "host", "hosts"), at.at(ends))
-	return err
+	return c.Output.show(out, run, func(to *terminal) error {
+		at, err := c.siteFormat(ctx, api, c.Tenant)
+		if err != nil { // The run has begun all the same.
+			at = c.format("")
+		}
+		ends := run.NotAfter
+		if run.EndsBy != nil {
+			ends = *run.EndsBy
+		}
+		to.linef("Run %d has begun with %s; it ends by %s.", run.ID, text.Count(len(run.Hosts), "host", "hosts"), at.at(ends))
+		return nil
+	})
 }
 
 // retryCommand starts a run of the hosts that an earlier run did not upgrade.
 type retryCommand struct {
 	starting
-	ID runID `arg:"" help:"Id of the run whose failed and skipped hosts are tried again."`
+	ID runID `arg:"" help:"Id of the run whose failed and skipped hosts are to be tried again." complete:"runs"`
 }
 
 // Run implements the command.

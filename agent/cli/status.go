@@ -7,11 +7,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/text"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/schedule/window"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // statusCommand shows a tenant's state and its newest run.
@@ -23,8 +23,8 @@ type statusCommand struct {
 
 // hostFlags choose which hosts of a run are shown.
 type hostFlags struct {
-	All       bool `help:"Show each host, however many there are." xor:"hosts"`
-	Unhealthy bool `help:"Show only hosts that failed, are silent or are held out of service." xor:"hosts"`
+	All       bool `help:"Show every host, however many there are." xor:"hosts"`
+	Unhealthy bool `help:"Show only hosts that failed, are silent, or are out of service." xor:"hosts"`
 }
 
 // fewHosts is how many hosts are shown one by one. Of more only those are shown that
@@ -37,7 +37,7 @@ func (c *statusCommand) Run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if c.Output == "json" {
+	if c.Output == asJSON {
 		state, err := api.State(ctx, c.Tenant, "")
 		if err != nil {
 			return err
@@ -171,11 +171,11 @@ func openWindow(at timeFormat, w v1.OpenWindow, newest *v1.Run) string {
 	text := "open until " + at.at(w.End)
 	switch {
 	case w.Run == 0:
-		return text + "; its run has not begun"
+		return text + "; its run has not started"
 	case newest == nil || !newest.Finished():
-		return fmt.Sprintf("%s; it has run %d", text, w.Run)
+		return fmt.Sprintf("%s; run %d is in progress", text, w.Run)
 	}
-	return fmt.Sprintf("%s; it had run %d; to start another: %s", text, w.Run, command("start"))
+	return fmt.Sprintf("%s; run %d has ended; to start another: %s", text, w.Run, command("start"))
 }
 
 // runFacts tell of a run as a whole.
@@ -187,7 +187,7 @@ func runFacts(f *facts, to *terminal, at timeFormat, r v1.Run) {
 		f.add(name, r.Phase)
 	}
 	f.add("progress", progressLine(r))
-	f.add("begun", at.at(r.OpenedAt)+" by "+beginner(r))
+	f.add("started", at.at(r.OpenedAt)+" by "+beginner(r))
 	if r.EndedAt != nil {
 		f.add("ended", at.at(*r.EndedAt)+", after "+took(r))
 	}
@@ -216,7 +216,7 @@ func runFacts(f *facts, to *terminal, at timeFormat, r v1.Run) {
 // expected tells when something is expected to end.
 func expected(at timeFormat, end time.Time) string {
 	if !end.After(at.now) {
-		return "overdue: it takes longer than the hosts before"
+		return "overdue: this takes longer than it did for other hosts"
 	}
 	return at.at(end) + ", in " + at.in(end)
 }
@@ -335,9 +335,9 @@ func (f hostFlags) showHosts(to *terminal, at timeFormat, r v1.Run) {
 		to.line("No host is unhealthy.")
 	case f.All || f.Unhealthy || hidden == 0:
 	case sick > len(shown):
-		to.linef("%d more unhealthy hosts: --unhealthy shows them, --all shows each of %d hosts.", sick-len(shown), len(r.Hosts))
+		to.linef("%d more unhealthy hosts; --unhealthy shows them, --all shows all %d hosts.", sick-len(shown), len(r.Hosts))
 	default:
-		to.linef("%s not shown: --all shows each.", text.Count(hidden, "healthy host", "healthy hosts"))
+		to.linef("%s not shown; --all shows them.", text.Count(hidden, "healthy host", "healthy hosts"))
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // TestNextRunInTheWindow checks that status and watch tell a run that is opened again in
@@ -24,7 +24,7 @@ func TestNextRunInTheWindow(t *testing.T) {
 			}
 		}
 		var out bytes.Buffer
-		newProgress(&out, &operator{Output: "text"}, 0).showSituation(s)
+		newProgress(&out, &operator{ofTenant: ofTenant{Output: "text"}}, 0).showSituation(s)
 		if found != want || !strings.Contains(out.String(), "the "+want) {
 			t.Errorf("status tells of the %q, and watch says:\n%s", found, out.String())
 		}
@@ -46,7 +46,7 @@ func TestClockStep(t *testing.T) {
 			t.Errorf("status tells %q, want %q", last, want)
 		}
 		var out bytes.Buffer
-		p := newProgress(&out, &operator{Output: "text"}, 0)
+		p := newProgress(&out, &operator{ofTenant: ofTenant{Output: "text"}}, 0)
 		p.showSituation(stepped)
 		if strings.Contains(out.String(), "clock") {
 			t.Errorf("watch tells of a step before it began:\n%s", out.String())

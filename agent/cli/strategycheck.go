@@ -10,25 +10,25 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy/check"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy/exec"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/check"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/exec"
 )
 
 // strategyCheckCommand plays a set of scripts, or a strategy of this program, through what
 // a worker asks of it.
 type strategyCheckCommand struct {
 	Scripts  string `help:"Folder of the scripts to check." type:"path" placeholder:"DIR"`
-	Strategy string `help:"Strategy of this program to check in place of scripts." placeholder:"NAME"`
-	Reset    string `help:"Command for sh -c that makes this machine what it was before the upgrade. With it each step is also killed at its start, in its middle and at its end." placeholder:"COMMAND"`
-	Boot     string `help:"Command for sh -c in place of a reboot." placeholder:"COMMAND"`
-	Limit    length `help:"Longest time that one action may take, such as 10m." default:"10m"`
-	Yes      bool   `help:"This machine may be upgraded and broken: the check does both."`
+	Strategy string `help:"Built-in strategy to check instead of scripts." placeholder:"NAME"`
+	Reset    string `help:"Command, run by sh -c, that restores this machine to its state before the upgrade. With it each step is also killed at its start, midway and at its end." placeholder:"COMMAND"`
+	Boot     string `help:"Command, run by sh -c, to use instead of a reboot." placeholder:"COMMAND"`
+	Limit    length `help:"Longest time that an action may take, such as 10m." default:"10m"`
+	Yes      bool   `help:"Confirm that this machine may be upgraded and broken: the check can do both."`
 
 	Options strategyOptions `embed:""`
 }
 
 // errCheckFailed ends the command after findings that it has printed.
-var errCheckFailed = errors.New("the strategy does not pass: mend what is marked FAIL")
+var errCheckFailed = errors.New("the strategy does not pass: fix what is marked FAIL")
 
 // Run implements the command.
 func (c *strategyCheckCommand) Run(ctx context.Context, out io.Writer) error {
@@ -47,7 +47,7 @@ func (c *strategyCheckCommand) Run(ctx context.Context, out io.Writer) error {
 	case err != nil:
 		return err
 	case !ok:
-		to.line("What the actions printed is in " + filepath.Join(dir, "output") + ".")
+		to.line("The output of the actions is in " + filepath.Join(dir, "output") + ".")
 		return errors.Join(errCheckFailed, to.err)
 	}
 	to.line("The strategy passes.")
@@ -59,11 +59,11 @@ func (c *strategyCheckCommand) options() (check.Options, error) {
 	o := check.Options{Strategy: exec.Options{Dir: c.Scripts}, Reset: c.Reset, Boot: c.Boot, Limit: time.Duration(c.Limit)}
 	switch {
 	case (c.Scripts == "") == (c.Strategy == ""):
-		return o, errors.New("scripts: give the folder of the scripts with --scripts, or a strategy of this program with --strategy")
+		return o, errors.New("scripts: give the folder of the scripts with --scripts, or a built-in strategy with --strategy")
 	case c.Limit <= 0:
 		return o, fmt.Errorf("limit: %s is invalid; use a time above 0s, such as 10m", c.Limit)
 	case !c.Yes:
-		return o, errors.New("yes: the check really upgrades this machine, and kills that in its middle; on a machine that may break, such as a container, add --yes")
+		return o, errors.New("yes: the check really upgrades this machine, and kills the upgrade midway; on a machine that may break, such as a container, add --yes")
 	case c.Strategy == "":
 		return o, nil
 	}

@@ -32,7 +32,7 @@ func TestStrategyCheck(t *testing.T) {
 		code  int
 		want  string
 	}{
-		{"neither", nil, exitUsage, "scripts: give the folder of the scripts with --scripts, or a strategy"},
+		{"neither", nil, exitUsage, "scripts: give the folder of the scripts with --scripts, or a built-in strategy"},
 		{"not told that it may break", []string{"--scripts", scripts}, exitUsage, "yes: the check really upgrades this machine"},
 		{"no such strategy", []string{"--strategy", "magic", "--yes"}, exitUsage, `"magic" is not a strategy`},
 		{"no time", []string{"--scripts", scripts, "--yes", "--limit", "0s"}, exitUsage, "limit: 0s is invalid"},

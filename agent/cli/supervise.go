@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/systemd"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/systemd"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/worker"
 )
 
 // supervision is what systemd is told of this process, and what of its files was

@@ -6,22 +6,23 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"text/tabwriter"
 
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // tenantCommand are the commands for the tenants of a site.
 type tenantCommand struct {
-	List   listTenantsCommand  `cmd:"" help:"List the tenants of the site, also those that were removed."`
-	Add    addTenantCommand    `cmd:"" help:"Make a tenant, or restore one that was removed."`
-	Remove removeTenantCommand `cmd:"" help:"Remove a tenant: nobody and no host is let in any more. Its log is kept."`
+	List   listTenantsCommand  `cmd:"" help:"List the tenants of the site, including removed ones."`
+	Add    addTenantCommand    `cmd:"" help:"Create a tenant, or restore one that was removed."`
+	Remove removeTenantCommand `cmd:"" help:"Remove a tenant: its users and hosts can no longer connect. Its log is kept."`
 }
 
 // ofSite is the common part of commands that act on the site and on no tenant. They need a
-// token of all tenants.
+// token of all tenants, or, on the machine of the site, none.
 type ofSite struct {
-	connection
+	siteAPI
 	Output format `help:"Output format: text or json." default:"text" short:"o" placeholder:"text|json"`
 }
 
@@ -37,11 +38,12 @@ func (c *ofSite) Validate() error {
 type listTenantsCommand struct{ ofSite }
 
 // Run implements the command.
-func (c *listTenantsCommand) Run(ctx context.Context, out io.Writer) error {
-	api, err := c.client()
+func (c *listTenantsCommand) Run(ctx context.Context, out io.Writer, log *slog.Logger) error {
+	api, err := c.open(ctx, log)
 	if err != nil {
 		return err
 	}
+	defer api.done()
 	all, err := api.Tenants(ctx)
 	if err != nil {
 		return err
@@ -66,19 +68,20 @@ type addTenantCommand struct {
 	ofSite
 	Name        string `arg:"" help:"Name of the tenant."`
 	Description string `help:"Its name for people." placeholder:"TEXT"`
-	Restore     bool   `help:"Take up a tenant that was removed, with its log, its configuration and its history."`
+	Restore     bool   `help:"Restore a removed tenant with its log, configuration and history."`
 }
 
 // Run implements the command.
-func (c *addTenantCommand) Run(ctx context.Context, out io.Writer) error {
+func (c *addTenantCommand) Run(ctx context.Context, out io.Writer, log *slog.Logger) error {
 	t := v1.Tenant{Name: c.Name, DescriptiveName: c.Description}
 	if wrong := t.Validate(); len(wrong) > 0 {
 		return misused(wrong)
 	}
-	api, err := c.client()
+	api, err := c.open(ctx, log)
 	if err != nil {
 		return err
 	}
+	defer api.done()
 	if err := api.AddTenant(ctx, t, c.Restore); err != nil {
 		return err
 	}
@@ -97,15 +100,16 @@ func (c *addTenantCommand) Run(ctx context.Context, out io.Writer) error {
 type removeTenantCommand struct {
 	ofSite
 	Name  string `arg:"" help:"Name of the tenant, as tenant list shows it."`
-	Force bool   `help:"Remove it though it has hosts or a run under way: withdraw their keys, and abort the run at once."`
+	Force bool   `help:"Remove it even if it has hosts or a run in progress: revoke their keys, and abort the run at once."`
 }
 
 // Run implements the command.
-func (c *removeTenantCommand) Run(ctx context.Context, out io.Writer) error {
-	api, err := c.client()
+func (c *removeTenantCommand) Run(ctx context.Context, out io.Writer, log *slog.Logger) error {
+	api, err := c.open(ctx, log)
 	if err != nil {
 		return err
 	}
+	defer api.done()
 	if err := api.DeleteTenant(ctx, c.Name, c.Force); err != nil {
 		return err
 	}

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/dev"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/access"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/principal"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/site/dev"
 )
 
 // typed is a command, the exit code that it ends with and what it prints.
@@ -46,11 +46,7 @@ func TestTenants(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = d.Close() })
-	tokens, err := principal.OpenTokens(dir + "/credentials/tokens")
-	if err != nil {
-		t.Fatal(err)
-	}
-	root, err := tokens.Add(principal.Token{Name: "root", Tenant: access.AnyTenant, Allow: []access.Role{access.Admin}})
+	root, err := d.Tokens.Add(principal.Token{Name: "root", Tenant: access.AnyTenant, Allow: []access.Role{access.Admin}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,6 +69,42 @@ func TestTenants(t *testing.T) {
 	inTurn(t, d.Endpoint, d.Token, []typed{
 		{"tenant list", "", exitFailed, "this belongs to the whole site; use a token of all tenants"},
 	})
+}
+
+// TestUnknownTenant checks that a command which reads says so if there is no such tenant, and
+// names those there are or how to see them.
+func TestUnknownTenant(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	d, err := dev.Start(t.Context(), dev.Options{Dir: dir, Tenant: "acme"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.Close() })
+	root, err := d.Tokens.Add(principal.Token{Name: "root", Tenant: access.AnyTenant, Allow: []access.Role{access.Admin}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	reading := []string{
+		"status", "status --output json", "windows", "hosts", "hosts h01", "hosts h01 --offer", "runs", "runs 1", "watch", "watch 1", "audit", "history config",
+		"get", "webhook list", "webhook test chat", "webhook dead chat", "policy list", "policy show night", "start --dry-run",
+	}
+	byRoot, byOne := writeIn(t, t.TempDir())("root", root), writeIn(t, t.TempDir())("one", d.Token)
+	check := func(want, command string, more ...string) {
+		t.Helper()
+		code, stdout, stderr := call(t, append(strings.Fields(command), append(more, "--tenant", "acne")...)...)
+		if code != exitFailed || !strings.Contains(stderr, want) {
+			t.Errorf("%s: exit code %d, without %q:\n%s%s", command, code, want, stdout, stderr)
+		}
+	}
+	for _, command := range reading {
+		check(`tenant "acne" does not exist; osupgrade-agent tenant list shows those there are`, command, "--endpoint", d.Endpoint, "--token-file", byRoot)
+		check(`token "dev" is not valid for tenant "acne"; it is valid for "acme"`, command, "--endpoint", d.Endpoint, "--token-file", byOne)
+	}
+	for _, command := range []string{"audit", "audit --output json", "policy list", "policy list --output json"} {
+		check(`tenant: the site does not serve "acne"; use acme`, command, "--data", dir)
+	}
+	check(`tenant "acne" does not exist; osupgrade-agent tenant list shows those there are`, "history config", "--data", dir)
 }
 
 // TestPolicies writes, lists, shows and removes a policy of a tenant of a real site.

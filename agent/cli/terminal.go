@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/text"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
 )
 
 // terminal is where a command prints. On a terminal it prints in colour and keeps a
@@ -66,6 +68,21 @@ func (t *terminal) paint(colour, s string) string {
 
 // clearLine goes to the beginning of the line and erases it.
 const clearLine = "\r\x1b[K"
+
+// visible writes what moves the cursor, begins a line or turns the order of letters round as Go
+// does in a literal: a text that somebody else chose can then not pass for another line.
+func visible(text string) string {
+	var shown strings.Builder
+	for _, c := range text {
+		if unicode.IsPrint(c) {
+			shown.WriteRune(c)
+			continue
+		}
+		quoted := strconv.QuoteRune(c)
+		shown.WriteString(quoted[1 : len(quoted)-1])
+	}
+	return shown.String()
+}
 
 // line prints a line above the bar.
 func (t *terminal) line(s string) {

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // pty opens a terminal of 60 columns.
@@ -143,9 +143,9 @@ func TestManyHosts(t *testing.T) {
 		lines int
 		last  string
 	}{
-		{hostFlags{}, 0, 2, "300 healthy hosts not shown: --all shows each."},
-		{hostFlags{}, 2, 5, "298 healthy hosts not shown: --all shows each."},
-		{hostFlags{}, 30, 23, "10 more unhealthy hosts: --unhealthy shows them, --all shows each of 300 hosts."},
+		{hostFlags{}, 0, 2, "300 healthy hosts not shown; --all shows them."},
+		{hostFlags{}, 2, 5, "298 healthy hosts not shown; --all shows them."},
+		{hostFlags{}, 30, 23, "10 more unhealthy hosts; --unhealthy shows them, --all shows all 300 hosts."},
 		{hostFlags{Unhealthy: true}, 30, 32, "h059  all    failed  no space"},
 		{hostFlags{Unhealthy: true}, 0, 2, "No host is unhealthy."},
 		{hostFlags{All: true}, 30, 302, "h299  all    upgraded"},

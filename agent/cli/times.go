@@ -5,8 +5,8 @@ import (
 	"regexp"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/schedule/window"
 )
 
 // timeFlags say in which zone times are shown.

@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
 )
 
 // unsealCommand opens the strongbox of a sealed site.
 type unsealCommand struct {
 	connection
-	PassphraseFile string `help:"File with the passphrase (default: the terminal is asked, or standard input read)." type:"path" placeholder:"FILE"`
+	PassphraseFile string `help:"File with the passphrase (default: ask at the terminal, or read standard input)." type:"path" placeholder:"FILE"`
 }
 
 // Help describes the command.

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/text"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // watchCommand follows a run.
@@ -20,7 +20,7 @@ type watchCommand struct {
 	operator
 	timeFlags
 	hostFlags
-	ID runID `arg:"" optional:"" help:"Id of the run (default: the one under way, or else the next one)."`
+	ID runID `arg:"" optional:"" help:"Id of the run (default: the current one, or else the next one)." complete:"runs"`
 }
 
 // Run implements the command.
@@ -29,8 +29,8 @@ func (c *watchCommand) Run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if c.Output == "text" && c.ID == 0 {
-		_, _ = fmt.Fprintf(out, "Following the runs of tenant %s; Ctrl-C ends this.\n", c.Tenant)
+	if c.Output == asText && c.ID == 0 {
+		_, _ = fmt.Fprintf(out, "Following the runs of tenant %s; press Ctrl-C to stop watching.\n", c.Tenant)
 	}
 	p := newProgress(out, &c.operator, uint64(c.ID))
 	p.times, p.hosts = c.timeFlags, c.hostFlags
@@ -47,6 +47,8 @@ type progress struct {
 	// zone is the zone of the site.
 	zone string
 	last v1.Run
+	// past is the ended run that was the newest one at first; 0 until a run was seen.
+	past uint64
 	// lines are what was printed last of each host, situation what was of the tenant.
 	lines     map[string]string
 	situation v1.Situation
@@ -71,7 +73,7 @@ func (p *progress) watch(ctx context.Context, api *client.Client) error {
 	case err != nil && ctx.Err() != nil && p.id != 0:
 		return errors.New("stopped watching; the run continues")
 	case err != nil && ctx.Err() != nil:
-		return errors.New("stopped watching; no run has begun")
+		return errors.New("stopped watching; no run has started")
 	case err != nil:
 		return err
 	case p.last.Result != "completed":
@@ -94,12 +96,12 @@ func (p *progress) follow(ctx context.Context, api *client.Client) error {
 	if err := p.ask(ctx, api); err != nil || p.last.Finished() {
 		return err
 	}
-	return fmt.Errorf("run %d has not ended, though a later one has begun", p.id)
+	return fmt.Errorf("run %d has not ended, though a later one has started", p.id)
 }
 
 // events follows the event stream. JSON is of whole runs.
 func (p *progress) events(ctx context.Context, api *client.Client) error {
-	if p.o.Output == "json" {
+	if p.o.Output == asJSON {
 		return api.Watch(ctx, p.o.Tenant, func(r v1.Run) bool { return p.see(r, nil) })
 	}
 	return api.Follow(ctx, p.o.Tenant, func(n client.News) bool {
@@ -112,7 +114,7 @@ func (p *progress) events(ctx context.Context, api *client.Client) error {
 }
 
 func (p *progress) ask(ctx context.Context, api *client.Client) error {
-	if p.zone == "" && !p.times.UTC && p.o.Output == "text" {
+	if p.zone == "" && !p.times.UTC && p.o.Output == asText {
 		state, err := api.State(ctx, p.o.Tenant, "")
 		if err != nil {
 			return err
@@ -131,9 +133,12 @@ func (p *progress) ask(ctx context.Context, api *client.Client) error {
 // come.
 func (p *progress) see(r v1.Run, changed []v1.RunHost) bool {
 	switch {
-	case p.id == 0 && r.Finished(), r.ID < p.id:
+	case r.ID < p.id:
 		return true
-	case p.id == 0:
+	case p.id == 0 && r.Finished() && (p.past == 0 || p.past == r.ID):
+		p.past = r.ID
+		return true
+	case p.id == 0: // One that has begun and ended since the last event is the next one, too.
 		p.id, changed = r.ID, r.Hosts
 	case r.ID > p.id:
 		return false
@@ -165,7 +170,7 @@ func (p *progress) showSituation(s v1.Situation) {
 	if next := s.NextUpgradeAt; next != nil && next.After(at.now) && (first || before.NextUpgradeAt == nil || !before.NextUpgradeAt.Equal(*next)) {
 		what := "the next window opens"
 		if isRetry(s) {
-			what = "the next run is opened"
+			what = "the next run starts"
 		}
 		p.line("%s %s, in %s", what, at.at(*next), at.in(*next))
 	}
@@ -197,7 +202,7 @@ const countEvery = 10 * time.Second
 
 // show prints what is new in the run.
 func (p *progress) show(r v1.Run, changed []v1.RunHost) {
-	if p.o.Output == "json" {
+	if p.o.Output == asJSON {
 		if !reflect.DeepEqual(r, p.last) {
 			p.to.err = p.o.json(p.to.out, r)
 		}

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/client/fakeapi"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/fakeapi"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // as adds to a command how to reach an API.
@@ -57,7 +57,7 @@ func TestWatchOneRun(t *testing.T) {
 		code           int
 		want           string
 	}{
-		"unknown":                {nil, nil, "77", exitFailed, "has no run 77 (GET /v1/state/tenants/acme/os-upgrade/runs/77: 404 Not Found)"},
+		"unknown":                {nil, nil, "77", exitFailed, "run 77: there is no such run (GET /v1/state/tenants/acme/os-upgrade/runs/77: 404 Not Found)"},
 		"completed long ago":     {func(s *fakeapi.Server) { finish(s, "completed"); s.AddRun(tenant, v1.Run{ID: 7}) }, nil, "5", exitOK, "run 5: completed: so it is"},
 		"failed long ago":        {func(s *fakeapi.Server) { finish(s, "failed"); s.AddRun(tenant, v1.Run{ID: 7}) }, nil, "5", exitNotCompleted, "run 5: failed: so it is"},
 		"one host":               {func(s *fakeapi.Server) { finish(s, "completed") }, nil, "5", exitOK, "run 5: 1 host, not after "},
@@ -67,7 +67,7 @@ func TestWatchOneRun(t *testing.T) {
 		"the one under way":      {nil, func(s *fakeapi.Server) { s.AwaitStreams(1); finish(s, "completed") }, "", exitOK, "run 5: completed"},
 		"ends unseen":            {asks(func(s *fakeapi.Server) { finish(s, "completed") }), overtake, "5", exitOK, "run 5: completed"},
 		"fails unseen":           {asks(func(s *fakeapi.Server) { finish(s, "failed") }), overtake, "5", exitNotCompleted, "run 5: failed"},
-		"two at once":            {nil, overtake, "5", exitFailed, "has not ended, though a later one has begun"},
+		"two at once":            {nil, overtake, "5", exitFailed, "has not ended, though a later one has started"},
 		"waits for the next one": {func(s *fakeapi.Server) { finish(s, "failed") }, nextOne, "", exitOK, "run 9: completed"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -128,7 +128,7 @@ func TestStartTellsOfItsHosts(t *testing.T) {
 // TestInterruptedWatch checks that Ctrl-C leaves the run alone, and says so.
 func TestInterruptedWatch(t *testing.T) {
 	t.Parallel()
-	for id, want := range map[string]string{"5": "stopped watching; the run continues\n", "": "stopped watching; no run has begun\n"} {
+	for id, want := range map[string]string{"5": "stopped watching; the run continues\n", "": "stopped watching; no run has started\n"} {
 		s := fakeapi.New(t)
 		if id != "" {
 			s.AddRun("acme", v1.Run{ID: 5, Phase: "upgrading"})
@@ -170,7 +170,7 @@ func TestWatchThatCannotPrint(t *testing.T) {
 func TestProgressTellsOfResume(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	p := newProgress(&out, &operator{Output: "text"}, 5)
+	p := newProgress(&out, &operator{ofTenant: ofTenant{Output: "text"}}, 5)
 	paused := v1.Run{ID: 5, Phase: "upgrading", Paused: "by ann: lunch", WaitingFor: &v1.WaitingFor{What: "resume", Detail: "a resume: paused by ann: lunch"}}
 	p.show(paused, nil)
 	p.show(paused, nil)
@@ -185,9 +185,9 @@ func TestProgressTellsOfResume(t *testing.T) {
 // and not again with each host.
 func TestProgressForecast(t *testing.T) {
 	t.Parallel()
-	const waits = "its end cannot be foreseen: it waits for h03 (it is silent)"
+	const waits = "no forecast while it waits for h03 (it is silent)"
 	var out bytes.Buffer
-	p := newProgress(&out, &operator{Output: "text"}, 5)
+	p := newProgress(&out, &operator{ofTenant: ofTenant{Output: "text"}}, 5)
 	for _, status := range []string{"upgrading", "rebooting", "upgraded"} {
 		soon, host := time.Date(2126, 11, 21, 2, 0, 0, 0, time.UTC), v1.RunHost{Hostname: "h01", Status: status}
 		p.show(v1.Run{

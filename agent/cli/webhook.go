@@ -7,29 +7,58 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/text"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // webhookCommand are the commands for the receivers of news.
 type webhookCommand struct {
-	List   listWebhooksCommand  `cmd:"" help:"List the webhooks, and how they fare."`
-	Add    addWebhookCommand    `cmd:"" help:"Declare a receiver of news, or change one. A new secret is printed once."`
-	Remove removeWebhookCommand `cmd:"" help:"Remove a webhook, with what is still to be sent to it."`
-	Test   testWebhookCommand   `cmd:"" help:"Send a test to a webhook and say what came of it."`
-	Dead   deadWebhookCommand   `cmd:"" help:"List the news that a webhook has given up to send."`
-	Resend resendWebhookCommand `cmd:"" help:"Send news again that a webhook has given up."`
+	List   listWebhooksCommand  `cmd:"" help:"List the webhooks and their state."`
+	Add    addWebhookCommand    `cmd:"" help:"Add or change a webhook. A new secret is printed once."`
+	Remove removeWebhookCommand `cmd:"" help:"Remove a webhook and what is queued for it."`
+	Test   testWebhookCommand   `cmd:"" help:"Send a test and report the result."`
+	Dead   deadWebhookCommand   `cmd:"" help:"List what a webhook has given up sending."`
+	Resend resendWebhookCommand `cmd:"" help:"Send again what a webhook has given up sending."`
 }
 
 // webhookName is the argument of most of them.
 type webhookName struct {
 	operator
-	Name string `arg:"" help:"Name of the webhook, as webhook list shows it."`
+	Name string `arg:"" help:"Name of the webhook, as webhook list shows it." complete:"webhooks"`
+}
+
+// unknown returns an error of a call; if there is no such webhook, with the names of those there
+// are.
+func (c *webhookName) unknown(ctx context.Context, api *client.Client, err error) error {
+	if !client.Missing(err) {
+		return err
+	}
+	declared, listErr := api.Webhooks(ctx, c.Tenant)
+	states, stateErr := api.WebhookStates(ctx, c.Tenant)
+	if listErr != nil || stateErr != nil {
+		return err
+	}
+	var names []string
+	for _, w := range declared {
+		names = append(names, w.Name)
+	}
+	for _, s := range states {
+		names = append(names, s.Name)
+	}
+	slices.Sort(names)
+	if names = slices.Compact(names); slices.Contains(names, c.Name) {
+		return err // What is missing is something else.
+	}
+	there := "it has none; to declare one: osupgrade-agent webhook add NAME --url https://…"
+	if len(names) > 0 {
+		there = "it has " + text.ListOf(names, len(names), mostNames)
+	}
+	return fmt.Errorf("tenant %q has no webhook %s; %s", c.Tenant, c.Name, there)
 }
 
 // listWebhooksCommand lists the webhooks.
@@ -49,62 +78,66 @@ func (c *listWebhooksCommand) Run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if c.Output == asJSON {
-		return c.json(out, struct {
-			Webhooks []v1.WebhookInfo  `json:"webhooks"`
-			States   []v1.WebhookState `json:"states"`
-		}{declared, states})
-	}
-	if len(declared) == 0 && len(states) == 0 {
-		_, err = fmt.Fprintf(out, "Tenant %s has no webhooks. To declare one: osupgrade-agent webhook add NAME --url https://…\n", c.Tenant)
-		return err
-	}
+	all := struct {
+		Webhooks []v1.WebhookInfo  `json:"webhooks"`
+		States   []v1.WebhookState `json:"states"`
+	}{declared, states}
+	return c.Output.show(out, all, func(to *terminal) error {
+		if len(declared) == 0 && len(states) == 0 {
+			to.linef("Tenant %s has no webhooks. To declare one: osupgrade-agent webhook add NAME --url https://…", c.Tenant)
+		} else {
+			listWebhooks(to, declared, states)
+		}
+		return nil
+	})
+}
+
+// listWebhooks prints the webhooks, and below them what is wrong with them.
+func listWebhooks(to *terminal, declared []v1.WebhookInfo, states []v1.WebhookState) {
 	byName := map[string]v1.WebhookState{}
 	for _, s := range states {
 		byName[s.Name] = s
 	}
 	named := map[string]bool{}
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(table, "NAME\tSTATUS\tQUEUED\tDELIVERED\tDEAD\tNEWS\tURL")
+	var t table
+	t.add("NAME", "STATUS", "QUEUED", "DELIVERED", "DEAD", "NEWS", "URL")
 	var notes []string
+	add := func(name string, s v1.WebhookState, kinds, url string) {
+		t.add(name, s.Status, fmt.Sprint(s.Queued), fmt.Sprint(s.Delivered), fmt.Sprint(s.DeadCount), kinds, url)
+		notes = append(notes, webhookNotes(s)...)
+	}
 	for _, w := range declared {
-		s := byName[w.Name]
 		named[w.Name] = true
 		kinds := "all"
 		if len(w.News) > 0 {
 			kinds = strings.Join(w.News, ",")
 		}
-		_, _ = fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%d\t%s\t%s\n", w.Name, s.Status, s.Queued, s.Delivered, s.DeadCount, kinds, w.URL)
-		notes = append(notes, webhookNotes(s)...)
+		add(w.Name, byName[w.Name], kinds, w.URL)
 	}
 	for _, s := range states {
 		if !named[s.Name] {
-			_, _ = fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%d\tall\ta script of the site\n", s.Name, s.Status, s.Queued, s.Delivered, s.DeadCount)
-			notes = append(notes, webhookNotes(s)...)
+			add(s.Name, s, "all", "a script of the site")
 		}
 	}
-	if err := table.Flush(); err != nil {
-		return err
-	}
+	t.print(to)
 	for i, note := range notes {
 		if i == 0 {
-			_, _ = fmt.Fprintln(out)
+			to.line("")
 		}
-		_, _ = fmt.Fprintln(out, note)
+		to.line(note)
 	}
-	return nil
 }
 
 // webhookNotes say what is wrong with a webhook, and what to do.
 func webhookNotes(s v1.WebhookState) (notes []string) {
 	switch {
 	case s.Status == v1.WebhookStopped:
-		notes = append(notes, fmt.Sprintf("%s: the receiver is gone (410). To go on: osupgrade-agent webhook add %s --url …", s.Name, s.Name))
+		notes = append(notes, fmt.Sprintf("%s: the receiver is gone (410). To continue: osupgrade-agent webhook add %s --url …", s.Name, s.Name))
 	case s.Error != "" && s.NextTry != nil:
 		notes = append(notes, fmt.Sprintf("%s: %s; tried %s, again at %s", s.Name, s.Error, text.Count(s.Tries, "time", "times"), s.NextTry.UTC().Format(time.RFC3339)))
 	}
 	if s.DeadCount > 0 {
-		notes = append(notes, fmt.Sprintf("%s: %s given up. To see them: osupgrade-agent webhook dead %s", s.Name, text.Count(s.DeadCount, "news was", "news were"), s.Name))
+		notes = append(notes, fmt.Sprintf("%s: gave up on %s. To see them: osupgrade-agent webhook dead %s", s.Name, text.Count(s.DeadCount, "notification", "notifications"), s.Name))
 	}
 	if s.Dropped > 0 {
 		notes = append(notes, fmt.Sprintf("%s: %d dropped, because the receiver was down for too long", s.Name, s.Dropped))
@@ -116,12 +149,12 @@ func webhookNotes(s v1.WebhookState) (notes []string) {
 type addWebhookCommand struct {
 	operator
 	Name        string   `arg:"" help:"Name of the webhook."`
-	URL         string   `name:"url" help:"Where news are sent: https, or http to 127.0.0.1." required:"" placeholder:"URL"`
-	News        []string `help:"Types of news to send (default: all): run.opened, stage.done, host.failed, run.blocked, run.waiting, run.finished, window.missed." placeholder:"TYPE"`
+	URL         string   `name:"url" help:"Where to send notifications: https, or http to 127.0.0.1." required:"" placeholder:"URL"`
+	News        []string `help:"Types of notifications to send (default: all): run.opened, stage.done, host.failed, run.blocked, run.waiting, run.finished, window.missed." placeholder:"TYPE"`
 	Description string   `help:"What it is for." placeholder:"TEXT"`
-	SecretFile  string   `help:"File with the secret, whsec_ and base64 (default: that which is there, or a new one, which is printed)." type:"path" placeholder:"FILE"`
-	NewSecret   bool     `help:"Make a new secret for a webhook that is there, and print it."`
-	Disabled    bool     `help:"Hold the news up until the webhook is added again without this."`
+	SecretFile  string   `help:"File with the secret, whsec_ and base64 (default: the present one, or a new one, which is printed)." type:"path" placeholder:"FILE"`
+	NewSecret   bool     `help:"Create and print a new secret for an existing webhook."`
+	Disabled    bool     `help:"Queue notifications until you add the webhook again without --disabled."`
 }
 
 // secretSize is the size of a secret that is made, in bytes.
@@ -131,7 +164,7 @@ const secretSize = 32
 func (c *addWebhookCommand) Run(ctx context.Context, out io.Writer) error {
 	w := v1.Webhook{URL: c.URL, News: c.News, Description: c.Description, Disabled: c.Disabled}
 	if c.SecretFile != "" && c.NewSecret {
-		return misused(errors.New("--secret-file and --new-secret exclude each other"))
+		return misused(errors.New("give --secret-file or --new-secret, not both"))
 	}
 	if c.SecretFile != "" {
 		secret, err := readSecret("secret-file", c.SecretFile)
@@ -167,26 +200,25 @@ func (c *addWebhookCommand) Run(ctx context.Context, out io.Writer) error {
 	if err := api.PutWebhook(ctx, c.Tenant, c.Name, w, when); err != nil {
 		return err
 	}
-	if c.Output == asJSON {
-		shown := struct {
-			Name   string `json:"name"`
-			Secret string `json:"secret,omitempty"`
-		}{Name: c.Name}
-		if made {
-			shown.Secret = w.Secret
-		}
-		return c.json(out, shown)
+	shown := struct {
+		Name   string `json:"name"`
+		Secret string `json:"secret,omitempty"`
+	}{Name: c.Name}
+	if made {
+		shown.Secret = w.Secret
 	}
 	did := "changed"
 	if isNew {
 		did = "added"
 	}
-	_, _ = fmt.Fprintf(out, "Webhook %s of tenant %s is %s.\n", c.Name, c.Tenant, did)
-	if made {
-		_, _ = fmt.Fprintf(out, "The receiver checks the signature with this secret, which is not shown again:\n%s\n", w.Secret)
-	}
-	_, err = fmt.Fprintf(out, "To try it: osupgrade-agent webhook test %s\n", c.Name)
-	return err
+	return c.Output.show(out, shown, func(to *terminal) error {
+		to.linef("Webhook %s of tenant %s is %s.", c.Name, c.Tenant, did)
+		if made {
+			to.linef("The receiver checks the signature with this secret, which is not shown again:\n%s", w.Secret)
+		}
+		to.linef("To try it: osupgrade-agent webhook test %s", c.Name)
+		return nil
+	})
 }
 
 // removeWebhookCommand removes a webhook.
@@ -199,13 +231,9 @@ func (c *removeWebhookCommand) Run(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	if err := api.DeleteWebhook(ctx, c.Tenant, c.Name); err != nil {
-		return err
+		return c.unknown(ctx, api, err)
 	}
-	if c.Output == asJSON {
-		return c.json(out, map[string]string{"tenant": c.Tenant, "removed": c.Name})
-	}
-	_, err = fmt.Fprintf(out, "Webhook %s of tenant %s is removed.\n", c.Name, c.Tenant)
-	return err
+	return c.Output.say(out, map[string]string{"tenant": c.Tenant, "removed": c.Name}, "Webhook %s of tenant %s is removed.", c.Name, c.Tenant)
 }
 
 // testWebhookCommand sends a test.
@@ -219,13 +247,14 @@ func (c *testWebhookCommand) Run(ctx context.Context, out io.Writer) error {
 	}
 	test, err := api.TestWebhook(ctx, c.Tenant, c.Name)
 	if err != nil {
-		return err
+		return c.unknown(ctx, api, err)
 	}
-	if c.Output == asJSON {
-		err = c.json(out, test)
-	} else if test.Delivered {
-		_, err = fmt.Fprintf(out, "The receiver of webhook %s has accepted test %s within %d ms.\n", c.Name, test.ID, test.Milliseconds)
-	}
+	err = c.Output.show(out, test, func(to *terminal) error {
+		if test.Delivered {
+			to.linef("The receiver of webhook %s has accepted test %s within %d ms.", c.Name, test.ID, test.Milliseconds)
+		}
+		return nil
+	})
 	if err == nil && !test.Delivered {
 		err = fmt.Errorf("webhook %s: the test was not accepted: %s", c.Name, test.Error)
 	}
@@ -243,31 +272,28 @@ func (c *deadWebhookCommand) Run(ctx context.Context, out io.Writer) error {
 	}
 	state, err := api.WebhookState(ctx, c.Tenant, c.Name)
 	if err != nil {
-		return err
+		return c.unknown(ctx, api, err)
 	}
-	if c.Output == asJSON {
-		return c.json(out, append([]v1.DeadLetter{}, state.Dead...))
-	}
-	if len(state.Dead) == 0 {
-		_, err = fmt.Fprintf(out, "Webhook %s has given up no news.\n", c.Name)
-		return err
-	}
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(table, "ID\tGIVEN UP\tTRIES\tERROR\tNEWS")
-	for _, d := range state.Dead {
-		_, _ = fmt.Fprintf(table, "%s\t%s\t%d\t%s\t%s\n", d.News.ID, d.At.UTC().Format(time.RFC3339), d.Tries, d.Error, d.News.Data.Text)
-	}
-	if err := table.Flush(); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(out, "\nTo send them again: osupgrade-agent webhook resend %s\n", c.Name)
-	return err
+	return c.Output.show(out, append([]v1.DeadLetter{}, state.Dead...), func(to *terminal) error {
+		if len(state.Dead) == 0 {
+			to.linef("Webhook %s has not given up on any notification.", c.Name)
+			return nil
+		}
+		var t table
+		t.add("ID", "GIVEN UP", "TRIES", "ERROR", "NEWS")
+		for _, d := range state.Dead {
+			t.add(d.News.ID, d.At.UTC().Format(time.RFC3339), fmt.Sprint(d.Tries), d.Error, d.News.Data.Text)
+		}
+		t.print(to)
+		to.linef("\nTo send them again: osupgrade-agent webhook resend %s", c.Name)
+		return nil
+	})
 }
 
 // resendWebhookCommand sends dead letters again.
 type resendWebhookCommand struct {
 	webhookName
-	IDs []string `arg:"" optional:"" name:"id" help:"Ids of the news, as webhook dead shows them (default: all)."`
+	IDs []string `arg:"" optional:"" name:"id" help:"Ids to send again, as webhook dead shows them (default: all)."`
 }
 
 // Run implements the command.
@@ -278,13 +304,9 @@ func (c *resendWebhookCommand) Run(ctx context.Context, out io.Writer) error {
 	}
 	resent, err := api.ResendWebhook(ctx, c.Tenant, c.Name, c.IDs)
 	if err != nil {
-		return err
+		return c.unknown(ctx, api, err)
 	}
-	if c.Output == asJSON {
-		err = c.json(out, resent)
-	} else {
-		_, err = fmt.Fprintf(out, "Webhook %s: %d accepted, %d left.\n", c.Name, resent.Delivered, resent.Left)
-	}
+	err = c.Output.say(out, resent, "Webhook %s: %d accepted, %d left.", c.Name, resent.Delivered, resent.Left)
 	if err == nil && resent.Error != "" {
 		err = fmt.Errorf("webhook %s: not all were accepted: %s", c.Name, resent.Error)
 	}

@@ -16,11 +16,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/access"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/principal"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/site"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/webhook"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/site/dev"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/tell/webhook"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // newsSite is a site with a news script, and returns how to call a command of it.
@@ -31,14 +32,6 @@ func newsSite(t *testing.T) (do func(code int, args ...string) string) {
 		if err := os.WriteFile(filepath.Join(scripts, name), []byte(text), 0o700); err != nil { //nolint:gosec // they are scripts
 			t.Fatal(err)
 		}
-	}
-	tokens, err := site.OpenTokens(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	token, err := tokens.Add(principal.Token{Name: "test", Tenant: "acme", Allow: access.Rights()})
-	if err != nil {
-		t.Fatal(err)
 	}
 	s, err := site.Open(t.Context(), site.Options{
 		Name: "here", Zone: time.UTC, Dir: dir, Tenants: []string{"acme"}, NewsScripts: scripts,
@@ -52,6 +45,10 @@ func newsSite(t *testing.T) (do func(code int, args ...string) string) {
 			t.Error(err)
 		}
 	})
+	token, err := s.Tokens.Add(principal.Token{Name: "test", Tenant: "acme", Allow: access.Rights()})
+	if err != nil {
+		t.Fatal(err)
+	}
 	served := func() bool {
 		code, _, _ := callWith(t, "", as(t, "http://"+s.Address(), token, "acme", "webhook", "list")...)
 		return code == exitOK
@@ -129,11 +126,11 @@ func TestWebhookCommands(t *testing.T) {
 	status = http.StatusTeapot
 	mu.Unlock()
 	contains(t, do(exitFailed, "webhook", "test", "chat"), "the receiver answered 418")
-	contains(t, do(exitOK, "webhook", "dead", "chat"), "Webhook chat has given up no news.")
+	contains(t, do(exitOK, "webhook", "dead", "chat"), "Webhook chat has not given up on any notification.")
 	contains(t, do(exitOK, "webhook", "resend", "chat"), "Webhook chat: 0 accepted, 0 left.")
 	contains(t, do(exitFailed, "webhook", "resend", "chat", "msg_1"), "has no dead news of these ids")
 	contains(t, do(exitOK, "webhook", "remove", "chat"), "Webhook chat of tenant acme is removed.")
-	contains(t, do(exitFailed, "webhook", "test", "chat"), "has no webhook chat")
+	contains(t, do(exitFailed, "webhook", "test", "chat"), `tenant "acme" has no webhook chat; it has script-mail, script-sms`)
 }
 
 // TestWebhookMisuse checks what is said to who types something wrong.
@@ -152,15 +149,32 @@ func TestWebhookMisuse(t *testing.T) {
 		{exitUsage, []string{"add", "chat", "--url", "http://hooks.example/"}, "is not https"},
 		{exitUsage, []string{"add", "chat", "--url", "https://hooks.example/", "--news", "run.opend"}, "run.opened"},
 		{exitUsage, []string{"add", "chat", "--url", "https://hooks.example/", "--secret-file", file}, "the secret is not whsec_ and the base64 of 24 to 64 bytes"},
-		{exitUsage, []string{"add", "chat", "--url", "https://hooks.example/", "--secret-file", file, "--new-secret"}, "exclude each other"},
+		{exitUsage, []string{"add", "chat", "--url", "https://hooks.example/", "--secret-file", file, "--new-secret"}, "not both"},
 		{exitFailed, []string{"add", "No", "--url", "https://hooks.example/"}, `webhook "No" is not a name`},
 		{exitFailed, []string{"add", "script-mail", "--url", "https://hooks.example/"}, "are those of the site's news scripts"},
 		{exitFailed, []string{"remove", "script-mail"}, "has no webhook script-mail"},
-		{exitFailed, []string{"dead", "none"}, "has no webhook none"},
+		{exitFailed, []string{"dead", "none"}, "has no webhook none; it has script-mail, script-sms"},
+		{exitFailed, []string{"resend", "none"}, "has no webhook none; it has script-mail, script-sms"},
+		{exitFailed, []string{"remove", "none"}, "has no webhook none; it has script-mail, script-sms"},
 	} {
 		if got := do(row.code, append([]string{"webhook"}, row.args...)...); !strings.Contains(got, row.want) || strings.Contains(got, "c3dvcmRmaXNo") {
 			t.Errorf("%q prints\n%s", row.args, got)
 		}
+	}
+}
+
+// TestUnknownWebhook checks that the error about a webhook that is not there says how to declare
+// one where there is none.
+func TestUnknownWebhook(t *testing.T) {
+	t.Parallel()
+	d, err := dev.Start(t.Context(), dev.Options{Dir: t.TempDir(), Hosts: 0})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.Close() })
+	code, _, stderr := call(t, as(t, d.Endpoint, d.Token, d.Tenant, "webhook", "test", "chat")...)
+	if code != exitFailed || !strings.Contains(stderr, "has no webhook chat; it has none; to declare one: osupgrade-agent webhook add NAME") {
+		t.Errorf("exit code %d: %s", code, stderr)
 	}
 }
 
@@ -175,5 +189,5 @@ func TestNewsScriptsByCommands(t *testing.T) {
 	if contains(t, refused, "the script failed: exit status 1"); strings.Contains(refused, "credit") {
 		t.Errorf("a tenant is shown what a script of the site prints:\n%s", refused)
 	}
-	contains(t, do(exitOK, "webhook", "dead", "script-sms"), "Webhook script-sms has given up no news.")
+	contains(t, do(exitOK, "webhook", "dead", "script-sms"), "Webhook script-sms has not given up on any notification.")
 }

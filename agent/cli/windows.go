@@ -7,12 +7,11 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/text"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/schedule/window"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // windowsCommand shows when runs may be under way.
@@ -20,9 +19,9 @@ type windowsCommand struct {
 	operator
 	From     string `help:"Only windows that end after this time, such as 2026-12-01 or 2026-12-01T18:00:00Z (default: now)." placeholder:"TIME"`
 	To       string `help:"Only windows that open before this time (default: ten years ahead)." placeholder:"TIME"`
-	Count    *int   `help:"How many windows at most, 1 to 1000 (default: 10)." placeholder:"N"`
-	Month    bool   `help:"Show the days of this month and the next, or of those from --from to --to, as a picture."`
-	Timezone string `help:"Zone to show times in; with --month also that of freezes which are site-local." default:"UTC" placeholder:"ZONE"`
+	Count    *int   `help:"Show at most this many windows, 1 to 1000 (default: 10)." placeholder:"N"`
+	Month    bool   `help:"Draw this month and the next, or those from --from to --to, as calendar pages."`
+	Timezone string `help:"Time zone to show times in; with --month also that of site-local freezes." default:"UTC" placeholder:"ZONE"`
 }
 
 // Run implements the command.
@@ -42,10 +41,10 @@ func (c *windowsCommand) Run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if c.Output == "json" {
-		return c.json(out, windows)
-	}
-	return listWindows(out, windows, site)
+	return c.Output.show(out, windows, func(to *terminal) error {
+		listWindows(to, windows, site)
+		return nil
+	})
 }
 
 // read reads the flags; a time that is not given is zero.
@@ -80,8 +79,8 @@ func (c *windowsCommand) read() (*time.Location, v1.WindowFilter, error) {
 // agree checks that the flags go together.
 func (c *windowsCommand) agree() error {
 	switch {
-	case c.Month && c.Output == "json":
-		return errors.New("--month is a picture; leave it out, or leave out --output json")
+	case c.Month && c.Output == asJSON:
+		return errors.New("--month draws a picture; leave it out, or leave out --output json")
 	case c.Month && c.Count != nil:
 		return errors.New("--month shows all windows of its months; leave out --count")
 	}
@@ -91,18 +90,18 @@ func (c *windowsCommand) agree() error {
 // shownTime is how a table shows an instant.
 const shownTime = "Mon 2006-01-02T15:04:05Z07:00"
 
-func listWindows(out io.Writer, windows []v1.Window, site *time.Location) error {
+func listWindows(to *terminal, windows []v1.Window, site *time.Location) {
 	if len(windows) == 0 {
-		_, err := fmt.Fprintln(out, "No window opens in this time.")
-		return err
+		to.line("No window opens in this time.")
+		return
 	}
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(table, "OPENS\tCLOSES\tLENGTH\tOPENED BY\tCUT BY\tNOTE")
+	var t table
+	t.add("OPENS", "CLOSES", "LENGTH", "OPENED BY", "CUT BY", "NOTE")
 	for _, w := range windows {
-		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", w.Start.In(site).Format(shownTime), w.End.In(site).Format(shownTime),
-			w.Length, joined(w.Sources), cmp.Or(joined(w.Cuts), "-"), cmp.Or(clockNote(w), "-"))
+		t.add(w.Start.In(site).Format(shownTime), w.End.In(site).Format(shownTime), w.Length,
+			joined(w.Sources), cmp.Or(joined(w.Cuts), "-"), cmp.Or(clockNote(w), "-"))
 	}
-	return table.Flush()
+	t.print(to)
 }
 
 // joined lists the first few of what names itself.
@@ -114,7 +113,7 @@ func joined[T fmt.Stringer](all []T) string {
 	return text.List(texts, maxShown)
 }
 
-// clockNote tells what a change of the clock does to a window (AV-21).
+// clockNote tells what a change of the clock does to a window.
 func clockNote(w v1.Window) string {
 	var notes []string
 	if w.StartMoved {

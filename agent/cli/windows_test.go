@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/client/fakeapi"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/fakeapi"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // planner is an API with a weekly window, a release and a freeze.
@@ -38,8 +38,8 @@ func TestWindowsTable(t *testing.T) {
 	code, stdout, stderr := windowsOf(t, s, "--count", "3", "--timezone", "Europe/Stockholm")
 	want := `OPENS                          CLOSES                         LENGTH  OPENED BY                       CUT BY                  NOTE
 Tue 2027-01-12T19:00:00+01:00  Tue 2027-01-12T21:00:00+01:00  2h      calendar release (the big one)  -                       -
-Fri 2027-01-15T23:00:00+01:00  Sat 2027-01-16T01:00:00+01:00  2h      maintenance window 0            calendar audit (audit)  -
-Fri 2027-01-29T23:00:00+01:00  Sat 2027-01-30T03:00:00+01:00  4h      maintenance window 0            -                       -
+Fri 2027-01-15T23:00:00+01:00  Sat 2027-01-16T01:00:00+01:00  2h      maintenance window 1            calendar audit (audit)  -
+Fri 2027-01-29T23:00:00+01:00  Sat 2027-01-30T03:00:00+01:00  4h      maintenance window 1            -                       -
 `
 	if code != exitOK || stdout != want {
 		t.Errorf("exit code %d:\n%s%s; want\n%s", code, stdout, stderr, want)
@@ -167,7 +167,7 @@ func TestWrongWindowsFlags(t *testing.T) {
 		"unknown zone":        {[]string{"--timezone", "Europe/Stokholm"}, exitUsage, "did you mean Europe/Stockholm?"},
 		"site-local":          {[]string{"--timezone", "site-local"}, exitUsage, "means another zone at each site"},
 		"no zone":             {[]string{"--timezone", ""}, exitUsage, "use UTC or an IANA name"},
-		"a picture in JSON":   {[]string{"--month", "--output", "json"}, exitUsage, "--month is a picture"},
+		"a picture in JSON":   {[]string{"--month", "--output", "json"}, exitUsage, "--month draws a picture"},
 		"a picture of some":   {[]string{"--month", "--count", "3"}, exitUsage, "leave out --count"},
 		"a picture too large": {[]string{"--month", "--from", "2027-01-31", "--to", "2028-01-02"}, exitUsage, "use at most 12 months from --from, 2027-01-31"},
 		"another output":      {[]string{"--output", "xml"}, exitUsage, "--output"},

@@ -12,41 +12,42 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/check"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/filewatch"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/filewatch"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/busy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/check"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/hardware"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/worker"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/jetstream"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/names"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/busy"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/hardware"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/names"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/report"
 )
 
 // workerCommand runs the worker of this host. Each of its flags is also a key
 // of the config file.
 type workerCommand struct {
-	Config      kong.ConfigFlag `help:"YAML file with the flags below as keys; a variable overrides the file, a flag overrides both." type:"path" placeholder:"FILE"`
+	Config      kong.ConfigFlag `help:"YAML file with the flags below as keys. Environment variables override the file, and flags override both." type:"path" placeholder:"FILE"`
 	PrintConfig bool            `help:"Print the effective values and exit."`
 
 	Tenant           string   `help:"Tenant that this host belongs to." required:"" env:"OSUPGRADE_TENANT"`
 	Host             string   `help:"Name of this host (default: the machine's host name)." env:"OSUPGRADE_HOST"`
-	Application      string   `help:"Worker application that this host is known under: one of worker-applications in the tenant's os-upgrade configuration." required:"" env:"OSUPGRADE_APPLICATION"`
+	Application      string   `help:"Worker application that this host reports: one of worker-applications in the tenant's os-upgrade configuration." required:"" env:"OSUPGRADE_APPLICATION"`
 	State            string   `help:"Folder for the journal; it must survive reboots." default:"/var/lib/osupgrade-worker" type:"path" env:"OSUPGRADE_STATE"`
-	NATSURL          string   `help:"Address of the site's log." name:"nats-url" default:"nats://127.0.0.1:4222" env:"OSUPGRADE_NATS_URL"`
-	NATSCAFile       string   `help:"Certificates to trust for it, PEM (default: the system's)." name:"nats-ca-file" type:"path" env:"OSUPGRADE_NATS_CA_FILE" placeholder:"FILE"`
-	KeyFile          string   `help:"This host's key, made by: osupgrade-agent credentials host." required:"" type:"path" env:"OSUPGRADE_KEY_FILE" placeholder:"FILE"`
-	Strategy         string   `help:"How this host is upgraded: ${strategies}. exec is the scripts of --scripts; auto is exec when scripts are given, and otherwise goes by what this host has." default:"auto" env:"OSUPGRADE_STRATEGY" placeholder:"NAME"`
+	NATSURL          string   `help:"Where to connect to the site." name:"nats-url" default:"nats://127.0.0.1:4222" env:"OSUPGRADE_NATS_URL"`
+	NATSCAFile       string   `help:"Certificates to trust for --nats-url, PEM (default: the system's)." name:"nats-ca-file" type:"path" env:"OSUPGRADE_NATS_CA_FILE" placeholder:"FILE"`
+	KeyFile          string   `help:"This host's key, made by osupgrade-agent credentials host." required:"" type:"path" env:"OSUPGRADE_KEY_FILE" placeholder:"FILE"`
+	Strategy         string   `help:"How this host is upgraded: ${strategies}, or auto. exec runs the scripts of --scripts. auto takes exec if scripts are given, and otherwise looks at what this host has." default:"auto" env:"OSUPGRADE_STRATEGY" placeholder:"NAME"`
 	Scripts          string   `help:"Folder of the scripts of strategy exec, such as versions, prepare, upgrade and resume." type:"path" env:"OSUPGRADE_SCRIPTS" placeholder:"DIR"`
-	RebootCommand    string   `help:"Command that reboots this machine, run by sh -c; what it prints goes to reboot.log in the folder of --state. A worker that was killed while it ran the command may run it once more in the same boot. By default systemd-logind is asked, and without it systemctl reboot is run." env:"OSUPGRADE_REBOOT_COMMAND" placeholder:"COMMAND"`
-	Inhibitors       string   `help:"What to do when a program inhibits the reboot (systemd-inhibit --list): wait for its end until --reboot-limit, or override it. A --reboot-command decides for itself." default:"wait" enum:"wait,override" env:"OSUPGRADE_INHIBITORS"`
+	RebootCommand    string   `help:"Command that reboots this machine, run by sh -c (default: ask systemd-logind or, without it, run systemctl reboot). Its output goes to reboot.log in the folder of --state. If the worker is killed while the command runs, it may run it once more in the same boot." env:"OSUPGRADE_REBOOT_COMMAND" placeholder:"COMMAND"`
+	Inhibitors       string   `help:"When a program inhibits the reboot (systemd-inhibit --list): wait for it, up to --reboot-limit, or override it. A --reboot-command decides for itself." default:"wait" enum:"wait,override" env:"OSUPGRADE_INHIBITORS"`
 	BootIDFile       string   `help:"File with the boot id." name:"boot-id-file" default:"/proc/sys/kernel/random/boot_id" type:"path" env:"OSUPGRADE_BOOT_ID_FILE"`
-	StepLimit        length   `help:"Longest time that one script may take, such as 1h or 1d; verify has at most 10m, versions at most 1m." default:"1h" env:"OSUPGRADE_STEP_LIMIT"`
-	VersionsInterval length   `help:"How often the versions are read though nothing tells that they have changed, such as 10m." default:"10m" env:"OSUPGRADE_VERSIONS_INTERVAL"`
-	WatchVersions    []string `help:"File or folder of the package database, such as /var/lib/dpkg/status: when it changes, the versions are read again; repeatable. Name what reading the versions does not change." type:"path" env:"OSUPGRADE_WATCH_VERSIONS" placeholder:"PATH"`
-	Role             string   `help:"Role of this host, by which a rollout may choose it." env:"OSUPGRADE_ROLE"`
-	Label            []string `help:"Label of this host, by which a rollout may choose it; repeatable." env:"OSUPGRADE_LABEL" placeholder:"KEY=VALUE"`
-	Checks           string   `help:"Folder of the scripts that a rollout's checks and hooks of type exec may name (default: none may be named)." type:"path" env:"OSUPGRADE_CHECKS" placeholder:"DIR"`
-	BusyLimit        length   `help:"Longest time that a busy lease counts from when the worker saw it first, whatever it says, such as 4h." default:"4h" env:"OSUPGRADE_BUSY_LIMIT"`
+	StepLimit        length   `help:"Longest time that a script may take, such as 1h or 1d; verify may take at most 10m, versions at most 1m." default:"1h" env:"OSUPGRADE_STEP_LIMIT"`
+	VersionsInterval length   `help:"How often to read the versions even if nothing indicates a change, such as 10m." default:"10m" env:"OSUPGRADE_VERSIONS_INTERVAL"`
+	WatchVersions    []string `help:"File or folder of the package database, such as /var/lib/dpkg/status: when it changes, the versions are read again (repeatable). Reading the versions must not change it." type:"path" env:"OSUPGRADE_WATCH_VERSIONS" placeholder:"PATH"`
+	Role             string   `help:"Role of this host, by which a rollout can select it." env:"OSUPGRADE_ROLE"`
+	Label            []string `help:"Label of this host, by which a rollout can select it (repeatable)." env:"OSUPGRADE_LABEL" placeholder:"KEY=VALUE"`
+	Checks           string   `help:"Folder of the scripts that checks and hooks of a rollout may run on this host (default: none)." type:"path" env:"OSUPGRADE_CHECKS" placeholder:"DIR"`
+	BusyLimit        length   `help:"Ignore a busy lease this long after the worker first saw it, whatever the lease says, such as 4h." default:"4h" env:"OSUPGRADE_BUSY_LIMIT"`
 	RebootLimit      length   `help:"Longest time from the reboot command to the reboot, such as 15m." default:"15m" env:"OSUPGRADE_REBOOT_LIMIT"`
 
 	busyFolder
@@ -168,9 +169,11 @@ func (c *workerCommand) open(ctx context.Context, hostLog *jetstream.HostLog, ou
 		VersionsInterval: time.Duration(c.VersionsInterval), Watch: filewatch.Watch,
 		Role: c.Role, Labels: c.labels, Checks: checks,
 		SelfCheck: func(ctx context.Context) message.SelfReport {
-			return message.NewSelfReport(checks.Installed(), system.Detect(ctx))
+			self := message.NewSelfReport(checks.Installed(), system.Detect(ctx))
+			self.StepLimitSeconds = int(time.Duration(c.StepLimit) / time.Second)
+			return self
 		},
-		Leased: func(held bool) { c.sayReady(out, held) }, Supervisor: c.supervised.worker(ctx), Inventory: hardware.Machine{Root: "/"}, Busy: &busy.Folder{Dir: c.BusyDir, Limit: time.Duration(c.BusyLimit), Log: log}, At: crashPoint(c.Host),
+		Leased: func(held bool) { c.sayReady(out, held) }, Supervisor: c.supervised.worker(ctx), Sources: []worker.Source{{Kind: report.Inventory, Reader: hardware.Machine{Root: "/"}}}, Busy: &busy.Folder{Dir: c.BusyDir, Limit: time.Duration(c.BusyLimit), Log: log}, At: crashPoint(c.Host),
 	})
 }
 

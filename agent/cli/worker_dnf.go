@@ -5,16 +5,16 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy/dnf"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/dnf"
 )
 
 // dnfOptions are the flags of the strategy dnf.
 type dnfOptions struct {
-	Mode      string   `help:"What strategy dnf upgrades: all packages, those that an advisory names as a security update, or the packages of --dnf-packages." enum:"all,security,packages" default:"all" env:"OSUPGRADE_DNF_MODE" placeholder:"all|security|packages"`
-	Packages  []string `help:"Package of mode packages: a name or pattern of installed ones, such as 'nginx*', or name=version, which may be an older one; repeatable." env:"OSUPGRADE_DNF_PACKAGES" placeholder:"NAME"`
+	Mode      string   `help:"What strategy dnf upgrades: all packages, only those with a security advisory, or only the packages of --dnf-packages." enum:"all,security,packages" default:"all" env:"OSUPGRADE_DNF_MODE" placeholder:"all|security|packages"`
+	Packages  []string `help:"Package to upgrade in mode packages: a name or pattern of installed packages, such as 'nginx*', or name=version, which may be older (repeatable)." env:"OSUPGRADE_DNF_PACKAGES" placeholder:"NAME"`
 	LockLimit length   `help:"Longest time to wait for another dnf or rpm to end, such as 10m." default:"10m" env:"OSUPGRADE_DNF_LOCK_LIMIT"`
-	Versions  []string `help:"Package whose version is published, a name or pattern such as 'kernel-*'; repeatable." default:"kernel-core,dnf,dnf5,rpm,systemd,glibc,openssl-libs,osupgrade-agent" env:"OSUPGRADE_DNF_VERSIONS" placeholder:"NAME"`
+	Versions  []string `help:"Package whose version this host reports: a name or pattern such as 'kernel-*' (repeatable)." default:"kernel-core,dnf,dnf5,rpm,systemd,glibc,openssl-libs,osupgrade-agent" env:"OSUPGRADE_DNF_VERSIONS" placeholder:"NAME"`
 }
 
 func openDNF(o strategyOptions) (strategy.Strategy, error) {

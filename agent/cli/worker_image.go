@@ -4,18 +4,18 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy/ostree"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy/rauc"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/ostree"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/rauc"
 )
 
 // raucOptions are the flags of the strategy rauc.
 type raucOptions struct {
-	Bundle    string `help:"Address of the bundle that strategy rauc installs, https, or the path of a file; {version} stands for --rauc-version, {compatible} for RAUC's name of this kind of machine." env:"OSUPGRADE_RAUC_BUNDLE" placeholder:"URL"`
-	Version   string `help:"Version to go to (default: that of the bundle)." env:"OSUPGRADE_RAUC_VERSION"`
-	SHA256    string `name:"sha256" help:"Checksum of the bundle, 64 hexadecimal digits; RAUC checks the bundle's signature anyway." env:"OSUPGRADE_RAUC_SHA256"`
-	CAFile    string `name:"ca-file" help:"Certificates to trust for the address of the bundle, PEM (default: the system's)." type:"path" env:"OSUPGRADE_RAUC_CA_FILE" placeholder:"FILE"`
-	AllowHTTP bool   `name:"allow-http" help:"Fetch the bundle without encryption if its address says http; from this machine itself that is allowed anyway." env:"OSUPGRADE_RAUC_ALLOW_HTTP"`
+	Bundle    string `help:"Bundle that strategy rauc installs: an https URL or the path of a file. {version} stands for --rauc-version, {compatible} for the compatible string of RAUC." env:"OSUPGRADE_RAUC_BUNDLE" placeholder:"URL"`
+	Version   string `help:"Version to upgrade to (default: that of the bundle)." env:"OSUPGRADE_RAUC_VERSION"`
+	SHA256    string `name:"sha256" help:"SHA-256 checksum of the bundle, 64 hexadecimal digits; RAUC checks the signature in any case." env:"OSUPGRADE_RAUC_SHA256"`
+	CAFile    string `name:"ca-file" help:"Certificates to trust for --rauc-bundle, PEM (default: the system's)." type:"path" env:"OSUPGRADE_RAUC_CA_FILE" placeholder:"FILE"`
+	AllowHTTP bool   `name:"allow-http" help:"Allow http in --rauc-bundle; this machine itself is always allowed." env:"OSUPGRADE_RAUC_ALLOW_HTTP"`
 }
 
 func openRAUC(o strategyOptions) (strategy.Strategy, error) {
@@ -31,7 +31,7 @@ func openRAUC(o strategyOptions) (strategy.Strategy, error) {
 
 // ostreeOptions are the flags of the strategy ostree.
 type ostreeOptions struct {
-	Ref string `help:"Branch that strategy ostree follows, such as origin:stable (default: the one that the system that runs follows)." env:"OSUPGRADE_OSTREE_REF" placeholder:"REMOTE:BRANCH"`
+	Ref string `help:"Branch that strategy ostree follows, such as origin:stable (default: that of the running system)." env:"OSUPGRADE_OSTREE_REF" placeholder:"REMOTE:BRANCH"`
 }
 
 // ostreeBooted is there on a system that OSTree has started.

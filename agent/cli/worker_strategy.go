@@ -13,10 +13,10 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/scope"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy/exec"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy/ostree"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/scope"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/exec"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/ostree"
 )
 
 // strategyOptions are the flags of the worker that belong to one strategy, each under
@@ -72,11 +72,11 @@ func strategyNames() []string {
 
 // openNative makes a strategy of this program.
 func openNative(name string, o strategyOptions) (strategy.Strategy, error) {
-	is, ok := natives[name]
+	native, ok := natives[name]
 	if !ok {
 		return nil, fmt.Errorf("%.50q is not a strategy; use one of %s", name, strings.Join(strategyNames(), ", "))
 	}
-	return is.open(o)
+	return native.open(o)
 }
 
 // sign returns the file by which a host shows that it is upgraded this way, or "".
@@ -132,10 +132,10 @@ func (c *workerCommand) checkStrategy() (err error) {
 	case c.Strategy != byScripts && c.Scripts != "":
 		return fmt.Errorf("scripts: strategy %s has no scripts; leave it out, or use strategy exec", c.Strategy)
 	}
-	if is, native := natives[c.Strategy]; native {
+	if native, ok := natives[c.Strategy]; ok {
 		// Wrong options are told before the worker does anything.
 		c.Options.State = c.State
-		_, err = is.open(c.Options)
+		_, err = native.open(c.Options)
 	}
 	return err
 }

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
 // TestStrategyCommand checks that the hidden command carries out an action of a strategy
@@ -110,7 +110,7 @@ func TestDetectStrategy(t *testing.T) { //nolint:paralleltest // it adds to nati
 func TestPackageGuides(t *testing.T) {
 	t.Parallel()
 	for name, options := range map[string]reflect.Type{"apt": reflect.TypeFor[aptOptions](), "dnf": reflect.TypeFor[dnfOptions]()} {
-		guide, err := os.ReadFile("../../templates/guides/" + name + ".md")
+		guide, err := os.ReadFile("../../docs/guides/" + name + ".md")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -149,8 +149,8 @@ func (fakeNative) Versions(context.Context) (map[string]string, error) {
 	return map[string]string{"kernel": "6.1.0"}, nil
 }
 
-func (fakeNative) Plan(context.Context, strategy.Job) (message.Plan, error) {
-	return message.Plan{}, strategy.ErrNoPlan
+func (fakeNative) Plan(context.Context, strategy.Job) (message.ChangeSet, error) {
+	return message.ChangeSet{}, strategy.ErrNoPlan
 }
 
 func (fakeNative) Upgrade(context.Context, strategy.Job) (strategy.Outcome, error) {

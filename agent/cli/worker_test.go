@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy/exec"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/exec"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/worker"
 )
 
 // TestLimits checks what becomes of --step-limit: a script that only looks at

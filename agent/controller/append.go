@@ -7,10 +7,10 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/throttle"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/throttle"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
 const (

@@ -7,9 +7,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/throttle"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/wait"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/throttle"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/wait"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // rearchiveAfter is the wait until a run that has changed after its end is written

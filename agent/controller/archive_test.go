@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -8,9 +9,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // upgraded starts a run on a controller and answers until it has ended: h01
@@ -28,7 +29,7 @@ func (m *memory) upgraded(t *testing.T, c *Controller, h02 string) v1.Run {
 	m.mu.Lock()
 	m.add(message.Record{
 		Kind: message.ReplyRecord, Host: "h02", Run: r.ID, Action: message.Upgrade,
-		Body: message.Reply{Action: message.Upgrade, Result: h02}.Encode(),
+		Body: message.Reply{Action: message.Upgrade, Result: message.ResultOf(h02)}.Encode(),
 	})
 	m.mu.Unlock()
 	synctest.Wait()
@@ -39,11 +40,22 @@ func (m *memory) upgraded(t *testing.T, c *Controller, h02 string) v1.Run {
 	return ended
 }
 
-// runsKept returns the history and how many writes to it were tried.
-func (m *memory) runsKept() ([]v1.Run, int) {
+// runsKept returns the history, oldest first, and how many writes to it were tried.
+func (m *memory) runsKept() (kept []v1.Run, puts int) {
+	ctx := context.Background()
+	var ids []uint64
+	must(m.Runs(ctx, "acme", func(r v1.Run) bool {
+		ids = append(ids, r.ID)
+		return true
+	}))
+	for _, id := range slices.Backward(ids) {
+		r, err := m.Run(ctx, "acme", id)
+		must(err)
+		kept = append(kept, r)
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return slices.Clone(m.history), m.runPuts
+	return kept, m.runPuts
 }
 
 // TestHistory checks that each run is kept once with its hosts and its story,
@@ -70,9 +82,7 @@ func TestHistory(t *testing.T) {
 		if !slices.Equal(story, want) || len(kept[1].Hosts) != 2 {
 			t.Errorf("the history tells %q", story)
 		}
-		m.mu.Lock()
-		m.history = m.history[:1]
-		m.mu.Unlock()
+		m.LoseRun("acme", second.ID)
 		c = m.restart(t)
 		if again, puts := m.runsKept(); puts != 3 || len(again) != 2 || again[1].ID != second.ID {
 			t.Errorf("after %d writes the history is %+v", puts, again)

@@ -9,9 +9,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // begun starts a run of the hosts, all of which are online and answer prepare.
@@ -204,7 +204,7 @@ func TestAsksThatAreRefused(t *testing.T) {
 		"approve of a stage that needs none":     {run.Approve, v1.Ask{Reason: "a", Stage: "all"}, "needs no approval"},
 		"approve of a stage that there is not":   {run.Approve, v1.Ask{Reason: "a", Stage: "x"}, `no stage "x"`},
 		"release of a host that is no member":    {run.Release, v1.Ask{Reason: "a", Host: "h77"}, "host h77 is not in run"},
-		"release of a host that has no slot":     {run.Release, v1.Ask{Reason: "a", Host: "h02"}, "holds no slot"},
+		"release of a host that is done":         {run.Release, v1.Ask{Reason: "a", Host: "h02"}, "host h02 holds no slot in run 2: it is skipped"},
 		"something that a run cannot be asked":   {"stop", why, `cannot be asked to "stop"`},
 		"pause of a run that is paused (second)": {run.Pause, why, "is paused already, by ann"},
 	} {
@@ -213,8 +213,8 @@ func TestAsksThatAreRefused(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := newMemory("h01", "h02")
 				controller, _ := m.begun(t, "h01", "h02")
-				if c.ask == run.Pause {
-					if _, err := controller.Ask(t.Context(), "ann", run.Pause, why); err != nil {
+				if c.ask == run.Pause || c.body.Host == "h02" { // The second is refused.
+					if _, err := controller.Ask(t.Context(), "ann", c.ask, c.body); err != nil {
 						t.Fatal(err)
 					}
 				}

@@ -5,8 +5,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // TestAway checks that a controller whose process was stopped, or whose machine was
@@ -54,14 +54,14 @@ func TestLateAgainAndAgain(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 22, 1, 0, 0, 0, time.UTC)
 	s := stateOf(newMemory().options(t))
-	s.hosts.pace.looked, s.hosts.pace.due = now, now
+	s.hosts.stall.looked, s.hosts.stall.due = now, now
 	judged := 0
 	for range 100 {
 		now = now.Add(3 * time.Second)
-		if s.hosts.pace.wasAway(now); !now.Before(s.hosts.pace.judgeAt) {
+		if s.hosts.stall.wasAway(now); !now.Before(s.hosts.stall.judgeAt) {
 			judged++
 		}
-		s.hosts.pace.looked, s.hosts.pace.due = now, now.Add(time.Millisecond)
+		s.hosts.stall.looked, s.hosts.stall.due = now, now.Add(time.Millisecond)
 	}
 	if judged < 50 {
 		t.Errorf("it judged %d of 100 times", judged)
@@ -74,9 +74,9 @@ func TestAwayAndSetBack(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 22, 1, 0, 0, 0, time.UTC)
 	s := stateOf(newMemory().options(t))
-	s.hosts.pace.looked, s.hosts.pace.due = now, now
+	s.hosts.stall.looked, s.hosts.stall.due = now, now
 	s.hosts.expire(now.AddDate(2, 0, 0))
-	if s.hosts.expire(now.Add(time.Second)); now.Add(time.Second).Before(s.hosts.pace.judgeAt) {
-		t.Errorf("it judges at %s", s.hosts.pace.judgeAt)
+	if s.hosts.expire(now.Add(time.Second)); now.Add(time.Second).Before(s.hosts.stall.judgeAt) {
+		t.Errorf("it judges at %s", s.hosts.stall.judgeAt)
 	}
 }

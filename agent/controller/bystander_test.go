@@ -7,21 +7,21 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // answer is a host that answers with a result.
-func (m *memory) answer(host string, r v1.Run, action message.Action, result string) {
-	m.answers(host, r, message.Reply{Action: action, Result: result})
+func (m *memory) answer(host string, r v1.Run, action message.Action, result message.ReplyOutcome) {
+	m.answers(host, r, message.Reply{Action: action, Result: message.ResultOf(string(result))})
 }
 
 // answers is a host that gives a reply.
 func (m *memory) answers(host string, r v1.Run, reply message.Reply) {
 	m.mu.Lock()
-	m.add(message.Record{Kind: message.ReplyRecord, Host: host, Run: r.ID, Action: reply.Action, Unknown: reply.Unknown, Body: reply.Encode()})
+	m.add(message.Record{Kind: message.ReplyRecord, Host: host, Run: r.ID, Action: reply.Action, Outcome: reply.Result.Outcome.Beside(), Class: reply.Result.Class, Body: reply.Encode()})
 	m.mu.Unlock()
 	synctest.Wait()
 }
@@ -65,7 +65,7 @@ func TestRetryBesideOthers(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				m := newMemory("h01", "h02")
-				m.rollout = &v1.Rollout{OnFailure: "continue", Absent: policy.CountAbsent, Timeouts: &v1.StepTimeouts{Upgrade: "1m"}}
+				m.rollout = &v1.Rollout{OnFailure: "continue", Absent: rollout.CountAbsent, Timeouts: &v1.StepTimeouts{Upgrade: "1m"}}
 				controller, first := m.begun(t, "h01", "h02")
 				m.answer("h01", first, message.Upgrade, "no space left")
 				m.answer("h02", first, message.Upgrade, message.Done)
@@ -101,7 +101,7 @@ func TestFreezeBeforePrepare(t *testing.T) {
 		end := time.Now().Add(4 * time.Hour)
 		m.mu.Lock()
 		m.add(message.Record{Kind: message.EventRecord, Body: message.EncodeEvent(message.Opened{
-			Trigger: "window", Members: []string{"h01"}, NotAfter: end, Policy: policy.Default(1),
+			Trigger: "window", Members: []string{"h01"}, NotAfter: end, Rollout: rollout.Default(1),
 		})})
 		m.mu.Unlock()
 		time.Sleep(30 * time.Minute)

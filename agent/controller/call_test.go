@@ -6,7 +6,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // TestWhoHasLeft checks that nothing is kept for somebody who has left, and

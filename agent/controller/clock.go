@@ -3,12 +3,13 @@ package controller
 import (
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/times"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
 // runClock is the clock of a run. It shows at least the time of the newest record
 // and what has passed since, so that a clock that is set back during a run holds
-// up no deadline (design.md 5, invariant 7).
+// up no deadline: each run ends.
 type runClock struct {
 	// newest is the time of the newest record by the clock of the log, read when
 	// the record was folded by the monotonic clock.
@@ -98,8 +99,8 @@ const (
 	catchingUp = 5 * time.Second
 )
 
-// pace notices that nothing was decided for a while.
-type pace struct {
+// stall notices that nothing was decided for a while.
+type stall struct {
 	// looked is when the last decision was made, due when the next was to be made
 	// at the latest.
 	looked, due time.Time
@@ -109,53 +110,30 @@ type pace struct {
 
 // wasAway reports whether nothing was decided for a while, and for how long.
 // A controller that is late all the time still judges between two such pauses.
-func (p *pace) wasAway(now time.Time) (late time.Duration, was bool) {
-	if p.judgeAt.After(now.Add(catchingUp)) {
-		p.judgeAt = time.Time{} // What was heard before a step back bears a time of before it.
+func (s *stall) wasAway(now time.Time) (late time.Duration, was bool) {
+	if s.judgeAt.After(now.Add(catchingUp)) {
+		s.judgeAt = time.Time{} // What was heard before a step back bears a time of before it.
 	}
-	late = now.Sub(later(p.looked, p.due))
-	if p.due.IsZero() || late < away || now.Before(p.judgeAt.Add(longestSleep)) {
+	late = now.Sub(times.Later(s.looked, s.due))
+	if s.due.IsZero() || late < away || now.Before(s.judgeAt.Add(longestSleep)) {
 		return 0, false
 	}
-	p.judgeAt = now.Add(catchingUp)
+	s.judgeAt = now.Add(catchingUp)
 	return late, true
 }
 
 // step follows a step of the clock. After one forward nothing is judged for a while:
 // the machine may have been suspended.
-func (p *pace) step(c clockStep) {
-	p.looked = c.to
-	if !p.due.IsZero() {
-		p.due = p.due.Add(c.by())
+func (s *stall) step(c clockStep) {
+	s.looked = c.to
+	if !s.due.IsZero() {
+		s.due = s.due.Add(c.by())
 	}
-	if p.judgeAt = (time.Time{}); c.by() > 0 {
-		p.judgeAt = c.to.Add(catchingUp)
+	if s.judgeAt = (time.Time{}); c.by() > 0 {
+		s.judgeAt = c.to.Add(catchingUp)
 	}
 }
 
 // longestSleep bounds the time between two looks at the clock: a suspended
 // machine and a clock that was set raise no event that a timer sees.
 const longestSleep = time.Minute
-
-func later(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return b
-	}
-	return a
-}
-
-// notAfter is a time, or now when the time is after now: a clock that was ahead said it.
-func notAfter(t, now time.Time) time.Time {
-	if t.After(now) {
-		return now
-	}
-	return t
-}
-
-// earliestSet is the earlier of two times; the zero time is not set.
-func earliestSet(a, b time.Time) time.Time {
-	if a.IsZero() || !b.IsZero() && b.Before(a) {
-		return b
-	}
-	return a
-}

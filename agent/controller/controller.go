@@ -1,15 +1,3 @@
-// Package controller opens the runs of one tenant, when a window opens or
-// somebody asks, and drives them: it folds the log, gathers what is known besides
-// the log (run.Seen), asks run for the next step, appends that, and answers the
-// callers that have waited for it.
-//
-// Package run decides the steps of a run, package window and due.go decide when a
-// run is opened. The controller keeps nothing that the log and the store do not
-// have: when it is killed anywhere, the next one goes on (AV-82).
-//
-// A controller is active or passive. A passive controller follows the log, shows
-// runs and hosts, and writes nothing. When its role changes it forgets all that it
-// knows and reads the log from the beginning.
 package controller
 
 import (
@@ -17,7 +5,7 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/wait"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/wait"
 )
 
 // Controller is the controller of one tenant.
@@ -27,10 +15,10 @@ type Controller struct {
 	warnings *warnings
 
 	mu sync.Mutex
-	// current is the session that is under way. Before Run, and between two
-	// sessions, it is the next one.
+	// current is the current session. Before Run, and between two sessions, it is the next
+	// one.
 	current *session
-	// ended tells that Run has ended.
+	// ended means that Run has returned.
 	ended bool
 }
 
@@ -51,9 +39,8 @@ func New(o Options) *Controller {
 // Calls of the controller that wait when its role changes fail with
 // run.ErrNotReady.
 //
-// The controller of a single server is active for as long as it runs. Of several servers
-// that of the one beside the leader of the log is active (design.md 10); the simulation
-// plays that.
+// The controller of a single server is active for as long as it runs. With several servers,
+// the controller next to the leader of the log is the active one; the simulation does that.
 func (c *Controller) SetActive(active bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -63,7 +50,7 @@ func (c *Controller) SetActive(active bool) {
 	}
 }
 
-// session returns the session that is under way.
+// session returns the current session.
 func (c *Controller) session() *session {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -85,7 +72,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	}
 }
 
-// end has all calls that wait fail.
+// end makes all waiting calls fail.
 func (c *Controller) end() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -15,14 +15,15 @@ import (
 	"github.com/nats-io/nkeys"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/controller"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/format"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/guard"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/jetstream"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/natsd"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/natsd"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/credentialtest"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/format"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // rig is a real log and store on which controllers and hosts come and go.
@@ -40,10 +41,7 @@ type rig struct {
 func newRig(t *testing.T) *rig {
 	t.Helper()
 	dir := t.TempDir()
-	hosts, err := natsd.OpenHosts(filepath.Join(dir, "hosts"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	hosts := natsd.NewHosts(&credentialtest.Memory{})
 	server, err := natsd.Start(t.Context(), natsd.Options{Dir: filepath.Join(dir, "store"), Hosts: hosts, Holder: "test", Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
@@ -141,7 +139,7 @@ func (r *rig) host(name string, commands chan<- string) {
 				id = record.Seq
 			}
 			commands <- fmt.Sprintf("%s %s %d", name, command.Action, id)
-			_ = hostLog.Reply(r.t.Context(), id, message.Reply{Action: command.Action, Result: message.Done})
+			_ = hostLog.Reply(r.t.Context(), id, message.Reply{Action: command.Action, Result: message.Result{Outcome: message.Done}})
 		})
 	}()
 }
@@ -232,8 +230,7 @@ func TestTwoControllers(t *testing.T) {
 	}
 }
 
-// TestControllerKilled checks that the next controller goes on with a run
-// (AV-82).
+// TestControllerKilled checks that the next controller goes on with a run.
 func TestControllerKilled(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

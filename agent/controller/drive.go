@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
 // next returns the next step of the newest run, and the request that it meets; nil
@@ -52,6 +52,10 @@ func (s *state) seen(now time.Time, q *request) run.Seen {
 	}
 	seen.Hold = cmp.Or(s.intent.hold(), s.witnesses.hold(s.hosts.present.online))
 	seen.Busy = s.hosts.busy
+	seen.Doing = func(host string) string {
+		member, _ := current.Host(host)
+		return s.hosts.progressOf(current, member)
+	}
 	seen.Outcomes = s.tasks.news(current)
 	return seen
 }
@@ -63,7 +67,7 @@ func (s *state) judgeAt(current *run.State, now time.Time) time.Time {
 	if !s.hasGathered(current, now) {
 		return s.started.Add(gracePeriod)
 	}
-	return s.hosts.pace.judgeAt
+	return s.hosts.stall.judgeAt
 }
 
 // take takes a step of the newest run, and returns when to look again.

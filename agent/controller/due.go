@@ -3,8 +3,9 @@ package controller
 import (
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/times"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/schedule/window"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
 const (
@@ -69,7 +70,7 @@ func edited(m moment) bool {
 // whose clock may be far behind: without since, runs would follow each other without a pause
 // (seed 1090).
 func retryTime(ended, now time.Time, after, since time.Duration) time.Time {
-	return later(ended.Add(after), now.Add(after-since))
+	return times.Later(ended.Add(after), now.Add(after-since))
 }
 
 // usedUp reports whether a window had its run and gets no other.
@@ -85,7 +86,7 @@ func retries(m moment) (time.Time, bool) {
 // to look again. A window gets one run, and another one after a run that touched no
 // host. A window that opened while no controller was running gets its run late.
 func needsRun(m moment) (bool, time.Time) {
-	at := later(m.started, m.joined).Add(quiet)
+	at := times.Later(m.started, m.joined).Add(quiet)
 	retryAt, again := retries(m)
 	switch {
 	case m.now.Before(m.span.Start):
@@ -103,7 +104,7 @@ func needsRun(m moment) (bool, time.Time) {
 // due reports whether a run has to be opened now, and if not, when to look again;
 // zero means at the next event.
 func due(m moment) (bool, time.Time) {
-	if is, at := needsRun(m); !is {
+	if needed, at := needsRun(m); !needed {
 		return false, at
 	}
 	switch at := m.started.Add(windowGracePeriod); {

@@ -5,9 +5,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // daily is a configuration with windows at times of day, in UTC.
@@ -27,12 +27,12 @@ func daily(spans ...[2]string) *v1.OSUpgrade {
 func TestEditOfAnOpenWindow(t *testing.T) {
 	t.Parallel()
 	edit := func(spans ...[2]string) func(*memory) {
-		return func(m *memory) { m.configure(store.Seen{Object: theConfig, Config: daily(spans...), Number: 2}) }
+		return func(m *memory) { m.declare(store.Seen{Object: theConfig, Config: daily(spans...)}) }
 	}
 	freeze := func(start, duration string) func(*memory) {
 		return func(m *memory) {
 			c := freezeFrom(start, duration)
-			m.putCalendar(store.Seen{Object: calendarNamed("quarter"), Calendar: &c, Number: 2})
+			m.declare(store.Seen{Object: calendarNamed("quarter"), Calendar: &c})
 		}
 	}
 	for name, c := range map[string]struct {
@@ -51,7 +51,7 @@ func TestEditOfAnOpenWindow(t *testing.T) {
 		"a freeze is on":               {freeze("02:00", "90m"), "03:30"},
 		"a freeze splits what is left": {freeze("03:30", "30m"), "04:00"},
 		"the configuration is deleted, too": {func(m *memory) {
-			m.configure(store.Seen{Object: theConfig, Number: 2})
+			m.declare(store.Seen{Object: theConfig})
 			edit([2]string{"01:30", "4h"})(m)
 		}, ""},
 	} {
@@ -90,7 +90,7 @@ func TestEditWithinTheReserve(t *testing.T) {
 		m.obedient, m.config, m.rollout = true, daily([2]string{"01:00", "2h"}), &v1.Rollout{Reserve: "1h"}
 		m.control(t)
 		m.pass(150*time.Minute, "h01")
-		m.configure(store.Seen{Object: theConfig, Config: daily([2]string{"02:15", "4h"}), Number: 2})
+		m.declare(store.Seen{Object: theConfig, Config: daily([2]string{"02:15", "4h"})})
 		m.pass(time.Hour, "h01")
 		if opened := m.openedAt(); len(opened) != 1 {
 			t.Errorf("runs are opened at %q", opened)
@@ -115,7 +115,7 @@ func TestWindowsThatHadNoRun(t *testing.T) {
 	t.Parallel()
 	first := [2]string{"00:00", "1h"}
 	edit := func(config *v1.OSUpgrade) func(*memory) {
-		return func(m *memory) { m.configure(store.Seen{Object: theConfig, Config: config, Number: 2}) }
+		return func(m *memory) { m.declare(store.Seen{Object: theConfig, Config: config}) }
 	}
 	known := freezeFrom("01:30", "1h")
 	for name, c := range map[string]struct {
@@ -127,7 +127,7 @@ func TestWindowsThatHadNoRun(t *testing.T) {
 		"a freeze that was known splits a window": {daily([2]string{"00:00", "5h"}), true, func(*memory) {}, "02:30"},
 		"that freeze is made shorter": {daily([2]string{"00:00", "5h"}), true, func(m *memory) {
 			shorter := freezeFrom("01:30", "15m")
-			m.putCalendar(store.Seen{Object: calendarNamed("quarter"), Calendar: &shorter, Number: 2})
+			m.declare(store.Seen{Object: calendarNamed("quarter"), Calendar: &shorter})
 		}, "02:00"},
 		"one that is open is added":    {daily(first), false, edit(daily(first, [2]string{"01:45", "1h"})), "02:00"},
 		"it is moved to after its end": {daily(first), false, edit(daily([2]string{"01:00", "3h"})), "02:00"},

@@ -1,25 +1,29 @@
 package controller
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/wait"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/guard"
-	memlog "github.com/osupgrade/terraform-provider-osupgrade/agent/log/memory"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/wait"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
+	memlog "github.com/osupgrade/terraform-provider-osupgrade/agent/testing/memory"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/report"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // memory is a log, a store and an ear in memory, on which a controller runs in
@@ -28,25 +32,20 @@ type memory struct {
 	mu  sync.Mutex
 	log *memlog.Log
 
-	// configuredAt is when the configuration was written.
+	*memlog.Store
+	// staged is written to the store when somebody begins to follow it, as far as it differs
+	// from stored, which was written before; storing is held meanwhile.
+	staged
+	stored  staged
+	storing sync.Mutex
+	// configuredAt is when the configuration and the calendars that are staged were written;
+	// clockOfStore is the time of what is written; nil is now.
 	configuredAt time.Time
-	config       *v1.OSUpgrade
-	hosts        map[string]store.Host
-	versions     map[string][]byte
+	clockOfStore atomic.Pointer[time.Time]
 	// puts counts the writes of hosts that were tried, and refuse how many of
 	// the next ones fail. While stuck is held none comes to an end.
 	puts, refuse int
 	stuck        sync.Mutex
-
-	// rollout is the tenant's, history are the runs in the history.
-	rollout *v1.Rollout
-	// calendars are the tenant's, by name, as written at calendarsAt; seeIntent is
-	// told of each change of what is declared, seeVersions of each report.
-	calendars   map[string]v1.Calendar
-	calendarsAt time.Time
-	seeIntent   func(store.Seen)
-	seeVersions func(store.Reported)
-	history     []v1.Run
 	// runPuts counts the writes to the history that were tried, and refuseRuns
 	// how many of the next ones fail.
 	runPuts, refuseRuns int
@@ -90,16 +89,40 @@ type memory struct {
 	stop func()
 }
 
+// staged is what a tenant has declared, and the versions that its hosts have reported.
+type staged struct {
+	config    *v1.OSUpgrade
+	rollout   *v1.Rollout
+	calendars map[string]v1.Calendar
+	versions  map[string][]byte
+}
+
+func (s staged) clone() staged {
+	s.calendars, s.versions = maps.Clone(s.calendars), maps.Clone(s.versions)
+	return s
+}
+
 func newMemory(hosts ...string) *memory {
-	m := &memory{
-		hosts: map[string]store.Host{}, versions: map[string][]byte{}, calendars: map[string]v1.Calendar{},
+	m := &memory{Store: memlog.NewStore()}
+	m.Now = func() time.Time {
+		if at := m.clockOfStore.Load(); at != nil {
+			return *at
+		}
+		return time.Now()
 	}
 	m.log = m.newLog()
+	m.calendars, m.versions = map[string]v1.Calendar{}, map[string][]byte{}
 	m.config = &v1.OSUpgrade{WorkerApplications: []v1.WorkerApplication{{Name: "app"}}}
 	for _, name := range hosts {
-		m.hosts[log.Token(name)] = store.Host{Tenant: "acme", Name: name, Application: "app"}
+		must(m.Store.PutHost(context.Background(), log.Token(name), store.Host{Tenant: "acme", Name: name, Application: "app"}))
 	}
 	return m
+}
+
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
 }
 
 func (m *memory) Listen(ctx context.Context, to log.Listener) error {
@@ -149,202 +172,174 @@ func (r runner) Run(ctx context.Context, t message.Task) message.Outcome {
 	return r.site(ctx, t)
 }
 
-// declare has an object change.
+// declare has an object change, now: to a value, to what cannot be read if there is an error, and
+// otherwise it is deleted.
 func (m *memory) declare(seen store.Seen) {
-	m.mu.Lock()
-	see := m.seeIntent
-	m.mu.Unlock()
-	see(seen)
+	m.put(seen)
 	synctest.Wait()
 }
 
-// configure has the configuration change, now.
-func (m *memory) configure(seen store.Seen) {
-	m.mu.Lock()
-	m.config, m.configuredAt, seen.At = seen.Config, time.Now(), time.Now()
-	m.mu.Unlock()
-	m.declare(seen)
+func (m *memory) put(seen store.Seen) {
+	ctx := context.Background()
+	var base store.Revision
+	var err error
+	switch seen.Kind {
+	case store.Config:
+		_, base, _ = m.Config(ctx, "acme")
+	case store.Rollout:
+		_, base, _ = m.Rollout(ctx, "acme")
+	case store.Calendar:
+		_, base, _ = m.Calendar(ctx, "acme", seen.Name)
+	}
+	switch {
+	case seen.Err != nil:
+		m.Damage("acme", seen.Object)
+	case seen.Config != nil:
+		_, err = m.PutConfig(ctx, "acme", v1.Kept[v1.OSUpgrade]{Value: *seen.Config}, base)
+	case seen.Rollout != nil:
+		_, err = m.PutRollout(ctx, "acme", v1.Kept[v1.Rollout]{Value: *seen.Rollout}, base)
+	case seen.Calendar != nil:
+		_, err = m.PutCalendar(ctx, "acme", seen.Name, v1.Kept[v1.Calendar]{Value: *seen.Calendar}, base)
+	case seen.Kind == store.Config:
+		_, err = m.DeleteConfig(ctx, "acme", base)
+	case seen.Kind == store.Calendar:
+		_, err = m.DeleteCalendar(ctx, "acme", seen.Name, base)
+	}
+	must(err)
 }
 
-// putCalendar has a calendar change, now; one without a value or an error is
-// deleted.
-func (m *memory) putCalendar(seen store.Seen) {
+// write writes what is staged, as far as it has changed since the last time.
+func (m *memory) write() {
+	m.storing.Lock()
+	defer m.storing.Unlock()
 	m.mu.Lock()
-	delete(m.calendars, seen.Name)
-	if seen.Calendar != nil {
-		m.calendars[seen.Name] = *seen.Calendar
-	}
-	seen.At, m.calendarsAt = time.Now(), time.Now()
+	now, before := m.clone(), m.stored
+	m.stored = now
+	at := m.configuredAt
 	m.mu.Unlock()
-	m.declare(seen)
+	m.clockOfStore.Store(&at)
+	if now.config != nil && !reflect.DeepEqual(now.config, before.config) {
+		m.put(store.Seen{Object: theConfig, Config: now.config})
+	}
+	for name := range before.calendars {
+		if _, still := now.calendars[name]; !still {
+			m.put(store.Seen{Object: calendarNamed(name)})
+		}
+	}
+	for name, c := range now.calendars {
+		if old, was := before.calendars[name]; !was || !reflect.DeepEqual(old, c) {
+			m.put(store.Seen{Object: calendarNamed(name), Calendar: &c})
+		}
+	}
+	m.clockOfStore.Store(nil)
+	if now.rollout != nil && !reflect.DeepEqual(now.rollout, before.rollout) {
+		m.put(store.Seen{Object: theRollout, Rollout: now.rollout})
+	}
+	for key := range before.versions {
+		if _, still := now.versions[key]; !still {
+			must(m.DeleteHost(context.Background(), "acme", key))
+		}
+	}
+	for key, body := range now.versions {
+		if !bytes.Equal(before.versions[key], body) {
+			m.reports(key, report.Versions, body)
+		}
+	}
+}
+
+// reports keeps a report of a host.
+func (m *memory) reports(key string, kind *report.Kind, body []byte) {
+	must(m.PutReport(context.Background(), "acme", key, kind.Of(body)))
 }
 
 func calendarNamed(name string) store.Object {
 	return store.Object{Kind: store.Calendar, Name: name}
 }
 
-func (m *memory) WatchIntent(ctx context.Context, _ string, see func(store.Seen)) error {
-	m.mu.Lock()
-	m.seeIntent = see
-	config, calendars := m.config, maps.Clone(m.calendars)
-	m.mu.Unlock()
-	if config != nil {
-		see(store.Seen{Object: theConfig, Config: config, Number: 1, At: m.configuredAt})
-	}
-	for name, c := range calendars {
-		see(store.Seen{Object: calendarNamed(name), Calendar: &c, Number: 1, At: m.calendarsAt})
-	}
-	_ = wait.Sleep(ctx, m.rolloutDelay)
-	m.mu.Lock()
-	rollout := m.rollout
-	m.mu.Unlock()
-	if rollout != nil {
-		see(store.Seen{Object: theRollout, Rollout: rollout, Number: 1})
-	}
-	see(store.Seen{})
-	return m.untilStale(ctx)
+// WatchIntent is that of the store, until what follows has to begin anew.
+func (m *memory) WatchIntent(ctx context.Context, tenant string, see func(store.Seen)) error {
+	m.write()
+	late := m.rolloutDelay
+	return m.follow(ctx, func(ctx context.Context) error {
+		return m.Store.WatchIntent(ctx, tenant, func(seen store.Seen) {
+			if seen.Object == theRollout || seen.Object == (store.Object{}) {
+				_ = wait.Sleep(ctx, late)
+				late = 0
+			}
+			see(seen)
+		})
+	})
 }
 
-func (m *memory) PutRun(_ context.Context, _ string, r v1.Run, _ uint64) error {
+// WatchReports is that of the store, until what follows has to begin anew.
+func (m *memory) WatchReports(ctx context.Context, tenant string, kind *report.Kind, see func(store.Reported)) error {
+	m.write()
+	return m.follow(ctx, func(ctx context.Context) error { return m.Store.WatchReports(ctx, tenant, kind, see) })
+}
+
+func (m *memory) follow(ctx context.Context, follow func(context.Context) error) error {
+	following, stop := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = follow(following)
+	}()
+	err := m.untilStale(ctx)
+	stop()
+	<-ended
+	return err
+}
+
+// PutRun is that of the store, and may fail.
+func (m *memory) PutRun(ctx context.Context, tenant string, r v1.Run, asOf uint64) error {
 	m.mu.Lock()
-	defer m.mu.Unlock()
 	m.runPuts++
-	if m.refuseRuns > 0 {
+	refused := m.refuseRuns > 0
+	if refused {
 		m.refuseRuns--
+	}
+	m.mu.Unlock()
+	if refused {
 		return errors.New("no space left on device")
 	}
-	m.history = append(m.history, r)
-	return nil
+	return m.Store.PutRun(ctx, tenant, r, asOf)
 }
 
-func (m *memory) Run(_ context.Context, _ string, id uint64) (v1.Run, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, r := range slices.Backward(m.history) {
-		if r.ID == id {
-			return r, nil
-		}
-	}
-	return v1.Run{}, store.ErrNotFound
-}
-
-func (m *memory) Runs(_ context.Context, _ string, deliver func(v1.Run) bool) error {
-	m.mu.Lock()
-	kept := slices.Clone(m.history)
-	m.mu.Unlock()
-	for _, r := range slices.Backward(kept) {
-		r.Hosts, r.Events = nil, nil
-		if !deliver(r) {
-			return nil
-		}
-	}
-	return nil
-}
-
-func (m *memory) WatchVersions(ctx context.Context, _ string, see func(store.Reported)) error {
-	m.mu.Lock()
-	kept := maps.Clone(m.versions)
-	m.mu.Unlock()
-	for key, body := range kept {
-		see(store.Reported{Key: key, Body: body, VersionReport: v1.VersionReport{At: time.Now()}, Number: 1})
-	}
-	see(store.Reported{})
-	m.mu.Lock()
-	m.seeVersions = see
-	m.mu.Unlock()
-	return m.untilStale(ctx)
-}
-
-// Reports returns the report of the versions that a host has, if any.
-func (m *memory) Reports(_ context.Context, _, key string) ([]v1.VersionReport, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.versions[key] == nil {
-		return nil, nil
-	}
-	return []v1.VersionReport{{At: time.Now(), Changed: 1, Changes: []v1.VersionChange{{Package: "kernel", From: "6.0", To: "6.1"}}}}, nil
-}
-
-func (m *memory) Outputs(_ context.Context, _, key string, run uint64) ([]v1.StepOutput, error) {
-	return []v1.StepOutput{{Step: "upgrade", Output: fmt.Sprintf("of %s in run %d", key, run)}}, nil
-}
-
-// noPlans is a run of which no plan is kept.
-const noPlans = 6
-
-func (m *memory) Plan(_ context.Context, _, key string, run uint64) (v1.HostPlan, error) {
-	if run == noPlans {
-		return v1.HostPlan{}, store.ErrNotFound
-	}
-	return v1.HostPlan{Changes: []v1.VersionChange{{Package: "of " + key}}}, nil
-}
-
-// Offers has the offer of each host but h02.
-func (m *memory) Offers(context.Context, string) (map[string]v1.OfferSummary, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+// Summaries is that of the store, and may fail.
+func (m *memory) Summaries(ctx context.Context, tenant string, kind *report.Kind) (map[string]report.Summary, error) {
 	if m.offersErr != nil {
 		return nil, m.offersErr
 	}
-	at := time.Now().Add(-time.Hour)
-	return map[string]v1.OfferSummary{
-		log.Token("h01"): {At: &at, Changes: 12, Held: 2, DownloadBytes: 5 << 20, Reboot: "kernel 6.1.0-28"}, log.Token("h.3"): {At: &at}, "stranger": {At: &at, Changes: 1},
-	}, nil
+	return m.Store.Summaries(ctx, tenant, kind)
 }
 
-func (m *memory) Inventories(context.Context, string, string) (map[string]v1.HostInventory, error) {
-	return nil, nil
-}
-
-func (m *memory) OfferedPlan(_ context.Context, _, key string) (v1.HostPlan, error) {
-	if key != log.Token("h01") {
-		return v1.HostPlan{}, fmt.Errorf("offer %w", store.ErrNotFound)
-	}
-	return v1.HostPlan{At: time.Now(), Changes: []v1.VersionChange{{Package: "of " + key}}}, nil
-}
-
-func (m *memory) VersionsNumber(context.Context, string) (uint64, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return uint64(min(1, len(m.versions))), nil
-}
-
-func (m *memory) Hosts(context.Context, string) ([]store.Host, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	var hosts []store.Host
-	for _, h := range m.hosts {
-		hosts = append(hosts, h)
-	}
-	return hosts, nil
-}
-
-func (m *memory) PutHost(_ context.Context, key string, h store.Host) error {
+// PutHost is that of the store, and may take its time or fail.
+func (m *memory) PutHost(ctx context.Context, key string, h store.Host) error {
 	m.stuck.Lock()
 	defer m.stuck.Unlock()
 	m.mu.Lock()
-	defer m.mu.Unlock()
 	m.puts++
-	if m.refuse > 0 {
+	refused := m.refuse > 0
+	if refused {
 		m.refuse--
+	}
+	m.mu.Unlock()
+	if refused {
 		return errors.New("no space left on device")
 	}
-	m.hosts[key] = h
-	return nil
-}
-
-func (m *memory) DeleteHost(_ context.Context, _, key string) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.hosts, key)
-	return nil
+	return m.Store.PutHost(ctx, key, h)
 }
 
 // kept returns what the store has of a host, and how many writes there were.
 func (m *memory) kept(name string) (h store.Host, puts int) {
+	hosts, err := m.Hosts(context.Background(), "acme")
+	must(err)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.hosts[log.Token(name)], m.puts
+	if i := slices.IndexFunc(hosts, func(h store.Host) bool { return h.Name == name }); i >= 0 {
+		h = hosts[i]
+	}
+	return h, m.puts
 }
 
 func (m *memory) beat(hosts ...string) {

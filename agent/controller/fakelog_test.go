@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
-	memlog "github.com/osupgrade/terraform-provider-osupgrade/agent/log/memory"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	memlog "github.com/osupgrade/terraform-provider-osupgrade/agent/testing/memory"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
 func (m *memory) Append(ctx context.Context, r message.Record, expect uint64) (uint64, error) {
@@ -128,7 +128,7 @@ func (m *memory) Trim(ctx context.Context, upTo uint64) error {
 func (m *memory) reply(host string, run uint64, action message.Action) {
 	m.mu.Lock()
 	m.add(message.Record{
-		Kind: message.ReplyRecord, Host: host, Run: run, Action: action, Body: message.Reply{Action: action, Result: message.Done}.Encode(),
+		Kind: message.ReplyRecord, Host: host, Run: run, Action: action, Body: message.Reply{Action: action, Result: message.Result{Outcome: message.Done}}.Encode(),
 	})
 	m.mu.Unlock()
 	synctest.Wait()
@@ -163,7 +163,7 @@ func (m *memory) obey(r message.Record) {
 	if c.Action == message.Prepare {
 		hosts, id = c.Hosts, r.Seq
 	}
-	body := message.Reply{Action: c.Action, Result: message.Done}.Encode()
+	body := message.Reply{Action: c.Action, Result: message.Result{Outcome: message.Done}}.Encode()
 	for _, host := range hosts {
 		m.add(message.Record{Kind: message.ReplyRecord, Host: host, Run: id, Action: c.Action, Body: body})
 	}

@@ -4,8 +4,9 @@ import (
 	"context"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/roster"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
 // Figures are what a tenant amounts to now, in numbers, for metrics.
@@ -17,7 +18,7 @@ type Figures struct {
 	LastSeq uint64
 	// Hosts counts the hosts of the configured applications by how they are in service,
 	// Others the known hosts of all other applications.
-	Hosts  map[run.Service]int
+	Hosts  map[roster.Service]int
 	Others int
 	// Outdated counts the hosts that a run should have upgraded and did not.
 	Outdated int
@@ -77,12 +78,9 @@ func (s *state) figures(now time.Time) Figures {
 // countServices counts the hosts. A controller that has just started does not know yet
 // who is silent: it counts such a host as in service.
 func (s *state) countServices(f *Figures, now time.Time) {
-	f.Hosts = map[run.Service]int{}
-	out, listed := map[string]run.Service{}, map[string]bool{}
+	f.Hosts = map[roster.Service]int{}
+	out, listed := s.ledger.Roster().OutOfService(), map[string]bool{}
 	newest := s.ledger.Newest()
-	if newest != nil {
-		out = newest.OutOfService()
-	}
 	for _, a := range s.intent.applications() {
 		listed[a.Name] = true
 	}
@@ -92,12 +90,12 @@ func (s *state) countServices(f *Figures, now time.Time) {
 			f.Others++
 			continue
 		}
-		service, is := out[name]
+		service, isOut := out[name]
 		if service == "" {
-			service = run.InService
+			service = roster.InService
 		}
-		if !is && settled && !s.hosts.present.online(name) {
-			service = run.IsAbsent
+		if !isOut && settled && !s.hosts.present.online(name) {
+			service = roster.Absent
 		}
 		f.Hosts[service]++
 		if s.isOutdated(host, newest) {

@@ -4,10 +4,9 @@ import (
 	"context"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/view"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
 // fold folds a record of the log, and does what follows from it.
@@ -24,7 +23,7 @@ func (s *state) fold(ctx context.Context, r message.Record) {
 	s.witnesses.Fold(decoded)
 	if err := s.ledger.Fold(decoded); err != nil {
 		s.Logger.Warn("record ignored", "tenant", s.Tenant, "record", r.Seq, "host", r.Host, "reason", err)
-	} else if missed, is := decoded.Event.(message.Missed); is {
+	} else if missed, ok := decoded.Event.(message.Missed); ok {
 		s.noteMissed(r, missed)
 	} else if newest := s.ledger.Newest(); newest != nil && !message.OfNoRun(decoded.Event) {
 		s.folded(ctx, newest, decoded)
@@ -35,7 +34,7 @@ func (s *state) fold(ctx context.Context, r message.Record) {
 	}
 	if newest := s.ledger.Newest(); r.Seq == s.startedAt && newest != nil {
 		// The records of the start are folded: take up the run that they tell of.
-		s.compareAll(newest)
+		s.compareAll()
 		if s.active && !newest.Over() {
 			s.tasks.syncAll(ctx, newest)
 		}
@@ -57,20 +56,17 @@ func (s *state) noteMissed(r message.Record, missed message.Missed) {
 	}
 }
 
-// folded does what follows from a record of the newest run: it adds to the story,
-// has a run that has ended written to the history, and requests the tasks that the
-// run now waits for.
+// folded does what follows from a record of the newest run: it passes the record to the
+// followers, has a run that has ended written to the history, and requests the tasks that
+// the run now waits for.
 func (s *state) folded(ctx context.Context, newest *run.State, r message.Decoded) {
-	if newest.OpenedSeq == r.Seq {
+	if newest.OpenedSeq != s.followed {
 		s.archiveWhenDue(s.archiveAt) // The story is still that of the run before.
-		s.story, s.endSeen = view.Story{}, time.Time{}
+		s.followRun(newest.OpenedSeq)
+		s.endSeen = time.Time{}
 	}
-	s.story.Add(r)
-	s.logRun(newest, r)
-	s.observe(newest, r)
-	if s.active {
-		s.traces.record(newest, r, r.Seq > s.startedAt)
-		s.news.put(r.Seq, s.teller.Record(newest, r)...)
+	for _, record := range s.followers {
+		record(newest, r, s.active && r.Seq > s.startedAt)
 	}
 	s.recognize(newest, r.Record)
 	switch {
@@ -122,10 +118,10 @@ func (s *state) archive(ended *run.State) {
 	}
 }
 
-// compareAll has the next decision compare the silence of all hosts, as the newest run
+// compareAll has the next decision compare the silence of all hosts, as the roster
 // knows it, with what was heard of them.
-func (s *state) compareAll(newest *run.State) {
-	for _, name := range newest.Watched() {
+func (s *state) compareAll() {
+	for _, name := range s.ledger.Roster().Watched() {
 		s.hosts.unreported[name] = true
 	}
 }
@@ -134,7 +130,7 @@ func (s *state) compareAll(newest *run.State) {
 // is about.
 func (s *state) follow(ctx context.Context, current *run.State, r message.Decoded) {
 	if r.Kind == message.CommandAll || r.Seq == current.OpenedSeq {
-		s.compareAll(current)
+		s.compareAll()
 		return
 	}
 	hosts := []string{r.Host}
@@ -144,7 +140,7 @@ func (s *state) follow(ctx context.Context, current *run.State, r message.Decode
 	case r.Kind == message.ReplyRecord: // A sign of life.
 		s.hosts.present.hear(r.Host, s.Now())
 	}
-	tasks := s.active && hasTasks(current.Policy())
+	tasks := s.active && hasTasks(current.Rollout())
 	for _, host := range hosts {
 		s.hosts.unreported[host] = true
 		if tasks {

@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
 // Forget deletes a host that is gone for good: no run waits for it any more,

@@ -7,10 +7,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // frozenAt checks that the run ends at a time of the bubble's first day because
@@ -108,17 +108,17 @@ func TestFreezeBeforeTheRunByTheLog(t *testing.T) {
 func TestFreezeWithoutConfiguration(t *testing.T) {
 	t.Parallel()
 	for name, seen := range map[string]store.Seen{
-		"deleted": {Object: theConfig, Number: 2}, "damaged": {Object: theConfig, Number: 2, Err: errors.New("it is damaged")},
-		"wrong": {Object: theConfig, Number: 2, Config: &wrong},
+		"deleted": {Object: theConfig}, "damaged": {Object: theConfig, Err: errors.New("it is damaged")},
+		"wrong": {Object: theConfig, Config: &wrong},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				m := newMemory("h01", "h02")
 				c, r := m.begun(t, "h01", "h02")
-				m.configure(seen)
+				m.declare(seen)
 				freeze := freezeFrom("00:10", "12h")
-				m.putCalendar(store.Seen{Object: calendarNamed("quarter"), Calendar: &freeze, Number: 3})
+				m.declare(store.Seen{Object: calendarNamed("quarter"), Calendar: &freeze})
 				m.pass(30*time.Minute, "h01", "h02")
 				m.frozenAt(t, c, r, "00:10")
 			})
@@ -139,9 +139,9 @@ func TestFreezeBesideWhatCannotBeRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory("h01", "h02")
 		c, r := m.begun(t, "h01", "h02")
-		m.putCalendar(damaged)
+		m.declare(damaged)
 		freeze := freezeFrom("00:10", "12h")
-		m.putCalendar(store.Seen{Object: calendarNamed("quarter"), Calendar: &freeze, Number: 3})
+		m.declare(store.Seen{Object: calendarNamed("quarter"), Calendar: &freeze})
 		if s, err := c.State(t.Context()); err != nil || s.Frozen != nil {
 			t.Errorf("before the freeze the state is %+v, %v", s.Frozen, err)
 		}
@@ -153,7 +153,7 @@ func TestFreezeBesideWhatCannotBeRead(t *testing.T) {
 	})
 }
 
-var damaged = store.Seen{Object: calendarNamed("other"), Err: errors.New("it is damaged"), Number: 2}
+var damaged = store.Seen{Object: calendarNamed("other"), Err: errors.New("it is damaged")}
 
 // TestNoStartWhileUnreadable checks that a start is refused while the
 // configuration or a calendar cannot be read, and says which and what to do.
@@ -164,20 +164,20 @@ func TestNoStartWhileUnreadable(t *testing.T) {
 		says          string
 	}{
 		"a calendar": {
-			func(m *memory) { m.putCalendar(damaged) },
-			func(m *memory) { m.putCalendar(store.Seen{Object: calendarNamed("other"), Number: 3}) },
-			"calendar other cannot be read: it is damaged; write it anew or delete it",
+			func(m *memory) { m.declare(damaged) },
+			func(m *memory) { m.declare(store.Seen{Object: calendarNamed("other")}) },
+			"calendar other cannot be read: the stored calendar other of tenant acme is damaged: unexpected end of JSON input; write it anew or delete it",
 		},
 		"the configuration": {
 			func(m *memory) {
-				m.configure(store.Seen{Object: theConfig, Number: 2, Err: errors.New("it is damaged")})
+				m.declare(store.Seen{Object: theConfig, Err: errors.New("it is damaged")})
 			},
-			func(m *memory) { m.configure(store.Seen{Object: theConfig, Number: 3, Config: &always}) },
-			"the configuration cannot be read: it is damaged; write it anew",
+			func(m *memory) { m.declare(store.Seen{Object: theConfig, Config: &always}) },
+			"the configuration cannot be read: the stored os-upgrade configuration of tenant acme is damaged: unexpected end of JSON input; write it anew",
 		},
 		"a window": {
-			func(m *memory) { m.configure(store.Seen{Object: theConfig, Number: 2, Config: &wrong}) },
-			func(m *memory) { m.configure(store.Seen{Object: theConfig, Number: 3, Config: &always}) },
+			func(m *memory) { m.declare(store.Seen{Object: theConfig, Config: &wrong}) },
+			func(m *memory) { m.declare(store.Seen{Object: theConfig, Config: &always}) },
 			"the configuration cannot be read: ",
 		},
 	} {
@@ -218,8 +218,8 @@ func TestUnreadableHoldsTheRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory("h01", "h02")
 		c, r := m.begun(t, "h01", "h02")
-		m.putCalendar(damaged)
-		want := `{"event":"paused","by":"the agent itself","why":"calendar other cannot be read: it is damaged; write it anew or delete it"}`
+		m.declare(damaged)
+		want := `{"event":"paused","by":"the agent itself","why":"calendar other cannot be read: the stored calendar other of tenant acme is damaged: unexpected end of JSON input; write it anew or delete it"}`
 		if m.last() != want {
 			t.Fatalf("the log ends with %s, not %s", m.last(), want)
 		}
@@ -227,18 +227,18 @@ func TestUnreadableHoldsTheRun(t *testing.T) {
 		if len(m.upgrades()) != 1 {
 			t.Error("h02 is upgraded though a calendar cannot be read")
 		}
-		if w := m.waiting(t, c, r.ID); w.What != "resume" || w.Detail != "somebody to repair an unreadable object: calendar other cannot be read: it is damaged; write it anew or delete it" {
+		if w := m.waiting(t, c, r.ID); w.What != "resume" || w.Detail != "somebody to repair an unreadable object: calendar other cannot be read: the stored calendar other of tenant acme is damaged: unexpected end of JSON input; write it anew or delete it" {
 			t.Errorf("the run waits for %+v", w)
 		}
 		if _, err := c.Ask(t.Context(), "ann", run.Resume, why); err == nil || !strings.Contains(err.Error(), "calendar other cannot be read") {
 			t.Errorf("resume is answered with %v", err)
 		}
-		m.configure(store.Seen{Object: theConfig, Number: 2, Err: errors.New("it is damaged")})
-		if !strings.Contains(m.last(), "the configuration cannot be read: it is damaged; write it anew, and calendar other cannot be read") {
+		m.declare(store.Seen{Object: theConfig, Err: errors.New("it is damaged")})
+		if !strings.Contains(m.last(), "the configuration cannot be read: the stored os-upgrade configuration of tenant acme is damaged: unexpected end of JSON input; write it anew, and calendar other cannot be read") {
 			t.Errorf("the log ends with %s", m.last())
 		}
-		m.putCalendar(store.Seen{Object: calendarNamed("other"), Number: 3})
-		m.configure(store.Seen{Object: theConfig, Number: 3, Config: m.config})
+		m.declare(store.Seen{Object: calendarNamed("other")})
+		m.declare(store.Seen{Object: theConfig, Config: m.config})
 		if want := `{"action":"upgrade","host":"h02"}`; m.last() != want {
 			t.Errorf("the log ends with %s, not %s", m.last(), want)
 		}
@@ -253,7 +253,7 @@ func TestUnreadableAndRolloutHoldTheRun(t *testing.T) {
 		m := newMemory("h01", "h02")
 		_, r := m.begun(t, "h01", "h02")
 		m.declare(held)
-		m.putCalendar(damaged)
+		m.declare(damaged)
 		if !strings.Contains(m.last(), `{"event":"paused","by":"the agent itself"`) {
 			t.Errorf("the log ends with %s", m.last())
 		}
@@ -263,7 +263,7 @@ func TestUnreadableAndRolloutHoldTheRun(t *testing.T) {
 			t.Errorf("when the rollout lets the run go, the log ends with %s", m.last())
 		}
 		m.declare(held)
-		m.putCalendar(store.Seen{Object: calendarNamed("other"), Number: 3})
+		m.declare(store.Seen{Object: calendarNamed("other")})
 		if want := `{"event":"paused","by":"rollout"}`; m.last() != want || len(m.upgrades()) != 1 {
 			t.Errorf("when the calendar can be read, the log ends with %s, not %s", m.last(), want)
 		}

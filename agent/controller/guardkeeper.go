@@ -4,9 +4,9 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/throttle"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/guard"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/throttle"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
 // keepAfter is how long records may go unguarded. The guards of all tenants are kept

@@ -7,13 +7,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/times"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/plan"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/view"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/plan"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/view"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // hosts is what is known of a tenant's hosts: what the store has of them, and
@@ -31,8 +32,8 @@ type hosts struct {
 	present presence
 	// busy is what the hosts that are online have said in their last heartbeat: why they
 	// are not to be upgraded now, or nil.
-	busy map[string]*message.NotNow
-	pace pace
+	busy  map[string]*message.NotNow
+	stall stall
 	// unreported are the hosts of which the run may not know whether they are
 	// online.
 	unreported map[string]bool
@@ -142,12 +143,43 @@ func (h *hosts) progressed(name string, p message.Progress, at time.Time) bool {
 	return known
 }
 
+// progressOf is what a member of a run has told of the step at which it is; empty when it
+// has told nothing.
+func (h *hosts) progressOf(r *run.State, member run.Host) string {
+	host := h.known[member.Name]
+	if host == nil {
+		return ""
+	}
+	return view.Progress(r, member, host.progress, host.progressAt)
+}
+
+// endSteps shows of each host that ends its step itself before the run gives it up when it does
+// so, as far as it has told its limit. The limit counts from a moment after the command, so this
+// is about when.
+func (h *hosts) endSteps(shown *v1.Run, now time.Time) {
+	for i := range shown.Hosts {
+		host := &shown.Hosts[i]
+		known, status := h.known[host.Hostname], run.Status(host.Status)
+		if known == nil || known.self.StepLimitSeconds == 0 || host.Since == nil || host.GivesUpAt == nil || status != run.HostPreparing && status != run.HostUpgrading {
+			continue
+		}
+		givesUp, ends := *host.GivesUpAt, host.Since.Add(time.Duration(known.self.StepLimitSeconds)*time.Second)
+		if !ends.After(now) || !ends.Before(givesUp) {
+			continue
+		}
+		host.GivesUpAt = &ends
+		if w := shown.WaitingFor; w != nil && w.Until != nil && w.Until.Equal(givesUp) && len(w.Hosts) == 1 && w.Hosts[0] == host.Hostname {
+			w.Until = &ends
+		}
+	}
+}
+
 // expire notes who has fallen silent. After a time in which this process was
 // stopped nobody has: nobody listened.
 func (h *hosts) expire(now time.Time) {
-	if late, was := h.pace.wasAway(now); was {
+	if late, was := h.stall.wasAway(now); was {
 		h.logger.Warn("nothing was decided for a while: the agent was stopped",
-			"tenant", h.tenant, "late", late, "judging-at", h.pace.judgeAt)
+			"tenant", h.tenant, "late", late, "judging-at", h.stall.judgeAt)
 		h.present.hearAll(now)
 	}
 	for _, name := range h.present.expire(now) {
@@ -159,10 +191,10 @@ func (h *hosts) expire(now time.Time) {
 
 // step follows a step of the clock: who is online was heard of now.
 func (h *hosts) step(c clockStep) {
-	h.pace.step(c)
+	h.stall.step(c)
 	h.present.hearAll(c.to)
 	for _, known := range h.known {
-		known.seen, known.progressAt = notAfter(known.seen, c.to), notAfter(known.progressAt, c.to)
+		known.seen, known.progressAt = times.Earlier(known.seen, c.to), times.Earlier(known.progressAt, c.to)
 	}
 }
 
@@ -225,7 +257,7 @@ func (h *hosts) sorted() []*host {
 	return h.order
 }
 
-// listed returns the hosts whose application is one of a list (AV-14), for a run
+// listed returns the hosts whose application is one of a list, for a run
 // of those that only names; nil names all.
 func (h *hosts) listed(applications []v1.WorkerApplication, only map[string]bool) []plan.Host {
 	listed := map[string]bool{}
@@ -311,7 +343,10 @@ func (h *hosts) announce(name string, r store.Reported) {
 	if !h.versionsComplete || r.Number <= h.versionsRead {
 		return
 	}
-	e := v1.VersionsEvent{Hostname: name, VersionReport: r.VersionReport}
+	e := v1.VersionsEvent{Hostname: name, VersionReport: v1.VersionReport{At: r.At}}
+	if len(r.History) > 0 {
+		e.VersionReport = r.History[0]
+	}
 	e.At = view.Time(e.At)
 	h.recent = append(h.recent, recentReport{r.Number, e})
 	h.recent = h.recent[max(0, len(h.recent)-maxRecent):]

@@ -9,11 +9,13 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/wait"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/wait"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/report"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // always is a configuration whose window is open all day, each day.
@@ -82,7 +84,7 @@ func TestReportsSince(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory("h01", "h02")
-		m.versions["h01"] = []byte(`{"kernel":"6.1"}`)
+		m.versions["h01"], m.versions["h02"] = []byte(`{"kernel":"6.1"}`), []byte(`{"kernel":"6.1"}`)
 		c, _ := m.control(t)
 		position := uint64(0)
 		tells := func(when string, want ...string) {
@@ -97,23 +99,24 @@ func TestReportsSince(t *testing.T) {
 			}
 			position = next
 		}
-		report := func(number uint64, key, body string, changed int) {
-			m.seeVersions(store.Reported{Key: key, Body: []byte(body), Number: number, VersionReport: v1.VersionReport{At: time.Now(), Changed: changed}})
+		reports := func(key, body string) {
+			m.reports(key, report.Versions, []byte(body))
 			synctest.Wait()
 		}
 		tells("at first")
-		report(2, "h02", `{"kernel":"6.2"}`, 2)
-		report(3, "h01", `{"kernel":"6.3"}`, 3)
-		tells("after two reports", "h02 2", "h01 3")
+		reports("h02", `{"kernel":"6.2","vim":"9.1"}`)
+		reports("h01", `{"kernel":"6.3"}`)
+		tells("after two reports", "h02 2", "h01 1")
 		tells("a second time")
-		report(3, "h01", `{"kernel":"6.3"}`, 3)
+		reports("h01", `{"kernel":"6.3"}`)
 		tells("after one that was told before")
-		report(4, "h01", `[]`, 4)
+		reports("h01", `[]`)
 		tells("after one that cannot be read")
 		m.turnStale()
 		tells("after all reports were read anew")
-		for n := range uint64(2 * maxRecent) {
-			report(5+n, "h01", `{"kernel":"6.4"}`, 5)
+		time.Sleep(2 * log.StaleRest)
+		for n := range 2 * maxRecent {
+			reports("h01", fmt.Sprintf(`{"kernel":"6.4.%d"}`, n))
 		}
 		events, _, err := c.ReportsSince(t.Context(), position)
 		if err != nil || len(events) != maxRecent {
@@ -128,11 +131,12 @@ func TestHost(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory("h.01")
-		m.versions["h=2e01"] = []byte(`{"kernel":"6.1"}`)
+		m.versions["h=2e01"] = []byte(`{"kernel":"6.0"}`)
 		c, _ := m.control(t)
+		m.reports("h=2e01", report.Versions, []byte(`{"kernel":"6.1"}`))
 		m.beat("h.01")
 		h, err := c.Host(t.Context(), "h.01")
-		if err != nil || !h.Online || h.Versions["kernel"] != "6.1" || len(h.Reports) != 1 || h.Reports[0].Changes[0].From != "6.0" {
+		if err != nil || !h.Online || h.Versions["kernel"] != "6.1" || len(h.Reports) != 2 || len(h.Reports[0].Changes) != 1 || h.Reports[0].Changes[0].From != "6.0" {
 			t.Errorf("the host is %+v, %v", h, err)
 		}
 		if _, err := c.Host(t.Context(), "h77"); !errors.Is(err, run.ErrNoHost) {

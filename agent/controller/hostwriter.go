@@ -6,10 +6,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/throttle"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/wait"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/throttle"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/wait"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
 )
 
 const (

@@ -8,8 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
 // TestFlood checks that a host which says something new with each heartbeat
@@ -59,7 +59,7 @@ func TestHostChangesWhileItIsWritten(t *testing.T) {
 	o.Store = m
 	m.w = newHostWriter(o)
 	for _, name := range []string{"h01", "h02"} {
-		m.w.put(store.Host{Name: name, AgentVersion: "1"})
+		m.w.put(store.Host{Tenant: "acme", Name: name, AgentVersion: "1"})
 	}
 	m.w.write(t.Context())
 	for _, name := range []string{"h01", "h02"} {

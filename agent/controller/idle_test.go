@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // notes counts what is logged, by its text.
@@ -129,7 +129,7 @@ func TestJustStarted(t *testing.T) {
 }
 
 // TestReserveOfAStart checks that a run which is started by hand and ends with
-// its window leaves the reserve, too (AV-78).
+// its window leaves the reserve, too.
 func TestReserveOfAStart(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

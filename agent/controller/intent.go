@@ -9,12 +9,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/calendar"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/plan"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/times"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/plan"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/schedule/calendar"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/schedule/window"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // intent is what people declare for a tenant, as far as the controller has seen
@@ -158,7 +159,7 @@ func (i *intent) addCalendar(name string, c v1.Calendar) error {
 // reschedule adds windows and calendars up anew. at is when what has changed
 // was written: windows before that were not these.
 func (i *intent) reschedule(at time.Time) {
-	i.scheduledAt = later(i.scheduledAt, notAfter(at, i.now()))
+	i.scheduledAt = times.Later(i.scheduledAt, times.Earlier(at, i.now()))
 	i.forgetOutlook()
 	var calendars []*calendar.Calendar
 	for _, name := range slices.Sorted(maps.Keys(i.calendars)) {
@@ -178,7 +179,7 @@ func (i *intent) forgetOutlook() {
 
 // setBack follows a clock that was set back: what was written by then was not written
 // later than now.
-func (i *intent) setBack(now time.Time) { i.scheduledAt = notAfter(i.scheduledAt, now) }
+func (i *intent) setBack(now time.Time) { i.scheduledAt = times.Earlier(i.scheduledAt, now) }
 
 // unreadable returns what of all that decides when a run may be under way
 // cannot be read, and what to do; nil when all can.

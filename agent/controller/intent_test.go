@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
 )
 
 // TestIntentFollowsEachChange checks that an object which is replaced or deleted

@@ -4,10 +4,11 @@ import (
 	"context"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/times"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/wait"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/wait"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // loop takes one input after the other: posted functions, telemetry of hosts, the
@@ -44,8 +45,8 @@ func (s *state) refresh(ctx context.Context, timer *time.Timer) {
 	if s.stale {
 		s.stale = false
 		due, now := s.decide(ctx), s.Now()
-		s.hosts.pace.due = later(due, now)
-		timer.Reset(s.hosts.pace.due.Sub(now))
+		s.hosts.stall.due = times.Later(due, now)
+		timer.Reset(s.hosts.stall.due.Sub(now))
 	}
 }
 
@@ -117,18 +118,18 @@ func (s *state) decide(ctx context.Context) time.Time {
 	}
 	now := s.Now() // After the comparison, which may ask the log and take seconds.
 	s.hosts.expire(now)
-	s.hosts.pace.looked = now
+	s.hosts.stall.looked = now
 	s.guard.keepWhenDue(now)
 	s.archiveWhenDue(now)
-	next := earliestSet(earliestSet(now.Add(longestSleep), s.guard.keepAt), earliestSet(s.hosts.present.next(), s.archiveAt))
-	next = earliestSet(next, s.turns(now))
+	next := times.Sooner(times.Sooner(now.Add(longestSleep), s.guard.keepAt), times.Sooner(s.hosts.present.next(), s.archiveAt))
+	next = times.Sooner(next, s.turns(now))
 	if !s.active || !s.isLoaded || s.ready() != nil {
 		return next // A log that is half read would be taken for the whole.
 	}
 	if newest := s.ledger.Newest(); newest != nil && !newest.Over() {
 		s.news.put(s.ledger.LastSeq, s.teller.Waiting(newest, s.runTime(now))...)
 	}
-	return earliestSet(next, s.act(ctx, now))
+	return times.Sooner(next, s.act(ctx, now))
 }
 
 // act takes the next step of the newest run, or does what there is to do without a
@@ -151,8 +152,8 @@ func (s *state) act(ctx context.Context, now time.Time) time.Time {
 	return at
 }
 
-// idleWork does what there is to do while no run is under way: it notes windows
-// that were missed, opens runs, and trims the log. It returns when to decide again.
+// idleWork does what there is to do between runs: it notes windows that were missed, opens
+// runs, and trims the log. It returns when to decide again.
 func (s *state) idleWork(ctx context.Context, now time.Time) time.Time {
 	if e, some := s.missed(now); some {
 		s.Logger.Warn("a window was missed", "tenant", s.Tenant, "opened", e.Window, "closed", e.WindowEnd, "reason", e.Reason)
@@ -162,7 +163,7 @@ func (s *state) idleWork(ctx context.Context, now time.Time) time.Time {
 	if s.ledger.LastSeq < s.log.last {
 		return next // A run is being opened.
 	}
-	return earliestSet(next, s.trimWhenDue(ctx, now))
+	return times.Sooner(next, s.trimWhenDue(ctx, now))
 }
 
 // trimWhenDue removes the records before the newest run once that run and all
@@ -175,8 +176,8 @@ func (s *state) trimWhenDue(ctx context.Context, now time.Time) time.Time {
 	return s.trim.trim(ctx, now, newest.OpenedSeq-1)
 }
 
-// followClock has all that was computed from the clock be computed anew when the clock
-// was set, forward or back, and tells people of a large step.
+// followClock discards everything that was computed from the clock when the clock was set,
+// forward or back, and reports a large step.
 func (s *state) followClock() {
 	step, some := s.steps.look(s.Now())
 	if !some {

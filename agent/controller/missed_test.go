@@ -7,9 +7,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // nightly is configured with a window from 02:00 to 03:00 each night.
@@ -66,7 +66,7 @@ func TestMissedThoughEdited(t *testing.T) {
 				m.fails(errors.New("no space left on device"), false)
 				m.pass(editAfter, "h01")
 				far := v1.Calendar{Kind: "freeze", Events: []v1.Event{{Start: "2000-02-01T00:00", Duration: "1h", Timezone: "UTC"}}}
-				m.putCalendar(store.Seen{Object: calendarNamed("far"), Calendar: &far, Number: 2, At: time.Now()})
+				m.declare(store.Seen{Object: calendarNamed("far"), Calendar: &far})
 				m.pass(2*time.Hour-editAfter, "h01")
 				m.fails(nil, false)
 				m.pass(time.Minute, "h01")

@@ -11,43 +11,32 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	memlog "github.com/osupgrade/terraform-provider-osupgrade/agent/testing/memory"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
-// newsShelf keeps news in memory.
+// newsShelf is a store of news that may refuse them.
 type newsShelf struct {
-	mu   sync.Mutex
-	kept []store.KeptNews
-	last uint64
+	*memlog.Store
+	mu sync.Mutex
 	// broken refuses each write after so many.
 	broken bool
 	room   int
 }
 
-func (s *newsShelf) PutNews(_ context.Context, _ string, n v1.News, asOf uint64) (uint64, error) {
+func newShelf() *newsShelf { return &newsShelf{Store: memlog.NewStore()} }
+
+// PutNews is that of the store, and may fail.
+func (s *newsShelf) PutNews(ctx context.Context, tenant string, n v1.News, asOf uint64) (uint64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.room--; s.broken && s.room < 0 {
 		return 0, errors.New("no space left on device")
 	}
-	for _, k := range s.kept {
-		if k.ID == n.ID {
-			return k.Number, nil
-		}
-	}
-	s.last++
-	n.Number = s.last
-	s.kept = append(s.kept, store.KeptNews{News: n, AsOf: asOf})
-	return s.last, nil
-}
-
-func (s *newsShelf) News(context.Context, string) ([]store.KeptNews, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.kept), nil
+	return s.Store.PutNews(ctx, tenant, n, asOf)
 }
 
 // repair has all writes succeed, breakAfter only so many.
@@ -63,20 +52,23 @@ func (s *newsShelf) breakAfter(room int) {
 	s.broken, s.room = true, room
 }
 
+// kept returns the news that are kept.
+func (s *newsShelf) kept() []store.KeptNews {
+	kept, err := s.News(context.Background(), "acme")
+	must(err)
+	return kept
+}
+
 // told returns the types and texts that are kept.
 func (s *newsShelf) told() (all []string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, k := range s.kept {
+	for _, k := range s.kept() {
 		all = append(all, k.Type+": "+k.Data.Text)
 	}
 	return all
 }
 
 func (s *newsShelf) ids() (all []string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, k := range s.kept {
+	for _, k := range s.kept() {
 		all = append(all, k.ID)
 	}
 	return all
@@ -118,8 +110,8 @@ func newsworthy(t *testing.T, shelf *newsShelf, between func(*memory, *Controlle
 	beat()
 	m.mu.Lock()
 	m.add(message.Record{
-		Kind: message.ReplyRecord, Host: "h02", Run: r.ID, Action: message.Upgrade, Unknown: true,
-		Body: message.Reply{Action: message.Upgrade, Result: "no space left on /boot"}.Encode(),
+		Kind: message.ReplyRecord, Host: "h02", Run: r.ID, Action: message.Upgrade, Outcome: message.Unknown,
+		Body: message.Reply{Action: message.Upgrade, Result: message.ResultOf("no space left on /boot")}.Encode(),
 	})
 	m.mu.Unlock()
 	beat()
@@ -135,7 +127,7 @@ func newsworthy(t *testing.T, shelf *newsShelf, between func(*memory, *Controlle
 func TestNews(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		shelf := &newsShelf{}
+		shelf := newShelf()
 		newsworthy(t, shelf, func(_ *memory, c *Controller) *Controller { return c })
 		got := strings.Join(shelf.told(), "\n")
 		want := `run.opened: Run 2 of tenant acme was opened with 3 hosts by test: a test; it ends by 2000-01-01T04:15:00Z.
@@ -157,7 +149,7 @@ func TestNewsAreToldOnce(t *testing.T) {
 	t.Parallel()
 	var want []string
 	synctest.Test(t, func(t *testing.T) {
-		shelf := &newsShelf{}
+		shelf := newShelf()
 		newsworthy(t, shelf, func(_ *memory, c *Controller) *Controller {
 			time.Sleep(longestPause)
 			return c
@@ -168,7 +160,7 @@ func TestNewsAreToldOnce(t *testing.T) {
 		t.Run(fmt.Sprint("killed after ", room), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				shelf := &newsShelf{}
+				shelf := newShelf()
 				newsworthy(t, shelf, func(m *memory, _ *Controller) *Controller {
 					next := m.restart(t) // What is not kept by now is lost with the process.
 					shelf.repair()
@@ -190,15 +182,18 @@ func TestNewsThatAreNotKeptAnyMore(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory("h01", "h02")
-		shelf := &newsShelf{}
+		shelf := newShelf()
 		m.news = shelf
 		c, _ := m.control(t)
 		m.upgraded(t, c, "done")
 		m.upgraded(t, c, "done")
 		all := shelf.told()
-		shelf.mu.Lock()
-		shelf.kept = shelf.kept[len(shelf.kept)-1:]
-		shelf.mu.Unlock()
+		kept := shelf.kept()
+		last := kept[len(kept)-1]
+		*shelf = newsShelf{Store: memlog.NewStore()} // The others were dropped.
+		if _, err := shelf.PutNews(t.Context(), "acme", last.News, last.AsOf); err != nil {
+			t.Fatal(err)
+		}
 		m.restart(t)
 		if got := shelf.told(); len(all) != 6 || !slices.Equal(got, all[5:]) {
 			t.Errorf("after a restart %q are told again", got)
@@ -212,7 +207,8 @@ func TestTrimWaitsForNews(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory("h01", "h02")
-		shelf := &newsShelf{broken: true}
+		shelf := newShelf()
+		shelf.breakAfter(0)
 		m.news = shelf
 		c, _ := m.control(t)
 		m.upgraded(t, c, "done")
@@ -237,7 +233,7 @@ func TestNewsByNumber(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory("h01", "h02")
-		m.news = &newsShelf{}
+		m.news = newShelf()
 		c, _ := m.control(t)
 		if all, oldest, newest, err := c.News(t.Context(), 0); len(all) != 0 || oldest != 0 || newest != 0 || err != nil {
 			t.Errorf("at first there are %v, %d to %d, %v", all, oldest, newest, err)
@@ -259,7 +255,7 @@ func TestNewsByAClockThatIsBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory("h01", "h02")
 		m.rollout = &v1.Rollout{Stages: []v1.Stage{{Name: "all", MaxUnavailable: "1"}}, MaxFailures: "2", Overrun: "stop", Timeouts: &v1.StepTimeouts{Upgrade: "6h"}}
-		shelf := &newsShelf{}
+		shelf := newShelf()
 		m.news = shelf
 		o := m.options(t)
 		o.Now = func() time.Time { return m.clock().Add(-5 * time.Hour) }

@@ -3,8 +3,8 @@ package controller
 import (
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
 // Observer is told what happens in the runs of a tenant, for metrics. It is called in
@@ -22,72 +22,74 @@ type Observer interface {
 	WindowMissed()
 }
 
-// observed is what is known of the newest run for the observer: when each command was
-// sent that is not answered, and which members have been told of.
+// observed is what is known of a run for the observer: when each command was sent that is
+// not answered, and which members have been told of.
 type observed struct {
-	run      uint64
+	to Observer
+	// watched returns the hosts that the roster watches.
+	watched  func() []string
 	prepared time.Time
 	sent     map[string]time.Time
 	ended    map[string]bool
 }
 
-// observe tells the observer what a record has changed of the newest run.
-func (s *state) observe(r *run.State, record message.Decoded) {
-	if s.Observer == nil {
+func newObserved(to Observer, watched func() []string) *observed {
+	return &observed{to: to, watched: watched, sent: map[string]time.Time{}, ended: map[string]bool{}}
+}
+
+// record tells the observer what a record has changed of a run.
+func (o *observed) record(r *run.State, record message.Decoded, live bool) {
+	if o.to == nil {
 		return
 	}
-	if s.observed.run != r.OpenedSeq {
-		s.observed = observed{run: r.OpenedSeq, sent: map[string]time.Time{}, ended: map[string]bool{}}
-	}
-	live := s.active && record.Seq > s.startedAt
 	switch {
 	case record.Kind == message.CommandAll:
-		s.observed.prepared = record.Time
+		o.prepared = record.Time
 	case record.Kind == message.CommandHost:
-		s.observed.sent[record.Host] = record.Time
+		o.sent[record.Host] = record.Time
 	case record.Kind == message.ReplyRecord && live:
-		s.observeReply(record)
+		o.reply(record)
 	}
-	s.observeEnds(r, record, live)
+	o.ends(r, record, live)
 	if live && r.Over() && record.Seq == r.EndedSeq {
-		s.Observer.RunEnded(r.Result, r.EndedAt.Sub(r.OpenedAt))
+		o.to.RunEnded(r.Result, r.EndedAt.Sub(r.OpenedAt))
 	}
 }
 
-func (s *state) observeReply(record message.Decoded) {
-	sent := s.observed.sent[record.Host]
+func (o *observed) reply(record message.Decoded) {
+	sent := o.sent[record.Host]
 	if record.Action == message.Prepare {
-		sent = s.observed.prepared
+		sent = o.prepared
 	}
-	delete(s.observed.sent, record.Host)
+	delete(o.sent, record.Host)
 	if !sent.IsZero() {
-		s.Observer.Answered(record.Action, max(0, record.Time.Sub(sent)))
+		o.to.Answered(record.Action, max(0, record.Time.Sub(sent)))
 	}
 }
 
-// observeEnds tells of members that have come to their final status. The end of a run
+// ends tells of members that have come to their final status. The end of a run
 // may end all that are left.
-func (s *state) observeEnds(r *run.State, record message.Decoded, live bool) {
+func (o *observed) ends(r *run.State, record message.Decoded, live bool) {
 	ended := 0
 	for _, status := range run.Statuses() {
 		if status.Final() {
 			ended += r.Count(status)
 		}
 	}
-	if ended == len(s.observed.ended) {
+	if ended == len(o.ended) {
 		return
 	}
 	names := record.Hosts()
 	if record.Seq == r.OpenedSeq || record.Seq == r.EndedSeq {
-		names = r.Watched()
+		names = o.watched()
 	}
 	for _, name := range names {
-		if s.observed.ended[name] {
+		if o.ended[name] {
 			continue
 		}
 		if member, found := r.Host(name); found && member.Status.Final() {
-			if s.observed.ended[name] = true; live {
-				s.Observer.HostEnded(member.Status, member.Class)
+			if o.ended[name] = true; live {
+				o.to.HostEnded(member.Status, member.Class)
 			}
 		}
 	}

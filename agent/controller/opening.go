@@ -6,13 +6,14 @@ import (
 	"slices"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/plan"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/text"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/view"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/times"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/plan"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/view"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/schedule/window"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 const (
@@ -35,7 +36,7 @@ func (s *state) openWhenDue(ctx context.Context, now time.Time) time.Time {
 	}
 	f := s.moment(now, span.Span)
 	// To plan costs more the more hosts there are.
-	if is, at := needsRun(f); !is {
+	if needed, at := needsRun(f); !needed {
 		if again, some := retries(f); some && !now.Before(span.Start) {
 			return s.idles(now, "retry", s.whyAgain(again), at)
 		}
@@ -48,17 +49,17 @@ func (s *state) openWhenDue(ctx context.Context, now time.Time) time.Time {
 	}
 	f.members, f.silent = len(planned.Hosts), len(planned.Silent)
 	end, heardBy := span.End.Add(-planned.Reserve()), s.started.Add(gracePeriod)
-	switch is, at := due(f); {
-	case !is && !at.IsZero() && now.Before(heardBy):
+	switch isDue, at := due(f); {
+	case !isDue && !at.IsZero() && now.Before(heardBy):
 		return heardBy
-	case !is && !at.IsZero() && f.silent < f.members:
+	case !isDue && !at.IsZero() && f.silent < f.members:
 		return s.idles(now, "host", fmt.Sprintf("%s to come back after the start of the agent; the run is opened without the others at %s",
 			text.Count(f.silent, "host", "hosts"), view.Time(at).Format(time.RFC3339)), at)
 	case f.members == 0 && len(planned.Exempt) > 0:
 		return s.idles(now, "window", fmt.Sprintf("nobody: the rollout leaves out every one of %s", text.Count(len(planned.Exempt), "host", "hosts")), span.End)
 	case f.members == 0:
 		return s.idles(now, "host", "a worker to be started: no host of a listed worker application is known", span.End)
-	case !is:
+	case !isDue:
 		return s.idles(now, "host", fmt.Sprintf("a host to come back: %s, all silent", text.Count(f.silent, "host", "hosts")), span.End)
 	case !now.Before(end):
 		return s.idles(now, "window", fmt.Sprintf("the next window: this one has no time left before the reserve of %s", window.FormatDuration(planned.Reserve())), span.End)
@@ -90,8 +91,8 @@ func (s *state) open(ctx context.Context, e message.Opened, planned plan.Plan) t
 
 // opening adds a plan to the event that opens its run.
 func (s *state) opening(e message.Opened, planned plan.Plan) message.Opened {
-	e.Members, e.Exempt, e.Policy = planned.Hosts, planned.Exempt, planned.Policy
-	e.Roster = s.ledger.Opening(planned.Silent, planned.Others)
+	e.Members, e.Exempt, e.Rollout = planned.Hosts, planned.Exempt, planned.Rollout
+	e.Roster = s.ledger.Roster().Opening(planned.Silent, planned.Others)
 	e.Considered = s.ledger.Considered()
 	return e
 }
@@ -140,7 +141,7 @@ func (s *state) missed(now time.Time) (e message.Missed, some bool) {
 // the time before it was written (seed 2027900).
 func (s *state) setIntent(seen store.Seen) {
 	if s.intent.complete && seen.Kind != store.Rollout {
-		s.intent.owed = s.owed(earliestSet(seen.At, s.Now()))
+		s.intent.owed = s.owed(times.Sooner(seen.At, s.Now()))
 	}
 	s.intent.set(seen)
 }
@@ -152,7 +153,7 @@ func (s *state) owed(now time.Time) []window.Opening {
 	if considered.After(now) { // It was, by a clock that was ahead; setBack notes when that ended.
 		considered = s.started
 	}
-	since := later(considered.Add(1), now.Add(-longestAbsence))
+	since := times.Later(considered.Add(1), now.Add(-longestAbsence))
 	owed := slices.DeleteFunc(slices.Clone(s.intent.owed), func(o window.Opening) bool { return o.Start.Before(since) })
 	if !now.Before(s.intent.lookBackAt) && !s.intent.scheduledAt.IsZero() {
 		closed := s.closed(since, now)
@@ -173,7 +174,7 @@ func (s *state) owed(now time.Time) []window.Opening {
 // unless it is what an edit has made of the window of the last run.
 func (s *state) closed(since, now time.Time) []window.Opening {
 	var closed []window.Opening
-	for o := range s.intent.schedule.Ahead(later(since, s.intent.scheduledAt), now, 0) {
+	for o := range s.intent.schedule.Ahead(times.Later(since, s.intent.scheduledAt), now, 0) {
 		if o.Start.Before(since) || o.End.After(now) || edited(s.moment(now, o.Span)) {
 			continue
 		}

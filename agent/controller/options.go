@@ -7,10 +7,11 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/guard"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/trace"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/trace"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/report"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // Store is the part of the store that a controller uses.
@@ -19,20 +20,16 @@ type Store interface {
 	Hosts(ctx context.Context, tenant string) ([]store.Host, error)
 	PutHost(ctx context.Context, key string, host store.Host) error
 	DeleteHost(ctx context.Context, tenant, key string) error
-	WatchVersions(ctx context.Context, tenant string, see func(store.Reported)) error
-	Reports(ctx context.Context, tenant, key string) ([]v1.VersionReport, error)
-	Outputs(ctx context.Context, tenant, key string, run uint64) ([]v1.StepOutput, error)
-	// Plan returns what a run changes on a host; store.ErrNotFound without a plan that is
-	// kept.
-	Plan(ctx context.Context, tenant, key string, run uint64) (v1.HostPlan, error)
-	// Offers returns a summary of what each host offers to change, by its token, and
-	// OfferedPlan all of one; store.ErrNotFound when the host offers nothing.
-	Offers(ctx context.Context, tenant string) (map[string]v1.OfferSummary, error)
-	OfferedPlan(ctx context.Context, tenant, key string) (v1.HostPlan, error)
-	// Inventories returns what the machines of hosts consist of; key is a host, or
-	// store.AllHosts.
-	Inventories(ctx context.Context, tenant, key string) (map[string]v1.HostInventory, error)
-	VersionsNumber(ctx context.Context, tenant string) (uint64, error)
+	// Report returns a report of a host; store.ErrNotFound when there is none.
+	Report(ctx context.Context, tenant, key string, id report.ID) (report.Kept, error)
+	// Reports returns the reports of a kind of all hosts, and Summaries what lists show of
+	// them, by the host's token.
+	Reports(ctx context.Context, tenant string, kind *report.Kind) (map[string]report.Kept, error)
+	Summaries(ctx context.Context, tenant string, kind *report.Kind) (map[string]report.Summary, error)
+	// WatchReports follows the reports of a kind with a history, ReportsNumber is the number
+	// of the last one.
+	WatchReports(ctx context.Context, tenant string, kind *report.Kind, see func(store.Reported)) error
+	ReportsNumber(ctx context.Context, tenant string, kind *report.Kind) (uint64, error)
 	PutRun(ctx context.Context, tenant string, r v1.Run, asOf uint64) error
 	Run(ctx context.Context, tenant string, id uint64) (v1.Run, error)
 	Runs(ctx context.Context, tenant string, deliver func(v1.Run) (more bool)) error

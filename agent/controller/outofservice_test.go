@@ -8,10 +8,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // lostUpgrade is a run that has ended because h01 never answered its upgrade:
@@ -136,7 +136,7 @@ func TestOutOfServiceBeyondTheRun(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m, c, _ := lostUpgrade(t)
-		m.declare(store.Seen{Object: theRollout, Rollout: &v1.Rollout{Exempt: &v1.Match{Hosts: []string{"h01"}}}, Number: 2})
+		m.declare(store.Seen{Object: theRollout, Rollout: &v1.Rollout{Exempt: &v1.Match{Hosts: []string{"h01"}}}})
 		synctest.Wait()
 		r, err := c.Start(t.Context(), "test", start)
 		if err != nil {
@@ -147,7 +147,7 @@ func TestOutOfServiceBeyondTheRun(t *testing.T) {
 		}
 		m.reply("h02", r.ID, message.Prepare)
 		m.reply("h02", r.ID, message.Upgrade)
-		m.declare(store.Seen{Object: theRollout, Rollout: &v1.Rollout{}, Number: 3})
+		m.declare(store.Seen{Object: theRollout, Rollout: &v1.Rollout{}})
 		synctest.Wait()
 		if got := m.slotOfH01(t, c); got != "it has not answered upgrade of an earlier run" {
 			t.Errorf("in the run after that h01 has a slot because %q", got)
@@ -218,7 +218,7 @@ func TestOpeningMissesNoAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, c, r := lostUpgrade(t)
 		release := m.hold()
-		m.answers("h01", r, message.Reply{Action: message.Upgrade, Result: "this host has no journal", Unknown: true})
+		m.answers("h01", r, message.Reply{Action: message.Upgrade, Result: message.NotDone(message.Unknown, "", "this host has no journal")})
 		if _, err := c.Start(t.Context(), "test", start); !errors.Is(err, run.ErrNotReady) {
 			t.Errorf("a start by a controller that is behind is answered %v", err)
 		}

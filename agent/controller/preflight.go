@@ -2,17 +2,20 @@ package controller
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/times"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/plan"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/view"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/plan"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/view"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/report"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // Preflight returns what a start would do, and starts nothing. A start that would
@@ -54,7 +57,7 @@ func (c *Controller) Preflight(ctx context.Context, by string, request v1.Start)
 		return f.Preflight, err
 	}
 	rehearse(&f.Preflight, f.rehearsed, usual)
-	offers, err := c.o.Store.Offers(ctx, c.o.Tenant)
+	offers, err := c.o.Store.Summaries(ctx, c.o.Tenant, report.Offer)
 	if err != nil {
 		return v1.Preflight{}, err
 	}
@@ -63,15 +66,15 @@ func (c *Controller) Preflight(ctx context.Context, by string, request v1.Start)
 }
 
 // addOffers adds what the members of the run offer to change. A host that the rollout leaves
-// out is not upgraded, whatever it offers.
-func addOffers(p *v1.Preflight, offers map[string]v1.OfferSummary) {
+// out is not upgraded, whatever it offers. A summary that cannot be read counts as no offer.
+func addOffers(p *v1.Preflight, offers map[string]report.Summary) {
 	for _, h := range p.Run.Hosts {
 		if h.Stage == "" {
 			continue
 		}
-		offer := v1.HostOffer{Hostname: h.Hostname, OfferSummary: offers[log.Token(h.Hostname)]}
-		if offer.At != nil {
-			at := view.Time(*offer.At)
+		offer := v1.HostOffer{Hostname: h.Hostname}
+		if kept, told := offers[log.Token(h.Hostname)]; told && json.Unmarshal([]byte(kept.JSON), &offer.OfferSummary) == nil {
+			at := view.Time(kept.At)
 			offer.At = &at
 		}
 		p.Offers = append(p.Offers, offer)
@@ -90,12 +93,28 @@ func (c *Controller) Offer(ctx context.Context, name string) (v1.HostPlan, error
 	}); err != nil {
 		return v1.HostPlan{}, err
 	}
-	offer, err := c.o.Store.OfferedPlan(ctx, c.o.Tenant, log.Token(name))
-	if errors.Is(err, store.ErrNotFound) {
-		return v1.HostPlan{}, fmt.Errorf("host %s: %w", name, run.ErrNoPlan)
+	offer, err := c.plan(ctx, name, report.ID{Kind: report.Offer})
+	if errors.Is(err, run.ErrNoPlan) {
+		return v1.HostPlan{}, fmt.Errorf("host %s: %w", name, err)
 	}
-	offer.At = view.Time(offer.At)
 	return offer, err
+}
+
+// plan returns the plan in a report of a host.
+func (c *Controller) plan(ctx context.Context, host string, id report.ID) (v1.HostPlan, error) {
+	kept, err := c.o.Store.Report(ctx, c.o.Tenant, log.Token(host), id)
+	if errors.Is(err, store.ErrNotFound) {
+		return v1.HostPlan{}, run.ErrNoPlan
+	}
+	if err != nil {
+		return v1.HostPlan{}, err
+	}
+	kept.At = view.Time(kept.At)
+	shown, err := kept.HostPlan()
+	if err != nil {
+		return v1.HostPlan{}, fmt.Errorf("the %s of host %s %w", id, host, err)
+	}
+	return shown, nil
 }
 
 // mostMeasured is how many runs are looked at for how long a host takes.
@@ -159,7 +178,7 @@ func (s *state) nextChance(now time.Time, request v1.Start, p plan.Plan) rehears
 	e := rehearsed{at: now}
 	span, found := s.intent.nextOpening(now)
 	if found && (!request.OverrideWindow || !now.Before(span.Start)) {
-		e.at = later(now, span.Start)
+		e.at = times.Later(now, span.Start)
 		e.Trigger, e.Window, e.WindowEnd, e.NotAfter = message.TriggerWindow, span.Start, span.End, span.End.Add(-p.Reserve())
 		return e
 	}

@@ -2,16 +2,19 @@ package controller
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/report"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // TestPreflight checks that what a start would do is told, with what hosts and the
@@ -62,6 +65,13 @@ func TestPreflightOffers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
 		m.rollout = &v1.Rollout{Exempt: &v1.Match{Hosts: []string{"h04"}}}
+		twelve := message.ChangeSet{Download: 5 << 20, Reboot: "kernel 6.1.0-28", Held: []message.HeldPackage{{Name: "y", Reason: "held"}, {Name: "z", Reason: "held"}}}
+		for n := range 12 {
+			twelve.Changes = append(twelve.Changes, message.Change{Name: fmt.Sprintf("p%02d", n), To: "1"})
+		}
+		m.reports("h01", report.Offer, packed(t, twelve))
+		m.reports(log.Token("h.3"), report.Offer, packed(t, message.ChangeSet{}))
+		m.reports("stranger", report.Offer, packed(t, message.ChangeSet{}))
 		c, _ := m.control(t)
 		m.beat("h01", "h02", "h.3", "h04")
 		p, err := c.Preflight(t.Context(), "test", start)
@@ -81,11 +91,22 @@ func TestPreflightOffers(t *testing.T) {
 	})
 }
 
+// packed is a plan as hosts report it.
+func packed(t *testing.T, plan message.ChangeSet) []byte {
+	t.Helper()
+	body, err := message.PackPlan(plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return body
+}
+
 // TestOffer checks whose offer is told: that of a host that is known and has told one.
 func TestOffer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory("h01", "h02")
+		m.reports("h01", report.Offer, packed(t, message.ChangeSet{Changes: []message.Change{{Name: "of h01", To: "1"}}}))
 		c, _ := m.control(t)
 		if offer, err := c.Offer(t.Context(), "h01"); err != nil || offer.At.IsZero() || offer.Changes[0].Package != "of h01" {
 			t.Errorf("%+v, %v", offer, err)
@@ -104,7 +125,12 @@ func TestPlanOfARun(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
-		m.history = []v1.Run{{ID: 7, Phase: "finished", Hosts: []v1.RunHost{{Hostname: "h01"}}}, {ID: noPlans, Phase: "finished", Hosts: []v1.RunHost{{Hostname: "h01"}}}}
+		const noPlans = 6
+		for _, id := range []uint64{noPlans, 7} {
+			must(m.PutRun(t.Context(), "acme", v1.Run{ID: id, Phase: "finished", Hosts: []v1.RunHost{{Hostname: "h01"}}}, id))
+		}
+		planned := report.Report{ID: report.ID{Kind: report.Plan, Run: 7}, Body: packed(t, message.ChangeSet{Changes: []message.Change{{Name: "of h01", To: "1"}}})}
+		must(m.PutReport(t.Context(), "acme", "h01", planned))
 		c, _ := m.control(t)
 		if plan, err := c.Plan(t.Context(), 7, "h01"); err != nil || plan.Changes[0].Package != "of h01" {
 			t.Errorf("%+v, %v", plan, err)
@@ -133,7 +159,7 @@ func TestPreflightRefused(t *testing.T) {
 		m.config = &v1.OSUpgrade{WorkerApplications: []v1.WorkerApplication{{Name: "app"}}, MaintenanceWindows: []v1.MaintenanceWindow{
 			{DaysOfWeek: opens.Weekday().String(), StartTime: opens.Format("15:04"), Timezone: "UTC", Duration: "1h"},
 		}}
-		m.history = []v1.Run{{ID: 7, Phase: "finished", Hosts: []v1.RunHost{{Hostname: "h01", Status: "upgraded", Seconds: 600}}}}
+		must(m.PutRun(t.Context(), "acme", v1.Run{ID: 7, Phase: "finished", Hosts: []v1.RunHost{{Hostname: "h01", Status: "upgraded", Seconds: 600}}}, 7))
 		c, _ := m.control(t)
 		m.beat("h01", "h02")
 		p, err := c.Preflight(t.Context(), "test", v1.Start{})
@@ -163,7 +189,7 @@ func TestPreflightInAFreeze(t *testing.T) {
 		c, _ := m.control(t)
 		m.beat("h01")
 		freeze := v1.Calendar{Kind: "freeze", Events: []v1.Event{{Start: "2000-01-01T00:00", Duration: "2h", Timezone: "UTC"}}}
-		m.putCalendar(store.Seen{Object: calendarNamed("stop"), Calendar: &freeze, Number: 2})
+		m.declare(store.Seen{Object: calendarNamed("stop"), Calendar: &freeze})
 		ends := time.Date(2000, 1, 1, 2, 0, 0, 0, time.UTC)
 		p, err := c.Preflight(t.Context(), "test", v1.Start{OverrideWindow: true, Reason: "x"})
 		if err != nil || !strings.Contains(p.Refused, "freeze stop") || p.Run == nil || !p.Run.OpenedAt.Equal(ends) || !p.Run.NotAfter.Equal(ends.Add(4*time.Hour)) {

@@ -4,7 +4,7 @@ import (
 	"container/list"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
 // presence knows who is online: whoever was heard of within message.Silence.
@@ -55,8 +55,8 @@ func (p presence) forget(name string) {
 }
 
 func (p presence) online(name string) bool {
-	_, is := p.places[name]
-	return is
+	_, known := p.places[name]
+	return known
 }
 
 // count returns how many hosts are online.

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // Ask makes an operator's request of the run under way, waits until its event is on

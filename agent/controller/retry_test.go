@@ -8,14 +8,14 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // prepares has each host answer the prepare of the run under way with a result.
-func (m *memory) prepares(t *testing.T, c *Controller, result string, hosts ...string) v1.Run {
+func (m *memory) prepares(t *testing.T, c *Controller, result message.ReplyOutcome, hosts ...string) v1.Run {
 	t.Helper()
 	r, _, found, err := newestOf(t, c)
 	if err != nil || !found || r.Finished() {
@@ -133,7 +133,7 @@ func TestRetryIsTold(t *testing.T) {
 		c = m.restart(t)
 		m.beat("h01")
 		says("02:16")
-		m.declare(store.Seen{Object: theRollout, Rollout: &v1.Rollout{RetryAfter: "5m"}, Number: 2})
+		m.declare(store.Seen{Object: theRollout, Rollout: &v1.Rollout{RetryAfter: "5m"}})
 		says("02:06")
 		m.pass(6*time.Minute, "h01")
 		r := m.prepares(t, c, message.Done, "h01")

@@ -7,16 +7,16 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 var (
-	held   = store.Seen{Object: theRollout, Rollout: &v1.Rollout{Paused: true}, Number: 2}
-	let    = store.Seen{Object: theRollout, Rollout: &v1.Rollout{}, Number: 3}
-	broken = store.Seen{Object: theRollout, Err: errors.New("it is damaged"), Number: 4}
+	held   = store.Seen{Object: theRollout, Rollout: &v1.Rollout{Paused: true}}
+	let    = store.Seen{Object: theRollout, Rollout: &v1.Rollout{}}
+	broken = store.Seen{Object: theRollout, Err: errors.New("it is damaged")}
 )
 
 // lenient goes on whatever fails.
@@ -32,7 +32,7 @@ func TestRolloutHoldsTheRun(t *testing.T) {
 		event string
 	}{
 		"paused":     {held, `{"event":"paused","by":"rollout"}`},
-		"unreadable": {broken, `{"event":"paused","by":"the agent itself","why":"the rollout cannot be read: it is damaged; write it anew"}`},
+		"unreadable": {broken, `{"event":"paused","by":"the agent itself","why":"the rollout cannot be read: the stored rollout of tenant acme is damaged: unexpected end of JSON input; write it anew"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -99,7 +99,7 @@ func TestRolloutAndSomebodyHoldTheRun(t *testing.T) {
 // before; and that it is the rollout's again once that can be read.
 func TestUnreadableRolloutIsTold(t *testing.T) {
 	t.Parallel()
-	const damage = "the rollout cannot be read: it is damaged; write it anew"
+	const damage = "the rollout cannot be read: the stored rollout of tenant acme is damaged: unexpected end of JSON input; write it anew"
 	for name, before := range map[string]store.Seen{"of a rollout that let it go on": let, "of one that held it up": held} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

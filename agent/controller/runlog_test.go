@@ -10,9 +10,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // lines collects what is logged.
@@ -59,7 +59,7 @@ func TestRunIsLogged(t *testing.T) {
 		m.mu.Lock()
 		m.add(message.Record{
 			Kind: message.ReplyRecord, Host: "h02", Run: r.ID, Action: message.Upgrade,
-			Body: message.Reply{Action: message.Upgrade, Result: "no space left"}.Encode(),
+			Body: message.Reply{Action: message.Upgrade, Result: message.ResultOf("no space left")}.Encode(),
 		})
 		m.mu.Unlock()
 		m.pass(time.Minute, "h01", "h02")

@@ -7,10 +7,11 @@ import (
 	"slices"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/view"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/view"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/report"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // Runs returns the runs that a filter chooses, newest first. They come without
@@ -118,11 +119,17 @@ func (c *Controller) Output(ctx context.Context, id uint64, host string) ([]v1.S
 	if !slices.ContainsFunc(r.Hosts, func(h v1.RunHost) bool { return h.Hostname == host }) {
 		return nil, fmt.Errorf("host %s in run %d: %w", host, id, run.ErrNoHost)
 	}
-	found, err := c.o.Store.Outputs(ctx, c.o.Tenant, log.Token(host), id)
-	for i := range found {
-		found[i].At = view.Time(found[i].At)
+	outputs := []v1.StepOutput{}
+	for _, step := range report.Output.Parts {
+		kept, err := c.o.Store.Report(ctx, c.o.Tenant, log.Token(host), report.ID{Kind: report.Output, Run: id, Part: step})
+		switch {
+		case err == nil:
+			outputs = append(outputs, v1.StepOutput{Step: step, At: view.Time(kept.At), Cut: kept.Cut, Output: string(kept.Body)})
+		case !errors.Is(err, store.ErrNotFound):
+			return nil, err
+		}
 	}
-	return found, err
+	return outputs, nil
 }
 
 // Plan returns what a run changes on a host. The errors are those of Output, and
@@ -135,11 +142,10 @@ func (c *Controller) Plan(ctx context.Context, id uint64, host string) (v1.HostP
 	if !slices.ContainsFunc(r.Hosts, func(h v1.RunHost) bool { return h.Hostname == host }) {
 		return v1.HostPlan{}, fmt.Errorf("host %s in run %d: %w", host, id, run.ErrNoHost)
 	}
-	plan, err := c.o.Store.Plan(ctx, c.o.Tenant, log.Token(host), id)
-	if errors.Is(err, store.ErrNotFound) {
-		return v1.HostPlan{}, fmt.Errorf("host %s in run %d: %w", host, id, run.ErrNoPlan)
+	plan, err := c.plan(ctx, host, report.ID{Kind: report.Plan, Run: id})
+	if errors.Is(err, run.ErrNoPlan) {
+		return v1.HostPlan{}, fmt.Errorf("host %s in run %d: %w", host, id, err)
 	}
-	plan.At = view.Time(plan.At)
 	return plan, err
 }
 

@@ -7,11 +7,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/schedule/window"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // freezeFrom is a calendar that freezes for some time; a bubble's time begins
@@ -60,11 +60,7 @@ func TestFreezeDuringARun(t *testing.T) {
 			t.Errorf("the run ends at %s, though a freeze begins at 03:00", r.NotAfter)
 		}
 		freeze := freezeFrom("00:30", "1h")
-		m.mu.Lock()
-		see := m.seeIntent
-		m.mu.Unlock()
-		see(store.Seen{Object: calendarNamed("quarter"), Calendar: &freeze, Number: 2})
-		synctest.Wait()
+		m.declare(store.Seen{Object: calendarNamed("quarter"), Calendar: &freeze})
 		want := `{"event":"frozen","freeze":"quarter (stocktaking)","not-after":"2000-01-01T00:30:00Z","until":"2000-01-01T01:30:00Z"}`
 		if m.last() != want {
 			t.Fatalf("the log ends with %s, not %s", m.last(), want)

@@ -6,12 +6,13 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/wait"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/news"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/wait"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/news"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/report"
 )
 
 // session is the life of a controller in one role. It begins by reading the log
@@ -166,7 +167,7 @@ func (n *session) watchIntent(ctx context.Context) error {
 // watchVersions reads what hosts report of their versions.
 func (n *session) watchVersions(ctx context.Context) error {
 	_ = n.post(ctx, func(s *state) { s.hosts.rereadVersions() })
-	return n.o.Store.WatchVersions(ctx, n.o.Tenant, func(r store.Reported) {
+	return n.o.Store.WatchReports(ctx, n.o.Tenant, report.Versions, func(r store.Reported) {
 		_ = n.post(ctx, func(s *state) {
 			s.hosts.report(r)
 			s.checkLoaded()

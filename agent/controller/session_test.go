@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // become has a controller that runs take another role, and waits until it has.
@@ -133,8 +133,9 @@ func TestHistoryIsOfTheActive(t *testing.T) {
 		c, r := m.begun(t, "h01")
 		m.reply("h01", r.ID, message.Upgrade)
 		m.mu.Lock()
-		m.history, m.runPuts = nil, 0
+		m.runPuts = 0
 		m.mu.Unlock()
+		m.LoseRun("acme", r.ID)
 		become(c, false)
 		m.pass(time.Minute, "h01")
 		if _, puts := m.runsKept(); puts != 0 {

@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/times"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/view"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/view"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/schedule/window"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // showFor is how long a view is shown though nothing changes: its forecast goes by
@@ -24,9 +26,9 @@ func (s *state) snapshot() v1.Snapshot {
 	}
 	if s.shown.run == nil || now.Before(s.shown.at) || !now.Before(s.shown.until) {
 		v := s.view(r)
-		s.shown = shown{run: &v, at: now, until: earliestSet(now.Add(showFor), s.turns(now))}
+		s.shown = shown{run: &v, at: now, until: times.Sooner(now.Add(showFor), s.turns(now))}
 		if v.ExpectedEnd != nil { // It may not lie in the past.
-			s.shown.until = earliestSet(s.shown.until, later(*v.ExpectedEnd, view.Time(now)).Add(time.Second))
+			s.shown.until = times.Sooner(s.shown.until, times.Later(*v.ExpectedEnd, view.Time(now)).Add(time.Second))
 		}
 	}
 	shared := *s.shown.run
@@ -54,14 +56,9 @@ func (s *state) fullView(r *run.State) v1.Run {
 // view is a run as the API shows it.
 func (s *state) view(r *run.State) v1.Run {
 	now := s.Now()
-	shown := view.Run(r, s.runTime(now), s.forecast.of(r, s.Now), func(h run.Host) string {
-		known := s.hosts.known[h.Name]
-		if known == nil {
-			return ""
-		}
-		return view.Progress(r, h, known.progress, known.progressAt)
-	})
+	shown := view.Run(r, s.runTime(now), s.forecast.of(r, s.Now), func(h run.Host) string { return s.hosts.progressOf(r, h) })
 	if !r.Over() {
+		s.hosts.endSteps(&shown, s.runTime(now))
 		s.whyNot(r, &shown, now)
 	}
 	return shown
@@ -77,7 +74,7 @@ func (s *state) whyNot(r *run.State, shown *v1.Run, now time.Time) {
 		shown.WaitingFor = &v1.WaitingFor{What: "log", Detail: shown.Reason, Since: view.Time(s.log.failing)}
 	case !s.hasGathered(r, now):
 		shown.WaitingFor = &v1.WaitingFor{
-			What: run.ForHost, Detail: "hosts to be heard of: the controller has just started", Since: view.Time(s.started),
+			What: run.ForHost, Detail: "hosts to reconnect: the site was restarted (up to " + window.FormatDuration(gracePeriod) + ")", Since: view.Time(s.started),
 		}
 	}
 }

@@ -5,7 +5,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // TestSilenceDuringARun checks that the run is told once of a host that falls
@@ -41,8 +42,7 @@ func TestSilenceDuringARun(t *testing.T) {
 }
 
 // TestDeletedHostFreesItsSlot checks the way out for a host that failed at its
-// upgrade and never comes back: it holds its slot until it is deleted
-// (design.md 5, invariant 1).
+// upgrade and never comes back: it holds its slot until it is deleted.
 func TestDeletedHostFreesItsSlot(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -144,6 +144,7 @@ func TestOverhear(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory("h01", "h02")
+		m.rollout = &v1.Rollout{MinPrepared: "100%"} // The run waits for both.
 		c, _ := m.control(t)
 		m.beat("h01", "h02")
 		r, err := c.Start(t.Context(), "test", start)

@@ -10,10 +10,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // siteHooks is a rollout of all hosts at once that are drained and undrained at
@@ -184,7 +184,7 @@ func TestHookOfAControllerThatIsBehind(t *testing.T) {
 				for range 2 {
 					m.reply("h01", 1, message.Prepare)
 				}
-				drain := message.Task{Run: 1, Kind: message.Drain, Host: "h01", Hook: &policy.Hook{Type: "exec", Script: "balance", On: policy.OnSite}}
+				drain := message.Task{Run: 1, Kind: message.Drain, Host: "h01", Hook: &rollout.Hook{Type: "exec", Script: "balance", On: rollout.OnSite}}
 				d.folded.set(1)
 				d.request(t.Context(), drain, m.clock())
 				synctest.Wait()
@@ -248,7 +248,7 @@ func TestTaskOfAControllerThatIsBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory("h01")
 		d := newDispatcher(m.options(t), func(_ context.Context, f func()) { f() }, func() {})
-		drain := message.Task{Run: 1, Kind: message.Drain, Host: "h01", Hook: &policy.Hook{Type: "exec", Script: "balance"}}
+		drain := message.Task{Run: 1, Kind: message.Drain, Host: "h01", Hook: &rollout.Hook{Type: "exec", Script: "balance"}}
 		starts := func(incarnation string) {
 			m.mu.Lock()
 			defer m.mu.Unlock()

@@ -6,22 +6,22 @@ import (
 	"slices"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/plan"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/text"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/trace"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/view"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/plan"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/trace"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/view"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/schedule/window"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // overrideDuration bounds a run that is started outside of a window and names
 // no duration of its own.
 const overrideDuration = 4 * time.Hour
 
-// Start opens a run by hand and returns it once its prepare is on the log
-// (AV-81). by is who asks. The error is run.ErrNotConfigured, *run.Refused or
+// Start opens a run by hand and returns it once its prepare is on the log.
+// by is who asks. The error is run.ErrNotConfigured, *run.Refused or
 // run.ErrNotReady.
 func (c *Controller) Start(ctx context.Context, by string, request v1.Start) (v1.Run, error) {
 	only, err := c.only(ctx, request)
@@ -202,7 +202,7 @@ func (s *state) frozen(now time.Time, e *message.Opened) error {
 	return nil
 }
 
-// reserve has a run that ends with its window end so much earlier (AV-78).
+// reserve has a run that ends with its window end so much earlier.
 func reserve(now time.Time, e *message.Opened, request v1.Start, span time.Duration) error {
 	if e.Window.IsZero() || request.Duration != "" {
 		return nil

@@ -7,11 +7,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 var start = v1.Start{OverrideWindow: true, Reason: "a test"}
@@ -140,7 +140,7 @@ func TestRunOfAWrongClock(t *testing.T) {
 			s.hosts.joined = s.started
 			end := c.opened.Add(time.Hour)
 			for i, e := range []message.Event{
-				message.Opened{Members: []string{"h01"}, Policy: policy.Default(1), Window: c.window, WindowEnd: end, NotAfter: end},
+				message.Opened{Members: []string{"h01"}, Rollout: rollout.Default(1), Window: c.window, WindowEnd: end, NotAfter: end},
 				message.Aborted{By: "ann", Why: "a test"},
 				message.Finished{Result: "aborted"},
 			} {

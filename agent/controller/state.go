@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/news"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/plan"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/view"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/news"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/plan"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/view"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // state is all that a controller knows. Only its loop reads and writes it.
@@ -17,17 +17,16 @@ type state struct {
 	Options
 	beside
 
-	// ledger is the fold of the log, clock the clock of the run under way, story
-	// what has happened in the newest run.
+	// ledger is the fold of the log, clock the clock of the run under way.
 	ledger run.Ledger
 	clock  runClock
-	story  view.Story
-	runLog runLog
-	// teller knows what was told of the newest run.
-	teller *news.Teller
-	// observed is what the observer was told of the newest run, traces are its spans.
-	observed observed
-	traces   traces
+	// followers follow the run that the record followed has opened: story is what has
+	// happened in it, teller knows what was told of it, traces are its spans.
+	followers []follower
+	followed  uint64
+	story     *view.Story
+	teller    *news.Teller
+	traces    *traces
 
 	intent intent
 	hosts  hosts
@@ -93,9 +92,10 @@ func newState(o Options, b beside) *state {
 	s := &state{
 		Options: o, beside: b, intent: newIntent(o), hosts: newHosts(o), log: newAppender(o), guard: newGuardKeeper(o),
 		witnesses: newWitnesses(o), trim: trimmer{Options: o, post: b.call}, started: o.Now(),
-		teller: news.NewTeller(o.Tenant, ""), traces: newTraces(o),
+		teller: news.NewTeller(o.Tenant, ""),
 	}
 	s.tasks = newDispatcher(o, b.call, func() { s.stale = true })
+	s.followRun(0)
 	return s
 }
 
@@ -214,9 +214,12 @@ func (s *state) serving() error {
 // fleet returns the hosts whose application the configuration lists, for a run of
 // the hosts in only; nil means all.
 func (s *state) fleet(only map[string]bool) []plan.Host {
-	fleet, out := s.hosts.listed(s.intent.applications(), only), s.ledger.OutOfService()
+	fleet, lasting := s.hosts.listed(s.intent.applications(), only), map[string]bool{}
+	for _, e := range s.ledger.Roster().Lasting() {
+		lasting[e.Host] = true
+	}
 	for i := range fleet {
-		fleet[i].OutOfService = out[fleet[i].Name]
+		fleet[i].OutOfService = lasting[fleet[i].Name]
 	}
 	return fleet
 }
@@ -235,7 +238,7 @@ func (s *state) show() {
 
 // hasGathered reports whether a controller that has just started knows enough of
 // the run's hosts to go on: each was heard of, or the run knows that it is silent.
-// After the grace period the others are silent (design.md 5, invariant 1).
+// After the grace period the others are silent, and so out of service.
 func (s *state) hasGathered(current *run.State, now time.Time) bool {
 	if !s.gathered {
 		s.gathered = !now.Before(s.started.Add(gracePeriod)) || !s.hosts.anyUnheard(current)

@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/guard"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // TestGuardThatCannotBeKept checks that a full disk is no alarm: the guard is

@@ -8,15 +8,17 @@ import (
 	"strings"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/times"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/view"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/view"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/schedule/window"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/report"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
-// State returns what is, as Avassa's object has it (AV-30 to AV-39).
+// State returns what is, as Avassa's object has it.
 func (c *Controller) State(ctx context.Context) (v1.State, error) {
 	return ask(ctx, c, func(s *state) v1.State { return s.status(s.Now()) })
 }
@@ -103,9 +105,9 @@ func (s *state) turns(now time.Time) time.Time {
 	var at time.Time
 	turn := func(span window.Span) {
 		if now.Before(span.Start) {
-			at = earliestSet(at, span.Start)
+			at = times.Sooner(at, span.Start)
 		} else {
-			at = earliestSet(at, span.End)
+			at = times.Sooner(at, span.End)
 		}
 	}
 	if opening, found := s.intent.nextOpening(now); found {
@@ -115,13 +117,13 @@ func (s *state) turns(now time.Time) time.Time {
 		turn(freeze.Span)
 	}
 	if gathered := s.started.Add(gracePeriod); now.Before(gathered) && s.hosts.present.count() < len(s.hosts.known) {
-		at = earliestSet(at, gathered) // From then on those that were not heard of are silent.
+		at = times.Sooner(at, gathered) // From then on those that were not heard of are silent.
 	}
-	at = earliestSet(at, s.warnings.next(now))
+	at = times.Sooner(at, s.warnings.next(now))
 	if current := s.ledger.Current(); current != nil {
 		ahead := s.clock.ahead(now)
 		if turns := current.Turns(now.Add(ahead)); !turns.IsZero() {
-			at = earliestSet(at, turns.Add(-ahead))
+			at = times.Sooner(at, turns.Add(-ahead))
 		}
 	}
 	return at
@@ -191,18 +193,40 @@ func (c *Controller) HostsWithInventories(ctx context.Context, filter v1.HostFil
 	if err != nil {
 		return nil, err
 	}
-	return hosts, c.addInventories(ctx, store.AllHosts, hosts)
-}
-
-func (c *Controller) addInventories(ctx context.Context, key string, hosts []v1.Host) error {
-	found, err := c.o.Store.Inventories(ctx, c.o.Tenant, key)
+	found, err := c.o.Store.Reports(ctx, c.o.Tenant, report.Inventory)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for i, h := range hosts {
-		if told, some := found[log.Token(h.Hostname)]; some {
-			told.At = view.Time(told.At)
-			hosts[i].Inventory = &told
+		if kept, told := found[log.Token(h.Hostname)]; told {
+			showReport(report.Inventory, kept, &hosts[i])
+		}
+	}
+	return hosts, nil
+}
+
+// showReport adds a report to what is shown of its host. One that cannot be read is left out:
+// the host sends another.
+func showReport(kind *report.Kind, kept report.Kept, on *v1.Host) {
+	kept.At = view.Time(kept.At)
+	for i, r := range kept.History {
+		kept.History[i].At = view.Time(r.At)
+	}
+	_ = kind.Show(kept, on)
+}
+
+// addReports adds all reports of a host that are shown with it.
+func (c *Controller) addReports(ctx context.Context, on *v1.Host) error {
+	for _, kind := range report.OfHosts() {
+		if kind.Show == nil {
+			continue
+		}
+		kept, err := c.o.Store.Report(ctx, c.o.Tenant, log.Token(on.Hostname), report.ID{Kind: kind})
+		switch {
+		case err == nil:
+			showReport(kind, kept, on)
+		case !errors.Is(err, store.ErrNotFound) && !errors.Is(err, store.ErrDamaged):
+			return err
 		}
 	}
 	return nil
@@ -210,14 +234,14 @@ func (c *Controller) addInventories(ctx context.Context, key string, hosts []v1.
 
 // versionsRead returns once all has been read that hosts have reported so far.
 func (c *Controller) versionsRead(ctx context.Context) error {
-	revision, err := c.o.Store.VersionsNumber(ctx, c.o.Tenant)
+	revision, err := c.o.Store.ReportsNumber(ctx, c.o.Tenant, report.Versions)
 	if err != nil {
 		return err
 	}
 	return c.reached(ctx, revision, func(s *state) uint64 { return s.hosts.versionsRead })
 }
 
-// Host returns one host with its lease, its inventory and its last reports. The error is run.ErrNoHost when
+// Host returns one host with its lease and its last reports. The error is run.ErrNoHost when
 // none of that name is known.
 func (c *Controller) Host(ctx context.Context, name string) (v1.Host, error) {
 	if err := c.versionsRead(ctx); err != nil {
@@ -241,17 +265,8 @@ func (c *Controller) Host(ctx context.Context, name string) (v1.Host, error) {
 			return v1.Host{}, fmt.Errorf("cannot read who holds the lease of host %s: %w", name, err)
 		}
 	}
-	reports, err := c.o.Store.Reports(ctx, c.o.Tenant, log.Token(name))
-	if err != nil && !errors.Is(err, store.ErrDamaged) { // The versions are told as unknown then.
-		return v1.Host{}, err
-	}
-	for _, r := range reports {
-		r.At = view.Time(r.At)
-		shown.Reports = append(shown.Reports, r)
-	}
-	hosts := []v1.Host{shown}
-	err = c.addInventories(ctx, log.Token(name), hosts)
-	return hosts[0], err
+	err = c.addReports(ctx, &shown)
+	return shown, err
 }
 
 // ReportsSince returns what hosts have reported of their versions since a position,

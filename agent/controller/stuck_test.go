@@ -7,10 +7,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 var errFull = errors.New("no space left on device")
@@ -67,7 +67,7 @@ func TestNothingMoreToWrite(t *testing.T) {
 		if err := c.Ready(t.Context()); !errors.Is(err, errFull) {
 			t.Fatalf("ready is answered with %v", err)
 		}
-		m.declare(store.Seen{Object: theRollout, Rollout: &v1.Rollout{Exempt: &v1.Match{Hosts: []string{"h01"}}}, Number: 2})
+		m.declare(store.Seen{Object: theRollout, Rollout: &v1.Rollout{Exempt: &v1.Match{Hosts: []string{"h01"}}}})
 		m.pass(longestPause, "h01")
 		if err := c.Ready(t.Context()); err != nil {
 			t.Errorf("it is not ready: %v", err)

@@ -5,11 +5,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/throttle"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/wait"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/throttle"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/wait"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
 )
 
 // askAgain is the wait before a host is asked again for a task whose outcome has
@@ -256,13 +256,13 @@ func (d *dispatcher) syncFleet(ctx context.Context, step run.Step) {
 
 // syncAll requests all tasks that a run waits for, but for those of the fleet.
 func (d *dispatcher) syncAll(ctx context.Context, current *run.State) {
-	if hasTasks(current.Policy()) {
+	if hasTasks(current.Rollout()) {
 		for _, h := range current.Hosts() {
 			d.sync(ctx, current, h.Name)
 		}
 	}
 }
 
-func hasTasks(p policy.Resolved) bool {
+func hasTasks(p rollout.Resolved) bool {
 	return len(p.Checks.BeforeHost)+len(p.Checks.AfterHost) > 0 || p.Hooks.Drain != nil || p.Hooks.Undrain != nil
 }

@@ -3,39 +3,35 @@ package controller
 import (
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/trace"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/trace"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
 // resendFor is for how long after its end the spans of a run are sent again by a
 // controller that starts: the process before may have ended before it had sent them.
 const resendFor = time.Hour
 
-// traces has the spans of the newest run sent as they end.
+// traces sends the spans of a run as they end.
 type traces struct {
 	exporter trace.Exporter
 	spans    *trace.Run
-	// read are the spans of the newest run that had ended when the controller started,
+	// read are the spans of the run that had ended when the controller started,
 	// as far as the log was read.
 	read []trace.Span
 }
 
-func newTraces(o Options) traces {
+func newTraces(o Options) *traces {
 	if o.Traces == nil {
-		return traces{}
+		return &traces{}
 	}
-	return traces{exporter: o.Traces, spans: trace.NewRun(o.Tenant, o.Traces.Samples)}
+	return &traces{exporter: o.Traces, spans: trace.NewRun(o.Tenant, o.Traces.Samples)}
 }
 
-// record follows a record of the newest run; live tells that it was appended since the
-// controller started.
+// record sends the spans that a record has ended.
 func (t *traces) record(r *run.State, record message.Decoded, live bool) {
 	if t.exporter == nil {
 		return
-	}
-	if record.Seq == r.OpenedSeq {
-		t.read = nil
 	}
 	switch ended := t.spans.Record(r, record); {
 	case live:

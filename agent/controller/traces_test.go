@@ -9,8 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/trace"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/trace"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
 // shelf keeps the spans that it is handed.

@@ -9,9 +9,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
 )
 
 // fill lets the log grow by replies that belong to no run.
@@ -135,16 +135,16 @@ func invent(chance *rand.Rand) (log []message.Record, now time.Time) {
 		current := ledger.Current()
 		if current == nil {
 			members := []string{"h01", "h02", "h03"}[:1+chance.IntN(3)]
-			event(message.Opened{Members: members, Policy: policy.Default(len(members)), NotAfter: now.Add(4 * time.Hour)})
+			event(message.Opened{Members: members, Rollout: rollout.Default(len(members)), NotAfter: now.Add(4 * time.Hour)})
 			continue
 		}
 		switch step := current.Next(now, run.Seen{}); {
 		case chance.IntN(2) == 0:
 			action := []message.Action{message.Prepare, message.Upgrade, message.Reboot}[chance.IntN(3)]
-			result := []string{message.Done, message.Done, message.RebootRequired, "no space"}[chance.IntN(4)]
+			result := []string{"done", "done", "reboot-required", "no space"}[chance.IntN(4)]
 			add(message.Record{
 				Kind: message.ReplyRecord, Host: fmt.Sprintf("h0%d", 1+chance.IntN(4)), Run: current.ID, Action: action,
-				Body: message.Reply{Action: action, Result: result}.Encode(),
+				Body: message.Reply{Action: action, Result: message.ResultOf(result)}.Encode(),
 			})
 		case step.Act == run.Send && step.Command.Action == message.Prepare:
 			add(message.Record{Kind: message.CommandAll, Body: step.Command.Encode()})

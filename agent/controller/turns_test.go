@@ -8,9 +8,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // watcher keeps what somebody has seen who looks at each change and at no other time.
@@ -190,18 +190,18 @@ func TestOpenWindow(t *testing.T) {
 		m.config = daily([2]string{"00:00", "2h"})
 		c, _ := m.control(t)
 		opened := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
-		is := func(when string, run uint64) {
+		expect := func(when string, run uint64) {
 			t.Helper()
 			s, err := c.State(t.Context())
 			if w := s.OpenWindow; err != nil || w == nil || !w.Start.Equal(opened) || !w.End.Equal(opened.Add(2*time.Hour)) || w.Run != run {
 				t.Errorf("%s the open window is %+v, %v", when, w, err)
 			}
 		}
-		is("before its run", 0)
+		expect("before its run", 0)
 		m.pass(time.Minute, "h01")
-		is("in its run", 2)
+		expect("in its run", 2)
 		m.finish(t, c)
-		is("after its run", 2)
+		expect("after its run", 2)
 		m.pass(2*time.Hour, "h01")
 		if s, err := c.State(t.Context()); err != nil || s.OpenWindow != nil {
 			t.Errorf("after its end the open window is %+v, %v", s.OpenWindow, err)

@@ -6,15 +6,15 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // TestNextUpgrade checks what is told of the next window before it, in it and
-// after it: the absolute time stands still in between (AV-35).
+// after it: the absolute time stands still in between.
 func TestNextUpgrade(t *testing.T) {
 	t.Parallel()
 	s := stateOf(Options{Zone: time.UTC, Now: time.Now})
@@ -95,7 +95,7 @@ func TestForecastIsTold(t *testing.T) {
 		m.reply("h01", r.ID, message.Upgrade)
 		m.pass(time.Minute, "h01", "h02")
 		view, err := c.Find(t.Context(), r.ID)
-		if want := "its end cannot be foreseen: it waits for h03 to come back"; err != nil || view.ExpectedEnd != nil || !strings.HasPrefix(view.Forecast, want) {
+		if want := "no forecast while it waits for h03 to come back"; err != nil || view.ExpectedEnd != nil || !strings.HasPrefix(view.Forecast, want) {
 			t.Errorf("it ends at %v: %q, %v", view.ExpectedEnd, view.Forecast, err)
 		}
 	})
@@ -154,10 +154,10 @@ func halfDone(t *testing.T, now time.Time) *run.State {
 		}
 	}
 	reply := func(at time.Time, host string, action message.Action) {
-		fold(at, message.Record{Kind: message.ReplyRecord, Run: 2, Host: host, Action: action, Body: message.Reply{Action: action, Result: message.Done}.Encode()})
+		fold(at, message.Record{Kind: message.ReplyRecord, Run: 2, Host: host, Action: action, Body: message.Reply{Action: action, Result: message.Result{Outcome: message.Done}}.Encode()})
 	}
 	hosts, end := []string{"h01", "h02"}, now.Add(time.Hour)
-	fold(now.Add(-time.Minute), message.Record{Kind: message.EventRecord, Body: message.EncodeEvent(message.Opened{Members: hosts, Policy: policy.Default(2), NotAfter: end})})
+	fold(now.Add(-time.Minute), message.Record{Kind: message.EventRecord, Body: message.EncodeEvent(message.Opened{Members: hosts, Rollout: rollout.Default(2), NotAfter: end})})
 	fold(now.Add(-time.Minute), message.Record{Kind: message.CommandAll, Body: message.Command{Action: message.Prepare, Hosts: hosts, NotAfter: end}.Encode()})
 	reply(now.Add(-time.Minute), "h01", message.Prepare)
 	reply(now.Add(-time.Minute), "h02", message.Prepare)

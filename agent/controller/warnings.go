@@ -8,10 +8,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/throttle"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/view"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/throttle"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/times"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/view"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 const (
@@ -145,7 +146,7 @@ func (w *warnings) next(now time.Time) (at time.Time) {
 	defer w.mu.Unlock()
 	w.expire(now)
 	for _, known := range w.all {
-		at = earliestSet(at, known.last.Add(warningFor))
+		at = times.Sooner(at, known.last.Add(warningFor))
 	}
 	return at
 }

@@ -8,10 +8,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/guard"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/text"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
 // witnesses compares what hosts have seen of the log with what is on it.
@@ -50,8 +50,8 @@ func (w *witnesses) hear(host string, p *message.Position) (changed bool) {
 }
 
 // hold is what holds up every run while a host is at work on a command of the log before
-// the site was restored: it is out of service, and the run does not know (design.md 5,
-// invariant 1). A host that is silent holds up nothing: the run counts it as such.
+// the site was restored: it is out of service, and the run does not know. A host that is
+// silent holds up nothing: the run counts it as such.
 func (w *witnesses) hold(online func(host string) bool) *message.Paused {
 	var busy []string
 	for host := range w.elsewhere {

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/guard"
-	memlog "github.com/osupgrade/terraform-provider-osupgrade/agent/log/memory"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	memlog "github.com/osupgrade/terraform-provider-osupgrade/agent/testing/memory"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
 // TestHostsKnowMore checks that a site whose log lacks what a host knows of it sends no

@@ -1,31 +1,26 @@
-// Package log defines the interfaces of the log: append a record, follow the records
-// from a position, reply. Its folders carry the log over NATS, keep it in memory for
-// tests, and check that it is still the same log.
-//
-// It decides the subjects and who may write to which. It never interprets a body and
-// knows nothing about runs.
 package log
 
 import (
 	"context"
 	"errors"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/report"
 )
 
 // ErrBehind means that the log holds a command that the writer had not seen:
-// nothing was appended (design.md 4, "one writer").
+// nothing was appended. So two controllers at once do no harm.
 var ErrBehind = errors.New("the log has moved on")
 
 // ErrAnswered means that the log holds a reply of this host to this command
-// already: nothing was appended (design.md 4, "one answer").
+// already, and it takes one: nothing was appended.
 var ErrAnswered = errors.New("answered already")
 
 // ErrRefused means that the site refuses a message of a host, and would refuse it
 // again: the host need not retry.
 var ErrRefused = errors.New("refused by the site")
 
-// ErrTaken means that another worker holds the host's lease (AV-15).
+// ErrTaken means that another worker holds the host's lease.
 var ErrTaken = errors.New("another worker works for this host")
 
 // ErrProtocol means that site and worker have no protocol in common: one of them must
@@ -91,25 +86,11 @@ type HostLog interface {
 	// ErrAnswered means that the log has a reply already; ErrRefused, that the run
 	// is over or the reply is not acceptable.
 	Reply(ctx context.Context, run uint64, reply message.Reply) error
-	// Versions stores a body that DecodeVersions can read.
-	Versions(ctx context.Context, body []byte) error
-	// LastVersions returns the body that Versions stored last; nil when there is none
-	// (AV-76).
-	LastVersions(ctx context.Context) ([]byte, error)
-	// Output stores what a step of the newest run has printed.
-	Output(ctx context.Context, o message.Output) error
-	// Plan stores what the newest run will change on the host.
-	Plan(ctx context.Context, run uint64, plan message.Plan) error
-	// Offer stores the packed plan of an upgrade that would begin now, outside of any
-	// run, in place of an earlier one.
-	Offer(ctx context.Context, packed []byte) error
-	// LastOffer says what Offer has stored last.
-	LastOffer(ctx context.Context) (message.Told, error)
-	// Inventory stores what the machine consists of, as package inventory encodes it, in
-	// place of an earlier one.
-	Inventory(ctx context.Context, body []byte) error
-	// LastInventory says what Inventory has stored last.
-	LastInventory(ctx context.Context) (message.Told, error)
+	// Report stores a report in place of an earlier one. ErrRefused means that it is not
+	// well-formed or not of the newest run, or that an older site does not know its kind.
+	Report(ctx context.Context, r report.Report) error
+	// LastReport says which report of a kind that is of no run was stored last.
+	LastReport(ctx context.Context, kind *report.Kind) (report.Told, error)
 	// Alive and Progress send telemetry: it is stored nowhere and may be lost.
 	Alive(a message.Alive) error
 	Progress(p message.Progress) error

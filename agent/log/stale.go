@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/wait"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/wait"
 )
 
 // ErrStale means that a follower of the log, or a watch of a store, may have missed

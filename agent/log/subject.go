@@ -6,10 +6,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
-// Subjects are those of one tenant (design.md 4).
+// Subjects are those of one tenant.
 type Subjects struct {
 	Tenant string
 }
@@ -33,8 +33,8 @@ func (s Subjects) Commands() string { return s.root() + ".cmd.>" }
 func (s Subjects) CommandAll() string { return s.root() + ".cmd.all" }
 
 // CommandHost is where a command to one host goes; the record names the host. One
-// subject per host would make each conditional append (design.md 4, "one writer")
-// slower with each host.
+// subject per host would make each conditional append (ErrBehind) slower with each
+// host.
 func (s Subjects) CommandHost() string { return s.root() + ".cmd.host" }
 
 // Event is where the facts of a run go.

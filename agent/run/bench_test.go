@@ -5,40 +5,40 @@ import (
 	"testing"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
 )
 
 // BenchmarkRun is the pure part of a run over many hosts: its time per host
 // must stay the same however many there are.
 func BenchmarkRun(b *testing.B) {
-	check := []policy.Check{{Name: "c", Type: policy.TCP, Passes: 1, Timeout: policy.SpanOf(time.Minute)}}
-	hook := &policy.Hook{Type: policy.Exec, On: policy.OnHost, Timeout: policy.SpanOf(time.Minute)}
+	check := []rollout.Check{{Name: "c", Type: rollout.TCP, Passes: 1, Timeout: rollout.SpanOf(time.Minute)}}
+	hook := &rollout.Hook{Type: rollout.Exec, On: rollout.OnHost, Timeout: rollout.SpanOf(time.Minute)}
 	shapes := []struct {
 		name   string
-		change func(p *policy.Resolved)
+		change func(p *rollout.Resolved)
 		silent bool
 		owing  bool
 	}{
-		{name: "serial", change: func(*policy.Resolved) {}},
-		{name: "all-at-once", change: func(p *policy.Resolved) { p.Stages[0].MaxUnavailable = p.Stages[0].Size }},
-		{name: "half-silent", silent: true, change: func(p *policy.Resolved) { p.Stages[0].MaxUnavailable = p.Stages[0].Size/2 + 1 }},
-		{name: "checks-and-hooks", change: func(p *policy.Resolved) {
-			p.Checks = &policy.Checks{BeforeHost: check, AfterHost: check, Fleet: check}
-			p.Hooks = &policy.Hooks{Drain: hook, Undrain: hook}
+		{name: "serial", change: func(*rollout.Resolved) {}},
+		{name: "all-at-once", change: func(p *rollout.Resolved) { p.Stages[0].MaxUnavailable = p.Stages[0].Size }},
+		{name: "half-silent", silent: true, change: func(p *rollout.Resolved) { p.Stages[0].MaxUnavailable = p.Stages[0].Size/2 + 1 }},
+		{name: "checks-and-hooks", change: func(p *rollout.Resolved) {
+			p.Checks = &rollout.Checks{BeforeHost: check, AfterHost: check, Fleet: check}
+			p.Hooks = &rollout.Hooks{Drain: hook, Undrain: hook}
 		}},
-		{name: "owing", owing: true, change: func(p *policy.Resolved) {
-			p.Checks, p.Stages[0].MaxUnavailable = &policy.Checks{BeforeHost: check, AfterHost: check}, p.Stages[0].Size
+		{name: "owing", owing: true, change: func(p *rollout.Resolved) {
+			p.Checks, p.Stages[0].MaxUnavailable = &rollout.Checks{BeforeHost: check, AfterHost: check}, p.Stages[0].Size
 		}},
-		{name: "splay", change: func(p *policy.Resolved) {
-			p.Splay, p.Stages[0].MaxUnavailable = policy.SpanOf(time.Minute), p.Stages[0].Size
+		{name: "splay", change: func(p *rollout.Resolved) {
+			p.Splay, p.Stages[0].MaxUnavailable = rollout.SpanOf(time.Minute), p.Stages[0].Size
 		}},
 	}
 	for _, shape := range shapes {
 		for _, hosts := range []int{1000, 10_000} {
 			b.Run(fmt.Sprintf("%s/%d-hosts", shape.name, hosts), func(b *testing.B) {
 				for b.Loop() {
-					policy := policy.Default(hosts)
+					policy := rollout.Default(hosts)
 					shape.change(&policy)
 					wholeRun(b, policy, shape.silent, shape.owing)
 				}
@@ -50,10 +50,10 @@ func BenchmarkRun(b *testing.B) {
 
 // wholeRun plays a run whose hosts do everything at once. When half of them
 // are silent, these are deleted at the end; owing has each of them owe checks at first.
-func wholeRun(b *testing.B, policy policy.Resolved, silent, owing bool) {
+func wholeRun(b *testing.B, policy rollout.Resolved, silent, owing bool) {
 	b.Helper()
 	p := newPlayer(b)
-	e := message.Opened{Trigger: message.TriggerWindow, NotAfter: epoch.Add(4 * time.Hour), Policy: policy}
+	e := message.Opened{Trigger: message.TriggerWindow, NotAfter: epoch.Add(4 * time.Hour), Rollout: policy}
 	var gone []string
 	for i := range policy.Stages[0].Size {
 		host := fmt.Sprintf("h%05d", i+1)
@@ -102,7 +102,7 @@ func (p *player) follow(step Step) {
 	}
 	for _, host := range hosts {
 		if step.Act == Send {
-			p.reply(run.ID, host, string(step.Command.Action), message.Reply{Action: step.Command.Action, Result: message.Done}.Encode())
+			p.reply(run.ID, host, string(step.Command.Action), message.Reply{Action: step.Command.Action, Result: message.Result{Outcome: message.Done}}.Encode())
 		}
 		for task, _, wanted := run.Task(host); wanted; task, _, wanted = run.Task(host) {
 			o := task.Outcome(true, "")
@@ -117,9 +117,9 @@ func BenchmarkForecast(b *testing.B) {
 	for _, hosts := range []int{1000, 10_000} {
 		b.Run(fmt.Sprintf("%d-hosts", hosts), func(b *testing.B) {
 			p := newPlayer(b)
-			policy := policy.Default(hosts)
+			policy := rollout.Default(hosts)
 			policy.Stages[0].MaxUnavailable = hosts / 2
-			e := message.Opened{Trigger: message.TriggerWindow, NotAfter: epoch.Add(4 * time.Hour), Policy: policy}
+			e := message.Opened{Trigger: message.TriggerWindow, NotAfter: epoch.Add(4 * time.Hour), Rollout: policy}
 			for i := range hosts {
 				e.Members = append(e.Members, fmt.Sprintf("h%06d", i+1))
 			}
@@ -130,7 +130,7 @@ func BenchmarkForecast(b *testing.B) {
 				p.take(p.ledger.Current(), p.ledger.Current().Next(p.now, p.look()))
 			}
 			p.now = p.now.Add(time.Minute)
-			p.reply(p.ledger.Newest().ID, "h000001", "upgrade", message.Reply{Action: message.Upgrade, Result: message.Done}.Encode())
+			p.reply(p.ledger.Newest().ID, "h000001", "upgrade", message.Reply{Action: message.Upgrade, Result: message.Result{Outcome: message.Done}}.Encode())
 			for b.Loop() {
 				if _, known := p.ledger.Newest().Forecast(p.now); !known {
 					b.Fatal("there is no forecast")

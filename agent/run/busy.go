@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
 // A host that says "not now" is passed over: other hosts of its stage go first, and it is
@@ -68,7 +68,7 @@ func (s *State) becomeBusy(i int, said message.NotNow, at time.Time) bool {
 		}
 		m.busy, m.timesBusy = &said, m.timesBusy+1
 		if m.isAdmitted() {
-			m.step, m.since, m.attempt, m.InHand = idle, at, m.attempt+1, false
+			s.withdraw(i, at)
 		}
 	})
 	return true

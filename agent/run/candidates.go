@@ -39,7 +39,7 @@ func newCandidates(members []member, first, size int, byHash bool) candidates {
 	}
 	held, free := make([]int, 0, size), make([]int, 0, size)
 	for _, i := range order {
-		if members[i].Held() {
+		if members[i].HasSlot() {
 			held = append(held, i)
 		} else {
 			free = append(free, i)
@@ -55,7 +55,7 @@ func newCandidates(members []member, first, size int, byHash bool) candidates {
 // candidateQueue returns the queue in which the host belongs; false when the host is
 // no candidate.
 func (m *member) candidateQueue() (int, bool) {
-	if m.Held() {
+	if m.HasSlot() {
 		return hasSlot, m.isCandidate()
 	}
 	return needsSlot, m.isCandidate()
@@ -65,14 +65,14 @@ func (m *member) candidateQueue() (int, bool) {
 // or belongs in the other queue.
 func (c *candidates) update(members []member, i int) {
 	m := &members[i]
-	if n, is := m.candidateQueue(); is && !m.queued[n] {
+	if n, ok := m.candidateQueue(); ok && !m.queued[n] {
 		heap.Push(&c.queues[n], m.position)
 		m.queued[n] = true
 	}
 	for n := range c.queues {
 		for q := &c.queues[n]; len(*q) > 0; {
 			first := &members[c.order[(*q)[0]]]
-			if of, is := first.candidateQueue(); is && of == n {
+			if of, ok := first.candidateQueue(); ok && of == n {
 				break
 			}
 			first.queued[n] = false

@@ -3,21 +3,22 @@ package run
 import (
 	"slices"
 	"testing"
-	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/roster"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/roster"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
 )
 
 // TestCandidates has a host that owes something go first, and a host that was silent
 // regain its position.
 func TestCandidates(t *testing.T) {
 	t.Parallel()
-	all := make(members, 4)
+	all, opened := make(members, 4), message.Opened{Members: []string{"h01", "h02", "h03", "h04"}, Rollout: rollout.Default(4)}
+	hosts := roster.Open(opened, epoch)
 	for i := range all {
-		all[i] = member{Host: &roster.Host{}, step: idle, hash: uint64(9 - i)}
+		all[i] = member{Host: hosts.Host(i), step: idle, hash: uint64(9 - i)}
 	}
-	all[2].Owes = message.Debt{Checks: message.AfterHost}
+	hosts.Fail(2, message.AfterHost, epoch)
 	c := newCandidates(all, 0, len(all), true)
 	if want := []int{2, 3, 1, 0}; !slices.Equal(c.order, want) {
 		t.Fatalf("order %v, want %v", c.order, want)
@@ -33,17 +34,17 @@ func TestCandidates(t *testing.T) {
 	}
 	check("the host that has a slot", hasSlot, 2)
 	check("the host of the smallest hash", needsSlot, 3)
-	all[3].Silent = epoch
+	hosts.FellSilent(3, epoch)
 	c.update(all, 3)
 	check("the first host is silent", needsSlot, 1)
 	other := c.clone()
-	all[3].Silent = time.Time{}
+	hosts.Recover(3, epoch)
 	c.update(all, 3)
 	check("the first host is heard of again", needsSlot, 3)
 	if i, _ := other.first(needsSlot); i != 1 {
 		t.Errorf("a clone has changed with its original: first is host %d", i)
 	}
-	all[2].Owes = message.Debt{}
+	hosts.Pass(2, message.AfterHost, epoch)
 	c.update(all, 2)
 	check("the host that owes nothing any more", needsSlot, 2)
 	if i, some := c.first(hasSlot); some {

@@ -4,7 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/times"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
 // Control is who has paused or aborted a run.
@@ -75,7 +76,7 @@ func reason(why string) string {
 func (c *Control) setBack(now time.Time) {
 	for _, p := range []*Pausing{c.Paused, c.aborted} {
 		if p != nil {
-			p.At = earlier(p.At, now)
+			p.At = times.Earlier(p.At, now)
 		}
 	}
 }

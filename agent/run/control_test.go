@@ -3,7 +3,7 @@ package run
 import (
 	"testing"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
 // TestPauseOnFailure leaves the pause of a person as it is, for that person sees the

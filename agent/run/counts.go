@@ -13,11 +13,6 @@ type counts struct {
 	unprepared, unstarted, underWay int
 }
 
-// newCounts counts members that have not been asked to prepare.
-func newCounts(members int) counts {
-	return counts{status: map[Status]int{Pending: members}, unprepared: members, unstarted: members}
-}
-
 // add adds a member to what is counted, or takes it away, apart from its status.
 func (c *counts) add(m *member, n int) {
 	if m.underWay() {

@@ -3,6 +3,8 @@ package run
 import (
 	"fmt"
 	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/times"
 )
 
 // Deadline is when a run sends no command any more, and when it ends at the latest.
@@ -28,7 +30,7 @@ func newDeadline(notAfter time.Time, overrun time.Duration) Deadline {
 // freeze ends the run when a freeze begins. Hosts under way get their time from now on
 // when it began earlier.
 func (d *Deadline) freeze(name string, begins, now time.Time) {
-	d.NotAfter, d.frozen, d.endsBy = begins, name, later(begins, now).Add(d.overrun)
+	d.NotAfter, d.frozen, d.endsBy = begins, name, times.Later(begins, now).Add(d.overrun)
 }
 
 // fits reports whether a host that takes so long and starts now will be done by

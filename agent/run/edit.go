@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/roster"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/times"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
 // edit changes a member, and updates all counts, queues and candidates:
@@ -15,19 +15,21 @@ func (s *State) edit(i int, at time.Time, change func(*member)) {
 	m := &s.members[i]
 	g := &s.stages.list[m.Group]
 	from, status, left := m.step, m.status(), m.left()
-	held, candidate := m.Held(), m.isCandidate()
+	held, candidate := m.HasSlot(), m.isCandidate()
 	s.counts.add(m, -1)
 	g.add(m, -1)
-	s.roster.Edit(i, at, func(*roster.Host) { change(m) })
+	change(m)
 	s.counts.add(m, 1)
 	g.add(m, 1)
 	s.counts.change(status, m.status())
 	s.noteBusy(i)
+	s.noteEnough(at)
 	s.changed = at
-	if candidate != m.isCandidate() || held != m.Held() {
+	defer s.noteLate(at)
+	if candidate != m.isCandidate() || held != m.HasSlot() {
 		g.candidates.update(s.members, i)
 	}
-	if held && !m.Held() {
+	if held && !m.HasSlot() {
 		s.fleet.stale()
 	}
 	if from == m.step {
@@ -36,7 +38,7 @@ func (s *State) edit(i int, at time.Time, change func(*member)) {
 	m.moves++
 	since := at
 	if from == draining && m.step == undraining { // The drain hook ends first, though nobody waits for it.
-		since = later(at, m.takenAt.Add(s.policy.taskLimit(message.Drain)))
+		since = times.Later(at, m.takenAt.Add(s.rollout.taskLimit(message.Drain)))
 	}
 	s.queues.enter(s.members, i, since)
 	s.queues.leave(s.members, from)
@@ -44,41 +46,49 @@ func (s *State) edit(i int, at time.Time, change func(*member)) {
 		s.endPreparing(at)
 	}
 	if left && !m.left() {
-		s.stages.advance(at)
+		if unmet := s.stages.advance(at); unmet != "" && !s.Over() {
+			s.onFailure(unmet, at)
+		}
 	}
 }
 
-// editHost changes a host of the roster, member or not.
-func (s *State) editHost(i int, at time.Time, change func(*roster.Host)) {
+// serve changes the service of a host of the roster, member or not.
+func (s *State) serve(i int, at time.Time, change func()) {
 	if s.isMember(i) {
-		s.edit(i, at, func(m *member) { change(m.Host) })
+		s.edit(i, at, func(*member) { change() })
 		return
 	}
-	s.roster.Edit(i, at, change)
+	change()
 	s.changed = at
 }
 
-// endPreparing notes that all members have answered prepare, or that their time is up,
-// but for those that have not answered a command of an earlier run: these are left out.
+// endPreparing notes that all members have answered prepare, or that their time is up.
 func (s *State) endPreparing(at time.Time) {
-	if s.counts.unprepared > 0 || s.sentAt.IsZero() || !s.stages.preparedAt.IsZero() || s.Over() {
+	if s.counts.unprepared > 0 || s.sentAt.IsZero() || !s.isPreparing() || s.Over() {
 		return
 	}
+	s.begins(at)
+	s.enough(at)
+}
+
+// begins notes that the run waits for no further answer to prepare before it begins. The
+// members that have not answered a command of an earlier run are left out.
+func (s *State) begins(at time.Time) {
 	s.stages.preparedAt = at
 	for i := range s.members {
-		if m := &s.members[i]; m.step <= preparing {
+		if m := &s.members[i]; m.step <= preparing && m.owesBefore() {
 			s.edit(i, at, func(m *member) {
 				m.leftOut = true
-				m.ends(Skipped, fmt.Sprintf("it had not answered %s of an earlier run when the other hosts were prepared", m.Owes.Answer), at)
+				s.ends(i, Skipped, fmt.Sprintf("it had not answered %s of an earlier run when the other hosts were prepared", m.unansweredBefore()), at)
 			})
 		}
 	}
-	s.enough(at)
+	s.noteLate(at)
 }
 
 // follow notes the time of the next record. When it is before the time of the last
 // record, the log's clock was set back: each time that is in the future now becomes
-// now, so that no limit lasts longer than it is long (design.md 5, invariant 7). The
+// now, so that no limit lasts longer than it is long, and the run ends. The
 // end of the run stays as far away as it was.
 func (s *State) follow(now time.Time) {
 	if now.Before(s.newest) {
@@ -93,9 +103,9 @@ func (s *State) setBack(now time.Time) {
 	s.stages.setBack(now)
 	s.queues.setBack(now)
 	s.fleet.setBack(now)
-	s.roster.Earlier(now)
+	s.roster.SetBack(now)
 	for i := range s.members {
 		s.members[i].setBack(now)
 	}
-	s.sentAt, s.changed = earlier(s.sentAt, now), earlier(s.changed, now)
+	s.sentAt, s.enoughAt, s.changed = times.Earlier(s.sentAt, now), times.Earlier(s.enoughAt, now), times.Earlier(s.changed, now)
 }

@@ -5,10 +5,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/text"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/times"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/schedule/window"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
 )
 
 // ending returns whether the run ends early, with which result: then no host starts
@@ -21,10 +22,10 @@ func (s *State) ending(now time.Time) (Result, bool) {
 		return Failed, true
 	case s.overAt(now):
 		return TimedOut, true
-	case s.Phase == Open || s.counts.unprepared > 0 || s.stages.current().left == 0:
+	case s.Phase == Open || s.isPreparing() || s.stages.current().left == 0:
 		return "", false
 	}
-	return Partial, s.expired(now) || s.counts.underWay == 0 && !s.fits(now, s.pace.usual)
+	return Partial, s.expired(now) || s.counts.underWay == 0 && !s.fits(now, s.durations.usual)
 }
 
 // why is the reason of a run that ends early, for people.
@@ -43,7 +44,7 @@ func (s *State) why(result Result, now time.Time) string {
 		return fmt.Sprintf("stage %s was not approved within %s", g.Name, window.FormatDuration(g.ApprovalTimeout.Duration()))
 	}
 	return fmt.Sprintf("hosts take %s, so none of %s left in stage %s would be done by %s",
-		window.FormatDuration(s.pace.usual.Round(time.Second)), text.Count(g.left, "host", "hosts"), g.Name, stamp(s.NotAfter))
+		window.FormatDuration(s.durations.usual.Round(time.Second)), text.Count(g.left, "host", "hosts"), g.Name, stamp(s.NotAfter))
 }
 
 // expired reports whether the time to approve the current stage is up.
@@ -61,13 +62,13 @@ func (s *State) timedOut() string {
 }
 
 // enough stops the run when each host has answered prepare or its time is up, and too
-// few hosts are prepared (AV-79).
+// few hosts are prepared.
 func (s *State) enough(at time.Time) {
 	// Nobody waits for what an operator has left out.
-	if n := s.counts.status[Prepared]; n+s.counts.status[Skipped] < s.policy.MinPrepared {
+	if n := s.counts.status[Prepared]; n+s.counts.status[Skipped] < s.rollout.MinPrepared {
 		present, unprepared := s.unprepared()
 		s.stop(fmt.Sprintf("%d of %s prepared, and min-prepared is %d; not prepared: %s",
-			n, text.Count(present, "host", "hosts"), s.policy.MinPrepared, list(unprepared)), at)
+			n, text.Count(present, "host", "hosts"), s.rollout.MinPrepared, list(unprepared)), at)
 	}
 }
 
@@ -112,7 +113,7 @@ func (s *State) windDown(now time.Time, result Result, until time.Time) Step {
 		}
 		return send(message.Command{Action: message.Reboot, Host: s.members[i].Name})
 	}
-	if s.overAt(now) && s.policy.Overrun == policy.StopHost {
+	if s.overAt(now) && s.rollout.Overrun == rollout.StopHost {
 		for _, at := range []step{upgrading, rebooting, checkingAfter} {
 			if _, some := s.queues.front(at); some {
 				return note(s.cancelAll(at))
@@ -123,14 +124,14 @@ func (s *State) windDown(now time.Time, result Result, until time.Time) Step {
 	case s.counts.underWay == 0:
 		return finish(result, s.withOutOfService(s.why(result, now)))
 	case s.overAt(now):
-		return Step{Until: sooner(until, s.endsBy)}
+		return Step{Until: times.Sooner(until, s.endsBy)}
 	}
-	return Step{Until: sooner(until, s.NotAfter)}
+	return Step{Until: times.Sooner(until, s.NotAfter)}
 }
 
-// EndsBy is when the run ends at the latest, whatever its hosts do (design.md 5,
-// invariant 7). A run that is being aborted waits for what each host under way is at,
-// and then for its checks and its undrain hook.
+// EndsBy is when the run ends at the latest, whatever its hosts do. A run that is being
+// aborted waits for what each host under way is at, and then for its checks and its
+// undrain hook.
 func (s *State) EndsBy() time.Time {
 	if s.aborted == nil {
 		return s.endsBy
@@ -138,10 +139,10 @@ func (s *State) EndsBy() time.Time {
 	last := s.aborted.At
 	for i := range s.members {
 		if m := &s.members[i]; m.underWay() {
-			last = later(last, s.doneBy(m))
+			last = times.Later(last, s.doneBy(m))
 		}
 	}
-	return sooner(last, s.endsBy)
+	return times.Sooner(last, s.endsBy)
 }
 
 // doneBy is when a host under way is done at the latest if it is sent no command.
@@ -149,17 +150,17 @@ func (s *State) doneBy(m *member) time.Time {
 	at := m.since
 	switch m.step {
 	case upgrading, rebooting:
-		at = at.Add(s.policy.limit(awaitedAt(m.step)))
-		if s.policy.checksHosts() {
-			at = at.Add(s.policy.taskLimit(message.AfterHost))
+		at = at.Add(s.rollout.limit(awaitedAt(m.step)))
+		if s.rollout.checksHosts() {
+			at = at.Add(s.rollout.taskLimit(message.AfterHost))
 		}
 	case draining, checkingAfter:
-		at = at.Add(s.policy.limit(awaitedAt(m.step)))
+		at = at.Add(s.rollout.limit(awaitedAt(m.step)))
 	case undraining: // Its drain hook may have to end first.
-		at = later(at, m.takenAt.Add(s.policy.taskLimit(message.Drain)))
+		at = times.Later(at, m.takenAt.Add(s.rollout.taskLimit(message.Drain)))
 	}
-	if m.Owes.Undrain {
-		at = at.Add(s.policy.taskLimit(message.Undrain))
+	if m.Owes().Undrain {
+		at = at.Add(s.rollout.taskLimit(message.Undrain))
 	}
 	return at
 }
@@ -183,8 +184,8 @@ func (s *State) withOutOfService(reason string) string {
 	var out []string
 	for i := range s.members {
 		m := &s.members[i]
-		if is := m.Name + " (" + m.Reason() + ")"; !m.takenAt.IsZero() && m.Held() && !strings.Contains(reason, is) {
-			out = append(out, is)
+		if entry := m.Name + " (" + m.Reason() + ")"; !m.takenAt.IsZero() && m.HasSlot() && !strings.Contains(reason, entry) {
+			out = append(out, entry)
 		}
 	}
 	if len(out) == 0 {

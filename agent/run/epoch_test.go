@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
 // TestReplyOfAnotherWorker checks that "done" of another worker than the one that
@@ -29,7 +29,7 @@ func TestReplyOfAnotherWorker(t *testing.T) {
 			p.line([]string{"open", "h01"}, "open h01")
 			run := p.ledger.Newest()
 			reply := func(action message.Action, epoch uint64) {
-				body := message.Reply{Action: action, Result: message.Done}.Encode()
+				body := message.Reply{Action: action, Result: message.Result{Outcome: message.Done}}.Encode()
 				p.append(message.Record{Kind: message.ReplyRecord, Run: run.ID, Host: "h01", Action: action, Epoch: epoch, Body: body})
 				p.drive()
 			}
@@ -39,8 +39,8 @@ func TestReplyOfAnotherWorker(t *testing.T) {
 			}
 			reply(message.Upgrade, c.answered)
 			h, _ := run.Host("h01")
-			if h.Status != c.status || run.members[0].Owes != c.owes || c.owes.Look != strings.Contains(h.Error, "another worker") {
-				t.Errorf("h01 is %s, owes %+v: %s", h.Status, run.members[0].Owes, h.Error)
+			if h.Status != c.status || run.members[0].Owes() != c.owes || c.owes.Look != strings.Contains(h.Error, "another worker") {
+				t.Errorf("h01 is %s, owes %+v: %s", h.Status, run.members[0].Owes(), h.Error)
 			}
 		})
 	}

@@ -2,7 +2,7 @@ package run
 
 import "fmt"
 
-// failures counts the hosts that failed against max-failures (AV-77).
+// failures counts the hosts that failed against max-failures.
 type failures struct {
 	most int
 	// count is how many hosts have failed since a person last resumed the run.

@@ -3,7 +3,8 @@ package run
 import (
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/times"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
 // fleet is what a run knows of the checks of the whole fleet.
@@ -53,5 +54,5 @@ func (f *fleet) waiting(since time.Time) Waiting {
 
 // setBack follows the log's clock that was set back.
 func (f *fleet) setBack(now time.Time) {
-	f.passedAt, f.failedAt = earlier(f.passedAt, now), earlier(f.failedAt, now)
+	f.passedAt, f.failedAt = times.Earlier(f.passedAt, now), times.Earlier(f.failedAt, now)
 }

@@ -5,15 +5,14 @@ import (
 	"slices"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/roster"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
 )
 
 // Fold applies the next record of the log. An error means that the record changed
-// nothing, and says why: it is late, of another run, malformed or forged (design.md
-// 5, invariants 4 and 5). After the end of the run a host can still give an answer
-// that it owes, recover, be deleted and be released.
+// nothing, and says why: it is late, of another run, malformed or forged. After the end of
+// the run a host can still give an answer that it owes, recover, be deleted and be
+// released.
 func (s *State) Fold(r message.Decoded) error {
 	if !s.Over() {
 		s.follow(r.Time)
@@ -91,12 +90,11 @@ func (s *State) order() {
 	}
 	for n := range s.stages.list {
 		g := &s.stages.list[n]
-		g.candidates = newCandidates(s.members, g.first, g.Size, s.policy.Splay.Duration() > 0)
+		g.candidates = newCandidates(s.members, g.first, g.Size, s.rollout.Splay.Duration() > 0)
 	}
 }
 
-// foldReply counts a reply only as the answer to the host's last command
-// (design.md 5, invariant 4).
+// foldReply counts a reply only as the answer to the host's last command.
 func (s *State) foldReply(r message.Decoded) error {
 	if r.Run != s.ID {
 		return fmt.Errorf("reply of %s is to run %d, not to run %d", r.Host, r.Run, s.ID)
@@ -115,28 +113,29 @@ func (s *State) foldReply(r message.Decoded) error {
 		return fmt.Errorf("%s was not asked to %s: it is %s", r.Host, r.Action, m.status())
 	}
 	s.changed = r.Time
-	m.class = reply.Class
+	m.class, m.rolledBack = reply.Result.Class, reply.Result.Outcome == message.RolledBack
 	switch {
-	case m.Owes.Answer != "":
+	case m.hasLateAnswer():
 		s.edit(i, r.Time, func(m *member) {
-			m.text += fmt.Sprintf("; its late answer to %s was: %s", m.Owes.Answer, reply.Result)
-			m.Answered(reply.Unknown)
+			m.text += fmt.Sprintf("; its late answer to %s was: %s", r.Action, reply.Result)
+			s.roster.Answer(i, reply.Result.Outcome == message.Unknown, r.Time)
 		})
-	case r.Action == message.Prepare && reply.Result == message.Done && !reply.Unknown:
+	case r.Action == message.Prepare && reply.Result.Outcome == message.Done:
 		s.edit(i, r.Time, func(m *member) { m.epoch = r.Epoch })
 		return s.move(i, idle, r.Time)
 	case r.Action == message.Prepare:
-		s.fail(i, reply.Result, r.Time)
-	case reply.Unknown:
+		s.noteUnmet(i, reply.Result.String())
+		s.fail(i, reply.Result.String(), r.Time)
+	case reply.Result.Outcome == message.Unknown:
 		// Another worker of the host, or what it left behind, may be at work.
-		s.edit(i, r.Time, func(m *member) { m.Answered(true) })
-		s.fail(i, reply.Result, r.Time)
-	case reply.Result == message.Done:
+		s.serve(i, r.Time, func() { s.roster.Answer(i, true, r.Time) })
+		s.fail(i, reply.Result.String(), r.Time)
+	case reply.Result.Outcome == message.Done:
 		s.isUpgraded(i, r.Time)
-	case reply.Result == message.RebootRequired && r.Action == message.Upgrade:
+	case reply.Result.Outcome == message.RebootRequired && r.Action == message.Upgrade:
 		s.needsReboot(i, r.Time)
 	default:
-		s.fail(i, reply.Result, r.Time)
+		s.fail(i, reply.Result.String(), r.Time)
 	}
 	return nil
 }
@@ -146,18 +145,15 @@ func (s *State) foldReply(r message.Decoded) error {
 // thing at a time, so the old command is finished, unless the host says that it
 // does not know. It reports whether that was news.
 func (s *State) answersBefore(i int, reply message.Reply, at time.Time) bool {
-	if m := &s.members[i]; m.Owes.Answer == "" || !m.Before {
+	if !s.members[i].owesBefore() {
 		return false
 	}
-	s.edit(i, at, func(m *member) {
-		m.Answered(reply.Unknown)
-		m.Before = m.final != HostFailed
-	})
+	s.serve(i, at, func() { s.roster.Answer(i, reply.Result.Outcome == message.Unknown, at) })
 	return true
 }
 
 func (s *State) needsReboot(i int, at time.Time) {
-	reason, skip := s.policy.noReboot[s.members[i].Name]
+	reason, skip := s.rollout.noReboot[s.members[i].Name]
 	if !skip {
 		_ = s.move(i, rebootDue, at)
 		return
@@ -168,7 +164,7 @@ func (s *State) needsReboot(i int, at time.Time) {
 
 // isUpgraded notes that the host has answered "done": the checks after it come next.
 func (s *State) isUpgraded(i int, at time.Time) {
-	if s.policy.checksHosts() {
+	if s.rollout.checksHosts() {
 		_ = s.move(i, checkingAfter, at)
 		return
 	}
@@ -179,14 +175,15 @@ func (s *State) isUpgraded(i int, at time.Time) {
 // upgraded.
 func (s *State) isWell(i int, at time.Time) {
 	m := &s.members[i]
-	if m.Owes.Undrain {
+	if m.Owes().Undrain {
 		_ = s.move(i, undraining, at)
 		return
 	}
 	took := at.Sub(m.takenAt)
-	s.pace.add(took)
+	s.durations.add(took)
 	s.edit(i, at, func(m *member) {
-		m.step, m.since, m.final, m.InHand, m.Owes.Checks, m.took = done, at, Upgraded, false, "", took
+		s.roster.Return(i, at)
+		m.step, m.since, m.final, m.took = done, at, Upgraded, took
 	})
 }
 
@@ -202,21 +199,20 @@ func (s *State) fail(i int, text string, at time.Time) {
 	}
 	s.fleet.stale()
 	s.edit(i, at, func(m *member) {
-		if m.step == checkingBefore && !m.Held() {
+		if m.step == checkingBefore && !m.HasSlot() {
 			m.takenAt = at
 		}
-		m.Owes.Checks = s.policy.proof(m)
-		m.Before = m.Before && m.Owes.Answer != ""
-		m.ends(HostFailed, text, at)
+		s.roster.Fail(i, s.rollout.proof(m), at)
+		s.ends(i, HostFailed, text, at)
 	})
 }
 
 // onFailure does what the policy says about failures.
 func (s *State) onFailure(why string, at time.Time) {
-	switch s.policy.OnFailure {
-	case policy.Stop:
+	switch s.rollout.OnFailure {
+	case rollout.Stop:
 		s.stop(why, at)
-	case policy.Pause:
+	case rollout.Pause:
 		s.pauseOnFailure(why, at)
 	}
 }
@@ -227,7 +223,10 @@ func (s *State) takeSlot(i int, at time.Time) {
 		return
 	}
 	s.touched = true
-	s.edit(i, at, func(m *member) { m.takenAt, m.InHand, m.Before = at, true, false })
+	s.edit(i, at, func(m *member) {
+		s.roster.Take(i, at)
+		m.takenAt = at
+	})
 }
 
 // foldEvent folds an event. A host can recover, be deleted and be released after the
@@ -263,6 +262,10 @@ func (s *State) foldEvent(r message.Decoded) error {
 		return s.ran(e.Outcome, r.Time)
 	case message.Overdue:
 		return s.each(e, r.Time, func(i int, at time.Time) bool { return s.timeOut(i, e.Awaited, at) })
+	case message.Late:
+		return s.beginWithout(e, r.Time)
+	case message.Unprepared:
+		return s.each(e, r.Time, func(i int, at time.Time) bool { return s.leaveOutLate(i, e.Doing, at) })
 	case message.Cancelled:
 		return s.each(e, r.Time, func(i int, at time.Time) bool { return s.cancel(i, e, at) })
 	case message.Approved:
@@ -303,53 +306,62 @@ func (s *State) each(e message.Event, at time.Time, change func(i int, at time.T
 // fallSilent notes that a host is silent. A host that is being checked before its
 // upgrade is not admitted any more, and is a candidate again once it is heard of.
 func (s *State) fallSilent(i int, at time.Time) bool {
-	if h := s.roster.Host(i); h.IsSilent() || h.Absent || h.Removed || h.Group == roster.NoGroup {
+	if !s.roster.HeedsSilence(i) {
 		return false
 	}
-	s.editHost(i, at, func(h *roster.Host) { h.Silent = at })
+	s.serve(i, at, func() { s.roster.FellSilent(i, at) })
 	if s.isMember(i) && s.members[i].isAdmitted() {
-		s.edit(i, at, func(m *member) { m.step, m.since, m.attempt, m.InHand = idle, at, m.attempt+1, false })
+		s.edit(i, at, func(*member) { s.withdraw(i, at) })
 	}
 	return true
 }
 
 func (s *State) recover(i int, at time.Time) bool {
-	if !s.countsAsSilent(i) {
+	if !s.roster.CountsAsSilent(i) {
 		return false
 	}
-	s.editHost(i, at, (*roster.Host).Recover)
+	s.serve(i, at, func() { s.roster.Recover(i, at) })
 	return true
 }
 
 // delete removes a host that was deleted: the run waits neither for the host nor for
 // its undrain hook.
 func (s *State) delete(i int, at time.Time) bool {
-	if (!s.isMember(i) || s.members[i].step == done) && !s.countsAsOut(i) {
+	works, _ := s.roster.Host(i).Works()
+	if (!s.isMember(i) || s.members[i].step == done) && !s.roster.CountsAsOut(i) && works == "" {
 		return false
 	}
-	s.remove(i, "it was deleted", at)
+	s.remove(i, "it was deleted", at, func() { s.roster.Remove(i, at) })
 	return true
 }
 
-// release removes a host whose slot a person has freed by force.
+// release removes a host from the run by force, and frees its slot. What the host has been
+// told to do and has not answered it may still carry out.
 func (s *State) release(e message.Released, at time.Time) error {
 	if err := s.refusesRelease(e.Host); err != nil {
 		return err
 	}
-	s.remove(s.indexOf(e.Host), fmt.Sprintf("its slot was released by %s: %s", e.By, e.Why), at)
+	i, command, text := s.indexOf(e.Host), message.Action(""), "it"
+	if s.roster.Host(i).Out() {
+		text = "its slot"
+	}
+	if s.isMember(i) && (s.members[i].step == upgrading || s.members[i].step == rebooting) {
+		command = s.members[i].asked()
+	}
+	s.remove(i, fmt.Sprintf("%s was released by %s: %s", text, e.By, e.Why), at, func() { s.roster.Release(i, command, at) })
 	return nil
 }
 
 // remove puts a host back into service and ends its part in the run. A final status
 // stays.
-func (s *State) remove(i int, text string, at time.Time) {
+func (s *State) remove(i int, text string, at time.Time, change func()) {
 	if !s.isMember(i) {
-		s.editHost(i, at, (*roster.Host).Remove)
+		s.serve(i, at, change)
 		return
 	}
 	s.fleet.stale()
 	s.edit(i, at, func(m *member) {
-		m.Remove()
+		change()
 		if m.final == "" {
 			m.final, m.text, m.since = Skipped, text, at
 		} else if m.final != Upgraded {
@@ -360,13 +372,12 @@ func (s *State) remove(i int, text string, at time.Time) {
 }
 
 // admit starts the checks before a host, or starts them again when their result is
-// not valid any more. A host that is out of service stays so during these checks:
-// otherwise it would need a slot at once.
+// not valid any more.
 func (s *State) admit(i int, at time.Time) bool {
 	if !s.mayBeAdmitted(i) || s.move(i, checkingBefore, at) != nil {
 		return false
 	}
-	s.edit(i, at, func(m *member) { m.InHand = m.Held() })
+	s.serve(i, at, func() { s.roster.Admit(i, at) })
 	return true
 }
 
@@ -377,8 +388,10 @@ func (s *State) slot(i int, at time.Time) bool {
 		return false
 	}
 	s.takeSlot(i, at)
-	s.edit(i, at, func(m *member) { m.Owes.Undrain = s.policy.Hooks.Undrain != nil })
-	if s.policy.Hooks.Drain == nil {
+	if s.rollout.Hooks.Undrain != nil {
+		s.serve(i, at, func() { s.roster.Drain(i, at) })
+	}
+	if s.rollout.Hooks.Drain == nil {
 		_ = s.move(i, drained, at)
 	}
 	return true
@@ -386,7 +399,7 @@ func (s *State) slot(i int, at time.Time) bool {
 
 // mayBeAdmitted reports whether a host is a member that may be admitted.
 func (s *State) mayBeAdmitted(i int) bool {
-	return s.isMember(i) && s.counts.unprepared == 0 && s.members[i].Group == s.stages.index && !s.members[i].IsSilent() && s.members[i].busy == nil
+	return s.isMember(i) && !s.isPreparing() && s.members[i].Group == s.stages.index && !s.members[i].IsSilent() && s.members[i].busy == nil
 }
 
 func (s *State) approve(e message.Approved, at time.Time) error {
@@ -453,6 +466,7 @@ func (s *State) finish(e message.Finished, r message.Record) error {
 	}
 	s.Phase, s.Result, s.Reason = Finished, result, e.Reason
 	s.EndedSeq, s.EndedAt, s.changed = r.Seq, r.Time, r.Time
+	s.roster.Finish()
 	for i := range s.members {
 		s.close(i, r.Time)
 	}
@@ -479,9 +493,9 @@ func (s *State) close(i int, at time.Time) {
 	}
 	s.edit(i, at, func(m *member) {
 		if m.step == upgrading || m.step == rebooting {
-			m.Owes.Answer, m.Before = m.asked(), false
+			s.roster.Await(i, m.asked(), at)
 		}
-		m.ends(to, text, at)
+		s.ends(i, to, text, at)
 		m.step = done
 	})
 }

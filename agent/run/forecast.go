@@ -4,14 +4,15 @@ import (
 	"slices"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/times"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
 // measures is how many of the last hosts tell how long a host takes.
 const measures = 20
 
-// pace is how long hosts take.
-type pace struct {
+// durations are how long hosts take.
+type durations struct {
 	// last are how long the last hosts took, newest last.
 	last []time.Duration
 	// usual is how long a host takes: nine in ten of the last hosts were not slower,
@@ -21,7 +22,7 @@ type pace struct {
 }
 
 // add adds how long a host took.
-func (p *pace) add(took time.Duration) {
+func (p *durations) add(took time.Duration) {
 	if len(p.last) == measures {
 		copy(p.last, p.last[1:])
 		p.last = p.last[:measures-1]
@@ -48,17 +49,17 @@ type Forecast struct {
 }
 
 // Forecast tells when the run is expected to end; false when nothing is
-// measured yet, or members have yet to answer prepare. It plays the rest of the
+// measured yet, or the run waits for members to answer prepare. It plays the rest of the
 // run on a copy, in virtual time: each host takes what is typical, checks pass,
 // and nobody does anything else. Its cost grows with the number of hosts.
 func (s *State) Forecast(now time.Time) (Forecast, bool) {
-	took := s.pace.usual
-	if took == 0 || s.Over() || s.counts.unprepared > 0 {
+	took := s.durations.usual
+	if took == 0 || s.Over() || s.isPreparing() {
 		return Forecast{}, false
 	}
 	p := &forecaster{run: s.clone(), now: now, took: took, f: Forecast{Hosts: make(map[string]time.Time, s.counts.unstarted+s.counts.underWay)}}
 	_, p.ending = s.ending(now)
-	p.run.pace.usual = 0 // A host that will be late starts all the same, and is counted.
+	p.run.durations.usual = 0 // A host that will be late starts all the same, and is counted.
 	p.resume()
 	for p.step() {
 	}
@@ -92,7 +93,7 @@ func (p *forecaster) resume() {
 	}
 	slices.SortStableFunc(p.working, func(a, b int) int { return p.run.members[a].takenAt.Compare(p.run.members[b].takenAt) })
 	for _, i := range p.working {
-		p.expect(i, later(p.now, p.run.members[i].takenAt.Add(p.took)))
+		p.expect(i, times.Later(p.now, p.run.members[i].takenAt.Add(p.took)))
 	}
 }
 
@@ -108,6 +109,12 @@ func (p *forecaster) expect(i int, at time.Time) {
 // next thing happens. False means that nothing more will happen.
 func (p *forecaster) step() bool {
 	var until time.Time
+	if at := p.run.leavesOutLate(); !p.ending && !at.IsZero() && !p.now.Before(at) {
+		for _, host := range p.run.lateNow() {
+			p.run.leaveOutLate(p.run.indexOf(host), "", p.now)
+		}
+		return true
+	}
 	if !p.ending && p.run.counts.unstarted > 0 {
 		if p.run.blocker(p.now) == nothing {
 			return p.start()
@@ -140,7 +147,10 @@ func (p *forecaster) start() bool {
 		return true
 	}
 	i := p.run.next()
-	p.run.edit(i, p.now, func(m *member) { m.step, m.takenAt, m.InHand, m.Before = upgrading, p.now, true, false })
+	p.run.edit(i, p.now, func(m *member) {
+		p.run.roster.Take(i, p.now)
+		m.step, m.takenAt = upgrading, p.now
+	})
 	p.run.stages.list[p.run.members[i].Group].begun = true
 	p.working = append(p.working, i)
 	p.expect(i, p.now.Add(p.took))
@@ -150,7 +160,9 @@ func (p *forecaster) start() bool {
 // finishHost has a host be upgraded and back in service.
 func (p *forecaster) finishHost(i int) {
 	p.run.edit(i, p.now, func(m *member) {
-		m.step, m.final, m.InHand, m.Owes = done, Upgraded, false, message.Debt{}
+		p.run.roster.Pass(i, message.Undrain, p.now)
+		p.run.roster.Return(i, p.now)
+		m.step, m.final = done, Upgraded
 	})
 }
 

@@ -6,7 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
 // TestForgedRecords plays runs on whose log anybody writes commands, replies
@@ -40,7 +40,7 @@ func (p *player) forged(rt *rapid.T, opened message.Opened) {
 	if newest := p.ledger.Newest(); run == 0 {
 		run = newest.ID
 	}
-	r := message.Record{Kind: message.ReplyRecord, Run: run, Host: host, Action: action, Body: message.Reply{Action: action, Result: drawResult(rt)}.Encode(), Unknown: drawUnknown(rt)}
+	r := message.Record{Kind: message.ReplyRecord, Run: run, Host: host, Action: action, Body: message.Reply{Action: action, Result: message.ResultOf(drawResult(rt))}.Encode(), Outcome: drawUnknown(rt)}
 	switch rapid.IntRange(0, 5).Draw(rt, "kind") {
 	case 0:
 		r.Kind, r.Body = message.CommandHost, message.Command{Action: message.Upgrade, Host: host}.Encode()

@@ -2,16 +2,16 @@ package run
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/roster"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
 // Ledger is the fold of a whole log: one run after the other.
 type Ledger struct {
 	// LastCommand is the sequence of the last record that a controller wrote;
-	// the next one must be based on it (design.md 4, "one writer").
+	// the next one must be based on it, or the log refuses it (log.ErrBehind).
 	LastCommand uint64
 	// LastSeq is the sequence of the last record folded.
 	LastSeq uint64
@@ -19,7 +19,9 @@ type Ledger struct {
 	Ignored uint64
 
 	newest, ended *State
-	missed        *message.Missed
+	// roster is nil before the first run.
+	roster *roster.Roster
+	missed *message.Missed
 	// considered is when the last window opened that had its run or was missed:
 	// the last one on the log, whatever clock it went by.
 	considered time.Time
@@ -28,43 +30,12 @@ type Ledger struct {
 // Missed returns the window that was missed last, or nil.
 func (l *Ledger) Missed() *message.Missed { return l.missed }
 
-// OutOfService returns the hosts that are out of service since the last run, which
-// has ended.
-func (l *Ledger) OutOfService() map[string]bool {
-	hosts := map[string]bool{}
-	if l.newest != nil {
-		for _, e := range l.newest.roster.Lasting() {
-			hosts[e.Host] = true
-		}
+// Roster knows which hosts are out of service, before, during and after runs.
+func (l *Ledger) Roster() *roster.Roster {
+	if l.roster == nil {
+		return &roster.Roster{}
 	}
-	return hosts
-}
-
-// Opening returns the roster that the next run is opened with: the members that
-// are silent, the hosts that count and are no members, and whoever is out of service
-// since the runs before.
-func (l *Ledger) Opening(silent []string, others []message.Entry) []message.Entry {
-	entries := slices.Clone(others)
-	for _, host := range silent {
-		entries = append(entries, message.Entry{Host: host, Silent: true})
-	}
-	if l.newest == nil {
-		return entries
-	}
-	known := make(map[string]int, len(entries))
-	for i, e := range entries {
-		known[e.Host] = i
-	}
-	for _, lasting := range l.newest.roster.Lasting() {
-		i, listed := known[lasting.Host]
-		switch {
-		case !listed:
-			entries = append(entries, lasting)
-		case lasting.Owes.Any() || entries[i].Silent: // Who was silent and is not has recovered.
-			entries[i].Since, entries[i].Owes = lasting.Since, lasting.Owes
-		}
-	}
-	return entries
+	return l.roster
 }
 
 // Considered is when the last window opened that had its run or was missed;
@@ -132,7 +103,8 @@ func (l *Ledger) fold(r message.Decoded) error {
 
 // open begins the next run.
 func (l *Ledger) open(r message.Record, e message.Opened) {
-	l.newest = open(r, e)
+	l.roster = roster.Open(e, r.Time)
+	l.newest = open(r, e, l.roster)
 	switch {
 	case !e.Window.IsZero():
 		l.considered = e.Window

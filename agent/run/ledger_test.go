@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
 )
 
 // TestConsidered checks which window was considered last: of a run by hand that
@@ -15,7 +15,7 @@ func TestConsidered(t *testing.T) {
 	t.Parallel()
 	end, window := epoch.Add(time.Hour), epoch.Add(-24*time.Hour)
 	opened := func(e message.Opened) message.Record {
-		e.Members, e.Policy, e.NotAfter = []string{"h01"}, policy.Default(1), end
+		e.Members, e.Rollout, e.NotAfter = []string{"h01"}, rollout.Default(1), end
 		return message.Record{Seq: 7, Time: epoch, Kind: message.EventRecord, Body: message.EncodeEvent(e)}
 	}
 	for name, c := range map[string]struct {

@@ -5,11 +5,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/roster"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/times"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/roster"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
-// Status is where a host of a run stands (AV-39), as people see it.
+// Status is where a host of a run stands, as people see it.
 type Status string
 
 // The statuses of a host.
@@ -114,8 +115,10 @@ type Host struct {
 	Since time.Time
 	// Error is the host's own words, or why it was left out.
 	Error string
-	// Class is the kind of the host's failure, if the host has told it.
-	Class message.Class
+	// Class is the kind of the host's failure, if the host has told it. RolledBack means that
+	// the host has undone its upgrade after that.
+	Class      message.Class
+	RolledBack bool
 	// Note is what is to be known of it though it did not fail.
 	Note string
 	// Slot is since when it counts as out of service, zero while it does not;
@@ -133,8 +136,8 @@ type Host struct {
 
 // member is what a run knows of a host.
 type member struct {
-	// Host is its entry in the roster, whose group is the index of its stage. Only
-	// edit may change it.
+	// Host is its entry in the roster, whose group is the index of its stage. The roster
+	// changes it, within edit.
 	*roster.Host
 	step step
 	// final is its final status; empty before it has one.
@@ -142,8 +145,10 @@ type member struct {
 	// since is when step or final changed last.
 	since      time.Time
 	text, note string
-	// class is that of the host's last answer; empty for a success.
-	class message.Class
+	// class is that of the host's last answer; empty for a success. rolledBack means that it
+	// has undone its upgrade.
+	class      message.Class
+	rolledBack bool
 
 	// takenAt is when this run took the host out of service, took how long its
 	// upgrade kept it out; zero before.
@@ -190,7 +195,7 @@ func (m *member) status() Status {
 // which nobody knows what it did is no candidate before somebody releases it, and a
 // host that is busy none before it is idle.
 func (m *member) isCandidate() bool {
-	return m.step == idle && !m.IsSilent() && !m.Owes.Look && m.busy == nil
+	return m.step == idle && !m.IsSilent() && !m.Owes().Look && m.busy == nil
 }
 
 // isAwaited reports whether the run waits for the host's answer to prepare, sent or not.
@@ -198,8 +203,21 @@ func (m *member) isCandidate() bool {
 // may never answer.
 func (m *member) isAwaited() bool { return m.step <= preparing && !m.owesBefore() }
 
-// owesBefore reports whether the host has not answered a command of an earlier run.
-func (m *member) owesBefore() bool { return m.Before && m.Owes.Answer != "" }
+// owesBefore reports whether the host has not answered a command of an earlier run, released
+// or not.
+func (m *member) owesBefore() bool { return m.unansweredBefore() != "" }
+
+// unansweredBefore returns the command of an earlier run that the host has not answered; empty
+// for none.
+func (m *member) unansweredBefore() message.Action {
+	if works, before := m.Works(); before && works != "" {
+		return works
+	}
+	if m.Before() {
+		return m.Owes().Answer
+	}
+	return ""
+}
 
 // isAdmitted reports whether the host is being checked before its upgrade, or has
 // passed these checks and has no slot yet.
@@ -207,7 +225,7 @@ func (m *member) isAdmitted() bool { return m.step == checkingBefore || m.step =
 
 // underWay reports whether a run has to wait for the host before it can end: for
 // the answer to a command, for its checks or for its undrain hook. Each of these
-// waits has a limit, so that each run ends (design.md 5, invariant 7).
+// waits has a limit, so that each run ends.
 func (m *member) underWay() bool { return m.step >= draining && m.step <= undraining }
 
 // left reports whether its stage waits for the host.
@@ -223,27 +241,45 @@ func (m *member) asked() message.Action {
 	case rebooting:
 		return message.Reboot
 	}
-	if m.Before {
+	if works, before := m.Works(); works != "" && !before {
+		return works
+	}
+	if m.Before() {
 		return ""
 	}
-	return m.Owes.Answer
+	return m.Owes().Answer
 }
 
-// ends gives the host its final status. A host that was drained is undrained.
-func (m *member) ends(status Status, text string, at time.Time) {
-	m.InHand = false
+// hasLateAnswer reports whether an answer of the host is one that the run does not wait for
+// any more.
+func (m *member) hasLateAnswer() bool {
+	works, _ := m.Works()
+	return m.Owes().Answer != "" || works != ""
+}
+
+// ends gives a host its final status, within edit. A host that was drained is undrained.
+func (s *State) ends(i int, status Status, text string, at time.Time) {
+	s.roster.LetGo(i, at)
+	m := &s.members[i]
 	m.final, m.text, m.since = status, text, at
-	if m.Owes.Undrain && m.step != undraining {
+	if m.Owes().Undrain && m.step != undraining {
 		m.step, m.ranAt = undraining, time.Time{}
 		return
 	}
 	m.step = done
 }
 
+// withdraw takes the admission of a host back, within edit.
+func (s *State) withdraw(i int, at time.Time) {
+	s.roster.LetGo(i, at)
+	m := &s.members[i]
+	m.step, m.since, m.attempt = idle, at, m.attempt+1
+}
+
 // setBack follows the log's clock that was set back.
 func (m *member) setBack(now time.Time) {
 	for _, t := range []*time.Time{&m.since, &m.takenAt, &m.ranAt, &m.passedAt, &m.busySince} {
-		*t = earlier(*t, now)
+		*t = times.Earlier(*t, now)
 	}
 }
 
@@ -252,21 +288,23 @@ func (m *member) setBack(now time.Time) {
 // of another epoch than the one that was prepared does not know what that one
 // did, whatever it says.
 func (m *member) replyOf(r message.Decoded) message.Reply {
-	var reply message.Reply
+	var result message.Result
+	failed := message.Failed
+	if r.Outcome == message.Unknown {
+		failed = message.Unknown
+	}
 	switch {
 	case r.Reply == nil:
-		reply.Result = fmt.Sprintf("its reply to %s cannot be read: %v", r.Action, r.Err)
+		result = message.NotDone(failed, "", fmt.Sprintf("its reply to %s cannot be read: %v", r.Action, r.Err))
 	case r.Reply.Action != r.Action:
-		reply.Result = fmt.Sprintf("its reply to %s speaks of %s", r.Action, r.Reply.Action)
+		result = message.NotDone(failed, "", fmt.Sprintf("its reply to %s speaks of %s", r.Action, r.Reply.Action))
 	default:
-		reply = *r.Reply
+		result = r.Reply.Result
 	}
-	reply.Unknown = r.Unknown
-	if r.Action != message.Prepare && r.Epoch != m.epoch && !reply.Unknown {
-		reply.Unknown = true
-		reply.Result = fmt.Sprintf("another worker answered in place of the one that was prepared, so what that one did is unknown; the answer was: %s", reply.Result)
+	if r.Action != message.Prepare && r.Epoch != m.epoch && result.Outcome != message.Unknown {
+		result = message.NotDone(message.Unknown, result.Class, fmt.Sprintf("another worker answered in place of the one that was prepared, so what that one did is unknown; the answer was: %s", result))
 	}
-	return reply
+	return message.Reply{Action: r.Action, Result: result}
 }
 
 // view is the host as others see it, in the stage of a name.
@@ -280,7 +318,7 @@ func (m *member) view(stage string) Host {
 		note = "it is busy: " + m.busy.String()
 	}
 	return Host{
-		Name: m.Name, Stage: stage, Status: m.status(), Since: m.since, Error: m.text, Class: m.class, Note: note,
+		Name: m.Name, Stage: stage, Status: m.status(), Since: m.since, Error: m.text, Class: m.class, RolledBack: m.rolledBack, Note: note,
 		Slot: m.OutSince(), SlotReason: reason, Took: m.took, Done: !m.left(),
 	}
 }
@@ -288,6 +326,13 @@ func (m *member) view(stage string) Host {
 func (s *State) view(i int) Host {
 	m := &s.members[i]
 	h := m.view(s.stages.list[m.Group].Name)
+	switch works, before := m.Works(); {
+	case m.step > preparing || s.Over():
+	case before && works != "":
+		h.Note = fmt.Sprintf("the run does not wait for it: it has not answered %s of an earlier run", works)
+	case s.isLate(m):
+		h.Note = "it is late: the run has begun without it"
+	}
 	h.GivesUp = s.givesUp(m)
 	return h
 }
@@ -304,7 +349,7 @@ func (s *State) Epoch(host string) uint64 {
 // ChecksHosts reports whether the run checks each host after its upgrade. Each command of
 // the run says so: a host with more than one bootable system confirms the new one when
 // these checks have passed, and not before.
-func (s *State) ChecksHosts() bool { return s.policy.checksHosts() }
+func (s *State) ChecksHosts() bool { return s.rollout.checksHosts() }
 
 // member returns the index of a member.
 func (s *State) member(host string) (int, error) {

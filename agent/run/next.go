@@ -5,8 +5,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/text"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/times"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
 // Act is what a step asks for.
@@ -30,7 +31,7 @@ type Step struct {
 	Act     Act
 	Command message.Command
 	Event   message.Event
-	// Refused says what stands in the way of a request: it is a *Refused.
+	// Refused says why a request is refused: it is a *Refused.
 	Refused error
 	// Until is when to ask again if no record comes before.
 	Until time.Time
@@ -45,7 +46,7 @@ type Step struct {
 type Seen struct {
 	// Request is what somebody asks of the run; nil when nobody does.
 	Request *Request
-	// Deleted are the hosts that were deleted, and who has deleted each, and why.
+	// Deleted are the deleted hosts, with who deleted each and why.
 	Deleted map[string]Deletion
 	// JudgeAt is when the controller can tell again who is silent and what has
 	// taken too long: before that it has not listened for long enough.
@@ -58,10 +59,20 @@ type Seen struct {
 	// Busy is what hosts have said in their last heartbeat: why they are not to be upgraded
 	// now, or nil. A host that was not heard of is not in it.
 	Busy map[string]*message.NotNow
-	// Hold is why no run may start a host now; nil when each may.
+	// Doing returns what a host has told last of the step at which it is; empty when it
+	// has told nothing. Nil means that no host has.
+	Doing func(host string) string
+	// Hold says why no run may start a host now; nil when runs may.
 	Hold *message.Paused
-	// Outcomes are those of tasks.
+	// Outcomes are the outcomes of tasks.
 	Outcomes []message.Outcome
+}
+
+func (s Seen) doing(host string) string {
+	if s.Doing == nil {
+		return ""
+	}
+	return s.Doing(host)
 }
 
 // Next returns what has to be appended to the log, or waited for, at a time.
@@ -180,9 +191,9 @@ func (s *State) tellOutcome(seen Seen) message.Event {
 	return nil
 }
 
-// proceed returns the next step of a run that knows all (AV-59 to AV-68): prepare
-// everybody; then stage by stage take hosts out of service, as many at once as
-// the stage allows, upgrade and reboot them, and put them back; and end.
+// proceed returns the next step of a run once it knows everything: prepare everybody; then
+// stage by stage take hosts out of service, as many at once as the stage allows, upgrade
+// and reboot them, and put them back; and end.
 func (s *State) proceed(now time.Time, seen Seen) Step {
 	result, ends := s.ending(now)
 	if s.Phase == Open {
@@ -197,11 +208,14 @@ func (s *State) proceed(now time.Time, seen Seen) Step {
 	case ends:
 		return s.windDown(now, result, until)
 	}
+	if e := s.tellLate(now, seen); e != nil {
+		return note(e)
+	}
 	if step, some := s.nextCommand(); some {
 		return step
 	}
 	step := s.begin(now, seen)
-	step.Until = sooner(sooner(step.Until, until), s.NotAfter)
+	step.Until = times.Sooner(times.Sooner(step.Until, until), s.NotAfter)
 	return step
 }
 
@@ -246,7 +260,7 @@ func (s *State) begin(now time.Time, seen Seen) Step {
 	if task, wanted := s.fleetTask(now); wanted {
 		step := Step{Until: s.unblocks(now), Fleet: &task, FleetFrom: s.fleet.from()}
 		if now.Before(step.FleetFrom) {
-			step.Until = sooner(step.Until, step.FleetFrom)
+			step.Until = times.Sooner(step.Until, step.FleetFrom)
 		}
 		return step
 	}
@@ -264,12 +278,12 @@ func (s *State) begin(now time.Time, seen Seen) Step {
 // pass anew.
 func (s *State) unchecked(i int, now time.Time) bool {
 	m := &s.members[i]
-	return len(s.policy.Checks.BeforeHost) > 0 && (m.step != ready || !s.policy.stillCounts(m.passedAt, now))
+	return len(s.rollout.Checks.BeforeHost) > 0 && (m.step != ready || !s.rollout.stillCounts(m.passedAt, now))
 }
 
 // takeOut gives a host its slot, last of all that comes before its upgrade.
 func (s *State) takeOut(i int) Step {
-	if s.policy.Hooks.Drain != nil || s.policy.Hooks.Undrain != nil {
+	if s.rollout.Hooks.Drain != nil || s.rollout.Hooks.Undrain != nil {
 		return note(message.Slot{Host: s.members[i].Name})
 	}
 	return send(message.Command{Action: message.Upgrade, Host: s.members[i].Name})

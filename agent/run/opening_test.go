@@ -8,14 +8,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
 )
 
 // prepareRun reads what the next run is to be opened with.
 func (p *player) prepareRun(words []string, rest string) {
 	if p.policy == nil {
-		policy := policy.Default(0)
+		policy := rollout.Default(0)
 		policy.MinPrepared = -1 // As many as by default.
 		p.policy = &policy
 	}
@@ -38,11 +38,11 @@ func (p *player) prepareRun(words []string, rest string) {
 		if err != nil {
 			p.t.Fatalf("%s: %v", rest, err)
 		}
-		p.stages = append(p.stages, p.stage(policy.ResolvedStage{Stage: policy.Stage{Name: words[1]}, Size: size, MaxUnavailable: 1}, words[3:]))
+		p.stages = append(p.stages, p.stage(rollout.ResolvedStage{Stage: rollout.Stage{Name: words[1]}, Size: size, MaxUnavailable: 1}, words[3:]))
 	}
 }
 
-func (p *player) stage(s policy.ResolvedStage, words []string) policy.ResolvedStage {
+func (p *player) stage(s rollout.ResolvedStage, words []string) rollout.ResolvedStage {
 	for i, word := range words {
 		switch word {
 		case "max":
@@ -54,11 +54,11 @@ func (p *player) stage(s policy.ResolvedStage, words []string) policy.ResolvedSt
 				p.others = append(p.others, message.Entry{Host: host, Stage: s.Name})
 			}
 		case "soak":
-			s.Soak = policy.SpanOf(p.span(words[i+1]))
+			s.Soak = rollout.SpanOf(p.span(words[i+1]))
 		case "approval":
 			s.Approval = true
 			if i+1 < len(words) {
-				s.ApprovalTimeout = policy.SpanOf(p.span(words[i+1]))
+				s.ApprovalTimeout = rollout.SpanOf(p.span(words[i+1]))
 			}
 		}
 	}
@@ -92,15 +92,15 @@ func (p *player) opening(words []string) message.Opened {
 			}
 		}
 	}
-	e.Roster = p.ledger.Opening(silent, others)
-	e.Policy = policy.Default(len(e.Members))
+	e.Roster = p.ledger.Roster().Opening(silent, others)
+	e.Rollout = rollout.Default(len(e.Members))
 	if p.policy != nil {
-		minPrepared, stages := e.Policy.MinPrepared, e.Policy.Stages
-		if e.Policy = *p.policy; e.Policy.MinPrepared < 0 {
-			e.Policy.MinPrepared = minPrepared
+		minPrepared, stages := e.Rollout.MinPrepared, e.Rollout.Stages
+		if e.Rollout = *p.policy; e.Rollout.MinPrepared < 0 {
+			e.Rollout.MinPrepared = minPrepared
 		}
-		if e.Policy.Stages = p.stages; p.stages == nil {
-			e.Policy.Stages = stages
+		if e.Rollout.Stages = p.stages; p.stages == nil {
+			e.Rollout.Stages = stages
 		}
 	}
 	return e

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
 )
 
 var epoch = time.Date(2026, 11, 21, 1, 0, 0, 0, time.UTC)
@@ -30,8 +30,8 @@ type player struct {
 	now    time.Time
 	out    strings.Builder
 	// policy, stages and lasts are of the next run.
-	policy *policy.Resolved
-	stages []policy.ResolvedStage
+	policy *rollout.Resolved
+	stages []rollout.ResolvedStage
 	// others count in the next run and are no members.
 	others []message.Entry
 	lasts  time.Duration
@@ -124,15 +124,19 @@ func (p *player) replies(words []string, line string) {
 	run := p.ledger.Newest()
 	switch words[0] {
 	case "reply":
+		outcome := message.ReplyOutcome("")
 		result, unknown := strings.CutPrefix(strings.Join(words[3:], " "), "unknown: ")
+		if unknown {
+			outcome = message.Unknown
+		}
 		p.append(message.Record{
-			Kind: message.ReplyRecord, Run: run.ID, Host: words[1], Action: message.Action(words[2]), Unknown: unknown,
-			Body: message.Reply{Action: message.Action(words[2]), Result: result}.Encode(),
+			Kind: message.ReplyRecord, Run: run.ID, Host: words[1], Action: message.Action(words[2]), Outcome: outcome,
+			Body: message.Reply{Action: message.Action(words[2]), Result: message.ResultOf(result)}.Encode(),
 		})
 	case "all":
 		for _, h := range run.Hosts() {
 			if s := run; s.members[s.indexOf(h.Name)].asked() == message.Action(words[1]) {
-				p.reply(run.ID, h.Name, words[1], message.Reply{Action: message.Action(words[1]), Result: strings.Join(words[2:], " ")}.Encode())
+				p.reply(run.ID, h.Name, words[1], message.Reply{Action: message.Action(words[1]), Result: message.ResultOf(strings.Join(words[2:], " "))}.Encode())
 			}
 		}
 	case "late":
@@ -140,7 +144,7 @@ func (p *player) replies(words []string, line string) {
 		if err != nil {
 			p.t.Fatalf("%s: %v", line, err)
 		}
-		p.reply(id, words[2], words[3], message.Reply{Action: message.Action(words[3]), Result: strings.Join(words[4:], " ")}.Encode())
+		p.reply(id, words[2], words[3], message.Reply{Action: message.Action(words[3]), Result: message.ResultOf(strings.Join(words[4:], " "))}.Encode())
 	case "raw":
 		_, body, _ := strings.Cut(line, words[2]+" ")
 		p.reply(run.ID, words[1], words[2], []byte(body))
@@ -230,6 +234,15 @@ func (p *player) see(words []string, line string) {
 		p.seen.Freeze = nil
 		if len(words) > 1 {
 			p.seen.Freeze = &message.Frozen{Freeze: words[1], NotAfter: epoch.Add(p.span(words[2])), Until: epoch.Add(p.span(words[3]))}
+		}
+	case "doing":
+		host, doing := words[1], strings.Join(words[2:], " ")
+		before := p.seen.doing
+		p.seen.Doing = func(of string) string {
+			if of == host {
+				return doing
+			}
+			return before(of)
 		}
 	case "hold":
 		by, why, _ := strings.Cut(rest, ": ")
@@ -437,7 +450,7 @@ func (p *player) poke() {
 }
 
 // refold is a controller that was killed here and starts again: it must come
-// to the same state (AV-82). What was asked of the state since must not have
+// to the same state. What was asked of the state since must not have
 // changed it either.
 func (p *player) refold() {
 	p.t.Helper()

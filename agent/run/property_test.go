@@ -8,14 +8,14 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/sim/oracle"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/oracle"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
 )
 
 // TestInvariants plays runs of any policy: hosts answer in any order, twice, wrongly
 // or never, fall silent and are deleted, people ask, clocks jump. After each record
-// the oracle judges it by design.md 5, and says of each record whether it counts and
+// the oracle judges it by the invariants, and says of each record whether it counts and
 // of each host whether it is out of service; package run must say the same. Each run
 // must end by itself.
 func TestInvariants(t *testing.T) {
@@ -38,6 +38,26 @@ func TestInvariantsAfterAbort(t *testing.T) {
 			p.drive()
 		}
 		p.ask(Request{Ask: Abort, By: "ann", Why: "because"})
+		p.playRun()
+	})
+}
+
+// TestInvariantsWithLateHosts plays runs of hosts of which some take long to prepare and the
+// others come through: what remains in the end of a stage are those that are late.
+func TestInvariantsWithLateHosts(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		p := newProperty(rt)
+		e := drawOpening(rt, p.now)
+		e.NotAfter, e.Rollout.MinPrepared, e.Rollout.OnFailure = p.now.Add(4*time.Hour), 1, rollout.Continue
+		e.Rollout.PreparePatience = rollout.SpanOf(drawSpan(rt, "patience", 10*time.Minute))
+		p.openRun(e)
+		for range rapid.IntRange(1, 60).Draw(rt, "events") {
+			happens := []func(){p.comesThrough, p.comesThrough, p.comesThrough, p.comesThrough, p.outcome1, p.outcome1, p.toDue, p.random}
+			happens[rapid.IntRange(0, len(happens)-1).Draw(rt, "happens")]()
+			p.drive()
+			p.check()
+		}
 		p.playRun()
 	})
 }
@@ -82,7 +102,7 @@ func (p *property) openRun(e message.Opened) {
 	p.drive()
 	for _, name := range p.oracle.Members() {
 		if rapid.IntRange(0, 9).Draw(p.rt, "prepares") > 0 {
-			p.reply(p.oracle.Run(), name, "prepare", message.Reply{Action: message.Prepare, Result: message.Done}.Encode())
+			p.reply(p.oracle.Run(), name, "prepare", message.Reply{Action: message.Prepare, Result: message.Result{Outcome: message.Done}}.Encode())
 		}
 	}
 	p.drive()
@@ -96,6 +116,9 @@ func (p *property) drive() time.Time {
 	if due, under := p.oracle.UnderWay(); under && !p.now.Before(due.Over.Add(due.Rest)) {
 		p.rt.Fatalf("invariant 7: at %s the run is under way, and had to end by %s: %s", p.now.Sub(epoch), due.Over.Add(due.Rest).Sub(epoch), p.oracle.Summary())
 	}
+	if at, due := p.oracle.Due(); due && !p.now.Before(at) {
+		p.rt.Fatalf("at %s the run waits for hosts that are late, and had to go on without them at %s: %s", p.now.Sub(epoch), at.Sub(epoch), p.oracle.Summary())
+	}
 	return until
 }
 
@@ -105,7 +128,7 @@ func (p *property) playRuns() {
 	p.playRun()
 	if rapid.Bool().Draw(p.rt, "a second run") {
 		e := drawOpening(p.rt, p.now)
-		e.Roster = p.ledger.Opening(nil, slices.DeleteFunc(e.Roster, func(e message.Entry) bool { return !e.Since.IsZero() }))
+		e.Roster = p.ledger.Roster().Opening(nil, slices.DeleteFunc(e.Roster, func(e message.Entry) bool { return !e.Since.IsZero() || e.Works != "" }))
 		p.openRun(e)
 		p.playRun()
 	}
@@ -126,18 +149,18 @@ func (p *property) playRun() {
 
 // drawOpening draws how a run is opened at a time.
 func drawOpening(rt *rapid.T, opens time.Time) message.Opened {
-	e := message.Opened{Trigger: message.TriggerWindow, NotAfter: opens.Add(drawSpan(rt, "lasts", 4*time.Hour)), Policy: drawPolicy(rt)}
-	p := &e.Policy
+	e := message.Opened{Trigger: message.TriggerWindow, NotAfter: opens.Add(drawSpan(rt, "lasts", 4*time.Hour)), Rollout: drawPolicy(rt)}
+	p := &e.Rollout
 	for n := range rapid.IntRange(1, 3).Draw(rt, "stages") {
-		stage := policy.ResolvedStage{
-			Stage: policy.Stage{Name: fmt.Sprintf("s%d", n)}, Size: rapid.IntRange(1, 4).Draw(rt, "size"), MaxUnavailable: rapid.IntRange(1, 3).Draw(rt, "max"),
+		stage := rollout.ResolvedStage{
+			Stage: rollout.Stage{Name: fmt.Sprintf("s%d", n)}, Size: rapid.IntRange(1, 4).Draw(rt, "size"), MaxUnavailable: rapid.IntRange(1, 3).Draw(rt, "max"),
 		}
 		stage.Approval = rapid.IntRange(0, 3).Draw(rt, "approval") == 0
 		if rapid.Bool().Draw(rt, "soaks") {
-			stage.Soak = policy.SpanOf(drawSpan(rt, "soak", time.Hour))
+			stage.Soak = rollout.SpanOf(drawSpan(rt, "soak", time.Hour))
 		}
 		if stage.Approval && rapid.Bool().Draw(rt, "expires") {
-			stage.ApprovalTimeout = policy.SpanOf(drawSpan(rt, "approval-timeout", time.Hour))
+			stage.ApprovalTimeout = rollout.SpanOf(drawSpan(rt, "approval-timeout", time.Hour))
 		}
 		p.Stages = append(p.Stages, stage)
 		for range stage.Size {
@@ -157,13 +180,16 @@ func drawOpening(rt *rapid.T, opens time.Time) message.Opened {
 		case 0:
 			entry.Silent = slices.Contains(e.Members, name) || entry.Stage != ""
 		case 1:
-			p.NoReboot = append(p.NoReboot, policy.Exempt{Host: name, Reason: "a label"})
+			p.NoReboot = append(p.NoReboot, rollout.Exempt{Host: name, Reason: "a label"})
 		}
 		if rapid.IntRange(0, 9).Draw(rt, "owes") == 0 {
 			entry.Owes = drawDebt(rt)
 		}
 		if entry.Owes.Any() || entry.Silent && rapid.Bool().Draw(rt, "fell silent in an earlier run") {
 			entry.Since = opens.Add(-time.Hour)
+		}
+		if !entry.Owes.Any() && rapid.IntRange(0, 9).Draw(rt, "works") == 0 {
+			entry.Works = rapid.SampledFrom([]message.Action{message.Upgrade, message.Reboot}).Draw(rt, "on")
 		}
 		if entry != (message.Entry{Host: name}) {
 			e.Roster = append(e.Roster, entry)
@@ -186,29 +212,32 @@ func drawDebt(rt *rapid.T) message.Debt {
 	return d
 }
 
-func drawPolicy(rt *rapid.T) policy.Resolved {
-	check := []policy.Check{{Name: "c", Type: policy.TCP, Passes: 1, Timeout: policy.SpanOf(time.Minute)}}
-	hook := &policy.Hook{Type: policy.Exec, On: policy.OnHost, Timeout: policy.SpanOf(time.Minute)}
-	p := policy.Default(0)
+func drawPolicy(rt *rapid.T) rollout.Resolved {
+	check := []rollout.Check{{Name: "c", Type: rollout.TCP, Passes: 1, Timeout: rollout.SpanOf(time.Minute)}}
+	hook := &rollout.Hook{Type: rollout.Exec, On: rollout.OnHost, Timeout: rollout.SpanOf(time.Minute)}
+	p := rollout.Default(0)
 	p.Stages, p.MaxFailures = nil, rapid.IntRange(1, 4).Draw(rt, "max-failures")
-	p.OnFailure = rapid.SampledFrom([]string{policy.Stop, policy.Pause, policy.Continue, policy.Continue}).Draw(rt, "on-failure")
-	p.Overrun = rapid.SampledFrom([]string{policy.FinishHost, policy.StopHost}).Draw(rt, "overrun")
-	p.OverrunLimit = policy.SpanOf(rapid.SampledFrom([]time.Duration{0, time.Minute, 15 * time.Minute, 5 * time.Hour}).Draw(rt, "overrun-limit"))
-	p.Absent = rapid.SampledFrom([]string{policy.Skip, policy.CountAbsent}).Draw(rt, "absent")
+	p.OnFailure = rapid.SampledFrom([]string{rollout.Stop, rollout.Pause, rollout.Continue, rollout.Continue}).Draw(rt, "on-failure")
+	p.Overrun = rapid.SampledFrom([]string{rollout.FinishHost, rollout.StopHost}).Draw(rt, "overrun")
+	p.OverrunLimit = rollout.SpanOf(rapid.SampledFrom([]time.Duration{0, time.Minute, 15 * time.Minute, 5 * time.Hour}).Draw(rt, "overrun-limit"))
+	p.Absent = rapid.SampledFrom([]string{rollout.Skip, rollout.CountAbsent}).Draw(rt, "absent")
+	if p.PreparePatience = ""; rapid.IntRange(0, 4).Draw(rt, "is patient") > 0 {
+		p.PreparePatience = rollout.SpanOf(drawSpan(rt, "prepare-patience", 10*time.Minute))
+	}
 	p.Paused = rapid.IntRange(0, 9).Draw(rt, "paused") == 0
-	p.Timeouts = &policy.Timeouts{
-		Prepare: policy.SpanOf(drawSpan(rt, "prepare", time.Hour)), Upgrade: policy.SpanOf(drawSpan(rt, "upgrade", time.Hour)),
-		Reboot: policy.SpanOf(drawSpan(rt, "reboot", time.Hour)),
+	p.Timeouts = &rollout.Timeouts{
+		Prepare: rollout.SpanOf(drawSpan(rt, "prepare", time.Hour)), Upgrade: rollout.SpanOf(drawSpan(rt, "upgrade", time.Hour)),
+		Reboot: rollout.SpanOf(drawSpan(rt, "reboot", time.Hour)),
 	}
 	if rapid.IntRange(0, 3).Draw(rt, "splays") == 0 {
-		p.Splay = policy.SpanOf(drawSpan(rt, "splay", time.Hour))
+		p.Splay = rollout.SpanOf(drawSpan(rt, "splay", time.Hour))
 	}
-	for _, list := range []*[]policy.Check{&p.Checks.BeforeHost, &p.Checks.AfterHost, &p.Checks.Fleet} {
+	for _, list := range []*[]rollout.Check{&p.Checks.BeforeHost, &p.Checks.AfterHost, &p.Checks.Fleet} {
 		if rapid.Bool().Draw(rt, "checks") {
 			*list = check
 		}
 	}
-	for _, h := range []**policy.Hook{&p.Hooks.Drain, &p.Hooks.Undrain} {
+	for _, h := range []**rollout.Hook{&p.Hooks.Drain, &p.Hooks.Undrain} {
 		if rapid.Bool().Draw(rt, "hook") {
 			*h = hook
 		}
@@ -242,24 +271,39 @@ func (p *property) answer1() {
 	}
 	host := rapid.SampledFrom(asked).Draw(p.rt, "answers")
 	action := p.oracle.Asked(host)
-	body := message.Reply{Action: action, Result: drawResult(p.rt)}.Encode()
+	body := message.Reply{Action: action, Result: message.ResultOf(drawResult(p.rt))}.Encode()
 	if rapid.IntRange(0, 19).Draw(p.rt, "garbage") == 0 {
 		body = []byte("garbage")
 	}
 	p.anyWorker(p.oracle.Run(), host, action, body)
 }
 
-func drawResult(rt *rapid.T) string {
-	return rapid.SampledFrom([]string{message.Done, message.Done, message.Done, message.RebootRequired, message.RebootRequired, "no space left"}).Draw(rt, "result")
+// comesThrough is a host that has been prepared and does what it is asked.
+func (p *property) comesThrough() {
+	for _, name := range p.oracle.Members() {
+		if action := p.oracle.Asked(name); action != "" && action != message.Prepare {
+			p.reply(p.oracle.Run(), name, string(action), message.Reply{Action: action, Result: message.Result{Outcome: message.Done}}.Encode())
+			return
+		}
+	}
 }
 
-// drawUnknown tells whether a host does not know what it did.
-func drawUnknown(rt *rapid.T) bool { return rapid.IntRange(0, 6).Draw(rt, "unknown") == 0 }
+func drawResult(rt *rapid.T) string {
+	return rapid.SampledFrom([]string{"done", "done", "done", "reboot-required", "reboot-required", "no space left"}).Draw(rt, "result")
+}
+
+// drawUnknown is what some hosts say beside their reply: that they do not know what they did.
+func drawUnknown(rt *rapid.T) message.ReplyOutcome {
+	if rapid.IntRange(0, 6).Draw(rt, "unknown") == 0 {
+		return message.Unknown
+	}
+	return ""
+}
 
 // anyWorker is a reply of the worker that was prepared, or of another one that took
 // its place, or of one that does not know what its host did.
 func (p *property) anyWorker(run uint64, host string, action message.Action, body []byte) {
-	r := message.Record{Kind: message.ReplyRecord, Run: run, Host: host, Action: action, Body: body, Unknown: drawUnknown(p.rt)}
+	r := message.Record{Kind: message.ReplyRecord, Run: run, Host: host, Action: action, Body: body, Outcome: drawUnknown(p.rt)}
 	if rapid.IntRange(0, 9).Draw(p.rt, "another worker") == 0 {
 		r.Epoch = 1
 	}
@@ -294,7 +338,7 @@ func (p *property) host() string {
 func (p *property) anyReply() {
 	action := rapid.SampledFrom([]message.Action{message.Prepare, message.Upgrade, message.Reboot}).Draw(p.rt, "action")
 	run := rapid.SampledFrom([]uint64{p.oracle.Run(), p.oracle.Run(), 1}).Draw(p.rt, "run")
-	p.anyWorker(run, p.host(), action, message.Reply{Action: action, Result: drawResult(p.rt)}.Encode())
+	p.anyWorker(run, p.host(), action, message.Reply{Action: action, Result: message.ResultOf(drawResult(p.rt))}.Encode())
 }
 
 // anyEvent is an outcome that is out of place.
@@ -341,7 +385,7 @@ func (p *property) someoneAsks() {
 	asks := []Ask{Pause, Resume, Resume, Resume, Approve, Approve, Approve, Release, Release, Abort}
 	q := Request{Ask: rapid.SampledFrom(asks).Draw(p.rt, "asks"), By: "ann", Why: "because", Host: p.host()}
 	q.Now = rapid.Bool().Draw(p.rt, "now")
-	q.Stage = rapid.SampledFrom(p.opened.Policy.Stages).Draw(p.rt, "stage").Name
+	q.Stage = rapid.SampledFrom(p.opened.Rollout.Stages).Draw(p.rt, "stage").Name
 	p.ask(q)
 }
 
@@ -378,8 +422,17 @@ func (p *property) timePasses() {
 				p.now = until
 			}
 		}
+	case 5:
+		p.toDue()
 	default:
 		p.now = p.now.Add(drawSpan(p.rt, "passes", 20*time.Minute))
+	}
+}
+
+// toDue lets time pass until the run has to go on without hosts that are late.
+func (p *property) toDue() {
+	if at, due := p.oracle.Due(); due && at.After(p.now) {
+		p.now = at
 	}
 }
 
@@ -436,8 +489,8 @@ func (p *property) check() {
 // the oracle does.
 func (p *property) sameRoster(s *State) {
 	if s.Over() {
-		for _, e := range p.ledger.Opening(nil, nil) {
-			if !p.oracle.Out(e.Host) {
+		for _, e := range p.ledger.Roster().Opening(nil, nil) {
+			if (e.Owes.Any() || e.Silent) && !p.oracle.Out(e.Host) {
 				p.rt.Fatalf("%s is in service after the end, and the run says that it owes %+v", e.Host, e.Owes)
 			}
 		}
@@ -467,7 +520,7 @@ func foreseen(s *State, now time.Time) error {
 		switch m := &s.members[s.indexOf(name)]; {
 		case at.Before(now) || !f.End.IsZero() && at.After(f.End):
 			return fmt.Errorf("%s is done at %s, and the run at %s", name, at, f.End)
-		case h.Status.Final() || !m.underWay() && (m.IsSilent() || m.Owes.Look || m.isBusy()):
+		case h.Status.Final() || !m.underWay() && (m.IsSilent() || m.Owes().Look || m.isBusy()):
 			return fmt.Errorf("%s has one, and is %+v", name, h)
 		}
 	}

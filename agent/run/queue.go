@@ -3,6 +3,8 @@ package run
 import (
 	"slices"
 	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/times"
 )
 
 // ticket is a host in a queue. It is void once the host has moved on.
@@ -41,7 +43,7 @@ func (q queues) enter(members []member, i int, since time.Time) {
 	switch at := m.step; {
 	case at == undraining:
 		q[at] = slices.Insert(q[at], q.undrainIndex(t), t)
-	case at == ready && m.Held(): // The host needs no slot, so it does not wait for one.
+	case at == ready && m.HasSlot(): // The host needs no slot, so it does not wait for one.
 		q[at] = slices.Insert(q[at], 0, t)
 	case queued[at]:
 		q[at] = append(q[at], t)
@@ -91,7 +93,7 @@ func (q queues) hosts(members []member, at step, before time.Time) []string {
 func (q queues) setBack(now time.Time) {
 	for _, queue := range q {
 		for i := range queue {
-			queue[i].since = earlier(queue[i].since, now)
+			queue[i].since = times.Earlier(queue[i].since, now)
 		}
 	}
 }

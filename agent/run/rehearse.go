@@ -4,7 +4,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/times"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/roster"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
 // Usual is how long the work of a run took before: of all hosts together for
@@ -17,11 +19,11 @@ type Usual struct{ Prepare, Host time.Duration }
 // and plays the rest as Forecast does. The forecast is nil when it is unknown how long
 // a host takes. futile is why no host would be upgraded; empty when some would.
 func Rehearse(at time.Time, e message.Opened, usual Usual) (opened *State, f *Forecast, futile string) {
-	opened = open(message.Record{Seq: 1, Time: at}, e)
+	opened = open(message.Record{Seq: 1, Time: at}, e, roster.Open(e, at))
 	if usual.Host <= 0 {
 		return opened, nil, ""
 	}
-	s := open(message.Record{Seq: 1, Time: at}, e)
+	s := open(message.Record{Seq: 1, Time: at}, e, roster.Open(e, at))
 	r := rehearsal{s}
 	r.fold(message.Record{Time: at, Kind: message.CommandAll}, message.Decoded{
 		Command: &message.Command{Action: message.Prepare, Hosts: slices.Clone(e.Members), NotAfter: e.NotAfter},
@@ -30,17 +32,21 @@ func Rehearse(at time.Time, e message.Opened, usual Usual) (opened *State, f *Fo
 	for _, host := range s.members.awaited() {
 		if i := s.indexOf(host); !s.members[i].IsSilent() {
 			r.fold(message.Record{Time: end, Kind: message.ReplyRecord, Host: host, Run: s.ID, Action: message.Prepare}, message.Decoded{
-				Reply: &message.Reply{Action: message.Prepare, Result: message.Done},
+				Reply: &message.Reply{Action: message.Prepare, Result: message.Result{Outcome: message.Done}},
 			})
 		}
 	}
-	if late := s.members.awaited(); len(late) > 0 {
-		end = later(end, at.Add(s.policy.Timeouts.Prepare.Duration()))
+	limit := at.Add(s.rollout.Timeouts.Prepare.Duration())
+	if late := s.members.awaited(); len(late) > 0 && !s.beginsWithoutLate().IsZero() && s.beginsWithoutLate().Before(limit) {
+		end = s.beginsWithoutLate()
+		r.fold(message.Record{Time: end, Kind: message.EventRecord, Run: s.ID}, message.Decoded{Event: message.Late{Hosts: late}})
+	} else if len(late) > 0 {
+		end = times.Later(end, limit)
 		r.fold(message.Record{Time: end, Kind: message.EventRecord, Run: s.ID}, message.Decoded{
 			Event: message.Overdue{Hosts: late, Awaited: message.Awaited{Action: message.Prepare}},
 		})
 	}
-	s.pace.usual = usual.Host
+	s.durations.usual = usual.Host
 	if result, ends := s.ending(end); ends {
 		return opened, nil, s.why(result, end)
 	}

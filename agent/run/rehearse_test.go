@@ -7,17 +7,18 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
 )
 
 // TestRehearse checks how long a run is expected to take before it is opened.
 func TestRehearse(t *testing.T) {
 	t.Parallel()
 	usual := Usual{Prepare: time.Minute, Host: 10 * time.Minute}
-	two := func(p *policy.Resolved) { p.Stages[0].MaxUnavailable = 2 }
+	two := func(p *rollout.Resolved) { p.Stages[0].MaxUnavailable = 2 }
+	counted := func(p *rollout.Resolved) { p.Stages[0].MaxUnavailable, p.Absent = 2, rollout.CountAbsent }
 	for name, row := range map[string]struct {
-		change func(*policy.Resolved)
+		change func(*rollout.Resolved)
 		roster []message.Entry
 		usual  Usual
 		end    time.Duration
@@ -30,16 +31,17 @@ func TestRehearse(t *testing.T) {
 		"hosts that do not fit":   {usual: Usual{Host: 20 * time.Minute}, end: 80 * time.Minute, left: 1},
 		"no host fits":            {usual: Usual{Prepare: time.Minute, Host: time.Hour}, futile: "hosts take 1h, so none of 4 hosts left"},
 		"nothing is known":        {usual: Usual{Prepare: time.Minute}},
-		"an approval":             {change: func(p *policy.Resolved) { p.Stages[0].Approval = true }, usual: usual, waits: "stage"},
-		"a pause":                 {change: func(p *policy.Resolved) { p.Paused = true }, usual: usual, waits: "the rollout to let it go on"},
+		"an approval":             {change: func(p *rollout.Resolved) { p.Stages[0].Approval = true }, usual: usual, waits: "stage"},
+		"a pause":                 {change: func(p *rollout.Resolved) { p.Paused = true }, usual: usual, waits: "the rollout to let it go on"},
 		"one out of service":      {roster: []message.Entry{{Host: "h02", Owes: message.Debt{Look: true}}}, usual: usual, waits: "h02 (nobody knows"},
 		"out of service, one too": {change: two, roster: []message.Entry{{Host: "h02", Owes: message.Debt{Look: true}}}, usual: usual, waits: "h02"},
+		"one silent and counted":  {change: counted, roster: []message.Entry{{Host: "h02", Silent: true}}, usual: usual, end: 41 * time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			e := message.Opened{Members: []string{"h01", "h02", "h03", "h04"}, Policy: policy.Default(4), NotAfter: epoch.Add(time.Hour), Roster: row.roster}
+			e := message.Opened{Members: []string{"h01", "h02", "h03", "h04"}, Rollout: rollout.Default(4), NotAfter: epoch.Add(time.Hour), Roster: row.roster}
 			if row.change != nil {
-				row.change(&e.Policy)
+				row.change(&e.Rollout)
 			}
 			opened, f, futile := Rehearse(epoch, e, row.usual)
 			if opened.Phase != Open || opened.Size() != 4 {

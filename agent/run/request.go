@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
 // Ask is what somebody asks of the run under way: the last word of the path
@@ -21,7 +21,7 @@ const (
 	Abort Ask = "abort"
 	// Approve lets a stage begin that waits for it.
 	Approve Ask = "approve"
-	// Release frees the slot of a host by force.
+	// Release takes a host from the run by force, and frees its slot.
 	Release Ask = "release"
 )
 
@@ -130,16 +130,16 @@ func (s *stages) toApprove() string {
 	return "to be approved: " + list(names)
 }
 
-// refusesRelease refuses to release a host that holds no slot. A host that holds one
-// can be released whatever it does, because it may never answer.
+// refusesRelease refuses to release a host that holds no slot and has come to its end in the
+// run. Any other can be released whatever it does, because it may never answer.
 func (s *State) refusesRelease(host string) error {
 	i, known := s.roster.Index(host)
 	switch {
-	case s.Over() && (!known || !s.countsAsOut(i)):
+	case s.Over() && (!known || !s.roster.CountsAsOut(i)):
 		return s.refused("host %s holds no slot since run %d, and no run is under way; there is nothing to release", host, s.Key())
 	case !known:
 		return s.refused("host %s is not in run %d and holds no slot; to see the hosts: %s", host, s.Key(), Command("hosts"))
-	case s.roster.Host(i).Out():
+	case s.roster.Host(i).Out(), s.isMember(i) && s.members[i].final == "":
 		return nil
 	case s.isMember(i):
 		return s.refused("host %s holds no slot in run %d: it is %s; there is nothing to release", host, s.Key(), s.members[i].status())
@@ -188,11 +188,11 @@ func (all members) working() string {
 	var names []string
 	for i := range all {
 		if m := &all[i]; m.underWay() {
-			is := string(m.status())
+			does := string(m.status())
 			if m.step == undraining {
-				is = "being undrained"
+				does = "being undrained"
 			}
-			names = append(names, m.Name+" is "+is)
+			names = append(names, m.Name+" is "+does)
 		}
 	}
 	if len(names) == 0 {

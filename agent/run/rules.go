@@ -3,18 +3,23 @@ package run
 import (
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
 )
 
 // rules are the policy of a run, and the tasks and time limits that follow from it.
 // They never change.
 type rules struct {
-	policy.Resolved
+	rollout.Resolved
 	// members counts the members of the run.
 	members int
 	// noReboot says why each host that is not rebooted is not.
 	noReboot map[string]string
+	// patience is how long the run waits for hosts that are late with their prepare;
+	// waitsForAll means that it waits for each, as every run did that was opened by a
+	// version without patience: a run keeps the rollout that it was opened with.
+	patience    time.Duration
+	waitsForAll bool
 	// validFor is how long the result of checks is valid.
 	validFor time.Duration
 }
@@ -23,8 +28,12 @@ type rules struct {
 // that checks take.
 const baseValidity = 10 * time.Minute
 
-func newRules(p policy.Resolved, members int) rules {
-	r := rules{Resolved: p, members: members, noReboot: map[string]string{}}
+// newRules makes the rules of a run of so many members that may last so long.
+func newRules(p rollout.Resolved, members int, lasts time.Duration) rules {
+	r := rules{
+		Resolved: p, members: members, noReboot: map[string]string{}, waitsForAll: p.PreparePatience == "",
+		patience: max(0, min(p.PreparePatience.Duration(), lasts/shareOfPatience)),
+	}
 	for _, n := range p.NoReboot {
 		r.noReboot[n.Host] = n.Reason
 	}
@@ -33,6 +42,10 @@ func newRules(p policy.Resolved, members int) rules {
 	r.validFor = baseValidity + r.task(message.BeforeHost).Limit() + r.task(message.Fleet).Limit()
 	return r
 }
+
+// shareOfPatience is the part of its time that a run waits at most for hosts that are late:
+// a tenth.
+const shareOfPatience = 10
 
 // checksHosts reports whether each host is checked after its upgrade.
 func (r *rules) checksHosts() bool { return len(r.Checks.AfterHost) > 0 }
@@ -87,11 +100,11 @@ func (r *rules) taskLimit(kind message.TaskKind) time.Duration {
 // empty when there are no such checks, or nothing was done to the host.
 func (r *rules) proof(m *member) message.TaskKind {
 	switch {
-	case m.step <= ready && m.Owes.Checks != "":
-		return m.Owes.Checks // Since an earlier run.
+	case m.step <= ready && m.Owes().Checks != "":
+		return m.Owes().Checks // Since an earlier run.
 	case m.step == checkingBefore:
 		return message.BeforeHost
-	case m.Held() && r.checksHosts():
+	case m.HasSlot() && r.checksHosts():
 		return message.AfterHost
 	}
 	return ""

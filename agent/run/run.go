@@ -3,21 +3,23 @@
 //
 // It decides each step of a run and reads each reply. It does no I/O, has no clock
 // and starts no goroutine: a controller that folds the same records gets the same
-// next step, after any crash (AV-82). Which hosts are out of service outlives a run:
-// that is in package roster.
+// next step, after any crash. Which hosts are out of service outlives a run:
+// that is in package roster, whose roster the ledger keeps.
 //
 // The files, from the top down: ledger.go folds a log of many runs, next.go decides
 // the next step of a run, start.go what keeps the next host from starting, ending.go
-// and timeout.go how the run ends and what it stops waiting for, request.go what
+// and timeout.go how the run ends and what it stops waiting for, patience.go how long it
+// waits for hosts that are late, request.go what
 // people may ask, waiting.go tells what it waits for, forecast.go when it will end.
 // fold.go applies records, task.go makes tasks, edit.go keeps the parts together when
 // a host changes, service.go asks the roster.
 //
-// The parts know nothing of State and can be read alone: rules.go is the policy and
-// what follows from it, deadline.go the end at the latest, control.go who paused or
-// aborted the run, failures.go the failures against max-failures, fleet.go the checks
-// of the fleet, stage.go the stages, candidates.go the order of their hosts, busy.go hosts that say "not now", queue.go
-// the hosts at each step, counts.go the numbers of hosts, member.go is one host.
+// The parts know nothing of State and can be read by themselves: rules.go is the policy and
+// what follows from it, deadline.go the end at the latest, control.go who paused or aborted
+// the run, failures.go the failures against max-failures, fleet.go the checks of the fleet,
+// stage.go the stages, candidates.go the order of their hosts, busy.go hosts that say "not
+// now", queue.go the hosts at each step, counts.go the numbers of hosts, member.go is one
+// host.
 //
 // # What holds
 //
@@ -25,9 +27,17 @@
 // that fell silent in an earlier run hold a slot, the others do not. With absent "count",
 // and when they owe something, they take part if they answer within the limit. A member
 // that has not answered a command of an earlier run takes part if it answers before the
-// others have: nobody waits for it. All other members are prepared. No host is upgraded before each of them has answered or its time
-// is up, and at least min-prepared members are prepared. A member that was deleted or
+// others have: nobody waits for it. All other members are prepared. No host is upgraded
+// before each of them has answered or its time is up, and at least min-prepared members
+// are prepared. A member that was deleted or
 // released counts as prepared.
+//
+// Once min-prepared members are prepared, the run waits for the others no longer than its
+// patience and then begins without them: they are late. Each joins its stage as soon as it
+// is prepared. When nobody else is left in the stage, it waits for those that are late no
+// longer than the same patience, and leaves them out. A stage of which no host has begun is
+// not passed over in this way while others follow it: it waits until the limit of prepare,
+// and when all its hosts have failed by then, that counts as too many failures.
 //
 // A host goes through the checks before it, its slot, drain, upgrade, reboot, the
 // checks after it, and undrain. It is out of service from its slot until all of that
@@ -40,14 +50,14 @@
 // for a while, and not beyond a pause: a host that has waited for its slot for longer
 // is checked again.
 //
-// A host that is out of service when a run ends is out of service in the next run,
-// until what it owes has come: an answer, its undrain hook, its checks. Such hosts
-// go first in their stage and need no slot, but no more of them are upgraded at once
-// than may be out of service. A host that does not know what it did is not touched
-// before somebody releases it. A host that counts in a stage and is no member, as
-// those that a retry leaves alone, takes a slot while it is out of service.
+// A host that is out of service when a run ends is out of service in the next run, until
+// what it owes has come: an answer, its undrain hook, its checks. Such hosts go first in
+// their stage and need no slot, but no more of them are upgraded at once than may be out of
+// service. A host that does not know what it did is not touched before somebody releases
+// it. A host that counts in a stage without being a member, such as a host that a retry
+// leaves out, takes a slot while it is out of service.
 //
-// Each host that was drained is undrained, and a run does not end before that was
+// Each host that was drained is undrained, and a run does not end before the undrain was
 // tried or its limit has passed, unless the host was deleted or the run ends at once.
 //
 // At max-failures a run stops (hosts under way are finished, with their reboots, and
@@ -59,18 +69,15 @@
 // service. No host starts that would not be done by not-after, by the time that other
 // hosts have taken; when no host is under way either, the run is partial.
 //
-// Each wait has a limit, if only not-after, so each run ends (design.md 5,
-// invariant 7).
+// Each wait has a limit, if only not-after, so each run ends.
 package run
 
 import (
-	"cmp"
-	"slices"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/roster"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/roster"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
 )
 
 // Phase is how far a run has come.
@@ -84,21 +91,20 @@ const (
 	Finished  Phase = "finished"
 )
 
-// Result is how a run ended (AV-38).
+// Result is how a run ended.
 type Result string
 
 // The results of a run.
 const (
 	// Completed means that every member was upgraded.
 	Completed Result = "completed"
-	// Partial means that the run came to its end, yet some members were not
-	// upgraded.
+	// Partial means that the run reached its end without upgrading all members.
 	Partial Result = "partial"
 	// Failed means that the run stopped because of what failed.
 	Failed Result = "failed"
 	// IsAborted means that somebody aborted it.
 	IsAborted Result = "aborted"
-	// TimedOut means that not-after came first (AV-59).
+	// TimedOut means that not-after came first.
 	TimedOut Result = "timed-out"
 )
 
@@ -116,10 +122,10 @@ type Origin struct {
 	// Window is when the window of the run opened, WindowEnd when that closes; zero
 	// for a run outside of all windows.
 	Window, WindowEnd time.Time
-	// WindowUsed tells that an earlier run has used up the window.
+	// WindowUsed means that an earlier run has used up the window.
 	WindowUsed bool
 	// Exempt are the hosts that the rollout left out.
-	Exempt []policy.Exempt
+	Exempt []rollout.Exempt
 }
 
 // End is how a run ended; zero while it has not.
@@ -131,7 +137,7 @@ type End struct {
 	EndedAt  time.Time
 }
 
-// State is one run. It changes by Fold alone.
+// State is one run. Only Fold changes it.
 type State struct {
 	Origin
 	Control
@@ -144,20 +150,22 @@ type State struct {
 	// its end.
 	LastSeq uint64
 
-	policy rules
-	// roster knows which hosts are out of service: members come first in it, in their
-	// order, then hosts that are no members.
+	rollout rules
+	// roster is the ledger's, or was until the next run was opened: members come first in
+	// it, in their order, then hosts that are no members.
 	roster  *roster.Roster
 	members members
 	stages  stages
 	queues  queues
 	counts  counts
-	// sentAt is when prepare was sent.
-	sentAt   time.Time
-	failures failures
-	fleet    fleet
-	pace     pace
-	// touched tells that the run has taken a host out of service.
+	// sentAt is when prepare was sent, enoughAt since when enough members are prepared to
+	// begin; zero before.
+	sentAt    time.Time
+	enoughAt  time.Time
+	failures  failures
+	fleet     fleet
+	durations durations
+	// touched means that the run has taken a host out of service.
 	touched bool
 	// busyHosts are the members that are passed over because they are busy.
 	busyHosts busyHosts
@@ -166,78 +174,54 @@ type State struct {
 	changed, newest time.Time
 }
 
-// open makes the run that an event opened. Members go in the order given.
-func open(r message.Record, e message.Opened) *State {
+// open makes the run that an event opened, on the roster that the event began. Members
+// go in the order given.
+func open(r message.Record, e message.Opened, hosts *roster.Roster) *State {
 	s := &State{
 		Origin: Origin{
 			OpenedSeq: r.Seq, OpenedAt: r.Time, Trigger: e.Trigger, By: e.By, Why: e.Why, RetryOf: e.RetryOf, RequestID: e.RequestID,
 			Window: e.Window, WindowEnd: e.WindowEnd, WindowUsed: e.WindowUsed, Exempt: e.Exempt,
 		},
-		Deadline: newDeadline(e.NotAfter, e.Policy.OverrunLimit.Duration()), Phase: Open, LastSeq: r.Seq, changed: r.Time, newest: r.Time,
-		policy: newRules(e.Policy, len(e.Members)), failures: failures{most: e.Policy.MaxFailures},
-		counts: newCounts(len(e.Members)), queues: queues{}, busyHosts: busyHosts{},
+		Deadline: newDeadline(e.NotAfter, e.Rollout.OverrunLimit.Duration()), Phase: Open, LastSeq: r.Seq, changed: r.Time, newest: r.Time,
+		rollout: newRules(e.Rollout, len(e.Members), e.NotAfter.Sub(r.Time)), failures: failures{most: e.Rollout.MaxFailures},
+		roster: hosts, counts: counts{status: map[Status]int{Pending: len(e.Members)}}, queues: queues{}, busyHosts: busyHosts{},
 	}
-	if s.policy.Paused {
+	if s.rollout.Paused {
 		s.Paused = &Pausing{By: message.ByRollout, At: r.Time}
 	}
-	s.enlist(e.Members)
-	for _, entry := range e.Roster {
-		s.addEntry(entry, r.Time)
-	}
+	s.enlist(len(e.Members))
 	s.leaveOutSilent(r.Time)
 	return s
 }
 
 // enlist makes the members and their stages.
-func (s *State) enlist(hosts []string) {
-	s.roster = roster.New(len(s.policy.Stages), len(hosts))
-	s.members = make(members, 0, len(hosts))
+func (s *State) enlist(hosts int) {
+	s.members = make(members, hosts)
+	for i := range s.members {
+		s.members[i].Host = s.roster.Host(i)
+		s.counts.add(&s.members[i], 1)
+	}
 	first := 0
-	for n, planned := range s.policy.Stages {
-		s.stages.list = append(s.stages.list, stage{ResolvedStage: planned, first: first, left: planned.Size})
-		for _, name := range hosts[first : first+planned.Size] {
-			i := s.roster.Add(name, n)
-			s.members = append(s.members, member{Host: s.roster.Host(i)})
-		}
+	for _, planned := range s.rollout.Stages {
+		g := stage{ResolvedStage: planned, first: first, left: planned.Size}
+		g.unprepared = len(s.members.of(&g).awaited())
+		s.stages.list = append(s.stages.list, g)
 		first += planned.Size
 	}
-}
-
-// addEntry adds what was known of a host when the run was opened. A member does not
-// owe what this run's policy has no hook or checks for.
-func (s *State) addEntry(e message.Entry, at time.Time) {
-	group := roster.NoGroup
-	if e.Stage != "" {
-		group = slices.IndexFunc(s.policy.Stages, func(g policy.ResolvedStage) bool { return g.Name == e.Stage })
-	}
-	i := s.roster.Add(e.Host, group)
-	owes := e.Owes
-	if s.isMember(i) {
-		owes.Undrain = owes.Undrain && s.policy.Hooks.Undrain != nil
-		if len(s.policy.task(owes.Checks).Checks) == 0 {
-			owes.Checks = ""
-		}
-	}
-	s.editHost(i, at, func(h *roster.Host) {
-		h.Since, h.Before, h.Owes = e.Since, true, owes
-		if h.Absent = e.Absent(); e.Silent && (!h.Absent || s.policy.Absent != policy.Skip) {
-			h.Silent = cmp.Or(e.Since, at)
-		}
-	})
 }
 
 // leaveOutSilent leaves out the members that were silent before the run was opened, if
 // its policy says so. Those that owe something take part: an answer to prepare is what
 // shows that they are well.
 func (s *State) leaveOutSilent(at time.Time) {
-	if s.policy.Absent != policy.Skip {
+	if s.rollout.Absent != rollout.Skip {
 		return
 	}
 	for i := range s.members {
-		if m := &s.members[i]; m.Absent || m.IsSilent() && !m.Held() {
+		if m := &s.members[i]; m.IsAbsent() || m.IsSilent() && !m.HasSlot() {
 			s.edit(i, at, func(m *member) {
 				m.leftOut = true
-				m.ends(Unreachable, "it was silent before the run was opened", at)
+				s.ends(i, Unreachable, "it was silent before the run was opened", at)
 			})
 		}
 	}
@@ -268,8 +252,8 @@ func (s *State) Count(status Status) int { return s.counts.status[status] }
 // Size returns how many members there are.
 func (s *State) Size() int { return len(s.members) }
 
-// Policy is what the run was opened with.
-func (s *State) Policy() policy.Resolved { return s.policy.Resolved }
+// Rollout is what the run was opened with.
+func (s *State) Rollout() rollout.Resolved { return s.rollout.Resolved }
 
 // Key identifies the run to people: its ID, or the sequence at which it was
 // opened for one that ended before its prepare.

@@ -18,7 +18,7 @@ var update = flag.Bool("update", false, "write the transcripts anew")
 //
 // Before a run is opened, what it is to be opened with:
 //
-//	rollout {"max-failures":2}   members of policy.Resolved, but for its stages
+//	rollout {"max-failures":2}   members of rollout.Resolved, but for its stages
 //	stage canary 1 max 1 soak 30m approval 2h
 //	                             the next stage: its name, how many hosts, and
 //	                             what differs from max 1; aside h07,h08 names
@@ -53,6 +53,7 @@ var update = flag.Bool("update", false, "write the transcripts anew")
 //	seen hold rollout            ... what holds up each run; nothing
 //	seen hold the agent itself: why
 //	seen ran h01 drain ok        ... how a task came out
+//	seen doing h03 40% fetching  ... what a host tells of its step
 //	seen nothing until 15s       ... and that it cannot judge before that
 //	stop, start                  the controller does nothing, goes on again
 //	at 2h                        so much time has passed since the start

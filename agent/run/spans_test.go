@@ -12,9 +12,9 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/trace"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/trace"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
 // spansOf folds the records of a log and returns the spans that have ended.
@@ -108,10 +108,10 @@ func wrongSpans(log []message.Record) string {
 			roots[s.Trace] = true
 			continue
 		}
-		parent, is := known[s.Parent]
-		if !is && !roots[s.Trace] {
+		parent, ok := known[s.Parent]
+		if !ok && !roots[s.Trace] {
 			continue // Its run is under way.
-		} else if !is {
+		} else if !ok {
 			return fmt.Sprintf("the parent of %s is not there, or ends before it", s.Name)
 		}
 		if s.Start.Before(parent.Start) || s.End.After(parent.End) || s.Trace != parent.Trace {

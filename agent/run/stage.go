@@ -1,44 +1,55 @@
 package run
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/times"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
 )
 
 // stage is what a run knows of a stage.
 type stage struct {
-	policy.ResolvedStage
+	rollout.ResolvedStage
 	// first is the index of its first host.
 	first int
 	// candidates are its hosts that may be admitted now.
 	candidates candidates
-	// left counts the hosts that are not done, taken those that this run has taken
+	// left counts the hosts that are not done, unprepared those of them that have yet to
+	// answer prepare, taken those that this run has taken
 	// out of service, admitted those that were admitted and not taken out yet.
 	// waiting counts the admitted hosts that are in service.
-	left, waiting, taken, admitted int
-	upgraded, failed               int
+	left, unprepared, waiting, taken, admitted int
+	upgraded, failed                           int
 	// doneAt is when the last of its hosts was done.
 	doneAt     time.Time
 	approvedAt time.Time
 	// begun tells that one of its hosts was admitted.
 	begun bool
+	// lateSince is since when it waits for nobody but hosts that are late; zero while it
+	// waits for others, or for nobody.
+	lateSince time.Time
+	// unmet is why a host that was late has failed to prepare; empty when none has.
+	unmet string
 }
 
 // add adds a member to what is counted, or takes it away.
 func (g *stage) add(m *member, n int) {
-	if m.Held() && !m.takenAt.IsZero() {
+	if m.HasSlot() && !m.takenAt.IsZero() {
 		g.taken += n
 	}
 	if m.isAdmitted() {
 		g.admitted += n
-		if !m.Held() {
+		if !m.HasSlot() {
 			g.waiting += n
 		}
 	}
 	if m.left() {
 		g.left += n
+	}
+	if m.isAwaited() {
+		g.unprepared += n
 	}
 	switch m.final {
 	case Upgraded:
@@ -50,36 +61,32 @@ func (g *stage) add(m *member, n int) {
 
 func (g *stage) approved() bool { return !g.Approval || !g.approvedAt.IsZero() }
 
-// roomFor reports whether a host may be admitted while so many hosts of the stage are
-// out of service: there is a free slot for it. A host that is out of service since an
+// roomFor reports whether a host may be admitted while so many hosts of the stage may
+// leave service: there is a free slot for it. A host that is out of service since an
 // earlier run needs none, but no more of these are upgraded at once than may be out of
 // service.
-func (g *stage) roomFor(held bool, out int) bool {
+func (g *stage) roomFor(held bool, free int) bool {
 	if held {
 		return g.taken+g.admitted < g.MaxUnavailable
 	}
-	return out+g.waiting < g.MaxUnavailable
+	return g.waiting < free
 }
 
-// mayTake reports whether a host that was admitted may be taken out of service while
-// so many hosts of the stage are.
-func (g *stage) mayTake(held bool, out int) bool {
-	if held {
-		return g.taken < g.MaxUnavailable
-	}
-	return out < g.MaxUnavailable
-}
+// mayTake reports whether a host that was admitted, and may leave service, may be
+// upgraded now. A host that is out of service since an earlier run needs no slot, but no
+// more of these are upgraded at once than may be out of service.
+func (g *stage) mayTake(held bool) bool { return !held || g.taken < g.MaxUnavailable }
 
 // firstCandidate returns the candidate that goes next while so many hosts of the stage
-// are out of service; false when there is none. A host that is out of service goes
+// may leave service; false when there is none. A host that is out of service goes
 // first, if there is room for it now.
-func (g *stage) firstCandidate(out int) (int, bool) {
+func (g *stage) firstCandidate(free int) (int, bool) {
 	held, some := g.candidates.first(hasSlot)
-	free, others := g.candidates.first(needsSlot)
-	if some && (!others || g.roomFor(true, out)) {
+	unheld, others := g.candidates.first(needsSlot)
+	if some && (!others || g.roomFor(true, free)) {
 		return held, true
 	}
-	return free, others
+	return unheld, others
 }
 
 // stages are the stages of a run. A run goes through them one after the other, and
@@ -88,8 +95,8 @@ type stages struct {
 	list []stage
 	// index is that of the current stage: the first that has hosts left.
 	index int
-	// preparedAt is when all members had answered prepare or their time was up; zero
-	// before.
+	// preparedAt is when all members had answered prepare or their time was up, or when the
+	// run began without those that were late; zero before.
 	preparedAt time.Time
 	// soakEnds is when the soak of the stages before the current one ends, soaks the
 	// index of the stage that soaks longest.
@@ -111,8 +118,8 @@ func (s *stages) named(name string) *stage {
 }
 
 // reached is when the current stage may begin, apart from its approval: all hosts
-// have answered prepare, and the stages before have soaked.
-func (s *stages) reached() time.Time { return later(s.preparedAt, s.soakEnds) }
+// have answered prepare or are late, and the stages before have soaked.
+func (s *stages) reached() time.Time { return times.Later(s.preparedAt, s.soakEnds) }
 
 // soaking reports whether the current stage has to wait for the soak of those
 // before.
@@ -127,25 +134,36 @@ func (s *stages) approvalEnds(notAfter time.Time) time.Time {
 	if timeout == 0 {
 		return notAfter
 	}
-	return sooner(s.reached().Add(timeout), notAfter)
+	return times.Sooner(s.reached().Add(timeout), notAfter)
 }
 
 // advance moves on to the first stage that has hosts left. A stage in which no host
-// was admitted has changed nothing, so it does not soak.
-func (s *stages) advance(at time.Time) {
+// was admitted has changed nothing, so it does not soak. unmet is why the first stage
+// that no host has begun is done, if its hosts were late and failed to prepare; empty when
+// there is none, or no host is left after it.
+func (s *stages) advance(at time.Time) (unmet string) {
 	for s.current().left == 0 {
 		g := s.current()
 		if g.doneAt.IsZero() {
 			g.doneAt = at
 		}
 		if s.index+1 == len(s.list) {
-			return
+			return ""
+		}
+		if unmet == "" && !g.begun && g.unmet != "" {
+			unmet = fmt.Sprintf("no host of stage %s is prepared: %s", g.Name, g.unmet)
 		}
 		if ends := g.doneAt.Add(g.Soak.Duration()); g.begun && ends.After(s.soakEnds) {
 			s.soakEnds, s.soaks = ends, s.index
 		}
 		s.index++
 	}
+	return unmet
+}
+
+// lastWithHosts reports whether no stage after the current one has hosts left.
+func (s *stages) lastWithHosts() bool {
+	return !slices.ContainsFunc(s.list[s.index+1:], func(g stage) bool { return g.left > 0 })
 }
 
 // doneAt is when the last stage was done; false when a stage has hosts left.
@@ -156,13 +174,13 @@ func (s *stages) doneAt() (time.Time, bool) {
 
 // setBack follows the log's clock that was set back.
 func (s *stages) setBack(now time.Time) {
-	s.preparedAt = earlier(s.preparedAt, now)
+	s.preparedAt = times.Earlier(s.preparedAt, now)
 	for n := range s.list {
 		g := &s.list[n]
-		g.doneAt, g.approvedAt = earlier(g.doneAt, now), earlier(g.approvedAt, now)
+		g.doneAt, g.approvedAt, g.lateSince = times.Earlier(g.doneAt, now), times.Earlier(g.approvedAt, now), times.Earlier(g.lateSince, now)
 	}
 	if s.index > 0 {
-		s.soakEnds = earlier(s.soakEnds, now.Add(s.list[s.soaks].Soak.Duration()))
+		s.soakEnds = times.Earlier(s.soakEnds, now.Add(s.list[s.soaks].Soak.Duration()))
 	}
 }
 
@@ -178,7 +196,7 @@ func (s *stages) clone() stages {
 
 // Stage is a stage as others see it.
 type Stage struct {
-	policy.ResolvedStage
+	rollout.ResolvedStage
 	// Begun tells that one of its hosts was admitted.
 	Begun bool
 	// Phase is pending, waiting-for-approval, running, soaking, done or, when it ended
@@ -210,8 +228,9 @@ func (s *State) Stages(now time.Time) []Stage {
 	return views
 }
 
-// Prepared reports whether all members have answered prepare, or nobody waits for them.
-func (s *State) Prepared() bool { return !s.stages.preparedAt.IsZero() || s.Over() }
+// Prepared reports whether the run begins: all members have answered prepare, or it does
+// not wait for them.
+func (s *State) Prepared() bool { return !s.isPreparing() || s.Over() }
 
 // Begun returns how many stages have begun.
 func (s *State) Begun() int {
@@ -237,7 +256,7 @@ func (s *State) stagePhase(i int, now time.Time) string {
 		return stagePending
 	case g.begun:
 		return stageRunning
-	case s.counts.unprepared == 0 && !s.stages.soaking(now) && !g.approved():
+	case !s.isPreparing() && !s.stages.soaking(now) && !g.approved():
 		return stageApproval
 	}
 	return stagePending

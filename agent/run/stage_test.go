@@ -4,14 +4,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
 )
 
 // TestStagesSoak goes through three stages, of which no host of the second was
 // admitted: the third waits for the soak of the first.
 func TestStagesSoak(t *testing.T) {
 	t.Parallel()
-	hour := policy.ResolvedStage{Stage: policy.Stage{Soak: policy.SpanOf(time.Hour)}, Size: 1, MaxUnavailable: 1}
+	hour := rollout.ResolvedStage{Stage: rollout.Stage{Soak: rollout.SpanOf(time.Hour)}, Size: 1, MaxUnavailable: 1}
 	s := stages{list: []stage{{ResolvedStage: hour, begun: true}, {ResolvedStage: hour}, {ResolvedStage: hour, left: 1}}}
 	s.advance(epoch)
 	if s.index != 2 || s.soaks != 0 || !s.reached().Equal(epoch.Add(time.Hour)) {
@@ -38,7 +38,7 @@ func TestStagesSoak(t *testing.T) {
 // room for it and another host can go.
 func TestFirstCandidate(t *testing.T) {
 	t.Parallel()
-	g := stage{ResolvedStage: policy.ResolvedStage{Size: 2, MaxUnavailable: 2}, candidates: candidates{order: []int{7, 8}}}
+	g := stage{ResolvedStage: rollout.ResolvedStage{Size: 2, MaxUnavailable: 2}, candidates: candidates{order: []int{7, 8}}}
 	check := func(what string, want int, wantSome bool) {
 		t.Helper()
 		if i, some := g.firstCandidate(1); some != wantSome || some && i != want {

@@ -1,13 +1,17 @@
 package run
 
-import "time"
+import (
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/times"
+)
 
 // blocker is what keeps the next host from starting.
 type blocker int
 
 const (
 	nothing blocker = iota
-	// answers: members have yet to answer prepare, or to time out.
+	// answers: members have yet to answer prepare, and the run waits for them.
 	answers
 	// noneLeft: no host is left to start.
 	noneLeft
@@ -18,7 +22,7 @@ const (
 	noTime
 	// slots: as many hosts as may be are out of service.
 	slots
-	// allBusy: the hosts that are left are under way, or silent.
+	// allBusy: the hosts that are left are under way, silent or late.
 	allBusy
 	splay
 )
@@ -27,7 +31,7 @@ const (
 // forecast all ask it, so that a run never waits for anything but what it says.
 func (s *State) blocker(now time.Time) blocker {
 	switch {
-	case s.counts.unprepared > 0:
+	case s.isPreparing():
 		return answers
 	case s.counts.unstarted == 0:
 		return noneLeft
@@ -37,7 +41,7 @@ func (s *State) blocker(now time.Time) blocker {
 		return soak
 	case !s.stages.current().approved():
 		return approval
-	case !s.fits(now, s.pace.usual):
+	case !s.fits(now, s.durations.usual):
 		return noTime
 	}
 	return s.stageBlocker(now)
@@ -50,8 +54,10 @@ func (s *State) stageBlocker(now time.Time) blocker {
 		return nothing
 	}
 	i, some := s.firstCandidate()
-	switch g, out := s.stages.current(), s.roster.Out(s.stages.index); {
-	case !some && !g.roomFor(false, out), some && !g.roomFor(s.members[i].Held(), out):
+	switch g, free := s.stages.current(), s.roster.Free(s.stages.index); {
+	case !some && !g.lateSince.IsZero():
+		return allBusy
+	case !some && !g.roomFor(false, free), some && !g.roomFor(s.members[i].HasSlot(), free):
 		return slots
 	case !some:
 		return allBusy
@@ -65,13 +71,13 @@ func (s *State) stageBlocker(now time.Time) blocker {
 // out of service now; false when there is none.
 func (s *State) nextReady() (int, bool) {
 	i, some := s.queues.front(ready)
-	return i, some && s.stages.current().mayTake(s.members[i].Held(), s.roster.Out(s.stages.index))
+	return i, some && s.roster.MayLeave(i) && s.stages.current().mayTake(s.members[i].HasSlot())
 }
 
 // firstCandidate returns the candidate of the current stage that goes next; false
 // when there is none.
 func (s *State) firstCandidate() (int, bool) {
-	return s.stages.current().firstCandidate(s.roster.Out(s.stages.index))
+	return s.stages.current().firstCandidate(s.roster.Free(s.stages.index))
 }
 
 // next is the host that starts next, while nothing keeps it from that: a host that
@@ -87,11 +93,11 @@ func (s *State) next() int {
 // starts is the earliest start of a host of the current stage by the splay: its hash
 // decides how long after the beginning of the stage.
 func (s *State) starts(i int) time.Time {
-	m, begins := &s.members[i], later(s.stages.reached(), s.stages.current().approvedAt)
+	m, begins := &s.members[i], times.Later(s.stages.reached(), s.stages.current().approvedAt)
 	// A splay that is longer than half of what is left would waste the window; for
 	// a host that is out of service anyway there is none.
-	if left := s.NotAfter.Sub(begins) / 2; s.policy.Splay.Duration() > 0 && left > 0 && !m.Held() {
-		return begins.Add(share(m.hash, min(s.policy.Splay.Duration(), left)))
+	if left := s.NotAfter.Sub(begins) / 2; s.rollout.Splay.Duration() > 0 && left > 0 && !m.HasSlot() {
+		return begins.Add(share(m.hash, min(s.rollout.Splay.Duration(), left)))
 	}
 	return begins
 }
@@ -99,22 +105,25 @@ func (s *State) starts(i int) time.Time {
 // unblocks is when time alone may change what keeps the next host from
 // starting; zero when it does not.
 func (s *State) unblocks(now time.Time) time.Time {
-	if s.counts.unprepared > 0 || s.counts.unstarted == 0 {
+	switch {
+	case s.isPreparing():
+		return s.beginsWithoutLate()
+	case s.counts.unstarted == 0:
 		return time.Time{}
 	}
-	var at time.Time
+	at := s.leavesOutLate()
 	if s.stages.soaking(now) {
-		at = s.stages.reached()
+		at = times.Sooner(at, s.stages.reached())
 	} else if !s.stages.current().approved() {
-		at = s.stages.approvalEnds(s.NotAfter)
+		at = times.Sooner(at, s.stages.approvalEnds(s.NotAfter))
 	}
 	if i, some := s.firstCandidate(); some && now.Before(s.starts(i)) {
-		at = sooner(at, s.starts(i))
+		at = times.Sooner(at, s.starts(i))
 	}
-	if took := s.pace.usual; took > 0 {
+	if took := s.durations.usual; took > 0 {
 		// From then on no host fits any more, which may end the run.
 		if last := s.NotAfter.Add(-took); !now.After(last) {
-			at = sooner(at, last.Add(1))
+			at = times.Sooner(at, last.Add(1))
 		}
 	}
 	return at
@@ -130,7 +139,7 @@ func (s *State) Turns(now time.Time) time.Time {
 		at = time.Time{}
 	}
 	if !s.overAt(now) {
-		at = sooner(at, s.NotAfter)
+		at = times.Sooner(at, s.NotAfter)
 	}
 	return at
 }

@@ -4,7 +4,7 @@ import "testing"
 
 // TestMovesLeadToAnEnd walks the table of moves: each step but done has a
 // status or is of a host that has its final one, and from each the end can be
-// reached (design.md 5, invariant 7). Only before its slot a host may go back.
+// reached. Only before its slot a host may go back.
 func TestMovesLeadToAnEnd(t *testing.T) {
 	t.Parallel()
 	for from := unasked; from < done; from++ {

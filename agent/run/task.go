@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
 // recheck is the wait before a task that failed is tried again.
@@ -31,7 +31,7 @@ func (s *State) Task(host string) (task message.Task, from time.Time, wanted boo
 
 // hostTask makes the next task of a host.
 func (s *State) hostTask(m *member, kind message.TaskKind) message.Task {
-	t := s.policy.task(kind)
+	t := s.rollout.task(kind)
 	t.Run, t.Host, t.Attempt = s.ID, m.Name, m.attempt
 	return t
 }
@@ -49,10 +49,10 @@ func (m *member) wants() message.TaskKind {
 		return message.Undrain
 	case done:
 		switch {
-		case m.Owes.Undrain:
+		case m.Owes().Undrain:
 			return message.Undrain
-		case m.Owes.Answer == "" && !m.Owes.Look:
-			return m.Owes.Checks
+		case m.Owes().Answer == "" && !m.Owes().Look:
+			return m.Owes().Checks
 		}
 	}
 	return ""
@@ -94,13 +94,9 @@ func (s *State) ran(o message.Outcome, at time.Time) error {
 func (s *State) taskEnded(i int, o message.Outcome, at time.Time) {
 	s.edit(i, at, func(m *member) {
 		m.attempt, m.ranAt, m.trouble = m.attempt+1, time.Time{}, ""
-		if o.Kind == message.Undrain {
-			m.Owes.Undrain = m.Owes.Undrain && !o.OK
-		}
-		if o.Kind == m.Owes.Checks && o.OK {
-			m.Owes.Checks = ""
-		}
-		if !o.OK {
+		if o.OK {
+			s.roster.Pass(i, o.Kind, at)
+		} else {
 			m.ranAt, m.trouble = at, problem(o)
 		}
 		if m.final != "" {
@@ -154,17 +150,17 @@ func (s *State) fleetRan(o message.Outcome, at time.Time) error {
 // awaitsFleet reports whether an outcome is that of the next checks of the fleet. The
 // controller that asked for them has decided by its clock that they were due.
 func (s *State) awaitsFleet(o message.Outcome) bool {
-	return len(s.policy.Checks.Fleet) > 0 && o.Attempt == s.fleet.attempt
+	return len(s.rollout.Checks.Fleet) > 0 && o.Attempt == s.fleet.attempt
 }
 
 // fleetTask returns the checks of the fleet if they have to pass before the
 // next host starts; false when they have, or there are none.
 func (s *State) fleetTask(now time.Time) (message.Task, bool) {
 	passed := s.fleet.passedAt
-	if len(s.policy.Checks.Fleet) == 0 || s.policy.stillCounts(passed, now) && !passed.Before(s.stages.reached()) {
+	if len(s.rollout.Checks.Fleet) == 0 || s.rollout.stillCounts(passed, now) && !passed.Before(s.stages.reached()) {
 		return message.Task{}, false
 	}
-	t := s.policy.task(message.Fleet)
+	t := s.rollout.task(message.Fleet)
 	t.Run, t.Attempt = s.ID, s.fleet.attempt
 	return t, true
 }

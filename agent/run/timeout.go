@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/times"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/schedule/window"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
 // awaited are the steps at which the run waits for a host, and what it waits for.
@@ -30,9 +31,9 @@ func (s *State) overdue(now time.Time) (e message.Event, until time.Time) {
 		if !waits {
 			continue
 		}
-		limit := s.policy.limit(a.Awaited)
+		limit := s.rollout.limit(a.Awaited)
 		if end := since.Add(limit); now.Before(end) {
-			until = sooner(until, end)
+			until = times.Sooner(until, end)
 			continue
 		}
 		hosts := s.queues.hosts(s.members, a.step, now.Add(-limit))
@@ -54,9 +55,13 @@ func (s *State) givesUp(m *member) time.Time {
 	case m.step == preparing:
 		since = s.sentAt
 	}
+	var leftOut time.Time
+	if s.isLate(m) && m.Group == s.stages.index {
+		leftOut = s.leavesOutLate()
+	}
 	for _, a := range awaited {
 		if a.step == m.step {
-			return sooner(since.Add(s.policy.limit(a.Awaited)), s.endsBy)
+			return times.Sooner(leftOut, times.Sooner(since.Add(s.rollout.limit(a.Awaited)), s.endsBy))
 		}
 	}
 	return time.Time{}
@@ -107,9 +112,9 @@ func (s *State) timeOut(i int, a message.Awaited, at time.Time) bool {
 	case a.Action == message.Prepare && m.step <= preparing && s.ID != 0:
 		s.notPrepared(i, at)
 	case m.waitsFor(a.Action):
-		s.noAnswer(i, a.Action, fmt.Sprintf("it did not answer %s within %s", a.Action, s.policy.limit(a)), at)
+		s.noAnswer(i, a.Action, fmt.Sprintf("it did not answer %s within %s", a.Action, s.rollout.limit(a)), at)
 	case a.Task.Known() && m.wants() == a.Task && m.step != done:
-		s.taskEnded(i, s.noOutcome(m, a.Task, fmt.Sprintf("no outcome within %s", window.FormatDuration(s.policy.limit(a)))), at)
+		s.taskEnded(i, s.noOutcome(m, a.Task, fmt.Sprintf("no outcome within %s", window.FormatDuration(s.rollout.limit(a)))), at)
 	default:
 		return false
 	}
@@ -137,7 +142,7 @@ func (s *State) cancelStep(i int, a message.Awaited, at time.Time) bool {
 		s.fail(i, "the run ended before it was rebooted", at)
 	case m.isBeforeUpgrade(a.Task):
 		s.edit(i, at, func(m *member) {
-			m.ends(Skipped, "the run ended before its upgrade", at)
+			s.ends(i, Skipped, "the run ended before its upgrade", at)
 			m.ranAt = time.Time{}
 		})
 	case a.Task.Known() && m.wants() == a.Task && m.step != done:
@@ -151,7 +156,7 @@ func (s *State) cancelStep(i int, a message.Awaited, at time.Time) bool {
 // waitsFor reports whether the run waits for the host's answer to upgrade or
 // reboot.
 func (m *member) waitsFor(action message.Action) bool {
-	return action.Known() && m.Owes.Answer == "" && m.asked() == action && m.step != preparing
+	return action.Known() && m.Owes().Answer == "" && m.asked() == action && m.step != preparing
 }
 
 // isBeforeUpgrade reports whether a host is at a task before its upgrade, or between
@@ -172,21 +177,21 @@ func (s *State) noOutcome(m *member, kind message.TaskKind, why string) message.
 	return s.hostTask(m, kind).Outcome(false, why)
 }
 
-// notPrepared notes that a host has not answered prepare: it is not upgraded
-// (AV-79).
+// notPrepared notes that a host has not answered prepare: it is not upgraded.
 func (s *State) notPrepared(i int, at time.Time) {
 	silent := s.members[i].IsSilent()
-	text := fmt.Sprintf("it did not answer prepare within %s", window.FormatDuration(s.policy.Timeouts.Prepare.Duration()))
+	text := fmt.Sprintf("it did not answer prepare within %s", window.FormatDuration(s.rollout.Timeouts.Prepare.Duration()))
+	s.noteUnmet(i, text)
 	if !silent {
 		s.fail(i, text, at)
 		return
 	}
-	s.edit(i, at, func(m *member) { m.ends(Unreachable, "it was silent; "+text, at) })
+	s.edit(i, at, func(*member) { s.ends(i, Unreachable, "it was silent; "+text, at) })
 }
 
 // noAnswer notes that a host has not answered in time: it failed, and may still
 // be at work.
 func (s *State) noAnswer(i int, action message.Action, text string, at time.Time) {
-	s.edit(i, at, func(m *member) { m.Owes.Answer = action })
+	s.serve(i, at, func() { s.roster.Await(i, action, at) })
 	s.fail(i, text, at)
 }

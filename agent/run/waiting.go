@@ -5,7 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/times"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
 // What a run may wait for.
@@ -47,9 +48,7 @@ func (s *State) blocked(now time.Time) (Waiting, bool) {
 	case nothing:
 		return Waiting{}, false
 	case answers:
-		hosts := s.members.awaited()
-		until := s.sentAt.Add(s.policy.limit(message.Awaited{Action: message.Prepare}))
-		return Waiting{What: ForHost, Detail: list(hosts) + " to answer prepare", Since: s.sentAt, Until: until, Hosts: hosts}, true
+		return s.waitingForAnswers(s.members.awaited(), s.beginsWithoutLate(), "begins without"), true
 	case pausing:
 		return s.Paused.waiting(), true
 	case soak:
@@ -72,7 +71,7 @@ func (s *State) blocked(now time.Time) (Waiting, bool) {
 		i, _ := s.firstCandidate()
 		return Waiting{
 			What: ForSplay, Detail: fmt.Sprintf("the splay of %s until %s", s.members[i].Name, stamp(s.starts(i))),
-			Since: later(s.stages.reached(), g.approvedAt), Until: s.starts(i),
+			Since: times.Later(s.stages.reached(), g.approvedAt), Until: s.starts(i),
 		}, true
 	case noneLeft, noTime:
 	}
@@ -113,13 +112,13 @@ func (s *State) noSlot(g *stage) (Waiting, bool) {
 		}
 		if m.Out() {
 			names, holders = append(names, m.Name), append(holders, m.Name+" ("+m.Reason()+")")
-			since = sooner(since, m.OutSince())
+			since = times.Sooner(since, m.OutSince())
 		}
 	}
 	for _, h := range s.nonMembers() {
 		if h.Out() && h.Group == s.stages.index {
 			names, holders = append(names, h.Name), append(holders, h.Name+" ("+h.Reason()+")")
-			since = sooner(since, h.OutSince())
+			since = times.Sooner(since, h.OutSince())
 		}
 	}
 	return Waiting{What: ForSlot, Detail: list(holders) + " to recover, be released or be deleted", Since: since, Hosts: names}, true
@@ -129,7 +128,7 @@ func (s *State) noSlot(g *stage) (Waiting, bool) {
 func (s *State) waitingHosts(g *stage) (Waiting, bool) {
 	var names, waits []string
 	var since time.Time
-	busy, silent, look := false, false, false
+	busy, silent, look, late := false, false, false, false
 	hosts := s.members.of(g)
 	for i := range hosts {
 		m := &hosts[i]
@@ -139,27 +138,39 @@ func (s *State) waitingHosts(g *stage) (Waiting, bool) {
 		switch {
 		case m.step == idle && m.IsSilent():
 			names, waits = append(names, m.Name), append(waits, m.Name)
-			since, silent = sooner(since, m.Silent), true
-		case m.step == idle && m.Owes.Look:
+			since, silent = times.Sooner(since, m.SilentSince()), true
+		case m.step == idle && m.Owes().Look:
 			names, waits = append(names, m.Name), append(waits, m.Name+" ("+m.Reason()+")")
-			since, look = sooner(since, m.Since), true
+			since, look = times.Sooner(since, m.OutSince()), true
 		case m.step == idle && m.isBusy():
 			names, waits = append(names, m.Name), append(waits, m.Name+" (busy: "+m.busy.String()+")")
-			since, busy = sooner(since, m.busySince), true
+			since, busy = times.Sooner(since, m.busySince), true
+		case s.isLate(m):
+			names, waits = append(names, m.Name), append(waits, m.Name+" (preparing)")
+			since, late = times.Sooner(since, s.sentAt), true
 		}
 	}
-	what := ForHost
-	if busy && !silent && !look {
-		what = ForIdle
+	w := Waiting{What: ForHost, Detail: list(waits) + " " + ways(busy, silent, look, late), Since: since, Hosts: names}
+	switch {
+	case !g.lateSince.IsZero():
+		return s.waitingForLate(g, names), true
+	case late: // They come, or their time is up, without a person.
+		w.Until = s.prepareEnds()
+	case busy && !silent && !look:
+		w.What = ForIdle
 	}
-	return Waiting{What: what, Detail: list(waits) + " " + ways(busy, silent, look), Since: since, Hosts: names}, true
+	return w, true
 }
 
-// ways says what ends the wait for hosts that are busy, silent, or have to be looked at.
-func ways(busy, silent, look bool) string {
+// ways says what ends the wait for hosts that are busy, silent, have to be looked at, or are
+// late.
+func ways(busy, silent, look, late bool) string {
 	var all []string
 	if busy {
 		all = append(all, "to be idle")
+	}
+	if late {
+		all = append(all, "to be prepared")
 	}
 	if silent {
 		all = append(all, "to come back")

@@ -3,7 +3,7 @@ package run
 import (
 	"testing"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
 // TestWaitingBeforeTheNextCommand checks what a run waits for between the answer
@@ -16,7 +16,7 @@ func TestWaitingBeforeTheNextCommand(t *testing.T) {
 	p.line([]string{"all", "prepare", "done"}, "all prepare done")
 	p.stopped = true
 	run := p.ledger.Newest()
-	p.reply(run.ID, "h01", "upgrade", message.Reply{Action: message.Upgrade, Result: message.RebootRequired}.Encode())
+	p.reply(run.ID, "h01", "upgrade", message.Reply{Action: message.Upgrade, Result: message.Result{Outcome: message.RebootRequired}}.Encode())
 	if w, waits := run.Waiting(p.now); !waits || w.text() != "h01 to be sent reboot" {
 		t.Errorf("the run waits for %+v, %t", w, waits)
 	}

@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/access"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/principal"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // asker sends requests with a token.
@@ -28,7 +28,7 @@ type asker struct {
 // newAsker returns an asker with a token of an admin.
 func newAsker(b *testing.B, s *Site) *asker {
 	b.Helper()
-	token, err := s.Tokens().Add(principal.Token{Name: "bench", Tenant: benchTenant, Allow: access.Rights()})
+	token, err := s.Tokens.Add(principal.Token{Name: "bench", Tenant: benchTenant, Allow: access.Rights()})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -5,15 +5,16 @@ import (
 	"slices"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/audit"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/natsd"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/audit"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/natsd"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // auditFolder is where a site keeps its audit logs.
 const auditFolder = "audit"
 
-// OpenAudit opens the audit logs of a site in dir, also while it runs.
+// OpenAudit opens the audit logs of a site in dir. Only the process that holds the lock of the
+// folder may.
 func OpenAudit(dir string) *audit.Logs { return audit.Open(filepath.Join(dir, auditFolder)) }
 
 // checkAudit gives a record to what the process before had begun, and tells what is wrong

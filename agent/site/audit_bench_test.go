@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/api"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/audit"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/access"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/audit"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/principal"
 )
 
 // BenchmarkAudit is what the audit log adds to a PUT of a calendar: how long it takes with it
@@ -23,13 +23,13 @@ func BenchmarkAudit(b *testing.B) {
 		b.Run(fmt.Sprintf("%d-clients", clients), func(b *testing.B) {
 			s := openBench(b, b.TempDir())
 			defer func() { _ = s.Close() }()
-			token, err := s.tokens.Add(principal.Token{Name: "bench", Tenant: benchTenant, Allow: access.Rights()})
+			token, err := s.Tokens.Add(principal.Token{Name: "bench", Tenant: benchTenant, Allow: access.Rights()})
 			if err != nil {
 				b.Fatal(err)
 			}
 			serve := func(logs *audit.Logs) *httptest.Server {
 				return httptest.NewServer(api.New(api.Options{
-					Site: "bench", Tenants: s.tenants, Store: s.store, Tokens: s.tokens, Logins: s.logins, Healthy: s.server.Healthy, Audit: logs, Log: s.log,
+					Site: "bench", Tenants: s.tenants, Store: s.store, Tokens: s.Tokens, Logins: s.Logins, Healthy: s.server.Healthy, Audit: logs, Log: s.log,
 				}))
 			}
 			with, without := serve(s.audit), serve(nil)

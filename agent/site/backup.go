@@ -12,14 +12,16 @@ import (
 	"os"
 	"path/filepath"
 	"sort"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/format"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/audit"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/strongbox"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/strongbox"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/format"
 )
 
 // A backup is a tar file with the folder of a site in it: its streams, each as JetStream
@@ -44,7 +46,7 @@ type packer struct {
 }
 
 // pack writes a backup of the site in dir, whose server is connected on nc.
-func pack(ctx context.Context, nc *nats.Conn, dir string, to io.Writer) error {
+func pack(ctx context.Context, nc *nats.Conn, logs *audit.Logs, dir string, to io.Writer) error {
 	p := &packer{tar: tar.NewWriter(to), list: list{At: time.Now().UTC(), Files: map[string]string{}}}
 	streams, err := streamNames(ctx, nc)
 	if err != nil {
@@ -57,7 +59,7 @@ func pack(ctx context.Context, nc *nats.Conn, dir string, to io.Writer) error {
 	}
 	// A join token or a secret-id of a copy would let somebody in who was let in before: it is
 	// made anew.
-	for _, folder := range []string{"credentials/hosts", "credentials/tokens", "credentials/users", "credentials/approles", "credentials/policies", tenantsFolder, "tls"} {
+	for _, folder := range []string{hostsKind, tokensKind, usersKind, approlesKind, policiesKind, tenantsKind, "tls"} {
 		if err := p.addFolder(dir, folder); err != nil {
 			return fmt.Errorf("cannot copy %s: %w", folder, err)
 		}
@@ -67,7 +69,7 @@ func pack(ctx context.Context, nc *nats.Conn, dir string, to io.Writer) error {
 		return fmt.Errorf("cannot copy the strongbox: %w", err)
 	}
 	// The audit logs come last: they have a record of all that is in the backup.
-	if err := p.addAudit(dir); err != nil {
+	if err := p.addAudit(logs, dir); err != nil {
 		return fmt.Errorf("cannot copy the audit logs: %w", err)
 	}
 	body, err := format.Backup.Encode(p.list)
@@ -89,8 +91,8 @@ func streamNames(ctx context.Context, nc *nats.Conn) (all []string, err error) {
 		all = append(all, name)
 	}
 	isLog := func(name string) bool {
-		is, _ := filepath.Match(log.Subjects{Tenant: "*"}.Stream(), name)
-		return is
+		matched, _ := filepath.Match(log.Subjects{Tenant: "*"}.Stream(), name)
+		return matched
 	}
 	sort.Slice(all, func(i, j int) bool {
 		if a, b := isLog(all[i]), isLog(all[j]); a != b {
@@ -161,14 +163,13 @@ func (p *packer) addFolder(dir, name string) error {
 }
 
 // addAudit adds the audit logs, as they are at one instant.
-func (p *packer) addAudit(dir string) error {
-	logs := OpenAudit(dir)
+func (p *packer) addAudit(logs *audit.Logs, dir string) error {
 	release, err := logs.Hold()
-	if err == nil {
-		err = p.addFolder(dir, auditFolder)
-		release()
+	if err != nil {
+		return err
 	}
-	return errors.Join(err, logs.Close())
+	defer release()
+	return p.addFolder(dir, auditFolder)
 }
 
 func (p *packer) add(name string, body []byte) error {
@@ -197,15 +198,15 @@ func unpack(from io.Reader, dir string) error {
 		if err != nil {
 			return fmt.Errorf("it cannot be read: %w", err)
 		}
+		if err := checkEntry(head); err != nil {
+			return err
+		}
 		body, err := io.ReadAll(files)
 		if err != nil {
 			return fmt.Errorf("it is cut short in %s: %w", head.Name, err)
 		}
 		if head.Name == listName {
 			return checkList(body, got)
-		}
-		if !filepath.IsLocal(head.Name) || head.Typeflag != tar.TypeReg {
-			return fmt.Errorf("%q is no file of a backup", head.Name)
 		}
 		sum := sha256.Sum256(body)
 		got[head.Name] = hex.EncodeToString(sum[:])
@@ -217,6 +218,26 @@ func unpack(from io.Reader, dir string) error {
 			return err
 		}
 	}
+}
+
+// maxEntry is the most bytes that a file in a backup has, which is held in memory. The largest
+// are the pieces of a stream, and the list: it has a line of some 120 bytes for each file.
+const maxEntry = 256 << 20
+
+// checkEntry returns why an entry is none of a backup, before it is read. A sparse one takes a
+// few bytes in the backup, and claims to have any number.
+func checkEntry(head *tar.Header) error {
+	sparse := false
+	for name := range head.PAXRecords {
+		sparse = sparse || strings.HasPrefix(name, "GNU.sparse.")
+	}
+	switch {
+	case sparse || !filepath.IsLocal(head.Name) || head.Typeflag != tar.TypeReg:
+		return fmt.Errorf("%q is no file of a backup", head.Name)
+	case head.Size > maxEntry:
+		return fmt.Errorf("%q has %d bytes; a file of a backup has at most %d", head.Name, head.Size, maxEntry)
+	}
+	return nil
 }
 
 func writeSynced(path string, body []byte) error {

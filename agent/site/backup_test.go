@@ -13,12 +13,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/access"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/principal"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/jetstream"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // openTwo starts a site of two tenants on a folder.
@@ -63,10 +63,10 @@ func fill(t *testing.T, s *Site) (store.Revision, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Logins().PutUser(t.Context(), "acme", "ann", access.Rights(), "correct horse", time.Now()); err != nil {
+	if _, err := s.Logins.WriteUser(t.Context(), principal.User{Tenant: "acme", Name: "ann", Allow: access.Rights()}, "correct horse", nil, time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	token, err := s.Tokens().Add(principal.Token{Name: "ci", Tenant: "acme", Allow: access.Rights()})
+	token, err := s.Tokens.Add(principal.Token{Name: "ci", Tenant: "acme", Allow: access.Rights()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func TestBackup(t *testing.T) {
 			if err := Restore(t.Context(), file, restored, Secrets{}, 10, out, logger); err != nil {
 				t.Fatal(err)
 			}
-			if want := "Tenant acme: the log ended at record 50, record 50 was known of, and the next one is 61."; !strings.Contains(out.String(), want) {
+			if want := "Tenant acme: Nothing is missing. Run numbers continue at 61, so that none is used twice."; !strings.Contains(out.String(), want) {
 				t.Errorf("it says %s", out)
 			}
 			checkRestored(t, restored, before, token, base)
@@ -155,10 +155,10 @@ func checkRestored(t *testing.T, dir, before, token string, base store.Revision)
 	if _, err := s.Store().PutConfig(t.Context(), "acme", config, revision); err != nil {
 		t.Errorf("the revision of now is not taken: %v", err)
 	}
-	if _, err := s.Tokens().Find(token, time.Now()); err != nil {
+	if _, err := s.Tokens.Find(token, time.Now()); err != nil {
 		t.Errorf("the token is not taken: %v", err)
 	}
-	if _, err := s.Logins().User(t.Context(), "", "acme", "ann", "correct horse", time.Now()); err != nil {
+	if _, err := s.Logins.User(t.Context(), "", "acme", "ann", "correct horse", time.Now); err != nil {
 		t.Errorf("the user is not logged in: %v", err)
 	}
 }
@@ -231,7 +231,7 @@ func TestRecoverDamage(t *testing.T) {
 		t.Fatal(err)
 	}
 	out.Reset()
-	if err := Recover(t.Context(), dir, 10, out, slog.New(slog.DiscardHandler)); err != nil || !strings.Contains(out.String(), "Accepted: the guard "+guards+" of the logs is damaged") {
+	if err := Recover(t.Context(), dir, 10, out, slog.New(slog.DiscardHandler)); err != nil || !strings.Contains(out.String(), "Accepted: the file "+guards+", which guards the logs, is damaged") {
 		t.Fatalf("it is not recovered: %v, %s", err, out)
 	}
 	closeSite(t, openTwo(t, dir))

@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/jetstream"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/measure"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/measure"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // none is the revision of what is not there.

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/api"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/certificate"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/certificate"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // The listeners by the names that the API and the log use.

@@ -18,11 +18,11 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/audit"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/certificate/certtest"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/access"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/audit"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/principal"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/certtest"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // certified is a site that takes client certificates.
@@ -63,7 +63,7 @@ func newCertified(t *testing.T, taken bool) *certified {
 			t.Error(err)
 		}
 	})
-	if err := c.Logins().PutUser(t.Context(), "acme", "ann", []access.Role{access.Viewer}, "correct horse", time.Now()); err != nil {
+	if _, err := c.Logins.WriteUser(t.Context(), principal.User{Tenant: "acme", Name: "ann", Allow: []access.Role{access.Viewer}}, "correct horse", nil, time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	return c
@@ -163,7 +163,7 @@ func (c *certified) expires(taken bool) {
 // audited checks the audit record of what was refused.
 func (c *certified) audited(ann certtest.Pair) {
 	c.t.Helper()
-	read, err := OpenAudit(c.dir).Read("acme", v1.AuditFilter{By: "ann"})
+	read, err := c.audit.Read("acme", v1.AuditFilter{By: "ann"})
 	if err != nil || len(read.Records) == 0 {
 		c.t.Fatalf("the audit log has %+v, %v", read, err)
 	}
@@ -231,7 +231,7 @@ func TestRemovedUserStream(t *testing.T) {
 	if line, err := lines.ReadString('\n'); err != nil || line != ": hello\n" {
 		t.Fatalf("the stream begins with %q, %v", line, err)
 	}
-	if err := c.Logins().RemoveUser(principal.KeyOf("acme", "ann"), nil); err != nil {
+	if err := c.Logins.RemoveUser(principal.KeyOf("acme", "ann"), nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := io.Copy(io.Discard, lines); err != nil {

@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/certificate"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/port"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/port"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/certificate"
 )
 
 // maxCallers is the number of open connections to the REST API: those that follow

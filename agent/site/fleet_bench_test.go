@@ -14,11 +14,11 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/format"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/gate"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/gate"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/format"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // fleet is many hosts that take no time: they speak the hosts' side of the
@@ -162,7 +162,7 @@ func (f *fleet) carryOut(host string, w gate.Command) {
 		f.told.Add(1)
 	}
 	verb := fmt.Sprintf("reply.%d.%s", run, c.Action)
-	body := message.Reply{Action: c.Action, Result: message.Done}.Encode()
+	body := message.Reply{Action: c.Action, Result: message.Result{Outcome: message.Done}}.Encode()
 	_ = f.nc.PublishRequest(f.subjects.Call(host, verb), f.subjects.Inbox(host)+".reply", body)
 }
 

@@ -13,12 +13,12 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/format"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/jetstream"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/measure"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/natsd"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/natsd"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/measure"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/format"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
 // BenchmarkIdle is osupgrade-agent serve with hosts that are connected, each
@@ -58,7 +58,7 @@ func idle(b *testing.B, hosts int) {
 // benchKeys makes a key for each host.
 func benchKeys(b *testing.B, dir string, names []string) map[string]nkeys.KeyPair {
 	b.Helper()
-	hosts, err := OpenHosts(dir)
+	hosts, err := openHosts(dir)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -11,25 +11,15 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/api"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/authority"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/hostkey"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/join"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/natsd"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/authority"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/join"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/hostkey"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/natsd"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
-
-// OpenJoinTokens opens the folder of the join tokens of a site in dir, also while
-// it runs. at is called at each step of a join (tests crash there); nil means nobody.
-func OpenJoinTokens(dir string, at func(label string)) (*join.Tokens, error) {
-	return join.OpenTokens(filepath.Join(dir, "credentials", "join-tokens"), at)
-}
 
 // Authority returns the files of the authority that a site in dir made itself.
 func Authority(dir string) authority.Files { return authority.In(filepath.Join(dir, "tls")) }
-
-// UserAuthority returns the files of the authority of the client certificates of users, of a
-// site in dir that made one.
-func UserAuthority(dir string) authority.Users { return authority.UsersIn(filepath.Join(dir, "tls")) }
 
 // ReadCA returns the certificates that hosts are to trust for a site in dir: those of
 // a file, or else those of the authority that the site made itself; nil if there are
@@ -54,14 +44,11 @@ func ReadCA(dir, file string) ([]byte, error) {
 
 // joining returns what the API needs to let hosts join.
 func (s *Site) joining(o Options) (*api.Joining, error) {
-	tokens, err := OpenJoinTokens(o.Dir, o.at("join"))
-	if err != nil {
-		return nil, err
-	}
+	tokens := s.Joins
 	if _, err := ReadCA(o.Dir, o.CAFile); err != nil {
 		return nil, err
 	}
-	keys := joinKeys{s.hosts}
+	keys := joinKeys{s.Hosts}
 	return &api.Joining{
 		Tokens: tokens, CA: func() ([]byte, error) { return ReadCA(o.Dir, o.CAFile) },
 		Join: func(secret string, r v1.Join, now time.Time) (join.Token, error) {
@@ -122,6 +109,28 @@ func refusedKey(err error) error {
 	return err
 }
 
+// hostKeys are the keys of hosts as the API wants them.
+type hostKeys struct{ *natsd.Hosts }
+
+// Register implements api.HostKeys.
+func (k hostKeys) Register(public, tenant, host string, replace bool) error {
+	err := k.Hosts.Register(public, natsd.Identity{Tenant: tenant, Host: host}, replace)
+	if errors.Is(err, natsd.ErrSecondKey) {
+		return api.RefusedKeyError{Why: err}
+	}
+	return refusedKey(err)
+}
+
+// List implements api.HostKeys.
+func (k hostKeys) List() ([]api.HostKey, error) {
+	all, err := k.Hosts.List()
+	keys := make([]api.HostKey, len(all))
+	for i, h := range all {
+		keys[i] = api.HostKey{Public: h.Public, Tenant: h.Tenant, Host: h.Host, Made: h.Made, Damage: h.Damage}
+	}
+	return keys, err
+}
+
 func (k joinKeys) Registered(public, tenant, host string) (bool, error) {
 	id, known, err := k.hosts.Find(public)
 	return known && id == natsd.Identity{Tenant: tenant, Host: host}, err
@@ -145,7 +154,7 @@ func (o Options) ownCertificates() Options {
 // renewEach is how often it is looked whether the own certificate is about to end.
 const renewEach = 12 * time.Hour
 
-// renewOwn seals the keys of the own authorities, and renews the certificate that init has
+// renewOwn seals the key of the own authority with the newest key, and renews the certificate that init has
 // made until the site stops. The listeners take up the renewed files. A sealed site waits
 // with both.
 func (s *Site) renewOwn(running context.Context, dir string) {
@@ -158,13 +167,11 @@ func (s *Site) renewOwn(running context.Context, dir string) {
 	looks := time.NewTicker(renewEach)
 	defer looks.Stop()
 	for {
-		for _, root := range []authority.Root{files.Root, UserAuthority(dir).Root} {
-			switch sealed, err := root.Protect(s.box); {
-			case err != nil:
-				s.log.Warn("the key of an authority of the site is not sealed as it should be", "error", err)
-			case sealed:
-				s.log.Info("sealed the key of an authority of the site", "key", root.CAKey)
-			}
+		switch sealed, err := files.Protect(s.box); {
+		case err != nil:
+			s.log.Warn("the key of the site's authority is not sealed as it should be", "error", err)
+		case sealed:
+			s.log.Info("sealed the key of the site's authority with the newest key", "key", files.CAKey)
 		}
 		if files.Made() {
 			s.renew(files)

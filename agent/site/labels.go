@@ -4,11 +4,12 @@ import (
 	"context"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/controller"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/gate"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/gate"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/report"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // at returns the function that takes the labels of one role; nil when nobody does.
@@ -76,10 +77,10 @@ type labelledKeeper struct {
 	at func(label string)
 }
 
-func (k labelledKeeper) PutVersions(ctx context.Context, tenant, key string, body []byte) error {
-	k.at("before versions")
-	defer k.at("after versions")
-	return k.Keeper.PutVersions(ctx, tenant, key, body)
+func (k labelledKeeper) PutReport(ctx context.Context, tenant, key string, r report.Report) error {
+	k.at("before report")
+	defer k.at("after report")
+	return k.Keeper.PutReport(ctx, tenant, key, r)
 }
 
 func (k labelledKeeper) PutLease(ctx context.Context, tenant, key string, body []byte, base uint64) (uint64, error) {

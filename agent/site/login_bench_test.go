@@ -13,7 +13,8 @@ import (
 	"testing"
 	"time"
 
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/principal"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // BenchmarkLogins is how much longer others wait for an answer while a hundred places send
@@ -23,7 +24,7 @@ func BenchmarkLogins(b *testing.B) {
 	s := openBench(b, b.TempDir())
 	defer func() { _ = s.Close() }()
 	configure(b, s, v1.Rollout{})
-	if err := s.logins.PutUser(b.Context(), benchTenant, "ann", []string{"viewer"}, "the right password", time.Now()); err != nil {
+	if _, err := s.Logins.WriteUser(b.Context(), principal.User{Tenant: benchTenant, Name: "ann", Allow: []string{"viewer"}}, "the right password", nil, time.Now()); err != nil {
 		b.Fatal(err)
 	}
 	a := newAsker(b, s)

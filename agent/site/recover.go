@@ -16,9 +16,9 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/guard"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/jetstream"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/natsd"
-	natsdstore "github.com/osupgrade/terraform-provider-osupgrade/agent/natsd/store"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/natsd"
+	natsdstore "github.com/osupgrade/terraform-provider-osupgrade/agent/log/natsd/store"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
 )
 
 // DefaultSkip is how many sequences Recover leaves out beyond the last one that anybody
@@ -54,7 +54,7 @@ func guardFile(dir string) string   { return filepath.Join(dir, "guard.json") }
 // startForRecovery starts the server of a site, without a listener. It removes what says
 // that the records are not those of before: whoever recovers a site accepts them.
 func startForRecovery(ctx context.Context, dir string, out io.Writer, logger *slog.Logger) (*natsd.Server, error) {
-	hosts, err := OpenHosts(dir)
+	hosts, err := openHosts(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func recoverAll(ctx context.Context, server *natsd.Server, dir string, skip uint
 	defer nc.Close()
 	guards, err := guard.OpenFile(guardFile(dir))
 	if errors.Is(err, guard.ErrDamaged) {
-		_, _ = fmt.Fprintf(out, "Accepted: the guard %s of the logs is damaged.\n", guardFile(dir))
+		_, _ = fmt.Fprintf(out, "Accepted: the file %s, which guards the logs, is damaged.\n", guardFile(dir))
 		if err = os.Remove(guardFile(dir)); err == nil {
 			guards, err = guard.OpenFile(guardFile(dir))
 		}
@@ -117,7 +117,7 @@ func recoverLog(ctx context.Context, nc *nats.Conn, guards *guard.File, tenant s
 	known, kept := last, guards.State(tenant)
 	for _, seq := range []uint64{kept.Seq, kept.Told} {
 		if seq > last+MaxSkip {
-			_, _ = fmt.Fprintf(out, "Tenant %s: record %d is said to have been on the log; that cannot be, and is left alone.\n", tenant, seq)
+			_, _ = fmt.Fprintf(out, "Tenant %s: a host reports record %d, which cannot be true; it is ignored.\n", tenant, seq)
 			continue
 		}
 		known = max(known, seq)
@@ -131,8 +131,11 @@ func recoverLog(ctx context.Context, nc *nats.Conn, guards *guard.File, tenant s
 	if err := guards.Forget(tenant); err != nil {
 		return err
 	}
-	_, _ = fmt.Fprintf(out, "Tenant %s: the log ended at record %d, record %d was known of, and the next one is %d. Its identity is now %s.\n",
-		tenant, last, known, known+skip+1, l.Identity())
+	lost := "Nothing is missing."
+	if known > last {
+		lost = fmt.Sprintf("Records %d to %d are missing.", last+1, known)
+	}
+	_, _ = fmt.Fprintf(out, "Tenant %s: %s Run numbers continue at %d, so that none is used twice.\n", tenant, lost, known+skip+1)
 	return nil
 }
 

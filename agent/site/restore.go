@@ -7,72 +7,30 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 
-	"golang.org/x/sys/unix"
-
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/durable"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/natsd"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/durable"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/natsd"
 )
 
 // siteParts are what a site keeps in its folder, the store last: without it there is no
 // site.
-var siteParts = []string{"credentials", tenantsFolder, "tls", auditFolder, "guard.json", "store-marks.json", "store"}
+var siteParts = []string{"credentials", tenantsKind, "tls", auditFolder, "guard.json", "store-marks.json", "store"}
 
-// socketName is the socket on which a running site makes backups. It is in the folder of
-// the store, which only the site's user may enter.
-const socketName = "site.sock"
+// backupPath is where the socket of a site makes backups.
+const backupPath = "/backup"
 
-// socketPath returns a path to the socket that is short whatever the folder is called:
-// the address of a socket has room for 107 bytes. done ends its use.
-func socketPath(dir string) (path string, done func(), err error) {
-	folder, err := os.Open(storeFolder(dir))
-	if err != nil {
-		return "", nil, err
-	}
-	return fmt.Sprintf("/proc/self/fd/%d/%s", folder.Fd(), socketName), func() { _ = folder.Close() }, nil
-}
-
-// listenLocal listens on the site's socket. The lock of the folder is held: a socket that
-// is there is that of a process that was killed.
-func listenLocal(dir string) (net.Listener, error) {
-	path, done, err := socketPath(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer done()
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
-	if err != nil {
-		return nil, fmt.Errorf("cannot listen on %s: %w", filepath.Join(storeFolder(dir), socketName), err)
-	}
-	listener.SetUnlinkOnClose(false) // The path is good for as long as the folder is open.
-	return listener, os.Chmod(path, 0o600)
-}
-
-// serveLocal answers on the site's socket: a backup to each request.
-func (s *Site) serveLocal(running context.Context, dir string) error {
-	listener, err := listenLocal(dir)
-	if err != nil {
-		return err
-	}
-	s.local = &http.Server{
-		ReadHeaderTimeout: headerTimeout, BaseContext: func(net.Listener) context.Context { return running },
-		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			s.log.Info("making a backup")
-			if err := pack(r.Context(), s.nats, dir, w); err != nil {
-				s.log.Warn("cannot make a backup", "error", err)
-				panic(http.ErrAbortHandler) // Whoever reads must not take it for whole.
-			}
-		}),
-	}
-	s.parts.Go(func() { _ = s.local.Serve(listener) })
-	return nil
+// backups answers with a backup.
+func (s *Site) backups(dir string) http.Handler {
+	return onMachine(func(w http.ResponseWriter, r *http.Request) {
+		s.log.Info("making a backup")
+		if err := pack(r.Context(), s.nats, s.audit, dir, w); err != nil {
+			s.log.Warn("cannot make a backup", "error", err)
+			panic(http.ErrAbortHandler) // Whoever reads must not take it for whole.
+		}
+	})
 }
 
 // Backup writes a backup of the site in dir to a new file, whether the site runs or not,
@@ -108,30 +66,27 @@ func Backup(ctx context.Context, dir, to string, logger *slog.Logger) error {
 // copySite has the process that runs the site make a backup, or makes it itself when
 // none does.
 func copySite(ctx context.Context, dir string, to io.Writer, logger *slog.Logger) error {
-	path, done, err := socketPath(dir)
-	if err != nil {
-		return err
-	}
-	defer done()
-	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", path)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ECONNREFUSED) {
+	conn, err := dialLocal(ctx, dir)
+	if noneListens(err) {
 		return copyStopped(ctx, dir, to, logger)
 	}
 	if err != nil {
 		return fmt.Errorf("cannot reach the site: %w", err)
 	}
-	client := http.Client{Transport: &http.Transport{
-		DisableKeepAlives: true, DialContext: func(context.Context, string, string) (net.Conn, error) { return conn, nil },
-	}}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://site/backup", nil)
+	local := running(LocalOptions{Dir: dir}, conn)
+	defer func() { _ = local.Close() }()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://site"+backupPath, nil)
 	if err != nil {
-		return errors.Join(err, conn.Close())
+		return err
 	}
-	response, err := client.Do(request)
+	response, err := local.RoundTrip(request)
 	if err != nil {
 		return fmt.Errorf("cannot ask the site for a backup: %w", err)
 	}
 	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("the site makes no backup for user %s; run the command as the user of the site, or as root", userName(uint32(os.Geteuid())))
+	}
 	if _, err := io.Copy(to, response.Body); err != nil {
 		return fmt.Errorf("the site has stopped the backup; its log says why: %w", err)
 	}
@@ -140,7 +95,7 @@ func copySite(ctx context.Context, dir string, to io.Writer, logger *slog.Logger
 
 // copyStopped makes a backup of a site that does not run.
 func copyStopped(ctx context.Context, dir string, to io.Writer, logger *slog.Logger) error {
-	hosts, err := OpenHosts(dir)
+	hosts, err := openHosts(dir)
 	if err != nil {
 		return err
 	}
@@ -150,7 +105,8 @@ func copyStopped(ctx context.Context, dir string, to io.Writer, logger *slog.Log
 	}
 	nc, err := server.Connect()
 	if err == nil {
-		err = pack(ctx, nc, dir, to)
+		logs := OpenAudit(dir)
+		err = errors.Join(pack(ctx, nc, logs, dir, to), logs.Close())
 		nc.Close()
 	}
 	return errors.Join(err, server.Close())

@@ -12,31 +12,29 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"path/filepath"
 	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/api"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/audit"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/certificate"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/check"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/throttle"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/controller"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/check"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/audit"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/certificate"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/strongbox"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/guard"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/jetstream"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/metrics"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/natsd"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/strongbox"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/throttle"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/trace"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/trace/otlp"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/view"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/webhook"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/natsd"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/trace"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/view"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/tell/metrics"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/tell/otlp"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/tell/webhook"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // Options say what the site is and where it listens.
@@ -81,16 +79,15 @@ type Options struct {
 
 // Site is a running site.
 type Site struct {
+	Identity
+
 	server *natsd.Server
-	hosts  *natsd.Hosts
 	guards *guard.File
 	store  *store.Store
-	tokens *principal.Tokens
-	logins *principal.Logins
 	// tenants are those that it serves; nil before they are started.
 	tenants  *tenants
 	listener net.Listener
-	// http serves the REST API, local the site's own socket.
+	// http serves the REST API, local the same on the site's own socket.
 	http, local *http.Server
 	nats        *nats.Conn
 	// warners are told of refused connections.
@@ -112,37 +109,6 @@ type Site struct {
 	log     *slog.Logger
 }
 
-// OpenHosts opens the folder of the hosts that a site in dir lets in, also
-// while it runs.
-func OpenHosts(dir string) (*natsd.Hosts, error) {
-	return natsd.OpenHosts(filepath.Join(dir, "credentials", "hosts"))
-}
-
-// OpenTokens opens the folder of the tokens that a site in dir takes, also
-// while it runs.
-func OpenTokens(dir string) (*principal.Tokens, error) {
-	return principal.OpenTokens(filepath.Join(dir, "credentials", "tokens"))
-}
-
-// OpenLogins opens the folders of the users and approles of a site in dir, also while it
-// runs.
-func OpenLogins(dir string) (*principal.Logins, error) {
-	tokens, err := OpenTokens(dir)
-	if err != nil {
-		return nil, err
-	}
-	return openLogins(dir, tokens)
-}
-
-func openLogins(dir string, tokens *principal.Tokens) (*principal.Logins, error) {
-	return principal.OpenLogins(filepath.Join(dir, "credentials"), tokens)
-}
-
-// OpenPolicies opens the folder of the policies of a site in dir, also while it runs.
-func OpenPolicies(dir string) (*principal.Policies, error) {
-	return principal.OpenPolicies(filepath.Join(dir, "credentials", "policies"))
-}
-
 // Open starts a site and returns once it answers requests. It runs until
 // Close.
 func Open(ctx context.Context, o Options) (*Site, error) {
@@ -159,22 +125,12 @@ func (s *Site) open(ctx context.Context, o Options) (err error) {
 	if err != nil {
 		return err
 	}
-	if s.hosts, err = OpenHosts(o.Dir); err != nil {
-		return err
-	}
-	if s.tokens, err = OpenTokens(o.Dir); err != nil {
-		return err
-	}
-	if s.logins, err = openLogins(o.Dir, s.tokens); err != nil {
-		return err
-	}
-	policies, err := OpenPolicies(o.Dir)
-	if err != nil {
+	if s.Identity, err = openIdentity(o.Dir, o.at("join")); err != nil {
 		return err
 	}
 	s.audit = OpenAudit(o.Dir)
 	s.server, err = natsd.Start(ctx, natsd.Options{
-		Dir: storeFolder(o.Dir), Listen: o.NATS.Listen, TLS: tlsConfig(natsPair), Hosts: s.hosts, Refused: s.warners.warn, Rotated: s.rotated(o.Tenants),
+		Dir: storeFolder(o.Dir), Listen: o.NATS.Listen, TLS: tlsConfig(natsPair), Hosts: s.Hosts, Refused: s.warners.warn, Rotated: s.rotated(o.Tenants),
 		Holder: o.Holder, Log: o.Log,
 	})
 	if err != nil {
@@ -208,11 +164,11 @@ func (s *Site) open(ctx context.Context, o Options) (err error) {
 	s.webhooks = webhook.New(webhook.Options{Store: kept, Box: s.box, Scripts: scripts, Version: o.Version, Log: o.Log, At: o.at("webhook")})
 	running, stop := context.WithCancel(context.Background())
 	s.stop = stop
-	objects, err := OpenTenants(o.Dir)
+	objects, err := openTenants(o.Dir)
 	if err != nil {
 		return err
 	}
-	s.tenants = &tenants{site: s, o: o, objects: objects, policies: policies, running: running, served: map[string]*servedTenant{}}
+	s.tenants = &tenants{site: s, o: o, objects: objects, running: running, served: map[string]*servedTenant{}}
 	if err := s.tenants.begin(ctx); err != nil {
 		return err
 	}
@@ -220,21 +176,22 @@ func (s *Site) open(ctx context.Context, o Options) (err error) {
 	if s.traces != nil {
 		s.parts.Go(func() { s.traces.Run(running) })
 	}
-	s.parts.Go(func() { s.tokens.Run(running, o.Log) })
-	s.parts.Go(func() { s.logins.Run(running, o.Log) })
+	s.parts.Go(func() { s.Tokens.Run(running, o.Log) })
+	s.parts.Go(func() { s.Logins.Run(running, o.Log) })
 	s.parts.Go(func() { s.keepOpening(running) })
 	s.parts.Go(func() { s.renewOwn(running, o.Dir) })
 	joining, err := s.joining(o)
 	if err != nil {
 		return err
 	}
-	if err := s.serveLocal(running, o.Dir); err != nil {
-		o.Log.Warn("the site runs, but makes no backups", "error", err)
+	handler := api.New(api.Options{
+		Site: o.Name, Tenants: s.tenants, TenantObjects: s.tenants, Store: kept, Tokens: s.Tokens, Logins: s.Logins, ClientCertificates: s.verifier(), Policies: s.Policies, Healthy: s.server.Healthy, Reaches: s.reaches, Certificates: s.expiries, Joining: joining, HostKeys: hostKeys{s.Hosts},
+		Strongbox: s.box, Maintenance: s.maintenance(o.Dir), Webhooks: s.webhooks, Audit: s.audit, Metrics: s.metrics, Traces: s.exporter(), Log: o.Log,
+	})
+	if err := s.serveLocal(running, o.Dir, handler); err != nil {
+		o.Log.Warn("the site runs, but commands on this machine do not reach it", "error", err)
 	}
-	s.serve(running, api.New(api.Options{
-		Site: o.Name, Tenants: s.tenants, TenantObjects: s.tenants, Store: kept, Tokens: s.tokens, Logins: s.logins, ClientCertificates: s.verifier(), Policies: policies, Healthy: s.server.Healthy, Reaches: s.reaches, Certificates: s.expiries, Joining: joining,
-		Strongbox: s.box, Webhooks: s.webhooks, Audit: s.audit, Metrics: s.metrics, Traces: s.exporter(), Log: o.Log,
-	}))
+	s.serve(running, handler)
 	return nil
 }
 
@@ -412,15 +369,6 @@ func (s *Site) Controller(tenant string) api.Controller {
 // Store is what the site stores beside the log.
 func (s *Site) Store() *store.Store { return s.store }
 
-// Hosts are the hosts that this site lets in.
-func (s *Site) Hosts() *natsd.Hosts { return s.hosts }
-
-// Tokens are the tokens that this site takes.
-func (s *Site) Tokens() *principal.Tokens { return s.tokens }
-
-// Logins are the users and approles of this site.
-func (s *Site) Logins() *principal.Logins { return s.logins }
-
 // Close stops everything, the API first and the store last.
 func (s *Site) Close() error {
 	var errs []error
@@ -428,16 +376,12 @@ func (s *Site) Close() error {
 		s.stop()
 	}
 	if s.http != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
-		defer cancel()
-		if err := s.http.Shutdown(ctx); err != nil {
-			errs = append(errs, s.http.Close())
-		}
+		errs = append(errs, shutdown(s.http))
 	} else if s.listener != nil {
 		errs = append(errs, s.listener.Close())
 	}
 	if s.local != nil {
-		errs = append(errs, s.local.Close())
+		errs = append(errs, shutdown(s.local))
 	}
 	if s.tenants != nil {
 		s.tenants.shut()
@@ -456,4 +400,15 @@ func (s *Site) Close() error {
 		errs = append(errs, s.audit.Close())
 	}
 	return errors.Join(errs...)
+}
+
+// shutdown lets the requests in progress end, for at most shutdownTimeout: whoever sent one
+// that creates a token has to get the token.
+func shutdown(server *http.Server) error {
+	ctx, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
+	defer cancel()
+	if server.Shutdown(ctx) != nil {
+		return server.Close()
+	}
+	return nil
 }

@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/strongbox"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/wait"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/wait"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/strongbox"
 )
 
 // StrongboxFolder is where the files of the strongbox of a site in dir are.

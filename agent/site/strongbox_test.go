@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/strongbox"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/strongbox"
 )
 
 // TestSecretsAreBackedUp checks that a backup has the secrets of a site, and not the key file

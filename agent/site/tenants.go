@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -14,23 +13,21 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/api"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/credential"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/wait"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/controller"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/credential"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/tenant"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/tenant"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/wait"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // tenants are those that the site serves: those of its configuration, and those that were
 // made by the API and not removed. Where both say something of a tenant, the configuration
 // wins: it is served.
 type tenants struct {
-	site     *Site
-	o        Options
-	objects  *tenant.Tenants
-	policies *principal.Policies
+	site    *Site
+	o       Options
+	objects *tenant.Tenants
 	// running is the life of the site.
 	running context.Context //nolint:containedctx // tenants are started by requests, and outlive them
 
@@ -49,13 +46,6 @@ type servedTenant struct {
 	stop  context.CancelFunc
 	parts sync.WaitGroup
 }
-
-// OpenTenants opens the folder of the tenants that were made by the API on a site in dir.
-func OpenTenants(dir string) (*tenant.Tenants, error) {
-	return tenant.Open(filepath.Join(dir, tenantsFolder))
-}
-
-const tenantsFolder = "tenants"
 
 // begin serves all tenants.
 func (t *tenants) begin(ctx context.Context) error {
@@ -346,40 +336,37 @@ func (t *tenants) withdraw(name string) error {
 			errs = append(errs, err)
 		}
 	}
-	users, err := t.site.logins.Users.List()
+	users, err := t.site.Logins.Users.List()
 	gone(err)
 	for _, u := range users {
-		if u.Tenant == name {
-			gone(t.site.logins.RemoveUser(u.Key, nil))
+		if u.Value.Tenant == name {
+			gone(t.site.Logins.RemoveUser(u.Key, nil))
 		}
 	}
-	approles, err := t.site.logins.Approles.List()
+	approles, err := t.site.Logins.Approles.List()
 	gone(err)
 	for _, a := range approles {
-		if a.Tenant == name {
-			gone(t.site.logins.RemoveApprole(a.Key, nil))
+		if a.Value.Tenant == name {
+			gone(t.site.Logins.RemoveApprole(a.Key, nil))
 		}
 	}
-	tokens, err := t.site.tokens.List()
+	tokens, err := t.site.Tokens.List()
 	gone(err)
 	for _, token := range tokens {
-		if token.Tenant == name {
-			gone(t.site.tokens.Remove(token.ID))
+		if token.Value.Tenant == name {
+			gone(t.site.Tokens.Remove(token.Key))
 		}
 	}
-	policies, err := t.policies.OfTenant(name)
+	policies, err := t.site.Policies.OfTenant(name)
 	gone(err)
 	for _, p := range policies {
-		gone(t.policies.Remove(name, p.Name, nil))
+		gone(t.site.Policies.Remove(name, p.Name, nil))
 	}
 	return errors.Join(errs...)
 }
 
 func (t *tenants) withdrawHosts(name string) error {
-	joins, err := OpenJoinTokens(t.o.Dir, nil)
-	if err != nil {
-		return err
-	}
+	joins := t.site.Joins
 	tokens, err := joins.List()
 	errs := []error{err}
 	for _, k := range tokens {
@@ -389,11 +376,11 @@ func (t *tenants) withdrawHosts(name string) error {
 			}
 		}
 	}
-	keys, err := t.site.hosts.List()
+	keys, err := t.site.Hosts.List()
 	errs = append(errs, err)
 	for _, key := range keys {
 		if key.Tenant == name {
-			if err := t.site.hosts.Remove(key.Public); !errors.Is(err, os.ErrNotExist) {
+			if err := t.site.Hosts.Remove(key.Public); !errors.Is(err, os.ErrNotExist) {
 				errs = append(errs, err)
 			}
 		}
@@ -408,7 +395,7 @@ func Served(dir string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	objects, err := OpenTenants(dir)
+	objects, err := openTenants(dir)
 	if err != nil {
 		return nil, err
 	}

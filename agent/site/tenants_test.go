@@ -10,11 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/credential"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/natsd"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/tenant"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/credential"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/access"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/principal"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/tenant"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/natsd"
 )
 
 // TestTenantsAreBackedUp checks that a restored site serves the tenants that were made by
@@ -60,19 +60,19 @@ func TestRemovalIsCompleted(t *testing.T) {
 	if _, err := s.tenants.Write(t.Context(), tenant.Tenant{Name: "gamma"}, false, credential.IfNew); err != nil {
 		t.Fatal(err)
 	}
-	text, err := s.Tokens().Add(principal.Token{Name: "ci", Tenant: "gamma", Allow: access.Rights()})
+	text, err := s.Tokens.Add(principal.Token{Name: "ci", Tenant: "gamma", Allow: access.Rights()})
 	if err == nil {
-		err = s.Logins().PutUser(t.Context(), "gamma", "ann", access.Rights(), "correct horse", time.Now())
+		_, err = s.Logins.WriteUser(t.Context(), principal.User{Tenant: "gamma", Name: "ann", Allow: access.Rights()}, "correct horse", nil, time.Now())
 	}
 	if err == nil {
-		_, err = s.Hosts().Add(natsd.Identity{Tenant: "gamma", Host: "h01"})
+		_, err = s.Hosts.Add(natsd.Identity{Tenant: "gamma", Host: "h01"})
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	closeSite(t, s)
 	// The process has ended right after the removal was on disk.
-	objects, err := OpenTenants(dir)
+	objects, err := openTenants(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,14 +90,14 @@ func TestRemovalIsCompleted(t *testing.T) {
 	if _, served := s.tenants.Controller("gamma"); served {
 		t.Error("the removed tenant is served")
 	}
-	if _, err := s.Tokens().Find(text, time.Now()); !errors.Is(err, principal.ErrUnknownToken) {
+	if _, err := s.Tokens.Find(text, time.Now()); !errors.Is(err, principal.ErrUnknownToken) {
 		t.Errorf("its token: %v", err)
 	}
-	users, err := s.Logins().Users.List()
+	users, err := s.Logins.Users.List()
 	if err != nil || len(users) != 0 {
 		t.Errorf("its users: %+v, %v", users, err)
 	}
-	keys, err := s.Hosts().List()
+	keys, err := s.Hosts.List()
 	if err != nil || len(keys) != 0 {
 		t.Errorf("its hosts: %+v, %v", keys, err)
 	}

@@ -14,13 +14,14 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/certificate/certtest"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/access"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/principal"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/jetstream"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/natsd"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/natsd"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/certtest"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/report"
 )
 
 // certificates makes a self-signed certificate for 127.0.0.1 and returns its files.
@@ -56,7 +57,7 @@ func TestTLS(t *testing.T) {
 
 func checkAPI(t *testing.T, s *Site, cert string) {
 	t.Helper()
-	token, err := s.Tokens().Add(principal.Token{Name: "test", Tenant: "acme", Allow: access.Rights()})
+	token, err := s.Tokens.Add(principal.Token{Name: "test", Tenant: "acme", Allow: access.Rights()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +114,7 @@ func checkHTTP2(t *testing.T, s *Site, trusted []byte) {
 
 func checkLog(t *testing.T, s *Site, cert string) {
 	t.Helper()
-	seed, err := s.Hosts().Add(natsd.Identity{Tenant: "acme", Host: "h01"})
+	seed, err := s.Hosts.Add(natsd.Identity{Tenant: "acme", Host: "h01"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +134,7 @@ func checkLog(t *testing.T, s *Site, cert string) {
 			return err
 		}
 		defer hostLog.Close()
-		return hostLog.Versions(t.Context(), message.EncodeVersions(map[string]string{"kernel": "6.1"}))
+		return hostLog.Report(t.Context(), report.Versions.Of(message.EncodeVersions(map[string]string{"kernel": "6.1"})))
 	}
 	if err := dial("tls://"+s.NATSAddress(), nats.RootCAs(cert)); err != nil {
 		t.Errorf("a host that trusts the certificate: %v", err)

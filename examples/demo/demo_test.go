@@ -15,17 +15,13 @@ import (
 // programs builds both programs as make demo does.
 func programs(t *testing.T) (bin, cli string) {
 	t.Helper()
-	bin = t.TempDir()
+	bin, cli = t.TempDir(), acctest.CLI(t)
 	for name, folder := range map[string]string{"terraform-provider-osupgrade": "../..", "osupgrade-agent": "../../agent"} {
 		cmd := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(bin, name), ".")
 		cmd.Dir = folder
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("cannot build %s: %v\n%s", name, err, out)
 		}
-	}
-	cli, err := acctest.CLI()
-	if err != nil {
-		t.Fatal(err)
 	}
 	return bin, cli
 }

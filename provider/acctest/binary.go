@@ -77,6 +77,7 @@ type Workspace struct {
 // Server.Env. The CLI uses the provider without init.
 func NewWorkspace(t testing.TB, env ...string) *Workspace {
 	t.Helper()
+	CLI(t)
 	return NewWorkspaceOf(t, filepath.Dir(Binary(t)), env...)
 }
 
@@ -104,6 +105,7 @@ func NewWorkspaceOf(t testing.TB, folder string, env ...string) *Workspace {
 // filesystem mirror, as version Version.
 func NewMirrorWorkspace(t testing.TB, env ...string) *Workspace {
 	t.Helper()
+	CLI(t)
 	folder, err := mirror()
 	if err != nil {
 		t.Fatal(err)
@@ -113,11 +115,7 @@ func NewMirrorWorkspace(t testing.TB, env ...string) *Workspace {
 
 func newWorkspace(t testing.TB, installation string, env []string) *Workspace {
 	t.Helper()
-	cli, err := CLI()
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := &Workspace{Dir: t.TempDir(), Env: env, cli: cli}
+	w := &Workspace{Dir: t.TempDir(), Env: env, cli: CLI(t)}
 	w.Write(t, "cli.rc", "provider_installation {\n  "+installation+"\n}\n")
 	w.Env = append(w.Env, "TF_CLI_CONFIG_FILE="+filepath.Join(w.Dir, "cli.rc"), "TF_IN_AUTOMATION=1")
 	return w

@@ -35,6 +35,7 @@ const skippedTests = ".cache/cli/skipped"
 // test that needs no CLI must show the same at the protocol.
 func Need(t testing.TB, f Feature) {
 	t.Helper()
+	CLI(t)
 	version, err := cliVersion()
 	if err != nil {
 		t.Fatal(err)
@@ -67,7 +68,7 @@ func (f Feature) missingIn(version string) string {
 
 // cliVersion is the first line of what the CLI says of itself.
 var cliVersion = sync.OnceValues(func() (string, error) {
-	cli, err := CLI()
+	cli, err := located()
 	if err != nil {
 		return "", err
 	}

@@ -1,5 +1,5 @@
 // Package calendar is the resource osupgrade_calendar: a named calendar of a tenant,
-// which only osupgrade-agent supports (design.md 7).
+// which only osupgrade-agent supports.
 //
 // It defines the attributes. Package tenantobject maps them to the members of the API's
 // object, and reads and writes it.
@@ -12,8 +12,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantobject"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/window"
 )

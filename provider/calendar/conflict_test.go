@@ -7,8 +7,8 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/client/fakeapi"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/fakeapi"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest"
 )
 
@@ -36,7 +36,7 @@ func TestAccCalendar_refusesToOverwriteWhatChangedSinceThePlan(t *testing.T) {
 	}})
 }
 
-func TestAccCalendar_doesNotAdopt(t *testing.T) {
+func TestAccCalendar_adopts(t *testing.T) {
 	t.Parallel()
 	api, server := acctest.Fake(t)
 	api.SetCalendar(acctest.Tenant, name, v1.Calendar{Kind: "freeze", Events: []v1.Event{{Start: "2027-01-01T00:00:00", Duration: "60m"}}})
@@ -47,12 +47,7 @@ func TestAccCalendar_doesNotAdopt(t *testing.T) {
 			ExpectError: regexp.MustCompile(`(?s)Calendar christmas of tenant acme has kind already, which\s+this\s+resource\s+did\s+not\s+manage` +
 				`.*import \{\s+to = osupgrade_calendar.example\s+id = "acme/christmas"`),
 		},
-		{
-			Config:      server.Config(block("kind = \"freeze\"\n" + same)),
-			PlanOnly:    true,
-			ExpectError: regexp.MustCompile(`has kind already`),
-		},
-		{Config: server.Config(block("overwrite_existing = true\n kind = \"freeze\"\n" + same)), Check: writes(api, 0)},
+		{Config: server.Config(block("kind = \"freeze\"\n" + same)), Check: writes(api, 0)},
 		{
 			Config: server.Config(block("kind = \"freeze\"\n description = \"lost\"\n" + same)),
 			ConfigPlanChecks: expect(do(func() {

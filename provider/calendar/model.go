@@ -2,6 +2,7 @@ package calendar
 
 import (
 	"context"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -12,10 +13,11 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/planmodifiers"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantobject"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/validators"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/window"
 )
 
 // model is the Terraform model of the resource.
@@ -45,7 +47,23 @@ func (m *model) ToAPI(ctx context.Context, diags *diag.Diagnostics) v1.Calendar 
 
 // FromAPI sets the attributes from the server's calendar.
 func (m *model) FromAPI(ctx context.Context, server v1.Calendar, all bool, diags *diag.Diagnostics) {
+	if all {
+		server.Events = withoutDefaults(server.Events)
+	}
 	kind.FromAPI(ctx, &m.Dates, server, all, diags)
+}
+
+// withoutDefaults returns events without the time zone that they have by default. The server
+// returns it, and a configuration usually leaves it out: an import would plan to remove it, and
+// no plan can keep what is not declared, because the attribute is not computed.
+func withoutDefaults(events []v1.Event) []v1.Event {
+	events = slices.Clone(events)
+	for i := range events {
+		if events[i].Timezone == window.DefaultTimezone {
+			events[i].Timezone = ""
+		}
+	}
+	return events
 }
 
 // Claims returns the calendar.

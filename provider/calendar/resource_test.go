@@ -9,8 +9,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/client/fakeapi"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/fakeapi"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest"
 )
 
@@ -41,7 +41,7 @@ const complete = `
 
 func whole() v1.Calendar {
 	return v1.Calendar{Kind: "freeze", Description: "Shops are busy", Events: []v1.Event{
-		{Summary: "Christmas", Start: "2026-12-20", End: "2027-01-07", AllDay: true, RRule: "FREQ=YEARLY"},
+		{Summary: "Christmas", Start: "2026-12-20", End: "2027-01-07", Timezone: "site-local", AllDay: true, RRule: "FREQ=YEARLY"},
 		{
 			Summary: "Audit", Start: "2027-03-01T18:00", Duration: "4h", Timezone: "Europe/Stockholm",
 			RDate: []string{"2027-04-01T18:00", "2027-05-01T18:00"}, ExDate: []string{"2027-04-01T18:00"},
@@ -154,6 +154,21 @@ func TestAccCalendar_severalAreIndependent(t *testing.T) {
 			PlanOnly:    true,
 			ExpectError: regexp.MustCompile(`Two resources manage the calendar christmas of one tenant`),
 		},
+	}})
+}
+
+// TestAccCalendar_importOfADefault: the calendar of a configuration that leaves out the default
+// time zone is imported without a change, also of a server that returns the default.
+func TestAccCalendar_importOfADefault(t *testing.T) {
+	t.Parallel()
+	api, server := acctest.Fake(t)
+	api.RenderCalendar(v1.Calendar.Canonical)
+	config := server.Config(block("kind = \"freeze\"\n events = [{ start = \"2099-12-20T00:00\", duration = \"1h\" }]"))
+	acctest.Run(t, resource.TestCase{Steps: []resource.TestStep{
+		{Config: config},
+		{ResourceName: address, ImportState: true, ImportStateId: "acme/christmas", ImportStateKind: resource.ImportBlockWithID},
+		{ResourceName: address, ImportState: true, ImportStateId: "acme/christmas", ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "name"},
+		{Config: config, ConfigPlanChecks: emptyPlan(), Check: writes(api, 1)},
 	}})
 }
 

@@ -10,8 +10,8 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/client/fakeapi"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/fakeapi"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest"
 )
 
@@ -118,6 +118,6 @@ locals { out = terraform_data.later.output }
 	}
 	acctest.Run(t, resource.TestCase{CheckDestroy: absent(api), Steps: []resource.TestStep{
 		{Config: server.Config(body("wrong")), ExpectError: regexp.MustCompile(`(?s)value of events\[0\].start.*"soon"\s+is\s+not`)},
-		{Config: server.Config(body("start")), Check: stored(api, v1.Calendar{Kind: "freeze", Events: []v1.Event{{Start: "2026-12-20", AllDay: true}}})},
+		{Config: server.Config(body("start")), Check: stored(api, v1.Calendar{Kind: "freeze", Events: []v1.Event{{Start: "2026-12-20", Timezone: "site-local", AllDay: true}}})},
 	}})
 }

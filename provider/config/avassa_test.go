@@ -9,7 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/terraform"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/client/fakeapi"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/fakeapi"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest"
 )
 
@@ -17,12 +17,12 @@ import (
 // attribute is for.
 func storedBody(api *fakeapi.Server, want string) resource.TestCheckFunc {
 	return func(*terraform.State) error {
-		var is, shall any
+		var got, expected any
 		body := api.ConfigBody(acctest.Tenant)
-		if err := json.Unmarshal([]byte(want), &shall); err != nil {
+		if err := json.Unmarshal([]byte(want), &expected); err != nil {
 			return err
 		}
-		if err := json.Unmarshal([]byte(body), &is); err != nil || !reflect.DeepEqual(is, shall) {
+		if err := json.Unmarshal([]byte(body), &got); err != nil || !reflect.DeepEqual(got, expected) {
 			return fmt.Errorf("the server has %s, want %s", body, want)
 		}
 		return nil

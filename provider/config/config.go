@@ -1,6 +1,6 @@
 // Package config is the resource osupgrade_config, a tenant's os-upgrade
 // configuration. The resource owns the lists that it declares and does not touch
-// the others (terraform.md 4.5).
+// the others.
 //
 // It decides what the lists mean and which of them are owned. Package
 // tenantobject writes them.
@@ -13,8 +13,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/diagnostics"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantobject"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/window"
@@ -49,6 +49,7 @@ func New() resource.Resource {
 		Noun:     "configuration",
 		Locate:   locate,
 		Warn:     window.WarnOfConfig,
+		Beside:   window.Beside,
 		Object:   func(tenantobject.Key) client.Object[v1.OSUpgrade] { return client.Configs },
 		Rules: tenantobject.Rules[v1.OSUpgrade]{
 			Merged: merged, InSync: inSync, Unchanged: unchanged, Conflicts: conflicts,

@@ -3,12 +3,13 @@ package config_test
 import (
 	"net/http"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/client/fakeapi"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/fakeapi"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest"
 )
 
@@ -63,7 +64,7 @@ func TestAccConfig_givesUpWhenOthersNeverStop(t *testing.T) {
 	t.Parallel()
 	api, server := acctest.Fake(t)
 	edits := []func(*v1.OSUpgrade){}
-	for _, name := range []string{"a", "b", "c", "d", "e"} {
+	for _, name := range strings.Split("abcdefghij", "") {
 		edits = append(edits, foreignApplications(name))
 	}
 	acctest.Run(t, resource.TestCase{Steps: []resource.TestStep{
@@ -71,12 +72,12 @@ func TestAccConfig_givesUpWhenOthersNeverStop(t *testing.T) {
 		{
 			Config:           server.Config(owner(windowB)),
 			ConfigPlanChecks: expect(onPut(api, edits...)),
-			ExpectError:      regexp.MustCompile(`each\s+of\s+5\s+tries`),
+			ExpectError:      regexp.MustCompile(`each\s+of\s+10\s+tries`),
 		},
 		{
 			Config:           server.Config(owner(windowA)),
 			ConfigPlanChecks: emptyPlan(),
-			Check:            stored(api, v1.OSUpgrade{WorkerApplications: apps("e"), MaintenanceWindows: []v1.MaintenanceWindow{apiA}}),
+			Check:            stored(api, v1.OSUpgrade{WorkerApplications: apps("j"), MaintenanceWindows: []v1.MaintenanceWindow{apiA}}),
 		},
 	}})
 }

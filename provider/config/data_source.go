@@ -7,7 +7,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantobject"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/window"
 )

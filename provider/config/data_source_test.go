@@ -6,7 +6,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest"
 )
 
@@ -17,7 +17,7 @@ func TestAccConfigDataSource(t *testing.T) {
 	api.SetConfigBody(acctest.Tenant, `{"future-key":1,"worker-applications":[{"name":"b"},{"name":"a"}],
 		"maintenance-windows":[{"days-of-week":"Friday, Saturday","start-time":"01:00","duration":"240m"}]}`)
 	const address = "data.osupgrade_config.acme"
-	is := func(attribute, value string) resource.TestCheckFunc {
+	has := func(attribute, value string) resource.TestCheckFunc {
 		return resource.TestCheckResourceAttr(address, attribute, value)
 	}
 	config := server.Config(`data "osupgrade_config" "acme" {}`)
@@ -25,14 +25,14 @@ func TestAccConfigDataSource(t *testing.T) {
 		{
 			Config: config,
 			Check: resource.ComposeAggregateTestCheckFunc(
-				is("tenant", "acme"), is("worker_applications.#", "2"), is("maintenance_windows.#", "1"), is("maintenance_windows.0.days_of_week.#", "2"),
-				is("maintenance_windows.0.start_time", "01:00"), is("maintenance_windows.0.timezone", "site-local"), is("maintenance_windows.0.duration", "240m"),
+				has("tenant", "acme"), has("worker_applications.#", "2"), has("maintenance_windows.#", "1"), has("maintenance_windows.0.days_of_week.#", "2"),
+				has("maintenance_windows.0.start_time", "01:00"), has("maintenance_windows.0.timezone", "site-local"), has("maintenance_windows.0.duration", "240m"),
 			),
 		},
 		{
 			PreConfig: func() { api.SetConfig(acctest.Tenant, v1.OSUpgrade{}) },
 			Config:    config,
-			Check:     resource.ComposeAggregateTestCheckFunc(is("worker_applications.#", "0"), is("maintenance_windows.#", "0")),
+			Check:     resource.ComposeAggregateTestCheckFunc(has("worker_applications.#", "0"), has("maintenance_windows.#", "0")),
 		},
 		{
 			PreConfig:   func() { api.RemoveConfig(acctest.Tenant) },

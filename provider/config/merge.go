@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/path"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantobject"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/window"
 )
@@ -73,7 +73,7 @@ func emptied(owned v1.OSUpgrade) v1.OSUpgrade {
 }
 
 // conflicts is a three-way comparison of what the resource owned, what the
-// server has and what is wanted (terraform.md 4.5 rule 5). A list that was not
+// server has and what is wanted. A list that was not
 // owned before counts as empty.
 func conflicts(prior, server, want v1.OSUpgrade) []tenantobject.Conflict {
 	var found []tenantobject.Conflict

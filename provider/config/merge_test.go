@@ -6,7 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 func some(names ...string) v1.OSUpgrade {

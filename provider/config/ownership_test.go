@@ -7,7 +7,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
 
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest"
 )
 
@@ -77,22 +77,20 @@ resource "osupgrade_config" "rival" {
 	}}})
 }
 
-// TestAccConfig_doesNotAdopt: what is there already is refused in the plan, also what
-// is wanted, because another resource may manage it. Empty lists are nobody's.
-func TestAccConfig_doesNotAdopt(t *testing.T) {
+// TestAccConfig_adopts: what is there already is refused in the plan, unless it is what the
+// resource declares. Empty lists are nobody's.
+func TestAccConfig_adopts(t *testing.T) {
 	t.Parallel()
 	api, server := acctest.Fake(t)
-	api.SetConfig(acctest.Tenant, v1.OSUpgrade{WorkerApplications: apps("os-upgrade-debian"), MaintenanceWindows: []v1.MaintenanceWindow{apiB, apiA}})
+	both := v1.OSUpgrade{WorkerApplications: apps("os-upgrade-debian"), MaintenanceWindows: []v1.MaintenanceWindow{apiB, apiA}}
+	api.SetConfig(acctest.Tenant, both)
 	acctest.Run(t, resource.TestCase{Steps: []resource.TestStep{
 		{
 			Config:      server.Config(owner(windowA)),
 			ExpectError: regexp.MustCompile(`(?s)has maintenance_windows\s+already.*import \{\s+to = osupgrade_config.example\s+id = "acme".*overwrite_existing = true`),
 		},
-		{
-			Config:      server.Config(block(complete)),
-			PlanOnly:    true,
-			ExpectError: regexp.MustCompile(`(?s)has worker_applications\s+already.*has maintenance_windows\s+already.*another\s+alias\s+of\s+the\s+provider`),
-		},
+		{Config: server.Config(block(complete)), Check: stored(api, both)},
+		{Config: server.Config(nothing), Check: absent(api)},
 		{
 			PreConfig: func() {
 				api.SetConfig(acctest.Tenant, v1.OSUpgrade{WorkerApplications: apps(), MaintenanceWindows: []v1.MaintenanceWindow{}})

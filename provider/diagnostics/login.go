@@ -3,7 +3,7 @@ package diagnostics
 import (
 	"net/http"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
 )
 
 // loginAdvice says what to do about a request without a good login.

@@ -4,7 +4,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/conversion"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantobject"
 )

@@ -34,7 +34,7 @@ func (*DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *d
 			"role": schema.StringAttribute{
 				Optional:            true,
 				MarkdownDescription: "Only hosts whose worker reports this role.",
-				Validators:          []validator.String{stringvalidator.LengthAtLeast(1)},
+				Validators:          []validator.String{validators.Text()},
 			},
 			"labels": schema.MapAttribute{
 				ElementType: types.StringType, Optional: true,

@@ -18,7 +18,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
 )
 
 // Data is the configured provider. It is nil before the provider is
@@ -150,9 +150,9 @@ func (c *Data) Once(key string, build func() any) any {
 }
 
 // claims records which resource manages which part of a tenant. Terraform cannot
-// see that two resources are the same object of the API (terraform.md 4.5 rule
-// 3). Each alias of the provider is a process of its own, so claims of two aliases
-// do not meet; the creation of the second then finds the object of the first.
+// see that two resources are the same object of the API. Each alias of the provider is a
+// process of its own, so claims of two aliases do not meet; the creation of the second
+// then finds the object of the first.
 type claims struct {
 	mu   sync.Mutex
 	held map[claim]holder

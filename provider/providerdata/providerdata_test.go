@@ -7,7 +7,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
 )
 
 func TestClaim(t *testing.T) {

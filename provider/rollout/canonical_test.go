@@ -10,7 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/statecheck"
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest"
 )
 
@@ -83,7 +83,7 @@ func TestAccRollout_stateHoldsTheDefaults(t *testing.T) {
 		{RefreshState: true},
 		{
 			Config: server.Config(block(`reserve = "60m"`)),
-			Check:  stored(api, v1.Rollout{Reserve: "60m"}),
+			Check:  stored(api, v1.Rollout{Reserve: "1h"}),
 			ConfigStateChecks: []statecheck.StateCheck{
 				statecheck.ExpectKnownValue(address, tfjsonpath.New("reserve"), knownvalue.StringExact("60m")),
 				statecheck.ExpectKnownValue(address, tfjsonpath.New("splay"), knownvalue.StringExact("0s")),

@@ -7,8 +7,8 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/client/fakeapi"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/fakeapi"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest"
 )
 
@@ -89,7 +89,7 @@ func TestAccRollout_deleteRefusesWhatChangedSinceThePlan(t *testing.T) {
 	}})
 }
 
-func TestAccRollout_doesNotAdopt(t *testing.T) {
+func TestAccRollout_adopts(t *testing.T) {
 	t.Parallel()
 	api, server := acctest.Fake(t)
 	api.SetRollout(acctest.Tenant, v1.Rollout{Reserve: "60m", OnFailure: "stop", MaxFailures: "3"})
@@ -99,12 +99,7 @@ func TestAccRollout_doesNotAdopt(t *testing.T) {
 			ExpectError: regexp.MustCompile(`(?s)has max_failures already, which this resource did not\s+manage.*on the server:\s+- 3\s+in the configuration: none` +
 				`.*import \{\s+to = osupgrade_rollout.example\s+id = "acme".*overwrite_existing = true`),
 		},
-		{
-			Config:      server.Config(block("reserve = \"1h\"\n max_failures = 3")),
-			PlanOnly:    true,
-			ExpectError: regexp.MustCompile(`has max_failures already`),
-		},
-		{Config: server.Config(block("overwrite_existing = true\n reserve = \"1h\"\n max_failures = 3")), Check: writes(api, 0)},
+		{Config: server.Config(block("reserve = \"1h\"\n max_failures = 3")), Check: writes(api, 0)},
 	}})
 }
 

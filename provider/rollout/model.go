@@ -14,7 +14,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantobject"
 )
 
@@ -26,22 +26,23 @@ type model struct {
 
 // Policy are the attributes of the API's object: see tenantobject.Mapping.
 type Policy struct {
-	Stages       types.List   `tfsdk:"stages"`
-	MaxFailures  types.String `tfsdk:"max_failures"`
-	OnFailure    types.String `tfsdk:"on_failure"`
-	Absent       types.String `tfsdk:"absent"`
-	MinPrepared  types.String `tfsdk:"min_prepared"`
-	Overrun      types.String `tfsdk:"overrun"`
-	OverrunLimit types.String `tfsdk:"overrun_limit"`
-	Reserve      types.String `tfsdk:"reserve"`
-	RetryAfter   types.String `tfsdk:"retry_after"`
-	Splay        types.String `tfsdk:"splay"`
-	Paused       types.Bool   `tfsdk:"paused"`
-	Exempt       types.Object `tfsdk:"exempt"`
-	ExemptReboot types.Object `tfsdk:"exempt_reboot"`
-	Checks       types.Object `tfsdk:"checks"`
-	Hooks        types.Object `tfsdk:"hooks"`
-	StepTimeouts types.Object `tfsdk:"step_timeouts"`
+	Stages          types.List   `tfsdk:"stages"`
+	MaxFailures     types.String `tfsdk:"max_failures"`
+	OnFailure       types.String `tfsdk:"on_failure"`
+	Absent          types.String `tfsdk:"absent"`
+	MinPrepared     types.String `tfsdk:"min_prepared"`
+	PreparePatience types.String `tfsdk:"prepare_patience"`
+	Overrun         types.String `tfsdk:"overrun"`
+	OverrunLimit    types.String `tfsdk:"overrun_limit"`
+	Reserve         types.String `tfsdk:"reserve"`
+	RetryAfter      types.String `tfsdk:"retry_after"`
+	Splay           types.String `tfsdk:"splay"`
+	Paused          types.Bool   `tfsdk:"paused"`
+	Exempt          types.Object `tfsdk:"exempt"`
+	ExemptReboot    types.Object `tfsdk:"exempt_reboot"`
+	Checks          types.Object `tfsdk:"checks"`
+	Hooks           types.Object `tfsdk:"hooks"`
+	StepTimeouts    types.Object `tfsdk:"step_timeouts"`
 }
 
 // ToAPI returns the declared rollout.
@@ -104,6 +105,8 @@ func limitAttributes() map[string]schema.Attribute {
 		"absent": tenantobject.TextAttribute("What happens to hosts that were silent before the run was opened: `skip` leaves them out as `unreachable`, so that they hold no slot and no percentage includes them; " +
 			"`count` counts them as present and out of service; `skip` by default. A host that falls silent during a run is out of service in any case."),
 		"min_prepared": tenantobject.TextAttribute("How many hosts must have prepared before the first one is upgraded, at least `0`; `50%` by default. Otherwise the run ends without a change on any host. A percentage is of the hosts that are present, rounded up."),
+		"prepare_patience": tenantobject.DurationAttribute("How long a run waits for the other hosts once `min_prepared` hosts have prepared, from `0s` to `7d`; `5m` by default, and never longer than a tenth of the window. " +
+			"Then it begins without them. A host that is late joins its stage as soon as it has prepared; the stage waits for it no longer than this either, and then skips it."),
 		"overrun": tenantobject.TextAttribute("What happens to hosts under way when the time of the run is up: `finish-host` waits until they have finished their current command, at most for `overrun_limit`, and undrains them; " +
 			"`stop` does not wait for them; `finish-host` by default. Neither sends a further command."),
 		"overrun_limit": tenantobject.DurationAttribute("How long after its time is up a run ends at the latest, whatever its hosts do, from `0s` to `7d`; `15m` by default. " +
@@ -191,17 +194,17 @@ func hookAttribute(description string) schema.Attribute {
 // single types.
 func withKinds[T any](kinds []v1.Kind[T], all map[string]schema.Attribute) map[string]schema.Attribute {
 	var types []string
-	of, is := map[string][]string{}, map[string]string{}
+	usedBy, descriptions := map[string][]string{}, map[string]string{}
 	for _, kind := range kinds {
 		types = append(types, "`"+kind.Type+"` "+kind.Does)
 		for _, member := range kind.Members {
-			of[member.Name] = append(of[member.Name], "`"+kind.Type+"`")
-			is[member.Name] = member.Is
+			usedBy[member.Name] = append(usedBy[member.Name], "`"+kind.Type+"`")
+			descriptions[member.Name] = member.Is
 		}
 	}
 	all["type"] = tenantobject.RequiredText(strings.Join(types, "; ") + ".")
-	for member, description := range is {
-		description = "Of " + strings.Join(of[member], " and ") + ": " + description + "."
+	for member, description := range descriptions {
+		description = "Of " + strings.Join(usedBy[member], " and ") + ": " + description + "."
 		all[strings.ReplaceAll(member, "-", "_")] = attributeOf[T](member, description)
 	}
 	return all

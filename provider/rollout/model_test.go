@@ -7,7 +7,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantobject"
 )
 
@@ -17,7 +17,7 @@ const declared = `{
     {"name": "canary", "match": {"hosts": ["h01", "h02"], "labels": {"ring": "0", "a.b/c": ""}, "roles": ["edge"], "applications": ["a"]},
      "max-unavailable": "2", "soak": "60m", "approval": true, "approval-timeout": "720m"},
     {"name": "rest", "max-unavailable": "10%", "approval": false}],
-  "max-failures": "5%", "on-failure": "pause", "min-prepared": "90%", "overrun": "stop", "overrun-limit": "300s", "reserve": "600s", "splay": "1m30s", "paused": true,
+  "max-failures": "5%", "on-failure": "pause", "min-prepared": "90%", "prepare-patience": "120s", "overrun": "stop", "overrun-limit": "300s", "reserve": "600s", "splay": "1m30s", "paused": true,
   "exempt": {"labels": {"pinned": "yes"}}, "exempt-reboot": {"roles": ["db"], "hosts": []},
   "checks": {
     "before-host": [{"type": "systemd", "unit": "a.service"}, {"type": "tcp", "address": "a:22", "name": "ssh"}],
@@ -81,7 +81,7 @@ func TestFromAPI_keepsWhatIsDeclared(t *testing.T) {
 			"nothing":           `{}`,
 			"empty and false":   `{"stages": [], "paused": false, "checks": {"fleet": []}, "hooks": {}, "timeouts": {}}`,
 			"empty below":       `{"stages": [{"name": "a", "approval": false, "match": {"hosts": ["h01"], "roles": [], "labels": {}}}]}`,
-			"defaults":          `{"max-failures": "1", "on-failure": "stop", "min-prepared": "50%", "splay": "0m", "timeouts": {"reboot": "900s"}}`,
+			"defaults":          `{"max-failures": "1", "on-failure": "stop", "min-prepared": "50%", "prepare-patience": "300s", "splay": "0m", "timeouts": {"reboot": "900s"}}`,
 			"defaults of parts": `{"checks": {"fleet": [{"type": "tcp", "address": "a:1", "passes": 1, "interval": "5s"}]}, "hooks": {"drain": {"type": "http", "url": "http://a/", "retries": 2}}}`,
 		} {
 			if before, after, _ := asRead(t, text, show); !reflect.DeepEqual(before, after) {
@@ -135,6 +135,7 @@ var edits = map[string]edit{
 	"max-failures":          {"max-failures", func(r *v1.Rollout) { r.MaxFailures = "50%" }},
 	"on-failure":            {"on-failure", func(r *v1.Rollout) { r.OnFailure = "continue" }},
 	"min-prepared":          {"min-prepared", func(r *v1.Rollout) { r.MinPrepared = "" }},
+	"prepare-patience":      {"prepare-patience", func(r *v1.Rollout) { r.PreparePatience = "3m" }},
 	"overrun":               {"overrun", func(r *v1.Rollout) { r.Overrun = "finish-host" }},
 	"overrun-limit":         {"overrun-limit", func(r *v1.Rollout) { r.OverrunLimit = "6m" }},
 	"reserve":               {"reserve", func(r *v1.Rollout) { r.Reserve = "11m" }},

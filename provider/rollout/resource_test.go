@@ -6,7 +6,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
 
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest"
 )
 
@@ -69,7 +69,7 @@ func whole() v1.Rollout {
 			},
 			{Name: "rest", MaxUnavailable: "10%", Approval: true},
 		},
-		MaxFailures: "5%", OnFailure: "pause", MinPrepared: "90%", Overrun: "stop", OverrunLimit: "5m", Reserve: "10m", Splay: "90s", Paused: true,
+		MaxFailures: "5%", OnFailure: "pause", MinPrepared: "90%", Overrun: "stop", OverrunLimit: "5m", Reserve: "10m", Splay: "1m30s", Paused: true,
 		Exempt: &v1.Match{Labels: map[string]string{"pinned": "yes"}}, ExemptReboot: &v1.Match{Roles: []string{"db"}},
 		Checks: &v1.RolloutChecks{
 			BeforeHost: []v1.Check{{Type: "systemd", Unit: "nginx.service"}, {Type: "tcp", Address: "127.0.0.1:22", Name: "ssh"}},
@@ -80,7 +80,7 @@ func whole() v1.Rollout {
 			Drain:   &v1.Hook{Type: "exec", Script: "drain", Args: []string{"now"}, On: "site", Timeout: "5m", Retries: &none, RetryInterval: "1s"},
 			Undrain: &v1.Hook{Type: "http", URL: "https://lb.example/hosts/{host}", Method: "PUT"},
 		},
-		Timeouts: &v1.StepTimeouts{Prepare: "2h", Upgrade: "90m", Reboot: "20m"},
+		Timeouts: &v1.StepTimeouts{Prepare: "2h", Upgrade: "1h30m", Reboot: "20m"},
 	}
 }
 

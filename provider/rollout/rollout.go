@@ -1,5 +1,5 @@
 // Package rollout is the resource osupgrade_rollout: the policy of a tenant's runs,
-// which only osupgrade-agent supports (design.md 7).
+// which only osupgrade-agent supports.
 //
 // It defines the attributes. Package tenantobject maps them to the members of the API's
 // object, and reads and writes it.
@@ -11,8 +11,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantobject"
 )
 

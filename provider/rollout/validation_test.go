@@ -10,8 +10,8 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/client/fakeapi"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/fakeapi"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest"
 )
 
@@ -24,9 +24,9 @@ func TestAccRollout_wrongValuesAreTold(t *testing.T) {
 		"tenant":                   {`tenant = "Acme"`, `"Acme"\s+is\s+not\s+a\s+name`},
 		"max_failures":             {`max_failures = "one"`, `(?s)value of max_failures.*"one"\s+is\s+not\s+a\s+count`},
 		"max_failures of none":     {`max_failures = 0`, `too\s+few`},
-		"empty text":               {`on_failure = ""`, `(?s)on_failure.*at\s+least\s+1`},
-		"zero":                     {check(`type = "tcp", address = "a:1", passes = 0`), `(?s)checks.fleet\[0\].passes.*at\s+least\s+1`},
-		"zero status":              {check(`type = "http", url = "http://a", status = 0`), `(?s)checks.fleet\[0\].status.*at\s+least\s+100`},
+		"empty text":               {`on_failure = ""`, `(?s)on_failure.*"" is no value`},
+		"zero":                     {check(`type = "tcp", address = "a:1", passes = 0`), `(?s)checks.fleet\[0\].passes.*0 is out of range`},
+		"zero status":              {check(`type = "http", url = "http://a", status = 0`), `(?s)checks.fleet\[0\].status.*use a whole number from 100`},
 		"on_failure":               {`on_failure = "halt"`, `(?s)value of on_failure.*use\s+stop,\s+pause\s+or\s+continue`},
 		"min_prepared":             {`min_prepared = "101%"`, `(?s)value of min_prepared.*not\s+a\s+count`},
 		"overrun":                  {`overrun = "finish"`, `(?s)value of overrun.*finish-host\s+or\s+stop`},

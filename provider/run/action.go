@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/action"
 	"github.com/hashicorp/terraform-plugin-framework/action/schema"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -14,8 +13,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/diagnostics"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/providerdata"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantobject"
@@ -88,7 +87,7 @@ var asks = []ask{
 		refused: "Nothing was released. A host can be released while it holds a slot or is out of service; osupgrade-agent hosts shows those.",
 		own: map[string]schema.Attribute{"host": schema.StringAttribute{
 			Required: true, MarkdownDescription: "The name of the host whose slot is to be freed.",
-			Validators: []validator.String{stringvalidator.LengthAtLeast(1)},
+			Validators: []validator.String{validators.Text()},
 		}},
 	},
 }
@@ -120,7 +119,7 @@ func (a *askAction) Schema(_ context.Context, _ action.SchemaRequest, resp *acti
 			"tenant": tenantActionAttribute(),
 			"reason": schema.StringAttribute{
 				Required: true, MarkdownDescription: "The reason, kept in the history of the run; at most 1,000 characters.",
-				Validators: []validator.String{stringvalidator.LengthAtLeast(1)},
+				Validators: []validator.String{validators.Text()},
 			},
 		},
 	}

@@ -3,8 +3,8 @@ package run
 import (
 	"fmt"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/text"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // mostFollowed is the number of hosts up to which a person is told of each step of each host.
@@ -23,7 +23,7 @@ func changes(prior, next v1.Run, brief bool) []string {
 		lines = append(lines, fmt.Sprintf("run %d waits for %s: %s", next.ID, w.What, w.Detail))
 	}
 	if next.Paused != "" && prior.Paused == "" {
-		lines = append(lines, fmt.Sprintf("run %d is paused by %s", next.ID, next.Paused))
+		lines = append(lines, fmt.Sprintf("run %d is paused %s", next.ID, next.Paused))
 	}
 	known := map[string]v1.RunHost{}
 	for _, h := range prior.Hosts {

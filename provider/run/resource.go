@@ -12,9 +12,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/names"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/names"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/conversion"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/diagnostics"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/providerdata"
@@ -40,7 +40,9 @@ func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp 
 	}
 	waiting, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	run, err := resourceWaiter.begin(waiting, api, tenant, plan.purpose(TypeName), plan.start())
+	w := resourceWaiter
+	w.claim = func(id uint64) bool { return r.claim(tenant, id) }
+	run, err := w.begin(waiting, api, tenant, plan.purpose(TypeName), plan.start())
 	if err != nil {
 		diagnostics.Failure{Operation: operation, Tenant: tenant, Err: err, Refused: refusedStart, NotFound: noConfiguration}.Add(&resp.Diagnostics, diagnostics.Field)
 		return
@@ -48,6 +50,12 @@ func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp 
 	plan.await(waiting, api, tenant, run, &resp.Diagnostics)
 	plan.identify(ctx, resp.Identity, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.State.Set(ctx, plan)...)
+}
+
+// claim reports whether a run is that of no other resource of this configuration, and makes it
+// that of the caller.
+func (r *Resource) claim(tenant string, id uint64) bool {
+	return r.data.Claim(tenant, fmt.Sprint("run ", id), "", true)
 }
 
 // await follows a run, sets the computed attributes, and judges the result. The state has the
@@ -95,6 +103,7 @@ func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp 
 	}
 	if plan.EndedAt.IsUnknown() {
 		tenant := plan.Tenant.ValueString()
+		r.claim(tenant, uint64(plan.RunID.ValueInt64()))
 		limit := tenantobject.Timeout(plan.Timeouts, "create", createLimit)
 		api := r.data.Client(&resp.Diagnostics, operation)
 		if resp.Diagnostics.HasError() {

@@ -12,8 +12,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
 	"github.com/hashicorp/terraform-plugin-testing/terraform"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/client/fakeapi"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/fakeapi"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest"
 )
 
@@ -321,7 +321,7 @@ func TestAccRun_wrongValuesAreToldAtPlan(t *testing.T) {
 		`duration = "4h"`:        `override`,
 		"override_window = true\n reason = \"x\"\n duration = \"8d\"": `too\s+long`,
 		`accept = ["done"]`: `is\s+not\s+a\s+result\s+of\s+a\s+run`,
-		`reason = ""`:       `at\s+least\s+1`,
+		`reason = ""`:       `""\s+is\s+no\s+value`,
 		`tenant = "A"`:      `is\s+not\s+a\s+name`,
 		`run_id = 7`:        `(?i)read-only|configurable`,
 		`triggers = "one"`:  `map`,
@@ -342,7 +342,7 @@ func TestAccRun_importIDs(t *testing.T) {
 		"acme/x":  `"x" is not the id of a run`,
 		"Acme/41": `"Acme" is not the name of a tenant`,
 		"0":       `"0" is not the id of a run`,
-		"acme/77": `has no run 77`,
+		"acme/77": `run 77: there is no such run`,
 	} {
 		steps = append(steps, resource.TestStep{ResourceName: address, ImportState: true, ImportStateId: id, ExpectError: regexp.MustCompile(says)})
 	}
@@ -392,7 +392,7 @@ func TestAccRun_retriesTheHostsThatFailed(t *testing.T) {
 			}),
 		},
 		{ResourceName: address, ImportState: true, ImportStateId: "acme/42", ImportStateKind: resource.ImportBlockWithID},
-		{Config: server.Config(block("retry_of = 0")), PlanOnly: true, ExpectError: regexp.MustCompile(`(?s)retry_of.*at\s+least\s+1`)},
+		{Config: server.Config(block("retry_of = 0")), PlanOnly: true, ExpectError: regexp.MustCompile(`(?s)retry_of.*0 is out of range`)},
 		{Config: server.Config(block("")), ConfigPlanChecks: planned(plancheck.ResourceActionReplace)},
 	}})
 }

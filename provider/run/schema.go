@@ -6,9 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
-	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64planmodifier"
@@ -19,7 +17,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/planmodifiers"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantobject"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/validators"
@@ -66,7 +64,7 @@ func requestAttributes() map[string]schema.Attribute {
 		"reason": schema.StringAttribute{
 			Optional:            true,
 			MarkdownDescription: aboutReason,
-			Validators:          []validator.String{stringvalidator.LengthAtLeast(1)},
+			Validators:          []validator.String{validators.Text()},
 		},
 		"duration": schema.StringAttribute{
 			Optional:            true,
@@ -76,7 +74,7 @@ func requestAttributes() map[string]schema.Attribute {
 		"retry_of": schema.Int64Attribute{
 			Optional:            true,
 			MarkdownDescription: aboutRetryOf + " A change starts another run.",
-			Validators:          []validator.Int64{int64validator.AtLeast(1)},
+			Validators:          []validator.Int64{validators.Number(1, 0)},
 			PlanModifiers:       []planmodifier.Int64{int64planmodifier.RequiresReplace()},
 		},
 		"accept": schema.SetAttribute{

@@ -4,8 +4,6 @@ import (
 	"context"
 	"maps"
 
-	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
-	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/action"
 	"github.com/hashicorp/terraform-plugin-framework/action/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
@@ -13,6 +11,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/diagnostics"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/providerdata"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/validators"
 )
 
 // startAction is osupgrade_start, which starts a run as the resource does, but once for each
@@ -61,12 +60,12 @@ func (*startAction) Schema(_ context.Context, _ action.SchemaRequest, resp *acti
 			"override_window": schema.BoolAttribute{Optional: true, MarkdownDescription: aboutOverride},
 			"reason": schema.StringAttribute{
 				Optional: true, MarkdownDescription: aboutReason,
-				Validators: []validator.String{stringvalidator.LengthAtLeast(1)},
+				Validators: []validator.String{validators.Text()},
 			},
 			"duration": schema.StringAttribute{Optional: true, MarkdownDescription: aboutDuration},
 			"retry_of": schema.Int64Attribute{
 				Optional: true, MarkdownDescription: aboutRetryOf,
-				Validators: []validator.Int64{int64validator.AtLeast(1)},
+				Validators: []validator.Int64{validators.Number(1, 0)},
 			},
 		},
 	}

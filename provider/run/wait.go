@@ -11,8 +11,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantobject"
 )
 
@@ -32,6 +32,9 @@ type waiter struct {
 	retry, again string
 	// interrupted and timedOut say how to go on after a wait that saw no end.
 	interrupted, timedOut string
+	// claim reports whether the run is that of no other resource of this configuration; nil is
+	// for those that may share one.
+	claim func(id uint64) bool
 	// anyResult is set if each result of the run is as good as another.
 	anyResult bool
 	// send tells a person what happens. The log is told more; nil tells the log alone.
@@ -73,6 +76,8 @@ func (w waiter) watcher(ctx context.Context) (see func(v1.Run), newest func() v1
 	return see, func() v1.Run { return seen }
 }
 
+func (w waiter) claims(id uint64) bool { return w.claim == nil || w.claim(id) }
+
 // noConfiguration is the advice for a start that meets 404.
 const noConfiguration = "Apply osupgrade_config for the tenant first, or check the name of the tenant and the provider's endpoint."
 
@@ -85,9 +90,10 @@ func (w waiter) begin(ctx context.Context, api *client.Client, tenant, purpose s
 		run, err := api.Start(ctx, tenant, start)
 		id := tenantobject.BlockingRun(err)
 		if id == 0 {
+			w.claims(run.ID)
 			return run, err
 		}
-		if run, err := api.Run(ctx, tenant, id); err == nil && strings.HasPrefix(run.RequestID, purpose) {
+		if run, err := api.Run(ctx, tenant, id); err == nil && strings.HasPrefix(run.RequestID, purpose) && w.claims(id) {
 			w.tell(ctx, fmt.Sprintf("run %d of tenant %s was started for the same purpose; taking it over", id, tenant))
 			return run, nil
 		}

@@ -11,8 +11,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/statecheck"
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/client/fakeapi"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/fakeapi"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest"
 )
 
@@ -111,8 +111,8 @@ func TestAccRuns_wrongFilters(t *testing.T) {
 		`host = "h 1"`:         `(?s)value of host.*not\s+the\s+name\s+of\s+a\s+host`,
 		`since = "yesterday"`:  `(?s)Invalid RFC3339.*yesterday`,
 		`until = "2026-11-27"`: `(?s)Invalid RFC3339.*2026-11-27`,
-		`limit = 1001`:         `(?s)limit\s+value\s+must\s+be\s+between\s+1\s+and\s+1000`,
-		`limit = 0`:            `(?s)limit\s+value\s+must\s+be\s+between\s+1\s+and\s+1000`,
+		`limit = 1001`:         `(?s)1001\s+is\s+out\s+of\s+range;\s+use\s+a\s+whole\s+number\s+from\s+1\s+to\s+1000`,
+		`limit = 0`:            `(?s)0\s+is\s+out\s+of\s+range;\s+use\s+a\s+whole\s+number\s+from\s+1\s+to\s+1000`,
 		"since = \"2026-11-27T12:00:00Z\"\n until = \"2026-11-27T12:00:00Z\"": `(?s)value of until.*not\s+after\s+since`,
 		`tenant = "Acme"`: `is\s+not\s+a\s+name`,
 	} {

@@ -4,13 +4,12 @@ import (
 	"context"
 
 	"github.com/hashicorp/terraform-plugin-framework-timetypes/timetypes"
-	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/run"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantobject"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/validators"
@@ -38,7 +37,7 @@ func (*DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *d
 			"limit": schema.Int64Attribute{
 				Optional:            true,
 				MarkdownDescription: "The largest number of runs, from `1` to `1000`; `100` by default. The provider may send one request for each run.",
-				Validators:          []validator.Int64{int64validator.Between(1, v1.MaxRuns)},
+				Validators:          []validator.Int64{validators.Number(1, v1.MaxRuns)},
 			},
 			"runs": schema.ListNestedAttribute{
 				Computed:            true,

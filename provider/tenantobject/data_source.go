@@ -8,7 +8,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/diagnostics"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/providerdata"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/validators"

@@ -4,10 +4,8 @@ import (
 	"context"
 	"strings"
 
-	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
-	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
@@ -17,6 +15,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/diagnostics"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/planmodifiers"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/validators"
 )
 
 // MappedResource is a resource that owns an object of a kind, without its Schema.
@@ -74,7 +73,7 @@ func Locate(attributes map[string]schema.Attribute, field string, leaves ...stri
 func TextAttribute(description string, modifiers ...planmodifier.String) schema.Attribute {
 	return schema.StringAttribute{
 		Optional: true, MarkdownDescription: description, PlanModifiers: modifiers,
-		Validators: []validator.String{stringvalidator.LengthAtLeast(1)},
+		Validators: []validator.String{validators.Text()},
 	}
 }
 
@@ -92,7 +91,7 @@ func DurationAttribute(description string) schema.Attribute {
 func NumberAttribute(description string, least int64) schema.Attribute {
 	return schema.Int64Attribute{
 		Optional: true, MarkdownDescription: description,
-		Validators: []validator.Int64{int64validator.AtLeast(least)},
+		Validators: []validator.Int64{validators.Number(least, 0)},
 	}
 }
 

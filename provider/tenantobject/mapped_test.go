@@ -37,8 +37,8 @@ func TestClash(t *testing.T) {
 		return list
 	}
 	for name, row := range map[string]struct {
-		was, is, want any
-		field         string
+		was, stored, want any
+		field             string
 	}{
 		"one member of one element": {stages("0s", "0s"), stages("0s", "5m"), stages("0s", "9m"), "stages[1].soak"},
 		"and what is wanted beside": {stages("0s", "0s"), stages("0s", "5m"), stages("1m", "9m"), "stages"},
@@ -48,7 +48,7 @@ func TestClash(t *testing.T) {
 		"a text":                    {"x", "y", "z", "stages"},
 		"gone":                      {stages("0s"), nil, stages("1m"), "stages"},
 	} {
-		c := clash{field: "stages", means: [3]any{row.was, row.is, row.want}}
+		c := clash{field: "stages", means: [3]any{row.was, row.stored, row.want}}
 		if got := c.narrowed().field; !c.conflicts() || got != row.field {
 			t.Errorf("%s: it is told of %s, want %s", name, got, row.field)
 		}

@@ -18,7 +18,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/conversion"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/diagnostics"
 )
@@ -263,16 +263,15 @@ func (k *Mapping[T]) Same(a, b T) bool { return reflect.DeepEqual(k.meaning(a), 
 func (k *Mapping[T]) meaning(object T) map[string]any { return Tree(k.Meaning(object)) }
 
 // conflicts is a three-way comparison, attribute by attribute, of what the
-// resource owned, what the server has and what is wanted (terraform.md 4.5 rule
-// 5).
+// resource owned, what the server has and what is wanted.
 func (k *Mapping[T]) conflicts(prior, server, want T) []Conflict {
-	was, is, shall := k.meaning(prior), k.meaning(server), k.meaning(want)
-	members := maps.Clone(was)
-	maps.Copy(members, is)
-	maps.Copy(members, shall)
+	owned, stored, wanted := k.meaning(prior), k.meaning(server), k.meaning(want)
+	members := maps.Clone(owned)
+	maps.Copy(members, stored)
+	maps.Copy(members, wanted)
 	var found []Conflict
 	for _, name := range slices.Sorted(maps.Keys(members)) {
-		c := clash{name, [3]any{was[name], is[name], shall[name]}, [3]any{Tree(prior)[name], Tree(server)[name], Tree(want)[name]}}
+		c := clash{name, [3]any{owned[name], stored[name], wanted[name]}, [3]any{Tree(prior)[name], Tree(server)[name], Tree(want)[name]}}
 		if !c.conflicts() {
 			continue
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/diagnostics"
 )
 
@@ -39,8 +39,11 @@ func (r *Resource[T, M, P]) ModifyPlan(ctx context.Context, req resource.ModifyP
 		return
 	}
 	w := write[T]{
-		kind: r.kind, at: r.key(plan), want: plan.ToAPI(ctx, &resp.Diagnostics),
+		kind: r.kind, at: r.key(plan), want: plan.ToAPI(ctx, &resp.Diagnostics), quiet: silenceOf(r.data),
 		begin: !exists, overwrite: plan.Shared().OverwriteExisting.ValueBool(),
+	}
+	if w.begin {
+		KeepSuccessor(ctx, resp.Private, w.at.ID(), w.want, &resp.Diagnostics)
 	}
 	change := Change[T]{Now: r.data.Now(), At: w.at, Want: w.want}
 	if exists {
@@ -48,6 +51,10 @@ func (r *Resource[T, M, P]) ModifyPlan(ctx context.Context, req resource.ModifyP
 		resp.Diagnostics.Append(req.State.Get(ctx, state)...)
 		w.prior = state.ToAPI(ctx, &resp.Diagnostics)
 		change.Prior = &w.prior
+		if was := r.key(state); was != w.at {
+			r.warnOfRename(ctx, was, w.prior, &resp.Diagnostics)
+			return
+		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, PlanLimit)
 	defer cancel()
@@ -57,6 +64,18 @@ func (r *Resource[T, M, P]) ModifyPlan(ctx context.Context, req resource.ModifyP
 	if r.kind.Warn != nil && !resp.Diagnostics.HasError() && !r.planned(w) {
 		r.kind.Warn(ctx, change, &resp.Diagnostics)
 	}
+}
+
+// warnOfRename warns of the effect of the deletion of an object before one of another key is
+// created. The creation is planned by itself.
+func (r *Resource[T, M, P]) warnOfRename(ctx context.Context, was Key, prior T, diags *diag.Diagnostics) {
+	if _, refreshed := r.data.Recall(r.kind.object(was)); !refreshed || r.kind.Warn == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, PlanLimit)
+	defer cancel()
+	api := r.data.Client(diags, "")
+	r.kind.Warn(ctx, Change[T]{API: api, Now: r.data.Now(), At: was, Prior: &prior, Deletion: true, Renamed: true}, diags)
 }
 
 // planned reports whether a change has been planned before: an apply plans again. That
@@ -83,8 +102,8 @@ func (r *Resource[T, M, P]) claim(plan P, configuration string, exists bool, dia
 	}
 }
 
-// check finds what is in the way of a planned change, and has the server validate it
-// (AV-8). It reports whether the server answered. A refusal of the content and a conflict
+// check finds what is in the way of a planned change, and has the server validate it.
+// It reports whether the server answered. A refusal of the content and a conflict
 // are errors; any other failure is a warning, because what is wrong may be mended before
 // the apply.
 func (r *Resource[T, M, P]) check(ctx context.Context, w write[T], diags *diag.Diagnostics) bool {
@@ -109,14 +128,20 @@ func (r *Resource[T, M, P]) check(ctx context.Context, w write[T], diags *diag.D
 		if !w.begin || server.exists {
 			return true // The apply will tell what has changed since the refresh.
 		}
-		if server, err = w.read(ctx); err == nil {
+		var stored client.Stored[T]
+		if stored, err = w.store.Get(ctx); err == nil {
+			server = found[T]{stored, true}
 			if _, err := w.decide(server); err != nil {
 				r.kind.report(diags, "Unable to create "+r.kind.TypeName, w.at, err)
 			}
+			r.kind.warnOfAdoption(diags, w, server)
 		}
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		r.refusal(w.at, err, diags)
+	case when.IfNoneMatch != "" && !server.exists:
+		r.data.Remember(absent+r.kind.object(w.at), nil)
 	}
 	return err == nil
 }

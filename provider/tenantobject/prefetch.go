@@ -4,7 +4,7 @@ import (
 	"context"
 	"sync"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
 )
 
 // prefetch is what one request has told of all objects of a kind that a tenant has, so that
@@ -73,7 +73,7 @@ type listed[T any] struct {
 }
 
 // refresh gets the object, from the list if that has it. One that the list lacks is asked
-// for: the answer tells whether it is gone.
+// for: the answer reports whether it is gone.
 func (s listed[T]) refresh(ctx context.Context) (client.Stored[T], error) {
 	if object, ok := s.objects.take(ctx, s.name); ok {
 		return object, nil

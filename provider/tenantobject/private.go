@@ -11,9 +11,10 @@ import (
 )
 
 const (
-	baseKey     = "base"
-	importedKey = "imported"
-	contentKey  = "content"
+	baseKey      = "base"
+	importedKey  = "imported"
+	contentKey   = "content"
+	successorKey = "successor"
 )
 
 // Private is the private state of a request or a response.
@@ -31,7 +32,7 @@ type snapshot struct {
 }
 
 // keepBase stores the base of the next change. It is not an attribute, because it would
-// turn each change of a value's form into a planned change (terraform.md 4.4).
+// turn each change of a value's form into a planned change.
 func keepBase(ctx context.Context, s Private, base snapshot, diags *diag.Diagnostics) {
 	set(ctx, s, baseKey, base, diags)
 }
@@ -58,6 +59,26 @@ func contentOf[T any](ctx context.Context, s Private, otherwise T, diags *diag.D
 		return otherwise
 	}
 	return *content
+}
+
+// successor is what the creation of a replacement wants.
+type successor[T any] struct {
+	ID   string `json:"id"`
+	Want T      `json:"want"`
+}
+
+// KeepSuccessor stores in the plan of a creation what it wants. If the creation is a part of
+// a replacement, Terraform passes it to the deletion of what is replaced.
+func KeepSuccessor[T any](ctx context.Context, s Private, id string, want T, diags *diag.Diagnostics) {
+	set(ctx, s, successorKey, successor[T]{id, want}, diags)
+}
+
+// SuccessorOf returns what the replacement of the same object wants, and whether there is
+// one.
+func SuccessorOf[T any](ctx context.Context, s Private, id string, diags *diag.Diagnostics) (want T, found bool) {
+	var next successor[T]
+	get(ctx, s, successorKey, &next, diags)
+	return next.Want, next.ID == id
 }
 
 // MarkImported records that the object has just been imported.

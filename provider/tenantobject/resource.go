@@ -6,12 +6,13 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/providerdata"
 )
 
 // Create starts to manage the attributes of the plan. It adopts an existing
-// object if that is empty or equal, and fails otherwise.
+// object if that is empty or equal, and fails otherwise. The plan has warned of one that is
+// equal: it may be the outcome of a write whose answer was lost.
 func (r *Resource[T, M, P]) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
 	operation := "Unable to create " + r.kind.TypeName
 	plan := P(new(M))
@@ -29,7 +30,10 @@ func (r *Resource[T, M, P]) Create(ctx context.Context, req resource.CreateReque
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	change := write[T]{kind: r.kind, store: r.store(api, at), at: at, want: want, begin: true, overwrite: common.OverwriteExisting.ValueBool()}
+	change := r.write(api, at)
+	change.want, change.begin, change.overwrite = want, true, common.OverwriteExisting.ValueBool()
+	_, change.absent = r.data.Recall(absent + r.kind.object(at))
+	r.beside(api, at, func(b Beside[T]) { b.Hold(want) })
 	written, err := change.do(ctx)
 	if err != nil {
 		r.kind.report(&resp.Diagnostics, operation, at, err)
@@ -67,7 +71,9 @@ func (r *Resource[T, M, P]) Read(ctx context.Context, req resource.ReadRequest, 
 	}
 	state.FromAPI(ctx, server.Value, TakeImported(ctx, resp.Private, &resp.Diagnostics), &resp.Diagnostics)
 	r.data.Remember(r.kind.object(at), found[T]{server, true})
-	keepBase(ctx, resp.Private, r.kind.base(server, state.ToAPI(ctx, &resp.Diagnostics)), &resp.Diagnostics)
+	owned := state.ToAPI(ctx, &resp.Diagnostics)
+	r.beside(api, at, func(b Beside[T]) { b.Own(owned) })
+	keepBase(ctx, resp.Private, r.kind.base(server, owned), &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.State.Set(ctx, state)...)
 }
 
@@ -82,16 +88,15 @@ func (r *Resource[T, M, P]) Update(ctx context.Context, req resource.UpdateReque
 	common.Tenant = state.Shared().Tenant
 	r.identify(ctx, resp.Identity, plan, &resp.Diagnostics)
 	limit := Timeout(common.Timeouts, "update", updateLimit)
-	change := write[T]{
-		kind: r.kind, at: r.key(plan),
-		prior: state.ToAPI(ctx, &resp.Diagnostics), want: plan.ToAPI(ctx, &resp.Diagnostics),
-		overwrite: common.OverwriteExisting.ValueBool(),
-	}
+	api := r.data.Client(&resp.Diagnostics, operation)
+	change := r.write(api, r.key(plan))
+	change.prior, change.want = state.ToAPI(ctx, &resp.Diagnostics), plan.ToAPI(ctx, &resp.Diagnostics)
+	change.overwrite = common.OverwriteExisting.ValueBool()
 	change.base = known(baseOf(ctx, req.Private, &resp.Diagnostics), change.prior, &resp.Diagnostics)
-	change.store = r.store(r.data.Client(&resp.Diagnostics, operation), change.at)
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	r.beside(api, change.at, func(b Beside[T]) { b.Hold(change.want) })
 	if r.kind.Unchanged(change.prior, change.want) {
 		resp.Diagnostics.Append(resp.State.Set(ctx, plan)...)
 		return
@@ -107,28 +112,42 @@ func (r *Resource[T, M, P]) Update(ctx context.Context, req resource.UpdateReque
 	keepBase(ctx, resp.Private, r.kind.base(change.readBack(ctx, written, &resp.Diagnostics), change.want), &resp.Diagnostics)
 }
 
-// Delete empties the owned part and deletes the object if nothing is left.
+// Delete empties the owned part and deletes the object if nothing is left. Before a
+// replacement by the same object it writes what that wants instead: so nothing is missing in
+// between, and the creation finds its content.
 func (r *Resource[T, M, P]) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	operation := "Unable to delete " + r.kind.TypeName
 	state := P(new(M))
 	resp.Diagnostics.Append(req.State.Get(ctx, state)...)
 	limit := Timeout(state.Shared().Timeouts, "delete", deleteLimit)
 	owned := state.ToAPI(ctx, &resp.Diagnostics)
-	change := write[T]{
-		kind: r.kind, at: r.key(state), want: r.kind.Emptied(owned),
-		prior:  r.kind.Restricted(contentOf(ctx, req.Private, owned, &resp.Diagnostics), owned),
-		remove: true,
+	api := r.data.Client(&resp.Diagnostics, operation)
+	change := r.write(api, r.key(state))
+	change.prior = r.kind.Restricted(contentOf(ctx, req.Private, owned, &resp.Diagnostics), owned)
+	change.want, change.remove = r.kind.Emptied(owned), true
+	if next, replaced := SuccessorOf[T](ctx, req.Private, change.at.ID(), &resp.Diagnostics); replaced {
+		change.want, change.remove = next, false
 	}
 	change.base = known(baseOf(ctx, req.Private, &resp.Diagnostics), change.prior, &resp.Diagnostics)
-	change.store = r.store(r.data.Client(&resp.Diagnostics, operation), change.at)
 	if resp.Diagnostics.HasError() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	if _, err := change.do(ctx); err != nil {
-		r.kind.report(&resp.Diagnostics, operation, change.at, err)
+	if change.remove {
+		r.beside(api, change.at, func(b Beside[T]) { change.want = b.Left(ctx, owned, change.want) })
 	}
+	left, err := change.do(ctx)
+	if err != nil {
+		r.kind.report(&resp.Diagnostics, operation, change.at, err)
+	} else if left.exists {
+		r.data.Remember(r.kind.object(change.at), left)
+	}
+}
+
+// write returns a change of an object.
+func (r *Resource[T, M, P]) write(api *client.Client, at Key) write[T] {
+	return write[T]{kind: r.kind, at: at, store: r.store(api, at), quiet: silenceOf(r.data)}
 }
 
 // readBack returns the object after a write. It reads the object only if the server sent
@@ -138,7 +157,7 @@ func (w write[T]) readBack(ctx context.Context, written found[T], diags *diag.Di
 	if written.ETag != "" {
 		return written.Stored
 	}
-	server, err := w.read(ctx)
+	server, err := look(ctx, w.store, w.quiet)
 	switch {
 	case err != nil:
 		diags.AddWarning("The "+w.kind.Noun+" could not be read back",
@@ -149,6 +168,10 @@ func (w write[T]) readBack(ctx context.Context, written found[T], diags *diag.Di
 	}
 	return server.Stored
 }
+
+// absent is what an object is remembered with of which a plan in this process has found out
+// that there is none.
+const absent = "no "
 
 // object names an object among those that are remembered.
 func (k Kind[T]) object(at Key) string { return k.TypeName + " " + at.ID() }

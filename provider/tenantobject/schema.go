@@ -17,7 +17,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/names"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/names"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/validators"
 )
 
@@ -66,13 +66,12 @@ func overwriteAttribute() schema.Attribute {
 	return schema.BoolAttribute{
 		Optional: true,
 		MarkdownDescription: "Overwrite existing settings when this resource first takes them over. Defaults to `false`: " +
-			"the plan then fails and asks for an import. Later changes by others are never overwritten silently.",
+			"if they differ from the configuration, the plan then fails and asks for an import. Later changes by others are never overwritten silently.",
 	}
 }
 
 // identity is the resource's identity. Every operation sets it first. Without
-// it, a CLI with a state from before identities fails after the write
-// (terraform.md 2.3).
+// it, a CLI with a state from before identities fails after the write.
 type identity struct {
 	Tenant types.String `tfsdk:"tenant"`
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/diagnostics"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/providerdata"
 )
@@ -47,12 +47,27 @@ type Kind[T any] struct {
 	// Warn warns of nothing.
 	Warn func(ctx context.Context, change Change[T], diags *diag.Diagnostics)
 
+	// Beside returns what the owner of a whole list has to do with resources of single
+	// entries; nil if there are none.
+	Beside func(data *providerdata.Data, api *client.Client, tenant string) Beside[T]
 	// Object returns the client's object of a key.
 	Object func(at Key) client.Object[T]
 	// List gets all objects of a tenant by name, in one request. It is nil if a tenant has
 	// one object of the kind.
 	List func(ctx context.Context, api *client.Client, tenant string) (map[string]client.Stored[T], error)
 	Rules[T]
+}
+
+// Beside is told what the owner of a list has and wants, so that entries can move between a
+// list and resources of their own.
+type Beside[T any] interface {
+	// Own records what is owned.
+	Own(owned T)
+	// Hold records what is wanted: no other resource of the process removes it.
+	Hold(want T)
+	// Left returns what a deletion leaves: want, and what of the owned part other resources
+	// of the process ask for.
+	Left(ctx context.Context, owned, want T) T
 }
 
 // Change is a planned change of an object.
@@ -66,8 +81,9 @@ type Change[T any] struct {
 	// Prior is what the resource owned; nil if it is created.
 	Prior *T
 	Want  T
-	// Deletion is set if the object is deleted; there is no Want then.
-	Deletion bool
+	// Deletion is set if the object is deleted; there is no Want then. Renamed is set too if
+	// one of another name is created after that.
+	Deletion, Renamed bool
 }
 
 // Rules decide which part of an object a resource owns. prior is what the
@@ -181,6 +197,13 @@ func (r *Resource[T, M, P]) prefetched(api *client.Client, tenant string) *prefe
 	})
 	objects, _ := kept.(*prefetch[T])
 	return objects
+}
+
+// beside calls do if there may be resources of single entries beside an object.
+func (r *Resource[T, M, P]) beside(api *client.Client, at Key, do func(Beside[T])) {
+	if r.kind.Beside != nil && api != nil {
+		do(r.kind.Beside(r.data, api, at.Tenant))
+	}
 }
 
 // key returns the key of a model's object. Tenant and name must be known.

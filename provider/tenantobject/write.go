@@ -6,37 +6,18 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/diagnostics"
 )
 
-// tries is how often a write starts over because somebody else changed a part
-// that this resource does not own.
-const tries = 5
-
-// write is one change of a tenant's object.
-type write[T any] struct {
-	kind  Kind[T]
-	store store[T]
-	at    Key
-	// prior and want are what the resource owned and what it shall own.
-	prior, want T
-	// snapshot is the object as it was read last; one without an ETag is read again.
-	base found[T]
-	// begin is set for a creation: the resource owned nothing before.
-	begin bool
-	// overwrite permits overwriting parts that the resource did not own.
-	overwrite bool
-	// remove deletes the object if it is empty after the write.
-	remove bool
-}
+// tries is how often a write starts over because somebody else wrote.
+const tries = 10
 
 // found is the object on the server.
 type found[T any] struct {
@@ -44,55 +25,162 @@ type found[T any] struct {
 	exists bool
 }
 
-// busyError means that others changed the object during each try.
-type busyError struct{ noun string }
-
-func (e *busyError) Error() string {
-	return fmt.Sprintf("somebody else changed the %s during each of %d tries", e.noun, tries)
+// step is what a write does with the object: it replaces it by value, or removes it. done
+// is set if the object is as it should be.
+type step[T any] struct {
+	value        T
+	remove, done bool
 }
 
-// do writes and returns the object as it is then. If a run blocks the write, it waits
-// for the end of the run.
-func (w write[T]) do(ctx context.Context) (found[T], error) {
-	server, known := w.base, w.base.ETag != ""
-	for try := 0; try < tries; try++ {
+// busyError means that others changed the object during each try.
+type busyError struct{}
+
+func (*busyError) Error() string {
+	return fmt.Sprintf("somebody else changed it during each of %d tries", tries)
+}
+
+// change writes what edit makes of the object, and returns the object as it is then. server
+// is the object as it is known; without known it is read. edit is called again when somebody
+// else has written, with asked set if the object was read for it.
+//
+// A write that was sent is not interrupted: if its answer is lost, the object is read, until
+// the deadline of ctx, to see what became of it. A server that is silent is waited for, and
+// the end of a run that blocks the write.
+func change[T any](ctx context.Context, at store[T], quiet *silence, server found[T], known bool, edit func(server found[T], asked bool) (step[T], error)) (found[T], error) {
+	lasting, cancel := uninterrupted(ctx)
+	defer cancel()
+	var lost error // Why it is not known what became of the last write.
+	for try := 0; try < tries; {
+		looking := ctx
+		if lost != nil {
+			looking = lasting
+		}
 		if !known {
 			var err error
-			if server, err = w.read(ctx); err != nil {
-				return found[T]{}, err
+			if server, err = look(looking, at, quiet); err != nil {
+				return found[T]{}, unsure(lost, err)
 			}
 		}
-		// What is known is what the plan was made from, and that found something to write.
-		if done, err := w.decide(server); done && !known || err != nil {
+		next, err := edit(server, !known)
+		switch {
+		case err != nil || next.done:
 			return server, err
+		case lost != nil && !silent(lost):
+			return found[T]{}, lost // The server failed, and has not done it.
 		}
-		written, err := w.send(ctx, server)
-		if !client.HasStatus(err, http.StatusPreconditionFailed) {
-			return written, err
-		}
-		known = false
-		if id := BlockingRun(err); id != 0 {
-			try--
-			if err := w.store.AwaitRun(ctx, id); err != nil {
-				return found[T]{}, err
-			}
-			continue
-		}
-		if err := pause(ctx, try); err != nil {
+		if err := quiet.wait(ctx); err != nil {
 			return found[T]{}, err
 		}
+		written, err := send(lasting, at, server, next)
+		known, lost = false, nil
+		switch id := BlockingRun(err); {
+		case err == nil:
+			return written, nil
+		case client.Unsent(err):
+			err = nil // The read waits for the server.
+		case mayHaveDone(err):
+			lost, err = err, pause(lasting, 0)
+		case id != 0:
+			err = quiet.outlast(ctx, func(ctx context.Context) error { return at.AwaitRun(ctx, id) })
+		case client.HasStatus(err, http.StatusPreconditionFailed):
+			err = pause(ctx, try)
+			try++
+		}
+		if err != nil {
+			return found[T]{}, unsure(lost, err)
+		}
 	}
-	return found[T]{}, &busyError{w.kind.Noun}
+	return found[T]{}, &busyError{}
 }
 
-// read gets the object; 404 means that it does not exist. If the tenant does not
+// uninterrupted returns a context that ends at the deadline of ctx, and not before.
+func uninterrupted(ctx context.Context) (context.Context, context.CancelFunc) {
+	lasting := context.WithoutCancel(ctx)
+	if deadline, bounded := ctx.Deadline(); bounded {
+		return context.WithDeadline(lasting, deadline)
+	}
+	return lasting, func() {}
+}
+
+// mayHaveDone reports whether a write that failed may have been done all the same.
+func mayHaveDone(err error) bool {
+	var answer *client.Error
+	if errors.As(err, &answer) {
+		return answer.Status >= http.StatusInternalServerError && answer.Status != http.StatusServiceUnavailable && answer.Status != http.StatusNotImplemented
+	}
+	return silent(err)
+}
+
+// unsure adds to an error that it is not known what became of a write; lost is nil if none
+// was sent.
+func unsure(lost, err error) error {
+	if lost == nil {
+		return err
+	}
+	return fmt.Errorf("it is not known whether the change was made; the next plan shows it: %w", err)
+}
+
+// look gets the object; 404 means that it does not exist. If the tenant does not
 // exist, the write will fail with that error.
-func (w write[T]) read(ctx context.Context) (found[T], error) {
-	stored, err := w.store.Get(ctx)
+func look[T any](ctx context.Context, at store[T], quiet *silence) (found[T], error) {
+	var stored client.Stored[T]
+	err := quiet.outlast(ctx, func(ctx context.Context) (err error) {
+		stored, err = at.Get(ctx)
+		return err
+	})
 	if client.HasStatus(err, http.StatusNotFound) {
 		return found[T]{}, nil
 	}
 	return found[T]{stored, err == nil}, err
+}
+
+// send writes the complete object, because PATCH cannot delete entries, with the
+// members of the object read that the provider does not know. The precondition is the
+// ETag of the object read.
+func send[T any](ctx context.Context, at store[T], server found[T], next step[T]) (found[T], error) {
+	ctx = client.Patient(ctx)
+	when := client.Precondition{IfMatch: server.ETag}
+	if !server.exists {
+		when = client.Precondition{IfNoneMatch: "*"}
+	}
+	if next.remove {
+		return found[T]{}, at.Delete(ctx, when)
+	}
+	written, err := at.Put(ctx, server.Stored, next.value, when)
+	return found[T]{written, err == nil}, err
+}
+
+// pause waits for other writers, longer with each try.
+func pause(ctx context.Context, try int) error {
+	return sleep(ctx, rand.N(100*time.Millisecond<<min(try, 4)))
+}
+
+// write is one change of a tenant's object by the resource that owns a part of it.
+type write[T any] struct {
+	kind  Kind[T]
+	store store[T]
+	quiet *silence
+	at    Key
+	// prior and want are what the resource owned and what it shall own.
+	prior, want T
+	// base is the object as it was read last; one without an ETag is read again.
+	base found[T]
+	// begin is set for a creation: the resource owned nothing before. absent is set if the
+	// server has said that there is no such object.
+	begin, absent bool
+	// overwrite permits overwriting parts that the resource did not own.
+	overwrite bool
+	// remove deletes the object if it is empty after the write.
+	remove bool
+}
+
+// do writes and returns the object as it is then.
+func (w write[T]) do(ctx context.Context) (found[T], error) {
+	return change(ctx, w.store, w.quiet, w.base, w.base.ETag != "" || w.absent, func(server found[T], asked bool) (step[T], error) {
+		done, err := w.decide(server)
+		// What is known is what the plan was made from, and that found something to write.
+		return step[T]{w.kind.Merged(w.want, server.Value), w.removes(server), done && asked}, err
+	})
 }
 
 // decide reports whether there is nothing to write. It returns an error if a
@@ -110,21 +198,10 @@ func (w write[T]) decide(server found[T]) (done bool, err error) {
 	return server.exists && w.kind.InSync(w.want, server.Value), nil
 }
 
-// conflicts lists what a write would overwrite. A creation also refuses what is there
-// with the wanted content: two resources that manage the same, with identical blocks
-// or through two aliases of the provider, are found out by nothing else.
+// conflicts lists what a write would overwrite.
 func (w write[T]) conflicts(server found[T]) []Conflict {
-	all := w.kind.Conflicts(w.prior, server.Value, w.want)
-	if w.begin {
-		for _, there := range w.kind.Conflicts(w.prior, server.Value, w.kind.Emptied(w.want)) {
-			if !slices.ContainsFunc(all, func(c Conflict) bool { return c.root() == there.root() }) {
-				there.Want = there.Server
-				all = append(all, there)
-			}
-		}
-	}
 	var result []Conflict
-	for _, c := range all {
+	for _, c := range w.kind.Conflicts(w.prior, server.Value, w.want) {
 		c.Unowned = c.Unowned || w.begin
 		if !c.Unowned || !w.overwrite {
 			result = append(result, c)
@@ -133,19 +210,12 @@ func (w write[T]) conflicts(server found[T]) []Conflict {
 	return result
 }
 
-// send writes the complete object, because PATCH cannot delete entries, with the
-// members of the object read that the provider does not know. The precondition is the
-// ETag of the object read. A server that answers without an ETag is asked for the object.
-func (w write[T]) send(ctx context.Context, server found[T]) (found[T], error) {
-	when := client.Precondition{IfMatch: server.ETag}
-	if !server.exists {
-		when = client.Precondition{IfNoneMatch: "*"}
+// adopts lists what the server has already of what a creation wants.
+func (w write[T]) adopts(server found[T]) []Conflict {
+	if !w.begin || w.overwrite || !server.exists || !w.kind.InSync(w.want, server.Value) {
+		return nil
 	}
-	if w.removes(server) {
-		return found[T]{}, w.store.Delete(ctx, when)
-	}
-	written, err := w.store.Put(ctx, server.Stored, w.kind.Merged(w.want, server.Value), when)
-	return found[T]{written, err == nil}, err
+	return w.kind.Conflicts(w.prior, server.Value, w.kind.Emptied(w.want))
 }
 
 // removes reports whether the write deletes the object: nothing would be left in it.
@@ -153,19 +223,8 @@ func (w write[T]) removes(server found[T]) bool {
 	return w.remove && w.kind.Empty(w.kind.Merged(w.want, server.Value)) && (!w.kind.Shared || !server.HasUnknown())
 }
 
-// pause waits for other writers, longer with each try.
-func pause(ctx context.Context, try int) error {
-	longest := 100 * time.Millisecond << try
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(rand.N(longest)):
-		return nil
-	}
-}
-
 // removed reports whether a failed read proves that the object has been removed,
-// and not that endpoint, tenant or token are wrong (terraform.md 5 row 8). The agent
+// and not that endpoint, tenant or token are wrong. The agent
 // names the missing object in error-info. A 404 without that, of another server, proves
 // it only if the tenant's state can be read.
 func removed[T any](ctx context.Context, at store[T], err error) bool {
@@ -189,9 +248,6 @@ type Conflict struct {
 	// Was, Server and Want are the three values, entry by entry.
 	Was, Server, Want []string
 }
-
-// root is the attribute of the resource that the conflict is in.
-func (c Conflict) root() string { return c.At.Steps()[0].String() }
 
 // conflictError means that a write would overwrite somebody else's change.
 type conflictError struct{ conflicts []Conflict }
@@ -220,14 +276,26 @@ func (k Kind[T]) report(diags *diag.Diagnostics, operation string, at Key, err e
 // explain describes the difference and what to do.
 func (k Kind[T]) explain(at Key, c Conflict) string {
 	if c.Unowned {
-		return fmt.Sprintf("%s has %s already, which this resource did not manage. Nothing was written.\n\n%s\n\n%s\n\n"+
-			"If another resource of this configuration manages it, such as one with an identical block or with another alias of the provider, remove one of the two.",
-			sentence(k.owner(at)), c.At, comparison([2]string{"on the server", "in the configuration"}, c.Server, c.Want), k.takeOver(at))
+		return fmt.Sprintf("%s has %s already, which this resource did not manage. Nothing was written.\n\n%s\n\n%s\n\n%s",
+			sentence(k.owner(at)), c.At, comparison([2]string{"on the server", "in the configuration"}, c.Server, c.Want), k.takeOver(at), AlsoManaged)
 	}
 	return fmt.Sprintf("Somebody else changed %s of %s after this plan was made. Nothing was written.\n\n%s\n\n"+
 		"Run plan again to see the change, then decide.",
 		c.At, k.owner(at), comparison([2]string{"when planned", "on the server now"}, c.Was, c.Server))
 }
+
+// warnOfAdoption adds a warning for each attribute whose content a creation finds.
+func (k Kind[T]) warnOfAdoption(diags *diag.Diagnostics, w write[T], server found[T]) {
+	for _, there := range w.adopts(server) {
+		diags.AddAttributeWarning(there.At, "What exists is managed from now on", fmt.Sprintf(
+			"%s has %s already, as this resource declares it. An apply whose answer was lost leaves it so.\n\n%s\n\n%s",
+			sentence(k.owner(w.at)), there.At, side("on the server", there.Server), AlsoManaged))
+	}
+}
+
+// AlsoManaged says what to do if two resources manage the same.
+const AlsoManaged = "If another resource manages it, such as one with an identical block or with another alias of the provider, remove one of the two: " +
+	"each would undo the changes of the other."
 
 // owner names the object for an error.
 func (k Kind[T]) owner(at Key) string {

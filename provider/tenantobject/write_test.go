@@ -7,13 +7,17 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // note is an object with two members, of which a resource may own one: nil is not owned.
@@ -43,11 +47,11 @@ func blank(s *string) bool { return s == nil || *s == "" }
 func noteConflicts(prior, server, want note) []Conflict {
 	var found []Conflict
 	for _, m := range []struct {
-		name          string
-		was, is, want *string
+		name              string
+		was, stored, want *string
 	}{{"left", prior.Left, server.Left, want.Left}, {"right", prior.Right, server.Right, want.Right}} {
 		equal := func(a, b *string) bool { return same(a, b) || blank(a) && blank(b) }
-		if m.want != nil && !equal(m.is, m.was) && !equal(m.is, m.want) {
+		if m.want != nil && !equal(m.stored, m.was) && !equal(m.stored, m.want) {
 			found = append(found, Conflict{At: path.Root(m.name), Unowned: m.was == nil})
 		}
 	}
@@ -87,6 +91,8 @@ type shelf struct {
 	// before is called before each request that changes, and may change the shelf itself or
 	// fail the request.
 	before func(try int) error
+	// after is called after each request that has changed something: an error is the answer.
+	after func(try int) error
 	// tenantless makes a tenant that cannot be read.
 	tenantless bool
 	log        []string
@@ -156,7 +162,17 @@ func (s *shelf) Put(_ context.Context, base client.Stored[note], value note, whe
 		return client.Stored[note]{}, err
 	}
 	s.set(string(body))
+	if err := s.lose(); err != nil {
+		return client.Stored[note]{}, err
+	}
 	return client.NewStored[note](s.etag(), s.body)
+}
+
+func (s *shelf) lose() error {
+	if s.after == nil {
+		return nil
+	}
+	return s.after(s.changes)
 }
 
 func (s *shelf) Delete(_ context.Context, when client.Precondition) error {
@@ -164,7 +180,7 @@ func (s *shelf) Delete(_ context.Context, when client.Precondition) error {
 		return err
 	}
 	s.body = nil
-	return nil
+	return s.lose()
 }
 
 func (s *shelf) AwaitRun(_ context.Context, id uint64) error {
@@ -204,7 +220,7 @@ func TestWrite_creates(t *testing.T) {
 		"the other member there":                    {`{"right":"r"}`, left("a"), false, `{"left":"a","right":"r"}`, "get put", ""},
 		"an unknown member there":                   {`{"future":{"x":1}}`, left("a"), false, `{"future":{"x":1},"left":"a"}`, "get put", ""},
 		"another value there":                       {`{"left":"b"}`, left("a"), false, `{"left":"b"}`, "get", "left"},
-		"the same value there":                      {`{"left":"a"}`, left("a"), false, `{"left":"a"}`, "get", "left"},
+		"the same value there":                      {`{"left":"a"}`, left("a"), false, `{"left":"a"}`, "get", ""},
 		"another value, to overwrite":               {`{"left":"b","right":"r"}`, left("a"), true, `{"left":"a","right":"r"}`, "get put", ""},
 		"the same value, to overwrite":              {`{"left":"a"}`, left("a"), true, `{"left":"a"}`, "get", ""},
 		"declares nothing where there is something": {`{"left":"b"}`, left(""), false, `{"left":"b"}`, "get", "left"},
@@ -215,7 +231,7 @@ func TestWrite_creates(t *testing.T) {
 			if row.there != "" {
 				s.set(row.there)
 			}
-			_, err := write[note]{kind: noteKind, store: s, want: row.want, begin: true, overwrite: row.overwrite}.do(t.Context())
+			_, err := write[note]{kind: noteKind, store: s, quiet: &silence{}, want: row.want, begin: true, overwrite: row.overwrite}.do(t.Context())
 			s.check(t, err, row.result, row.requests, row.refused)
 		})
 	}
@@ -265,7 +281,7 @@ func TestWrite_updates(t *testing.T) {
 				s.set(row.since)
 			}
 			// overwrite_existing is for the creation alone.
-			_, err := write[note]{kind: noteKind, store: s, base: base, prior: left("a"), want: left("b"), overwrite: true}.do(t.Context())
+			_, err := write[note]{kind: noteKind, store: s, quiet: &silence{}, base: base, prior: left("a"), want: left("b"), overwrite: true}.do(t.Context())
 			s.check(t, err, row.result, row.requests, row.refused)
 		})
 	}
@@ -294,14 +310,14 @@ func TestWrite_deletes(t *testing.T) {
 			if row.since != "" {
 				s.set(row.since)
 			}
-			_, err := write[note]{kind: noteKind, store: s, base: base, prior: left("a"), want: left(""), remove: true}.do(t.Context())
+			_, err := write[note]{kind: noteKind, store: s, quiet: &silence{}, base: base, prior: left("a"), want: left(""), remove: true}.do(t.Context())
 			s.check(t, err, row.result, row.requests, row.refused)
 		})
 	}
 	t.Run("deleted by somebody else", func(t *testing.T) {
 		t.Parallel()
 		s := &shelf{}
-		_, err := write[note]{kind: noteKind, store: s, prior: left("a"), want: left(""), remove: true}.do(t.Context())
+		_, err := write[note]{kind: noteKind, store: s, quiet: &silence{}, prior: left("a"), want: left(""), remove: true}.do(t.Context())
 		s.check(t, err, "", "get", "")
 	})
 }
@@ -312,12 +328,12 @@ func TestWrite_waitsForARun(t *testing.T) {
 	s := &shelf{}
 	s.set(`{"left":"a"}`)
 	s.before = func(try int) error {
-		if try <= 2*tries {
+		if try <= 10 {
 			return answer(http.StatusPreconditionFailed, v1.ErrorInfo{Run: uint64(40 + try)})
 		}
 		return nil
 	}
-	if _, err := (write[note]{kind: noteKind, store: s, prior: left("a"), want: left("b")}).do(t.Context()); err != nil {
+	if _, err := (write[note]{kind: noteKind, store: s, quiet: &silence{}, prior: left("a"), want: left("b")}).do(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if got := strings.Join(s.log, " "); !strings.HasPrefix(got, "get put await 41 get put await 42") || !strings.HasSuffix(got, "await 50 get put") {
@@ -328,20 +344,153 @@ func TestWrite_waitsForARun(t *testing.T) {
 // TestWrite_givesUp: who is overtaken by others in each try says so, and has written nothing.
 func TestWrite_givesUp(t *testing.T) {
 	t.Parallel()
-	s := &shelf{}
-	s.set(`{"left":"a"}`)
-	s.before = func(try int) error {
-		s.set(fmt.Sprintf(`{"left":"a","right":"%d"}`, try))
-		return nil
+	synctest.Test(t, func(t *testing.T) {
+		s := &shelf{}
+		s.set(`{"left":"a"}`)
+		s.before = func(try int) error {
+			s.set(fmt.Sprintf(`{"left":"a","right":"%d"}`, try))
+			return nil
+		}
+		_, err := write[note]{kind: noteKind, store: s, quiet: &silence{}, prior: left("a"), want: left("b")}.do(t.Context())
+		var busy *busyError
+		if !errors.As(err, &busy) || s.changes != tries {
+			t.Errorf("it ended with %v after %d tries, want %d", err, s.changes, tries)
+		}
+		if string(s.body) != fmt.Sprintf(`{"left":"a","right":"%d"}`, tries) {
+			t.Errorf("the object is %s", s.body)
+		}
+	})
+}
+
+// TestWrite_lostAnswers: a write whose answer is lost is followed by reads until it is known
+// what became of it. It is sent again only if it was not done.
+func TestWrite_lostAnswers(t *testing.T) {
+	t.Parallel()
+	gateway, broken := answer(http.StatusBadGateway, v1.ErrorInfo{}), answer(http.StatusInternalServerError, v1.ErrorInfo{})
+	for name, row := range map[string]struct {
+		create   bool
+		before   error
+		after    error
+		somebody string
+		result   string
+		requests string
+		refused  string
+		fails    error
+	}{
+		"a creation that was done":                     {create: true, after: gateway, result: `{"left":"b"}`, requests: "get put get"},
+		"a creation that was not done":                 {create: true, before: gateway, result: `{"left":"b"}`, requests: "get put get put"},
+		"a creation, and somebody else made another":   {create: true, before: gateway, somebody: `{"left":"c"}`, result: `{"left":"c"}`, requests: "get put get", refused: "left"},
+		"an update that was done":                      {after: gateway, result: `{"left":"b"}`, requests: "put get"},
+		"an update that was not done":                  {before: gateway, result: `{"left":"b"}`, requests: "put get put"},
+		"an update, and somebody else wrote another":   {after: gateway, somebody: `{"left":"c"}`, result: `{"left":"c"}`, requests: "put get", refused: "left"},
+		"an update that the server did before a fault": {after: broken, result: `{"left":"b"}`, requests: "put get"},
+		"an update that the server failed to do":       {before: broken, result: `{"left":"a"}`, requests: "put get", fails: broken},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := &shelf{}
+				w := write[note]{kind: noteKind, store: s, quiet: &silence{}, want: left("b"), begin: row.create}
+				if !row.create {
+					s.set(`{"left":"a"}`)
+					w.base, w.prior = asRead(t, s), left("a")
+				}
+				once := func(err error) func(int) error {
+					return func(try int) error {
+						if try > 1 || err == nil {
+							return nil
+						}
+						if row.somebody != "" {
+							s.set(row.somebody)
+						}
+						return err
+					}
+				}
+				s.before, s.after = once(row.before), once(row.after)
+				// What was sent is found out, also after an interruption.
+				ctx, stop := context.WithCancel(t.Context())
+				defer stop()
+				_, err := w.do(ctx)
+				if row.fails != nil {
+					if !errors.Is(err, row.fails) {
+						t.Errorf("it ended with %v", err)
+					}
+					err = nil
+				}
+				s.check(t, err, row.result, row.requests, row.refused)
+			})
+		})
 	}
-	_, err := write[note]{kind: noteKind, store: s, prior: left("a"), want: left("b")}.do(t.Context())
-	var busy *busyError
-	if !errors.As(err, &busy) || s.changes != tries {
-		t.Errorf("it ended with %v after %d tries, want %d", err, s.changes, tries)
+}
+
+// TestWrite_interrupted: an interruption stops no write that was sent, and begins none.
+func TestWrite_interrupted(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		before, after error
+		result        string
+		fails         error
+	}{
+		"while a write is under way": {result: `{"left":"b"}`},
+		"whose answer is lost":       {after: answer(http.StatusBadGateway, v1.ErrorInfo{}), result: `{"left":"b"}`},
+		"that the server never got":  {before: answer(http.StatusBadGateway, v1.ErrorInfo{}), result: `{"left":"a"}`, fails: context.Canceled},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := &shelf{}
+			s.set(`{"left":"a"}`)
+			ctx, stop := context.WithCancel(t.Context())
+			defer stop()
+			s.before = func(int) error {
+				stop()
+				return row.before
+			}
+			s.after = func(int) error { return row.after }
+			_, err := write[note]{kind: noteKind, store: s, quiet: &silence{}, base: asRead(t, s), prior: left("a"), want: left("b")}.do(ctx)
+			if !errors.Is(err, row.fails) || (err == nil) != (row.fails == nil) || string(s.body) != row.result {
+				t.Errorf("it ended with %v and %s", err, s.body)
+			}
+		})
 	}
-	if string(s.body) != fmt.Sprintf(`{"left":"a","right":"%d"}`, tries) {
-		t.Errorf("the object is %s", s.body)
-	}
+}
+
+// TestSilence: one operation asks a silent server once a second, for all; each ends with its
+// own limit, and the server's return ends the wait of all.
+func TestSilence(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		quiet, back := &silence{}, time.Now().Add(6*time.Second)
+		var asked atomic.Int64
+		ask := func(context.Context) error {
+			asked.Add(1)
+			if time.Now().Before(back) {
+				return answer(http.StatusBadGateway, v1.ErrorInfo{})
+			}
+			return nil
+		}
+		var all sync.WaitGroup
+		for range 10 {
+			all.Go(func() {
+				if err := quiet.outlast(t.Context(), ask); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Go(func() {
+			ctx, cancel := context.WithTimeout(t.Context(), 2500*time.Millisecond)
+			defer cancel()
+			if err := quiet.outlast(ctx, ask); !errors.Is(err, context.DeadlineExceeded) && !client.HasStatus(err, http.StatusBadGateway) {
+				t.Errorf("it ended with %v", err)
+			}
+		})
+		all.Wait()
+		if n := asked.Load(); n > 11+6+10 {
+			t.Errorf("the server was asked %d times", n)
+		}
+		if late := time.Since(back); late > time.Second {
+			t.Errorf("the wait ended %s after the server was back", late)
+		}
+	})
 }
 
 // TestWrite_withoutETags: a server that sends no ETags is read before each write, and after
@@ -350,7 +499,7 @@ func TestWrite_withoutETags(t *testing.T) {
 	t.Parallel()
 	s := &shelf{noETags: true}
 	s.set(`{"left":"a"}`)
-	w := write[note]{kind: noteKind, store: s, base: asRead(t, s), prior: left("a"), want: left("b")}
+	w := write[note]{kind: noteKind, store: s, quiet: &silence{}, base: asRead(t, s), prior: left("a"), want: left("b")}
 	written, err := w.do(t.Context())
 	s.check(t, err, `{"left":"b"}`, "get put", "")
 	s.set(`{"left":"c"}`)
@@ -366,10 +515,10 @@ func TestWrite_withoutETags(t *testing.T) {
 // TestWrite_otherFailures: an answer that is no precondition ends a write, with its error.
 func TestWrite_otherFailures(t *testing.T) {
 	t.Parallel()
-	for _, code := range []int{http.StatusForbidden, http.StatusUnprocessableEntity, http.StatusServiceUnavailable} {
+	for _, code := range []int{http.StatusForbidden, http.StatusUnprocessableEntity, http.StatusServiceUnavailable, http.StatusInternalServerError} {
 		s := &shelf{}
 		s.before = func(int) error { return answer(code, v1.ErrorInfo{}) }
-		_, err := write[note]{kind: noteKind, store: s, want: left("a"), begin: true}.do(t.Context())
+		_, err := write[note]{kind: noteKind, store: s, quiet: &silence{}, want: left("a"), begin: true}.do(t.Context())
 		if !client.HasStatus(err, code) || s.changes != 1 {
 			t.Errorf("%d: it ended with %v after %d tries", code, err, s.changes)
 		}

@@ -11,13 +11,12 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
-	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/ephemeral"
 	"github.com/hashicorp/terraform-plugin-framework/ephemeral/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/conversion"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/diagnostics"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/providerdata"
@@ -79,7 +78,7 @@ func (*Ephemeral) Schema(_ context.Context, _ ephemeral.SchemaRequest, resp *eph
 			},
 			"name": schema.StringAttribute{
 				Required: true, MarkdownDescription: "The name of who will have the token. Runs that it starts bear this name.",
-				Validators: []validator.String{stringvalidator.LengthAtLeast(1)},
+				Validators: []validator.String{validators.Text()},
 			},
 			"allow": schema.SetAttribute{
 				ElementType: types.StringType, Required: true,

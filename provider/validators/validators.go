@@ -8,13 +8,14 @@ package validators
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/names"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/schedule/window"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/names"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/diagnostics"
 )
 
@@ -24,8 +25,40 @@ func Rule(description string, rule func(string) error) validator.String {
 	return ruleValidator{description, rule}
 }
 
-// Name returns a validator for the name of a tenant, an application or a site
-// (AV-2).
+// Text returns a validator that refuses the empty text, which the API cannot tell from none.
+func Text() validator.String {
+	return Rule("a text that is not empty", func(text string) error {
+		if text != "" {
+			return nil
+		}
+		return errors.New(`"" is no value; leave the attribute out, or set it to null, to have none or the default`)
+	})
+}
+
+// Number returns a validator for a whole number from least to most; 0 is without a limit.
+func Number(least, most int64) validator.Int64 { return number{least, most} }
+
+type number struct{ least, most int64 }
+
+func (n number) Description(context.Context) string {
+	if n.most == 0 {
+		return fmt.Sprintf("a whole number from %d", n.least)
+	}
+	return fmt.Sprintf("a whole number from %d to %d", n.least, n.most)
+}
+
+func (n number) MarkdownDescription(ctx context.Context) string { return n.Description(ctx) }
+
+func (n number) ValidateInt64(ctx context.Context, req validator.Int64Request, resp *validator.Int64Response) {
+	value := req.ConfigValue.ValueInt64()
+	if req.ConfigValue.IsNull() || req.ConfigValue.IsUnknown() || value >= n.least && (n.most == 0 || value <= n.most) {
+		return
+	}
+	resp.Diagnostics.AddAttributeError(req.Path, "Invalid value of "+diagnostics.Attribute(req.Path),
+		fmt.Sprintf("%d is out of range; use %s, or leave the attribute out for its default", value, n.Description(ctx)))
+}
+
+// Name returns a validator for the name of a tenant, an application or a site.
 func Name() validator.String {
 	return Rule("a name of lower-case letters, digits and hyphens", checkName)
 }
@@ -40,7 +73,7 @@ func Hostname() validator.String {
 	})
 }
 
-// Duration returns a validator for a duration from least to most (AV-19).
+// Duration returns a validator for a duration from least to most.
 func Duration(least, most time.Duration) validator.String {
 	description := fmt.Sprintf("a duration from %s to %s", window.FormatDuration(least), window.FormatDuration(most))
 	return Rule(description, func(text string) error {

@@ -13,9 +13,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/schedule/window"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantobject"
 )
 
@@ -228,10 +228,13 @@ func (w warnings) reopens(ctx context.Context, change tenantobject.Change[v1.Cal
 		return
 	}
 	open, _ := plan.Next(w.now)
+	advice := "To apply without a run, apply outside of the window, or set paused = true in the rollout first."
+	if change.Renamed {
+		advice = "A change of the name deletes it before the other one is created. With lifecycle { create_before_destroy = true } the freeze stays in force."
+	}
 	w.diags.AddAttributeWarning(w.at, "A run starts as soon as this is applied", fmt.Sprintf(
-		"A window is open until %s, with site-local taken for UTC, and nothing but calendar %s of tenant %s closes it now. "+
-			"To apply without a run, apply outside of the window, or set paused = true in the rollout first.",
-		utc(open.End), change.At.Name, change.At.Tenant))
+		"A window is open until %s, with site-local taken for UTC, and nothing but calendar %s of tenant %s closes it now. %s",
+		utc(open.End), change.At.Name, change.At.Tenant, advice))
 }
 
 // closes warns if a changed freeze closes a next window that is open without it, as far as

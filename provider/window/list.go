@@ -9,8 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantobject"
 )
 
@@ -25,7 +24,7 @@ func NewList() frameworklist.ListResource {
 
 // find returns the windows of a tenant.
 func find(ctx context.Context, ask tenantobject.Query) ([]tenantobject.Listed, error) {
-	server, err := tenantobject.SharedOf(ask.Data, ask.API, client.Configs, ask.Tenant).Get(ctx)
+	server, err := tenantobject.EntriesOf(ask.Data, ask.API, windowList, ask.Tenant).Get(ctx)
 	var found []tenantobject.Listed
 	for _, w := range server.MaintenanceWindows {
 		found = append(found, listed(ask.Tenant, w))

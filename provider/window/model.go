@@ -8,12 +8,12 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/schedule/window"
 
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
-// DefaultTimezone is the time zone of a window without one (AV-18).
+// DefaultTimezone is the time zone of a window without one.
 const DefaultTimezone = "site-local"
 
 // Model is an element of an attribute maintenance_windows.

@@ -2,7 +2,6 @@ package window
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -17,9 +16,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/names"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/names"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/diagnostics"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/providerdata"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantobject"
@@ -31,8 +30,8 @@ const TypeName = "osupgrade_maintenance_window"
 // list is the attribute of osupgrade_config that has all windows.
 const list = "maintenance_windows"
 
-// limit is the usual timeout of each operation.
-const limit = 10 * time.Minute
+// usualLimit is the usual timeout of each operation.
+const usualLimit = 10 * time.Minute
 
 // Resource is osupgrade_maintenance_window: one entry of a tenant's maintenance windows.
 // The entries have no names, so the resource owns the entry with its content.
@@ -73,8 +72,9 @@ func (*Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resou
 		MarkdownDescription: "One maintenance window of a tenant, next to windows that other resources, Terraform configurations or people own. " +
 			"To own all windows of a tenant, use `maintenance_windows` of [`osupgrade_config`](config.md); one tenant cannot have both, because the list would remove the window.\n\n" +
 			"A window has no name: the resource owns the window with its content. If somebody else changes or removes the window on the server, the next plan creates it again, and leaves the changed one alone. " +
-			"The creation of a window that the tenant has already is refused. Another form of the same time, time zone or duration (`4h` or `240m`) is no change.\n\n" +
-			"Any number of configurations may write windows of one tenant at once: a write is based on what was read, and starts over if somebody else wrote in between.",
+			"A window that the tenant has already is managed from then on, and the plan warns of it. Another form of the same time, time zone or duration (`4h` or `240m`) is no change.\n\n" +
+			"Any number of configurations may write windows of one tenant at once: a write is based on what was read, and starts over if somebody else wrote in between. " +
+			"Resources of one configuration may exchange their windows, also when a key of `for_each` is renamed: what an apply asks for at the same time is one write, and a window that another resource asks for stays.",
 		Attributes: tenantobject.Attributes(Attributes()),
 	}
 }
@@ -114,9 +114,51 @@ func (m *model) identify(ctx context.Context, to *tfsdk.ResourceIdentity, diags 
 	diags.Append(to.Set(ctx, identityOf(m.Tenant, m.API()))...)
 }
 
-// shared returns the configuration of a tenant, of which all windows of a process are.
-func (r *Resource) shared(api *client.Client, tenant string) *tenantobject.Shared[v1.OSUpgrade] {
-	return tenantobject.SharedOf(r.data, api, client.Configs, tenant)
+// windowList are the windows of a tenant, which all resources of a process share.
+var windowList = tenantobject.List[v1.OSUpgrade, v1.MaintenanceWindow]{
+	Object:  client.Configs,
+	Entries: func(c v1.OSUpgrade) []v1.MaintenanceWindow { return c.MaintenanceWindows },
+	With: func(c v1.OSUpgrade, list []v1.MaintenanceWindow) v1.OSUpgrade {
+		c.MaintenanceWindows = list
+		return c
+	},
+	Key: Key,
+}
+
+// beside is what the owner of all windows of a tenant has to do with this resource.
+type beside struct {
+	*tenantobject.Entries[v1.OSUpgrade, v1.MaintenanceWindow]
+}
+
+// Beside returns what the owner of all windows of a tenant is to tell this resource.
+func Beside(data *providerdata.Data, api *client.Client, tenant string) tenantobject.Beside[v1.OSUpgrade] {
+	return beside{tenantobject.EntriesOf(data, api, windowList, tenant)}
+}
+
+// Own implements tenantobject.Beside.
+func (b beside) Own(owned v1.OSUpgrade) {
+	for _, w := range owned.MaintenanceWindows {
+		b.Entries.Own(w)
+	}
+}
+
+// Hold implements tenantobject.Beside.
+func (b beside) Hold(want v1.OSUpgrade) {
+	for _, w := range want.MaintenanceWindows {
+		b.Entries.Hold(w)
+	}
+}
+
+// Left implements tenantobject.Beside.
+func (b beside) Left(ctx context.Context, owned, want v1.OSUpgrade) v1.OSUpgrade {
+	if len(owned.MaintenanceWindows) > 0 {
+		want.MaintenanceWindows = append(want.MaintenanceWindows, b.Kept(ctx, owned.MaintenanceWindows)...)
+	}
+	return want
+}
+
+func (r *Resource) windows(api *client.Client, tenant string) *tenantobject.Entries[v1.OSUpgrade, v1.MaintenanceWindow] {
+	return tenantobject.EntriesOf(r.data, api, windowList, tenant)
 }
 
 // index returns the index of a window with the same meaning; -1 if there is none.
@@ -125,102 +167,44 @@ func index(windows []v1.MaintenanceWindow, w v1.MaintenanceWindow) int {
 	return slices.IndexFunc(windows, func(other v1.MaintenanceWindow) bool { return Key(other) == key })
 }
 
-// existsError means that the tenant has a window already that is to be created.
-type existsError struct {
-	tenant string
-	window v1.MaintenanceWindow
-}
-
-func (e *existsError) Error() string { return "the tenant has this window already: " + Key(e.window) }
-
 // report adds the errors of a failed operation.
 func report(diags *diag.Diagnostics, operation, tenant string, err error) {
-	var there *existsError
-	if errors.As(err, &there) {
-		diags.AddAttributeError(path.Root("days_of_week"), operation, fmt.Sprintf(
-			"Tenant %s has this window already, and this resource does not own it. Nothing was written.\n\n  %s\n\n"+
-				"If another resource owns the window, remove one of the two. To own what is there, import it:\n\n"+
-				"  import {\n    to = %s.example\n    id = %q\n  }\n\nor set overwrite_existing = true.",
-			tenant, Key(there.window), TypeName, idOf(tenant, there.window)))
-		return
-	}
-	diagnostics.Failure{Operation: operation, Tenant: tenant, Err: err}.Add(diags, func(string) (path.Path, bool) { return path.Empty(), false })
+	diagnostics.Failure{Operation: operation, Tenant: tenant, Err: err}.Add(diags, nil)
 }
 
-// added returns windows with another one. A window that is there already is refused, or
-// adopted.
-func added(windows []v1.MaintenanceWindow, w v1.MaintenanceWindow, tenant string, adopt bool) (next []v1.MaintenanceWindow, done bool, err error) {
-	if index(windows, w) >= 0 {
-		if adopt {
-			return windows, true, nil
-		}
-		return nil, false, &existsError{tenant, w}
+// change makes a window out of another, and reports whether it did; was is nil for a
+// creation, want for a deletion.
+func (r *Resource) change(ctx context.Context, operation, limit string, m model, was, want *v1.MaintenanceWindow, diags *diag.Diagnostics) bool {
+	api := r.data.Client(diags, operation)
+	if diags.HasError() {
+		return false
 	}
-	return append(slices.Clone(windows), w), false, nil
+	ctx, cancel := context.WithTimeout(ctx, tenantobject.Timeout(m.Timeouts, limit, usualLimit))
+	defer cancel()
+	tenant := m.Tenant.ValueString()
+	err := r.windows(api, tenant).Change(ctx, was, want)
+	if err != nil {
+		report(diags, operation, tenant, err)
+	}
+	return err == nil
 }
 
-// replaced returns windows with one in the place of another. If that is gone, the new one
-// is added.
-func replaced(windows []v1.MaintenanceWindow, was, w v1.MaintenanceWindow, tenant string) (next []v1.MaintenanceWindow, done bool, err error) {
-	at := index(windows, was)
-	if Key(was) == Key(w) && at >= 0 {
-		return windows, true, nil
-	}
-	if index(windows, w) >= 0 {
-		return nil, false, &existsError{tenant, w}
-	}
-	if at < 0 {
-		return append(slices.Clone(windows), w), false, nil
-	}
-	next = slices.Clone(windows)
-	next[at] = w
-	return next, false, nil
-}
-
-// without returns windows without one.
-func without(windows []v1.MaintenanceWindow, w v1.MaintenanceWindow) (next []v1.MaintenanceWindow, done bool, err error) {
-	at := index(windows, w)
-	if at < 0 {
-		return windows, true, nil
-	}
-	return slices.Delete(slices.Clone(windows), at, at+1), false, nil
-}
-
-// edit changes the windows of a tenant.
-func (r *Resource) edit(ctx context.Context, api *client.Client, tenant string, change func([]v1.MaintenanceWindow) ([]v1.MaintenanceWindow, bool, error)) error {
-	return r.shared(api, tenant).Edit(ctx, func(c v1.OSUpgrade) (v1.OSUpgrade, bool, error) {
-		windows, done, err := change(c.MaintenanceWindows)
-		c.MaintenanceWindows = windows
-		return c, done, err
-	})
-}
-
-// Create adds the window.
+// Create adds the window. One that is there already is managed from now on: the plan has
+// warned of it.
 func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
-	const operation = "Unable to create " + TypeName
 	var plan model
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
 	plan.Tenant = r.data.TenantOr(plan.Tenant)
-	tenant := providerdata.NeedTenant(&resp.Diagnostics, plan.Tenant)
+	providerdata.NeedTenant(&resp.Diagnostics, plan.Tenant)
 	plan.identify(ctx, resp.Identity, &resp.Diagnostics)
-	api := r.data.Client(&resp.Diagnostics, operation)
-	if resp.Diagnostics.HasError() {
-		return
+	want := plan.API()
+	if r.change(ctx, "Unable to create "+TypeName, "create", plan, nil, &want, &resp.Diagnostics) {
+		resp.Diagnostics.Append(resp.State.Set(ctx, plan)...)
 	}
-	ctx, cancel := context.WithTimeout(ctx, tenantobject.Timeout(plan.Timeouts, "create", limit))
-	defer cancel()
-	err := r.edit(ctx, api, tenant, func(windows []v1.MaintenanceWindow) ([]v1.MaintenanceWindow, bool, error) {
-		return added(windows, plan.API(), tenant, plan.OverwriteExisting.ValueBool())
-	})
-	if err != nil {
-		report(&resp.Diagnostics, operation, tenant, err)
-		return
-	}
-	resp.Diagnostics.Append(resp.State.Set(ctx, plan)...)
 }
 
 // Read looks for the window with the content of the state. All windows of a tenant take one
-// request.
+// request. Of two resources with one window, one is no longer there.
 func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
 	const operation = "Unable to read " + TypeName
 	var state model
@@ -230,10 +214,12 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, tenantobject.Timeout(state.Timeouts, "read", limit))
+	ctx, cancel := context.WithTimeout(ctx, tenantobject.Timeout(state.Timeouts, "read", usualLimit))
 	defer cancel()
 	tenant := state.Tenant.ValueString()
-	server, err := r.shared(api, tenant).Get(ctx)
+	shared := r.windows(api, tenant)
+	first := shared.Refresh(state.API())
+	server, err := shared.Get(ctx)
 	imported := tenantobject.TakeImported(ctx, resp.Private, &resp.Diagnostics)
 	switch at := index(server.MaintenanceWindows, state.API()); {
 	case err != nil:
@@ -245,7 +231,11 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 		}
 		resp.Diagnostics.AddError(operation, fmt.Sprintf("Tenant %s has no window %s. The ids of its windows: %s.",
 			tenant, Key(state.API()), orNone(ids)))
-	case at < 0:
+	case at < 0 && shared.Blank():
+		resp.Diagnostics.AddError(operation, fmt.Sprintf(
+			"The answer is a configuration of tenant %s with nothing in it, not even an empty list. This does not prove that the window was removed. "+
+				"If somebody has removed everything, take the window out of the state with terraform state rm, and apply again.", tenant))
+	case at < 0 || !first && !imported:
 		resp.State.RemoveResource(ctx)
 	default:
 		if imported {
@@ -264,53 +254,38 @@ func orNone(keys []string) string {
 
 // Update puts the window in the place of the one in the state, in one write.
 func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
-	const operation = "Unable to update " + TypeName
 	var state, plan model
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
 	plan.Tenant = state.Tenant
 	plan.identify(ctx, resp.Identity, &resp.Diagnostics)
-	api := r.data.Client(&resp.Diagnostics, operation)
-	if resp.Diagnostics.HasError() {
-		return
+	was, want := state.API(), plan.API()
+	if r.change(ctx, "Unable to update "+TypeName, "update", plan, &was, &want, &resp.Diagnostics) {
+		resp.Diagnostics.Append(resp.State.Set(ctx, plan)...)
 	}
-	ctx, cancel := context.WithTimeout(ctx, tenantobject.Timeout(plan.Timeouts, "update", limit))
-	defer cancel()
-	tenant := plan.Tenant.ValueString()
-	err := r.edit(ctx, api, tenant, func(windows []v1.MaintenanceWindow) ([]v1.MaintenanceWindow, bool, error) {
-		return replaced(windows, state.API(), plan.API(), tenant)
-	})
-	if err != nil {
-		report(&resp.Diagnostics, operation, tenant, err)
-		return
-	}
-	resp.Diagnostics.Append(resp.State.Set(ctx, plan)...)
 }
 
-// Delete removes the window. The other windows stay.
+// Delete removes the window, or puts that of a replacement in its place. The other windows
+// stay.
 func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
-	const operation = "Unable to delete " + TypeName
 	var state model
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-	api := r.data.Client(&resp.Diagnostics, operation)
-	if resp.Diagnostics.HasError() {
-		return
+	was := state.API()
+	var want *v1.MaintenanceWindow
+	if next, replaced := tenantobject.SuccessorOf[v1.MaintenanceWindow](ctx, req.Private, state.Tenant.ValueString(), &resp.Diagnostics); replaced {
+		want = &next
 	}
-	ctx, cancel := context.WithTimeout(ctx, tenantobject.Timeout(state.Timeouts, "delete", limit))
-	defer cancel()
-	tenant := state.Tenant.ValueString()
-	err := r.edit(ctx, api, tenant, func(windows []v1.MaintenanceWindow) ([]v1.MaintenanceWindow, bool, error) {
-		return without(windows, state.API())
-	})
-	if err != nil {
-		report(&resp.Diagnostics, operation, tenant, err)
-	}
+	r.change(ctx, "Unable to delete "+TypeName, "delete", state, &was, want, &resp.Diagnostics)
 }
 
-// ModifyPlan sets the tenant, refuses a second owner of the window, finds a window that is
-// there already, and warns if a run would start at once.
+// ModifyPlan sets the tenant, refuses a second owner of the window, and warns of a window that
+// is there already, and of a run that would start at once.
 func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
-	if req.Plan.Raw.IsNull() || r.data == nil {
+	if r.data == nil {
+		return
+	}
+	if req.Plan.Raw.IsNull() {
+		r.planDeletion(ctx, req, resp)
 		return
 	}
 	r.data.PlanTenant(ctx, req, resp)
@@ -320,32 +295,54 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		return
 	}
 	exists := !req.State.Raw.IsNull()
+	want, tenant := plan.API(), plan.Tenant.ValueString()
+	if !exists {
+		tenantobject.KeepSuccessor(ctx, resp.Private, tenant, want, &resp.Diagnostics)
+	}
 	r.claim(plan, req.Config.Raw.String(), exists, &resp.Diagnostics)
-	if exists || resp.Diagnostics.HasError() || !r.data.Reachable() || !r.data.ValidateAtPlan {
+	if resp.Diagnostics.HasError() || !r.data.Reachable() || !r.data.ValidateAtPlan {
 		return
+	}
+	api := r.data.Client(&resp.Diagnostics, "")
+	shared := r.windows(api, tenant)
+	defer shared.Plan()()
+	if exists {
+		var state model
+		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+		shared.Own(state.API())
+		if Key(state.API()) == Key(want) {
+			return
+		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, tenantobject.PlanLimit)
 	defer cancel()
-	tenant := plan.Tenant.ValueString()
-	api := r.data.Client(&resp.Diagnostics, "")
-	server, err := r.shared(api, tenant).Get(ctx)
-	if err != nil {
+	server, err := shared.Get(ctx)
+	switch {
+	case err != nil:
 		diagnostics.Failure{Operation: "Unable to look for " + TypeName, Tenant: tenant, Err: err}.Warn(&resp.Diagnostics,
 			"The plan was not compared with the server; apply may still fail.")
-		return
+	case index(server.MaintenanceWindows, want) >= 0:
+		if !plan.OverwriteExisting.ValueBool() && !shared.Owned(ctx, want) {
+			resp.Diagnostics.AddAttributeWarning(path.Root("days_of_week"), "What exists is managed from now on", fmt.Sprintf(
+				"Tenant %s has this window already. An apply whose answer was lost leaves it so, or another resource of this configuration that gives it up.\n\n  %s\n\n%s",
+				tenant, Key(want), tenantobject.AlsoManaged))
+		}
+	case !exists:
+		after := server
+		after.MaintenanceWindows = append(slices.Clone(server.MaintenanceWindows), want)
+		warnIfOpen(ctx, tenantobject.Change[v1.OSUpgrade]{
+			API: api, Now: r.data.Now(), At: tenantobject.Key{Tenant: tenant}, Prior: &server, Want: after,
+		}, want, &resp.Diagnostics)
 	}
-	next, done, err := added(server.MaintenanceWindows, plan.API(), tenant, plan.OverwriteExisting.ValueBool())
-	if err != nil {
-		report(&resp.Diagnostics, "Unable to create "+TypeName, tenant, err)
+}
+
+// planDeletion records whose window is deleted.
+func (r *Resource) planDeletion(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	var state model
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	if !resp.Diagnostics.HasError() && r.data.Reachable() {
+		r.windows(r.data.Client(&resp.Diagnostics, ""), state.Tenant.ValueString()).Own(state.API())
 	}
-	if done || err != nil {
-		return
-	}
-	after := server
-	after.MaintenanceWindows = next
-	warnIfOpen(ctx, tenantobject.Change[v1.OSUpgrade]{
-		API: api, Now: r.data.Now(), At: tenantobject.Key{Tenant: tenant}, Prior: &server, Want: after,
-	}, plan.API(), &resp.Diagnostics)
 }
 
 // claim refuses a second owner of the window in the same configuration: another resource

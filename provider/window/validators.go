@@ -9,8 +9,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/schedule/window"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/diagnostics"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/validators"
 )
@@ -26,7 +26,7 @@ func Day() validator.String {
 	})
 }
 
-// StartTime returns a validator for a time of day (AV-17).
+// StartTime returns a validator for a time of day.
 func StartTime() validator.String {
 	return validators.Rule("a time of day HH:MM from 00:00 to 23:59", func(text string) error {
 		_, err := window.ParseTimeOfDay(text)
@@ -34,7 +34,7 @@ func StartTime() validator.String {
 	})
 }
 
-// Timezone returns a validator for site-local, UTC or an IANA name (AV-18).
+// Timezone returns a validator for site-local, UTC or an IANA name.
 func Timezone() validator.String {
 	return validators.Rule("site-local, UTC or the IANA name of a zone", func(text string) error {
 		if text == "" {
@@ -45,7 +45,7 @@ func Timezone() validator.String {
 	})
 }
 
-// Duration returns a validator for the duration of a window (AV-19).
+// Duration returns a validator for the duration of a window.
 func Duration() validator.String {
 	return validators.Rule("a duration from 1m to 7d, such as 4h or 1d4h", func(text string) error {
 		_, err := window.ParseLength(text)

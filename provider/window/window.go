@@ -10,13 +10,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/schedule/window"
 
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // Key is the canonical form of a window: two windows have the same key exactly if
-// they have the same meaning (AV-16 to AV-19). Order and case of the days, form
+// they have the same meaning. Order and case of the days, form
 // of the duration and an omitted timezone do not matter. A field that our rules
 // cannot parse, as another system may send, stays as it is.
 func Key(w v1.MaintenanceWindow) string {

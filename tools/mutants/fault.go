@@ -3,24 +3,31 @@ package main
 import (
 	"errors"
 	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 )
 
-// fault is one deliberate fault: it changes one declaration of the product, and
-// each of its suites must fail for it.
+// fault is one deliberate fault: it makes one function of the product wrong, and each of its
+// suites must fail for it.
+//
+// It says nothing of what the function looks like today: it replaces all that it does, or leaves
+// out a call of a library. So it survives each rewrite and each renaming but that of the
+// function itself.
 type fault struct {
 	name string
-	// in names the declaration as go doc does, after the package's folder:
+	// in names the function as go doc does, after the package's folder:
 	// "agent/run.State.fold", "agent/controller.hadRun". Which file holds it does
 	// not matter.
 	in string
-	// old is code that occurs exactly once in the declaration, and new replaces
-	// it. White space, line breaks and comments do not matter.
-	old, new string
-	// body replaces the whole body of a function, in place of old and new: such a
-	// fault survives each rewrite of the function.
+	// body is what the function does in place of what it did. $0 is its receiver, $1 its first parameter, and
+	// zero1 the zero value of its first result.
 	body string
-	by   []suite
+	// without is a function of a library whose call, an argument of another call, is left
+	// out. It is given in place of body.
+	without string
+	by      []suite
 }
 
 // suite is some of the tests of a package, with the flags that they need.
@@ -37,16 +44,14 @@ func tests(pkg, names string) []suite { return []suite{{pkg: pkg, names: names}}
 
 // simulated adds the simulation to the suites of a fault.
 func simulated(more ...suite) []suite {
-	return append(more, suite{pkg: "agent/sim", names: "TestSimulation", flags: []string{"-sim.seeds=2000", "-sim.failures=1"}})
+	return append(more, suite{pkg: "agent/testing/sim", names: "TestSimulation", flags: []string{"-sim.seeds=2000", "-sim.failures=1"}})
 }
 
-// scripts, invariants and aborts are the tests of package run. The random cases are the
-// same each time. A case that fails is not kept, because rapid would replay it
-// without the fault.
+// scripts and invariants are the tests of package run. The random cases are the same each
+// time. A case that fails is not kept, because rapid would replay it without the fault.
 var (
 	scripts    = suite{pkg: "agent/run", names: "TestScripts"}
 	invariants = suite{pkg: "agent/run", names: "TestInvariants", flags: randomCases}
-	aborts     = suite{pkg: "agent/run", names: "TestInvariantsAfterAbort", flags: randomCases}
 
 	randomCases = []string{"-rapid.seed=1", "-rapid.checks=2000", "-rapid.nofailfile", "-rapid.shrinktime=1s"}
 )
@@ -93,24 +98,41 @@ func wrap(f fault, err error) error {
 // apply returns the path of the file that a fault changes, and its content with
 // the fault.
 func (s *source) apply(f fault) (path string, body []byte, err error) {
-	d, err := s.find(f.in)
+	fn, err := s.find(f.in)
 	if err != nil {
 		return "", nil, fmt.Errorf("fault %s: %w", f.name, err)
 	}
-	from, to := d.body[0], d.body[1]
-	with := "{ " + f.body + " }"
-	switch {
-	case f.body == "":
-		from, to, err = s.occurrence(d, f.old)
-		with = f.new
-	case from == 0:
-		err = errors.New("it has no body")
-	}
-	if err == nil && string(d.file.body[from:to]) == with {
-		err = errors.New("the fault changes nothing")
+	// What goes stays in the file where it is never executed, so that no import is unused.
+	text, begin := fn.file.body, fn.body.from+len("{")
+	gone, first := span{begin, begin}, ""
+	if f.body != "" {
+		first, err = fn.fill(f.body)
+		first = " if true { " + first + " }; "
+	} else if gone, err = fn.argument(f.without); err == nil {
+		call := strings.Trim(string(text[gone.from:gone.to]), ", \t\n")
+		first = " if false { _ = " + call + " }; "
 	}
 	if err != nil {
-		return "", nil, fmt.Errorf("fault %s: %s (%s:%d): %w", f.name, f.in, d.file.path, d.line, err)
+		return "", nil, fmt.Errorf("fault %s: %s (%s:%d): %w", f.name, f.in, fn.file.path, fn.line, err)
 	}
-	return d.file.path, []byte(string(d.file.body[:from]) + with + string(d.file.body[to:])), nil
+	return fn.file.path, slices.Concat(text[:begin], []byte(first), text[begin:gone.from], text[gone.to:]), nil
+}
+
+var placeholder = regexp.MustCompile(`\$\d|\bzero\d`)
+
+// fill replaces the placeholders in the body of a fault by names and types of the function.
+func (fn function) fill(body string) (string, error) {
+	var wrong error
+	filled := placeholder.ReplaceAllStringFunc(body, func(p string) string {
+		n, _ := strconv.Atoi(p[len(p)-1:]) // It is a digit.
+		switch {
+		case p[0] == '$' && n < len(fn.names) && fn.names[n] != "" && fn.names[n] != "_":
+			return fn.names[n]
+		case p[0] == 'z' && n > 0 && n <= len(fn.results):
+			return "*new(" + fn.results[n-1] + ")"
+		}
+		wrong = fmt.Errorf("it has no %s", p)
+		return p
+	})
+	return filled, wrong
 }

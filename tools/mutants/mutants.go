@@ -1,16 +1,15 @@
-// Command mutants tests the tests: it plays deliberate faults, each a small
-// change of one function, and demands that a test fails for each.
+// Command mutants tests the tests: it plays deliberate faults, each a function that does the
+// wrong thing, and demands that a test fails for each. The faults break what must always
+// hold, in the simplest way.
 //
 //	cd tools && go run ./mutants          plays all faults; takes some minutes
 //	cd tools && go run ./mutants -check   checks that each fault still applies and compiles
 //	cd tools && go run ./mutants -list
 //	cd tools && go run ./mutants -only NAME[,NAME...]
 //
-// A fault names the function that it changes, and the code within it; see the
-// type fault. It survives when the function moves to another file, when the code
-// around it changes and when lines are broken elsewhere. When -check says that a
-// function is not declared any more, name the function that does its work now
-// and make the same mistake there.
+// A fault names the function that it changes, and quotes nothing of it; see the type fault.
+// When -check says that a function is not declared any more, name the function that does its
+// work now and make the same mistake there.
 //
 // No file of the checkout is changed: go test -overlay applies the fault.
 package main
@@ -47,7 +46,7 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	chosen, err := choose(slices.Concat(runFaults, outOfServiceFaults, besideFaults, freezeFaults, hostFaults, logFaults, diskFaults, siteFaults, policyFaults, aptFaults, dnfFaults, imageFaults, strongboxFaults), *only)
+	chosen, err := choose(faults, *only)
 	if err != nil {
 		return err
 	}

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
-	"go/scanner"
 	"go/token"
 	"os"
 	"path"
@@ -21,21 +19,26 @@ type source struct {
 	pkgs map[string]*pkg
 }
 
-// pkg is what a folder declares: the product's declarations, and the names of
-// the tests.
+// pkg is what a folder declares: the product's functions, and the names of the tests.
 type pkg struct {
-	decls map[string]decl
-	tests map[string]bool
+	functions map[string]function
+	tests     map[string]bool
 }
 
-// decl is a function, a method, or a group of variables, constants or types.
-type decl struct {
+// function is a function or a method.
+type function struct {
 	file *file
 	line int
-	// span and body are offsets in the file. body is zero without a function's
-	// body.
-	span, body [2]int
+	body span
+	// names are those of the receiver, which is "" for a function, and of the parameters;
+	// results are the types of the results.
+	names, results []string
+	// calls are the calls that are arguments of other calls, by the name of what they call.
+	calls map[string][]span
 }
+
+// span is a part of a file, by its offsets.
+type span struct{ from, to int }
 
 // file is a Go file; its path is relative to the root.
 type file struct {
@@ -45,19 +48,19 @@ type file struct {
 
 func newSource(root string) *source { return &source{root: root, pkgs: map[string]*pkg{}} }
 
-// find returns the declaration of a qualified name. Where there is none, the
-// error names those that it may have become.
-func (s *source) find(name string) (decl, error) {
+// find returns the function of a qualified name. Where there is none, the error names those
+// that it may have become.
+func (s *source) find(name string) (function, error) {
 	folder, inner := split(name)
 	p, err := s.pkg(folder)
 	if err != nil {
-		return decl{}, fmt.Errorf("%s: there is no such package: %w", name, err)
+		return function{}, fmt.Errorf("%s: there is no such package: %w", name, err)
 	}
-	d, there := p.decls[inner]
+	fn, there := p.functions[inner]
 	if !there {
-		return decl{}, fmt.Errorf("%s is not declared any more%s", name, s.alike(inner))
+		return function{}, fmt.Errorf("%s is not declared any more%s", name, s.alike(inner))
 	}
-	return d, nil
+	return fn, nil
 }
 
 // split splits a name at the first dot after the last slash.
@@ -67,7 +70,7 @@ func split(name string) (folder, inner string) {
 	return name[:slash] + last, inner
 }
 
-// alike lists the declarations of all packages under agent that have the last
+// alike lists the functions of all packages under agent that have the last
 // part of a name.
 func (s *source) alike(inner string) string {
 	last := inner[strings.LastIndex(inner, ".")+1:]
@@ -84,7 +87,7 @@ func (s *source) alike(inner string) string {
 		if err != nil {
 			return nil //nolint:nilerr // A folder without Go files.
 		}
-		for name := range p.decls {
+		for name := range p.functions {
 			if name == last || strings.HasSuffix(name, "."+last) {
 				found = append(found, filepath.ToSlash(folder)+"."+name)
 			}
@@ -121,7 +124,7 @@ func (s *source) pkg(folder string) (*pkg, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &pkg{decls: map[string]decl{}, tests: map[string]bool{}}
+	p := &pkg{functions: map[string]function{}, tests: map[string]bool{}}
 	for _, at := range paths {
 		body, err := os.ReadFile(at)
 		if err != nil {
@@ -143,51 +146,80 @@ func (p *pkg) read(f *file) error {
 	if err != nil {
 		return err
 	}
-	offset := func(at token.Pos) int { return files.Position(at).Offset }
 	for _, d := range parsed.Decls {
-		names, body := declared(d)
-		if strings.HasSuffix(f.path, "_test.go") {
-			for _, name := range names {
-				p.tests[name] = true
-			}
+		d, isFunc := d.(*ast.FuncDecl)
+		if !isFunc || d.Body == nil {
 			continue
 		}
-		for _, name := range names {
-			if _, there := p.decls[name]; there {
-				continue
-			}
-			made := decl{file: f, line: files.Position(d.Pos()).Line, span: [2]int{offset(d.Pos()), offset(d.End())}}
-			if body != nil {
-				made.body = [2]int{offset(body.Pos()), offset(body.End())}
-			}
-			p.decls[name] = made
+		name := d.Name.Name
+		if d.Recv != nil {
+			name = receiver(d.Recv.List[0].Type) + "." + name
+		}
+		if strings.HasSuffix(f.path, "_test.go") {
+			p.tests[name] = true
+		} else if _, there := p.functions[name]; !there {
+			p.functions[name] = f.function(files, d)
 		}
 	}
 	return nil
 }
 
-// declared returns the names that a declaration has in go doc, and the body of a
-// function.
-func declared(d ast.Decl) (names []string, body *ast.BlockStmt) {
-	switch d := d.(type) {
-	case *ast.FuncDecl:
-		if d.Recv == nil {
-			return []string{d.Name.Name}, d.Body
+// function returns what a declaration says.
+func (f *file) function(files *token.FileSet, d *ast.FuncDecl) function {
+	at := func(n ast.Node) span {
+		return span{files.Position(n.Pos()).Offset, files.Position(n.End()).Offset}
+	}
+	fn := function{file: f, line: files.Position(d.Pos()).Line, body: at(d.Body), names: []string{""}, calls: map[string][]span{}}
+	if d.Recv != nil && len(d.Recv.List[0].Names) > 0 {
+		fn.names[0] = d.Recv.List[0].Names[0].Name
+	}
+	for _, field := range d.Type.Params.List {
+		for _, name := range field.Names {
+			fn.names = append(fn.names, name.Name)
 		}
-		return []string{receiver(d.Recv.List[0].Type) + "." + d.Name.Name}, d.Body
-	case *ast.GenDecl:
-		for _, spec := range d.Specs {
-			switch spec := spec.(type) {
-			case *ast.ValueSpec:
-				for _, name := range spec.Names {
-					names = append(names, name.Name)
-				}
-			case *ast.TypeSpec:
-				names = append(names, spec.Name.Name)
+	}
+	if d.Type.Results != nil {
+		for _, field := range d.Type.Results.List {
+			of := at(field.Type)
+			for range max(1, len(field.Names)) {
+				fn.results = append(fn.results, string(f.body[of.from:of.to]))
 			}
 		}
 	}
-	return names, nil
+	ast.Inspect(d.Body, func(n ast.Node) bool {
+		call, isCall := n.(*ast.CallExpr)
+		if !isCall {
+			return true
+		}
+		for i, argument := range call.Args {
+			inner, isCall := argument.(*ast.CallExpr)
+			if !isCall {
+				continue
+			}
+			called, isSelector := inner.Fun.(*ast.SelectorExpr)
+			if !isSelector {
+				continue
+			}
+			// With the comma before it, or else after it.
+			gone := at(inner)
+			if i > 0 {
+				gone.from = at(call.Args[i-1]).to
+			} else if len(call.Args) > 1 {
+				gone.to = at(call.Args[1]).from
+			}
+			fn.calls[called.Sel.Name] = append(fn.calls[called.Sel.Name], gone)
+		}
+		return true
+	})
+	return fn
+}
+
+// argument returns where the only call of a library's function is an argument.
+func (fn function) argument(called string) (span, error) {
+	if n := len(fn.calls[called]); n != 1 {
+		return span{}, fmt.Errorf("a call of %s is %d times an argument, not once", called, n)
+	}
+	return fn.calls[called][0], nil
 }
 
 // receiver is the name of a method's type, without its star and parameters.
@@ -203,71 +235,4 @@ func receiver(of ast.Expr) string {
 		return of.Name
 	}
 	return "?"
-}
-
-// occurrence returns where code occurs in a declaration: it must be there
-// exactly once.
-func (s *source) occurrence(d decl, code string) (from, to int, err error) {
-	want, err := tokens([]byte(code))
-	if err != nil {
-		return 0, 0, err
-	}
-	if len(want) == 0 {
-		return 0, 0, errors.New("the fault names no code")
-	}
-	have, err := tokens(d.file.body[d.span[0]:d.span[1]])
-	if err != nil {
-		return 0, 0, err
-	}
-	times := 0
-	for i := 0; i+len(want) <= len(have); i++ {
-		if slices.EqualFunc(want, have[i:i+len(want)], lexeme.same) {
-			times++
-			from, to = d.span[0]+have[i].from, d.span[0]+have[i+len(want)-1].to
-		}
-	}
-	if times != 1 {
-		return 0, 0, fmt.Errorf("this occurs %d times, not once:\n%s", times, code)
-	}
-	return from, to, nil
-}
-
-// lexeme is a token of Go with its place.
-type lexeme struct {
-	token    token.Token
-	text     string
-	from, to int
-}
-
-func (l lexeme) same(other lexeme) bool { return l.token == other.token && l.text == other.text }
-
-// tokens splits code into tokens. It leaves out comments and all that gofmt
-// moves: semicolons at line breaks and commas before a closing bracket.
-func tokens(code []byte) ([]lexeme, error) {
-	var s scanner.Scanner
-	var wrong error
-	files := token.NewFileSet()
-	at := files.AddFile("", files.Base(), len(code))
-	s.Init(at, code, func(_ token.Position, msg string) { wrong = fmt.Errorf("%s: %s", msg, code) }, 0)
-	var all []lexeme
-	for {
-		pos, tok, text := s.Scan()
-		switch tok {
-		case token.EOF:
-			return all, wrong
-		case token.SEMICOLON:
-			if text == "\n" {
-				continue
-			}
-		case token.RPAREN, token.RBRACE, token.RBRACK:
-			if n := len(all); n > 0 && all[n-1].token == token.COMMA {
-				all = all[:n-1]
-			}
-		}
-		if text == "" {
-			text = tok.String()
-		}
-		from := at.Offset(pos)
-		all = append(all, lexeme{tok, text, from, from + len(text)})
-	}
 }

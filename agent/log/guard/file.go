@@ -8,8 +8,8 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/durable"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/format"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/durable"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/format"
 )
 
 // File is the file in which one server keeps the States of all its logs. What is in it

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/durable"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/durable"
 )
 
 // slowFile is a file whose writes wait until they are let go, and may fail.

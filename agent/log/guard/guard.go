@@ -1,6 +1,6 @@
 // Package guard notices a log that went backwards, was cut or was changed: it
-// keeps the last sequence and a running hash of all records outside the log
-// (design.md 4, "durable"). Without it, the server takes a damaged block of a stream
+// keeps the last sequence and a running hash of all records outside the log.
+// Without it, the server takes a damaged block of a stream
 // for the end of the stream, and assigns sequences twice (nats-server #7549).
 //
 // It decides whether the log is still the same. It never repairs anything.
@@ -13,7 +13,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
 // Mark is a sequence of the log and the hash of all records up to it.
@@ -124,8 +124,8 @@ func chain(hash [sha256.Size]byte, r message.Record) [sha256.Size]byte {
 	chained = appendText(chained, r.Host)
 	chained = appendText(chained, r.Action)
 	chained = appendText(chained, r.Body)
-	if r.Unknown {
-		chained = appendText(chained, "unknown")
+	if r.Outcome != "" {
+		chained = appendText(chained, "outcome "+r.Outcome)
 	}
 	if r.Class != "" {
 		chained = appendText(chained, "class "+r.Class)

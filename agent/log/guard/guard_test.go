@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/format/formattest"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/formattest"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
 func records(n int) []message.Record {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
 // Witness compares what hosts have seen of a log with what is on it. A site whose

@@ -11,9 +11,10 @@ import (
 
 	"github.com/nats-io/nkeys"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/measure"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/natsd"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/natsd"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/credentialtest"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/measure"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
 // BenchmarkAppend is one record that is on disk when it is acknowledged: the
@@ -41,7 +42,7 @@ func BenchmarkCommandToReply(b *testing.B) {
 	h := hosts("h01")
 	go func() {
 		_ = h.Commands(b.Context(), func(r message.Record) {
-			_ = h.Reply(b.Context(), r.Seq, message.Reply{Action: message.Prepare, Result: message.Done})
+			_ = h.Reply(b.Context(), r.Seq, message.Reply{Action: message.Prepare, Result: message.Result{Outcome: message.Done}})
 		})
 	}()
 	replies := make(chan uint64, 100)
@@ -86,7 +87,7 @@ func BenchmarkTenThousand(b *testing.B) {
 				}
 				seen = r.Seq
 				told <- struct{}{}
-				_ = s.Reply(b.Context(), r.Seq, message.Reply{Action: message.Prepare, Result: message.Done})
+				_ = s.Reply(b.Context(), r.Seq, message.Reply{Action: message.Prepare, Result: message.Result{Outcome: message.Done}})
 			})
 		}()
 	}
@@ -146,10 +147,7 @@ func BenchmarkAppendToMany(b *testing.B) {
 func benchSite(b *testing.B) (*Log, func(string) *HostLog) {
 	b.Helper()
 	dir := b.TempDir()
-	hosts, err := natsd.OpenHosts(dir + "/hosts")
-	if err != nil {
-		b.Fatal(err)
-	}
+	hosts := natsd.NewHosts(&credentialtest.Memory{})
 	server, err := natsd.Start(b.Context(), natsd.Options{Dir: dir + "/store", Hosts: hosts, Holder: "a benchmark", Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		b.Fatal(err)

@@ -3,7 +3,7 @@ package jetstream
 import (
 	"testing"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/logtest"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/logtest"
 )
 
 // TestContract checks the log of the embedded server by the contract of all logs.

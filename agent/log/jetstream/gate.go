@@ -11,10 +11,10 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/format"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/gate"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/gate"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/format"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
 // Bounds of the calls of hosts.
@@ -80,8 +80,8 @@ func (l gateLog) AppendReply(ctx context.Context, r message.Record) error {
 	msg.Data = r.Body
 	msg.Header.Set(format.Header, format.Record.HeaderValue())
 	setEpoch(msg.Header, r.Epoch)
-	if r.Unknown {
-		msg.Header.Set(headerUnknown, "true")
+	if r.Outcome != "" {
+		msg.Header.Set(headerOutcome, string(r.Outcome))
 	}
 	if r.Class != "" {
 		msg.Header.Set(headerClass, string(r.Class))
@@ -171,6 +171,7 @@ func (g *Gate) read(msg *nats.Msg) (*call, bool) {
 	parts := strings.Split(msg.Subject, ".")
 	host, ok := log.Host(parts[2])
 	q := gate.Request{Verb: parts[4:], Worker: msg.Header.Get(headerWorker), Incarnation: msg.Header.Get(headerIncarnation), Log: msg.Header.Get(headerLog), Body: msg.Data}
+	q.Outcome = message.OutcomeBeside(msg.Header.Get(headerOutcome))
 	q.Class, _ = message.ParseClass(msg.Header.Get(headerClass)) // None when there is none, or one of a newer worker.
 	q.Protocol, _ = strconv.Atoi(msg.Header.Get(headerProtocol)) // 0 when there is none.
 	return &call{host: host, request: q, inbox: msg.Reply, at: time.Now(), size: msg.Size()}, ok && strings.HasPrefix(msg.Reply, g.log.subjects.Inbox(host)+".")

@@ -8,8 +8,8 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
 )
 
 // again does something until something else has happened.
@@ -45,7 +45,7 @@ func TestTask(t *testing.T) {
 	outcomes := make(chan message.Outcome, 100)
 	s.listen(t, log.Listener{Outcome: func(_ string, o message.Outcome) { outcomes <- o }})
 	h, other := s.host("h01"), s.host("h02")
-	want := message.Task{Run: 3, Kind: message.BeforeHost, Host: "h01", Attempt: 2, Checks: []policy.Check{{Name: "c", Type: policy.TCP}}}
+	want := message.Task{Run: 3, Kind: message.BeforeHost, Host: "h01", Attempt: 2, Checks: []rollout.Check{{Name: "c", Type: rollout.TCP}}}
 	acquire(t, h, "one")
 	acquire(t, other, "two")
 	tasks := make(chan message.Task, 100)

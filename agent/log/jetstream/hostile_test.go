@@ -17,8 +17,9 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/names"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/names"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/report"
 )
 
 // TestReplySubject checks that a host cannot have the agent write where the
@@ -29,7 +30,7 @@ func TestReplySubject(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	acme := s.log.subjects
-	if err := s.host("h01").Versions(t.Context(), []byte(`{"event":"opened"}`)); err != nil {
+	if err := s.host("h01").Report(t.Context(), report.Versions.Of([]byte(`{"event":"opened"}`))); err != nil {
 		t.Fatal(err)
 	}
 	news := s.hear(t, acme.PushAll())
@@ -56,7 +57,7 @@ func TestReplySubject(t *testing.T) {
 		t.Fatal(err)
 	}
 	nc := s.connect("h01")
-	for _, verb := range []string{"last-versions", "newest", "versions", "lease.0", "reply" + ".1.prepare", "nonsense"} {
+	for _, verb := range []string{"last-report.versions", "newest", "report.versions", "lease.0", "reply" + ".1.prepare", "nonsense"} {
 		for _, target := range targets {
 			if err := nc.PublishRequest(acme.Call("h01", verb), target, []byte(`{}`)); err != nil {
 				t.Fatal(err)
@@ -94,11 +95,11 @@ func TestFlood(t *testing.T) {
 	acme := s.log.subjects
 	nc := s.connect("h01", nats.CustomInboxPrefix(acme.Inbox("h01")))
 	for range 20_000 {
-		if err := nc.PublishRequest(acme.Call("h01", "versions"), acme.Inbox("h01")+".x", []byte(`{"kernel":"6.1"}`)); err != nil {
+		if err := nc.PublishRequest(acme.Call("h01", "report.versions"), acme.Inbox("h01")+".x", []byte(`{"kernel":"6.1"}`)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := s.host("h02").Versions(t.Context(), []byte(`{"kernel":"6.1"}`)); err != nil {
+	if err := s.host("h02").Report(t.Context(), report.Versions.Of([]byte(`{"kernel":"6.1"}`))); err != nil {
 		t.Fatal(err)
 	}
 	if last, err := s.log.Last(t.Context()); err != nil || last != 0 {

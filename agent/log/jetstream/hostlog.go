@@ -13,8 +13,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/gate"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/gate"
 )
 
 // HostLog is the log for one host, under that host's own credentials: the client
@@ -120,6 +120,9 @@ func (c *hostConn) Call(ctx context.Context, q gate.Request) ([]byte, error) {
 	msg.Header.Set(headerProtocol, strconv.Itoa(q.Protocol))
 	if q.Log != "" {
 		msg.Header.Set(headerLog, q.Log)
+	}
+	if q.Outcome != "" {
+		msg.Header.Set(headerOutcome, string(q.Outcome))
 	}
 	if q.Class != "" {
 		msg.Header.Set(headerClass, string(q.Class))

@@ -1,4 +1,4 @@
-// Package jetstream carries the log of design.md 4 over NATS JetStream: one
+// Package jetstream carries the log over NATS JetStream: one
 // stream per tenant, no server-side consumer per host.
 //
 // It decides how a record becomes a NATS message and back, and on which subject and
@@ -17,11 +17,11 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/format"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/durability"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/names"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/format"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/names"
 )
 
 // Headers of a record for members that its JSON body does not have.
@@ -33,11 +33,10 @@ const (
 	headerEpoch = "Osu-Epoch"
 	// headerChecks is set when message.Record.Checks is.
 	headerChecks = "Osu-Checks"
-	// headerUnknown is set when message.Reply.Unknown is.
-	headerUnknown = "Osu-Unknown"
-	// headerClass is message.Reply.Class, if there is one. A host sends it with its
-	// reply, too.
-	headerClass = "Osu-Class"
+	// headerOutcome and headerClass are of a reply: what of its result is not in the body. A
+	// host sends them with its reply, too.
+	headerOutcome = "Osu-Outcome"
+	headerClass   = "Osu-Class"
 )
 
 // Headers of a message of a host: its worker, the worker's process, and the newest
@@ -400,7 +399,7 @@ func withHeaders(r message.Record, header nats.Header) message.Record {
 	}
 	r.Checks = (r.Kind == message.CommandAll || r.Kind == message.CommandHost) && header.Get(headerChecks) != ""
 	if r.Kind == message.ReplyRecord {
-		r.Unknown = header.Get(headerUnknown) != ""
+		r.Outcome = message.OutcomeBeside(header.Get(headerOutcome))
 		r.Class, _ = message.ParseClass(header.Get(headerClass)) // One that this version does not know is none.
 	}
 	return r

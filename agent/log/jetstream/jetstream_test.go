@@ -17,13 +17,15 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nkeys"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/format"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/format/formattest"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/gate"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/natsd"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/gate"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/natsd"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/credentialtest"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/formattest"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/format"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/report"
 )
 
 // site is an embedded server with the log of tenant acme.
@@ -53,10 +55,7 @@ func newSite(t *testing.T) *site {
 func newServer(t *testing.T) *site {
 	t.Helper()
 	dir := t.TempDir()
-	hosts, err := natsd.OpenHosts(dir + "/hosts")
-	if err != nil {
-		t.Fatal(err)
-	}
+	hosts := natsd.NewHosts(&credentialtest.Memory{})
 	server, err := natsd.Start(t.Context(), natsd.Options{Dir: dir + "/store", Hosts: hosts, Holder: "a test", Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
@@ -162,7 +161,7 @@ func TestOneWriter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.host("h01").Reply(t.Context(), first, message.Reply{Action: message.Prepare, Result: message.Done}); err != nil {
+	if err := s.host("h01").Reply(t.Context(), first, message.Reply{Action: message.Prepare, Result: message.Result{Outcome: message.Done}}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.log.Append(t.Context(), event("2"), first); err != nil {
@@ -191,7 +190,7 @@ func TestOneAnswer(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	h := s.host("h01")
-	reply := message.Reply{Action: message.Upgrade, Result: message.Done}
+	reply := message.Reply{Action: message.Upgrade, Result: message.Result{Outcome: message.Done}}
 	if err := h.Reply(t.Context(), 1, reply); !errors.Is(err, log.ErrRefused) {
 		t.Fatalf("a reply before the first run gets %v", err)
 	}
@@ -214,14 +213,14 @@ func TestOneAnswer(t *testing.T) {
 	if err := h.Reply(t.Context(), run, reply); err != nil {
 		t.Fatal(err)
 	}
-	reply.Result = "failed after all"
+	reply.Result = message.ResultOf("failed after all")
 	if err := h.Reply(t.Context(), run, reply); !errors.Is(err, log.ErrAnswered) {
 		t.Fatalf("the second reply gets %v", err)
 	}
 	if err := h.Reply(t.Context(), run+7, reply); !errors.Is(err, log.ErrRefused) {
 		t.Fatalf("a reply to no run gets %v", err)
 	}
-	reply.Result = strings.Repeat("x", gate.MaxReply)
+	reply.Result = message.Result{Outcome: message.Failed, Text: strings.Repeat("x", gate.MaxReply)}
 	if err := h.Reply(t.Context(), run, reply); !errors.Is(err, log.ErrRefused) {
 		t.Fatalf("a reply of %d bytes gets %v", gate.MaxReply, err)
 	}
@@ -363,7 +362,7 @@ func TestRecordFormat(t *testing.T) {
 	if _, err := s.log.Append(t.Context(), message.Record{Kind: message.CommandHost, Host: "h01", Run: run, Body: message.Command{Action: message.Upgrade, Host: "h01"}.Encode()}, run); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.host("h01").Reply(t.Context(), run, message.Reply{Action: message.Upgrade, Result: message.Done}); err != nil {
+	if err := s.host("h01").Reply(t.Context(), run, message.Reply{Action: message.Upgrade, Result: message.Result{Outcome: message.Done}}); err != nil {
 		t.Fatal(err)
 	}
 	var text []byte
@@ -431,7 +430,7 @@ func TestFollowEnds(t *testing.T) {
 	}
 }
 
-// TestRights checks that a host reaches nothing but its own subjects (AV-80):
+// TestRights checks that a host reaches nothing but its own subjects:
 // each attempt is refused by the server.
 func TestRights(t *testing.T) {
 	t.Parallel()
@@ -445,7 +444,7 @@ func TestRights(t *testing.T) {
 		"event":                     acme.Event(),
 		"reply past the gate":       acme.Reply(1, message.Upgrade, "h01"),
 		"reply of another host":     acme.Call("h02", "reply.1.upgrade"),
-		"versions of another host":  acme.Call("h02", "versions"),
+		"versions of another host":  acme.Call("h02", "report.versions"),
 		"heartbeat of another host": acme.Alive("h02"),
 		"reply in another tenant":   other.Call("h01", "reply.1.upgrade"),
 		"pushed command":            acme.Push("h02"),
@@ -515,17 +514,18 @@ func TestListening(t *testing.T) {
 	}
 }
 
-// TestVersionsAreKept checks that a host finds what it reported (AV-76).
+// TestVersionsAreKept checks that a host finds what it reported.
 func TestVersionsAreKept(t *testing.T) {
 	t.Parallel()
 	h := newSite(t).host("h01")
-	if body, err := h.LastVersions(t.Context()); err != nil || body != nil {
-		t.Fatalf("before the first report there is %s, %v", body, err)
+	if told, err := h.LastReport(t.Context(), report.Versions); err != nil || told != (report.Told{}) {
+		t.Fatalf("before the first report there is %+v, %v", told, err)
 	}
-	if err := h.Versions(t.Context(), []byte(`{"kernel":"6.1"}`)); err != nil {
+	body := []byte(`{"kernel":"6.1"}`)
+	if err := h.Report(t.Context(), report.Versions.Of(body)); err != nil {
 		t.Fatal(err)
 	}
-	if body, err := h.LastVersions(t.Context()); err != nil || string(body) != `{"kernel":"6.1"}` {
-		t.Fatalf("the report reads as %s, %v", body, err)
+	if told, err := h.LastReport(t.Context(), report.Versions); err != nil || told.Digest != report.Digest(body) || told.At.IsZero() {
+		t.Fatalf("the report reads as %+v, %v", told, err)
 	}
 }

@@ -11,11 +11,12 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/format"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/gate"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/gate"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/format"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/report"
 )
 
 // acquire has a worker get the lease.
@@ -97,10 +98,10 @@ func refusedAll(t *testing.T, h *HostLog) {
 	for name, call := range map[string]func() error{
 		"newest":        func() error { _, err := h.Newest(t.Context()); return err },
 		"commands":      func() error { return h.Commands(t.Context(), func(message.Record) {}) },
-		"versions":      func() error { return h.Versions(t.Context(), []byte(`{}`)) },
-		"last versions": func() error { _, err := h.LastVersions(t.Context()); return err },
+		"versions":      func() error { return h.Report(t.Context(), report.Versions.Of([]byte(`{}`))) },
+		"last versions": func() error { _, err := h.LastReport(t.Context(), report.Versions); return err },
 		"reply": func() error {
-			return h.Reply(t.Context(), 1, message.Reply{Action: message.Prepare, Result: "done"})
+			return h.Reply(t.Context(), 1, message.Reply{Action: message.Prepare, Result: message.ResultOf("done")})
 		},
 	} {
 		if err := call(); !errors.Is(err, log.ErrTaken) {
@@ -109,7 +110,7 @@ func refusedAll(t *testing.T, h *HostLog) {
 	}
 }
 
-// TestLease checks over NATS that one worker works for a host (AV-15), and that
+// TestLease checks over NATS that one worker works for a host, and that
 // the worker that loses the lease is told.
 func TestLease(t *testing.T) {
 	t.Parallel()
@@ -141,7 +142,7 @@ func TestLease(t *testing.T) {
 
 // TestGiveBack checks over NATS that a lease that was given back is there for the
 // next worker at once, that a worker that waits for it is told, and that the
-// worker keeps its epoch if nobody else held the lease (AV-15).
+// worker keeps its epoch if nobody else held the lease.
 func TestGiveBack(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -334,7 +335,7 @@ func TestNewRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	comes(t, got, first)
-	if err := h.Reply(t.Context(), first, message.Reply{Action: message.Prepare, Result: "no journal", Unknown: true, Class: message.Space}); err != nil {
+	if err := h.Reply(t.Context(), first, message.Reply{Action: message.Prepare, Result: message.NotDone(message.Unknown, message.Space, "no journal")}); err != nil {
 		t.Fatal(err)
 	}
 	upgrade, err := s.log.Append(t.Context(), message.Record{Kind: message.CommandHost, Host: "h01", Run: first, Epoch: epoch, Checks: true, Body: []byte(`{}`)}, first)
@@ -348,8 +349,8 @@ func TestNewRun(t *testing.T) {
 		if r.Epoch != epoch {
 			t.Errorf("record %d reads with epoch %d, not %d", r.Seq, r.Epoch, epoch)
 		}
-		if is := r.Kind == message.ReplyRecord; r.Checks == is || r.Unknown != is || (r.Class == message.Space) != is || strings.Contains(string(r.Body), "unknown") {
-			t.Errorf("record %d reads as %s, checks %t, unknown %t, class %q", r.Seq, r.Body, r.Checks, r.Unknown, r.Class)
+		if isReply := r.Kind == message.ReplyRecord; r.Checks == isReply || (r.Outcome == message.Unknown) != isReply || (r.Class == message.Space) != isReply || strings.Contains(string(r.Body), "unknown") {
+			t.Errorf("record %d reads as %s, checks %t, outcome %q, class %q", r.Seq, r.Body, r.Checks, r.Outcome, r.Class)
 		}
 	}); err != nil {
 		t.Fatal(err)
@@ -435,7 +436,7 @@ type slowKeeper struct {
 	asked   chan struct{}
 }
 
-func (k *slowKeeper) Versions(ctx context.Context, _, _ string) ([]byte, error) {
+func (k *slowKeeper) Report(ctx context.Context, _, _ string, _ report.ID) (report.Kept, error) {
 	if k.waiting.Add(1) == k.all {
 		k.once.Do(func() { close(k.asked) })
 	}
@@ -444,7 +445,7 @@ func (k *slowKeeper) Versions(ctx context.Context, _, _ string) ([]byte, error) 
 	case <-ctx.Done():
 		k.once.Do(func() { close(k.asked) })
 	}
-	return nil, ctx.Err()
+	return report.Kept{}, ctx.Err()
 }
 
 // TestCallsOfTwoProcesses checks that no call is dropped of a host whose process has all its
@@ -460,7 +461,7 @@ func TestCallsOfTwoProcesses(t *testing.T) {
 	for range gate.OpenCalls {
 		for _, process := range []*HostLog{before, h} {
 			go func() {
-				_, err := process.LastVersions(t.Context())
+				_, err := process.LastReport(t.Context(), report.Versions)
 				ended <- err
 			}()
 		}
@@ -482,7 +483,7 @@ func TestCallThatWasGivenUp(t *testing.T) {
 	s := newServer(t)
 	keeper := &slowKeeper{Store: openStore(t, s.agent), all: 1, asked: make(chan struct{})}
 	g := NewGate(s.log, keeper)
-	c := &call{host: "h01", request: gate.Request{Verb: []string{"last-versions"}}, inbox: "nobody", at: time.Now()}
+	c := &call{host: "h01", request: gate.Request{Verb: []string{"last-report", "versions"}}, inbox: "nobody", at: time.Now()}
 	for range 2 {
 		g.answer(t.Context(), c)
 		c.at = c.at.Add(-2*gate.CallTimeout - time.Second)

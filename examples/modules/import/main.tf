@@ -36,8 +36,8 @@ import {
 
 locals {
   freezes = {
-    christmas = [{ start = "2026-12-20", end = "2027-01-07", all_day = true, timezone = "site-local" }]
-    inventory = [{ start = "2027-02-01", duration = "2d", all_day = true, timezone = "site-local" }]
+    christmas = [{ start = "2026-12-20", end = "2027-01-07", all_day = true }]
+    inventory = [{ start = "2027-02-01", duration = "2d", all_day = true }]
   }
 }
 

@@ -11,9 +11,10 @@ resource "osupgrade_rollout" "acme" {
     },
   ]
 
-  max_failures = 2
-  on_failure   = "pause"
-  reserve      = "10m"
+  max_failures     = 2
+  on_failure       = "pause"
+  prepare_patience = "3m"
+  reserve          = "10m"
 
   checks = {
     after_host = [

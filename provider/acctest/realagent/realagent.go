@@ -10,11 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/certificate/certtest"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/dev"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/access"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/principal"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/site"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/site/dev"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/certtest"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest"
 )
 
@@ -78,11 +78,7 @@ func startSite(t testing.TB, o site.Options) Site {
 			t.Error(err)
 		}
 	})
-	logins, err := site.OpenLogins(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	running := Site{Server: acctest.Server{Endpoint: "http://" + s.Address(), Tenant: o.Tenants[0]}, Logins: logins, tokens: s.Tokens()}
+	running := Site{Server: acctest.Server{Endpoint: "http://" + s.Address(), Tenant: o.Tenants[0]}, Logins: s.Logins, tokens: s.Tokens}
 	running.Token = running.TokenOf(t, access.AnyTenant, access.Admin)
 	return running
 }
@@ -111,7 +107,7 @@ func (s Site) Count(t testing.TB) int {
 // for any number.
 func (s Site) Secret(t testing.TB, tenant, name string, uses int, roles ...access.Role) (roleID, secretID string) {
 	t.Helper()
-	role, err := s.Logins.Approles.Put(tenant, name, roles, time.Now())
+	role, err := s.Logins.Approles.Write(principal.Approle{Tenant: tenant, Name: name, Allow: roles}, nil, time.Now())
 	if err == nil {
 		secretID, err = s.Logins.Approles.AddSecret(role, uses, time.Hour, time.Now())
 	}

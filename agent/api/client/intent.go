@@ -1,0 +1,307 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"reflect"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/names"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
+)
+
+// Object is a kind of object below a tenant's configuration: Configs, Rollouts or
+// one of CalendarNamed.
+type Object[T any] struct {
+	// rest is the end of its path, after os-upgrade.
+	rest string
+	// invalid is why there is no such path.
+	invalid error
+	// same reports whether two of them mean the same.
+	same func(a, b T) bool
+	// canonical is the form in which elements of lists are compared.
+	canonical func(T) T
+}
+
+// Stored is an object as the server has it. The zero Stored is an absent object.
+type Stored[T any] struct {
+	Value T
+	// ETag is empty when the server sends none.
+	ETag string
+	// body is the JSON text that Value was read from.
+	body json.RawMessage
+}
+
+// NewStored returns an object from its JSON text, as Text returned it.
+func NewStored[T any](etag string, body json.RawMessage) (Stored[T], error) {
+	s := Stored[T]{ETag: etag, body: body}
+	if err := json.Unmarshal(body, &s.Value); err != nil {
+		return Stored[T]{}, fmt.Errorf("cannot read an object that was kept: %w", err)
+	}
+	return s, nil
+}
+
+// Text returns the object as JSON text, with the members that T does not know; nil for
+// the zero Stored.
+func (s Stored[T]) Text() json.RawMessage { return s.body }
+
+// HasUnknown reports whether the object has members that T does not know, at any
+// level. Only a write over this Stored keeps them.
+func (s Stored[T]) HasUnknown() bool { return hasUnknown(s.body, reflect.TypeFor[T]()) }
+
+// Over returns a value as JSON text, with the members of the object that T does not
+// know. A replacement of the object by the text deletes nothing that others keep
+// there.
+func (o Object[T]) Over(base Stored[T], value T) (json.RawMessage, error) {
+	return overlay(base.body, value, o.canonical)
+}
+
+func (o Object[T]) path(tenant string) (string, error) {
+	if o.invalid != nil {
+		return "", o.invalid
+	}
+	return tenantPath("config", tenant, o.rest)
+}
+
+// Get gets a tenant's object. An absent one is an *Error of status 404, see
+// Missing; on a server that answers it with an empty body it is the zero one.
+func (o Object[T]) Get(ctx context.Context, c *Client, tenant string) (Stored[T], error) {
+	path, err := o.path(tenant)
+	if err != nil {
+		return Stored[T]{}, err
+	}
+	q := request{method: http.MethodGet, path: path}
+	a, err := c.do(ctx, q)
+	if err != nil {
+		return Stored[T]{}, err
+	}
+	s := Stored[T]{ETag: a.header.Get("ETag")}
+	if s.body = bytes.TrimSpace(a.body); len(s.body) == 0 {
+		return s, nil
+	}
+	if err := c.decode(q, a, &s.Value); err != nil {
+		return Stored[T]{}, err
+	}
+	return s, nil
+}
+
+// Put creates or replaces an object with value, and keeps what base has of members
+// that T does not know. It returns what was written. The ETag is empty when the server
+// sends none; one that it sends is that of exactly what was written (RFC 9110 9.3.4). A
+// precondition that does not hold is an *Error of status 412.
+func (o Object[T]) Put(ctx context.Context, c *Client, tenant string, base Stored[T], value T, when Precondition) (Stored[T], error) {
+	path, err := o.path(tenant)
+	if err != nil {
+		return Stored[T]{}, err
+	}
+	body, err := o.Over(base, value)
+	if err != nil {
+		return Stored[T]{}, err
+	}
+	a, err := c.do(ctx, request{method: http.MethodPut, path: path, body: body, when: when})
+	if err == nil {
+		return Stored[T]{Value: value, ETag: a.header.Get("ETag"), body: body}, nil
+	}
+	// Our own write, whose answer was lost, fails our precondition now.
+	if a.retried && HasStatus(err, http.StatusPreconditionFailed) {
+		if there, lookErr := o.Get(ctx, c, tenant); lookErr == nil && o.same(there.Value, value) {
+			return there, nil
+		}
+	}
+	return Stored[T]{}, err
+}
+
+// Validate asks the server whether Put would be accepted.
+func (o Object[T]) Validate(ctx context.Context, c *Client, tenant string, base Stored[T], value T, when Precondition) error {
+	path, err := o.path(tenant)
+	if err != nil {
+		return err
+	}
+	body, err := o.Over(base, value)
+	if err != nil {
+		return err
+	}
+	_, err = c.do(ctx, request{
+		method: http.MethodPut, path: path, query: url.Values{"validate": {"true"}}, body: body, when: when,
+	})
+	return err
+}
+
+// Delete removes an object. One that is not there is no error, see Missing; a tenant
+// that is not there is one.
+func (o Object[T]) Delete(ctx context.Context, c *Client, tenant string, when Precondition) error {
+	path, err := o.path(tenant)
+	if err != nil {
+		return err
+	}
+	_, err = c.do(ctx, request{method: http.MethodDelete, path: path, when: when})
+	if Missing(err) {
+		return nil
+	}
+	// If-Match cannot hold on what is gone (RFC 9110 13.1.1), be it by our own
+	// DELETE whose answer was lost.
+	if HasStatus(err, http.StatusPreconditionFailed) {
+		if _, lookErr := o.Get(ctx, c, tenant); Missing(lookErr) {
+			return nil
+		}
+	}
+	return err
+}
+
+// The objects of which a tenant has one.
+var (
+	// Configs are the tenants' os-upgrade configurations.
+	Configs = Object[v1.OSUpgrade]{same: v1.SameOSUpgrade, canonical: v1.OSUpgrade.Canonical}
+	// Rollouts are the policies of the tenants' runs.
+	Rollouts = Object[v1.Rollout]{rest: "/rollout", same: v1.SameRollout, canonical: v1.Rollout.Canonical}
+)
+
+// CalendarNamed are the tenants' calendars of a name. A name that is none is refused
+// at each request, as tenantPath does.
+func CalendarNamed(name string) Object[v1.Calendar] {
+	o := Object[v1.Calendar]{rest: "/calendars/" + name, same: v1.SameCalendar, canonical: v1.Calendar.Canonical}
+	if !names.Valid(name) {
+		o.invalid = fmt.Errorf("calendar %q is not a name; use at most %d of a-z, 0-9 and -, with no - at either end", name, names.MaxLength)
+	}
+	return o
+}
+
+// Config gets a tenant's os-upgrade configuration and its ETag (empty when the
+// server sends none). An absent configuration is an *Error of status 404, see
+// Missing; on a server that answers it with an empty body it is the zero one.
+func (c *Client) Config(ctx context.Context, tenant string) (v1.OSUpgrade, string, error) {
+	s, err := Configs.Get(ctx, c, tenant)
+	return s.Value, s.ETag, err
+}
+
+// PutConfig creates or replaces it, and returns the new ETag (empty when the
+// server sends none). A precondition that does not hold is an *Error of status
+// 412.
+func (c *Client) PutConfig(ctx context.Context, tenant string, config v1.OSUpgrade, when Precondition) (etag string, err error) {
+	s, err := Configs.Put(ctx, c, tenant, Stored[v1.OSUpgrade]{}, config, when)
+	return s.ETag, err
+}
+
+// ValidateConfig asks the server whether PutConfig would be accepted.
+func (c *Client) ValidateConfig(ctx context.Context, tenant string, config v1.OSUpgrade) error {
+	return Configs.Validate(ctx, c, tenant, Stored[v1.OSUpgrade]{}, config, Precondition{})
+}
+
+// DeleteConfig removes it. A configuration that is not there is no error, see
+// Missing; a tenant that is not there is one.
+func (c *Client) DeleteConfig(ctx context.Context, tenant string, when Precondition) error {
+	return Configs.Delete(ctx, c, tenant, when)
+}
+
+// Rollout gets the policy of a tenant's runs and its ETag. An absent one is an
+// *Error of status 404, see Missing.
+func (c *Client) Rollout(ctx context.Context, tenant string) (v1.Rollout, string, error) {
+	s, err := Rollouts.Get(ctx, c, tenant)
+	return s.Value, s.ETag, err
+}
+
+// PutRollout creates or replaces it, and returns the new ETag. A precondition
+// that does not hold is an *Error of status 412.
+func (c *Client) PutRollout(ctx context.Context, tenant string, rollout v1.Rollout, when Precondition) (etag string, err error) {
+	s, err := Rollouts.Put(ctx, c, tenant, Stored[v1.Rollout]{}, rollout, when)
+	return s.ETag, err
+}
+
+// ValidateRollout asks the server whether PutRollout would be accepted.
+func (c *Client) ValidateRollout(ctx context.Context, tenant string, rollout v1.Rollout) error {
+	return Rollouts.Validate(ctx, c, tenant, Stored[v1.Rollout]{}, rollout, Precondition{})
+}
+
+// DeleteRollout removes it; the tenant's runs then go by the defaults. One that
+// is not there is no error; a tenant that is not there is one.
+func (c *Client) DeleteRollout(ctx context.Context, tenant string, when Precondition) error {
+	return Rollouts.Delete(ctx, c, tenant, when)
+}
+
+// Calendars lists a tenant's calendars, by name.
+func (c *Client) Calendars(ctx context.Context, tenant string) ([]v1.CalendarInfo, error) {
+	path, err := tenantPath("config", tenant, "/calendars")
+	if err != nil {
+		return nil, err
+	}
+	var list []v1.CalendarInfo
+	if err := c.get(ctx, path, nil, &list); err != nil {
+		return nil, err
+	}
+	return list, nil
+}
+
+// StoredCalendars gets all calendars of a tenant at once, by name, each as Get of
+// CalendarNamed does. A server that leaves out an ETag or a content is an error.
+func (c *Client) StoredCalendars(ctx context.Context, tenant string) (map[string]Stored[v1.Calendar], error) {
+	path, err := tenantPath("config", tenant, "/calendars")
+	if err != nil {
+		return nil, err
+	}
+	var list []struct {
+		Name     string          `json:"name"`
+		ETag     string          `json:"etag"`
+		Calendar json.RawMessage `json:"calendar"`
+	}
+	if err := c.get(ctx, path, url.Values{"content": {"true"}}, &list); err != nil {
+		return nil, err
+	}
+	all := map[string]Stored[v1.Calendar]{}
+	for _, one := range list {
+		if one.ETag == "" || len(one.Calendar) == 0 {
+			return nil, fmt.Errorf("GET %s told nothing of the revision or of what is in calendar %q", path, one.Name)
+		}
+		if all[one.Name], err = NewStored[v1.Calendar](one.ETag, one.Calendar); err != nil {
+			return nil, fmt.Errorf("GET %s: calendar %q: %w", path, one.Name, err)
+		}
+	}
+	return all, nil
+}
+
+// CalendarContents gets all calendars of a tenant at once, by name.
+func (c *Client) CalendarContents(ctx context.Context, tenant string) (map[string]v1.Calendar, error) {
+	path, err := tenantPath("config", tenant, "/calendars")
+	if err != nil {
+		return nil, err
+	}
+	var list []v1.CalendarInfo
+	if err := c.get(ctx, path, url.Values{"content": {"true"}}, &list); err != nil {
+		return nil, err
+	}
+	contents := map[string]v1.Calendar{}
+	for _, info := range list {
+		if info.Calendar == nil {
+			return nil, fmt.Errorf("GET %s told nothing of what is in calendar %q", path, info.Name)
+		}
+		contents[info.Name] = *info.Calendar
+	}
+	return contents, nil
+}
+
+// Calendar gets a tenant's calendar and its ETag. An absent one is an *Error of
+// status 404, see Missing.
+func (c *Client) Calendar(ctx context.Context, tenant, name string) (v1.Calendar, string, error) {
+	s, err := CalendarNamed(name).Get(ctx, c, tenant)
+	return s.Value, s.ETag, err
+}
+
+// PutCalendar creates or replaces it, and returns the new ETag. A precondition
+// that does not hold is an *Error of status 412.
+func (c *Client) PutCalendar(ctx context.Context, tenant, name string, calendar v1.Calendar, when Precondition) (etag string, err error) {
+	s, err := CalendarNamed(name).Put(ctx, c, tenant, Stored[v1.Calendar]{}, calendar, when)
+	return s.ETag, err
+}
+
+// ValidateCalendar asks the server whether PutCalendar would be accepted.
+func (c *Client) ValidateCalendar(ctx context.Context, tenant, name string, calendar v1.Calendar) error {
+	return CalendarNamed(name).Validate(ctx, c, tenant, Stored[v1.Calendar]{}, calendar, Precondition{})
+}
+
+// DeleteCalendar removes it. One that is not there is no error; a tenant that
+// is not there is one.
+func (c *Client) DeleteCalendar(ctx context.Context, tenant, name string, when Precondition) error {
+	return CalendarNamed(name).Delete(ctx, c, tenant, when)
+}

@@ -1,0 +1,158 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/names"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
+)
+
+// Start starts a run by hand and returns it. A run that is already under way
+// is an *Error of status 412 that names it in its error-info. A request without
+// an id is sent again only when it surely started nothing.
+func (c *Client) Start(ctx context.Context, tenant string, start v1.Start) (v1.Run, error) {
+	return c.operate(ctx, tenant, "/start", start, start.RequestID != "")
+}
+
+// Preflight returns what a start would do, and starts nothing.
+func (c *Client) Preflight(ctx context.Context, tenant string, start v1.Start) (v1.Preflight, error) {
+	path, err := tenantPath("state", tenant, "/start")
+	if err != nil {
+		return v1.Preflight{}, err
+	}
+	q := request{method: http.MethodPost, path: path, query: url.Values{"validate": {"true"}}, body: start, repeatable: true}
+	a, err := c.do(ctx, q)
+	if err != nil {
+		return v1.Preflight{}, err
+	}
+	var preflight v1.Preflight
+	if err := c.decode(q, a, &preflight); err != nil {
+		return v1.Preflight{}, err
+	}
+	return preflight, nil
+}
+
+// Pause holds up the run under way. When there is none, this and the others
+// below are an *Error of status 412. They are sent again only when they surely
+// had no effect.
+func (c *Client) Pause(ctx context.Context, tenant string, ask v1.Ask) (v1.Run, error) {
+	return c.operate(ctx, tenant, "/pause", ask, false)
+}
+
+// Resume lets the run go on that is paused.
+func (c *Client) Resume(ctx context.Context, tenant string, ask v1.Ask) (v1.Run, error) {
+	return c.operate(ctx, tenant, "/resume", ask, false)
+}
+
+// Abort ends the run under way.
+func (c *Client) Abort(ctx context.Context, tenant string, ask v1.Ask) (v1.Run, error) {
+	return c.operate(ctx, tenant, "/abort", ask, false)
+}
+
+// Approve lets the stage begin that ask names.
+func (c *Client) Approve(ctx context.Context, tenant string, ask v1.Ask) (v1.Run, error) {
+	return c.operate(ctx, tenant, "/approve", ask, false)
+}
+
+// Release frees, by force, the slot of the host that ask names.
+func (c *Client) Release(ctx context.Context, tenant string, ask v1.Ask) (v1.Run, error) {
+	return c.operate(ctx, tenant, "/release", ask, false)
+}
+
+// operate posts a request about runs and returns the run that it is about.
+func (c *Client) operate(ctx context.Context, tenant, operation string, body any, repeatable bool) (v1.Run, error) {
+	path, err := tenantPath("state", tenant, operation)
+	if err != nil {
+		return v1.Run{}, err
+	}
+	q := request{method: http.MethodPost, path: path, body: body, repeatable: repeatable}
+	a, err := c.do(ctx, q)
+	if err != nil {
+		return v1.Run{}, err
+	}
+	var run v1.Run
+	if err := c.decode(q, a, &run); err != nil {
+		return v1.Run{}, err
+	}
+	return run, nil
+}
+
+// Run gets one run.
+func (c *Client) Run(ctx context.Context, tenant string, id uint64) (v1.Run, error) {
+	path, err := tenantPath("state", tenant, "/runs/"+strconv.FormatUint(id, 10))
+	if err != nil {
+		return v1.Run{}, err
+	}
+	var run v1.Run
+	if err := c.get(ctx, path, nil, &run); err != nil {
+		return v1.Run{}, err
+	}
+	return run, nil
+}
+
+// Output gets what the steps of a host have printed in a run.
+func (c *Client) Output(ctx context.Context, tenant string, id uint64, host string) ([]v1.StepOutput, error) {
+	if !names.ValidHost(host) {
+		return nil, fmt.Errorf("host %q is not the name of a host", host)
+	}
+	path, err := tenantPath("state", tenant, "/runs/"+strconv.FormatUint(id, 10)+"/hosts/"+host+"/output")
+	if err != nil {
+		return nil, err
+	}
+	var outputs []v1.StepOutput
+	if err := c.get(ctx, path, nil, &outputs); err != nil {
+		return nil, err
+	}
+	return outputs, nil
+}
+
+// Plan gets what a run changes on a host.
+func (c *Client) Plan(ctx context.Context, tenant string, id uint64, host string) (v1.HostPlan, error) {
+	if !names.ValidHost(host) {
+		return v1.HostPlan{}, fmt.Errorf("host %q is not the name of a host", host)
+	}
+	path, err := tenantPath("state", tenant, "/runs/"+strconv.FormatUint(id, 10)+"/hosts/"+host+"/plan")
+	if err != nil {
+		return v1.HostPlan{}, err
+	}
+	var plan v1.HostPlan
+	if err := c.get(ctx, path, nil, &plan); err != nil {
+		return v1.HostPlan{}, err
+	}
+	return plan, nil
+}
+
+// Runs gets those of the runs that are kept which a filter chooses, newest
+// first; they may come without their hosts.
+func (c *Client) Runs(ctx context.Context, tenant string, filter v1.RunFilter) ([]v1.Run, error) {
+	path, err := tenantPath("state", tenant, "/runs")
+	if err != nil {
+		return nil, err
+	}
+	var runs []v1.Run
+	if err := c.get(ctx, path, filterQuery(filter), &runs); err != nil {
+		return nil, err
+	}
+	return runs, nil
+}
+
+// filterQuery writes a filter without what it leaves open.
+func filterQuery(f v1.RunFilter) url.Values {
+	query := url.Values{}
+	add := func(name, value string, given bool) {
+		if given {
+			query.Set(name, value)
+		}
+	}
+	add("result", f.Result, f.Result != "")
+	add("host", f.Host, f.Host != "")
+	add("since", f.Since.Format(time.RFC3339Nano), !f.Since.IsZero())
+	add("until", f.Until.Format(time.RFC3339Nano), !f.Until.IsZero())
+	add("limit", strconv.Itoa(f.Limit), f.Limit != 0)
+	return query
+}

@@ -1,0 +1,315 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"mime"
+	"net/http"
+	"net/url"
+	"reflect"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/wait"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
+)
+
+// Watch follows the tenant's runs over server-sent events: see is called with
+// the current run (if any) at once and with each later change until it returns
+// false, ctx ends or the API refuses. It connects again by itself, from the
+// last event seen.
+//
+// It returns nil when see said so, the context's error when that ended, and an
+// *Error for a status of 400 to 499 except 429.
+func (c *Client) Watch(ctx context.Context, tenant string, see func(v1.Run) (more bool)) error {
+	return c.watch(ctx, tenant, nil, func(n News) bool { return n.Run == nil || see(*n.Run) })
+}
+
+// News is what an event stream tells: of the situation or of the newest run.
+type News struct {
+	// Situation is nil in news of a run.
+	Situation *v1.Situation
+	// Run is the newest run with all its hosts; nil in news of the situation. What
+	// is told later changes the same hosts: nobody may keep them.
+	Run *v1.Run
+	// Hosts are those of Run that have changed since it was told last.
+	Hosts []v1.RunHost
+}
+
+// Follow is Watch of the situation as well, at a cost that goes by what changes and
+// not by how many hosts there are. The ends that are expected of hosts are left out.
+func (c *Client) Follow(ctx context.Context, tenant string, see func(News) (more bool)) error {
+	return c.watch(ctx, tenant, url.Values{"hosts": {"changed"}}, see)
+}
+
+func (c *Client) watch(ctx context.Context, tenant string, query url.Values, see func(News) (more bool)) error {
+	path, err := tenantPath("state", tenant, "/events")
+	if err != nil {
+		return err
+	}
+	w := &watch{client: c, q: request{method: http.MethodGet, path: path, query: query}, see: see}
+	for failures := 0; ; failures++ {
+		begin, events := time.Now(), w.events
+		pause, err := w.follow(ctx)
+		switch {
+		case errors.Is(err, errEnough):
+			return nil
+		case ctx.Err() != nil:
+			return w.ended(ctx)
+		case err != nil:
+			return err
+		}
+		if w.events > events || time.Since(begin) >= c.pace.waitMax {
+			failures = 0
+		}
+		pause = max(pause, jitter(c.pace.waitMin, c.pace.waitMax, failures, rand.Float64()))
+		if wait.Sleep(ctx, pause) != nil {
+			return w.ended(ctx)
+		}
+	}
+}
+
+// errEnough ends a watch whose see wants no more.
+var errEnough = errors.New("enough was seen")
+
+// watch is one call of Watch over its connections.
+type watch struct {
+	client *Client
+	q      request
+	see    func(News) bool
+	lastID string
+	// run and situation are those that were told last, places where the hosts of the
+	// run are in it, by name.
+	run       *v1.Run
+	situation *v1.Situation
+	places    map[string]int
+	// events counts those that came.
+	events int
+	// trouble is why there is no stream; empty while there is one.
+	trouble string
+}
+
+// ended is the context's error, with the reason why nothing was seen.
+func (w *watch) ended(ctx context.Context) error {
+	reason := ctx.Err().Error()
+	if w.trouble != "" {
+		reason += " (no event stream: " + w.trouble + ")"
+	}
+	err := w.client.callError(w.q, ctx.Err(), reason)
+	err.stopped = true
+	return err
+}
+
+// follow connects once and reads until the stream breaks. An error ends the
+// watch; none means to connect again, after pause at the earliest.
+func (w *watch) follow(ctx context.Context) (pause time.Duration, err error) {
+	listening, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	idle := w.client.pace.idle
+	patience := time.AfterFunc(idle, func() { cancel(fmt.Errorf("nothing was heard for %s", idle)) })
+	defer patience.Stop()
+	resp, err := w.connect(listening)
+	if err != nil {
+		if login, ok := errors.AsType[*LoginError](err); ok && (login.Useless || login.final()) {
+			return 0, login
+		}
+		if hopeless(err) {
+			return 0, w.client.failure(w.q, &tally{}, err)
+		}
+		if ctx.Err() == nil { // Our own end is no trouble.
+			w.trouble = w.client.secret.clean(cause(err).Error())
+		}
+		return 0, nil
+	}
+	defer func() { _ = resp.Body.Close() }() // Nothing was written that could be lost.
+	if resp.StatusCode != http.StatusOK {
+		return w.refused(resp)
+	}
+	if kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type")); err != nil || kind != "text/event-stream" {
+		return 0, w.client.callError(w.q, nil, fmt.Sprintf("the answer has content type %q, not text/event-stream: perhaps not the API answered",
+			w.client.secret.clean(resp.Header.Get("Content-Type"))))
+	}
+	w.trouble = ""
+	return 0, w.read(&patientReader{resp.Body, patience, idle})
+}
+
+// connect asks for the stream with the token of the session.
+func (w *watch) connect(ctx context.Context) (*http.Response, error) {
+	var resp *http.Response
+	var err error
+	problem := w.client.session.authorized(ctx, func(token string) int {
+		if resp != nil {
+			_ = resp.Body.Close() // The answer to the token of before.
+		}
+		if resp, err = w.open(ctx, token); err != nil {
+			return 0
+		}
+		return resp.StatusCode
+	})
+	if problem != nil && resp != nil {
+		_, err = w.refused(resp)
+		_ = resp.Body.Close()
+		resp = nil
+	}
+	return resp, w.client.session.judge(problem, err)
+}
+
+func (w *watch) open(ctx context.Context, token string) (*http.Response, error) {
+	r, err := http.NewRequestWithContext(ctx, w.q.method, w.client.endpoint.at(w.q.path, w.q.query), http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	w.client.introduce(r.Header, "text/event-stream", token)
+	if w.lastID != "" {
+		r.Header.Set("Last-Event-ID", w.lastID)
+	}
+	begin := time.Now()
+	resp, err := w.client.streams.Do(r)
+	w.client.tell(r, resp, err, 1, time.Since(begin))
+	return resp, err
+}
+
+// refused judges an answer that is no stream: the server's own trouble passes,
+// a no stays a no.
+func (w *watch) refused(resp *http.Response) (pause time.Duration, err error) {
+	if resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode >= http.StatusInternalServerError {
+		w.trouble = statusText(resp.StatusCode)
+		pause, _ = retryAfter(resp, time.Now())
+		return pause, nil
+	}
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // What came of it will do: the status decides.
+	if err := w.client.judge(w.q, reply{status: resp.StatusCode, header: resp.Header, body: body}); err != nil {
+		return 0, err
+	}
+	return 0, w.client.callError(w.q, nil, statusText(resp.StatusCode)+": the API sends no events")
+}
+
+// read hands on events until the stream breaks, which is no error.
+func (w *watch) read(r io.Reader) error {
+	events := newEvents(r)
+	for events.next() {
+		if err := w.handle(events.event); err != nil {
+			return err
+		}
+	}
+	if errors.Is(events.err, errEventTooLarge) {
+		return w.client.callError(w.q, events.err, events.err.Error())
+	}
+	return nil
+}
+
+func (w *watch) handle(e event) error {
+	w.events++
+	if e.id != "" {
+		w.lastID = e.id
+	}
+	if len(e.data) == 0 {
+		return nil
+	}
+	var n News
+	var err error
+	switch e.kind {
+	case "reset": // What was told before is of another log.
+		w.run, w.places, w.situation = nil, nil, nil
+	case "run":
+		n, err = w.whole(e)
+	case "changes":
+		n, err = w.changes(e)
+	case "situation":
+		n, err = w.situationOf(e)
+	}
+	switch {
+	case err != nil:
+		return err
+	case n.Run == nil && n.Situation == nil:
+		return nil
+	case !w.see(n):
+		return errEnough
+	}
+	return nil
+}
+
+// whole reads a run with all its hosts. After a new connection a server may tell
+// again what it told before, which is no news.
+func (w *watch) whole(e event) (News, error) {
+	var run v1.Run
+	if err := w.decode(e, "a run", &run); err != nil {
+		return News{}, err
+	}
+	if w.run != nil && reflect.DeepEqual(*w.run, run) {
+		return News{}, nil
+	}
+	var changed []v1.RunHost
+	known := w.places
+	if w.run == nil || w.run.ID != run.ID {
+		known = nil
+	}
+	places := make(map[string]int, len(run.Hosts))
+	for i, h := range run.Hosts {
+		places[h.Hostname] = i
+		if at, was := known[h.Hostname]; !was || !h.Equal(w.run.Hosts[at]) {
+			changed = append(changed, h)
+		}
+	}
+	w.run, w.places = &run, places
+	return News{Run: &run, Hosts: changed}, nil
+}
+
+// changes reads a run with those of its hosts that have changed.
+func (w *watch) changes(e event) (News, error) {
+	var run v1.Run
+	if err := w.decode(e, "a run", &run); err != nil {
+		return News{}, err
+	}
+	if w.run == nil || w.run.ID != run.ID {
+		return News{}, w.client.callError(w.q, nil, fmt.Sprintf("event %q tells what has changed in run %d, which was not told before", e.id, run.ID))
+	}
+	changed, all := run.Hosts, w.run.Hosts
+	for _, h := range changed {
+		at, known := w.places[h.Hostname]
+		if !known {
+			return News{}, w.client.callError(w.q, nil, fmt.Sprintf("event %q tells of host %q, which is not in run %d", e.id, h.Hostname, run.ID))
+		}
+		all[at] = h
+	}
+	run.Hosts, w.run = all, &run
+	return News{Run: &run, Hosts: changed}, nil
+}
+
+func (w *watch) situationOf(e event) (News, error) {
+	var s v1.Situation
+	if err := w.decode(e, "a situation", &s); err != nil {
+		return News{}, err
+	}
+	if w.situation != nil && reflect.DeepEqual(*w.situation, s) {
+		return News{}, nil
+	}
+	w.situation = &s
+	return News{Situation: &s}, nil
+}
+
+func (w *watch) decode(e event, what string, into any) error {
+	if err := json.Unmarshal(e.data, into); err != nil {
+		return w.client.callError(w.q, nil, fmt.Sprintf("event %q is not %s: %s: %s",
+			e.id, what, w.client.secret.clean(err.Error()), excerpt(e.data, w.client.secret)))
+	}
+	return nil
+}
+
+// patientReader ends the connection when a read waits longer than idle. The
+// time that see takes between reads does not count.
+type patientReader struct {
+	r        io.Reader
+	patience *time.Timer
+	idle     time.Duration
+}
+
+// Read waits for bytes with a limit.
+func (p *patientReader) Read(b []byte) (int, error) {
+	p.patience.Reset(p.idle)
+	defer p.patience.Stop()
+	return p.r.Read(b)
+}

@@ -1,0 +1,192 @@
+// Package intent reads and writes what an operator declares for a tenant as one
+// text: the configuration, the rollout and the calendars. It decides what is
+// wrong with such a text, how it differs from what a site has, and in which order
+// the difference is written, so that a freeze is in effect before anything that
+// could open a run.
+//
+// It does no I/O and reads no clock.
+package intent
+
+import (
+	"bytes"
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/document"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/names"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
+)
+
+// Intent is what a text declares. What is absent from it is left as it is.
+type Intent struct {
+	Config    *v1.OSUpgrade          `json:"config,omitempty"`
+	Rollout   *v1.Rollout            `json:"rollout,omitempty"`
+	Calendars map[string]v1.Calendar `json:"calendars,omitempty"`
+	// Deletions are the objects that the text declares as null.
+	Deletions map[Key]bool `json:"-"`
+}
+
+// Kind is a kind of object.
+type Kind string
+
+// The kinds of objects of a tenant.
+const (
+	Config   Kind = "config"
+	Rollout  Kind = "rollout"
+	Calendar Kind = "calendar"
+)
+
+// Key names an object of a tenant.
+type Key struct {
+	Kind Kind
+	// Name is that of a calendar; other kinds have one object.
+	Name string
+}
+
+// String returns the key for people, such as "calendar holidays".
+func (k Key) String() string { return strings.TrimSpace(string(k.Kind) + " " + k.Name) }
+
+// Source is a text and where it came from.
+type Source struct {
+	Name string
+	Text []byte
+}
+
+// contentType tells JSON from YAML: by the end of the name, else by the first
+// character.
+func (s Source) contentType() string {
+	switch path.Ext(s.Name) {
+	case ".json":
+		return document.JSON
+	case ".yaml", ".yml":
+		return document.YAML
+	}
+	if bytes.HasPrefix(bytes.TrimSpace(s.Text), []byte("{")) {
+		return document.JSON
+	}
+	return document.YAML
+}
+
+// Problem is one thing that is wrong with a source.
+type Problem struct {
+	Source string
+	// Line is 0 when the whole source is meant.
+	Line int
+	document.Problem
+}
+
+// String returns the problem as compilers print theirs.
+func (p Problem) String() string {
+	if p.Line == 0 {
+		return p.Source + ": " + p.Problem.String()
+	}
+	return fmt.Sprintf("%s:%d: %s", p.Source, p.Line, p.Problem)
+}
+
+// Problems is an error that tells of everything that is wrong, a line each.
+type Problems []Problem
+
+// Error returns all problems.
+func (p Problems) Error() string {
+	lines := make([]string, len(p))
+	for i, problem := range p {
+		lines[i] = problem.String()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Decode reads sources, of which each may be several documents. An object may be
+// in one of them only. The error is Problems.
+func Decode(sources ...Source) (Intent, error) {
+	r := reader{
+		intent: Intent{Calendars: map[string]v1.Calendar{}, Deletions: map[Key]bool{}},
+		places: map[Key]string{},
+	}
+	for _, s := range sources {
+		all, err := document.ParseAll(s.contentType(), s.Text)
+		r.fail(s.Name, nil, err)
+		if err != nil {
+			continue
+		}
+		for _, d := range all {
+			r.fail(s.Name, d, d.Err(r.read(s.Name, d)...))
+		}
+	}
+	if n := len(r.intent.Calendars); n > v1.MaxCalendars {
+		r.found = append(r.found, Problem{Source: sources[0].Name, Problem: document.TooMany("calendars", n, v1.MaxCalendars)})
+	}
+	if len(r.found) > 0 {
+		return Intent{}, r.found
+	}
+	return r.intent, nil
+}
+
+type reader struct {
+	intent Intent
+	// places tells where each object was declared.
+	places map[Key]string
+	found  Problems
+}
+
+func (r *reader) fail(source string, d *document.Document, err error) {
+	problems, _ := err.(document.Problems) //nolint:errorlint // document returns no other
+	for _, p := range problems {
+		found := Problem{Source: source, Problem: p}
+		if d != nil {
+			found.Line = d.Line(p.Field)
+		}
+		r.found = append(r.found, found)
+	}
+}
+
+// read reads a document and returns what is wrong with its values.
+func (r *reader) read(source string, d *document.Document) document.Problems {
+	root := d.Root()
+	problems := object(r, source, d, root, Key{Kind: Config}, "config", func(o v1.OSUpgrade) { r.intent.Config = &o })
+	problems = append(problems, object(r, source, d, root, Key{Kind: Rollout}, "rollout", func(o v1.Rollout) { r.intent.Rollout = &o })...)
+	const field = "calendars"
+	if !root.Has(field) {
+		return problems
+	}
+	calendars, _ := root.Nested(field)
+	for _, name := range calendars.Keys() {
+		if !names.Valid(name) {
+			problems = append(problems, document.Wrong(field+"."+name, name, "is not the name of a calendar; "+names.Form))
+		}
+		put := func(c v1.Calendar) { r.intent.Calendars[name] = c }
+		problems = append(problems, object(r, source, d, calendars, Key{Kind: Calendar, Name: name}, field+"."+name, put)...)
+	}
+	return problems
+}
+
+// object reads the object that is the last part of a field, if it is there.
+func object[T interface{ Validate() document.Problems }](
+	r *reader, source string, d *document.Document, in document.Object, key Key, field string, put func(T),
+) document.Problems {
+	member := field[strings.LastIndex(field, ".")+1:]
+	if !in.Has(member) {
+		return nil
+	}
+	var problems document.Problems
+	if before, twice := r.places[key]; twice {
+		problems = document.Problems{{Field: field, Message: fmt.Sprintf("it is declared twice, here and at %s; declare it once", before)}}
+	}
+	r.places[key] = fmt.Sprintf("%s:%d", source, d.Line(field))
+	if in.Null(member) {
+		r.intent.Deletions[key] = true
+		return problems
+	}
+	var value T
+	if text, ok := in.Nested(member); ok {
+		text.Fill(&value)
+		put(value)
+	}
+	return append(problems, value.Validate().Under(field)...)
+}
+
+// Encode writes the intent as a text that Decode reads, in JSON or else YAML.
+func (i Intent) Encode(contentType string) ([]byte, error) {
+	_, text, err := v1.Encode(contentType, i)
+	return text, err
+}

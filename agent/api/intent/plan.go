@@ -1,0 +1,126 @@
+package intent
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/document"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
+)
+
+// Action is what happens to an object.
+type Action string
+
+// The actions.
+const (
+	Create Action = "create"
+	Change Action = "change"
+	Delete Action = "delete"
+	Keep   Action = "keep"
+)
+
+// Step is what an intent does to an object.
+type Step struct {
+	Key    Key
+	Action Action
+	// Diff shows the change as lines of YAML that begin with "+ ", "- " or two
+	// blanks. It is empty when nothing changes.
+	Diff string
+	rank int
+}
+
+// Keys returns the objects that the intent declares, those to delete included.
+func (i Intent) Keys() []Key {
+	keys := slices.Collect(maps.Keys(i.Deletions))
+	if i.Config != nil {
+		keys = append(keys, Key{Kind: Config})
+	}
+	if i.Rollout != nil {
+		keys = append(keys, Key{Kind: Rollout})
+	}
+	for name := range i.Calendars {
+		keys = append(keys, Key{Kind: Calendar, Name: name})
+	}
+	slices.SortFunc(keys, compareKeys)
+	return keys
+}
+
+func compareKeys(a, b Key) int {
+	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
+}
+
+// Compare returns what to do to what a site has so that it is what a text wants,
+// in the order in which to do it. What only keeps runs from being opened comes
+// first, what may open one last:
+//
+//	0  freezes; the deletion of calendars that allow
+//	1  the rollout, by which a run goes
+//	2  the configuration with its windows
+//	3  calendars that allow; the deletion of freezes
+func Compare(has, want Intent) []Step {
+	var steps []Step
+	for _, key := range want.Keys() {
+		steps = append(steps, step(key, has, want))
+	}
+	slices.SortStableFunc(steps, func(a, b Step) int { return cmp.Compare(a.rank, b.rank) })
+	return steps
+}
+
+func step(key Key, has, want Intent) Step {
+	switch key.Kind {
+	case Config:
+		return stepOf(key, 2, has.Config, want.Config, v1.OSUpgrade.Canonical, v1.SameOSUpgrade)
+	case Rollout:
+		return stepOf(key, 1, has.Rollout, want.Rollout, v1.Rollout.Canonical, v1.SameRollout)
+	case Calendar:
+	}
+	before, after := has.calendar(key.Name), want.calendar(key.Name)
+	rank := 3
+	if after != nil && after.Kind == "freeze" || after == nil && before != nil && before.Kind != "freeze" {
+		rank = 0
+	}
+	return stepOf(key, rank, before, after, v1.Calendar.Canonical, v1.SameCalendar)
+}
+
+func (i Intent) calendar(name string) *v1.Calendar {
+	c, ok := i.Calendars[name]
+	if !ok {
+		return nil
+	}
+	return &c
+}
+
+func stepOf[T any](key Key, rank int, before, after *T, canonical func(T) T, same func(a, b T) bool) Step {
+	s := Step{Key: key, rank: rank, Action: Keep}
+	switch {
+	case before == nil && after == nil:
+	case before == nil:
+		s.Action = Create
+	case after == nil:
+		s.Action = Delete
+	case !same(*before, *after):
+		s.Action = Change
+	}
+	if s.Action != Keep {
+		s.Diff = Diff(before, after, canonical)
+	}
+	return s
+}
+
+// Diff shows how an object becomes another as Step.Diff does; nil is no object.
+func Diff[T any](before, after *T, canonical func(T) T) string {
+	return diff(lines(before, canonical), lines(after, canonical))
+}
+
+// lines returns an object as lines of YAML; none is no line.
+func lines[T any](value *T, canonical func(T) T) []string {
+	if value == nil {
+		return nil
+	}
+	_, text, err := v1.Encode(document.YAML, canonical(*value))
+	if err != nil {
+		return []string{err.Error()}
+	}
+	return splitLines(string(text))
+}

@@ -1,0 +1,94 @@
+//go:build linux
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/credential"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/natsd"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
+)
+
+func (f *crashFleet) openHost(host string) error {
+	if err := f.writeHost(host); err != nil {
+		return err
+	}
+	keys, err := credential.OpenFolder(f.path("site", "credentials", "hosts"))
+	if err != nil {
+		return err
+	}
+	seed, err := natsd.NewHosts(keys).Add(natsd.Identity{Tenant: "acme", Host: host})
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(f.path(host, "key"), seed, 0o600); err != nil {
+		return err
+	}
+	reboot := fmt.Sprintf("r=$(cat %s); echo boot-$r > %s; echo \"%s reboots $r\" > %s", f.path(host, "version"), f.path(host, "boot-id"), host, f.path("recorder"))
+	f.keep(host, "worker", "--tenant", "acme", "--host", host, "--application", "appliance",
+		"--state", f.path(host, "state"), "--nats-url", "nats://"+f.address+":4222", "--key-file", f.path(host, "key"),
+		"--scripts", f.path(host, "scripts"), "--checks", f.path(host, "checks"), "--boot-id-file", f.path(host, "boot-id"),
+		"--reboot-command", reboot, "--reboot-limit", "10s")
+	return nil
+}
+
+// writeHost makes a host: a version file, a boot id and its scripts. What a
+// run installs is its number.
+func (f *crashFleet) writeHost(host string) error {
+	version, recorder := f.path(host, "version"), f.path("recorder")
+	record := func(what string) string {
+		return fmt.Sprintf("echo \"%s %s $OSUPGRADE_RUN\" > %s\n", host, what, recorder)
+	}
+	set := func(to string) string {
+		return fmt.Sprintf("echo %s > %s.new && mv %s.new %s\n", to, version, version, version)
+	}
+	end := map[string]string{"h02": "echo 'it does not work'; exit 1\n", "h03": "exit 10\n"}[host]
+	files := map[string]string{
+		"version": "0\n", "boot-id": "boot-0\n",
+		"scripts/versions": "#!/bin/sh\necho appliance $(cat " + version + ")\n",
+		"scripts/prepare":  "#!/bin/sh\n" + record("prepares"),
+		"scripts/upgrade":  "#!/bin/sh\n" + record("upgrade begins") + set("$OSUPGRADE_RUN") + record("upgrade ends") + end,
+		"scripts/resume":   "#!/bin/sh\ntest $(cat " + version + ") = $OSUPGRADE_RUN || exit 11\n" + end,
+		"scripts/verify":   "#!/bin/sh\ntest $(cat " + version + ") = $OSUPGRADE_RUN\n",
+		"scripts/rollback": "#!/bin/sh\n" + set("0") + record("rolls back"),
+		"checks/well":      "#!/bin/sh\n" + record("is checked"),
+		"checks/drain":     "#!/bin/sh\n" + record("drains"),
+		"checks/undrain":   "#!/bin/sh\n" + record("undrains"),
+	}
+	for name, text := range files {
+		if err := os.MkdirAll(filepath.Dir(f.path(host, name)), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(f.path(host, name), []byte(text), 0o755); err != nil { //nolint:gosec // scripts
+			return err
+		}
+	}
+	return nil
+}
+
+// configure writes the configuration and the rollout, as soon as the site
+// takes them.
+func (f *crashFleet) configure() error {
+	check := []v1.Check{{Type: "exec", Script: "well", Interval: "1s", Timeout: "2m"}}
+	rollout := v1.Rollout{
+		Stages:    []v1.Stage{{Name: "good", Match: &v1.Match{Hosts: []string{"h01", "h03"}}}, {Name: "rest"}},
+		OnFailure: "continue", MaxFailures: "100%",
+		Checks: &v1.RolloutChecks{BeforeHost: check, AfterHost: check},
+		Hooks: &v1.RolloutHooks{
+			Drain:   &v1.Hook{Type: "exec", Script: "drain", RetryInterval: "1s"},
+			Undrain: &v1.Hook{Type: "exec", Script: "undrain", RetryInterval: "1s"},
+		},
+	}
+	return f.insist("configure the site", func(ctx context.Context) error {
+		if _, err := f.api.PutConfig(ctx, "acme", v1.OSUpgrade{WorkerApplications: []v1.WorkerApplication{{Name: "appliance"}}}, client.Precondition{}); err != nil {
+			return err
+		}
+		_, err := f.api.PutRollout(ctx, "acme", rollout, client.Precondition{})
+		return err
+	})
+}

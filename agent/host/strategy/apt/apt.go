@@ -1,0 +1,311 @@
+// Package apt upgrades hosts of Debian and of what is derived from it (Ubuntu): it
+// runs apt-get and dpkg. Prepare fetches lists and archives and makes the plan;
+// Upgrade installs exactly the versions of the plan, from the archives alone; Resume
+// repairs what an interrupted dpkg left and compares the host with the plan.
+//
+// What decides is pure: the reading of apt's output (simulate.go, policy.go,
+// status.go), the plan (plan.go), the class of a failure (classify.go), the order of
+// repairs (repair.go), the room that is needed (space.go) and the sources of a release
+// upgrade (sources.go). The package never believes an exit status where it can look:
+// done means that each package of the plan is installed in its version.
+package apt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/osinfo"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/hostfs"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/program"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+)
+
+// Mode is what an upgrade changes.
+type Mode string
+
+// The modes.
+const (
+	// All upgrades all packages.
+	All Mode = "all"
+	// Security upgrades packages to versions of security updates alone.
+	Security Mode = "security"
+	// Packages upgrades the packages of a list, or installs versions of them.
+	Packages Mode = "packages"
+	// Release goes to another release of the distribution.
+	Release Mode = "release"
+)
+
+// Options configure a Strategy.
+type Options struct {
+	// Mode is All by default.
+	Mode Mode
+	// Packages are the packages of the mode Packages: names of installed packages with
+	// "*" and "?", or name=version, which is also installed if it was not, and may be an
+	// older one.
+	Packages []string
+	// Sources is a file of sources.list(5) to use instead of /etc/apt: that of a dated
+	// snapshot, for example.
+	Sources string
+	// Conffiles says what becomes of configuration files that were changed on the host
+	// and by the package: "keep", "replace" or "default" (dpkg's own configuration).
+	Conffiles string
+	// Removals is "allow" if packages may be removed, or "refuse".
+	Removals string
+	// Phased is "exclude" or "include": whether updates that the distribution offers
+	// to a part of all machines are installed.
+	Phased string
+	// Release is the codename of the release to go to, such as "trixie".
+	Release string
+	// ThirdParty is "disable" or "keep": what becomes of the sources of others in a
+	// release upgrade.
+	ThirdParty string
+	// Versions are patterns of the packages whose versions are published.
+	Versions []string
+	// LockLimit is how long to wait for a lock of dpkg or apt.
+	LockLimit time.Duration
+	// StateDir is for what the strategy keeps: which packages were installed
+	// automatically, and the sources of a release upgrade.
+	StateDir string
+	// Output gets what apt and dpkg print; nil discards it.
+	Output io.Writer
+}
+
+// Defaults are the values of options that are not given.
+func Defaults() Options {
+	return Options{
+		Mode: All, Conffiles: "keep", Removals: "refuse", Phased: "exclude", ThirdParty: "disable", LockLimit: 10 * time.Minute,
+		Versions: []string{"linux-image-*", "apt", "dpkg", "systemd", "libc6", "openssl", "osupgrade-agent"},
+	}
+}
+
+// synced are the folders whose file systems are synced: apt syncs neither its lists
+// nor its archives, dpkg not all that its scripts write. Without it a power cut leaves
+// lists and archives empty.
+var synced = []string{"/var/lib/apt/lists", archivesFolder, "/var/lib/dpkg", "/etc", "/usr", "/boot"}
+
+// Strategy upgrades this host by apt.
+type Strategy struct {
+	Options
+	host   hostfs.Root
+	run    program.Runner
+	sync   func() error
+	space  func(folder string) (hostfs.Filesystem, error)
+	locked func() (string, error)
+	native func(context.Context) (string, error)
+}
+
+var (
+	_ strategy.Strategy = (*Strategy)(nil)
+	_ strategy.Watcher  = (*Strategy)(nil)
+)
+
+// New checks the options. Detect checks the host.
+func New(o Options) (*Strategy, error) {
+	o = o.withDefaults()
+	if err := o.check(); err != nil {
+		return nil, fmt.Errorf("cannot use apt strategy: %w", err)
+	}
+	h := hostfs.Root("/")
+	s := &Strategy{
+		Options: o, host: h, run: program.System(o.Output, environment...), sync: func() error { return h.Sync(synced...) }, space: h.Filesystem, locked: func() (string, error) { return h.Holder(lockFiles...) },
+	}
+	s.native = s.architecture()
+	return s, nil
+}
+
+func (o Options) withDefaults() Options {
+	d := Defaults()
+	for _, field := range []struct {
+		value    *string
+		standard string
+	}{
+		{(*string)(&o.Mode), string(d.Mode)},
+		{&o.Conffiles, d.Conffiles},
+		{&o.Removals, d.Removals},
+		{&o.Phased, d.Phased},
+		{&o.ThirdParty, d.ThirdParty},
+	} {
+		if *field.value == "" {
+			*field.value = field.standard
+		}
+	}
+	if o.LockLimit == 0 {
+		o.LockLimit = d.LockLimit
+	}
+	if len(o.Versions) == 0 {
+		o.Versions = d.Versions
+	}
+	return o
+}
+
+// packageWord is a package, or a pattern of packages, with or without an architecture
+// and a version. It begins with no "-", so apt takes it for no option.
+var packageWord = regexp.MustCompile(`^[a-z0-9*?][a-z0-9+.*?-]*(:[a-z0-9-]+)?(=[A-Za-z0-9][A-Za-z0-9.+:~-]*)?$`)
+
+// codename is the name of a release, such as "trixie".
+var codename = regexp.MustCompile(`^[a-z][a-z0-9]*$`)
+
+func (o Options) check() error {
+	for _, field := range []struct {
+		name, value string
+		allowed     []string
+	}{
+		{"apt-mode", string(o.Mode), []string{string(All), string(Security), string(Packages), string(Release)}},
+		{"apt-conffiles", o.Conffiles, []string{"keep", "replace", "default"}},
+		{"apt-removals", o.Removals, []string{"refuse", "allow"}},
+		{"apt-phased", o.Phased, []string{"exclude", "include"}},
+		{"apt-third-party", o.ThirdParty, []string{"disable", "keep"}},
+	} {
+		if !slices.Contains(field.allowed, field.value) {
+			return fmt.Errorf("%s: %.100q is invalid; use one of %s", field.name, field.value, strings.Join(field.allowed, ", "))
+		}
+	}
+	for field, words := range map[string][]string{"apt-packages": o.Packages, "apt-versions": o.Versions} {
+		for _, word := range words {
+			if !packageWord.MatchString(word) {
+				return fmt.Errorf("%s: %.100q is not a package; use a name such as nginx, a pattern such as linux-image-*, or name=version", field, word)
+			}
+			if name, _, exact := strings.Cut(word, "="); exact && (strings.ContainsAny(name, "*?") || field == "apt-versions") {
+				return fmt.Errorf("%s: %.100q names a version; a pattern has none", field, word)
+			}
+		}
+	}
+	return errors.Join(o.checkTogether(), o.checkPaths())
+}
+
+// checkTogether checks options that need or exclude each other.
+func (o Options) checkTogether() error {
+	switch {
+	case o.Mode == Packages && len(o.Packages) == 0:
+		return errors.New("apt-packages: none is given; name the packages that apt-mode packages upgrades")
+	case o.Mode != Packages && len(o.Packages) > 0:
+		return fmt.Errorf("apt-packages: %s is given, and apt-mode is %s; use apt-mode packages", few(o.Packages), o.Mode)
+	case o.Mode == Release && !codename.MatchString(o.Release):
+		return fmt.Errorf("apt-release: %.100q is not the name of a release; use its codename, such as trixie", o.Release)
+	case o.Mode != Release && o.Release != "":
+		return fmt.Errorf("apt-release: %.100q is given, and apt-mode is %s; use apt-mode release", o.Release, o.Mode)
+	case o.Mode == Release && o.Sources != "":
+		return errors.New("apt-sources: a release upgrade changes the sources of the host; leave it out")
+	case o.LockLimit < 0:
+		return fmt.Errorf("apt-lock-limit: %s is invalid; use a time above 0s, such as 10m", o.LockLimit)
+	}
+	return nil
+}
+
+func (o Options) checkPaths() error {
+	switch {
+	case !filepath.IsAbs(o.StateDir):
+		return fmt.Errorf("state folder %q is invalid; use an absolute path", o.StateDir)
+	case o.Sources != "" && !filepath.IsAbs(o.Sources):
+		return fmt.Errorf("apt-sources: %q is invalid; use an absolute path", o.Sources)
+	case o.Sources != "" && filepath.Ext(o.Sources) != ".list" && filepath.Ext(o.Sources) != ".sources":
+		return fmt.Errorf("apt-sources: %q is invalid; apt reads files that end with .list or .sources", o.Sources)
+	}
+	return nil
+}
+
+// Detect checks that apt and dpkg are there.
+func (s *Strategy) Detect(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	var lacks []string
+	for _, name := range []string{"/usr/bin/apt-get", "/usr/bin/apt-cache", "/usr/bin/apt-mark", "/usr/bin/dpkg", "/usr/bin/dpkg-query", "/var/lib/dpkg/status"} {
+		if !s.host.Exists(name) {
+			lacks = append(lacks, name)
+		}
+	}
+	if len(lacks) > 0 {
+		return fmt.Errorf("cannot upgrade by apt: this host lacks %s; apt upgrades Debian and Ubuntu", strings.Join(lacks, ", "))
+	}
+	if string(s.host) == "/" && os.Geteuid() != 0 {
+		return errors.New("cannot upgrade by apt: the worker is not root, and dpkg needs root")
+	}
+	if s.Sources != "" && !s.host.Exists(s.Sources) {
+		return fmt.Errorf("cannot upgrade by apt: apt-sources %s does not exist", s.Sources)
+	}
+	return nil
+}
+
+// Versions returns the versions of the packages that the patterns match, with the
+// release of the system and its kernels.
+func (s *Strategy) Versions(ctx context.Context) (map[string]string, error) {
+	now, err := s.packages(ctx)
+	if err != nil {
+		return nil, err
+	}
+	versions, err := osinfo.Read(string(s.host))
+	if err != nil {
+		return nil, err
+	}
+	for name, have := range now {
+		if have.isInstalled() && strategy.Matches(s.Options.Versions, name) {
+			versions[name] = have.version
+		}
+	}
+	return versions, nil
+}
+
+// VersionPaths implements strategy.Watcher.
+func (s *Strategy) VersionPaths() []string {
+	return append(osinfo.Paths(string(s.host)), s.host.Path("/var/lib/dpkg/status"))
+}
+
+// Missing implements strategy.Strategy: a package counts when it is installed,
+// configured and of the planned version.
+func (s *Strategy) Missing(ctx context.Context, job strategy.Job) ([]message.Change, error) {
+	now, err := s.packages(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return now.missing(job.Plan.Changes), nil
+}
+
+// packages asks dpkg for all packages.
+func (s *Strategy) packages(ctx context.Context) (packages, error) {
+	native, err := s.native(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out, err := s.read(ctx, "dpkg-query", "-W", "-f", statusFormat)
+	if err != nil {
+		return nil, err
+	}
+	return parseStatus(out, native)
+}
+
+// architecture returns a function that asks dpkg once for the architecture of the host.
+func (s *Strategy) architecture() func(context.Context) (string, error) {
+	var mu sync.Mutex
+	var known string
+	return func(ctx context.Context) (string, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if known != "" {
+			return known, nil
+		}
+		printed, err := s.read(ctx, "dpkg", "--print-architecture")
+		known = strings.TrimSpace(printed)
+		return known, err
+	}
+}
+
+// read runs a command that only reads, and returns its standard output.
+func (s *Strategy) read(ctx context.Context, name string, args ...string) (string, error) {
+	c := program.Command{Name: name, Args: args, Quiet: true}
+	ended, err := s.run(ctx, c)
+	if err == nil && ended.Exit != 0 {
+		err = failure(c.Describe(), ended, nil)
+	}
+	return ended.Stdout, err
+}

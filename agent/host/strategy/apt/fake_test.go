@@ -1,0 +1,446 @@
+package apt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/hostfs"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/program"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+)
+
+// errKilled ends a command of a fake host that is killed.
+var errKilled = errors.New("killed")
+
+// fake is a host with apt and dpkg, kept in memory. What apt writes is lost in a power
+// cut unless it was synced; what dpkg writes is not, since dpkg syncs.
+type fake struct {
+	t    *testing.T
+	root string
+	dpkg packages
+	// journal is set while dpkg is interrupted.
+	journal bool
+	// remote is what the repository has by name, listed and archives what apt has here:
+	// a version by name, and "name=version".
+	remote, listed map[string]string
+	archives       map[string]bool
+	// synced are listed and archives as they are on disk.
+	syncedListed   map[string]string
+	syncedArchives map[string]bool
+	// down is set while the repository does not answer.
+	down bool
+	// lies has apt end with 0 without a change.
+	lies bool
+	// kill counts the changes until all is killed; negative never.
+	kill     int
+	commands []string
+}
+
+func newFake(t *testing.T) *fake {
+	t.Helper()
+	f := &fake{t: t, root: t.TempDir(), dpkg: packages{}, kill: -1, remote: map[string]string{}, listed: map[string]string{}, archives: map[string]bool{}}
+	for _, name := range []string{"a", "b", "c"} {
+		f.dpkg[name] = installed{want: "install", status: "installed", version: "1"}
+		f.remote[name] = "2"
+	}
+	f.write("proc/sys/kernel/osrelease", "6.1.0-18-amd64\n")
+	f.write("etc/os-release", "ID=debian\nVERSION_ID=12\nVERSION_CODENAME=bookworm\n")
+	return f
+}
+
+func (f *fake) write(name, text string) {
+	f.t.Helper()
+	path := filepath.Join(f.root, name)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// strategy returns a new strategy for the host, as the process of each action has one.
+func (f *fake) strategy() *Strategy {
+	f.t.Helper()
+	s, err := New(Options{StateDir: filepath.Join(f.root, "state"), LockLimit: time.Second})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	s.host, s.run, s.sync = hostfs.Root(f.root), f.run, f.sync
+	s.space = func(string) (hostfs.Filesystem, error) { return hostfs.Filesystem{ID: 1, Free: 1 << 40}, nil }
+	s.locked = func() (string, error) { return "", nil }
+	return s
+}
+
+func (f *fake) sync() error {
+	f.syncedListed, f.syncedArchives = maps.Clone(f.listed), maps.Clone(f.archives)
+	return nil
+}
+
+// powerCut loses what was not synced.
+func (f *fake) powerCut() {
+	f.listed, f.archives = maps.Clone(f.syncedListed), maps.Clone(f.syncedArchives)
+	if f.listed == nil {
+		f.listed, f.archives = map[string]string{}, map[string]bool{}
+	}
+	f.kill = -1
+}
+
+// interrupt begins or merges dpkg's journal.
+func (f *fake) interrupt(on bool) {
+	f.t.Helper()
+	f.journal = on
+	if on {
+		f.write("var/lib/dpkg/updates/0001", "")
+	} else if err := os.RemoveAll(filepath.Join(f.root, "var/lib/dpkg/updates")); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// change is one thing that a kill may prevent.
+func (f *fake) change(do func()) error {
+	if f.kill == 0 {
+		return errKilled
+	}
+	f.kill--
+	do()
+	return nil
+}
+
+func (f *fake) run(_ context.Context, c program.Command) (program.Ended, error) {
+	var words, args []string
+	options := map[string]bool{}
+	for i := 0; i < len(c.Args); i++ {
+		switch arg := c.Args[i]; {
+		case arg == "-o" || arg == "-f" && c.Name == "dpkg-query" || arg == "--format":
+			i++
+			words = append(words, c.Args[i])
+		case strings.HasPrefix(arg, "-"):
+			options[arg] = true
+		default:
+			args = append(args, arg)
+		}
+	}
+	f.commands = append(f.commands, c.Describe())
+	printed, err := "", error(nil)
+	switch c.Name {
+	case "dpkg":
+		printed, err = f.runDpkg(options)
+	case "dpkg-query":
+		if slices.Contains(words, statusFormat) {
+			for _, name := range slices.Sorted(maps.Keys(f.dpkg)) {
+				have := f.dpkg[name]
+				printed += fmt.Sprintf("%s\tamd64\t%s\t%s\t%s\t%s\t10\n", name, have.want, have.status, map[bool]string{true: "reinstreq", false: "ok"}[have.reinstall], have.version)
+			}
+		}
+	case "apt-cache":
+		printed = f.cache(args)
+	case "apt-mark":
+	case "apt-get":
+		printed, err = f.get(args, options)
+	}
+	if refused, ok := errors.AsType[refusal](err); ok {
+		return program.Ended{Exit: 100, Stdout: printed, Printed: printed + string(refused)}, nil
+	}
+	return program.Ended{Stdout: printed, Printed: printed}, err
+}
+
+// refusal is an error that apt prints.
+type refusal string
+
+func (r refusal) Error() string { return string(r) }
+
+func (f *fake) runDpkg(options map[string]bool) (string, error) {
+	switch {
+	case options["--print-architecture"]:
+		return "amd64\n", nil
+	case options["--configure"]:
+		f.interrupt(false)
+		for _, name := range slices.Sorted(maps.Keys(f.dpkg)) {
+			have := f.dpkg[name]
+			if have.reinstall {
+				return "", refusal("dpkg: error processing package " + name + " (--configure):\n package is in a very bad inconsistent state\n")
+			}
+			if have.status == "unpacked" {
+				have.status = "installed"
+				if err := f.change(func() { f.dpkg[name] = have }); err != nil {
+					return "", err
+				}
+			}
+		}
+	}
+	return "", nil
+}
+
+func (f *fake) cache(args []string) string {
+	if args[0] != "policy" {
+		return ""
+	}
+	if len(args) == 1 {
+		return "Package files:\nPinned packages:\n"
+	}
+	printed := ""
+	for _, name := range args[1:] {
+		printed += fmt.Sprintf("%s:\n  Installed: %s\n  Candidate: %s\n  Version table:\n", name, f.dpkg[name].version, f.listed[name])
+	}
+	return printed
+}
+
+func (f *fake) get(args []string, options map[string]bool) (string, error) {
+	verb := "install"
+	if len(args) > 0 {
+		verb = args[0]
+	}
+	switch {
+	case verb == "update" && f.down:
+		return "", refusal("E: Failed to fetch http://x  Could not connect to x\n")
+	case verb == "update":
+		return "", f.change(func() { f.listed = maps.Clone(f.remote) })
+	case verb == "indextargets" && len(f.listed) > 0:
+		f.write("lists", "")
+		return "/lists\n", nil
+	case verb == "indextargets" || verb == "check":
+		return "", nil
+	}
+	targets, err := f.targets(verb, args, options)
+	if err != nil {
+		return "", err
+	}
+	switch {
+	case options["--simulate"]:
+		return f.simulate(targets), nil
+	case options["--print-uris"]:
+		printed := ""
+		for _, t := range targets {
+			if !f.archives[t.argument()] {
+				printed += fmt.Sprintf("'http://x/%s' %s 1000 SHA256:0\n", t.name, t.name)
+			}
+		}
+		return printed, nil
+	}
+	return "", f.install(targets, options)
+}
+
+// targets are what a command is to install.
+func (f *fake) targets(verb string, args []string, options map[string]bool) ([]target, error) {
+	var targets []target
+	if verb != "install" {
+		for _, name := range slices.Sorted(maps.Keys(f.dpkg)) {
+			if version := f.listed[name]; version != "" && f.dpkg[name].version != version {
+				targets = append(targets, target{name, version})
+			}
+		}
+		return targets, nil
+	}
+	for _, arg := range args[1:] {
+		name, version, _ := strings.Cut(arg, "=")
+		have := f.dpkg[name]
+		if have.version == version && have.isInstalled() {
+			continue
+		}
+		if f.listed[name] != version && have.version != version {
+			return nil, refusal(fmt.Sprintf("E: Version '%s' for '%s' was not found\n", version, name))
+		}
+		if have.version == version && have.status == "unpacked" && !options["--reinstall"] {
+			continue
+		}
+		targets = append(targets, target{name, version})
+	}
+	return targets, nil
+}
+
+func (f *fake) simulate(targets []target) string {
+	printed := ""
+	for _, t := range targets {
+		printed += fmt.Sprintf("Inst %s [%s] (%s Debian:12/stable [amd64])\n", t.name, f.dpkg[t.name].version, t.version)
+	}
+	return printed + fmt.Sprintf("%d upgraded, 0 newly installed, 0 to remove and 0 not upgraded.\n", len(targets))
+}
+
+func (f *fake) install(targets []target, options map[string]bool) error {
+	if f.journal {
+		return refusal("E: dpkg was interrupted, you must manually run 'dpkg --configure -a' to correct the problem.\n")
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.dpkg)) {
+		if f.dpkg[name].reinstall && !options["--reinstall"] {
+			return refusal("E: The package " + name + " needs to be reinstalled, but I can't find an archive for it.\n")
+		}
+	}
+	for _, t := range targets {
+		switch {
+		case f.archives[t.argument()]:
+		case options["--no-download"]:
+			return refusal("E: Unable to fetch some archives, maybe run apt-get update or try with --fix-missing?\n")
+		case f.down:
+			return refusal("E: Failed to fetch http://x  Could not connect to x\n")
+		default:
+			if err := f.change(func() { f.archives[t.argument()] = true }); err != nil {
+				return err
+			}
+		}
+	}
+	if options["--download-only"] || f.lies {
+		return nil
+	}
+	for _, t := range targets {
+		have := f.dpkg[t.name]
+		f.interrupt(true)
+		for _, next := range []installed{
+			{want: "install", status: "half-installed", reinstall: true, version: have.version},
+			{want: "install", status: "unpacked", version: t.version},
+		} {
+			if err := f.change(func() { f.dpkg[t.name] = next }); err != nil {
+				return err
+			}
+		}
+	}
+	f.interrupt(false)
+	_, err := f.runDpkg(map[string]bool{"--configure": true})
+	return err
+}
+
+func job(plan message.ChangeSet) strategy.Job {
+	return strategy.Job{Run: 1, Plan: plan, Progress: func(int, string) {}}
+}
+
+// prepared is a host that was prepared, with its plan.
+func prepared(t *testing.T) (*fake, message.ChangeSet) {
+	t.Helper()
+	f := newFake(t)
+	plan, err := f.strategy().Prepare(t.Context(), job(message.ChangeSet{}))
+	if err != nil || len(plan.Changes) != 3 {
+		t.Fatalf("the plan is %v, %v", plan, err)
+	}
+	return f, plan
+}
+
+// TestPrepareEndsOnDisk loses the power after prepare, and the repository: the upgrade
+// has all that it needs.
+func TestPrepareEndsOnDisk(t *testing.T) {
+	t.Parallel()
+	f, plan := prepared(t)
+	f.powerCut()
+	f.down = true
+	outcome, err := f.strategy().Upgrade(t.Context(), job(plan))
+	if err != nil || outcome != strategy.Done {
+		t.Errorf("the upgrade ends with %d, %v", outcome, err)
+	}
+	if left := f.dpkg.missing(plan.Changes); len(left) > 0 {
+		t.Errorf("missing: %v", left)
+	}
+}
+
+// TestDoneIsNoExitStatus has apt end with 0 without a change.
+func TestDoneIsNoExitStatus(t *testing.T) {
+	t.Parallel()
+	f, plan := prepared(t)
+	f.lies = true
+	outcome, err := f.strategy().Upgrade(t.Context(), job(plan))
+	if err == nil || strategy.ClassOf(err) != message.Install || !strings.Contains(err.Error(), "3 changes are missing of the plan: a 1 → 2, b 1 → 2, c 1 → 2") {
+		t.Errorf("the upgrade ends with %d, %v", outcome, err)
+	}
+}
+
+// TestNewKernelNeedsNoMarker upgrades the kernel of a host where nobody writes
+// /run/reboot-required.
+func TestNewKernelNeedsNoMarker(t *testing.T) {
+	t.Parallel()
+	f, plan := prepared(t)
+	for _, version := range []string{"6.1.0-18-amd64", "6.1.0-30-amd64"} {
+		f.write("boot/vmlinuz-"+version, "")
+		f.write("usr/lib/modules/"+version+"/modules.dep", "")
+	}
+	outcome, err := f.strategy().Upgrade(t.Context(), job(plan))
+	if err != nil || outcome != strategy.RebootRequired {
+		t.Errorf("the upgrade ends with %d, %v; want that it requires a reboot", outcome, err)
+	}
+	f.write("proc/sys/kernel/osrelease", "6.1.0-30-amd64\n")
+	if outcome, err = f.strategy().Resume(t.Context(), job(plan)); err != nil || outcome != strategy.Done {
+		t.Errorf("after the reboot it ends with %d, %v", outcome, err)
+	}
+}
+
+// TestKilledAnywhere kills an upgrade at each change that it makes, with and without a
+// power cut, and the repair of it, too. Each time Resume ends with the plan carried
+// out, or says that nothing was done and Upgrade does it.
+func TestKilledAnywhere(t *testing.T) {
+	t.Parallel()
+	for first := range 12 {
+		for second := range 8 {
+			f, plan := prepared(t)
+			f.kill = first
+			_, err := f.strategy().Upgrade(t.Context(), job(plan))
+			survived := err == nil
+			f.powerCut()
+			f.kill = second
+			outcome, err := f.strategy().Resume(t.Context(), job(plan))
+			for try := 0; err != nil && try < 3; try++ {
+				f.powerCut()
+				outcome, err = f.strategy().Resume(t.Context(), job(plan))
+			}
+			f.kill = -1
+			if err == nil && outcome == strategy.NotDone {
+				outcome, err = f.strategy().Upgrade(t.Context(), job(plan))
+			}
+			if left := f.dpkg.missing(plan.Changes); err != nil || outcome != strategy.Done || len(left) > 0 || f.journal {
+				t.Fatalf("killed at %d (survived: %t) and %d it ends with %d, %v, missing %v:\n%s", first, survived, second, outcome, err, left, strings.Join(f.commands, "\n"))
+			}
+		}
+	}
+}
+
+// TestUpgradeRefusesMoreThanThePlan has somebody upgrade the lists between prepare and
+// upgrade, so that apt would install other versions.
+func TestUpgradeRefusesMoreThanThePlan(t *testing.T) {
+	t.Parallel()
+	f, plan := prepared(t)
+	plan.Changes = plan.Changes[:2]
+	f.listed["a"], f.archives["a=3"] = "3", true
+	if _, err := f.strategy().Upgrade(t.Context(), job(plan)); err == nil || !strings.Contains(err.Error(), "Version '2' for 'a' was not found") {
+		t.Errorf("the upgrade ends with %v", err)
+	}
+	if f.dpkg["a"].version != "1" || f.dpkg["b"].version != "1" {
+		t.Errorf("the host has %+v", f.dpkg)
+	}
+}
+
+// TestPlanNeedsLists plans on a host that has lost its lists: that is no empty plan.
+func TestPlanNeedsLists(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	if plan, err := f.strategy().Plan(t.Context(), job(message.ChangeSet{})); strategy.ClassOf(err) != message.Repository {
+		t.Errorf("the plan is %v, %v", plan, err)
+	}
+	f.down = true
+	if _, err := f.strategy().Prepare(t.Context(), job(message.ChangeSet{})); strategy.ClassOf(err) != message.Transient {
+		t.Errorf("prepare ends with %v", err)
+	}
+}
+
+// TestRepairIsHonest resumes a host whose archives and repository are gone: it is no
+// success, and says what a person does.
+func TestRepairIsHonest(t *testing.T) {
+	t.Parallel()
+	f, plan := prepared(t)
+	f.kill = 3
+	if _, err := f.strategy().Upgrade(t.Context(), job(plan)); !errors.Is(err, errKilled) {
+		t.Fatal(err)
+	}
+	f.syncedListed, f.syncedArchives = nil, nil
+	f.powerCut()
+	f.down = true
+	_, err := f.strategy().Resume(t.Context(), job(plan))
+	if err == nil || !strings.Contains(err.Error(), "run: dpkg --configure -a; apt-get -f install") || strategy.ClassOf(err) != message.Transient {
+		t.Errorf("resume ends with %v of class %q", err, strategy.ClassOf(err))
+	}
+	f.down = false
+	if outcome, err := f.strategy().Resume(t.Context(), job(plan)); err != nil || outcome != strategy.Done {
+		t.Errorf("when the repository is back it ends with %d, %v", outcome, err)
+	}
+}

@@ -1,0 +1,435 @@
+package apt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/hostfs"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+)
+
+// Plan implements strategy.Strategy: it goes by the lists that the host has.
+func (s *Strategy) Plan(ctx context.Context, job strategy.Job) (message.ChangeSet, error) {
+	steps := s.steps(job)
+	if s.Mode == Release {
+		return message.ChangeSet{}, fmt.Errorf("the lists of %s are fetched when the host is prepared: %w", s.Release, strategy.ErrNoPlan)
+	}
+	plan, err := steps.plan(ctx, job)
+	if err != nil {
+		return message.ChangeSet{}, fmt.Errorf("cannot plan the upgrade: %w", err)
+	}
+	return plan, nil
+}
+
+// Prepare implements strategy.Strategy.
+func (s *Strategy) Prepare(ctx context.Context, job strategy.Job) (message.ChangeSet, error) {
+	plan, err := s.steps(job).prepare(ctx, job)
+	if err != nil {
+		return message.ChangeSet{}, fmt.Errorf("cannot prepare the upgrade: %w", err)
+	}
+	return plan, nil
+}
+
+func (s *steps) prepare(ctx context.Context, job strategy.Job) (message.ChangeSet, error) {
+	if err := s.awaitLocks(ctx); err != nil {
+		return message.ChangeSet{}, err
+	}
+	if err := s.sound(ctx); err != nil {
+		return message.ChangeSet{}, err
+	}
+	s.progress(0, "fetching the lists of packages")
+	if err := s.update(ctx); err != nil {
+		return message.ChangeSet{}, err
+	}
+	if s.Mode == Release {
+		if err := s.prepareRelease(ctx); err != nil {
+			return message.ChangeSet{}, err
+		}
+	}
+	plan, err := s.plan(ctx, job)
+	if err != nil {
+		return message.ChangeSet{}, err
+	}
+	s.progress(10, "the plan has "+text.Count(len(plan.Changes), "change", "changes"))
+	if err := s.download(ctx, plan); err != nil {
+		return message.ChangeSet{}, err
+	}
+	if err := s.keepAutomatic(ctx); err != nil {
+		return message.ChangeSet{}, err
+	}
+	s.progress(98, "syncing to disk")
+	return plan, s.sync()
+}
+
+// update fetches the lists. By default apt-get update ends with 0 when a repository
+// is down, and the old lists stay.
+func (s *steps) update(ctx context.Context) error {
+	return s.apt(ctx, span{0, 8}, "-o", "APT::Update::Error-Mode=any", "update")
+}
+
+// sound checks that dpkg has finished with all packages. To repair a host changes
+// what runs, which prepare must not.
+func (s *steps) sound(ctx context.Context) error {
+	now, err := s.condition(ctx, nil)
+	if err != nil {
+		return err
+	}
+	unfinished := slices.Concat(now.reinstall, now.unfinished)
+	if !now.interrupted && len(unfinished) == 0 {
+		return nil
+	}
+	what := "has not finished with its database"
+	if len(unfinished) > 0 {
+		what = "has not finished with " + few(unfinished)
+	}
+	return strategy.Fail(message.Install, fmt.Errorf("dpkg %s, from before this run; run: dpkg --configure -a; apt-get -f install", what))
+}
+
+// listed returns an error if the host has no lists: without them there is nothing to
+// upgrade, ever.
+func (s *steps) listed(ctx context.Context) error {
+	printed, err := s.read(ctx, "apt-get", slices.Concat(s.sources, []string{"indextargets", "--format", "$(FILENAME)", "Created-By: Packages"})...)
+	if err != nil {
+		return err
+	}
+	for name := range strings.Lines(printed) {
+		if found, err := filepath.Glob(s.host.Path(strings.TrimSpace(name)) + "*"); err == nil && len(found) > 0 {
+			return nil
+		}
+	}
+	return strategy.Fail(message.Repository, errors.New("this host has no lists of packages; check the sources in /etc/apt, then prepare the host or run: apt-get update"))
+}
+
+// plan returns what an upgrade changes by the lists that are there.
+func (s *steps) plan(ctx context.Context, job strategy.Job) (message.ChangeSet, error) {
+	if err := s.listed(ctx); err != nil {
+		return message.ChangeSet{}, err
+	}
+	now, err := s.packages(ctx)
+	if err != nil {
+		return message.ChangeSet{}, err
+	}
+	d := &decision{steps: s, now: now, rules: allow{removals: s.Removals == "allow", security: s.Mode == Security, rejected: job.Rejected}}
+	if err := d.decide(ctx); err != nil {
+		return message.ChangeSet{}, err
+	}
+	plan := message.ChangeSet{Changes: d.would.plain(), Held: d.held}.Sorted()
+	if err := s.exact(ctx, plan.Changes); err != nil {
+		return message.ChangeSet{}, err
+	}
+	if len(plan.Changes) > 0 {
+		printed, err := s.read(ctx, "apt-get", slices.Concat(s.options(), []string{"--print-uris"}, install(plan.Changes))...)
+		if err != nil {
+			return message.ChangeSet{}, err
+		}
+		plan.Download = parseURIs(printed)
+	}
+	plan.Reboot = s.willReboot(plan, now)
+	return plan, plan.Check()
+}
+
+// install returns the command of apt-get that carries a plan out.
+func install(changes []message.Change) []string {
+	args := append([]string{"install"}, installArguments(changes)...)
+	if downgrades(changes) {
+		args = append([]string{"--allow-downgrades"}, args...)
+	}
+	return args
+}
+
+// exact checks that the versions of a plan, given one by one, change that and nothing
+// else: so will they be installed.
+func (s *steps) exact(ctx context.Context, changes []message.Change) error {
+	if len(changes) == 0 {
+		return nil
+	}
+	would, err := s.simulate(ctx, install(changes)...)
+	if err != nil {
+		return err
+	}
+	if err := beyond(changes, would); err != nil {
+		return strategy.Fail(message.Install, err)
+	}
+	if len(would.changes) != len(changes) {
+		return strategy.Fail(message.Install, fmt.Errorf("apt would make %d of %d planned changes", len(would.changes), len(changes)))
+	}
+	return nil
+}
+
+// decision finds the changes and what is held back.
+type decision struct {
+	*steps
+	now   packages
+	rules allow
+
+	would simulation
+	held  []message.HeldPackage
+}
+
+func (d *decision) decide(ctx context.Context) error {
+	switch d.Mode {
+	case Security:
+		return d.security(ctx)
+	case Packages:
+		return d.named(ctx)
+	case Release:
+		return d.release(ctx)
+	default:
+		return d.all(ctx)
+	}
+}
+
+// everything are the arguments of apt-get that upgrade all packages. "upgrade"
+// removes none.
+func (d *decision) everything() []string {
+	if d.rules.removals {
+		return []string{"dist-upgrade"}
+	}
+	return []string{"--with-new-pkgs", "upgrade"}
+}
+
+func (d *decision) all(ctx context.Context) (err error) {
+	if d.would, err = d.simulate(ctx, d.everything()...); err != nil {
+		return err
+	}
+	facts := heldBack{now: d.now, deferred: d.would.deferred, otherwise: "apt cannot upgrade it now: its dependencies are not met"}
+	names := slices.Concat(d.would.kept, d.would.deferred)
+	if d.rules.refuses(d.would) != nil {
+		var targets []target
+		for _, c := range d.would.changes {
+			if c.From != "" && c.To != "" {
+				targets = append(targets, target{c.Name, c.To})
+			}
+		}
+		if facts.reasons, err = d.choose(ctx, targets); err != nil {
+			return err
+		}
+		names = slices.AppendSeq(names, maps.Keys(facts.reasons))
+	} else if facts.reasons, err = d.removals(ctx, d.would.kept); err != nil {
+		return err
+	}
+	return d.hold(ctx, facts, names)
+}
+
+// removals tells of packages that are kept back because their upgrade would remove
+// others.
+func (d *decision) removals(ctx context.Context, kept []string) (map[string]string, error) {
+	reasons := map[string]string{}
+	if d.rules.removals || len(kept) == 0 {
+		return reasons, nil
+	}
+	would, err := d.simulate(ctx, "dist-upgrade")
+	if err != nil || len(would.removed()) == 0 {
+		return reasons, err
+	}
+	for _, c := range would.changes {
+		reasons[c.Name] = fmt.Sprintf("with it apt would remove %s, and apt-removals is refuse", few(would.removed()))
+	}
+	return reasons, nil
+}
+
+// choose chooses the targets that the rules allow, and returns the reasons against
+// the others.
+func (d *decision) choose(ctx context.Context, targets []target) (map[string]string, error) {
+	targets = slices.DeleteFunc(targets, func(t target) bool { return d.now[t.name].want == "hold" })
+	reasons := map[string]string{}
+	targets = slices.DeleteFunc(targets, func(t target) bool {
+		if !d.rules.rejected.Has(t.name, t.version) {
+			return false
+		}
+		reasons[t.name] = t.version + " was rolled back on this host"
+		return true
+	})
+	would := map[int]simulation{}
+	chosen, refused, err := choose(targets, func(some []target) (refused, err error) {
+		simulated, err := d.simulate(ctx, append([]string{"install"}, arguments(some)...)...)
+		if strategy.ClassOf(err) == message.Install {
+			return err, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		would[len(some)] = simulated // What is tried next has more than what was chosen so far.
+		return d.rules.refuses(simulated), nil
+	})
+	d.would = would[len(chosen)]
+	maps.Copy(reasons, refused)
+	return reasons, err
+}
+
+// security chooses the packages with a version of security updates that is newer.
+func (d *decision) security(ctx context.Context) error {
+	all, err := d.simulate(ctx, "dist-upgrade")
+	if err != nil {
+		return err
+	}
+	names := slices.Concat(all.kept, all.deferred)
+	for _, c := range all.changes {
+		if c.From != "" && c.To != "" {
+			names = append(names, c.Name)
+		}
+	}
+	offers, err := d.offers(ctx, names)
+	if err != nil {
+		return err
+	}
+	known, err := d.known(ctx)
+	if err != nil {
+		return err
+	}
+	var targets []target
+	for _, name := range names {
+		if version := offers[name].securityVersion(known); version != "" {
+			targets = append(targets, target{name, version})
+		}
+	}
+	reasons, err := d.choose(ctx, targets)
+	if err != nil {
+		return err
+	}
+	changed := map[string]bool{}
+	for _, c := range d.would.changes {
+		changed[c.Name] = true
+	}
+	names = slices.DeleteFunc(names, func(name string) bool { return changed[name] })
+	return d.hold(ctx, heldBack{now: d.now, reasons: reasons, otherwise: "not a security update"}, names)
+}
+
+// named goes by the list of packages. It is all of them or an error: who names
+// packages wants them.
+func (d *decision) named(ctx context.Context) error {
+	var targets []target
+	var patterns []string
+	for _, word := range d.Packages {
+		name, version, exact := strings.Cut(word, "=")
+		switch {
+		case exact && d.rules.rejected.Has(name, version):
+			d.held = append(d.held, message.HeldPackage{Name: name, Version: d.now[name].version, Offered: version, Reason: "it was rolled back on this host"})
+		case exact && (d.now[name].version != version || !d.now[name].isInstalled()):
+			targets = append(targets, target{name, version})
+		case !exact:
+			patterns = append(patterns, name)
+		}
+	}
+	names, err := d.expand(patterns)
+	if err != nil {
+		return err
+	}
+	offers, err := d.offers(ctx, names)
+	if err != nil {
+		return err
+	}
+	var kept []string
+	for _, name := range names {
+		switch candidate := offers[name].candidate; {
+		case d.now[name].want == "hold" || d.rules.rejected.Has(name, candidate):
+			kept = append(kept, name)
+		case candidate != "" && candidate != d.now[name].version:
+			targets = append(targets, target{name, candidate})
+		}
+	}
+	if err := d.hold(ctx, heldBack{now: d.now, otherwise: "it was rolled back on this host"}, kept); err != nil || len(targets) == 0 {
+		return err
+	}
+	args := append([]string{"--allow-downgrades", "install"}, arguments(targets)...)
+	if d.would, err = d.simulate(ctx, args...); err != nil {
+		return err
+	}
+	return strategy.Fail(message.Install, d.rules.refuses(d.would))
+}
+
+// expand returns the installed packages that match patterns. A pattern that matches
+// none is an error: it would upgrade nothing for ever.
+func (d *decision) expand(patterns []string) ([]string, error) {
+	var names []string
+	for _, pattern := range patterns {
+		found := 0
+		for _, name := range slices.Sorted(maps.Keys(d.now)) {
+			if d.now[name].isInstalled() && strategy.Matches([]string{pattern}, name) {
+				found++
+				names = append(names, name)
+			}
+		}
+		if found == 0 {
+			return nil, strategy.Fail(message.Install, fmt.Errorf("apt-packages: %s is not installed; write %s=VERSION to install it", pattern, pattern))
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
+}
+
+// hold tells why packages stay, those with a pin of their own among them.
+func (d *decision) hold(ctx context.Context, facts heldBack, names []string) error {
+	known, err := d.known(ctx)
+	if err != nil {
+		return err
+	}
+	facts.pinned = known.pinned
+	for _, name := range known.pinned {
+		if d.now[name].isInstalled() {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	if facts.offers, err = d.offers(ctx, names); err != nil {
+		return err
+	}
+	d.held = append(d.held, facts.list(names)...)
+	return nil
+}
+
+// download checks the room and fetches the archives of a plan.
+func (s *steps) download(ctx context.Context, plan message.ChangeSet) error {
+	if len(plan.Changes) == 0 {
+		return nil
+	}
+	if err := s.room(ctx, plan); err != nil {
+		return err
+	}
+	if err := s.apt(ctx, span{10, 95}, append([]string{"--download-only"}, install(plan.Changes)...)...); err != nil {
+		return err
+	}
+	printed, err := s.read(ctx, "apt-get", slices.Concat(s.options(), []string{"--print-uris"}, install(plan.Changes))...)
+	if err != nil {
+		return err
+	}
+	if left := parseURIs(printed); left > 0 {
+		return strategy.Fail(message.Artifact, fmt.Errorf("%d bytes of archives are not in %s after the download; see whether the configuration of apt removes them", left, archivesFolder))
+	}
+	return nil
+}
+
+// room checks that there is room for a plan.
+func (s *steps) room(ctx context.Context, plan message.ChangeSet) error {
+	now, err := s.packages(ctx)
+	if err != nil {
+		return err
+	}
+	native, err := s.native(ctx)
+	if err != nil {
+		return err
+	}
+	args := slices.Concat(s.sources, []string{"show", "--no-all-versions"})
+	for _, c := range plan.Changes {
+		if c.To != "" {
+			args = append(args, c.Name+"="+c.To)
+		}
+	}
+	archives := map[string]archive{}
+	if len(args) > len(s.sources)+2 {
+		printed, err := s.read(ctx, "apt-cache", args...)
+		if err != nil {
+			return err
+		}
+		archives = parseRecords(printed, native)
+	}
+	return hostfs.Shortage(needs(plan.Changes, plan.Download, archives, now), s.space)
+}

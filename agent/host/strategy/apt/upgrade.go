@@ -1,0 +1,269 @@
+package apt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/program"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+)
+
+// Upgrade implements strategy.Strategy: it installs the versions of the plan, and
+// nothing else, from the archives that prepare has fetched.
+func (s *Strategy) Upgrade(ctx context.Context, job strategy.Job) (strategy.Outcome, error) {
+	outcome, err := s.steps(job).upgrade(ctx, job.Plan)
+	if err != nil {
+		return 0, fmt.Errorf("cannot upgrade: %w", err)
+	}
+	return outcome, nil
+}
+
+func (s *steps) upgrade(ctx context.Context, plan message.ChangeSet) (strategy.Outcome, error) {
+	if err := s.awaitLocks(ctx); err != nil {
+		return 0, err
+	}
+	now, err := s.packages(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if len(now.missing(plan.Changes)) > 0 {
+		if err := s.switchRelease(); err != nil {
+			return 0, err
+		}
+		if err := s.carryOut(ctx, plan.Changes, true); err != nil {
+			return 0, errors.Join(err, s.undoRelease(ctx, plan.Changes))
+		}
+	}
+	return s.finish(ctx, plan)
+}
+
+// carryOut installs the versions of a plan. It refuses when apt would change
+// anything else, for the host may have changed since it was prepared.
+func (s *steps) carryOut(ctx context.Context, changes []message.Change, offline bool) error {
+	would, err := s.simulate(ctx, install(changes)...)
+	if err != nil {
+		return err
+	}
+	if err := beyond(changes, would); err != nil {
+		return strategy.Fail(message.Install, err)
+	}
+	args := install(changes)
+	if offline {
+		args = append([]string{"--no-download"}, args...)
+	}
+	return s.apt(ctx, span{0, 95}, args...)
+}
+
+// finish proves that the plan is carried out and says whether it takes a reboot.
+func (s *steps) finish(ctx context.Context, plan message.ChangeSet) (strategy.Outcome, error) {
+	if err := s.restoreAutomatic(ctx, plan.Changes); err != nil {
+		return 0, err
+	}
+	now, err := s.packages(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if missing := now.missing(plan.Changes); len(missing) > 0 {
+		return 0, strategy.Fail(message.Install, fmt.Errorf("apt has ended well, and %s missing of the plan: %s; see: dpkg -l",
+			text.Count(len(missing), "change is", "changes are"), few(message.ChangeTexts(missing))))
+	}
+	if err := s.tellConffiles(ctx, plan.Changes); err != nil {
+		return 0, err
+	}
+	s.progress(98, "syncing to disk")
+	if err := s.sync(); err != nil {
+		return 0, err
+	}
+	why, err := s.rebootReason(now)
+	if err != nil || why == "" {
+		return strategy.Done, err
+	}
+	s.progress(100, "a reboot is required: "+why)
+	return strategy.RebootRequired, nil
+}
+
+// Resume implements strategy.Strategy. It waits for an apt-get or dpkg that has
+// outlived the agent: both hold their locks until they end.
+func (s *Strategy) Resume(ctx context.Context, job strategy.Job) (strategy.Outcome, error) {
+	steps := s.steps(job)
+	steps.until = time.Time{}
+	outcome, err := steps.resume(ctx, job.Plan)
+	if err != nil {
+		return 0, fmt.Errorf("cannot finish the interrupted upgrade: %w", err)
+	}
+	return outcome, nil
+}
+
+func (s *steps) resume(ctx context.Context, plan message.ChangeSet) (strategy.Outcome, error) {
+	if err := s.awaitLocks(ctx); err != nil {
+		return 0, err
+	}
+	now, err := s.packages(ctx)
+	if err != nil {
+		return 0, err
+	}
+	found, err := s.condition(ctx, plan.Changes)
+	if err != nil {
+		return 0, err
+	}
+	if found.missing && !found.interrupted && now.untouched(plan.Changes) {
+		return strategy.NotDone, nil
+	}
+	if found.missing {
+		if err := s.switchRelease(); err != nil {
+			return 0, err
+		}
+	}
+	if err := s.repair(ctx, plan.Changes); err != nil {
+		return 0, err
+	}
+	return s.finish(ctx, plan)
+}
+
+// condition looks at the host for what nextRepair goes by.
+func (s *steps) condition(ctx context.Context, changes []message.Change) (condition, error) {
+	now, err := s.packages(ctx)
+	if err != nil {
+		return condition{}, err
+	}
+	updates, err := s.host.Names("/var/lib/dpkg/updates")
+	if err != nil {
+		return condition{}, err
+	}
+	found := condition{missing: len(now.missing(changes)) > 0}
+	// dpkg keeps its changes in numbered files there until it merges them.
+	found.interrupted = slices.ContainsFunc(updates, func(name string) bool { return strings.Trim(name, "0123456789") == "" })
+	found.unfinished, found.reinstall = now.broken()
+	return found, nil
+}
+
+// repair runs the commands of nextRepair until there is none.
+func (s *steps) repair(ctx context.Context, changes []message.Change) error {
+	var tried []attempt
+	var failed []error
+	for {
+		found, err := s.condition(ctx, changes)
+		if err != nil {
+			return err
+		}
+		next, ok := nextRepair(found, tried)
+		if !ok {
+			return unrepaired(found, failed)
+		}
+		s.progress(-1, "repairing: "+string(next))
+		err = s.try(ctx, next, found, changes)
+		if ctx.Err() != nil {
+			return err
+		}
+		if err != nil {
+			failed = append(failed, err)
+			s.progress(-1, message.CleanText("repair "+string(next)+" failed: "+err.Error()))
+		}
+		tried = append(tried, attempt{next, err == nil})
+	}
+}
+
+// unrepaired says what is left when nothing more can be tried. It passes if one of the
+// failures does: without a repository nothing else can be repaired that lacks an archive.
+func unrepaired(found condition, failed []error) error {
+	left := slices.Concat(found.reinstall, found.unfinished)
+	if len(left) == 0 && !found.missing && !found.interrupted {
+		return nil
+	}
+	class, said := message.Install, []string{"every repair ended well"}
+	if len(failed) > 0 {
+		last := failed[len(failed)-1]
+		class, said = strategy.ClassOf(last), []string{last.Error()}
+	}
+	for _, err := range failed {
+		if passing := strategy.ClassOf(err); passing.Passes() && !class.Passes() {
+			class, said = passing, append(said, err.Error())
+		}
+	}
+	what := "the plan is not carried out"
+	if len(left) > 0 {
+		what = "dpkg has not finished with " + few(left)
+	}
+	return strategy.Fail(class, fmt.Errorf("%s after all repairs; run: dpkg --configure -a; apt-get -f install; the last repair said: %s", what, strings.Join(said, "; and before: ")))
+}
+
+// try makes one repair.
+func (s *steps) try(ctx context.Context, what repair, found condition, changes []message.Change) error {
+	switch what {
+	case repairConfigure:
+		return s.dpkg(ctx, "--configure", "-a")
+	case repairReinstall:
+		now, err := s.packages(ctx)
+		if err != nil {
+			return err
+		}
+		return s.apt(ctx, span{0, 95}, append([]string{"--reinstall", "--allow-downgrades", "install"}, again(found.reinstall, changes, now)...)...)
+	case repairUpdate:
+		return s.update(ctx)
+	case repairFix:
+		return s.fix(ctx, changes)
+	default:
+		return s.carryOut(ctx, changes, false)
+	}
+}
+
+// again returns the arguments that unpack packages once more, in the planned version or
+// in the one that dpkg has recorded, together with what is missing of the plan: alone,
+// apt refuses a package whose dependencies wait to be upgraded, too.
+func again(names []string, changes []message.Change, now packages) []string {
+	missing := slices.DeleteFunc(now.missing(changes), func(c message.Change) bool {
+		// What is unpacked has no archive any more, and needs to be configured alone.
+		return c.To != "" && now[c.Name].version == c.To && !now[c.Name].reinstall
+	})
+	args := installArguments(missing)
+	for _, name := range names {
+		planned := slices.ContainsFunc(missing, func(c message.Change) bool { return c.Name == name })
+		if !planned {
+			args = append(args, target{name, now[name].version}.argument())
+		}
+	}
+	return args
+}
+
+// fix completes what can be completed. It must not remove what the plan keeps.
+func (s *steps) fix(ctx context.Context, changes []message.Change) error {
+	would, err := s.simulate(ctx, "-f", "install")
+	if err != nil {
+		return err
+	}
+	for _, name := range would.removed() {
+		planned := slices.ContainsFunc(changes, func(c message.Change) bool { return c.Name == name && c.To == "" })
+		if !planned {
+			return strategy.Fail(message.Install, fmt.Errorf("apt-get -f install would remove %s, which the plan keeps", few(would.removed())))
+		}
+	}
+	return s.apt(ctx, span{0, 95}, "-f", "install")
+}
+
+// Verify implements strategy.Strategy.
+func (s *Strategy) Verify(ctx context.Context, job strategy.Job) error {
+	if err := s.steps(job).verify(ctx, job.Plan); err != nil {
+		return fmt.Errorf("the upgraded host is not well: %w", err)
+	}
+	return nil
+}
+
+func (s *steps) verify(ctx context.Context, plan message.ChangeSet) error {
+	audit, err := s.read(ctx, "dpkg", "--audit")
+	if err != nil {
+		return strategy.Fail(message.Verify, err)
+	}
+	if audit = strings.TrimSpace(audit); audit != "" {
+		return strategy.Fail(message.Verify, fmt.Errorf("dpkg --audit: %s", text.Fit(message.CleanText(strings.Join(strings.Fields(audit), " ")), program.MaxSaid, "...")))
+	}
+	if _, err := s.read(ctx, "apt-get", "-q", "check"); err != nil {
+		return strategy.Fail(message.Verify, err)
+	}
+	return s.verifyKernel(plan)
+}

@@ -1,0 +1,215 @@
+// Package dnf upgrades hosts of the Fedora family (Fedora, CentOS Stream, Red Hat
+// Enterprise Linux and what is derived from it) by dnf 4 or dnf5. Prepare refreshes the
+// repositories, makes the plan and downloads it; Upgrade has dnf replay exactly the
+// planned transaction from the cache; Resume removes the old versions that a killed
+// dnf left beside the new ones, installs the new ones again and carries out the rest.
+//
+// What decides is pure: the reading of the package database (rpm.go) and of what dnf
+// would do (resolved.go), the plan (plan.go), the transaction that carries it out or
+// repairs it (replay.go), and the class of a failure (classify.go). All that differs
+// between dnf 4 and dnf5 stands in one value of each (generation.go, dnf4.go, dnf5.go). The package never
+// believes an exit status where it can look: a dnf that was killed leaves two versions
+// of a package, and the next dnf upgrade ends with 0 and nothing to do.
+package dnf
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/osinfo"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/hostfs"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/program"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+)
+
+// Mode is what an upgrade changes.
+type Mode string
+
+// The modes.
+const (
+	// All upgrades all packages.
+	All Mode = "all"
+	// Security upgrades packages that an advisory names as a security update.
+	Security Mode = "security"
+	// Packages upgrades the packages of a list, or installs versions of them.
+	Packages Mode = "packages"
+)
+
+// Options configure a Strategy.
+type Options struct {
+	// Mode is All by default.
+	Mode Mode
+	// Packages are the packages of the mode Packages: names of installed packages with
+	// "*" and "?", or name=version, which is also installed if it was not, and may be an
+	// older one.
+	Packages []string
+	// Versions are patterns of the packages whose versions are published.
+	Versions []string
+	// LockLimit is how long to wait for another dnf or rpm.
+	LockLimit time.Duration
+	// StateDir is for the transaction that dnf replays.
+	StateDir string
+	// Output gets what dnf and rpm print; nil discards it.
+	Output io.Writer
+}
+
+// Defaults are the values of options that are not given.
+func Defaults() Options {
+	return Options{
+		Mode: All, LockLimit: 10 * time.Minute,
+		Versions: []string{"kernel-core", "dnf", "dnf5", "rpm", "systemd", "glibc", "openssl-libs", "osupgrade-agent"},
+	}
+}
+
+// Strategy upgrades this host by dnf.
+type Strategy struct {
+	Options
+	*generation
+	host   hostfs.Root
+	run    program.Runner
+	sync   func() error
+	space  func(folder string) (hostfs.Filesystem, error)
+	locked func() (string, error)
+}
+
+var (
+	_ strategy.Strategy = (*Strategy)(nil)
+	_ strategy.Watcher  = (*Strategy)(nil)
+)
+
+// synced are the folders whose file systems are synced.
+var synced = []string{"/var/lib/rpm", "/usr/lib/sysimage", "/var/lib/dnf", "/etc", "/usr", "/boot"}
+
+// New checks the options. Detect checks the host.
+func New(o Options) (*Strategy, error) {
+	d := Defaults()
+	if o.Mode == "" {
+		o.Mode = d.Mode
+	}
+	if o.LockLimit == 0 {
+		o.LockLimit = d.LockLimit
+	}
+	if len(o.Versions) == 0 {
+		o.Versions = d.Versions
+	}
+	if err := o.check(); err != nil {
+		return nil, fmt.Errorf("cannot use dnf strategy: %w", err)
+	}
+	h := hostfs.Root("/")
+	g := generationOf(h)
+	return &Strategy{
+		Options: o, generation: g, host: h, run: program.System(o.Output), space: h.Filesystem,
+		sync:   func() error { return h.Sync(append(slices.Clone(synced), g.cache, o.StateDir)...) },
+		locked: func() (string, error) { return g.holder(h) },
+	}, nil
+}
+
+// packageWord is a package, or a pattern of packages, with or without a version. It
+// begins with no "-", so dnf takes it for no option.
+var packageWord = regexp.MustCompile(`^[A-Za-z0-9*?_][A-Za-z0-9+.*?_-]*(=[A-Za-z0-9][A-Za-z0-9.+:~^_-]*)?$`)
+
+func (o Options) check() error {
+	modes := []string{string(All), string(Security), string(Packages)}
+	if !slices.Contains(modes, string(o.Mode)) {
+		return fmt.Errorf("dnf-mode: %.100q is invalid; use one of %s", o.Mode, strings.Join(modes, ", "))
+	}
+	for _, field := range []struct {
+		name  string
+		words []string
+	}{{"dnf-packages", o.Packages}, {"dnf-versions", o.Versions}} {
+		for _, word := range field.words {
+			if !packageWord.MatchString(word) {
+				return fmt.Errorf("%s: %.100q is not a package; use a name such as nginx, a pattern such as kernel-*, or name=version", field.name, word)
+			}
+			if name, _, exact := strings.Cut(word, "="); exact && (strings.ContainsAny(name, "*?") || field.name == "dnf-versions") {
+				return fmt.Errorf("%s: %.100q names a version; a pattern has none", field.name, word)
+			}
+		}
+	}
+	switch {
+	case o.Mode == Packages && len(o.Packages) == 0:
+		return errors.New("dnf-packages: none is given; name the packages that dnf-mode packages upgrades")
+	case o.Mode != Packages && len(o.Packages) > 0:
+		return fmt.Errorf("dnf-packages: %s is given, and dnf-mode is %s; use dnf-mode packages", few(o.Packages), o.Mode)
+	case o.LockLimit < 0:
+		return fmt.Errorf("dnf-lock-limit: %s is invalid; use a time above 0s, such as 10m", o.LockLimit)
+	case !filepath.IsAbs(o.StateDir):
+		return fmt.Errorf("state folder %q is invalid; use an absolute path", o.StateDir)
+	}
+	return nil
+}
+
+// few lists the first of some texts.
+func few(all []string) string { return text.List(all, 5) }
+
+// Detect checks that a dnf and rpm are there.
+func (s *Strategy) Detect(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	for _, name := range []string{dnfPath, "/usr/bin/rpm"} {
+		if !s.host.Exists(name) && (name != dnfPath || !s.host.Exists(dnf5Path)) {
+			return fmt.Errorf("cannot upgrade by dnf: this host lacks %s; dnf upgrades Fedora, Red Hat Enterprise Linux and what is derived from it", name)
+		}
+	}
+	if s.host == "/" && os.Geteuid() != 0 {
+		return errors.New("cannot upgrade by dnf: the worker is not root, and rpm needs root")
+	}
+	return nil
+}
+
+// Versions returns the versions of the packages that the patterns match, with the
+// release of the system and its kernels. A package of several versions, such as a
+// kernel, has its newest.
+func (s *Strategy) Versions(ctx context.Context) (map[string]string, error) {
+	now, err := s.database(ctx)
+	if err != nil {
+		return nil, err
+	}
+	versions, err := osinfo.Read(string(s.host))
+	if err != nil {
+		return nil, err
+	}
+	for key := range now {
+		name, _ := splitKey(key)
+		if strategy.Matches(s.Options.Versions, name) && versions[name] == "" || versions[name] != "" && compareEVR(now.newest(key), versions[name]) > 0 {
+			versions[name] = now.newest(key)
+		}
+	}
+	return versions, nil
+}
+
+// VersionPaths implements strategy.Watcher. It names the database of rpm and not its folder:
+// to read an SQLite database writes its shared memory, rpmdb.sqlite-shm, which would have it
+// read again and again.
+func (s *Strategy) VersionPaths() []string {
+	paths := osinfo.Paths(string(s.host))
+	for _, folder := range []string{"/var/lib/rpm", "/usr/lib/sysimage/rpm"} {
+		for _, name := range []string{"rpmdb.sqlite", "Packages.db", "Packages"} {
+			if file := filepath.Join(folder, name); s.host.Exists(file) {
+				paths = append(paths, s.host.Path(file))
+			}
+		}
+	}
+	return paths
+}
+
+// Missing implements strategy.Strategy: a package counts when it is installed in the
+// planned version and the version before it is gone.
+func (s *Strategy) Missing(ctx context.Context, job strategy.Job) ([]message.Change, error) {
+	now, err := s.database(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return now.missing(job.Plan.Changes), nil
+}

@@ -1,0 +1,186 @@
+package dnf
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/hostfs"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/program"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+)
+
+// both runs a test for each generation, on a host with nothing but what the test says.
+func both(t *testing.T, name string, test func(t *testing.T, s *Strategy)) {
+	t.Helper()
+	for g := range generations {
+		t.Run(strings.TrimSpace(name+" "+g.name), func(t *testing.T) {
+			t.Parallel()
+			s, err := New(Options{StateDir: t.TempDir()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.generation, s.host = g, hostfs.Root(t.TempDir())
+			s.sync, s.locked = func() error { return nil }, func() (string, error) { return "", nil }
+			test(t, s)
+		})
+	}
+}
+
+// checkedByDNF5 is a line of dnf 4 check, whose words dnf5 has on two lines.
+var checkedByDNF5 = regexp.MustCompile(`(?m)^(\w+)-(\S+) has missing requires of (\w+)\n`)
+
+// TestDoneIsNoExitStatus: a dnf that ends with 0 and has done nothing, or half of it, is
+// not done.
+func TestDoneIsNoExitStatus(t *testing.T) {
+	t.Parallel()
+	const one, two = "a 0 1 1 noarch 9\n", "a 0 2 1 noarch 9\n"
+	for name, row := range map[string]struct {
+		before, after, check string
+		want                 string
+	}{
+		"nothing happened":     {one, one, "", "not there though dnf has ended"},
+		"both versions":        {one, one + two, "", "not there though dnf has ended"},
+		"a problem is left":    {one, two, "a-2-1.noarch has missing requires of b\n", "dnf check: a-2-1.noarch has"},
+		"a problem of another": {one, two, "other-2-1.noarch has missing requires of b\n", ""},
+		"the plan":             {one, two, "", ""},
+	} {
+		both(t, name, func(t *testing.T, s *Strategy) {
+			replayed, check := false, row.check
+			if s.generation == &dnf5 {
+				check = checkedByDNF5.ReplaceAllString(check, "$1-0:$2\n missing require \"$3\"\n")
+			}
+			s.run = func(_ context.Context, c program.Command) (program.Ended, error) {
+				switch {
+				case c.Name == "rpm" && replayed:
+					return program.Ended{Stdout: row.after}, nil
+				case c.Name == "rpm":
+					return program.Ended{Stdout: row.before}, nil
+				case slices.Contains(c.Args, "replay"):
+					replayed = true
+				case slices.Contains(c.Args, "check") && check != "":
+					return program.Ended{Exit: 1, Stdout: check, Printed: check}, nil
+				}
+				return program.Ended{}, nil
+			}
+			job := strategy.Job{Plan: message.ChangeSet{Changes: []message.Change{{Name: "a.noarch", From: "1-1", To: "2-1"}}}, Progress: func(int, string) {}, NotAfter: time.Now().Add(time.Hour)}
+			outcome, err := s.Upgrade(t.Context(), job)
+			if row.want == "" && (err != nil || outcome != strategy.Done) {
+				t.Errorf("got %v, %v", outcome, err)
+			}
+			if row.want != "" && (err == nil || !strings.Contains(err.Error(), row.want) || strategy.ClassOf(err) != message.Install) {
+				t.Errorf("got %v, %v, want %q", outcome, err, row.want)
+			}
+		})
+	}
+}
+
+// TestResumeBeforeAnyHistory: a host that dnf has never changed has no last transaction,
+// and an empty plan is done.
+func TestResumeBeforeAnyHistory(t *testing.T) {
+	t.Parallel()
+	both(t, "", func(t *testing.T, s *Strategy) {
+		s.run = func(_ context.Context, c program.Command) (program.Ended, error) {
+			if slices.Contains(c.Args, "history") {
+				return program.Ended{Exit: 1, Printed: "Error: No transactions\n"}, nil
+			}
+			return program.Ended{}, nil
+		}
+		if outcome, err := s.Resume(t.Context(), strategy.Job{Progress: func(int, string) {}}); err != nil || outcome != strategy.Done {
+			t.Errorf("got %v, %v", outcome, err)
+		}
+	})
+}
+
+// TestDamagedDatabase: a package database that rpm cannot read is rebuilt, and one that it
+// can read is not.
+func TestDamagedDatabase(t *testing.T) {
+	t.Parallel()
+	for _, damaged := range []bool{false, true} {
+		both(t, map[bool]string{true: "damaged", false: "sound"}[damaged], func(t *testing.T, s *Strategy) {
+			rebuilt := false
+			s.run = func(_ context.Context, c program.Command) (program.Ended, error) {
+				switch {
+				case slices.Contains(c.Args, "--rebuilddb"):
+					rebuilt = true
+				case c.Name == "rpm" && damaged && !rebuilt:
+					return program.Ended{Exit: 1, Printed: "error: rpmdb: damaged header\n"}, nil
+				case c.Name == "rpm":
+					return program.Ended{Stdout: "a 0 2 1 noarch 9\n"}, nil
+				}
+				return program.Ended{}, nil
+			}
+			job := strategy.Job{Plan: message.ChangeSet{Changes: []message.Change{{Name: "a.noarch", From: "1-1", To: "2-1"}}}, Progress: func(int, string) {}}
+			if outcome, err := s.Resume(t.Context(), job); err != nil || outcome != strategy.Done || rebuilt != damaged {
+				t.Errorf("rebuilt %v, got %v, %v", rebuilt, outcome, err)
+			}
+		})
+	}
+}
+
+// TestNoPlan: a host that somebody else changes has no plan, and nobody waits for one.
+func TestNoPlan(t *testing.T) {
+	t.Parallel()
+	both(t, "", func(t *testing.T, s *Strategy) {
+		s.locked = func() (string, error) { return "process 7 (dnf) holds a lock", nil }
+		s.run = func(_ context.Context, c program.Command) (program.Ended, error) {
+			t.Errorf("it runs %s", c.Describe())
+			return program.Ended{}, nil
+		}
+		if _, err := s.Plan(t.Context(), strategy.Job{Progress: func(int, string) {}}); !errors.Is(err, strategy.ErrNoPlan) || !strings.Contains(err.Error(), "process 7 (dnf)") {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// TestCommands: what each generation is told in an upgrade.
+func TestCommands(t *testing.T) {
+	t.Parallel()
+	want := map[*generation][]string{
+		&dnf4: {"dnf --refresh makecache", "dnf upgrade --nobest", "dnf --downloadonly history replay /transaction.json", "dnf --cacheonly history replay /transaction.json"},
+		&dnf5: {"dnf5 --refresh makecache", "dnf5 upgrade --no-best", "dnf5 --setopt=tsflags=test replay ", "dnf5 --cacheonly replay "},
+	}
+	both(t, "", func(t *testing.T, s *Strategy) {
+		var got []string
+		_, resolved := recorded(t, s.generation, "upgrade-nobest")
+		s.run = func(_ context.Context, c program.Command) (program.Ended, error) {
+			line := strings.TrimPrefix(strings.Join(c.Args, " "), strings.Join(s.options, " ")+" ")
+			said := c.Name + " " + strings.ReplaceAll(strings.TrimPrefix(line, "--cacheonly --assumeno "), s.StateDir, "")
+			switch {
+			case c.Name == "rpm":
+				return program.Ended{Stdout: "library 0 1.0 1 noarch 9\n"}, nil
+			case strings.Contains(line, "--assumeno"):
+				got = append(got, said)
+				return program.Ended{Exit: 1, Printed: resolved}, nil
+			case strings.Contains(line, "repoquery"), strings.Contains(line, "versionlock"), strings.Contains(line, "needs-restarting"), strings.Contains(line, "check "):
+				return program.Ended{}, nil
+			}
+			got = append(got, said)
+			return program.Ended{}, nil
+		}
+		s.space = func(string) (hostfs.Filesystem, error) { return hostfs.Filesystem{Free: 1 << 40}, nil }
+		job := strategy.Job{Progress: func(int, string) {}}
+		plan, err := s.Prepare(t.Context(), job)
+		if err != nil || len(plan.Changes) == 0 {
+			t.Fatalf("got %v, %v", plan, err)
+		}
+		job.Plan = plan
+		if _, err := s.Upgrade(t.Context(), job); err == nil {
+			t.Error("an upgrade that changed nothing is done")
+		}
+		if !slices.Equal(got, want[s.generation]) {
+			t.Errorf("got %q\nwant %q", got, want[s.generation])
+		}
+		text, err := os.ReadFile(filepath.Join(s.StateDir, "transaction.json"))
+		if err != nil || !strings.Contains(string(text), `"version": "`+s.format+`"`) {
+			t.Errorf("the stored transaction is %s, %v", text, err)
+		}
+	})
+}

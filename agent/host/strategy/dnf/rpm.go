@@ -1,0 +1,217 @@
+package dnf
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+)
+
+// database has the installed packages: the versions by "name.arch", the oldest first. A
+// package has several when it is one of those that are installed beside each other, such
+// as a kernel, or when an upgrade was interrupted.
+type database map[string][]string
+
+// sizes are what the files of installed packages take, in bytes, by "name.arch".
+type sizes map[string]int64
+
+// databaseFormat is the format of rpm -qa that parseDatabase reads.
+const databaseFormat = `%{NAME} %{EPOCHNUM} %{VERSION} %{RELEASE} %{ARCH} %{LONGSIZE}\n`
+
+// parseDatabase reads the output of rpm -qa in databaseFormat.
+func parseDatabase(printed string) (database, sizes, error) {
+	all, taken := database{}, sizes{}
+	for line := range strings.Lines(printed) {
+		fields := strings.Fields(line)
+		if len(fields) == 6 && fields[4] == "(none)" {
+			continue // gpg-pubkey is a key, not a package.
+		}
+		if len(fields) != 6 {
+			return nil, nil, fmt.Errorf("rpm -qa printed %.200q, which is not a package", line)
+		}
+		version, err := evr(fields[1], fields[2], fields[3])
+		if err != nil {
+			return nil, nil, fmt.Errorf("rpm -qa printed %.200q: %w", line, err)
+		}
+		size, err := strconv.ParseInt(fields[5], 10, 62)
+		if err != nil || size < 0 {
+			return nil, nil, fmt.Errorf("rpm -qa printed %.200q, whose size %.50q is no number of bytes", line, fields[5])
+		}
+		key := fields[0] + "." + fields[4]
+		if !slices.Contains(all[key], version) {
+			all[key] = append(all[key], version)
+		}
+		taken[key] = max(taken[key], size)
+	}
+	for _, versions := range all {
+		slices.SortFunc(versions, compareEVR)
+	}
+	return all, taken, nil
+}
+
+// evr is a version as dnf prints it: epoch:version-release, without an epoch of 0.
+func evr(epoch, version, release string) (string, error) {
+	if number, err := strconv.ParseUint(epoch, 10, 32); err != nil {
+		return "", fmt.Errorf("the epoch %.50q is no number", epoch)
+	} else if number > 0 {
+		return strconv.FormatUint(number, 10) + ":" + version + "-" + release, nil
+	}
+	return version + "-" + release, nil
+}
+
+// splitKey cuts "name.arch".
+func splitKey(key string) (name, arch string) {
+	i := strings.LastIndexByte(key, '.')
+	if i < 0 {
+		return key, ""
+	}
+	return key[:i], key[i+1:]
+}
+
+// nevra is a package as dnf names it: name-epoch:version-release.arch.
+func nevra(key, version string) string {
+	name, arch := splitKey(key)
+	return name + "-" + version + "." + arch
+}
+
+// newest returns the newest version of a package; empty if it is not installed.
+func (d database) newest(key string) string {
+	if versions := d[key]; len(versions) > 0 {
+		return versions[len(versions)-1]
+	}
+	return ""
+}
+
+// missing returns the changes that the host does not have. The version before must be
+// gone: rpm has both between the installation of the new one and the removal of the old.
+func (d database) missing(changes []message.Change) (missing []message.Change) {
+	for _, c := range changes {
+		if c.To != "" && !slices.Contains(d[c.Name], c.To) {
+			missing = append(missing, message.Change{Name: c.Name, From: d.newest(c.Name), To: c.To})
+		} else if c.From != "" && slices.Contains(d[c.Name], c.From) {
+			missing = append(missing, message.Change{Name: c.Name, From: c.From, To: c.To})
+		}
+	}
+	return missing
+}
+
+// untouched reports whether the host has nothing of some changes.
+func (d database) untouched(changes []message.Change) bool {
+	for _, c := range changes {
+		if c.To != "" && slices.Contains(d[c.Name], c.To) || c.From != "" && !slices.Contains(d[c.Name], c.From) {
+			return false
+		}
+	}
+	return true
+}
+
+// compareEVR compares two versions as rpm does: epochs, versions, releases.
+func compareEVR(a, b string) int {
+	epochA, versionA, releaseA := splitEVR(a)
+	epochB, versionB, releaseB := splitEVR(b)
+	if epochA != epochB {
+		if epochA < epochB {
+			return -1
+		}
+		return 1
+	}
+	if order := compareSegments(versionA, versionB); order != 0 {
+		return order
+	}
+	return compareSegments(releaseA, releaseB)
+}
+
+func splitEVR(version string) (epoch uint64, v, release string) {
+	if before, after, ok := strings.Cut(version, ":"); ok {
+		epoch, _ = strconv.ParseUint(before, 10, 32)
+		version = after
+	}
+	if i := strings.LastIndexByte(version, '-'); i >= 0 {
+		return epoch, version[:i], version[i+1:]
+	}
+	return epoch, version, ""
+}
+
+// compareSegments compares versions as rpm does: runs of digits by their value, runs of
+// letters by their bytes, a number is newer than letters, "~" is older than
+// everything, "^" newer than the end and older than everything else. Other bytes only
+// separate.
+func compareSegments(a, b string) int {
+	for a != "" || b != "" {
+		a, b = strings.TrimLeftFunc(a, separates), strings.TrimLeftFunc(b, separates)
+		if done, order := compareMarks(&a, &b); done {
+			return order
+		} else if order != 0 {
+			continue
+		}
+		if a == "" || b == "" {
+			break
+		}
+		numeric := isDigit(a[0])
+		headA, restA := segment(a, numeric)
+		headB, restB := segment(b, numeric)
+		if headB == "" { // A number is newer than letters.
+			if numeric {
+				return 1
+			}
+			return -1
+		}
+		if numeric {
+			headA, headB = strings.TrimLeft(headA, "0"), strings.TrimLeft(headB, "0")
+			if len(headA) != len(headB) {
+				return sign(len(headA) - len(headB))
+			}
+		}
+		if order := strings.Compare(headA, headB); order != 0 {
+			return order
+		}
+		a, b = restA, restB
+	}
+	return sign(len(a) - len(b))
+}
+
+// compareMarks compares "~" and "^" at the front of both. done says that the comparison
+// is over; otherwise skip is 1 when both had the same mark, which is cut.
+func compareMarks(a, b *string) (done bool, order int) {
+	for _, mark := range []struct {
+		sign string
+		// with is the result when only the first has it, against something and the end.
+		something, end int
+	}{{"~", -1, -1}, {"^", -1, 1}} {
+		hasA, hasB := strings.HasPrefix(*a, mark.sign), strings.HasPrefix(*b, mark.sign)
+		switch {
+		case hasA && hasB:
+			*a, *b = (*a)[1:], (*b)[1:]
+			return false, 1
+		case hasA && *b == "":
+			return true, mark.end
+		case hasA:
+			return true, mark.something
+		case hasB && *a == "":
+			return true, -mark.end
+		case hasB:
+			return true, -mark.something
+		}
+	}
+	return false, 0
+}
+
+func separates(r rune) bool {
+	return r != '~' && r != '^' && (r > 127 || !isDigit(byte(r)) && !isLetter(byte(r)))
+}
+
+// segment cuts the run of digits, or of letters, at the front.
+func segment(version string, numeric bool) (head, rest string) {
+	i := 0
+	for i < len(version) && (numeric && isDigit(version[i]) || !numeric && isLetter(version[i])) {
+		i++
+	}
+	return version[:i], version[i:]
+}
+
+func isDigit(c byte) bool  { return '0' <= c && c <= '9' }
+func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
+
+func sign(n int) int { return min(max(n, -1), 1) }

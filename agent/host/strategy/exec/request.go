@@ -1,0 +1,118 @@
+package exec
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/format"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+)
+
+// request is the JSON object on standard input of an action. It bears a format number,
+// because the worker and the program that it starts may be of two versions: the
+// program may have upgraded itself since.
+type request struct {
+	Action   action    `json:"action"`
+	Tenant   string    `json:"tenant,omitzero"`
+	Host     string    `json:"host,omitzero"`
+	Run      uint64    `json:"run,omitzero"`
+	NotAfter time.Time `json:"not-after,omitzero"`
+	BootID   string    `json:"boot-id,omitzero"`
+	// Staged is set for missing before the reboot.
+	Staged bool `json:"staged,omitzero"`
+	// Boot is what confirm confirms.
+	Boot *boot `json:"boot,omitempty"`
+	// Rejected are the versions of each name that were rolled back.
+	Rejected message.Rejected `json:"rejected,omitempty"`
+	// Options are those of a program, as the worker was given them.
+	Options json.RawMessage    `json:"options,omitempty"`
+	Plan    *message.ChangeSet `json:"plan,omitempty"`
+}
+
+func requestOf(st step, options json.RawMessage) request {
+	job := st.job
+	r := request{
+		Action: st.action, Tenant: job.Tenant, Host: job.Host, Run: job.Run, NotAfter: job.NotAfter.UTC(), BootID: job.BootID,
+		Staged: job.Staged, Rejected: job.Rejected, Options: options,
+	}
+	if !job.Plan.Empty() {
+		r.Plan = &job.Plan
+	}
+	if st.boot != (strategy.Boot{}) {
+		r.Boot = &boot{Running: st.boot.Running, Failed: st.boot.Failed}
+	}
+	return r
+}
+
+// job returns the job of a request.
+func (r request) job(progress func(int, string)) strategy.Job {
+	job := strategy.Job{
+		Tenant: r.Tenant, Host: r.Host, Run: r.Run, NotAfter: r.NotAfter, BootID: r.BootID,
+		Staged: r.Staged, Rejected: r.Rejected, Progress: progress,
+	}
+	if r.Plan != nil {
+		job.Plan = *r.Plan
+	}
+	return job
+}
+
+// open writes the request to a file and opens it. The action finds it complete even if
+// the worker dies now, and of any length: a pipe holds but 4 KiB on every system. The
+// lock is held, so no other call has the file.
+func (r request) open(stateDir string) (*os.File, error) {
+	data, err := format.Step.Encode(r)
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(stateDir, "request.json")
+	if err := os.WriteFile(path, append(data, '\n'), 0o600); err != nil {
+		return nil, fmt.Errorf("cannot write its input: %w", err)
+	}
+	return os.Open(path)
+}
+
+// maxBootSize bounds what booted prints, in bytes.
+const maxBootSize = 4 << 10
+
+// boot is what the action booted prints, and what confirm gets.
+type boot struct {
+	Running string `json:"running,omitempty"`
+	Failed  string `json:"failed,omitempty"`
+}
+
+// parseBoot reads what booted prints.
+func parseBoot(printed []byte) (strategy.Boot, error) {
+	var b boot
+	if err := json.Unmarshal(printed, &b); err != nil {
+		return strategy.Boot{}, fmt.Errorf(`%w; print an object such as {"running": "1.1", "failed": "1.2"}`, err)
+	}
+	for name, version := range map[string]string{"running": b.Running, "failed": b.Failed} {
+		if version != message.CleanText(version) || len(version) > message.MaxPlanName {
+			return strategy.Boot{}, fmt.Errorf("%s %.100q is not a version: use at most %d bytes of plain text", name, version, message.MaxPlanName)
+		}
+	}
+	if b.Running == "" && b.Failed != "" {
+		return strategy.Boot{}, fmt.Errorf("%q has failed, and what runs instead is not told; print \"running\" too", b.Failed)
+	}
+	return strategy.Boot{Running: b.Running, Failed: b.Failed}, nil
+}
+
+// parsePlan reads what plan prints.
+func parsePlan(printed []byte) (message.ChangeSet, error) {
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal(printed, &object); err != nil {
+		return message.ChangeSet{}, fmt.Errorf(`%w; print an object such as {"changes": [{"name": "kernel", "from": "6.1.0", "to": "6.1.1"}]}`, err)
+	}
+	return message.DecodePlan(printed)
+}
+
+// parseMissing reads what missing prints: a plan whose changes are missing. Nothing at
+// all means that nothing is missing.
+func parseMissing(printed []byte) ([]message.Change, error) {
+	plan, err := parsePlan(printed)
+	return plan.Changes, err
+}

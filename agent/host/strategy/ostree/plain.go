@@ -1,0 +1,213 @@
+package ostree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/durable"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+)
+
+// plain is the program ostree. It deploys a commit by its checksum, with an origin that
+// says which branch the host follows: so what is deployed is what was planned, also when
+// the branch has gone on, and a way back does not end the following.
+type plain struct{ Options }
+
+// ostree runs the program; otherwise is the class of a failure that its words do not
+// tell.
+func (p plain) ostree(ctx context.Context, otherwise message.Class, args ...string) (string, error) {
+	out, err := p.run(ctx, "ostree", args...)
+	if err != nil && ctx.Err() == nil {
+		err = strategy.Fail(classOf(err.Error(), otherwise), err)
+	}
+	return out, err
+}
+
+func (p plain) look(ctx context.Context) (deployments, error) {
+	printed, err := p.status(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all, err := parseStatus(printed)
+	if err != nil {
+		return nil, err
+	}
+	for i := range all {
+		all[i].fresh = p.fresh(all[i])
+	}
+	return all, nil
+}
+
+// status prints the deployments. Where one has no signature and its remote wants signatures,
+// ostree ends with an error instead (ostreedev/ostree#2391), unless it is told to leave
+// signatures out, which older versions cannot do.
+func (p plain) status(ctx context.Context) (string, error) {
+	printed, err := p.ostree(ctx, "", "admin", "status")
+	if err == nil || !strings.Contains(err.Error(), "no signatures found") {
+		return printed, err
+	}
+	if printed, unsigned := p.ostree(ctx, "", "admin", "status", "--skip-signatures"); unsigned == nil || ctx.Err() != nil {
+		return printed, unsigned
+	}
+	return "", fmt.Errorf("a system on this host has no signature, and its remote wants one: sign its commit with ostree gpg-sign, or have ostree upgrade and ostree admin cleanup replace it by hand: %w", err)
+}
+
+// originFile is the file that says what a deployment follows.
+func (p plain) originFile(d deployment) string {
+	return filepath.Join(p.root, "ostree/deploy", d.name, "deploy", fmt.Sprintf("%s.%d.origin", d.id, d.serial))
+}
+
+// fresh reports whether a deployment was made since the machine started: its origin is
+// written when it is made, and the mark of OSTree in the start.
+func (p plain) fresh(d deployment) bool {
+	made, err := os.Stat(p.originFile(d))
+	if err != nil {
+		return false
+	}
+	started, err := os.Stat(filepath.Join(p.root, "run/ostree-booted"))
+	return err == nil && !made.ModTime().Before(started.ModTime())
+}
+
+// ref returns the branch that the host follows.
+func (p plain) ref(now deployments) (ref, remote, name string, err error) {
+	running, err := now.running()
+	if err != nil {
+		return "", "", "", err
+	}
+	if ref = p.Ref; ref == "" {
+		ref = running.origin
+	}
+	if remote, name, err = branch(ref); err != nil {
+		return "", "", "", fmt.Errorf("the system that runs follows no branch: %w as ostree-ref", err)
+	}
+	return ref, remote, name, nil
+}
+
+func (p plain) known(ctx context.Context, now deployments) (string, bool, error) {
+	ref, _, _, err := p.ref(now)
+	if err != nil {
+		return "", false, err
+	}
+	version, err := p.head(ctx, ref)
+	if err != nil && ctx.Err() == nil {
+		return "", false, nil
+	}
+	return version, err == nil, err
+}
+
+// head returns the version of the commit to which a branch points on this host.
+func (p plain) head(ctx context.Context, ref string) (string, error) {
+	checksum, err := p.ostree(ctx, message.Repository, "rev-parse", ref)
+	if err != nil {
+		return "", err
+	}
+	checksum = strings.TrimSpace(checksum)
+	// A commit need not have a version.
+	label, err := p.ostree(ctx, "", "show", "--print-metadata-key=version", checksum)
+	if err != nil && ctx.Err() != nil {
+		return "", err
+	}
+	return versionOf(strings.Trim(strings.TrimSpace(label), "'"), checksum), nil
+}
+
+func (p plain) find(ctx context.Context, now deployments) (string, error) {
+	ref, remote, name, err := p.ref(now)
+	if err != nil {
+		return "", err
+	}
+	// The signature is checked with the commit alone.
+	if _, err := p.ostree(ctx, message.Repository, "pull", "--commit-metadata-only", remote, name); err != nil {
+		return "", fmt.Errorf("cannot ask for the newest commit of %s: %w", ref, err)
+	}
+	return p.head(ctx, ref)
+}
+
+func (p plain) fetch(ctx context.Context, now deployments, version string) error {
+	ref, remote, name, err := p.ref(now)
+	if err != nil {
+		return err
+	}
+	commit, err := p.commit(ctx, version)
+	if err != nil {
+		return err
+	}
+	if _, err := p.ostree(ctx, message.Repository, "pull", remote, name+"@"+commit); err != nil {
+		return fmt.Errorf("cannot fetch %s of %s: %w", version, ref, err)
+	}
+	return nil
+}
+
+// commit returns the checksum of a version.
+func (p plain) commit(ctx context.Context, version string) (string, error) {
+	checksum, err := p.ostree(ctx, message.Artifact, "rev-parse", idOf(version))
+	if err != nil {
+		return "", fmt.Errorf("the commit of %s is not on this host: %w", version, err)
+	}
+	return strings.TrimSpace(checksum), nil
+}
+
+func (p plain) deploy(ctx context.Context, now deployments, version string) error {
+	commit, err := p.commit(ctx, version)
+	if err != nil {
+		return err
+	}
+	return p.deployCommit(ctx, now, commit)
+}
+
+func (p plain) restore(ctx context.Context, now deployments, old deployment) error {
+	return p.deployCommit(ctx, now, old.id)
+}
+
+// deployCommit makes a commit the one that starts next. Pinned deployments stay.
+func (p plain) deployCommit(ctx context.Context, now deployments, commit string) (err error) {
+	running, err := now.running()
+	if err != nil {
+		return err
+	}
+	ref, _, _, err := p.ref(now)
+	if err != nil {
+		return err
+	}
+	origin, err := os.ReadFile(p.originFile(running))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	if err := os.MkdirAll(p.StateDir, 0o700); err != nil {
+		return err
+	}
+	file := filepath.Join(p.StateDir, "origin")
+	if err := durable.WriteFile(file, []byte(follow(string(origin), ref)), 0o600); err != nil {
+		return err
+	}
+	if _, err := p.ostree(ctx, message.Install, "admin", "deploy", "--os="+running.name, "--origin-file="+file, commit); err != nil {
+		return fmt.Errorf("cannot deploy: %w", err)
+	}
+	return nil
+}
+
+// discard removes the deployment that starts next. One that is pinned stays, behind
+// another one of the commit that runs.
+func (p plain) discard(ctx context.Context, now deployments) error {
+	first, other := now.first()
+	if !other {
+		return nil
+	}
+	if first.pinned {
+		running, err := now.running()
+		if err != nil {
+			return err
+		}
+		return p.deployCommit(ctx, now, running.id)
+	}
+	_, err := p.ostree(ctx, message.Install, "admin", "undeploy", "0")
+	return err
+}
+
+// idle has nothing to wait for: the program ends with the step that runs it, and the
+// next one waits for the lock of the step before.
+func (p plain) idle(context.Context, func(int, string)) error { return nil }

@@ -1,0 +1,144 @@
+package ostree
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/wait"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+)
+
+// rpmOSTree is the program rpm-ostree, which layers packages on the commits of a branch.
+// Plans are about the commits; the packages come with them.
+type rpmOSTree struct{ plain }
+
+func newRPMOSTree(o Options) (manager, error) {
+	if o.Ref != "" {
+		return nil, errors.New("rpm-ostree follows the branch that it was given; change that by rpm-ostree rebase")
+	}
+	return rpmOSTree{plain{o}}, nil
+}
+
+// rpmStatus is what rpm-ostree status --json prints, as far as it is used.
+type rpmStatus struct {
+	Deployments []struct {
+		Name         string `json:"osname"`
+		Checksum     string `json:"checksum"`
+		BaseChecksum string `json:"base-checksum"`
+		Version      string `json:"version"`
+		BaseVersion  string `json:"base-version"`
+		Origin       string `json:"origin"`
+		Serial       int    `json:"serial"`
+		Booted       bool   `json:"booted"`
+		Staged       bool   `json:"staged"`
+		Pinned       bool   `json:"pinned"`
+	} `json:"deployments"`
+	// Transaction is what the daemon does; null if it does nothing.
+	Transaction json.RawMessage `json:"transaction"`
+}
+
+// busy reports whether the daemon does something.
+func (s rpmStatus) busy() bool {
+	return len(s.Transaction) > 0 && string(s.Transaction) != "null"
+}
+
+// parseRPMStatus reads the output of rpm-ostree status --json. made are the checksums of
+// the deployments themselves, which differ from their ids where packages are layered.
+func parseRPMStatus(printed string) (all deployments, made []string, status rpmStatus, err error) {
+	if err := json.Unmarshal([]byte(printed), &status); err != nil {
+		return nil, nil, status, fmt.Errorf("cannot read the output of rpm-ostree status: %w", err)
+	}
+	for i, d := range status.Deployments {
+		if d.Name == "" || d.Checksum == "" {
+			return nil, nil, status, fmt.Errorf("cannot read the output of rpm-ostree status: deployment %d has no name or checksum", i)
+		}
+		all = append(all, deployment{
+			name: d.Name, id: cmp.Or(d.BaseChecksum, d.Checksum), serial: d.Serial, label: cmp.Or(d.BaseVersion, d.Version),
+			origin: d.Origin, booted: d.Booted, staged: d.Staged, pinned: d.Pinned,
+		})
+		made = append(made, d.Checksum)
+	}
+	return all, made, status, nil
+}
+
+func (r rpmOSTree) rpm(ctx context.Context, otherwise message.Class, args ...string) (string, error) {
+	out, err := r.run(ctx, "rpm-ostree", args...)
+	if err != nil && ctx.Err() == nil {
+		err = strategy.Fail(classOf(err.Error(), otherwise), err)
+	}
+	return out, err
+}
+
+func (r rpmOSTree) look(ctx context.Context) (deployments, error) {
+	printed, err := r.rpm(ctx, "", "status", "--json")
+	if err != nil {
+		return nil, err
+	}
+	all, made, _, err := parseRPMStatus(printed)
+	for i := range all {
+		d := all[i]
+		d.id = made[i]
+		all[i].fresh = r.fresh(d)
+	}
+	return all, err
+}
+
+func (r rpmOSTree) fetch(ctx context.Context, _ deployments, _ string) error {
+	_, err := r.rpm(ctx, message.Repository, "upgrade", "--download-only")
+	return err
+}
+
+// deploy deploys what is on disk. What that is, the strategy sees afterwards.
+func (r rpmOSTree) deploy(ctx context.Context, _ deployments, _ string) error {
+	_, err := r.rpm(ctx, message.Install, "upgrade", "--cache-only")
+	return err
+}
+
+func (r rpmOSTree) restore(ctx context.Context, now deployments, old deployment) error {
+	return rollback(now, old, func() error {
+		_, err := r.rpm(ctx, message.Install, "rollback")
+		return err
+	})
+}
+
+// rollback calls a tool that goes back to the first deployment that does not run, and to
+// no other.
+func rollback(now deployments, old deployment, do func() error) error {
+	i := slices.IndexFunc(now, func(d deployment) bool { return !d.booted })
+	if i < 0 || now[i].id != old.id {
+		return strategy.Fail(message.Install, fmt.Errorf("%s is not the deployment to which a rollback goes; deploy it by hand", old.version()))
+	}
+	return do()
+}
+
+func (r rpmOSTree) discard(ctx context.Context, _ deployments) error {
+	_, err := r.rpm(ctx, message.Install, "cleanup", "--pending")
+	return err
+}
+
+// pollEvery is how often the daemon is asked whether it is done.
+const pollEvery = 2 * time.Second
+
+// idle waits for the daemon, which goes on without the program that has asked it.
+func (r rpmOSTree) idle(ctx context.Context, tell func(int, string)) error {
+	for {
+		printed, err := r.rpm(ctx, "", "status", "--json")
+		if err != nil {
+			return err
+		}
+		_, _, status, err := parseRPMStatus(printed)
+		if err != nil || !status.busy() {
+			return err
+		}
+		tell(-1, "rpm-ostree is still at work")
+		if err := wait.Sleep(ctx, pollEvery); err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,95 @@
+package strategy
+
+import (
+	"fmt"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+)
+
+// Systems are the versions of a host with more than one bootable system, such as two
+// slots or several deployments. They decide what a plan of one change has come to.
+type Systems struct {
+	// Name is the name of the system in plans and versions.
+	Name string
+	// Running is the version that runs.
+	Running string
+	// Next is the version that starts next in place of it; empty if the one that runs
+	// starts again.
+	Next string
+	// Failed is the version that was to start, and that the machine gave up by itself.
+	Failed string
+}
+
+// Plan returns what a version changes. reboot says why it takes a reboot.
+func (s Systems) Plan(version string, download int64, reboot string, rejected message.Rejected) message.ChangeSet {
+	if version == s.Running {
+		return message.ChangeSet{}
+	}
+	plan := message.ChangeSet{Changes: []message.Change{{Name: s.Name, From: s.Running, To: version}}, Download: download, Reboot: reboot}.
+		Withhold(rejected, "it was rolled back on this host")
+	if len(plan.Changes) == 0 {
+		plan.Download, plan.Reboot = 0, ""
+	}
+	return plan
+}
+
+// Outcome returns what an upgrade has come to. NotDone means that it is yet to be done.
+func (s Systems) Outcome(plan message.ChangeSet) Outcome {
+	outcome := Done
+	for _, c := range plan.Changes {
+		switch c.To {
+		case s.Running:
+		case s.Next:
+			outcome = RebootRequired
+		default:
+			return NotDone
+		}
+	}
+	return outcome
+}
+
+// Resumed is Outcome after a crash or a start of the machine. A version that the machine
+// has given up is an error: it must not be tried again and again.
+func (s Systems) Resumed(plan message.ChangeSet) (Outcome, error) {
+	if outcome := s.Outcome(plan); outcome != NotDone {
+		return outcome, nil
+	}
+	for _, c := range plan.Changes {
+		if c.To == s.Failed {
+			return 0, s.wentBack()
+		}
+	}
+	return NotDone, nil
+}
+
+// Missing returns the changes of a job's plan that the host does not have. What starts
+// next counts before the reboot.
+func (s Systems) Missing(job Job) (missing []message.Change) {
+	for _, c := range job.Plan.Changes {
+		if c.To != s.Running && (c.To != s.Next || !job.Staged) {
+			missing = append(missing, message.Change{Name: c.Name, From: s.Running, To: c.To})
+		}
+	}
+	return missing
+}
+
+// Verify returns an error unless the version of a plan runs.
+func (s Systems) Verify(plan message.ChangeSet) error {
+	for _, c := range plan.Changes {
+		switch c.To {
+		case s.Running:
+		case s.Failed:
+			return s.wentBack()
+		default:
+			return Fail(message.Verify, fmt.Errorf("%s is %s, not %s", s.Name, s.Running, c.To))
+		}
+	}
+	return nil
+}
+
+// Boot returns what the last start of the machine came to.
+func (s Systems) Boot() Boot { return Boot{Running: s.Running, Failed: s.Failed} }
+
+func (s Systems) wentBack() error {
+	return Fail(message.Boot, fmt.Errorf("%s %s did not start: the machine went back by itself to %s", s.Name, s.Failed, s.Running))
+}

@@ -1,0 +1,67 @@
+package strategy
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+)
+
+// TestSystems checks what a plan has come to on a host with more than one system.
+func TestSystems(t *testing.T) {
+	t.Parallel()
+	plan := message.ChangeSet{Changes: []message.Change{{Name: "rootfs", From: "1", To: "2"}}}
+	for name, c := range map[string]struct {
+		now     Systems
+		outcome Outcome
+		resumed Outcome
+		class   message.Class
+		// missing is set before the reboot, lacks after it.
+		missing, lacks bool
+		verify         string
+	}{
+		"before":      {Systems{Running: "1"}, NotDone, NotDone, "", true, true, "rootfs is 1, not 2"},
+		"starts next": {Systems{Running: "1", Next: "2"}, RebootRequired, RebootRequired, "", false, true, "rootfs is 1, not 2"},
+		"another":     {Systems{Running: "1", Next: "3"}, NotDone, NotDone, "", true, true, "rootfs is 1, not 2"},
+		"runs":        {Systems{Running: "2"}, Done, Done, "", false, false, ""},
+		"failed":      {Systems{Running: "1", Failed: "2"}, NotDone, 0, message.Boot, true, true, "rootfs 2 did not start: the machine went back by itself to 1"},
+		"back on it":  {Systems{Running: "2", Failed: "3"}, Done, Done, "", false, false, ""},
+	} {
+		c.now.Name = "rootfs"
+		if got := c.now.Outcome(plan); got != c.outcome {
+			t.Errorf("%s: outcome %d, not %d", name, got, c.outcome)
+		}
+		if got, err := c.now.Resumed(plan); got != c.resumed || ClassOf(err) != c.class {
+			t.Errorf("%s: resumed %d, %v", name, got, err)
+		}
+		if got := c.now.Missing(Job{Plan: plan, Staged: true}); (len(got) > 0) != c.missing {
+			t.Errorf("%s: before the reboot %v is missing", name, got)
+		}
+		if got := c.now.Missing(Job{Plan: plan}); (len(got) > 0) != c.lacks {
+			t.Errorf("%s: after the reboot %v is missing", name, got)
+		}
+		if err := c.now.Verify(plan); (c.verify == "") != (err == nil) || err != nil && err.Error() != c.verify {
+			t.Errorf("%s: verify %v", name, err)
+		}
+		if got := c.now.Outcome(message.ChangeSet{}); got != Done {
+			t.Errorf("%s: an empty plan has the outcome %d", name, got)
+		}
+	}
+}
+
+// TestSystemsPlan checks what a version changes.
+func TestSystemsPlan(t *testing.T) {
+	t.Parallel()
+	now := Systems{Name: "rootfs", Running: "1"}
+	plan := now.Plan("2", 100, "another slot", nil)
+	if len(plan.Changes) != 1 || plan.Changes[0] != (message.Change{Name: "rootfs", From: "1", To: "2"}) || plan.Download != 100 || plan.Reboot != "another slot" || plan.Check() != nil {
+		t.Errorf("a new version: %+v", plan)
+	}
+	if plan = now.Plan("1", 100, "another slot", nil); !plan.Empty() {
+		t.Errorf("the version that runs: %+v", plan)
+	}
+	plan = now.Plan("2", 100, "another slot", message.Rejected{"rootfs": {"2"}})
+	if len(plan.Changes) != 0 || len(plan.Held) != 1 || plan.Held[0].Offered != "2" || !strings.Contains(plan.Held[0].Reason, "rolled back") || plan.Download != 0 || plan.Reboot != "" || plan.Check() != nil {
+		t.Errorf("a version that was rolled back: %+v", plan)
+	}
+}

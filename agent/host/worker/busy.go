@@ -1,0 +1,71 @@
+package worker
+
+import (
+	"context"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/throttle"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/wait"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/decide"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+)
+
+// watchBusy tells the loop and the site at once when the host becomes busy or idle, or
+// gives another reason or end. Heartbeats tell it, too.
+func (w *Worker) watchBusy(ctx context.Context) {
+	if w.Busy == nil {
+		return
+	}
+	var told *message.NotNow
+	changed := func() {
+		w.idle.Set()
+		now := w.notNow()
+		if now == nil && told == nil || now != nil && told != nil && now.Equal(*told) {
+			return
+		}
+		if told = now; now == nil {
+			w.Log.Info("the host is idle: it may be upgraded", "host", w.Host)
+		} else {
+			w.Log.Info("the host is busy: no upgrade begins", "host", w.Host, "reason", now.Reason, "until", now.Until)
+		}
+		if w.lease.now().state == decide.Held {
+			w.sendAlive()
+		}
+	}
+	var failing throttle.Failing
+	for {
+		err := w.Busy.Watch(ctx, changed)
+		if ctx.Err() != nil {
+			return
+		}
+		if failing.Due(w.Now()) {
+			w.Log.Warn("cannot watch for busy leases; they are read with each heartbeat", "host", w.Host, "error", err)
+		}
+		if wait.Sleep(ctx, watchAgain) != nil {
+			return
+		}
+		changed()
+	}
+}
+
+// awaitIdle waits until the host is idle, not-after has passed, or the lease changes. It
+// looks again once in a while, because clocks may be set meanwhile.
+func (w *Worker) awaitIdle(ctx context.Context, now leaseTerm) error {
+	busy := w.notNow()
+	if busy == nil {
+		return nil // Just now.
+	}
+	if err := w.HostLog.Progress(message.Progress{Run: w.state.Run, Percent: -1, Message: message.CleanText("the upgrade waits, because the host is busy: " + busy.String())}); err != nil {
+		w.Log.Debug("cannot send progress", "host", w.Host, "error", err)
+	}
+	waiting, end := w.waiting(now.ctx)
+	defer end()
+	again := time.NewTimer(min(w.state.NotAfter.Sub(w.Now()), message.Heartbeat))
+	defer again.Stop()
+	select {
+	case <-waiting.Done():
+	case <-again.C:
+	case <-w.idle:
+	}
+	return ctx.Err()
+}

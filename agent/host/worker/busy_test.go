@@ -1,0 +1,127 @@
+package worker
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/decide"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+)
+
+// leases say that a host is busy until they are told otherwise.
+type leases struct {
+	mu      sync.Mutex
+	said    *message.NotNow
+	changed chan struct{}
+}
+
+func newLeases() *leases { return &leases{changed: make(chan struct{})} }
+
+func (l *leases) say(said *message.NotNow) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.said = said
+	close(l.changed)
+	l.changed = make(chan struct{})
+}
+
+func (l *leases) Now() *message.NotNow {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.said
+}
+
+func (l *leases) Watch(ctx context.Context, changed func()) error {
+	for {
+		l.mu.Lock()
+		next := l.changed
+		l.mu.Unlock()
+		changed()
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-next:
+		}
+	}
+}
+
+// TestUpgradeWaitsForIdle checks that an upgrade which comes while the host is busy begins
+// the moment that the host is idle, also when the worker is started again meanwhile, that
+// people are told, and that the site is told at once.
+func TestUpgradeWaitsForIdle(t *testing.T) {
+	t.Parallel()
+	for name, visit := range map[string]int{"in one life": 0, "killed while it waits": 1} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(r *rig) {
+				l := newLeases()
+				r.change = func(o *Options) { o.Busy = l }
+				r.bear()
+				r.prepare()
+				expect(r, message.Prepare, message.Done)
+				began := time.Now()
+				l.say(backup(began.Add(time.Hour)))
+				time.AfterFunc(90*time.Second, func() {
+					if a := r.hostLog.lastAlive(); a.Busy == nil || a.Busy.Reason != "backup" {
+						r.t.Errorf("the site was told %+v", a.Busy)
+					}
+					if r.effects("upgrade") != 0 {
+						r.t.Error("the host is upgraded while it is busy")
+					}
+					l.say(nil)
+				})
+				r.command(11, message.Upgrade)
+				for range visit {
+					for r.life(func() bool { return r.journal().Phase == decide.Deferred }) {
+					}
+				}
+				r.until(message.Upgrade)
+				if took := time.Since(began); took < 90*time.Second || took > 100*time.Second {
+					t.Errorf("the answer came after %s, and the host was busy for 1m30s", took)
+				}
+				if r.effects("upgrade") != 1 {
+					t.Errorf("the host was upgraded %d times", r.effects("upgrade"))
+				}
+				if a := r.hostLog.lastAlive(); a.Busy != nil {
+					t.Errorf("the site is told that the host is busy: %+v", a.Busy)
+				}
+				told := 0
+				for _, p := range r.hostLog.progress {
+					if strings.HasPrefix(p.Message, "the upgrade waits, because the host is busy: backup, until ") {
+						told++
+					}
+				}
+				if told == 0 {
+					t.Errorf("people were told %v", r.hostLog.progress)
+				}
+			})
+		})
+	}
+}
+
+// TestBusyUntilNotAfter checks that a host which is busy until not-after is not upgraded,
+// and says why.
+func TestBusyUntilNotAfter(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(r *rig) {
+		l := newLeases()
+		r.change = func(o *Options) { o.Busy = l }
+		r.bear()
+		c := message.Command{Action: message.Prepare, Hosts: []string{"h01"}, NotAfter: time.Now().Add(10 * time.Minute)}
+		r.hostLog.send(message.Record{Seq: 10, Kind: message.CommandAll, Body: c.Encode()})
+		expect(r, message.Prepare, message.Done)
+		l.say(backup(time.Now().Add(time.Hour)))
+		r.command(11, message.Upgrade)
+		if got := r.until(message.Upgrade); got != "nothing was upgraded: the host was busy until not-after: backup" || r.effects("upgrade") != 0 {
+			t.Errorf("it answered %q after %d upgrades", got, r.effects("upgrade"))
+		}
+	})
+}
+
+func backup(until time.Time) *message.NotNow {
+	said := message.NewNotNow("backup", until)
+	return &said
+}

@@ -1,0 +1,46 @@
+package worker
+
+import (
+	"context"
+	"errors"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/decide"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/report"
+)
+
+// sendOffers reports what an upgrade would change if it began now, each time that the versions
+// were read and the plan is another one.
+func (w *Worker) sendOffers(ctx context.Context) error {
+	return w.send(ctx, report.Offer, "cannot tell what an upgrade would change", func(ctx context.Context) error {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-w.offerDue:
+			return nil
+		}
+	}, w.offer)
+}
+
+// offer asks the strategy for the plan of an upgrade that would begin now, packed. It is nil
+// while a step is in progress, after which it is asked for again, and for a strategy that
+// makes no plan outside of a run.
+func (w *Worker) offer(ctx context.Context) ([]byte, error) {
+	select {
+	case w.atHost <- struct{}{}:
+	default:
+		return nil, nil
+	}
+	defer func() { <-w.atHost }()
+	limited, cancel := context.WithTimeout(ctx, w.Limits.Step)
+	defer cancel()
+	plan, err := w.Strategy.Plan(limited, strategy.Job{Tenant: w.Tenant, Host: w.Host, BootID: w.bootID, Rejected: decide.ByName(w.stillRejected())})
+	if errors.Is(err, strategy.ErrNoPlan) || ctx.Err() != nil {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return message.PackPlan(plan.Sorted())
+}

@@ -1,0 +1,95 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/decide"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/report"
+)
+
+// planned returns what a version is of by the plan of the newest run; empty when that
+// does not know it.
+func (w *Worker) planned(version string) string {
+	if version == "" {
+		return ""
+	}
+	plan, err := readPlan(w.planPath(), w.state.Journal)
+	if err != nil {
+		return ""
+	}
+	for _, c := range plan.Changes {
+		if c.To == version {
+			return c.Name
+		}
+	}
+	return ""
+}
+
+// writePlan makes the plan of the journal's run durable.
+func (w *Worker) writePlan(ctx context.Context, plan message.ChangeSet) error {
+	body, err := decide.KeptPlan{Run: w.state.Run, RunAt: w.state.RunAt, Plan: plan}.Encode()
+	if err != nil {
+		return err
+	}
+	if err := w.persist(ctx, "plan", w.state.Run, func() error {
+		if err := w.WriteFile(w.planPath(), body, 0o600); err != nil {
+			return fmt.Errorf("cannot write the plan of run %d: %w", w.state.Run, err)
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	w.planKept.Set()
+	return nil
+}
+
+// sendPlans reports the plan of the newest run: when it is on disk, and once at the start,
+// because the worker may have ended before.
+func (w *Worker) sendPlans(ctx context.Context) error {
+	sent := map[report.ID]telling{}
+	for {
+		if err := w.sendPlan(ctx, sent); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-w.planKept:
+		}
+	}
+}
+
+func (w *Worker) sendPlan(ctx context.Context, sent map[report.ID]telling) error {
+	kept, err := readKeptPlan(w.planPath())
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	var packed []byte
+	if err == nil {
+		packed, err = message.PackPlan(kept.Plan)
+	}
+	if err != nil {
+		w.warn(ctx, "cannot read the plan", err)
+		return nil
+	}
+	return w.tellOfRun(ctx, sent, report.Report{ID: report.ID{Kind: report.Plan, Run: kept.Run}, Body: packed})
+}
+
+// planFor returns the plan that a step goes by: none for prepare, which makes it.
+func (w *Worker) planFor(do decide.Do) (message.ChangeSet, error) {
+	if do == decide.DoPrepare {
+		return message.ChangeSet{}, nil
+	}
+	plan, err := readPlan(w.planPath(), w.state.Journal)
+	if err != nil {
+		return message.ChangeSet{}, decide.PlanLost(do, err)
+	}
+	return plan, nil
+}
+
+func (w *Worker) planPath() string { return filepath.Join(w.Dir, planFile) }

@@ -1,0 +1,273 @@
+package natsd
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nkeys"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/credential"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/format"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/names"
+)
+
+// Identity is the host that a key belongs to.
+type Identity struct {
+	Tenant string `json:"tenant"`
+	Host   string `json:"host"`
+}
+
+// hostFile is what the file of a key holds. Sum ties the host to the key, so
+// that a damaged file does not let one host in as another.
+type hostFile struct {
+	Identity
+	// Replaces are the keys of the host that are removed once a host has connected
+	// with this one.
+	Replaces []string `json:"replaces,omitempty"`
+	Sum      string   `json:"sum"`
+}
+
+func (f hostFile) sum(public string) string {
+	text := fmt.Appendf(nil, "%s\n%s\n%s", public, f.Tenant, f.Host)
+	if len(f.Replaces) > 0 {
+		text = fmt.Appendf(text, "\n%s", strings.Join(f.Replaces, " "))
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}
+
+// Hosts are the hosts that may connect: a credential per public key. One that is
+// added counts from the next connection on, without a restart; one that is removed
+// ends its connections within a second.
+type Hosts struct {
+	keys credential.Store
+	// mu is held while it is decided whether a host may have one more key.
+	mu sync.Mutex
+	// owners are the hosts of the keys that were read so far: the host of a key never
+	// changes, and ten thousand files are not read again for each host that joins.
+	owners map[string]Identity
+}
+
+// NewHosts returns the hosts whose keys a store has.
+func NewHosts(keys credential.Store) *Hosts {
+	return &Hosts{keys: keys, owners: map[string]Identity{}}
+}
+
+// ErrSecondKey means that a host has a key already, and that nobody said that the
+// new one replaces it.
+var ErrSecondKey = errors.New("has a key already")
+
+// ErrOthersKey means that a public key is that of another host.
+var ErrOthersKey = errors.New("is the key of another host")
+
+// maxKeys is how many keys a host may have: the one that it uses, and those by
+// which somebody began to replace it. Each is a file.
+const maxKeys = 4
+
+// Add makes the key of a host that has none and returns its seed, which is kept
+// nowhere else.
+func (h *Hosts) Add(id Identity) (seed []byte, err error) { return h.make(id, false) }
+
+// Replace is Add for a host that may have keys: they are removed once the host has
+// connected with the new one, so that it is never without.
+func (h *Hosts) Replace(id Identity) (seed []byte, err error) { return h.make(id, true) }
+
+func (h *Hosts) make(id Identity, replace bool) (seed []byte, err error) {
+	key, err := nkeys.CreateUser()
+	if err != nil {
+		return nil, err
+	}
+	public, err := key.PublicKey()
+	if err != nil {
+		return nil, err
+	}
+	if err := h.Register(public, id, replace); err != nil {
+		return nil, err
+	}
+	return key.Seed()
+}
+
+// Register lets a host in with a key of which the host alone has the seed. It has no
+// effect if the host has this key already.
+func (h *Hosts) Register(public string, id Identity, replace bool) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	others, known, err := h.registrable(public, id, replace)
+	if err != nil || known {
+		return err
+	}
+	body, err := encodeHost(public, hostFile{Identity: id, Replaces: others})
+	if err != nil {
+		return err
+	}
+	return credential.Put(h.keys, public, body)
+}
+
+// Registrable returns why Register would refuse a key.
+func (h *Hosts) Registrable(public string, id Identity, replace bool) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	_, _, err := h.registrable(public, id, replace)
+	return err
+}
+
+// registrable returns the other keys of a host, and whether it has this one.
+func (h *Hosts) registrable(public string, id Identity, replace bool) (others []string, known bool, err error) {
+	if !names.ValidHost(id.Host) {
+		return nil, false, fmt.Errorf("host %q is not a host name; use letters, digits, \"-\", \"_\" and \".\"", id.Host)
+	}
+	if !nkeys.IsValidPublicUserKey(public) {
+		return nil, false, fmt.Errorf("%.100q is not the public key of a host", public)
+	}
+	owner, known, err := h.Find(public)
+	switch {
+	case err != nil:
+		return nil, false, err
+	case known && owner != id:
+		return nil, false, fmt.Errorf("key %s %w", public, ErrOthersKey)
+	case known:
+		return nil, true, nil
+	}
+	if others, err = h.keysOf(id); err != nil {
+		return nil, false, err
+	}
+	switch {
+	case len(others) > 0 && !replace:
+		return nil, false, fmt.Errorf("host %s of tenant %s %w", id.Host, id.Tenant, ErrSecondKey)
+	case len(others) >= maxKeys:
+		return nil, false, fmt.Errorf("host %s of tenant %s has %d keys, none of which has replaced the others: let it connect with the newest, or withdraw some", id.Host, id.Tenant, len(others))
+	}
+	return others, false, nil
+}
+
+// keysOf returns the keys of a host.
+func (h *Hosts) keysOf(id Identity) ([]string, error) {
+	entries, err := h.keys.List()
+	if err != nil {
+		return nil, err
+	}
+	var keys []string
+	now := make(map[string]Identity, len(entries))
+	for _, e := range entries {
+		owner, read := h.owners[e.Name]
+		if !read {
+			var known bool
+			if owner, known, err = h.Find(e.Name); err != nil || !known {
+				continue // Nobody connects with a damaged one.
+			}
+		}
+		now[e.Name] = owner
+		if owner == id {
+			keys = append(keys, e.Name)
+		}
+	}
+	h.owners = now
+	return keys, nil
+}
+
+func encodeHost(public string, file hostFile) ([]byte, error) {
+	file.Sum = file.sum(public)
+	body, err := format.HostKey.Encode(file)
+	return append(body, '\n'), err
+}
+
+// used removes the keys that a key replaces. It is called when a host has connected
+// with it: by then the host needs the others no more. A crash in between leaves the
+// rest to the next connection.
+func (h *Hosts) used(public string) error {
+	file, known, err := h.find(public)
+	if err != nil || !known || len(file.Replaces) == 0 {
+		return err
+	}
+	for _, old := range file.Replaces {
+		owner, known, err := h.Find(old)
+		if err == nil && known && owner == file.Identity {
+			err = h.Remove(old)
+		}
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("cannot remove key %s, which another one replaces: %w", old, err)
+		}
+	}
+	err = credential.Update(h.keys, public, func(body []byte) ([]byte, error) {
+		file, err := decodeHost(public, body)
+		if err != nil {
+			return nil, err
+		}
+		file.Replaces = nil
+		return encodeHost(public, file)
+	})
+	if errors.Is(err, os.ErrNotExist) { // It was withdrawn meanwhile.
+		return nil
+	}
+	return err
+}
+
+// HostKey is a key of a host, by its public part.
+type HostKey struct {
+	Public string
+	Made   time.Time
+	// Identity is whose key it is; Damage tells why nobody knows.
+	Identity
+	Damage error
+}
+
+// List returns all keys.
+func (h *Hosts) List() ([]HostKey, error) {
+	entries, err := h.keys.List()
+	if err != nil {
+		return nil, err
+	}
+	all := make([]HostKey, 0, len(entries))
+	for _, e := range entries {
+		id, known, err := h.Find(e.Name)
+		if err == nil && !known {
+			err = fmt.Errorf("%s is not the name of a host key", e.Name)
+		}
+		all = append(all, HostKey{Public: e.Name, Made: e.Made, Identity: id, Damage: err})
+	}
+	return all, nil
+}
+
+// Remove removes a key: whoever is connected with it is disconnected within a
+// second.
+func (h *Hosts) Remove(public string) error { return credential.Remove(h.keys, public) }
+
+// Find returns the host of a public key; false when no host has it.
+func (h *Hosts) Find(public string) (Identity, bool, error) {
+	file, known, err := h.find(public)
+	return file.Identity, known, err
+}
+
+func (h *Hosts) find(public string) (hostFile, bool, error) {
+	// A valid public key has no character that means anything in a path.
+	if !nkeys.IsValidPublicUserKey(public) {
+		return hostFile{}, false, nil
+	}
+	body, err := h.keys.Get(public)
+	if errors.Is(err, os.ErrNotExist) {
+		return hostFile{}, false, nil
+	}
+	if err != nil {
+		return hostFile{}, false, fmt.Errorf("cannot look up host key %s: %w", public, err)
+	}
+	file, err := decodeHost(public, body)
+	return file, err == nil, err
+}
+
+func decodeHost(public string, body []byte) (file hostFile, err error) {
+	switch err := format.HostKey.Decode(body, &file); {
+	case format.IsUnsupported(err):
+		return hostFile{}, fmt.Errorf("cannot read host key %s: %w", public, err)
+	case err != nil:
+		return hostFile{}, fmt.Errorf("host key %s is damaged: %w; make a new key for the host", public, err)
+	case file.Sum != file.sum(public) || file.Tenant == "" || !names.ValidHost(file.Host):
+		return hostFile{}, fmt.Errorf("host key %s is damaged: make a new key for the host", public)
+	}
+	return file, nil
+}

@@ -1,0 +1,138 @@
+package store
+
+import (
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/formattest"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/format"
+)
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// TestFormats holds the files of a store against the fixtures of format 1, and
+// reads these. Files of another format are refused by name, and are no damage.
+func TestFormats(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "store")
+	write(t, filepath.Join(dir, "jetstream", "$G", "file"), "text")
+	want := Marks{"$G/KV_osu-hosts": 7, "$G/OSU_acme": 1}
+	if err := want.Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	seal, marks := filepath.Join(dir, sealName), marksPath(dir)
+	write(t, marks, string(formattest.Golden(t, "testdata/format1/marks.json", []byte(read(t, marks)))))
+	if got, err := ReadMarks(dir); err != nil || !maps.Equal(got, want) {
+		t.Errorf("the marks are read as %v, %v", got, err)
+	}
+	// The streams that are marked are not there.
+	var damage *Damage
+	if err := Check(dir); !errors.As(err, &damage) || damage.Override != marks || !strings.Contains(err.Error(), "$G/KV_osu-hosts ends at record 0, and record 7 had been there") {
+		t.Errorf("without the streams that are marked: %v", err)
+	}
+	write(t, marks, `{"streams":{}}`)
+	const old = "it bears no format number: it was written by a version before the first release, or is damaged"
+	if err := Check(dir); err == nil || err.Error() != "the store cannot be taken up: "+marks+": "+old+"; restore a backup, or run osupgrade-agent recover to go on with what is left: it removes "+marks {
+		t.Errorf("of a store of before the first release it is said: %v", err)
+	}
+	write(t, marks, `{"format":1,"streams":{}}`)
+	if err := Seal(dir); err != nil {
+		t.Fatal(err)
+	}
+	write(t, seal, string(formattest.Golden(t, "testdata/format1/seal.json", []byte(read(t, seal)))))
+	if err := Check(dir); err != nil {
+		t.Errorf("as it was sealed: %v", err)
+	}
+	write(t, filepath.Join(dir, "jetstream", "$G", "file"), "Text")
+	if err := Check(dir); !errors.As(err, &damage) || damage.Override != seal {
+		t.Errorf("with another file: %v", err)
+	}
+	const newer = `{"format":2,"of":{}}`
+	for _, path := range []string{seal, marks} {
+		write(t, path, newer)
+		err := Check(dir)
+		if !format.IsUnsupported(err) || errors.As(err, &damage) || !strings.Contains(err.Error(), path) {
+			t.Errorf("%s of another format: %v", filepath.Base(path), err)
+		}
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := Check(dir); err != nil {
+		t.Errorf("without marks and seal: %v", err)
+	}
+}
+
+// TestPrepare checks what is made of a store that was sealed, and of one that was
+// not: there the indexes may count what was never written.
+func TestPrepare(t *testing.T) {
+	t.Parallel()
+	for name, sealed := range map[string]bool{"sealed": true, "not sealed": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			streams := filepath.Join(dir, "jetstream", "$G", "streams")
+			index, orphan := filepath.Join(streams, "one", "msgs", indexName), filepath.Join(streams, "two")
+			write(t, filepath.Join(streams, "one", "meta.inf"), "{}")
+			write(t, filepath.Join(streams, "one", "meta.sum"), "")
+			write(t, index, "index")
+			write(t, filepath.Join(orphan, "msgs", "1.blk"), "")
+			if sealed {
+				write(t, filepath.Join(dir, sealName), `{"format":1,"files":{}}`)
+			}
+			if err := Prepare(dir); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := os.Stat(index); errors.Is(err, os.ErrNotExist) == sealed {
+				t.Errorf("the index: %v", err)
+			}
+			for _, gone := range []string{orphan, filepath.Join(dir, sealName)} {
+				if _, err := os.Stat(gone); !errors.Is(err, os.ErrNotExist) {
+					t.Errorf("%s is still there: %v", gone, err)
+				}
+			}
+			if _, err := os.Stat(filepath.Join(streams, "one", "meta.inf")); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestPurged checks that a seal passes over what the server has purged and deletes when it
+// gets to it: in the middle of a seal, or at its next start.
+func TestPurged(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	purged := filepath.Join(dir, "jetstream", "$G", "streams", "KV_x", "__msgs__")
+	if err := os.MkdirAll(purged, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(purged, "1.blk"), "purged")
+	if err := Seal(dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(purged); err != nil {
+		t.Fatal(err)
+	}
+	if err := Check(dir); err != nil {
+		t.Errorf("what was purged is missed: %v", err)
+	}
+}

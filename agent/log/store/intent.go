@@ -1,0 +1,372 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/durability"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/format"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
+)
+
+// Intent is what people declare for a tenant: its configuration, its rollout, its
+// calendars and its webhooks. It is one bucket, so that one watch sees every change, in the
+// order in which they were made, and one number says how far it has seen.
+
+// Kind is a kind of object of a tenant's intent.
+type Kind string
+
+// The kinds of objects. A tenant has one configuration and one rollout, and any
+// number of calendars and webhooks, each with a name.
+const (
+	Config   Kind = "config"
+	Rollout  Kind = "rollout"
+	Calendar Kind = "calendar"
+	Webhook  Kind = "webhook"
+)
+
+// nouns are what people call the kinds.
+var nouns = map[Kind]string{Config: "os-upgrade configuration", Rollout: "rollout", Calendar: "calendar", Webhook: "webhook"}
+
+// Object names an object of a tenant's intent.
+type Object struct {
+	Kind Kind
+	// Name is that of a calendar or webhook, and empty otherwise.
+	Name string
+}
+
+// Seen is an object as a watch sees it.
+type Seen struct {
+	// Object is zero once, with nothing else: after those that were there when the
+	// watch began.
+	Object
+	// Config, Rollout, Calendar or Webhook is the value; nil when there is none.
+	Config   *v1.OSUpgrade
+	Rollout  *v1.Rollout
+	Calendar *v1.Calendar
+	Webhook  *KeptWebhook
+	// Number is the revision's; of the deletion when there is no value.
+	Number uint64
+	// Bucket is the revision's.
+	Bucket int64
+	// At is when it was written.
+	At time.Time
+	// Err is why the object that is there cannot be read.
+	Err error
+}
+
+// everySite is the token of a key that stands for all sites: an object of one
+// site alone would have the name of the site there.
+const everySite = "_"
+
+// intentKey is an object and its tenant. No part of it has a dot in it.
+type intentKey struct {
+	tenant string
+	Object
+}
+
+// entry is the key in the bucket.
+func (k intentKey) entry() string {
+	tokens := []string{k.tenant, everySite, string(k.Kind)}
+	if k.Name != "" {
+		tokens = append(tokens, k.Name)
+	}
+	return strings.Join(tokens, ".")
+}
+
+// intentKeyOf reads the key of an entry.
+func intentKeyOf(entry string) intentKey {
+	tokens := append(strings.SplitN(entry, ".", 4), "", "", "")
+	return intentKey{tenant: tokens[0], Object: Object{Kind: Kind(tokens[2]), Name: tokens[3]}}
+}
+
+// String names the object for people.
+func (k intentKey) String() string {
+	name := nouns[k.Kind]
+	if k.Name != "" {
+		name += " " + k.Name
+	}
+	return name + " of tenant " + k.tenant
+}
+
+// intent is the bucket.
+type intent struct {
+	store *Store
+	js    jetstream.JetStream
+	kv    jetstream.KeyValue
+	// identity is that of the bucket.
+	identity int64
+	// counting makes counting calendars and adding one a single step.
+	counting sync.Mutex
+	// recent are the objects that were read last.
+	recent recent
+}
+
+// maxIntent bounds the bucket, in bytes.
+const maxIntent = 3 * maxBucket
+
+func openIntent(ctx context.Context, js jetstream.JetStream) (*intent, error) {
+	kv, err := bucket(ctx, js, IntentBucket, "configurations, rollouts and calendars by tenant and site", maxIntent)
+	if err != nil {
+		return nil, err
+	}
+	identity, err := durability.Identity(ctx, js, BucketStream(IntentBucket))
+	if err != nil {
+		return nil, err
+	}
+	number, err := durability.Number(identity)
+	if err != nil {
+		return nil, err
+	}
+	return &intent{js: js, kv: kv, identity: number}, nil
+}
+
+func (i *intent) revision(number uint64) Revision {
+	return Revision{Bucket: i.identity, Number: number}
+}
+
+// decodeIntent reads the value of an entry.
+func decodeIntent[T any](entry jetstream.KeyValueEntry) (T, error) {
+	var value, none T
+	switch err := format.Config.Decode(entry.Value(), &value); {
+	case format.IsUnsupported(err):
+		return none, fmt.Errorf("the stored %s was %w", intentKeyOf(entry.Key()), err)
+	case err != nil:
+		return none, fmt.Errorf("the stored %s %w: %w", intentKeyOf(entry.Key()), ErrDamaged, err)
+	}
+	return value, nil
+}
+
+// getIntent returns an object and its revision, or ErrNotFound.
+func getIntent[T any](ctx context.Context, i *intent, k intentKey) (T, Revision, error) {
+	if kept, number, found := i.recent.get(k); found {
+		return kept.(T), i.revision(number), nil //nolint:forcetypeassert // An object of a kind has one type.
+	}
+	begun := i.recent.reading()
+	entry, err := i.kv.Get(ctx, k.entry())
+	if err != nil {
+		var none T
+		return none, Revision{}, fmt.Errorf("cannot read the %s: %w", k, translate(err))
+	}
+	value, err := decodeIntent[T](entry)
+	if err == nil {
+		i.recent.keep(k, recentObject{value: value, number: entry.Revision(), size: len(entry.Value())}, begun)
+	}
+	return value, i.revision(entry.Revision()), err
+}
+
+// put writes an object if the stored object still has the revision base; the zero
+// Revision means that there must be none. Otherwise the error is ErrConflict.
+func (i *intent) put(ctx context.Context, k intentKey, value any, base Revision) (Revision, error) {
+	body, err := format.Config.Encode(value)
+	if err != nil {
+		return Revision{}, err
+	}
+	defer i.recent.drop(k, 0)
+	var number uint64
+	switch {
+	case base == (Revision{}):
+		number, err = i.kv.Create(ctx, k.entry(), body)
+	case base.Bucket != i.identity:
+		err = ErrConflict
+	default:
+		number, err = i.kv.Update(ctx, k.entry(), body, base.Number)
+	}
+	if err != nil {
+		return Revision{}, fmt.Errorf("cannot write the %s: %w", k, translate(err))
+	}
+	return i.written(k, number)
+}
+
+// written returns the revision of a write once that will be missed if it is lost. The
+// block of a stream that lost its last record looks as if nothing had been written.
+func (i *intent) written(k intentKey, number uint64) (Revision, error) {
+	if i.store.Written != nil {
+		if err := i.store.Written(BucketStream(IntentBucket), number); err != nil {
+			return Revision{}, fmt.Errorf("the %s was written, and may be lost if the agent ends now: %w", k, err)
+		}
+	}
+	return i.revision(number), nil
+}
+
+// remove deletes an object if it still has the revision base; otherwise the error
+// is ErrConflict. It returns the revision of the deletion. KeyValue.Delete does
+// not, so remove sends the same message itself (NATS ADR-8).
+func (i *intent) remove(ctx context.Context, k intentKey, base Revision) (Revision, error) {
+	if base.Bucket != i.identity {
+		return Revision{}, fmt.Errorf("cannot delete the %s: %w", k, ErrConflict)
+	}
+	defer i.recent.drop(k, 0)
+	deletion := nats.NewMsg("$KV." + i.kv.Bucket() + "." + k.entry())
+	deletion.Header.Set("KV-Operation", "DEL")
+	ack, err := i.js.PublishMsg(ctx, deletion, jetstream.WithExpectLastSequencePerSubject(base.Number))
+	if err != nil {
+		return Revision{}, fmt.Errorf("cannot delete the %s: %w", k, translate(err))
+	}
+	return i.written(k, ack.Sequence)
+}
+
+// WatchIntent calls see with each object of a tenant's intent, deleted ones
+// included, then with the zero Seen, and then with each that changes. It returns
+// when ctx ends or the store is gone.
+func (s *Store) WatchIntent(ctx context.Context, tenant string, see func(Seen)) error {
+	unwatched := func() {}
+	err := watch(ctx, s.intent.kv, tenant+"."+everySite+".>", func(entry jetstream.KeyValueEntry) bool {
+		if entry == nil {
+			s.intent.recent.watched(tenant)
+			unwatched = func() { s.intent.recent.unwatched(tenant) }
+			see(Seen{})
+		} else {
+			s.intent.recent.drop(intentKeyOf(entry.Key()), entry.Revision())
+			see(s.intent.seen(entry))
+		}
+		return true
+	})
+	unwatched()
+	return fmt.Errorf("cannot watch the configuration, rollout and calendars of tenant %s: %w", tenant, err)
+}
+
+func (i *intent) seen(entry jetstream.KeyValueEntry) Seen {
+	s := Seen{Object: intentKeyOf(entry.Key()).Object, Number: entry.Revision(), Bucket: i.identity, At: entry.Created()}
+	if entry.Operation() != jetstream.KeyValuePut {
+		return s
+	}
+	switch s.Kind {
+	case Config:
+		s.Config, s.Err = seenValue[v1.OSUpgrade](entry)
+	case Rollout:
+		s.Rollout, s.Err = seenValue[v1.Rollout](entry)
+	case Calendar:
+		s.Calendar, s.Err = seenValue[v1.Calendar](entry)
+	case Webhook:
+		s.Webhook, s.Err = seenValue[KeptWebhook](entry)
+	}
+	return s
+}
+
+func seenValue[T any](entry jetstream.KeyValueEntry) (*T, error) {
+	value, err := decodeIntent[T](entry)
+	if err != nil {
+		return nil, err
+	}
+	return &value, nil
+}
+
+func configOf(tenant string) intentKey { return intentKey{tenant, Object{Kind: Config}} }
+
+// Config returns a tenant's configuration and its revision, or ErrNotFound.
+func (s *Store) Config(ctx context.Context, tenant string) (v1.Kept[v1.OSUpgrade], Revision, error) {
+	return getIntent[v1.Kept[v1.OSUpgrade]](ctx, s.intent, configOf(tenant))
+}
+
+// PutConfig writes a tenant's configuration if the one there still has the
+// revision base; the zero Revision means that there must be none. Otherwise it
+// is ErrConflict.
+func (s *Store) PutConfig(ctx context.Context, tenant string, config v1.Kept[v1.OSUpgrade], base Revision) (Revision, error) {
+	return s.intent.put(ctx, configOf(tenant), config, base)
+}
+
+// DeleteConfig removes a tenant's configuration if it still has the revision
+// base, or fails with ErrConflict. It returns the revision of the deletion.
+func (s *Store) DeleteConfig(ctx context.Context, tenant string, base Revision) (Revision, error) {
+	return s.intent.remove(ctx, configOf(tenant), base)
+}
+
+func rolloutOf(tenant string) intentKey { return intentKey{tenant, Object{Kind: Rollout}} }
+
+// Rollout returns the policy of a tenant's runs and its revision, or
+// ErrNotFound.
+func (s *Store) Rollout(ctx context.Context, tenant string) (v1.Kept[v1.Rollout], Revision, error) {
+	return getIntent[v1.Kept[v1.Rollout]](ctx, s.intent, rolloutOf(tenant))
+}
+
+// PutRollout writes a rollout as PutConfig writes a configuration.
+func (s *Store) PutRollout(ctx context.Context, tenant string, rollout v1.Kept[v1.Rollout], base Revision) (Revision, error) {
+	return s.intent.put(ctx, rolloutOf(tenant), rollout, base)
+}
+
+// DeleteRollout removes a rollout as DeleteConfig removes a configuration.
+func (s *Store) DeleteRollout(ctx context.Context, tenant string, base Revision) (Revision, error) {
+	return s.intent.remove(ctx, rolloutOf(tenant), base)
+}
+
+func calendarOf(tenant, name string) intentKey {
+	return intentKey{tenant, Object{Kind: Calendar, Name: name}}
+}
+
+// Calendar returns a tenant's calendar of a name and its revision, or
+// ErrNotFound.
+func (s *Store) Calendar(ctx context.Context, tenant, name string) (v1.Kept[v1.Calendar], Revision, error) {
+	return getIntent[v1.Kept[v1.Calendar]](ctx, s.intent, calendarOf(tenant, name))
+}
+
+// PutCalendar writes a calendar as PutConfig writes a configuration. The error is
+// ErrFull when the tenant has v1.MaxCalendars others.
+func (s *Store) PutCalendar(ctx context.Context, tenant, name string, calendar v1.Kept[v1.Calendar], base Revision) (Revision, error) {
+	if base == (Revision{}) {
+		s.intent.counting.Lock()
+		defer s.intent.counting.Unlock()
+		if err := s.RoomForCalendar(ctx, tenant); err != nil {
+			return Revision{}, err
+		}
+	}
+	return s.intent.put(ctx, calendarOf(tenant, name), calendar, base)
+}
+
+// RoomForCalendar returns ErrFull when a tenant can have no further calendar.
+func (s *Store) RoomForCalendar(ctx context.Context, tenant string) error {
+	all, err := s.Calendars(ctx, tenant)
+	if err == nil && len(all) >= v1.MaxCalendars {
+		err = fmt.Errorf("tenant %s has %d calendars: %w; delete one first", tenant, len(all), ErrFull)
+	}
+	return err
+}
+
+// DeleteCalendar removes a calendar as DeleteConfig removes a configuration.
+func (s *Store) DeleteCalendar(ctx context.Context, tenant, name string, base Revision) (Revision, error) {
+	return s.intent.remove(ctx, calendarOf(tenant, name), base)
+}
+
+// Named is an object of which a tenant has several.
+type Named[T any] struct {
+	Name     string
+	Value    T
+	Revision Revision
+}
+
+// Calendars returns a tenant's calendars, by name.
+func (s *Store) Calendars(ctx context.Context, tenant string) ([]Named[v1.Calendar], error) {
+	return named[v1.Calendar](ctx, s.intent, calendarOf(tenant, "*"), "calendars")
+}
+
+// named returns the objects of a kind, by name; keys matches theirs, noun is what people
+// call them.
+func named[T any](ctx context.Context, i *intent, keys intentKey, noun string) (all []Named[T], err error) {
+	var unreadable error
+	err = watch(ctx, i.kv, keys.entry(), func(entry jetstream.KeyValueEntry) bool {
+		if entry == nil { // The end of the initial values.
+			return false
+		}
+		value, err := decodeIntent[T](entry)
+		unreadable = err
+		all = append(all, Named[T]{intentKeyOf(entry.Key()).Name, value, i.revision(entry.Revision())})
+		return err == nil
+	}, jetstream.IgnoreDeletes())
+	if err != nil {
+		err = fmt.Errorf("cannot read the %s of tenant %s: %w", noun, keys.tenant, err)
+	}
+	if err := errors.Join(err, unreadable); err != nil {
+		return nil, err
+	}
+	slices.SortFunc(all, func(a, b Named[T]) int { return cmp.Compare(a.Name, b.Name) })
+	return all, nil
+}

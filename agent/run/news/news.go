@@ -1,0 +1,209 @@
+// Package news decides what people and programs are told of as it happens: which record
+// of the log, and which wait of a run, is which news.
+//
+// It is a pure function of the records and the time: a controller that folds the same
+// records tells the same news with the same ids, so a restart neither loses nor repeats
+// any. It does no I/O and knows nothing of webhooks.
+//
+// What becomes what:
+//
+//	record or state of a run                          news
+//	prepare of a run                                  run.opened
+//	the last host of a stage is done                  stage.done
+//	a host has failed                                 host.failed (the first 100 of a run)
+//	no host is under way, none may start, and only
+//	  hosts that recover or a person can change that  run.blocked (20 of a run at most)
+//	a pause, or an approval that is due               run.waiting
+//	finished                                          run.finished
+//	missed                                            window.missed
+package news
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/view"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/schedule/window"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
+)
+
+const (
+	// maxHosts bounds the failed hosts of a run that are told of, maxBlocked how often a
+	// run is told to be blocked: hosts cannot crowd out all other news.
+	maxHosts, maxBlocked = 100, 20
+	// maxText bounds a text, in bytes.
+	maxText = 1000
+)
+
+// Teller knows what was told of one run.
+type Teller struct {
+	// tenant and log, the identity of its log, are part of each id.
+	tenant, log string
+	run         uint64
+	told        map[string]bool
+	// hosts and blocked count those that were told of.
+	hosts, blocked int
+}
+
+// NewTeller makes a Teller that has told nothing, and is of no run.
+func NewTeller(tenant, log string) *Teller {
+	return &Teller{tenant: tenant, log: log, told: map[string]bool{}}
+}
+
+// Of returns a Teller of the run that a record has opened, which has told nothing of it.
+func (t *Teller) Of(opened uint64) *Teller {
+	of := NewTeller(t.tenant, t.log)
+	of.run = opened
+	return of
+}
+
+// Record returns what a record that was just folded into a run tells.
+func (t *Teller) Record(r *run.State, record message.Decoded) (all []v1.News) {
+	if r.ID != 0 && t.first("opened") {
+		all = append(all, t.opened(r))
+	}
+	if !r.Over() {
+		all = append(all, t.stages(r, record.Time)...)
+	}
+	all = append(all, t.failures(r, record)...)
+	if r.Over() && t.first("finished") {
+		all = append(all, t.finished(r))
+	}
+	return all
+}
+
+// Waiting returns what a run tells because of what it waits for at a time.
+func (t *Teller) Waiting(r *run.State, now time.Time) []v1.News {
+	w, blocked, some := r.NeedsPerson(now)
+	if !some {
+		return nil
+	}
+	// The time of the wait is a fact of the log, so that the id is, too.
+	key := fmt.Sprintf("%s %s %d", w.What, w.Stage, w.Since.UnixNano())
+	if blocked && t.blocked >= maxBlocked || !t.first(key) {
+		return nil
+	}
+	data := v1.NewsData{
+		Run: r.Key(), Stage: w.Stage,
+		WaitingFor: &v1.WaitingFor{What: w.What, Detail: text.Cut(w.Detail, maxText, "…"), Since: view.Time(w.Since), Until: view.OptionalTime(w.Until), Stage: w.Stage},
+	}
+	kind := v1.NewsRunWaiting
+	switch {
+	case blocked:
+		t.blocked++
+		kind, data.Command = v1.NewsRunBlocked, run.Typed("release NAME")
+		data.WaitingFor.Hosts = w.Hosts[:min(len(w.Hosts), 10)]
+		data.Text = fmt.Sprintf("Run %d of tenant %s is blocked: it waits for %s.", r.Key(), t.tenant, w.Detail)
+	case w.What == run.ForApproval:
+		data.Command = run.Typed("approve " + w.Stage)
+		data.Text = fmt.Sprintf("Run %d of tenant %s waits for a person: %s.", r.Key(), t.tenant, w.Detail)
+	default:
+		data.Command = run.Typed("resume")
+		data.Text = fmt.Sprintf("Run %d of tenant %s waits for a person: %s.", r.Key(), t.tenant, w.Detail)
+	}
+	return []v1.News{t.news(kind, key, w.Since, data)}
+}
+
+// Missed returns what the record of a missed window tells.
+func (t *Teller) Missed(seq uint64, at time.Time, m message.Missed) v1.News {
+	said := fmt.Sprintf("Tenant %s missed a window, from %s to %s", t.tenant, stamp(m.Window), stamp(m.WindowEnd))
+	if m.Reason != "" {
+		said += ": " + m.Reason
+	}
+	n := t.news(v1.NewsWindowMissed, "missed "+strconv.FormatUint(seq, 10), at, v1.NewsData{
+		Reason: text.Cut(m.Reason, maxText, "…"), Window: view.OptionalTime(m.Window), WindowEnd: view.OptionalTime(m.WindowEnd), Text: said + ".",
+	})
+	n.ID = id(t.tenant, t.log, 0, "missed "+strconv.FormatUint(seq, 10))
+	return n
+}
+
+func (t *Teller) opened(r *run.State) v1.News {
+	said := fmt.Sprintf("Run %d of tenant %s was opened with %s", r.Key(), t.tenant, text.Count(r.Size(), "host", "hosts"))
+	switch {
+	case r.By != "" && r.Why != "":
+		said += fmt.Sprintf(" by %s: %s", r.By, r.Why)
+	case r.By != "":
+		said += " by " + r.By
+	case r.Trigger == message.TriggerWindow:
+		said += " for its window"
+	}
+	return t.news(v1.NewsRunOpened, "opened", r.OpenedAt, v1.NewsData{
+		Run: r.Key(), Trigger: r.Trigger, RequestedBy: r.By, RequestReason: text.Cut(r.Why, maxText, "…"), Hosts: r.Size(),
+		Text: fmt.Sprintf("%s; it ends by %s.", said, stamp(r.EndsBy())),
+	})
+}
+
+// stages returns the stages that were done by the time of a record.
+func (t *Teller) stages(r *run.State, now time.Time) (all []v1.News) {
+	for _, g := range r.Stages(now) {
+		if !g.Done() || !t.first("stage "+g.Name) {
+			continue
+		}
+		said := fmt.Sprintf("Stage %s of run %d of tenant %s is done: %d of %s upgraded", g.Name, r.Key(), t.tenant, g.Upgraded, text.Count(g.Size, "host", "hosts"))
+		if g.Failed > 0 {
+			said += fmt.Sprintf(", %d failed", g.Failed)
+		}
+		all = append(all, t.news(v1.NewsStageDone, "stage "+g.Name, now, v1.NewsData{
+			Run: r.Key(), Stage: g.Name, Hosts: g.Size, Upgraded: g.Upgraded, Failed: g.Failed, Text: said + ".",
+		}))
+	}
+	return all
+}
+
+// failures returns the hosts that have failed by a record.
+func (t *Teller) failures(r *run.State, record message.Decoded) (all []v1.News) {
+	if t.hosts >= maxHosts || r.Count(run.HostFailed) == 0 {
+		return nil
+	}
+	for _, name := range record.Hosts() {
+		h, member := r.Host(name)
+		if !member || h.Status != run.HostFailed || t.hosts >= maxHosts || !t.first("host "+name) {
+			continue
+		}
+		t.hosts++
+		data := v1.NewsData{Run: r.Key(), Stage: h.Stage, Host: name, Class: string(h.Class), Error: text.Cut(h.Error, maxText, "…")}
+		data.Text = fmt.Sprintf("Host %s failed in run %d of tenant %s: %s", name, r.Key(), t.tenant, h.Error)
+		all = append(all, t.news(v1.NewsHostFailed, "host "+name, record.Time, data))
+	}
+	return all
+}
+
+func (t *Teller) finished(r *run.State) v1.News {
+	data := v1.NewsData{
+		Run: r.Key(), Result: string(r.Result), Reason: text.Cut(r.Reason, maxText, "…"), Hosts: r.Size(), Upgraded: r.Count(run.Upgraded), Failed: r.Count(run.HostFailed),
+	}
+	how := r.Reason
+	if how == "" {
+		how = fmt.Sprintf("%d of %s upgraded", data.Upgraded, text.Count(data.Hosts, "host", "hosts"))
+	}
+	data.Text = fmt.Sprintf("Run %d of tenant %s ended %s after %s: %s.", r.Key(), t.tenant, r.Result, window.FormatDuration(r.EndedAt.Sub(r.OpenedAt).Round(time.Second)), how)
+	return t.news(v1.NewsRunFinished, "finished", r.EndedAt, data)
+}
+
+// first reports whether a key is told for the first time.
+func (t *Teller) first(key string) bool {
+	if t.told[key] {
+		return false
+	}
+	t.told[key] = true
+	return true
+}
+
+func (t *Teller) news(kind, key string, at time.Time, data v1.NewsData) v1.News {
+	data.Tenant, data.Text = t.tenant, text.Cut(data.Text, maxText, "…")
+	return v1.News{ID: id(t.tenant, t.log, t.run, key), Type: kind, Timestamp: view.Time(at), Data: data}
+}
+
+// id names news by what they are about, in a text that may be in a header and in a subject.
+func id(tenant, log string, run uint64, key string) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%d\n%s", tenant, log, run, key))
+	return "msg_" + hex.EncodeToString(sum[:16])
+}
+
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

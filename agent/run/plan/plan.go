@@ -1,0 +1,176 @@
+// Package plan applies a rollout to the fleet when a run is opened: it decides
+// which hosts are members, in which order they go, which hosts are left out and
+// why, and the policy of the run.
+//
+// It does no I/O. The log holds what New returns, so that a change of the rollout
+// or of the fleet has an effect on the next run only.
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
+)
+
+// Host has the properties by which a rollout chooses a host.
+type Host struct {
+	Name        string
+	Application string
+	Role        string
+	Labels      map[string]string
+	// Silent says that the host has not been heard of. It is a member all the same.
+	Silent bool
+	// OutOfService says that the host is out of service since an earlier run, so that
+	// it counts although it is silent.
+	OutOfService bool
+	// NonMember says that the run leaves the host alone, as a retry does with those
+	// that were upgraded. It counts in its stage while it is out of service.
+	NonMember bool
+}
+
+// Plan has what a run is opened with.
+type Plan struct {
+	// Hosts are the members in their order: by stage, and by name within a stage.
+	Hosts []string
+	// Silent are the members that have not been heard of.
+	Silent []string
+	// Others are the non-members that count in a stage.
+	Others []message.Entry
+	// Exempt are the hosts that the run leaves out, by name, each with the reason.
+	Exempt  []rollout.Exempt
+	Rollout rollout.Resolved
+}
+
+// Reserve returns how long before the end of its window the run ends.
+func (p Plan) Reserve() time.Duration { return p.Rollout.Reserve.Duration() }
+
+// NoStage is the reason for leaving out a host that is in no stage.
+const NoStage = "no stage of the rollout matches it"
+
+// absent reports whether a host was silent before any run took it out of service.
+func (h Host) absent() bool { return h.Silent && !h.OutOfService }
+
+// New applies a rollout to hosts, whose names differ. A nil rollout has the
+// defaults only. The error names the first value of the rollout that cannot be
+// read.
+func New(r *v1.Rollout, hosts []Host) (Plan, error) {
+	if r == nil {
+		r = &v1.Rollout{}
+	}
+	full := r.WithDefaults()
+	sorted := slices.Clone(hosts)
+	slices.SortFunc(sorted, func(a, b Host) int { return cmp.Compare(a.Name, b.Name) })
+	stages, exempt := divide(full, sorted)
+	resolved, err := r.Resolve()
+	if err != nil {
+		return Plan{}, fmt.Errorf("cannot plan a run by the rollout: %w", err)
+	}
+	planned := Plan{Exempt: exempt, Rollout: resolved}
+	planned.count(full, stages)
+	planned.enlist(stages, compile(full.ExemptReboot))
+	return planned, nil
+}
+
+// count resolves each count of the rollout to a number of hosts.
+func (p *Plan) count(full v1.Rollout, stages [][]Host) {
+	present := 0
+	for i, hosts := range stages {
+		n := members(hosts)
+		if n == 0 {
+			continue
+		}
+		if full.Absent == rollout.Skip {
+			hosts = slices.DeleteFunc(slices.Clone(hosts), Host.absent)
+		}
+		p.Rollout.Stages = append(p.Rollout.Stages, full.Stages[i].Resolve(n, len(hosts)))
+		if full.Absent == rollout.Skip {
+			hosts = slices.DeleteFunc(hosts, func(h Host) bool { return h.Silent })
+		}
+		present += members(hosts)
+	}
+	p.Rollout.MaxFailures = max(1, full.MaxFailures.Of(present, rollout.Down))
+	p.Rollout.MinPrepared = min(present, full.MinPrepared.Of(present, rollout.Up))
+}
+
+// divide assigns each host to the first stage that matches it, or leaves it out.
+// A stage without members is empty.
+func divide(r v1.Rollout, hosts []Host) (stages [][]Host, exempt []rollout.Exempt) {
+	out := compile(r.Exempt)
+	matchers := make([]*matcher, len(r.Stages))
+	for i, stage := range r.Stages {
+		matchers[i] = compile(cmp.Or(stage.Match, &v1.Match{}))
+	}
+	stages = make([][]Host, len(matchers))
+	for _, host := range hosts {
+		stage := slices.IndexFunc(matchers, func(m *matcher) bool { return m.matches(host) })
+		switch {
+		case host.NonMember && (stage < 0 || out.matches(host)):
+		case out.matches(host):
+			exempt = append(exempt, rollout.Exempt{Host: host.Name, Reason: "the rollout's exempt matches " + out.words(host)})
+		case stage < 0:
+			exempt = append(exempt, rollout.Exempt{Host: host.Name, Reason: NoStage})
+		default:
+			stages[stage] = append(stages[stage], host)
+		}
+	}
+	for i := range stages {
+		if members(stages[i]) == 0 {
+			stages[i] = nil
+		}
+	}
+	return stages, exempt
+}
+
+// members counts the members of a stage.
+func members(stage []Host) (n int) {
+	for _, host := range stage {
+		if !host.NonMember {
+			n++
+		}
+	}
+	return n
+}
+
+// enlist adds the members and the non-members, stage by stage.
+func (p *Plan) enlist(stages [][]Host, noReboot *matcher) {
+	named := 0
+	for _, stage := range stages {
+		if len(stage) > 0 {
+			p.addOthers(named, stage)
+			p.addMembers(stage, noReboot)
+			named++
+		}
+	}
+}
+
+// addMembers adds the members of a stage.
+func (p *Plan) addMembers(hosts []Host, noReboot *matcher) {
+	for _, host := range hosts {
+		if host.NonMember {
+			continue
+		}
+		p.Hosts = append(p.Hosts, host.Name)
+		if host.Silent {
+			p.Silent = append(p.Silent, host.Name)
+		}
+		if noReboot.matches(host) {
+			p.Rollout.NoReboot = append(p.Rollout.NoReboot, rollout.Exempt{
+				Host: host.Name, Reason: "the rollout's exempt-reboot matches " + noReboot.words(host),
+			})
+		}
+	}
+}
+
+// addOthers adds the non-members of a stage.
+func (p *Plan) addOthers(stage int, hosts []Host) {
+	for _, host := range hosts {
+		if host.NonMember && (p.Rollout.Absent == rollout.CountAbsent || !host.absent()) {
+			p.Others = append(p.Others, message.Entry{Host: host.Name, Stage: p.Rollout.Stages[stage].Name, Silent: host.Silent})
+		}
+	}
+}

@@ -1,0 +1,133 @@
+package roster
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
+)
+
+// Open begins the roster of a run with what the event says that opens the run: records
+// before that may be trimmed. The members come first, in their order, each in the group
+// of its stage; then the other hosts of which the event knows something.
+func Open(e message.Opened, at time.Time) *Roster {
+	r := &Roster{hosts: make([]*Host, 0, len(e.Members)), index: make(map[string]int, len(e.Members)), groups: make([]group, len(e.Rollout.Stages))}
+	first := 0
+	for n, stage := range e.Rollout.Stages {
+		r.groups[n].most = stage.MaxUnavailable
+		for _, name := range e.Members[first : first+stage.Size] {
+			r.add(name, n)
+		}
+		first += stage.Size
+	}
+	for _, entry := range e.Roster {
+		r.enter(entry, e, at)
+	}
+	return r
+}
+
+// add adds a host that is in service, and returns its index. A host that is there
+// already stays in its group.
+func (r *Roster) add(name string, group int) int {
+	if i, known := r.index[name]; known {
+		return i
+	}
+	i := len(r.hosts)
+	r.index[name] = i
+	r.hosts = append(r.hosts, &Host{Name: name, Group: group})
+	return i
+}
+
+// enter adds what was known of a host when the run was opened. A member does not owe
+// what this run's policy has no hook or checks for.
+func (r *Roster) enter(entry message.Entry, e message.Opened, at time.Time) {
+	group := NoGroup
+	if entry.Stage != "" {
+		group = slices.IndexFunc(e.Rollout.Stages, func(g rollout.ResolvedStage) bool { return g.Name == entry.Stage })
+	}
+	i := r.add(entry.Host, group)
+	owes := entry.Owes
+	if i < len(e.Members) {
+		owes.Undrain = owes.Undrain && e.Rollout.Hooks.Undrain != nil
+		if !hasChecks(e.Rollout.Checks, owes.Checks) {
+			owes.Checks = ""
+		}
+	}
+	r.change(i, at, func(h *Host) {
+		h.since, h.before, h.owes, h.absent = entry.Since, true, owes, entry.Absent()
+		h.works, h.worksBefore = entry.Works, true
+		if entry.Silent && (!h.absent || e.Rollout.Absent != rollout.Skip) {
+			h.silent = cmp.Or(entry.Since, at)
+		}
+	})
+}
+
+// hasChecks reports whether a policy has checks of a kind that a host can owe.
+func hasChecks(c *rollout.Checks, kind message.TaskKind) bool {
+	return kind == message.BeforeHost && len(c.BeforeHost) > 0 || kind == message.AfterHost && len(c.AfterHost) > 0
+}
+
+// Opening returns the entries that the next run is opened with: the members that
+// are silent, the hosts that count and are no members, and whoever is out of service
+// since the runs before, or was released and may still be at work.
+func (r *Roster) Opening(silent []string, others []message.Entry) []message.Entry {
+	entries := slices.Clone(others)
+	for _, host := range silent {
+		entries = append(entries, message.Entry{Host: host, Silent: true})
+	}
+	known := make(map[string]int, len(entries))
+	for i, e := range entries {
+		known[e.Host] = i
+	}
+	for _, lasting := range r.Lasting() {
+		i, listed := known[lasting.Host]
+		switch {
+		case !listed:
+			entries = append(entries, lasting)
+		case lasting.Owes.Any() || entries[i].Silent: // Who was silent and is not has recovered.
+			entries[i].Since, entries[i].Owes = lasting.Since, lasting.Owes
+		}
+	}
+	return r.addWorking(entries)
+}
+
+// addWorking adds which hosts may still carry out a command though they were released.
+func (r *Roster) addWorking(entries []message.Entry) []message.Entry {
+	for _, h := range r.hosts {
+		if h.works == "" {
+			continue
+		}
+		i := slices.IndexFunc(entries, func(e message.Entry) bool { return e.Host == h.Name })
+		if i < 0 {
+			i = len(entries)
+			entries = append(entries, message.Entry{Host: h.Name})
+		}
+		entries[i].Works = h.works
+	}
+	return entries
+}
+
+// Lasting returns the hosts that are out of service beyond the end of the run, by
+// their index.
+func (r *Roster) Lasting() []message.Entry {
+	var hosts []message.Entry
+	for _, h := range r.hosts {
+		if h.lasts() {
+			hosts = append(hosts, message.Entry{Host: h.Name, Since: h.OutSince(), Owes: h.owes, Silent: h.IsSilent() && !h.absent})
+		}
+	}
+	return hosts
+}
+
+// Clone returns a copy of the roster.
+func (r *Roster) Clone() *Roster {
+	hosts := make([]Host, len(r.hosts))
+	c := &Roster{hosts: make([]*Host, len(r.hosts)), index: r.index, groups: slices.Clone(r.groups), finished: r.finished}
+	for i, h := range r.hosts {
+		hosts[i] = *h
+		c.hosts[i] = &hosts[i]
+	}
+	return c
+}

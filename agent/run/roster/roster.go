@@ -1,0 +1,240 @@
+// Package roster knows which hosts are out of service, and what would show that
+// each is well again. It is the one place that is asked whether a host may leave
+// service.
+//
+// That is a fact about a host and outlives the run that took it out of service. A host
+// is out of service while a run has it in hand, while it owes something, and while it is
+// silent. Recovery, deletion or a person's release ends that; the end of a run does not.
+//
+// A roster is part of the fold of the log and belongs to the ledger. Open begins it with
+// what the log says when a run is opened; fold.go has all that can happen to a host
+// afterwards, also after the end of the run; Opening is what the next run is opened
+// with. Nobody else can change a host.
+//
+// The package does no I/O and has no clock.
+package roster
+
+import (
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+)
+
+// Host is a host and why it is out of service, if it is.
+type Host struct {
+	Name string
+	// Group is the group in which it counts, NoGroup when it counts in none.
+	Group int
+
+	// since is when it was taken out of service; zero while only its silence
+	// keeps it out, or nothing does.
+	since time.Time
+	// inHand means that the run under way has it out of service, whatever it
+	// owes.
+	inHand bool
+	// before means that it was out of service before the run was opened, and has been
+	// since without a break; failed means that it has failed in the run.
+	before, failed bool
+	owes           message.Debt
+	// silent is since when it has not been heard of; zero while it is heard of.
+	silent time.Time
+	// absent means that it was silent before the run was opened and has not been heard
+	// of since. It counts as long as silent is set, and not beyond the run.
+	absent bool
+	// works is the command that the host had not answered when it was released: it may
+	// still carry it out. worksBefore means that the command is of an earlier run. Neither
+	// keeps the host out of service.
+	works       message.Action
+	worksBefore bool
+	// removed means that somebody deleted or released it: nobody waits for it, and
+	// its silence says nothing.
+	removed bool
+}
+
+// NoGroup is the group of a host that counts in none.
+const NoGroup = -1
+
+// HasSlot reports whether the host is out of service for more than its silence: a run has
+// it in hand, or it owes something. It needs no further slot for its upgrade.
+func (h *Host) HasSlot() bool { return h.inHand || h.owes.Any() }
+
+// IsSilent reports whether the host has fallen silent.
+func (h *Host) IsSilent() bool { return !h.silent.IsZero() }
+
+// SilentSince is when the host fell silent; zero while it is heard of.
+func (h *Host) SilentSince() time.Time { return h.silent }
+
+// IsAbsent reports whether the host was silent before the run was opened and has not
+// been heard of since.
+func (h *Host) IsAbsent() bool { return h.absent }
+
+// IsRemoved reports whether somebody deleted or released the host.
+func (h *Host) IsRemoved() bool { return h.removed }
+
+// Owes is what has yet to show that the host is well.
+func (h *Host) Owes() message.Debt { return h.owes }
+
+// Works is the command that the host had not answered when it was released, and may still
+// carry out; empty once it has answered. before means that it is of an earlier run.
+func (h *Host) Works() (command message.Action, before bool) { return h.works, h.worksBefore }
+
+// Before reports whether all that keeps the host out of service goes back to an earlier
+// run. A host that fails in this run is out of service because of this run, unless it
+// still owes the answer to a command of an earlier one.
+func (h *Host) Before() bool { return h.before && (!h.failed || h.owes.Answer != "") }
+
+// Out reports whether the host is out of service: a stage never has more such hosts than
+// its limit.
+func (h *Host) Out() bool { return h.HasSlot() || h.IsSilent() }
+
+// OutSince is when the host went out of service; zero while it is in service.
+func (h *Host) OutSince() time.Time {
+	if h.HasSlot() {
+		return h.since
+	}
+	return h.silent
+}
+
+// Reason says why the host is out of service; empty while it is in service.
+func (h *Host) Reason() string {
+	switch owes, before := h.owes, h.Before(); {
+	case owes.Look:
+		return "nobody knows what it did"
+	case owes.Answer != "" && before:
+		return "it has not answered " + string(owes.Answer) + " of an earlier run"
+	case h.HasSlot() && before && h.IsSilent():
+		return notWell + ", and is silent"
+	case h.HasSlot() && before:
+		return notWell
+	case owes.Answer != "":
+		return "it has not answered " + string(owes.Answer)
+	case h.inHand:
+		return "it is being upgraded"
+	case owes.Undrain:
+		return "it is not undrained"
+	case owes.Any():
+		return "it failed and is still unhealthy"
+	case h.IsSilent():
+		return "it is silent"
+	}
+	return ""
+}
+
+const notWell = "it was unhealthy when the previous run ended"
+
+// lasts reports whether the host is out of service beyond the end of the run.
+func (h *Host) lasts() bool { return h.owes.Any() || h.IsSilent() && !h.absent }
+
+// group is what is known of the hosts that count together.
+type group struct {
+	// most is how many of them may be out of service, out how many are, so that a
+	// step of a run costs the same however many hosts there are.
+	most, out int
+}
+
+// Roster is a list of hosts. A host keeps its index. The zero value is empty: no run was
+// opened yet.
+type Roster struct {
+	hosts  []*Host
+	index  map[string]int
+	groups []group
+	// finished means that the run has ended: hosts that were absent count no more.
+	finished bool
+}
+
+// Index returns the index of a host; false when there is no such host.
+func (r *Roster) Index(name string) (int, bool) {
+	i, known := r.index[name]
+	return i, known
+}
+
+// Host returns a host by its index.
+func (r *Roster) Host(i int) *Host { return r.hosts[i] }
+
+// From returns the hosts from an index on.
+func (r *Roster) From(i int) []*Host { return r.hosts[i:] }
+
+// Out returns how many hosts of a group are out of service.
+func (r *Roster) Out(group int) int { return r.groups[group].out }
+
+// Free returns how many hosts of a group may leave service; less than 1 when none may,
+// because as many are out of service as may be, or more.
+func (r *Roster) Free(group int) int { return r.groups[group].most - r.groups[group].out }
+
+// MayLeave reports whether a host may leave service: its group has a free slot. A host
+// that is held is out of service already and takes none.
+func (r *Roster) MayLeave(i int) bool {
+	h := r.hosts[i]
+	return h.HasSlot() || h.Group == NoGroup || r.Free(h.Group) > 0
+}
+
+// CountsAsOut reports whether a host counts as out of service.
+func (r *Roster) CountsAsOut(i int) bool { return r.hosts[i].HasSlot() || r.CountsAsSilent(i) }
+
+// CountsAsSilent reports whether a host counts as silent. The silence of a host that was
+// absent counts only while the run is under way.
+func (r *Roster) CountsAsSilent(i int) bool {
+	h := r.hosts[i]
+	return h.IsSilent() && (!h.absent || !r.finished)
+}
+
+// HeedsSilence reports whether it is news that a host is silent: it counts, and is not
+// known to be silent or gone.
+func (r *Roster) HeedsSilence(i int) bool {
+	h := r.hosts[i]
+	return h.Group != NoGroup && !h.IsSilent() && !h.absent && !h.removed
+}
+
+// Watched returns the hosts whose silence matters: those that count in a group, and
+// those that are silent.
+func (r *Roster) Watched() []string {
+	var names []string
+	for _, h := range r.hosts {
+		if h.Group != NoGroup || h.IsSilent() {
+			names = append(names, h.Name)
+		}
+	}
+	return names
+}
+
+// Service says whether a host is in service and, if not, why.
+type Service string
+
+// A host that the roster does not have out of service is InService, unless the site
+// knows better: only the site knows who is heard of outside of runs.
+const (
+	InService Service = "in-service"
+	// BeingUpgraded means that the run under way has the host out of service.
+	BeingUpgraded Service = "being-upgraded"
+	// Unhealthy means that the host owes an answer, a look by an operator, its undrain or
+	// its checks.
+	Unhealthy Service = "unhealthy"
+	// FellSilent means that the host fell silent while a run was under way.
+	FellSilent Service = "silent"
+	// Absent means that the host was silent before the run was opened.
+	Absent Service = "absent"
+)
+
+// Services lists them.
+func Services() []Service {
+	return []Service{InService, BeingUpgraded, Unhealthy, FellSilent, Absent}
+}
+
+// OutOfService returns the hosts that count as out of service, and why.
+func (r *Roster) OutOfService() map[string]Service {
+	out := map[string]Service{}
+	for i, h := range r.hosts {
+		switch {
+		case !r.CountsAsOut(i):
+		case h.inHand && !r.finished:
+			out[h.Name] = BeingUpgraded
+		case h.HasSlot():
+			out[h.Name] = Unhealthy
+		case h.absent:
+			out[h.Name] = Absent
+		default:
+			out[h.Name] = FellSilent
+		}
+	}
+	return out
+}

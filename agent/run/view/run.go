@@ -1,0 +1,131 @@
+package view
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
+)
+
+// Progress is what a host has told of the step at which it is in a run, at some
+// time; empty for what it told of an earlier step.
+func Progress(r *run.State, h run.Host, p message.Progress, at time.Time) string {
+	switch {
+	case p.Run != r.ID || !at.After(h.Since) || h.Status.Final() || h.Status == run.Prepared:
+		return ""
+	case p.Percent < 0:
+		return p.Message
+	}
+	return fmt.Sprintf("%d%% %s", p.Percent, p.Message)
+}
+
+// Run shows a run without its story. The forecast is nil when there is none, and
+// progress, what a member has told of its progress, when none can have told any.
+func Run(r *run.State, now time.Time, forecast *run.Forecast, progress func(run.Host) string) v1.Run {
+	view := v1.Run{
+		ID: r.Key(), Phase: string(r.Phase), Result: string(r.Result), Reason: r.Reason, Trigger: r.Trigger, RetryOf: r.RetryOf, RequestID: r.RequestID,
+		RequestedBy: r.By, RequestReason: r.Why, OpenedAt: Time(r.OpenedAt), NotAfter: Time(r.NotAfter), EndedAt: OptionalTime(r.EndedAt),
+	}
+	if !r.Over() {
+		view.EndsBy = OptionalTime(r.EndsBy())
+	}
+	if w, waits := r.Waiting(now); waits {
+		view.WaitingFor = &v1.WaitingFor{
+			What: w.What, Detail: w.Detail, Since: Time(w.Since), Until: OptionalTime(w.Until), Stage: w.Stage, Hosts: w.Hosts[:min(len(w.Hosts), maxListed)],
+		}
+	}
+	if !r.Over() {
+		view.Paused, view.Aborted = who(r.Paused), who(r.Aborted())
+	}
+	for _, g := range r.Stages(now) {
+		view.Stages = append(view.Stages, v1.RunStage{
+			Name: g.Name, Phase: g.Phase, Hosts: g.Size, MaxUnavailable: g.MaxUnavailable,
+			OutOfService: g.OutOfService, Upgraded: g.Upgraded, Failed: g.Failed,
+		})
+	}
+	members := r.Hosts()
+	view.Hosts = make([]v1.RunHost, 0, len(members))
+	for _, h := range members {
+		shown := runHost(h)
+		if progress != nil {
+			shown.Progress = progress(h)
+		}
+		view.Hosts = append(view.Hosts, shown)
+	}
+	view.Hosts = append(view.Hosts, leftOut(r)...)
+	if forecast != nil && !r.Over() {
+		foresee(r, &view, now, *forecast)
+	}
+	return view
+}
+
+// who tells who has paused or aborted a run, and why; empty for nobody.
+func who(p *run.Pausing) string {
+	switch {
+	case p == nil:
+		return ""
+	case p.Why == "":
+		return "by " + p.By
+	}
+	return "by " + p.By + ": " + p.Why
+}
+
+// leftOut are the hosts that are no members of a run: those that its rollout
+// leaves out, and others that are out of service.
+func leftOut(r *run.State) []v1.RunHost {
+	var hosts []v1.RunHost
+	place := map[string]int{}
+	add := func(host, note string) {
+		place[host] = len(hosts)
+		hosts = append(hosts, v1.RunHost{Hostname: host, Status: string(run.Skipped), Note: note})
+	}
+	for _, e := range r.Exempt {
+		add(e.Host, e.Reason)
+	}
+	for _, o := range r.NonMembers() {
+		if _, known := place[o.Name]; !known {
+			add(o.Name, "it is not in this run")
+		}
+		h := &hosts[place[o.Name]]
+		h.Slot, h.SlotReason = OptionalTime(o.Slot), o.SlotReason
+	}
+	return hosts
+}
+
+func runHost(h run.Host) v1.RunHost {
+	return v1.RunHost{
+		Hostname: h.Name, Stage: h.Stage, Status: string(h.Status), Since: OptionalTime(h.Since), GivesUpAt: OptionalTime(h.GivesUp),
+		Error: h.Error, Class: class(h), Note: h.Note, RolledBack: rolledBack(h),
+		Slot: OptionalTime(h.Slot), SlotReason: h.SlotReason, Seconds: int(h.Took.Round(time.Second) / time.Second),
+	}
+}
+
+// foresee adds when the run is expected to end. A forecast may be a little older
+// than what is shown: hosts have come to their end since, and what was expected by
+// now and is not there is expected now, because no expectation lies in the past.
+func foresee(r *run.State, view *v1.Run, now time.Time, f run.Forecast) {
+	expected := func(end time.Time) *time.Time {
+		if !end.IsZero() && end.Before(now) {
+			end = now
+		}
+		return OptionalTime(end)
+	}
+	view.ExpectedEnd = expected(f.End)
+	for i := range view.Hosts {
+		h := &view.Hosts[i]
+		if end, pending := f.Hosts[h.Hostname]; pending && !run.Status(h.Status).Final() {
+			h.ExpectedEnd = expected(end)
+		}
+	}
+	switch {
+	case f.Left > 0:
+		view.Forecast = fmt.Sprintf("%s not expected to be done by %s", text.Count(f.Left, "host is", "hosts are"), r.NotAfter.UTC().Format(time.RFC3339))
+	case f.Waits != "" && r.Paused != nil:
+		view.Forecast = "no forecast while paused"
+	case f.Waits != "":
+		view.Forecast = "no forecast while it waits for " + f.Waits
+	}
+}

@@ -1,0 +1,16 @@
+package run
+
+import (
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
+)
+
+// stamp is a time as texts for people have it.
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// maxNames bounds how many hosts a sentence names.
+const maxNames = 3
+
+// list lists the first few of names.
+func list(names []string) string { return text.List(names, maxNames) }

@@ -1,0 +1,194 @@
+package metrics
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/controller"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/tell/webhook"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
+)
+
+// Tenant are the metrics of a tenant. It is the observer of the tenant's controller.
+type Tenant struct {
+	site     *Site
+	name     string
+	figures  func(context.Context) (controller.Figures, error)
+	runs     *prometheus.CounterVec
+	ended    *prometheus.CounterVec
+	failures *prometheus.CounterVec
+	took     prometheus.Histogram
+	steps    *prometheus.HistogramVec
+	missed   prometheus.Counter
+	appends  *prometheus.HistogramVec
+	sent     *prometheus.CounterVec
+	webhooks func(context.Context) ([]v1.WebhookState, error)
+}
+
+const (
+	minute = 60.0
+	hour   = 60 * minute
+	day    = 24 * hour
+)
+
+var (
+	stepBuckets   = []float64{5, 15, 30, minute, 2 * minute, 5 * minute, 10 * minute, 20 * minute, 40 * minute, hour, 2 * hour, 4 * hour}
+	runBuckets    = []float64{minute, 5 * minute, 15 * minute, 30 * minute, hour, 2 * hour, 4 * hour, 8 * hour, 16 * hour, day, 2 * day, 7 * day}
+	appendBuckets = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 5}
+	ageBuckets    = []float64{day, 7 * day, 14 * day, 30 * day, 60 * day, 90 * day, 180 * day, 365 * day}
+)
+
+// unknownClass is the class of a failure of which the host has not told any.
+const unknownClass = "unknown"
+
+// The outcomes of an append to the log.
+const (
+	appended     = "ok"
+	appendBehind = "behind"
+	appendFailed = "error"
+)
+
+// Tenant makes the metrics of a tenant. They are served once Serve was called.
+func (s *Site) Tenant(name string) *Tenant {
+	counter := func(name, help, label string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{label})
+	}
+	t := &Tenant{
+		site: s, name: name,
+		runs:     counter("osupgrade_runs_total", "Runs that have ended since the agent started, by result.", "result"),
+		ended:    counter("osupgrade_run_hosts_ended_total", "Hosts whose part in a run has ended since the agent started, by status.", "status"),
+		failures: counter("osupgrade_host_failures_total", "Hosts that failed in a run since the agent started, by class of the failure; unknown if the host reported none.", "class"),
+		took:     prometheus.NewHistogram(prometheus.HistogramOpts{Name: "osupgrade_run_duration_seconds", Help: "Duration of finished runs.", Buckets: runBuckets}),
+		steps: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "osupgrade_step_duration_seconds", Help: "How long hosts took to answer a command, by step.", Buckets: stepBuckets,
+		}, []string{"step"}),
+		sent:   counter("osupgrade_webhook_tries_total", "Attempts to deliver news to webhooks since the agent started, by result: delivered, retry, dead or gone.", "result"),
+		missed: prometheus.NewCounter(prometheus.CounterOpts{Name: "osupgrade_windows_missed_total", Help: "Windows that closed without a run since the agent started."}),
+		appends: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "osupgrade_log_append_duration_seconds", Buckets: appendBuckets,
+			Help: "How long a synced append to the log took, by result: behind means that another controller had written in between.",
+		}, []string{"result"}),
+	}
+	t.begin()
+	return t
+}
+
+// webhookResults are the results of tries, in the order of the verdicts of package webhook.
+var webhookResults = []string{"delivered", "retry", "dead", "gone"}
+
+// Sent counts a try to deliver news to a webhook.
+func (t *Tenant) Sent(v webhook.Verdict) { t.sent.WithLabelValues(webhookResults[v]).Inc() }
+
+// Webhooks has each scrape read how the webhooks fare.
+func (t *Tenant) Webhooks(states func(context.Context) ([]v1.WebhookState, error)) {
+	t.webhooks = states
+}
+
+// Serve serves the metrics from now on; figures are read at each scrape.
+func (t *Tenant) Serve(figures func(context.Context) (controller.Figures, error)) {
+	t.figures = figures
+	registry := prometheus.NewRegistry()
+	prometheus.WrapRegistererWith(prometheus.Labels{"tenant": t.name}, registry).
+		MustRegister(t.runs, t.ended, t.failures, t.took, t.steps, t.missed, t.appends, t.sent, tenantCollector{t})
+	t.site.mu.Lock()
+	defer t.site.mu.Unlock()
+	t.site.tenants[t.name] = registry
+}
+
+// Forget serves the metrics of a tenant no longer.
+func (s *Site) Forget(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.tenants, name)
+}
+
+// begin has each counter begin at 0: the first failure would be no increase otherwise.
+func (t *Tenant) begin() {
+	for _, result := range v1.Results() {
+		t.runs.WithLabelValues(result)
+	}
+	for _, status := range run.Statuses() {
+		if status.Final() {
+			t.ended.WithLabelValues(string(status))
+		}
+	}
+	t.failures.WithLabelValues(unknownClass)
+	for _, class := range message.Classes() {
+		t.failures.WithLabelValues(string(class))
+	}
+	for _, action := range []message.Action{message.Prepare, message.Upgrade, message.Reboot} {
+		t.steps.WithLabelValues(string(action))
+	}
+	for _, result := range webhookResults {
+		t.sent.WithLabelValues(result)
+	}
+	for _, result := range []string{appended, appendBehind, appendFailed} {
+		t.appends.WithLabelValues(result)
+	}
+}
+
+// RunEnded implements controller.Observer.
+func (t *Tenant) RunEnded(result run.Result, took time.Duration) {
+	t.runs.WithLabelValues(string(result)).Inc()
+	t.took.Observe(took.Seconds())
+}
+
+// HostEnded implements controller.Observer.
+func (t *Tenant) HostEnded(status run.Status, class message.Class) {
+	t.ended.WithLabelValues(string(status)).Inc()
+	if status == run.HostFailed {
+		label := unknownClass
+		if class.Known() {
+			label = string(class)
+		}
+		t.failures.WithLabelValues(label).Inc()
+	}
+}
+
+// Answered implements controller.Observer.
+func (t *Tenant) Answered(action message.Action, took time.Duration) {
+	t.steps.WithLabelValues(string(action)).Observe(took.Seconds())
+}
+
+// WindowMissed implements controller.Observer.
+func (t *Tenant) WindowMissed() { t.missed.Inc() }
+
+// Log is a log whose appends are measured.
+func (t *Tenant) Log(l log.Log) log.Log { return measuredLog{l, t.appends} }
+
+type measuredLog struct {
+	log.Log
+	took *prometheus.HistogramVec
+}
+
+// Append implements log.Log.
+func (l measuredLog) Append(ctx context.Context, r message.Record, expect uint64) (uint64, error) {
+	begun := time.Now()
+	seq, err := l.Log.Append(ctx, r, expect)
+	l.note(begun, err)
+	return seq, err
+}
+
+// AppendNext implements log.Log.
+func (l measuredLog) AppendNext(ctx context.Context, r message.Record, expect, last uint64) (uint64, error) {
+	begun := time.Now()
+	seq, err := l.Log.AppendNext(ctx, r, expect, last)
+	l.note(begun, err)
+	return seq, err
+}
+
+func (l measuredLog) note(begun time.Time, err error) {
+	result := appended
+	if errors.Is(err, log.ErrBehind) {
+		result = appendBehind
+	} else if err != nil {
+		result = appendFailed
+	}
+	l.took.WithLabelValues(result).Observe(time.Since(begun).Seconds())
+}

@@ -1,0 +1,515 @@
+package fakeapi
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/api"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/wait"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
+)
+
+// tenant is the controller of a tenant, which never moves by itself. Its fields are guarded
+// by Server.mu.
+type tenant struct {
+	*Server
+	name  string
+	state *v1.State
+	hosts []v1.Host
+	// outputs are what hosts have printed in runs, by run and host.
+	outputs map[string][]v1.StepOutput
+	// plans are what runs change on hosts, by run and host.
+	plans map[string]v1.HostPlan
+	// offers are what hosts offer to change.
+	offers map[string]v1.HostPlan
+	runs   []v1.Run
+	// seq counts the changes, as the log of a real controller does.
+	seq      uint64
+	watchers wait.Watchers
+}
+
+var _ api.Controller = (*tenant)(nil)
+
+// move changes what is shown and tells watchers.
+func (s *Server) move(name string, change func(t *tenant)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.tenant(name)
+	change(t)
+	t.seq++
+	t.watchers.Notify()
+}
+
+// SetState fixes what GET of the state answers. Until then it is the
+// configuration, idle, with the hosts as scheduled workers.
+func (s *Server) SetState(name string, state v1.State) {
+	s.move(name, func(t *tenant) { t.state = &state })
+}
+
+// SetHosts sets a tenant's hosts. A run that starts later takes them all.
+func (s *Server) SetHosts(name string, hosts ...v1.Host) {
+	s.move(name, func(t *tenant) { t.hosts = hosts })
+}
+
+// SetOutput sets what the steps of a host have printed in a run.
+func (s *Server) SetOutput(name string, id uint64, host string, outputs ...v1.StepOutput) {
+	s.move(name, func(t *tenant) { t.outputs[inRun(id, host)] = append([]v1.StepOutput{}, outputs...) })
+}
+
+// SetPlan sets what a run changes on a host.
+func (s *Server) SetPlan(name string, id uint64, host string, plan v1.HostPlan) {
+	s.move(name, func(t *tenant) { t.plans[inRun(id, host)] = plan })
+}
+
+// SetOffer sets what a host offers to change.
+func (s *Server) SetOffer(name, host string, offer v1.HostPlan) {
+	s.move(name, func(t *tenant) { t.offers[host] = offer })
+}
+
+func inRun(id uint64, host string) string { return fmt.Sprint(id, "/", host) }
+
+// AddRun keeps run and tells watchers; an ID of 0 becomes the next one. It
+// returns the ID.
+func (s *Server) AddRun(name string, r v1.Run) (id uint64) {
+	s.move(name, func(t *tenant) { id = t.open(r).ID })
+	return id
+}
+
+// EditRun changes a run and tells watchers. It panics when there is no such
+// run.
+func (s *Server) EditRun(name string, id uint64, edit func(r *v1.Run)) {
+	s.move(name, func(t *tenant) {
+		i := t.find(id)
+		if i < 0 {
+			panic(fmt.Sprintf("fakeapi: tenant %q has no run %d to edit", name, id))
+		}
+		r := cloneRun(t.runs[i])
+		edit(&r)
+		t.runs[i] = r
+	})
+}
+
+// FinishRun ends a run with result and reason. Its hosts that are not failed
+// or skipped become upgraded when result is "completed".
+func (s *Server) FinishRun(name string, id uint64, result, reason string) {
+	s.EditRun(name, id, func(r *v1.Run) {
+		finish(r, result, reason)
+		for i, h := range r.Hosts {
+			if result == "completed" && h.Status != "failed" && h.Status != "skipped" {
+				r.Hosts[i].Status = "upgraded"
+			}
+		}
+	})
+}
+
+// ForgetRun drops a run, as servers do with old ones.
+func (s *Server) ForgetRun(name string, id uint64) {
+	s.move(name, func(t *tenant) { t.runs = slices.DeleteFunc(t.runs, func(r v1.Run) bool { return r.ID == id }) })
+}
+
+// Runs lists a tenant's runs, newest first.
+func (s *Server) Runs(name string) []v1.Run {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	runs := []v1.Run{}
+	for _, r := range slices.Backward(s.tenant(name).runs) {
+		runs = append(runs, cloneRun(r))
+	}
+	return runs
+}
+
+// OnStart is called after each run that is started by POST, before the answer
+// goes out; it may edit or finish the run. The answer shows the run as it was
+// opened.
+func (s *Server) OnStart(do func(tenant string, r v1.Run)) {
+	s.choose(func(b *behaviour) { b.onStart = do })
+}
+
+// RefuseStart has each start refused for a reason, as outside of the windows; empty ends
+// that.
+func (s *Server) RefuseStart(reason string) {
+	s.choose(func(b *behaviour) { b.refuseStart = reason })
+}
+
+// SetNow sets the time that windows are calculated from, which goes on from there. Until then
+// it is that of the clock.
+func (s *Server) SetNow(now time.Time) {
+	s.choose(func(b *behaviour) { b.ahead = time.Until(now) })
+}
+
+// find is the place of a run, or -1.
+func (t *tenant) find(id uint64) int {
+	return slices.IndexFunc(t.runs, func(r v1.Run) bool { return r.ID == id })
+}
+
+// current is the place of the run under way, or -1.
+func (t *tenant) current() int {
+	return slices.IndexFunc(t.runs, func(r v1.Run) bool { return !r.Finished() })
+}
+
+// open keeps a new run.
+func (t *tenant) open(r v1.Run) v1.Run {
+	if r.ID == 0 {
+		r.ID = t.nextRun
+	}
+	t.nextRun = max(t.nextRun, r.ID+1)
+	t.runs = append(t.runs, cloneRun(r))
+	return r
+}
+
+// finish ends a run now.
+func finish(r *v1.Run, result, reason string) {
+	ended := time.Now().UTC().Truncate(time.Second)
+	r.Phase, r.Result, r.Reason, r.EndedAt, r.WaitingFor, r.Paused = "finished", result, reason, &ended, nil, ""
+}
+
+func cloneRun(r v1.Run) v1.Run {
+	r.Hosts, r.Stages = slices.Clone(r.Hosts), slices.Clone(r.Stages)
+	return r
+}
+
+// State implements api.Controller.
+func (t *tenant) State(ctx context.Context) (v1.State, error) {
+	config, revision, err := t.store.Config(ctx, t.name)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return v1.State{}, err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.state != nil {
+		return *t.state, nil
+	}
+	state := v1.State{Situation: t.situation(), ScheduledWorkers: []v1.ScheduledWorker{}, OSUpgrade: config.Value}
+	if err == nil {
+		state.ConfigETag = revision.ETag()
+	}
+	for _, h := range t.hosts {
+		state.ScheduledWorkers = append(state.ScheduledWorkers, v1.ScheduledWorker{Host: h.Hostname, Application: h.Application})
+	}
+	return state, nil
+}
+
+func (t *tenant) situation() v1.Situation {
+	if t.state != nil {
+		return t.state.Situation
+	}
+	return v1.Situation{Status: "idle", Hosts: len(t.hosts)}
+}
+
+// Hosts implements api.Controller.
+func (t *tenant) Hosts(ctx context.Context, filter v1.HostFilter) ([]v1.Host, error) {
+	hosts, err := t.HostsWithInventories(ctx, filter)
+	for i := range hosts {
+		hosts[i].Inventory = nil
+	}
+	return hosts, err
+}
+
+// HostsWithInventories implements api.Controller.
+func (t *tenant) HostsWithInventories(_ context.Context, filter v1.HostFilter) ([]v1.Host, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	hosts := slices.DeleteFunc(append([]v1.Host{}, t.hosts...), func(h v1.Host) bool { return h.Hostname <= filter.After })
+	slices.SortFunc(hosts, func(a, b v1.Host) int { return cmp.Compare(a.Hostname, b.Hostname) })
+	if filter.Limit > 0 {
+		hosts = hosts[:min(filter.Limit, len(hosts))]
+	}
+	return hosts, nil
+}
+
+// host is the place of a host.
+func (t *tenant) host(name string) (int, error) {
+	i := slices.IndexFunc(t.hosts, func(h v1.Host) bool { return h.Hostname == name })
+	if i < 0 {
+		return i, run.ErrNoHost
+	}
+	return i, nil
+}
+
+// Host implements api.Controller.
+func (t *tenant) Host(_ context.Context, name string) (v1.Host, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	i, err := t.host(name)
+	if err != nil {
+		return v1.Host{}, err
+	}
+	return t.hosts[i], nil
+}
+
+// Forget implements api.Controller: it deletes a host that is not online.
+func (t *tenant) Forget(_ context.Context, name string, _ run.Deletion) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	i, err := t.host(name)
+	switch {
+	case err != nil:
+		return err
+	case t.hosts[i].Online:
+		return &run.Refused{Message: "host " + name + " is online"}
+	}
+	t.hosts = slices.Concat(t.hosts[:i], t.hosts[i+1:])
+	return nil
+}
+
+// Output implements api.Controller.
+func (t *tenant) Output(_ context.Context, id uint64, host string) ([]v1.StepOutput, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	outputs, known := t.outputs[inRun(id, host)]
+	if !known {
+		return nil, run.ErrNoHost
+	}
+	return outputs, nil
+}
+
+// Plan implements api.Controller.
+func (t *tenant) Plan(_ context.Context, id uint64, host string) (v1.HostPlan, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	plan, known := t.plans[inRun(id, host)]
+	if !known {
+		return plan, run.ErrNoPlan
+	}
+	return plan, nil
+}
+
+// Offer implements api.Controller.
+func (t *tenant) Offer(_ context.Context, host string) (v1.HostPlan, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	offer, known := t.offers[host]
+	if !known {
+		return offer, run.ErrNoPlan
+	}
+	return offer, nil
+}
+
+// ReportsSince implements api.Controller: there are none. A stream asks for them once it has
+// sent what is so.
+func (t *tenant) ReportsSince(ctx context.Context, _ uint64) ([]v1.VersionsEvent, uint64, error) {
+	t.sent(ctx)
+	return nil, 0, nil
+}
+
+// News implements api.Controller: there are none.
+func (t *tenant) News(context.Context, uint64) (all []v1.News, oldest, newest uint64, err error) {
+	return nil, 0, 0, nil
+}
+
+// Runs implements api.Controller.
+func (t *tenant) Runs(_ context.Context, filter v1.RunFilter) ([]v1.Run, error) {
+	chosen := []v1.Run{}
+	for _, r := range t.Server.Runs(t.name) {
+		if filter.Keeps(r) && len(chosen) < filter.Most() {
+			r.Hosts, r.Events = nil, nil
+			chosen = append(chosen, r)
+		}
+	}
+	return chosen, nil
+}
+
+// Find implements api.Controller.
+func (t *tenant) Find(_ context.Context, id uint64) (v1.Run, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	i := t.find(id)
+	if i < 0 {
+		return v1.Run{}, fmt.Errorf("run %d: %w", id, run.ErrNoRun)
+	}
+	return cloneRun(t.runs[i]), nil
+}
+
+// Snapshot implements api.Controller.
+func (t *tenant) Snapshot(ctx context.Context) (v1.Snapshot, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.sends(ctx)
+	shown := v1.Snapshot{Situation: t.situation(), Seq: t.seq, Log: "fake"}
+	if last := len(t.runs) - 1; last >= 0 {
+		newest := cloneRun(t.runs[last])
+		shown.Run = &newest
+	}
+	return shown, nil
+}
+
+// Current implements api.Controller.
+func (t *tenant) Current(context.Context) (uint64, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if i := t.current(); i >= 0 {
+		return t.runs[i].ID, nil
+	}
+	return 0, nil
+}
+
+// Watch implements api.Controller.
+func (t *tenant) Watch(context.Context) (<-chan struct{}, func(), error) {
+	changed, leave := t.watchers.Add()
+	return changed, leave, nil
+}
+
+// Start implements api.Controller.
+func (t *tenant) Start(_ context.Context, by string, request v1.Start) (v1.Run, error) {
+	opened, then, err := t.start(by, request)
+	if then != nil {
+		then(t.name, opened)
+	}
+	return opened, err
+}
+
+func (t *tenant) start(by string, request v1.Start) (v1.Run, func(string, v1.Run), error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if last := len(t.runs) - 1; request.RequestID != "" && last >= 0 && t.runs[last].RequestID == request.RequestID {
+		return cloneRun(t.runs[last]), nil, nil
+	}
+	again, refused := t.refused(request)
+	if refused != nil {
+		return v1.Run{}, nil, refused
+	}
+	now := time.Now().UTC().Truncate(time.Second)
+	r := v1.Run{
+		Phase: "preparing", Trigger: "manual", RequestedBy: by, RequestReason: request.Reason,
+		RetryOf: request.RetryOf, RequestID: request.RequestID, OpenedAt: now, NotAfter: now.Add(4 * time.Hour), Hosts: []v1.RunHost{},
+	}
+	for _, h := range t.hosts {
+		if again != nil && !again[h.Hostname] || len(request.Hosts) > 0 && !slices.Contains(request.Hosts, h.Hostname) {
+			continue
+		}
+		r.Hosts = append(r.Hosts, v1.RunHost{Hostname: h.Hostname, Status: "preparing"})
+	}
+	t.seq++
+	t.watchers.Notify()
+	return t.open(r), t.behave.onStart, nil
+}
+
+// refused returns why a start is refused, and else the hosts that a retry is of; nil is all.
+func (t *tenant) refused(request v1.Start) (map[string]bool, error) {
+	if i := t.current(); i >= 0 {
+		return nil, &run.Refused{Run: t.runs[i].ID, Message: fmt.Sprintf("run %d is under way", t.runs[i].ID)}
+	}
+	if t.behave.refuseStart != "" {
+		return nil, &run.Refused{Message: t.behave.refuseStart}
+	}
+	if request.RetryOf == 0 {
+		return nil, nil
+	}
+	i := t.find(request.RetryOf)
+	if i < 0 {
+		return nil, &run.Refused{Message: fmt.Sprintf("there is no run %d to retry", request.RetryOf)}
+	}
+	again := map[string]bool{}
+	for _, h := range t.runs[i].Hosts {
+		again[h.Hostname] = h.Status == "failed" || h.Status == "skipped"
+	}
+	return again, nil
+}
+
+// Preflight implements api.Controller.
+func (t *tenant) Preflight(_ context.Context, _ string, request v1.Start) (v1.Preflight, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if _, err := t.refused(request); err != nil {
+		return v1.Preflight{Refused: err.Error()}, nil
+	}
+	return v1.Preflight{}, nil
+}
+
+// acts change the run under way as an operator has asked, or say why that is not possible.
+var acts = map[run.Ask]func(r *v1.Run, by string, body v1.Ask) error{
+	run.Pause: func(r *v1.Run, by string, body v1.Ask) error {
+		if r.Paused != "" {
+			return fmt.Errorf("run %d is paused already, by %s", r.ID, r.Paused)
+		}
+		r.Paused = by + ": " + body.Reason
+		return nil
+	},
+	run.Resume: func(r *v1.Run, _ string, _ v1.Ask) error {
+		if r.Paused == "" {
+			return fmt.Errorf("run %d is not paused", r.ID)
+		}
+		r.Paused = ""
+		return nil
+	},
+	run.Abort: func(r *v1.Run, by string, body v1.Ask) error {
+		finish(r, "aborted", "aborted by "+by+": "+body.Reason)
+		return nil
+	},
+	run.Approve: func(r *v1.Run, _ string, body v1.Ask) error {
+		i := slices.IndexFunc(r.Stages, func(s v1.RunStage) bool { return s.Name == body.Stage })
+		if i < 0 || r.Stages[i].Phase != "waiting-for-approval" {
+			return fmt.Errorf("run %d has no stage %q that waits for approval", r.ID, body.Stage)
+		}
+		r.Stages[i].Phase, r.WaitingFor = "running", nil
+		return nil
+	},
+	run.Release: func(r *v1.Run, _ string, body v1.Ask) error {
+		i := slices.IndexFunc(r.Hosts, func(h v1.RunHost) bool { return h.Hostname == body.Host })
+		if i < 0 || r.Hosts[i].Slot == nil && run.Status(r.Hosts[i].Status).Final() {
+			return fmt.Errorf("host %s holds no slot of run %d", body.Host, r.ID)
+		}
+		r.Hosts[i].Slot, r.Hosts[i].SlotReason = nil, ""
+		return nil
+	},
+}
+
+// Ask implements api.Controller.
+func (t *tenant) Ask(_ context.Context, by string, ask run.Ask, body v1.Ask) (v1.Run, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	i := t.current()
+	if i < 0 {
+		return v1.Run{}, &run.Refused{Message: "no run is under way"}
+	}
+	r := cloneRun(t.runs[i])
+	if err := acts[ask](&r, by, body); err != nil {
+		return v1.Run{}, &run.Refused{Run: r.ID, Message: err.Error()}
+	}
+	t.runs[i] = r
+	t.seq++
+	t.watchers.Notify()
+	return cloneRun(r), nil
+}
+
+// Ready implements api.Controller.
+func (t *tenant) Ready(context.Context) error { return nil }
+
+// Seen implements api.Controller: what is written is in effect at once.
+func (t *tenant) Seen(context.Context, uint64) error { return nil }
+
+// Windows implements api.Controller: those of the configuration and the calendars, what is
+// wrong in them left out; site-local is UTC.
+func (t *tenant) Windows(ctx context.Context, from, to time.Time, count int) ([]v1.Window, error) {
+	config, _, err := t.store.Config(ctx, t.name)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return nil, err
+	}
+	if len(config.Value.Validate()) > 0 {
+		config.Value = v1.OSUpgrade{}
+	}
+	all, err := t.store.Calendars(ctx, t.name)
+	if err != nil {
+		return nil, err
+	}
+	calendars := map[string]v1.Calendar{}
+	for _, c := range all {
+		if len(c.Value.Validate()) == 0 {
+			calendars[c.Name] = c.Value
+		}
+	}
+	schedule, err := v1.ScheduleOf(config.Value, calendars, time.UTC)
+	if err != nil {
+		return nil, err
+	}
+	if ahead := t.chosen().ahead; time.Since(from).Abs() < time.Minute { // Who names no time asks from now on.
+		from, to = from.Add(ahead), to.Add(ahead)
+	}
+	return v1.WindowsUntil(ctx, schedule, from, to, count)
+}

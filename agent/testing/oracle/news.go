@@ -1,0 +1,213 @@
+package oracle
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+)
+
+// The types of news that are judged.
+const (
+	newsOpened   = "run.opened"
+	newsStage    = "stage.done"
+	newsFailed   = "host.failed"
+	newsBlocked  = "run.blocked"
+	newsWaiting  = "run.waiting"
+	newsFinished = "run.finished"
+	newsMissed   = "window.missed"
+)
+
+// What a run waits for in news of type run.waiting.
+const (
+	waitResume   = "resume"
+	waitApproval = "approval"
+)
+
+// longWait is how long a wait for a person lasts in the quiet phase without a record before
+// its news must be there.
+const longWait = time.Minute
+
+// Told are news that a controller keeps.
+type Told struct {
+	ID, Type string
+	// Run is the run that they are about; 0 for a missed window.
+	Run uint64
+	// About is the stage, the host or the missed window; What is what the run waits for.
+	About, What string
+	// AsOf is the last record that their writer knew.
+	AsOf uint64
+}
+
+// matter is what news are about. Each is told once.
+type matter struct {
+	kind  string
+	run   uint64
+	about string
+	// record is that of the pause, of which a run may have several.
+	record uint64
+}
+
+func (m matter) String() string {
+	return fmt.Sprintf("%s of run %d %s", m.kind, m.run, m.about)
+}
+
+// news are what has to be told, and what is told.
+type news struct {
+	// owed counts how often each matter has to be told: windows with the same times may be
+	// missed twice.
+	owed map[matter]int
+	// ids are those of the kept news of each matter.
+	ids map[matter][]string
+	// waits are the persons that the newest run waited for after each record.
+	waits map[uint64]wait
+}
+
+// wait is how a run stood after a record, as far as news of waits go by it.
+type wait struct {
+	run uint64
+	// paused is the record that paused the run, or has perhaps done so.
+	paused uint64
+	// approval is the stage that may wait to be approved.
+	approval string
+	// stuck means that no host is under way, and that one which the current stage waits
+	// for or whose slot it needs is out of service.
+	stuck bool
+	// sure means that the run waits for a resume or an approval and for nothing else.
+	sure bool
+}
+
+// owe notes that a matter has to be told.
+func (o *Oracle) owe(m matter) { o.news.owed[m] = 1 }
+
+// key is the number of a run in news: the id, or the opening of one without a prepare.
+func (p *run) key() uint64 {
+	if p.id == 0 {
+		return p.opened
+	}
+	return p.id
+}
+
+// owes notes what a record has to tell that counts.
+func (o *Oracle) owes(r message.Decoded) {
+	if missed, ok := r.Event.(message.Missed); ok {
+		o.news.owed[matter{kind: newsMissed, about: missed.Window.UTC().Format(time.RFC3339)}]++
+		return
+	}
+	p := o.run
+	if p == nil {
+		return
+	}
+	if r.Command != nil && r.Command.Action == message.Prepare {
+		o.owe(matter{kind: newsOpened, run: p.key()})
+	}
+	for _, m := range p.members {
+		if m.failed {
+			o.owe(matter{kind: newsFailed, run: p.key(), about: m.name})
+		}
+	}
+	if p.finished {
+		o.owe(matter{kind: newsFinished, run: p.key()})
+		return
+	}
+	for n := range p.stages {
+		if s := &p.stages[n]; s.begun && !s.left() {
+			o.owe(matter{kind: newsStage, run: p.key(), about: s.Name})
+		}
+	}
+}
+
+// left reports whether a stage has members that it waits for.
+func (s *stage) left() bool {
+	return slices.ContainsFunc(s.hosts, func(h *host) bool { return h.member != nil && h.member.left() })
+}
+
+// standing returns how the newest run stands.
+func (o *Oracle) standing() (w wait) {
+	p := o.run
+	if p == nil || p.finished || p.id == 0 || p.aborted || p.halted != 0 {
+		return w
+	}
+	w.run = p.id
+	if p.paused != 0 {
+		w.paused = p.pausedSince
+	}
+	if p.perhapsPaused && w.paused == 0 {
+		w.paused = o.seen
+	}
+	s := &p.stages[p.current()]
+	if s.Approval && !s.approved {
+		w.approval = s.Name
+	}
+	underWay, unstarted := false, false
+	for _, m := range p.members {
+		underWay = underWay || !m.phase.before(draining) && m.phase != over
+		unstarted = unstarted || m.left() && m.phase.before(draining)
+	}
+	w.stuck = !underWay && slices.ContainsFunc(s.hosts, (*host).out)
+	w.sure = unstarted && !underWay && p.allAnswered() && (p.paused != 0 || w.approval != "" && o.soakedAll())
+	return w
+}
+
+// soakedAll reports whether no stage soaks or may yet soak: none has a soak.
+func (o *Oracle) soakedAll() bool {
+	return !slices.ContainsFunc(o.run.stages, func(s stage) bool { return s.Soak.Duration() > 0 })
+}
+
+// News judges news that are written into the store for the first time.
+func (o *Oracle) News(t Told) {
+	o.count("news " + t.Type)
+	m := matter{kind: t.Type, run: t.Run, about: t.About}
+	w := o.news.waits[t.AsOf]
+	switch {
+	case t.Type == newsBlocked:
+		if w.run != t.Run || !w.stuck || w.paused != 0 {
+			o.violated("news %s: after record %d run %d is not blocked: %+v", t.ID, t.AsOf, t.Run, w)
+		}
+		return // A run may be blocked again and again.
+	case t.Type == newsWaiting && t.What == waitResume:
+		m.record = w.paused
+		if w.run != t.Run || w.paused == 0 {
+			o.violated("news %s: after record %d run %d is not paused: %+v", t.ID, t.AsOf, t.Run, w)
+		}
+	case t.Type == newsWaiting && t.What == waitApproval:
+		if w.run != t.Run || w.approval != t.About {
+			o.violated("news %s: after record %d stage %s of run %d waits for no approval: %+v", t.ID, t.AsOf, t.About, t.Run, w)
+		}
+	case o.news.owed[m] == 0:
+		o.violated("news %s tell what has not happened: %s", t.ID, m)
+	}
+	o.news.ids[m] = append(o.news.ids[m], t.ID)
+	if most := max(1, o.news.owed[m]); len(o.news.ids[m]) > most && !o.schedule.wrong {
+		o.violated("news are told under %d ids, of at most %d: %s: %v", len(o.news.ids[m]), most, m, o.news.ids[m])
+	}
+}
+
+// Untold returns what has to be told and is not: empty when all is. The newest is judged
+// after its writer has had some time.
+func (o *Oracle) Untold() (all []string) {
+	for m, times := range o.news.owed {
+		if have := len(o.news.ids[m]); have < times {
+			all = append(all, fmt.Sprintf("%s: %d of %d", m, have, times))
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// waited judges that a wait for a person which lasted until the next record was told.
+func (o *Oracle) waited() {
+	w := o.news.waits[o.seen]
+	if !w.sure || o.Calm == nil || min(o.Calm(), o.least().Sub(o.newest)) < longWait {
+		return
+	}
+	m := matter{kind: newsWaiting, run: w.run, about: w.approval}
+	if w.paused != 0 {
+		m.about, m.record = "", w.paused
+	}
+	o.count("long waits for a person")
+	if len(o.news.ids[m]) == 0 {
+		o.violated("run %d has waited for a person since record %d, and no news say so: %+v", w.run, o.seen, w)
+	}
+}

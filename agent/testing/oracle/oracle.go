@@ -1,0 +1,391 @@
+// Package oracle restates the invariants, which ARCHITECTURE.md explains under "What must
+// always hold", and judges by them a log and the effects on machines. The simulation and
+// the property tests of package run share the package.
+//
+// It is written from these sentences and uses nothing that decides in the
+// product: neither package run nor package roster. It is slow and plain on
+// purpose. The invariants, by their number:
+//
+//  1. In a stage no more hosts are out of service than its limit: mayTakeSlot in
+//     invariants.go, by the records; outNow in machine.go, by what machines did.
+//     (*host).out in host.go says in one line who is out of service.
+//  2. A host executes upgrade and reboot at most once per run, and answers "done"
+//     only when that is true: machine.go; by the records, checkCommand.
+//  3. No command after not-after, after an abort, or before each member has answered
+//     prepare, has timed out or is late: checkCommand and mayBegin in invariants.go,
+//     patience.go. One host never costs the others their window: Due in patience.go.
+//  4. A reply counts once, and only as the answer to the host's last command:
+//     replyCounts in reply.go.
+//  5. A host moves past a command only after the effect and the reply are on disk:
+//     Journal in machine.go.
+//  6. A configuration write names its revision: not here; package store tests it.
+//  7. A run ends: UnderWay returns the deadline, and the caller waits. The conditions
+//     at the end are checkFinished in invariants.go.
+//  8. A window that opens while the site is up has its run, or a reason that is recorded:
+//     WindowsTold in schedule.go.
+//
+// Beside them it judges the news: what happens to a run is told, once, and nothing else is;
+// see news.go.
+//
+// A controller may decide before it has seen the newest replies: the log refuses an
+// append only if the writer has not seen the last command or event. When a reply
+// forbids a step, one record of that step may therefore follow the reply; see known.
+package oracle
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
+)
+
+// Oracle holds the state by the records of a log and the effects on machines. It is not
+// safe for concurrent use.
+type Oracle struct {
+	violated func(format string, args ...any)
+	count    func(what string)
+	hosts    map[string]*host
+	machines map[string]*machine
+	// run is the newest run; nil before the first.
+	run *run
+	// ended are the ids of the ended runs, oldest first.
+	ended []uint64
+	// checks tells of each run whether it checks its hosts after their upgrade; uncheckedRun
+	// is the newest that does not.
+	checks       map[uint64]bool
+	uncheckedRun uint64
+	// seen is the last record, written the last command or event before it.
+	seen, written uint64
+	// knows is Sending.Knows of the record at hand.
+	knows uint64
+	// newest is the time of the last record.
+	newest time.Time
+	// Passed returns how much real time has passed since the last record: a clock
+	// that is set back delays no deadline. Nil means none.
+	Passed func() time.Duration
+	// Calm returns for how long nothing has failed any more. Nil means never.
+	Calm     func() time.Duration
+	schedule schedule
+	news     news
+}
+
+// New makes an oracle. It calls violated for each violation, and count for each kind of
+// record and effect.
+func New(violated func(format string, args ...any), count func(what string)) *Oracle {
+	return &Oracle{
+		violated: violated, count: count, checks: map[uint64]bool{}, hosts: map[string]*host{}, machines: map[string]*machine{}, schedule: schedule{told: map[time.Time]bool{}, missed: map[time.Time]bool{}, well: map[time.Time]bool{}},
+		news: news{owed: map[matter]int{}, ids: map[matter][]string{}, waits: map[uint64]wait{}},
+		// Who applies records alone says nothing of their sending: their writer knew all.
+		knows: math.MaxUint64,
+	}
+}
+
+// Sending is what is known of the sending of a record.
+type Sending struct {
+	// At is when its writer sent it, by the writer's own clock.
+	At time.Time
+	// Knows is the last record that its writer, a controller, had been given.
+	Knows uint64
+}
+
+// Record judges the next record of the log and applies it, if it counts.
+func (o *Oracle) Record(record message.Record, sending Sending) {
+	r, sent := record.Decode(), sending.At
+	o.knows = sending.Knows
+	if r.Seq != o.seen+1 {
+		o.violated("record %d follows record %d", r.Seq, o.seen)
+	}
+	o.countKind(r)
+	o.waited()
+	if r.Kind == message.ReplyRecord {
+		o.replied(r)
+	}
+	switch {
+	case !o.Counts(r):
+		o.ignored(r, sent)
+	case o.uncertain(r):
+		o.run.perhapsPaused = o.run.policy.OnFailure == rollout.Pause
+		o.Pass(r)
+	default:
+		if r.Command != nil && r.Checks != (len(o.run.policy.Checks.AfterHost) > 0) {
+			o.violated("command %d says whether its run checks its hosts after their upgrade: %t, and the policy says otherwise", r.Seq, r.Checks)
+		}
+		o.Apply(r, sent)
+		o.owes(r)
+	}
+	o.news.waits[r.Seq] = o.standing()
+}
+
+// uncertain reports whether a record is a failure of the fleet's checks that a reply
+// has overtaken. The record does not count if the reply changed the fleet.
+func (o *Oracle) uncertain(r message.Decoded) bool {
+	ran, ok := r.Event.(message.Ran)
+	return ok && o.raced() && ran.Outcome.Kind == message.Fleet && !ran.Outcome.OK
+}
+
+// Counts reports whether a record has an effect. A repeated reply, a late reply and the
+// reply of a host without a command have none.
+func (o *Oracle) Counts(r message.Decoded) bool {
+	under := o.run != nil && !o.run.finished
+	switch {
+	case r.Command != nil:
+		return under && o.run.commandCounts(r, *r.Command)
+	case r.Kind == message.ReplyRecord:
+		return o.run != nil && o.run.replyCounts(r)
+	case r.Event == nil:
+		return false
+	case under:
+		return o.eventCounts(r, r.Event)
+	}
+	switch r.Event.(type) {
+	case message.Opened, message.Missed:
+		return true
+	}
+	return o.run != nil && o.countsAfter(r.Event)
+}
+
+// Apply judges a record that counts, and applies it.
+func (o *Oracle) Apply(r message.Decoded, sent time.Time) {
+	if o.clock(r.Time) {
+		// The writer did not know that the clock was set back: the time of sending is
+		// moved like all other times.
+		sent = earlier(sent, r.Time)
+	}
+	defer o.saw(r)
+	switch {
+	case r.Command != nil:
+		o.checkCommand(r, *r.Command, sent)
+		o.command(r, *r.Command)
+	case r.Event != nil:
+		o.event(r, r.Event, sent)
+	default:
+		o.reply(r)
+	}
+	o.leaveOut(r.Time)
+	o.notePatience(r.Time)
+}
+
+// leaveOut leaves out the members that have not answered a command of an earlier run,
+// once all others have answered prepare: the run does not wait for them.
+func (o *Oracle) leaveOut(at time.Time) {
+	p := o.run
+	if p == nil || p.finished || p.id == 0 || p.allPrepared || !p.allAnswered() {
+		return
+	}
+	o.begins(at)
+}
+
+// begins notes that the run waits for no further answer to prepare before it begins.
+func (o *Oracle) begins(at time.Time) {
+	o.run.allPrepared = true
+	for _, m := range o.run.members {
+		if m.phase.before(prepared) && m.owesBefore() {
+			o.count("members that are left out because they have not answered before")
+			m.leftOut = true
+			o.end(m, at)
+		}
+	}
+}
+
+// Pass notes a record that does not count: only its time has an effect.
+func (o *Oracle) Pass(r message.Decoded) {
+	o.clock(r.Time)
+	o.saw(r)
+}
+
+// ignored judges a record without effect. A reply may be one. A controller must not
+// write one, unless a reply has overtaken it.
+func (o *Oracle) ignored(r message.Decoded, sent time.Time) {
+	defer o.Pass(r)
+	switch {
+	case r.Kind == message.ReplyRecord:
+		o.count("replies without effect")
+	case r.Event != nil && overtaken(r.Event) && o.raced():
+		o.count("events that a reply has overtaken")
+	case isOver(r):
+		o.count("freezes that are over when they are written")
+	case r.Event != nil && message.Name(r.Event) == message.Name(message.Frozen{}) && r.Time.Before(o.newest):
+		o.count("freezes that begin after the end of a run whose clock was set back")
+	case r.Command != nil:
+		o.checkCommand(r, *r.Command, sent)
+		o.violated("command %d has no effect: %s", r.Seq, r.Body)
+	default:
+		o.violated("record %d has no effect: %s %v", r.Seq, r.Body, r.Err)
+	}
+}
+
+// overtaken reports whether an event may have no effect because of a reply that its
+// writer had not seen.
+func overtaken(e message.Event) bool {
+	switch e.(type) {
+	case message.Overdue, message.Late, message.Unprepared, message.Cancelled, message.Released, message.Recovered, message.Deleted, message.Ran, message.Paused, message.Frozen:
+		return true
+	}
+	return false
+}
+
+// isOver reports whether a record is of a freeze that was over by the log's clock. The
+// writer's clock may be behind, or the append may have taken long.
+func isOver(r message.Decoded) bool {
+	f, frozen := r.Event.(message.Frozen)
+	return frozen && !r.Time.Before(f.Until)
+}
+
+// saw notes the last record.
+func (o *Oracle) saw(r message.Decoded) {
+	o.seen, o.newest = r.Seq, r.Time
+	if r.Kind != message.ReplyRecord {
+		o.written = r.Seq
+	}
+}
+
+// known reports whether the writer of the next command or event knows a record:
+// it has seen all records up to the last command or event.
+func (o *Oracle) known(seq uint64) bool { return seq <= o.written }
+
+// raced reports whether the log has replies after the last command or event.
+func (o *Oracle) raced() bool { return o.seen > o.written }
+
+// clock notes the time of a record. If that is before the time of the last record, the
+// log's clock was set back: times that would now be in the future become the new time.
+func (o *Oracle) clock(now time.Time) (setBack bool) {
+	if o.run == nil || !now.Before(o.newest) {
+		return false
+	}
+	o.run.ends, o.run.overAt = now.Add(o.run.ends.Sub(o.newest)), now.Add(o.run.overAt.Sub(o.newest))
+	for n := range o.run.stages {
+		s := &o.run.stages[n]
+		s.soaked = s.soaked || !s.doneAt.IsZero() && !o.least().Before(s.doneAt.Add(s.Soak.Duration()))
+		s.doneAt = earlier(s.doneAt, now)
+		s.approvedAt = earlier(s.approvedAt, now)
+	}
+	o.run.patience.clock(o.least(), now)
+	for _, m := range o.run.members {
+		m.passedAt = earlier(m.passedAt, now)
+	}
+	return true
+}
+
+// least is the lower bound of the time by which a controller decides: the time of the
+// last record plus the real time since then.
+func (o *Oracle) least() time.Time {
+	if o.Passed == nil {
+		return o.newest
+	}
+	return o.newest.Add(o.Passed())
+}
+
+// Now is the time by which controllers decide at least.
+func (o *Oracle) Now() time.Time { return o.least() }
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// countKind counts records by kind.
+func (o *Oracle) countKind(r message.Decoded) {
+	switch {
+	case r.Command != nil:
+		o.count("command " + string(r.Command.Action))
+	case r.Event != nil:
+		o.count("event " + message.Name(r.Event))
+	case r.Kind == message.ReplyRecord:
+		o.count("reply to " + string(r.Action))
+	}
+}
+
+// Ended returns the id of a run that has ended, counted back from the newest; 0
+// when there is none.
+func (o *Oracle) Ended(back int) uint64 {
+	if back >= len(o.ended) {
+		return 0
+	}
+	return o.ended[len(o.ended)-1-back]
+}
+
+// Deadline is by when a run under way must have ended.
+type Deadline struct {
+	// Opened identifies the run: the sequence of its opening.
+	Opened uint64
+	// Over is when no host is begun any more.
+	Over time.Time
+	// Rest is how long the run may last after that, whatever its hosts do.
+	Rest time.Duration
+}
+
+// UnderWay returns the deadline of the run under way, if there is one (invariant
+// 7).
+func (o *Oracle) UnderWay() (Deadline, bool) {
+	p := o.run
+	if p == nil || p.finished {
+		return Deadline{}, false
+	}
+	if p.atOnce {
+		return Deadline{p.opened, p.overAt, 0}, true
+	}
+	return Deadline{p.opened, p.overAt, p.policy.OverrunLimit.Duration()}, true
+}
+
+// Close judges the end of a log: no run is under way.
+func (o *Oracle) Close() {
+	if _, under := o.UnderWay(); under {
+		o.violated("invariant 7: a run is under way in the end: %s", o.Summary())
+	}
+	if untold := o.Untold(); len(untold) > 0 {
+		o.violated("news were never told: %s", strings.Join(untold, "; "))
+	}
+}
+
+// Summary describes the newest run.
+func (o *Oracle) Summary() string {
+	p := o.run
+	if p == nil {
+		return "no run"
+	}
+	var hosts []string
+	for _, m := range p.members {
+		hosts = append(hosts, fmt.Sprintf("%s is %s, owes %+v, silent %t", m.name, m.phase, m.owes, m.silent))
+	}
+	return fmt.Sprintf("run %d until %s, paused %t, halted %t, aborted %t: %s", p.id, p.notAfter, p.paused != 0, p.halted != 0, p.aborted, strings.Join(hosts, "; "))
+}
+
+// Run returns the id of the newest run; 0 before its prepare.
+func (o *Oracle) Run() uint64 { return o.run.id }
+
+// Members returns the members of the newest run, in their order.
+func (o *Oracle) Members() []string {
+	var names []string
+	for _, m := range o.run.members {
+		names = append(names, m.name)
+	}
+	return names
+}
+
+// Asked returns the command that a member has yet to answer; empty for none.
+func (o *Oracle) Asked(name string) message.Action { return o.run.member(name).asked() }
+
+// Out reports whether a host is out of service.
+func (o *Oracle) Out(name string) bool { return o.hosts[name] != nil && o.hosts[name].out() }
+
+// OutOfStage returns how many hosts of a stage are out of service, members or not.
+func (o *Oracle) OutOfStage(n int) int {
+	out := 0
+	for _, h := range o.run.stages[n].hosts {
+		if h.out() {
+			out++
+		}
+	}
+	return out
+}
+
+// Finished reports whether the newest run has ended.
+func (o *Oracle) Finished() bool { return o.run.finished }
+
+func has[T comparable](all []T, one T) bool { return slices.Contains(all, one) }

@@ -1,0 +1,207 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
+)
+
+// drawRollout makes a random rollout, of everything that a rollout may have.
+func (w *World) drawRollout(purpose string) *v1.Rollout {
+	d := w.rng
+	yes := func(what string, p float64) bool { return d.chance(purpose+" "+what, p) }
+	text := func(what string, of ...string) string { return one(d, purpose+" "+what, of...) }
+	span := func(what string, of ...rollout.Span) rollout.Span { return one(d, purpose+" "+what, of...) }
+	count := func(what string, of ...rollout.Count) rollout.Count { return one(d, purpose+" "+what, of...) }
+	if yes("none", 0.1) {
+		return nil
+	}
+	r := &v1.Rollout{
+		Stages:          w.drawStages(purpose),
+		MaxFailures:     count("max-failures", "", "1", "2", "50%", "100%"),
+		OnFailure:       text("on-failure", "", "stop", "pause", "continue", "continue"),
+		Absent:          text("absent", "", "skip", "count"),
+		MinPrepared:     count("min-prepared", "", "0%", "1", "50%", "100%"),
+		PreparePatience: span("prepare-patience", "", "0s", "20s", "1m"),
+		Overrun:         text("overrun", "", "finish-host", "stop"),
+		OverrunLimit:    span("overrun-limit", "", "0s", "30s", "3m"),
+		Reserve:         span("reserve", "", "0s", "1m"),
+		RetryAfter:      span("retry-after", "", "1m", "2m"),
+		Splay:           span("splay", "", "0s", "30s", "3m"),
+		Paused:          yes("paused", 0.05),
+		Timeouts: &v1.StepTimeouts{
+			Prepare: span("timeout of prepare", "1m", "3m"), Upgrade: span("timeout of upgrade", "1m", "4m", "8m"),
+			Reboot: span("timeout of reboot", "1m", "3m", "6m"),
+		},
+	}
+	if yes("exempt", 0.1) {
+		r.Exempt = &v1.Match{Labels: map[string]string{"ring": "1"}}
+	}
+	if yes("exempt-reboot", 0.15) {
+		r.ExemptReboot = &v1.Match{Roles: []string{"db"}}
+	}
+	r.Checks = &v1.RolloutChecks{
+		BeforeHost: w.drawChecks(purpose+" before", 0.4), AfterHost: w.drawChecks(purpose+" after", 0.4), Fleet: w.drawChecks(purpose+" fleet", 0.3),
+	}
+	r.Hooks = &v1.RolloutHooks{Drain: w.drawHook(purpose+" drain", 0.4), Undrain: w.drawHook(purpose+" undrain", 0.4)}
+	if problems := r.Validate(); len(problems) > 0 {
+		w.violated("the simulation itself made an invalid rollout: %v", problems)
+	}
+	return r
+}
+
+func (w *World) drawStages(purpose string) []v1.Stage {
+	d := w.rng
+	matches := []*v1.Match{{Hosts: []string{"h01"}}, {Labels: map[string]string{"ring": "0"}}, {Roles: []string{"web"}}, {Applications: []string{application}}}
+	var stages []v1.Stage
+	for n := range d.n(purpose+" stages", 4) {
+		s := v1.Stage{
+			Name: fmt.Sprintf("s%d", n), Match: matches[d.n(purpose+" match", len(matches))],
+			MaxUnavailable: one[rollout.Count](d, purpose+" max-unavailable", "", "1", "1", "2", "50%", "100%"),
+			Soak:           one[rollout.Span](d, purpose+" soak", "", "", "20s", "2m"),
+		}
+		if d.chance(purpose+" approval", 0.2) {
+			s.Approval, s.ApprovalTimeout = true, one[rollout.Span](d, purpose+" approval-timeout", "1m", "10m", "1d")
+		}
+		stages = append(stages, s)
+	}
+	if len(stages) > 0 && d.chance(purpose+" rest", 0.8) {
+		stages = append(stages, v1.Stage{Name: "rest", MaxUnavailable: one[rollout.Count](d, purpose+" max-unavailable", "", "1", "2", "50%")})
+	}
+	return stages
+}
+
+func (w *World) drawChecks(purpose string, p float64) []v1.Check {
+	if !w.rng.chance(purpose, p) {
+		return nil
+	}
+	checks := []v1.Check{{Type: "exec", Script: "ready", Timeout: one[rollout.Span](w.rng, purpose+" timeout", "10s", "30s", "1m")}}
+	if w.rng.chance(purpose+" two", 0.3) {
+		checks = append(checks, v1.Check{Type: "tcp", Address: "127.0.0.1:80", Timeout: "10s"})
+	}
+	return checks
+}
+
+func (w *World) drawHook(purpose string, p float64) *v1.Hook {
+	if !w.rng.chance(purpose, p) {
+		return nil
+	}
+	retries := w.rng.n(purpose+" retries", 2)
+	return &v1.Hook{
+		Type: "exec", Script: "balancer", On: one(w.rng, purpose+" on", "", "host", "site"),
+		Timeout: one[rollout.Span](w.rng, purpose+" timeout", "10s", "30s"), Retries: &retries, RetryInterval: "5s",
+	}
+}
+
+// stop is the calendar of freezes.
+const stop = "stop"
+
+// freeze writes a freeze that begins soon, or has begun, in place of an earlier one.
+func (w *World) freeze() {
+	now := time.Now().UTC()
+	start := now.Add(w.rng.span("freeze start", -3*time.Minute, 8*time.Minute)).Truncate(time.Minute)
+	lasts := w.rng.span("freeze lasts", time.Minute, 8*time.Minute).Truncate(time.Minute)
+	w.mu.Lock()
+	w.oracle.Freeze(now, start, start.Add(lasts))
+	w.mu.Unlock()
+	w.note("a freeze is written, from %s on for %s", start, lasts)
+	w.setCalendar(stop, &v1.Calendar{Kind: "freeze", Events: []v1.Event{{
+		Start: start.Format("2006-01-02T15:04"), Duration: fmt.Sprintf("%dm", int(lasts.Minutes())), Timezone: "UTC",
+	}}})
+}
+
+// thaw removes the freeze.
+func (w *World) thaw() {
+	w.mu.Lock()
+	w.oracle.Thaw(time.Now())
+	w.mu.Unlock()
+	w.note("the freeze is removed")
+	w.setCalendar(stop, nil)
+}
+
+// announce tells the oracle of the windows of the first day.
+func (w *World) announce(c *v1.OSUpgrade) {
+	midnight := time.Now().UTC().Truncate(24 * time.Hour)
+	for _, window := range c.MaintenanceWindows {
+		at, err := time.Parse("15:04", window.StartTime)
+		w.must(err)
+		lasts, err := time.ParseDuration(window.Duration)
+		w.must(err)
+		start := midnight.Add(time.Duration(at.Hour())*time.Hour + time.Duration(at.Minute())*time.Minute)
+		w.oracle.Window(start, start.Add(lasts))
+		w.after(time.Until(start), func() { w.watchWindow(start.Add(lasts), map[*site]int{}) })
+	}
+}
+
+const (
+	// lookEvery is the time from one look at an open window to the next one.
+	lookEvery = 10 * time.Second
+	// prompt is at how many looks in a row a site has to be well for it to have opened the run
+	// of an open window.
+	prompt = 7
+)
+
+// watchWindow looks each while, until a window closes, whether a run is under way, asks the
+// controllers why there is none, and notes how often in a row each site was well.
+func (w *World) watchWindow(end time.Time, well map[*site]int) {
+	w.mu.Lock()
+	if _, under := w.oracle.UnderWay(); under {
+		w.oracle.ReasonTold(time.Now())
+	}
+	w.mu.Unlock()
+	for _, s := range w.sites {
+		why, isWell := s.idleReason()
+		if well[s]++; !isWell {
+			well[s] = 0
+		}
+		w.mu.Lock()
+		if why {
+			w.oracle.ReasonTold(time.Now())
+		}
+		if well[s] >= prompt {
+			w.oracle.SiteWell(time.Now())
+		}
+		w.mu.Unlock()
+	}
+	if left := time.Until(end); left > lookEvery {
+		w.after(lookEvery, func() { w.watchWindow(end, well) })
+	} else if left > time.Second {
+		w.after(left-time.Second, func() { w.watchWindow(end, well) })
+	}
+}
+
+// idleReason reports whether the controller of a site says why it opens no run, and whether
+// the site is well: its controller is active and says that it is ready, and nothing keeps it
+// from the log.
+func (s *site) idleReason() (told, well bool) {
+	s.mu.Lock()
+	c, passive := s.c, s.passive
+	s.mu.Unlock()
+	if c == nil {
+		return false, false
+	}
+	state, err := c.State(s.w.ctx)
+	if err != nil {
+		return false, false
+	}
+	return state.WaitingFor != nil, !passive && c.Ready(s.w.ctx) == nil && s.link.up() && s.w.takesRecords()
+}
+
+// drawConfig makes a random configuration: a few windows within the fault phase, most of
+// them short enough that the next one opens, and is judged, before the phase ends.
+func (w *World) drawConfig() *v1.OSUpgrade {
+	c := &v1.OSUpgrade{WorkerApplications: []v1.WorkerApplication{{Name: application}}, MaintenanceWindows: []v1.MaintenanceWindow{}}
+	start := time.Duration(0)
+	for range 1 + w.rng.n("windows", 3) {
+		start += w.rng.span("window start", 0, 8*time.Minute).Truncate(time.Minute)
+		c.MaintenanceWindows = append(c.MaintenanceWindows, v1.MaintenanceWindow{
+			DaysOfWeek: "Monday, Tuesday, Wednesday, Thursday, Friday, Saturday, Sunday",
+			StartTime:  fmt.Sprintf("%02d:%02d", int(start.Hours()), int(start.Minutes())%60),
+			Timezone:   "UTC", Duration: one(w.rng, "window duration", "2m", "3m", "5m", "10m", "30m"),
+		})
+		start += 4 * time.Minute
+	}
+	return c
+}

@@ -1,0 +1,45 @@
+package message
+
+// Decoded is a record with its body decoded. Exactly one of Command, Reply
+// and Event is set, or Err is.
+type Decoded struct {
+	Record
+
+	Command *Command
+	Reply   *Reply
+	Event   Event
+	// Err is why the body cannot be read.
+	Err error
+}
+
+// Decode reads the body of a record.
+func (r Record) Decode() Decoded {
+	e := Decoded{Record: r}
+	switch r.Kind {
+	case CommandAll, CommandHost:
+		e.Command, e.Err = decoded(DecodeCommand(r.Body))
+	case ReplyRecord:
+		e.Reply, e.Err = decoded(DecodeReply(r.Body))
+		if e.Reply != nil {
+			e.Reply.Result = e.Reply.Result.with(r.Outcome, r.Class)
+		}
+	case EventRecord:
+		e.Event, e.Err = DecodeEvent(r.Body)
+	}
+	return e
+}
+
+func decoded[T any](body T, err error) (*T, error) {
+	if err != nil {
+		return nil, err
+	}
+	return &body, nil
+}
+
+// Hosts returns the hosts that the record is about; none for one of the whole run.
+func (d Decoded) Hosts() []string {
+	if d.Event != nil {
+		return Hosts(d.Event)
+	}
+	return []string{d.Host}
+}

@@ -1,0 +1,121 @@
+package message
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
+)
+
+// TestEventBodies checks what events look like on the log, and that they are
+// read as they were written.
+func TestEventBodies(t *testing.T) {
+	t.Parallel()
+	unseen := map[string]bool{}
+	for name := range readers {
+		unseen[name] = true
+	}
+	opens := time.Date(2026, 11, 21, 1, 0, 0, 0, time.UTC)
+	end := opens.Add(4 * time.Hour)
+	policy := string(encode(rollout.Default(2)))
+	for body, event := range map[string]Event{
+		`{"event":"opened","trigger":"window","members":["h01","h03"],"roster":[{"host":"h03","silent":true},` +
+			`{"host":"h02","stage":"all","since":"2026-11-21T01:00:00Z","owes":{"answer":"upgrade","undrain":true,"checks":"after-host"}},{"host":"h04","works":"reboot"}],"policy":` + policy +
+			`,"window":"2026-11-21T01:00:00Z","window-end":"2026-11-21T05:00:00Z","not-after":"2026-11-21T05:00:00Z"}`: Opened{
+			Trigger: TriggerWindow, Members: []string{"h01", "h03"}, Rollout: rollout.Default(2), Window: opens, WindowEnd: end, NotAfter: end,
+			Roster: []Entry{{Host: "h03", Silent: true}, {Host: "h02", Stage: "all", Since: opens, Owes: Debt{Answer: Upgrade, Undrain: true, Checks: AfterHost}}, {Host: "h04", Works: Reboot}},
+		},
+		`{"event":"opened","trigger":"manual","members":["h01","h02"],"policy":` + policy + `,"not-after":"2026-11-21T05:00:00Z","by":"ann","why":"CVE"}`: Opened{
+			Trigger: TriggerManual, Members: []string{"h01", "h02"}, Rollout: rollout.Default(2), NotAfter: end, By: "ann", Why: "CVE",
+		},
+		`{"event":"silent","hosts":["h03"]}`:                                                    Silent{Hosts: []string{"h03"}},
+		`{"event":"recovered","hosts":["h03"]}`:                                                 Recovered{Hosts: []string{"h03"}},
+		`{"event":"deleted","hosts":["h03"],"by":"ann","why":"scrapped"}`:                       Deleted{Hosts: []string{"h03"}, By: "ann", Why: "scrapped"},
+		`{"event":"released","host":"h03","by":"ann","why":"dead"}`:                             Released{Host: "h03", By: "ann", Why: "dead"},
+		`{"event":"admitted","host":"h01"}`:                                                     Admitted{Host: "h01"},
+		`{"event":"slot","host":"h01"}`:                                                         Slot{Host: "h01"},
+		`{"event":"ran","outcome":{"run":7,"kind":"drain","host":"h01","attempt":0,"ok":true}}`: Ran{Outcome: Outcome{Run: 7, Kind: Drain, Host: "h01", OK: true}},
+		`{"event":"overdue","hosts":["h01"],"action":"upgrade"}`:                                Overdue{Hosts: []string{"h01"}, Awaited: Awaited{Action: Upgrade}},
+		`{"event":"late","hosts":["h02","h03"]}`:                                                Late{Hosts: []string{"h02", "h03"}},
+		`{"event":"unprepared","host":"h03","doing":"40% fetching lists"}`:                      Unprepared{Host: "h03", Doing: "40% fetching lists"},
+		`{"event":"cancelled","hosts":["h01"],"task":"drain"}`:                                  Cancelled{Hosts: []string{"h01"}, Awaited: Awaited{Task: Drain}},
+		`{"event":"approved","stage":"all","by":"ann"}`:                                         Approved{Stage: "all", By: "ann"},
+		`{"event":"paused"}`:                                   Paused{},
+		`{"event":"resumed","by":"ann"}`:                       Resumed{By: "ann"},
+		`{"event":"aborted","by":"ann","why":"wrong release"}`: Aborted{By: "ann", Why: "wrong release"},
+		`{"event":"frozen","freeze":"christmas","not-after":"2026-11-21T01:00:00Z","until":"2026-11-21T05:00:00Z"}`: Frozen{Freeze: "christmas", NotAfter: opens, Until: end},
+		`{"event":"missed","window":"2026-11-21T01:00:00Z","window-end":"2026-11-21T05:00:00Z","reason":"away"}`:    Missed{Window: opens, WindowEnd: end, Reason: "away"},
+		`{"event":"busy","host":"h01","reason":"backup","until":"2026-01-05T03:30:00Z"}`:                            Busy{Host: "h01", NotNow: NotNow{Reason: "backup", Until: time.Date(2026, 1, 5, 3, 30, 0, 0, time.UTC)}},
+		`{"event":"idle","host":"h01"}`:           Idle{Host: "h01"},
+		`{"event":"skipped","to":1061}`:           Skipped{To: 1061},
+		`{"event":"finished","result":"partial"}`: Finished{Result: "partial"},
+	} {
+		if got := string(EncodeEvent(event)); got != body {
+			t.Errorf("the body is %s, not %s", got, body)
+		}
+		if got, err := DecodeEvent([]byte(body)); err != nil || !reflect.DeepEqual(got, event) {
+			t.Errorf("%s is read as %+v, %v", body, got, err)
+		}
+		delete(unseen, Name(event))
+	}
+	if len(unseen) > 0 {
+		t.Errorf("there is no example of %v", unseen)
+	}
+}
+
+// TestMalformedEvents checks that an event is what it says, names its hosts, each
+// once, and has all its members and no others.
+func TestMalformedEvents(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]string{
+		`{"event":"recovered"}`:                                 "hosts is empty",
+		`{"event":"recovered","hosts":[]}`:                      "hosts is empty",
+		`{"event":"recovered","hosts":["a b"]}`:                 `"a b" is not a host name`,
+		`{"event":"recovered","hosts":["h1","h1"]}`:             "h1 is named twice",
+		`{"event":"recovering","hosts":["h"]}`:                  "there is no such event",
+		`{"event":"deleted","hosts":"h03"}`:                     `cannot read event "deleted"`,
+		`{"hosts":["h03"],"event":"deleted"}`:                   "does not begin with",
+		`{"event":"deleted`:                                     "does not begin with",
+		`{"event":"deleted"`:                                    `cannot read event "deleted"`,
+		`{"event":"admitted"}`:                                  `"" is not a host name`,
+		`{"event":"overdue","hosts":["h1"],"task":"dance"}`:     `neither action "" nor task "dance" is known`,
+		`{"event":"cancelled","hosts":["h1"]}`:                  "is known",
+		`{"event":"ran"}`:                                       "outcome is missing",
+		`{"event":"approved"}`:                                  "stage is missing",
+		`{"event":"frozen","freeze":"x"}`:                       "not-after is missing",
+		`{"event":"frozen","not-after":"2026-11-21T05:00:00Z"}`: "until is missing",
+		`{"event":"missed","window":"2026-11-21T05:00:00Z"}`:    "window-end is missing",
+		`{"event":"skipped"}`:                                   "to is missing",
+		`{"event":"finished"}`:                                  "result is missing",
+	} {
+		if _, err := DecodeEvent([]byte(body)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: the error is %v and does not say %q", body, err, want)
+		}
+	}
+}
+
+// TestMalformedRoster checks that the hosts with which a run is opened are named,
+// each once, with what they owe.
+func TestMalformedRoster(t *testing.T) {
+	t.Parallel()
+	for roster, want := range map[string]string{
+		`[{"host":"a b"}]`: `"a b" is not a host name`,
+		`[{"host":"h01","silent":true},{"host":"h01","silent":true}]`: `h01 is named twice`,
+		`[{"host":"h01","stage":"all"}]`:                              `h01 is a member`,
+		`[{"host":"h09","stage":"none"}]`:                             `"none", which is none of the policy's`,
+		`[{"host":"h09","silent":true}]`:                              `neither a member nor of a stage`,
+		`[{"host":"h01","owes":{"look":true}}]`:                       `owes something, and since is missing`,
+		`[{"host":"h01","since":"2026-11-21T01:00:00Z"}]`:             `has since, and neither owes anything nor is silent`,
+		`[{"host":"h01","owes":{"answer":"dance"}}]`:                  `"dance", which is no action`,
+		`[{"host":"h01","owes":{"checks":"fleet"}}]`:                  `"fleet", which are no checks of a host`,
+		`[{"host":"h01","since":"yesterday"}]`:                        "cannot read event",
+	} {
+		body := strings.Replace(string(EncodeEvent(Opened{Members: []string{"h01"}, Rollout: rollout.Default(1), NotAfter: time.Now()})),
+			`"policy"`, `"roster":`+roster+`,"policy"`, 1)
+		if _, err := DecodeEvent([]byte(body)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: the error is %v and does not say %q", roster, err, want)
+		}
+	}
+}

@@ -1,0 +1,139 @@
+package message
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/names"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
+)
+
+// TaskKind says what a task is for.
+type TaskKind string
+
+// The kinds of tasks. Fleet is run at the site and is of no host; the others
+// are of one host.
+const (
+	BeforeHost TaskKind = "before-host"
+	Drain      TaskKind = "drain"
+	AfterHost  TaskKind = "after-host"
+	Undrain    TaskKind = "undrain"
+	Fleet      TaskKind = "fleet"
+)
+
+// Known reports whether k is a kind of task.
+func (k TaskKind) Known() bool {
+	return k == BeforeHost || k == Drain || k == AfterHost || k == Undrain || k == Fleet
+}
+
+// Task is something to be run beside the log: a list of checks, or a hook. It
+// may be run more than once, also at the same time as itself, so whatever it
+// runs must bear that; the controller asks again until it has the outcome.
+type Task struct {
+	// Run, Kind, Host and Attempt together identify the task.
+	Run     uint64   `json:"run"`
+	Kind    TaskKind `json:"kind"`
+	Host    string   `json:"host,omitempty"`
+	Attempt int      `json:"attempt"`
+	// Incarnation is the process of the worker that is asked; empty for any, which only an older
+	// site sends. A worker that has been started again remembers no task: it would drain the
+	// host once more for a task that comes late (seed 6015651).
+	Incarnation string `json:"incarnation,omitempty"`
+	// Checks are run one after the other until one fails; or Hook is run.
+	Checks []rollout.Check `json:"checks,omitempty"`
+	Hook   *rollout.Hook   `json:"hook,omitempty"`
+}
+
+// Key identifies a task among those of all runs.
+type Key struct {
+	Run     uint64
+	Kind    TaskKind
+	Host    string
+	Attempt int
+}
+
+// Key returns the task's.
+func (t Task) Key() Key { return Key{t.Run, t.Kind, t.Host, t.Attempt} }
+
+// OnSite reports whether the task is run at the site, not on the host.
+func (t Task) OnSite() bool { return t.Kind == Fleet || t.Hook != nil && t.Hook.On == rollout.OnSite }
+
+// SiteTasks is how many hooks of one tenant are run at the site at once. The
+// others wait for their turn.
+const SiteTasks = 64
+
+// taskGrace is added to the time that a task may take, for what it takes to read
+// the log to its end, to ask for the task and to hear of its outcome.
+const taskGrace = 30 * time.Second
+
+// Limit is the longest time from when a task is wanted to its outcome.
+func (t Task) Limit() time.Duration {
+	limit := taskGrace
+	for _, c := range t.Checks {
+		limit += c.Timeout.Duration()
+	}
+	if h := t.Hook; h != nil {
+		try, pause := h.Timeout.Duration(), h.RetryInterval.Duration()
+		limit += try
+		for range h.Retried() {
+			limit += pause + try
+		}
+	}
+	return limit
+}
+
+// Encode returns the JSON body.
+func (t Task) Encode() []byte { return encode(t) }
+
+// DecodeTask reads the JSON body.
+func DecodeTask(data []byte) (Task, error) {
+	var t Task
+	if err := json.Unmarshal(data, &t); err != nil {
+		return Task{}, fmt.Errorf("cannot read task: %w", err)
+	}
+	switch {
+	case !t.Kind.Known():
+		return Task{}, fmt.Errorf("cannot read task: kind %q is unknown", t.Kind)
+	case t.Run == 0:
+		return Task{}, fmt.Errorf("cannot read task: run is missing")
+	case (t.Kind == Fleet) != (t.Host == "") || t.Host != "" && !names.ValidHost(t.Host):
+		return Task{}, fmt.Errorf("cannot read task %s: host %q is not a host name", t.Kind, t.Host)
+	}
+	return t, nil
+}
+
+// Outcome is how a task came out.
+type Outcome struct {
+	Run     uint64   `json:"run"`
+	Kind    TaskKind `json:"kind"`
+	Host    string   `json:"host,omitempty"`
+	Attempt int      `json:"attempt"`
+	OK      bool     `json:"ok"`
+	// Text says what failed, or what was seen.
+	Text string `json:"text,omitempty"`
+}
+
+// Key returns that of the outcome's task.
+func (o Outcome) Key() Key { return Key{o.Run, o.Kind, o.Host, o.Attempt} }
+
+// Outcome makes the outcome of a task.
+func (t Task) Outcome(ok bool, text string) Outcome {
+	return Outcome{Run: t.Run, Kind: t.Kind, Host: t.Host, Attempt: t.Attempt, OK: ok, Text: CleanText(text)}
+}
+
+// Encode returns the JSON body.
+func (o Outcome) Encode() []byte { return encode(o) }
+
+// DecodeOutcome reads the JSON body.
+func DecodeOutcome(data []byte) (Outcome, error) {
+	var o Outcome
+	if err := json.Unmarshal(data, &o); err != nil {
+		return Outcome{}, fmt.Errorf("cannot read outcome: %w", err)
+	}
+	if !o.Kind.Known() || o.Run == 0 {
+		return Outcome{}, fmt.Errorf("cannot read outcome: run %d and kind %q name no task", o.Run, o.Kind)
+	}
+	o.Text = CleanText(o.Text)
+	return o, nil
+}

@@ -1,0 +1,150 @@
+package rollout
+
+import (
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestTags checks that the tags of each member say what they must: a tag with a
+// slip of the pen would bound nothing.
+func TestTags(t *testing.T) {
+	t.Parallel()
+	for _, of := range []any{Rollout{}, Stage{}, Checks{}, Check{}, Hooks{}, Hook{}, Timeouts{}} {
+		for name, m := range membersOf(of) {
+			field := reflect.TypeOf(of).Name() + "." + name
+			switch m.value.Interface().(type) {
+			case Span:
+				least, most, found := strings.Cut(m.tag.Get("within"), " ")
+				if !found || Span(least).unreadable() != nil || Span(most).unreadable() != nil || Span(least).Duration() >= Span(most).Duration() {
+					t.Errorf("%s: within is %q", field, m.tag.Get("within"))
+				}
+			case int, *int:
+				least, most := bounds(m.tag, func(text string) int {
+					n, err := strconv.Atoi(text)
+					if err != nil {
+						t.Errorf("%s: within is %q", field, m.tag.Get("within"))
+					}
+					return n
+				})
+				if least >= most {
+					t.Errorf("%s: within is %q", field, m.tag.Get("within"))
+				}
+			case Count:
+				if least := Count(m.tag.Get("least")); least == "" || least.unreadable() != nil {
+					t.Errorf("%s: least is %q", field, least)
+				}
+			case []Check:
+				if most, err := strconv.Atoi(m.tag.Get("most")); err != nil || most < 1 {
+					t.Errorf("%s: most is %q", field, m.tag.Get("most"))
+				}
+			case string:
+				if of, text := strings.Fields(m.tag.Get("oneof")), m.tag.Get("default"); text != "" && !slices.Contains(of, text) {
+					t.Errorf("%s: the default %q is none of %v", field, text, of)
+				}
+			}
+		}
+	}
+}
+
+func TestDefaultsAreRight(t *testing.T) {
+	t.Parallel()
+	hook := &Hook{Type: Exec, Script: "a"}
+	r := Rollout{Checks: &Checks{Fleet: []Check{{Type: TCP, Address: "a:1"}}}, Hooks: &Hooks{Drain: hook, Undrain: hook}}
+	if found := r.WithDefaults().Validate(); len(found) > 0 {
+		t.Error(found)
+	}
+}
+
+// TestKinds checks that the members of each type of check and hook are there,
+// and that each member of only some types belongs to one.
+func TestKinds(t *testing.T) {
+	t.Parallel()
+	checkKinds(t, Check{}, CheckKinds, "name", "type", "passes", "interval", "timeout")
+	checkKinds(t, Hook{}, HookKinds, "type", "on", "timeout", "retries", "retry-interval")
+}
+
+func checkKinds[T any](t *testing.T, of T, kinds []Kind[T], common ...string) {
+	t.Helper()
+	want := slices.Clone(common)
+	for name := range membersOf(of) {
+		if !slices.Contains(common, name) {
+			want = append(want, name)
+		}
+	}
+	has := slices.Clone(common)
+	for _, kind := range kinds {
+		if kind.Does == "" || len(kind.Members) == 0 || kind.inspect == nil {
+			t.Errorf("type %s lacks something", kind.Type)
+		}
+		for _, m := range kind.Members {
+			if has = append(has, m.Name); m.Is == "" {
+				t.Errorf("of type %s nothing is said of %s", kind.Type, m.Name)
+			}
+		}
+	}
+	slices.Sort(want)
+	slices.Sort(has)
+	if !slices.Equal(want, slices.Compact(has)) {
+		t.Errorf("%T has the members %v, its types have %v", of, want, has)
+	}
+}
+
+func TestResolvedCheck(t *testing.T) {
+	t.Parallel()
+	for want, change := range map[string]func(*Resolved){
+		"": func(*Resolved) {},
+		`stages[0]: "" has 3 hosts of which 1 may be unavailable; each must be at least 1`:    func(r *Resolved) { r.Stages[0].Name = "" },
+		`stages[0]: "all" has 0 hosts of which 1 may be unavailable; each must be at least 1`: func(r *Resolved) { r.Stages[0].Size = 0 },
+		`stages[0]: "all" has 3 hosts of which 0 may be unavailable; each must be at least 1`: func(r *Resolved) { r.Stages[0].MaxUnavailable = 0 },
+		`stages[0]: "all" has 4 hosts, the run has 3`:                                         func(r *Resolved) { r.Stages[0].Size = 4 },
+		`stages: they have 1 host, the run has 3`:                                             func(r *Resolved) { r.Stages[0].Size = 1 },
+		`max-failures: 0 is invalid; use at least 1`:                                          func(r *Resolved) { r.MaxFailures = 0 },
+		`on-failure: "hope" is none of stop, pause, continue`:                                 func(r *Resolved) { r.OnFailure = "hope" },
+		`overrun: "hope" is none of finish-host, stop`:                                        func(r *Resolved) { r.Overrun = "hope" },
+		`timeouts: each must be above 0s`:                                                     func(r *Resolved) { r.Timeouts.Reboot = "0s" },
+		`splay: "x" is not a duration; use days, hours, minutes and seconds in this order, such as 4h or 1d4h18s`: func(r *Resolved) {
+			r.Splay = "x"
+		},
+		`stages[0].soak: "x" is not a duration; use days, hours, minutes and seconds in this order, such as 4h or 1d4h18s`: func(r *Resolved) {
+			r.Stages[0].Soak = "x"
+		},
+	} {
+		r := Default(3)
+		change(&r)
+		got := ""
+		if err := r.Check(3); err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// TestRetried checks how often a hook is tried again, without and with a number.
+func TestRetried(t *testing.T) {
+	t.Parallel()
+	if n := (Hook{}).Retried(); n != 0 {
+		t.Errorf("a hook that says nothing is retried %d times", n)
+	}
+	full := Rollout{Hooks: &Hooks{Drain: &Hook{Type: HTTP, URL: "http://a/"}}}.WithDefaults()
+	if n, pause := full.Hooks.Drain.Retried(), full.Hooks.Drain.RetryInterval.Duration(); n != 2 || pause != 10*time.Second {
+		t.Errorf("by default it is retried %d times, %s apart", n, pause)
+	}
+}
+
+// TestAddMissing checks that a policy which an older version wrote has the default of
+// a member that it lacks, and one that has it keeps it.
+func TestAddMissing(t *testing.T) {
+	t.Parallel()
+	for have, want := range map[Span]Span{"": "15m", "0s": "0s", "3h": "3h"} {
+		r := Resolved{Rollout: Rollout{OverrunLimit: have}}
+		if r.AddMissing(); r.OverrunLimit != want || r.Checks == nil || r.Hooks == nil || r.Timeouts == nil {
+			t.Errorf("%q becomes %+v", have, r.Rollout)
+		}
+	}
+}

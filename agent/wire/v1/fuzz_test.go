@@ -1,0 +1,233 @@
+package v1
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"reflect"
+	"testing"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/names"
+)
+
+// checkDecoded requires that a body gives problems, or else a value that keeps
+// its meaning in either format.
+func checkDecoded[T any](t *testing.T, contentType string, body []byte, decode func(string, []byte) (T, error)) {
+	t.Helper()
+	value, err := decode(contentType, body)
+	if err != nil {
+		if found, ok := errors.AsType[Problems](err); !ok || len(Answer(found).Errors) == 0 {
+			t.Fatalf("error without problems: %v", err)
+		}
+		return
+	}
+	for _, accept := range []string{inJSON, inYAML} {
+		as, encoded, err := Encode(accept, value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, err := decode(as, encoded); err != nil || !reflect.DeepEqual(again, value) {
+			t.Fatalf("%+v written as\n%s\nread as %+v, %v", value, encoded, again, err)
+		}
+	}
+}
+
+func FuzzOSUpgradeJSON(f *testing.F) {
+	f.Fuzz(func(t *testing.T, body []byte) { checkDecoded(t, inJSON, body, DecodeOSUpgrade) })
+}
+
+func FuzzOSUpgradeYAML(f *testing.F) {
+	f.Fuzz(func(t *testing.T, body []byte) { checkDecoded(t, inYAML, body, DecodeOSUpgrade) })
+}
+
+func FuzzStartJSON(f *testing.F) {
+	f.Fuzz(func(t *testing.T, body []byte) { checkDecoded(t, inJSON, body, DecodeStart) })
+}
+
+func FuzzStartYAML(f *testing.F) {
+	f.Fuzz(func(t *testing.T, body []byte) { checkDecoded(t, inYAML, body, DecodeStart) })
+}
+
+// checkRollout requires of a rollout that is right that it stays so with its
+// defaults and in its canonical form, each of which is the same when done again.
+func checkRollout(t *testing.T, contentType string, body []byte) {
+	t.Helper()
+	checkDecoded(t, contentType, body, DecodeRollout)
+	r, err := DecodeRollout(contentType, body)
+	if err != nil {
+		return
+	}
+	for name, change := range map[string]func(Rollout) Rollout{"defaults": Rollout.WithDefaults, "canonical": Rollout.Canonical} {
+		once := change(r)
+		if wrong := once.Validate(); len(wrong) > 0 {
+			t.Fatalf("%s of %+v: %v", name, r, wrong)
+		}
+		if !reflect.DeepEqual(change(once), once) {
+			t.Fatalf("%s of %+v, twice: %+v; once: %+v", name, r, change(once), once)
+		}
+	}
+}
+
+func FuzzRolloutJSON(f *testing.F) {
+	f.Fuzz(func(t *testing.T, body []byte) { checkRollout(t, inJSON, body) })
+}
+
+func FuzzRolloutYAML(f *testing.F) {
+	f.Fuzz(func(t *testing.T, body []byte) { checkRollout(t, inYAML, body) })
+}
+
+// checkCalendar requires of a calendar that is right that it stays so in its
+// canonical form, which is the same when done again.
+func checkCalendar(t *testing.T, contentType string, body []byte) {
+	t.Helper()
+	checkDecoded(t, contentType, body, DecodeCalendar)
+	if name, kept, err := DecodeNewCalendar(contentType, body, true); err == nil && (!names.Valid(name) || len(kept.Value.Validate()) > 0) {
+		t.Errorf("%s is read as calendar %q, %+v", body, name, kept.Value)
+	}
+	c, err := DecodeCalendar(contentType, body)
+	if err != nil {
+		return
+	}
+	once := c.Canonical()
+	if wrong := once.Validate(); len(wrong) > 0 {
+		t.Fatalf("canonical of %+v: %v", c, wrong)
+	}
+	if !reflect.DeepEqual(once.Canonical(), once) || !SameCalendar(c, once) {
+		t.Fatalf("canonical of %+v, twice: %+v; once: %+v", c, once.Canonical(), once)
+	}
+}
+
+func FuzzCalendarJSON(f *testing.F) {
+	f.Add([]byte(calendarJSON))
+	f.Add([]byte(`{"kind":"freeze","ics":"BEGIN:VCALENDAR\r\nBEGIN:VEVENT\r\nDTSTART;VALUE=DATE:20261224\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n"}`))
+	f.Fuzz(func(t *testing.T, body []byte) { checkCalendar(t, inJSON, body) })
+}
+
+func FuzzCalendarYAML(f *testing.F) {
+	f.Add([]byte("name: holidays\nkind: freeze\nevents: []\nsince: 2031\n"))
+	f.Add([]byte("kind: allow\nevents:\n- start: 2026-12-24T18:00\n  duration: 90m\n  rdate: [2027-01-01T10:30]\n"))
+	f.Fuzz(func(t *testing.T, body []byte) { checkCalendar(t, inYAML, body) })
+}
+
+func FuzzAskJSON(f *testing.F) {
+	f.Fuzz(func(t *testing.T, what string, body []byte) {
+		checkDecoded(t, inJSON, body, func(contentType string, body []byte) (Ask, error) { return DecodeAsk(what, contentType, body) })
+	})
+}
+
+func FuzzPreferred(f *testing.F) {
+	f.Fuzz(func(t *testing.T, accept string) {
+		if _, _, err := Encode(accept, Start{Reason: accept}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := DecodeStart(preferred(accept), []byte("{}")); err != nil {
+			t.Fatalf("the content type for %q cannot be read: %v", accept, err)
+		}
+	})
+}
+
+// decoders are those of the bodies that have no target of their own. One with secrets has
+// problems that do not repeat them; the values are compared in JSON.
+var decoders = []func(t *testing.T, contentType string, body []byte){
+	decoder(DecodeJoin), decoder(DecodeNewJoinToken), decoder(DecodeLogin), decoder(DecodeApproleLogin), decoder(DecodePolicy),
+	decoder(DecodeNewToken), decoder(DecodeRotation), decoder(DecodeUser), decoder(DecodeApprole), decoder(DecodeNewSecretID), decoder(DecodeUnseal),
+	decoder(DecodePasswordChange), decoder(DecodeTenant), decoder(DecodeWebhookResend), decoder(decodeWebhook),
+	decoder(DecodeRewrap), decoder(DecodeCurrentSecret), decoder(DecodeNewSiteCertificate), decoder(DecodeNewHostKey),
+}
+
+// decodeWebhook reads a webhook as PUT does.
+func decodeWebhook(contentType string, body []byte) (Webhook, error) {
+	kept, err := WebhookForm.Decode(Kept[Webhook]{}, contentType, body, false)
+	return kept.Value, err
+}
+
+func decoder[T any](decode func(string, []byte) (T, error)) func(*testing.T, string, []byte) {
+	return func(t *testing.T, contentType string, body []byte) {
+		t.Helper()
+		checkDecoded(t, contentType, body, decode)
+	}
+}
+
+// FuzzBodies checks the decoders of tokens, logins, users, approles, policies and of hosts
+// that join.
+func FuzzBodies(f *testing.F) {
+	for i, body := range []string{
+		`{"host":"h01","public-key":"UABC","proof":"x"}`, `{"host":"h01","application":"a","ttl":"1h"}`,
+		`{"username":"ann","password":"x","tenant":"acme","otp":"1","cookie":false}`, `{"role-id":"a","secret-id":"b"}`,
+		`{"name":"p","rest-api":{"rules":[{"path":"/v1/state/**","operations":{"read":"allow"}}]}}`,
+		`{"name":"ci","allow":["viewer"],"expires-in":"30d"}`, `{"overlap":"1h"}`, `{"name":"ann","password":"x","token-policies":["viewer"],"token-ttl":"1h"}`,
+		`{"name":"r","token-policies":["viewer"],"secret-id-num-uses":0,"secret-id-ttl":"0s"}`, `{"secret-id-num-uses":3,"secret-id-ttl":"1h"}`, `{"passphrase":"x"}`,
+		`{"current-password":"correct horse","password":"another horse"}`, `{"name":"acme"}`, `{"ids":["1-2"]}`,
+		`{"url":"https://chat.example/hook","secret":"whsec_AAAA","events":["run-opened"]}`,
+		`{"way":"key-file","file":"/media/key","current":"c2VjcmV0"}`, `{"current":"c2VjcmV0"}`, `{"names":["site.example","10.0.0.1"],"current":"c2VjcmV0"}`,
+		`{"public-key":"UABC","replace":true}`,
+	} {
+		f.Add(uint8(i), false, []byte(body))
+		f.Add(uint8(i), true, []byte(body))
+	}
+	f.Fuzz(func(t *testing.T, which uint8, yaml bool, body []byte) {
+		contentType := inJSON
+		if yaml {
+			contentType = inYAML
+		}
+		decoders[int(which)%len(decoders)](t, contentType, body)
+	})
+}
+
+// FuzzMerge changes a rollout that has unknown members, and checks that what is stored is
+// read back as it was, that an empty change changes nothing, and that no unknown member is
+// lost by a change that does not know it.
+func FuzzMerge(f *testing.F) {
+	f.Add([]byte(`{"splay":"1h","x":{"a":[1,null]},"timeouts":{"reboot":"5m","boot":"1m"}}`), []byte(`{"timeouts":null,"x":null}`), true)
+	f.Add([]byte("stages:\n- {name: a, y: on, match: {hosts: [h]}}\n- name: b\n"), []byte(`{"stages":[{"name":"b","match":{"hosts":["h"]}},{"name":"a"}]}`), false)
+	f.Add([]byte(`{"paused":true}`), []byte(`paused: false`), false)
+	f.Fuzz(func(t *testing.T, first, change []byte, keep bool) {
+		now, err := RolloutForm.Decode(Kept[Rollout]{}, inYAML, first, true)
+		if err != nil {
+			return
+		}
+		same(t, now)
+		unchanged, err := RolloutForm.Merge(now, inJSON, []byte(`{}`), keep)
+		if err != nil {
+			t.Fatalf("%+v cannot be merged with nothing: %v", now, err)
+		}
+		if a, b := stored(t, now), stored(t, unchanged); !sameJSON(a, b) {
+			t.Fatalf("%s merged with nothing is %s", a, b)
+		}
+		for _, write := range []func(Kept[Rollout], string, []byte, bool) (Kept[Rollout], error){RolloutForm.Decode, RolloutForm.Merge} {
+			next, err := write(now, inYAML, change, keep)
+			if err != nil {
+				if found, ok := errors.AsType[Problems](err); !ok || len(Answer(found).Errors) == 0 {
+					t.Fatalf("error without problems: %v", err)
+				}
+				continue
+			}
+			if wrong := next.Value.Validate(); len(wrong) > 0 {
+				t.Fatalf("%+v is stored: %v", next.Value, wrong)
+			}
+			same(t, next)
+		}
+	})
+}
+
+func stored(t *testing.T, k Kept[Rollout]) json.RawMessage {
+	t.Helper()
+	text, err := k.MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// same checks that an object is read as it was stored.
+func same(t *testing.T, k Kept[Rollout]) {
+	t.Helper()
+	text := stored(t, k)
+	var again Kept[Rollout]
+	if err := json.Unmarshal(text, &again); err != nil {
+		t.Fatalf("%s cannot be read: %v", text, err)
+	}
+	if b := stored(t, again); !bytes.Equal(text, b) || !SameRollout(k.Value, again.Value) {
+		t.Fatalf("%s is read as %s", text, b)
+	}
+}

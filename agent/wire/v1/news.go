@@ -1,0 +1,74 @@
+package v1
+
+import "time"
+
+// News is something that happened, for people and programs to know: an entry of
+// /v1/state/tenants/{tenant}/os-upgrade/news, the event "news" of the event stream, and the
+// body of a webhook.
+type News struct {
+	// ID is the same each time the news is delivered, so a receiver can drop duplicates.
+	ID string `json:"id"`
+	// Type is one of NewsTypes.
+	Type string `json:"type"`
+	// Timestamp is when it happened.
+	Timestamp time.Time `json:"timestamp"`
+	Data      NewsData  `json:"data"`
+	// Number is its place among the news of the tenant that are kept.
+	Number uint64 `json:"-"`
+}
+
+// NewsData says what happened.
+type NewsData struct {
+	Tenant string `json:"tenant"`
+	// Text says all of it in a sentence, for people.
+	Text string `json:"text"`
+	// Run is the run concerned; absent for a missed window.
+	Run uint64 `json:"run,omitempty"`
+	// Trigger, RequestedBy and RequestReason are of a run that was opened.
+	Trigger       string `json:"trigger,omitempty"`
+	RequestedBy   string `json:"requested-by,omitempty"`
+	RequestReason string `json:"request-reason,omitempty"`
+	// Hosts is the number of hosts in the run or the stage; Upgraded and Failed are how
+	// many of them were upgraded or failed.
+	Hosts    int `json:"hosts,omitempty"`
+	Upgraded int `json:"upgraded,omitempty"`
+	Failed   int `json:"failed,omitempty"`
+	// Stage is the stage that is done or waits, or the stage of the host.
+	Stage string `json:"stage,omitempty"`
+	// Host is the host that failed, Class the class of the failure if the host reported
+	// one, and Error its message.
+	Host  string `json:"host,omitempty"`
+	Class string `json:"class,omitempty"`
+	Error string `json:"error,omitempty"`
+	// WaitingFor is what the run waits for.
+	WaitingFor *WaitingFor `json:"waiting-for,omitempty"`
+	// Command is what a person can type so that the run continues; NAME is a placeholder.
+	Command string `json:"command,omitempty"`
+	// Result and Reason are of a run that has ended.
+	Result string `json:"result,omitempty"`
+	Reason string `json:"reason,omitempty"`
+	// Window and WindowEnd are the start and the end of a missed window.
+	Window    *time.Time `json:"window,omitempty"`
+	WindowEnd *time.Time `json:"window-end,omitempty"`
+}
+
+// The types of news.
+const (
+	NewsRunOpened    = "run.opened"
+	NewsStageDone    = "stage.done"
+	NewsHostFailed   = "host.failed"
+	NewsRunBlocked   = "run.blocked"
+	NewsRunWaiting   = "run.waiting"
+	NewsRunFinished  = "run.finished"
+	NewsWindowMissed = "window.missed"
+	// NewsTest is told to one webhook alone, when somebody asks for it.
+	NewsTest = "test"
+)
+
+// NewsTypes lists the types of news, but for the test.
+func NewsTypes() []string {
+	return []string{NewsRunOpened, NewsStageDone, NewsHostFailed, NewsRunBlocked, NewsRunWaiting, NewsRunFinished, NewsWindowMissed}
+}
+
+// MaxNews is how many news of a tenant are kept; the oldest go first.
+const MaxNews = 1000

@@ -1,0 +1,150 @@
+package v1
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/schedule/window"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/document"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/names"
+)
+
+// MaxReason bounds a reason, in characters.
+const MaxReason = 1000
+
+// Start is the body of POST .../os-upgrade/start.
+type Start struct {
+	// OverrideWindow starts the run even if no maintenance window is open.
+	OverrideWindow bool `json:"override-window,omitempty"`
+	// Reason is kept with the run; required with OverrideWindow.
+	Reason string `json:"reason,omitempty"`
+	// Duration bounds a run that overrides the windows, even while a window is open; empty
+	// means until the end of the open window, or 4h when none is open.
+	Duration string `json:"duration,omitempty"`
+	// RetryOf is the id of an ended run: the new run has only the hosts that failed or were
+	// skipped there.
+	RetryOf uint64 `json:"retry-of,omitempty" within:"1 9223372036854775807"`
+	// Hosts are the hosts of the run; empty means all.
+	Hosts []string `json:"hosts,omitempty"`
+	// RequestID names this request: a start with the request id of the newest run returns
+	// that run, so a start whose answer was lost can be repeated. Empty means no id.
+	RequestID string `json:"request-id,omitempty"`
+}
+
+// MaxRequestID is how long the id of a request may be.
+const MaxRequestID = 100
+
+// DecodeStart reads the body of a start request and validates it, as
+// DecodeOSUpgrade does. An empty body is the zero Start.
+func DecodeStart(contentType string, body []byte) (Start, error) {
+	if len(bytes.TrimSpace(body)) == 0 {
+		return Start{}, nil
+	}
+	return decode(contentType, body, Start{}, Start.Validate)
+}
+
+// Validate returns everything that is wrong with the values, and nothing when
+// all is right.
+func (s Start) Validate() Problems {
+	found := s.validateHosts()
+	if s.OverrideWindow && strings.TrimSpace(s.Reason) == "" {
+		found = append(found, document.Wrong("reason", s.Reason, "is no reason; a start outside of the maintenance windows needs one"))
+	} else {
+		found = append(found, validateReason(s.Reason)...)
+	}
+	if s.RequestID != "" && (len(s.RequestID) > MaxRequestID || strings.Trim(s.RequestID, requestIDLetters) != "") {
+		found = append(found, document.Wrong("request-id", s.RequestID, fmt.Sprintf("is not the id of a request; use at most %d of a-z, 0-9 and -", MaxRequestID)))
+	}
+	if s.Duration == "" {
+		return found
+	}
+	if _, err := window.ParseLength(s.Duration); err != nil {
+		found = append(found, Problem{Field: "duration", Value: document.Clip(s.Duration), Message: err.Error()})
+	}
+	if !s.OverrideWindow {
+		found = append(found, document.Wrong("duration", s.Duration, "bounds a run outside of the maintenance windows; give it with override-window, or leave it out"))
+	}
+	return found
+}
+
+const requestIDLetters = "abcdefghijklmnopqrstuvwxyz0123456789-"
+
+// MaxStartHosts bounds the hosts that a start names.
+const MaxStartHosts = 1000
+
+func (s Start) validateHosts() Problems {
+	const field = "hosts"
+	switch {
+	case len(s.Hosts) > MaxStartHosts:
+		return Problems{document.TooMany(field, len(s.Hosts), MaxStartHosts)}
+	case len(s.Hosts) > 0 && s.RetryOf != 0:
+		return Problems{document.Wrong(field, strings.Join(s.Hosts, ", "), "is given beside retry-of, which names the hosts by itself; give one of them")}
+	}
+	var found Problems
+	for i, host := range s.Hosts {
+		if !names.ValidHost(host) {
+			found = append(found, document.Wrong(fmt.Sprintf("%s[%d]", field, i), host, "is not the name of a host"))
+		}
+	}
+	return found
+}
+
+// Ask is the body of POST .../os-upgrade/{pause,resume,abort,approve,release}: a request
+// about the current run.
+type Ask struct {
+	// Reason is kept with the run; required.
+	Reason string `json:"reason"`
+	// Stage is the name of the stage to approve; only for approve, and required there.
+	Stage string `json:"stage,omitempty"`
+	// Host is the host whose slot is released; only for release, and required there.
+	Host string `json:"host,omitempty"`
+	// Now ends the run at once, without waiting for hosts that are being upgraded; only for
+	// abort.
+	Now bool `json:"now,omitempty"`
+}
+
+// DecodeAsk reads the body of a request for what, which is pause, resume,
+// abort, approve or release, and validates it as DecodeOSUpgrade does.
+func DecodeAsk(what, contentType string, body []byte) (Ask, error) {
+	return decode(contentType, body, Ask{}, func(a Ask) Problems { return a.Validate(what) })
+}
+
+// Validate returns everything that is wrong with the values of a request for
+// what, and nothing when all is right.
+func (a Ask) Validate(what string) Problems {
+	var found Problems
+	if strings.TrimSpace(a.Reason) == "" {
+		found = append(found, document.Wrong("reason", a.Reason, "is empty; it is stored with the run"))
+	} else {
+		found = append(found, validateReason(a.Reason)...)
+	}
+	switch {
+	case what != "approve" && a.Stage != "":
+		found = append(found, document.Wrong("stage", a.Stage, "does not apply to this operation; omit it"))
+	case what == "approve" && !names.Valid(a.Stage):
+		found = append(found, document.Wrong("stage", a.Stage, "is not the name of a stage; name the one to approve"))
+	}
+	if what != "abort" && a.Now {
+		found = append(found, document.Wrong("now", "true", "does not apply to this operation; omit it"))
+	}
+	switch {
+	case what != "release" && a.Host != "":
+		found = append(found, document.Wrong("host", a.Host, "does not apply to this operation; omit it"))
+	case what == "release" && !names.ValidHost(a.Host):
+		found = append(found, document.Wrong("host", a.Host, "is not the name of a host; name the one whose slot is to be freed"))
+	}
+	return found
+}
+
+// validateReason checks that a reason can be kept and shown.
+func validateReason(reason string) Problems {
+	switch count := utf8.RuneCountInString(reason); {
+	case count > MaxReason:
+		return Problems{{Field: "reason", Value: document.Clip(reason), Message: fmt.Sprintf("%d characters are too many; use at most %d", count, MaxReason)}}
+	case !names.Printable(reason):
+		return Problems{document.Wrong("reason", reason, "has characters that cannot be shown; use letters, digits, signs and blanks on one line")}
+	}
+	return nil
+}

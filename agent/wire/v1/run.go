@@ -1,0 +1,262 @@
+package v1
+
+import (
+	"slices"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/document"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/names"
+)
+
+// Run is one pass over the hosts of a tenant, an entry of
+// /v1/state/tenants/{tenant}/os-upgrade/runs.
+type Run struct {
+	// ID is the log sequence of the run's prepare command.
+	ID uint64 `json:"id"`
+	// Phase is open, preparing, upgrading or finished.
+	Phase string `json:"phase"`
+	// Result is empty until the run is finished, then completed, partial,
+	// failed, aborted or timed-out.
+	Result string `json:"result,omitempty"`
+	// Reason says why the run ended as it did, or why it does not continue.
+	Reason string `json:"reason,omitempty"`
+	// Trigger is window or manual.
+	Trigger string `json:"trigger"`
+	// RequestedBy is who started it by hand, RequestReason why.
+	RequestedBy   string `json:"requested-by,omitempty"`
+	RequestReason string `json:"request-reason,omitempty"`
+	// RetryOf is the run whose failed and skipped hosts these are.
+	RetryOf uint64 `json:"retry-of,omitempty"`
+	// RequestID is that of the request that started the run; see Start.
+	RequestID string    `json:"request-id,omitempty"`
+	OpenedAt  time.Time `json:"opened-at"`
+	// NotAfter is when the run stops sending commands. EndsBy is when the run ends at the
+	// latest, whatever its hosts do; absent once it has ended.
+	NotAfter time.Time  `json:"not-after"`
+	EndsBy   *time.Time `json:"ends-by,omitempty"`
+	EndedAt  *time.Time `json:"ended-at,omitempty"`
+	// Paused is who paused the run, and why; absent while it is not paused.
+	Paused string `json:"paused,omitempty"`
+	// Aborted is who aborted the run, and why, while it waits for hosts to finish; absent
+	// when nobody has.
+	Aborted string `json:"aborted,omitempty"`
+	// ExpectedEnd is when the run ends if the remaining hosts take as long as those before;
+	// absent while that is unknown, or while the run waits for something unpredictable.
+	ExpectedEnd *time.Time `json:"expected-end,omitempty"`
+	// Forecast says in words if the rest does not fit before not-after, or why there is no
+	// forecast.
+	Forecast   string      `json:"forecast,omitempty"`
+	WaitingFor *WaitingFor `json:"waiting-for,omitempty"`
+	Stages     []RunStage  `json:"stages,omitempty"`
+	Hosts      []RunHost   `json:"hosts"`
+	// Events tell what happened, oldest first; only in the answer for one run.
+	Events []RunEvent `json:"events,omitempty"`
+}
+
+// RunStage is one stage of a run.
+type RunStage struct {
+	Name string `json:"name"`
+	// Phase is pending, waiting-for-approval, running, soaking, done or, when it ended
+	// before any of its hosts began, skipped.
+	Phase          string `json:"phase"`
+	Hosts          int    `json:"hosts"`
+	MaxUnavailable int    `json:"max-unavailable"`
+	// OutOfService counts the hosts that are out of service, because they are being
+	// upgraded, silent or unhealthy.
+	OutOfService int `json:"out-of-service"`
+	Upgraded     int `json:"upgraded"`
+	Failed       int `json:"failed"`
+}
+
+// RunEvent is something that happened in a run.
+type RunEvent struct {
+	At    time.Time `json:"at"`
+	Event string    `json:"event"`
+	Host  string    `json:"host,omitempty"`
+	By    string    `json:"by,omitempty"`
+	// Text says it in words.
+	Text string `json:"text,omitempty"`
+}
+
+// Finished reports whether the run has ended.
+func (r Run) Finished() bool { return r.Phase == "finished" }
+
+// WaitingFor names what a run waits for now, and since when.
+type WaitingFor struct {
+	// What is window, slot, check, hook, host, idle, approval, resume, soak, splay or log.
+	What string `json:"what"`
+	// Detail describes it in words, such as "h02 to answer upgrade".
+	Detail string    `json:"detail"`
+	Since  time.Time `json:"since"`
+	// Until is when the wait ends by itself, for example because the run gives a host up or
+	// the time to approve a stage is over; absent when it does not.
+	Until *time.Time `json:"until,omitempty"`
+	// Stage is the stage that soaks or wants to be approved.
+	Stage string `json:"stage,omitempty"`
+	// Hosts are the first ten of the hosts that it waits for: hosts at work or, with
+	// what "slot" and with no Until, hosts about which a person has to do something.
+	Hosts []string `json:"hosts,omitempty"`
+}
+
+// RunHost is one host of a run.
+type RunHost struct {
+	Hostname string `json:"hostname"`
+	// Status is pending, preparing, prepared, draining, upgrading,
+	// reboot-pending, rebooting, checking, upgraded, failed, skipped or
+	// unreachable.
+	Status string     `json:"status"`
+	Since  *time.Time `json:"since,omitempty"`
+	// GivesUpAt is when the run stops waiting for the host at its present step, or about
+	// when the host itself ends that step, whichever comes first; absent when the run does
+	// not wait for it.
+	GivesUpAt *time.Time `json:"gives-up-at,omitempty"`
+	// Error is the host's own message, or why it was skipped.
+	Error string `json:"error,omitempty"`
+	// Class is the kind of the failure, if the host reported it: transient, artifact,
+	// space, lock, repository, install, boot or verify.
+	Class string `json:"class,omitempty"`
+	// RolledBack means that the upgrade failed and was rolled back: the host runs its
+	// previous version.
+	RolledBack bool `json:"rolled-back,omitempty"`
+	// Stage is the name of the host's stage.
+	Stage string `json:"stage,omitempty"`
+	// Note has a remark about a host that did not fail, such as that its reboot was
+	// skipped.
+	Note string `json:"note,omitempty"`
+	// Slot is since when the host is out of service, and SlotReason why;
+	// absent while it is not.
+	Slot       *time.Time `json:"slot,omitempty"`
+	SlotReason string     `json:"slot-reason,omitempty"`
+	// ExpectedEnd is when the host is done if it takes as long as the hosts before it.
+	ExpectedEnd *time.Time `json:"expected-end,omitempty"`
+	// Seconds is how long the host was out of service for its upgrade, once it is done.
+	Seconds int `json:"seconds,omitempty"`
+	// Progress is what the host last reported about its work, for people.
+	Progress string `json:"progress,omitempty"`
+}
+
+// Equal reports whether two views of a host say the same.
+func (h RunHost) Equal(other RunHost) bool {
+	same := sameTime(h.Since, other.Since) && sameTime(h.Slot, other.Slot) && sameTime(h.ExpectedEnd, other.ExpectedEnd) &&
+		sameTime(h.GivesUpAt, other.GivesUpAt)
+	for _, t := range []*RunHost{&h, &other} {
+		t.Since, t.Slot, t.ExpectedEnd, t.GivesUpAt = nil, nil, nil, nil
+	}
+	return same && h == other
+}
+
+func sameTime(a, b *time.Time) bool {
+	return a == b || a != nil && b != nil && a.Equal(*b)
+}
+
+// StepOutput is what a step of a host printed in a run, an entry of
+// /v1/state/tenants/{tenant}/os-upgrade/runs/{id}/hosts/{host}/output.
+type StepOutput struct {
+	// Step is prepare, upgrade, resume, verify or rollback.
+	Step string `json:"step"`
+	// At is when it was last stored.
+	At time.Time `json:"at"`
+	// Cut means that only the end was kept.
+	Cut    bool   `json:"cut,omitempty"`
+	Output string `json:"output"`
+}
+
+// HostPlan is what a run changes on a host, as determined when the host prepared:
+// /v1/state/tenants/{tenant}/os-upgrade/runs/{id}/hosts/{host}/plan. It is also what an
+// upgrade outside of a run would change: .../os-upgrade/hosts/{host}/offer.
+type HostPlan struct {
+	// At is when it was stored.
+	At time.Time `json:"at"`
+	// Changes are sorted by package.
+	Changes []VersionChange `json:"changes"`
+	// Held lists packages that are not upgraded although there is a newer version.
+	Held []HeldPackage `json:"held,omitempty"`
+	// DownloadBytes is how much is fetched for it; absent when unknown.
+	DownloadBytes int64 `json:"download-bytes,omitempty"`
+	// Reboot says why a reboot is needed; absent if none is known to be needed.
+	Reboot string `json:"reboot,omitempty"`
+}
+
+// OfferSummary is what a host would change if its upgrade began now, in numbers; whole it is
+// the HostPlan of /v1/state/tenants/{tenant}/os-upgrade/hosts/{host}/offer.
+type OfferSummary struct {
+	// At is when the host reported it; absent when it has reported none.
+	At *time.Time `json:"at,omitempty"`
+	// Changes and Held count the packages.
+	Changes int `json:"changes"`
+	Held    int `json:"held,omitempty"`
+	// DownloadBytes and Reboot are those of the plan.
+	DownloadBytes int64  `json:"download-bytes,omitempty"`
+	Reboot        string `json:"reboot,omitempty"`
+}
+
+// HeldPackage is a package that is not upgraded though it could be, and why.
+type HeldPackage struct {
+	Package string `json:"package"`
+	Version string `json:"version,omitempty"`
+	Offered string `json:"offered,omitempty"`
+	Reason  string `json:"reason"`
+}
+
+// The bounds of RunFilter.Limit.
+const (
+	DefaultRuns = 100
+	MaxRuns     = 1000
+)
+
+// RunFilter chooses among the runs that are kept; the zero value chooses the
+// newest DefaultRuns. Its members are the query parameters of GET .../runs.
+type RunFilter struct {
+	// Result is that of the runs, Host a member of them; empty is any.
+	Result string
+	Host   string
+	// Since and Until bound when a run was opened: from Since on and before
+	// Until. Zero does not bound.
+	Since, Until time.Time
+	// Limit is how many there are at most, newest first; 0 is DefaultRuns.
+	Limit int
+}
+
+// Results lists the results of a run.
+func Results() []string { return []string{"completed", "partial", "failed", "aborted", "timed-out"} }
+
+// Validate returns everything that is wrong with the values, and nothing when
+// all is right.
+func (f RunFilter) Validate() Problems {
+	var found Problems
+	if f.Result != "" && !slices.Contains(Results(), f.Result) {
+		found = append(found, document.NoneOf("result", f.Result, Results()...))
+	}
+	if f.Host != "" && !names.ValidHost(f.Host) {
+		found = append(found, document.Wrong("host", f.Host, "is not the name of a host"))
+	}
+	if !f.Since.IsZero() && !f.Until.IsZero() && !f.Since.Before(f.Until) {
+		found = append(found, document.Wrong("until", f.Until.Format(time.RFC3339Nano), "is not after since"))
+	}
+	if f.Limit < 0 || f.Limit > MaxRuns {
+		found = append(found, document.OutOfRange("limit", f.Limit, 1, MaxRuns))
+	}
+	return found
+}
+
+// Most is the limit that counts.
+func (f RunFilter) Most() int {
+	if f.Limit == 0 {
+		return DefaultRuns
+	}
+	return f.Limit
+}
+
+// Keeps reports whether the filter chooses a run, whatever the limit. The run
+// must have its hosts.
+func (f RunFilter) Keeps(r Run) bool {
+	if f.Result != "" && f.Result != r.Result || r.OpenedAt.Before(f.Since) || !f.Until.IsZero() && !r.OpenedAt.Before(f.Until) {
+		return false
+	}
+	for _, h := range r.Hosts {
+		if h.Hostname == f.Host {
+			return true
+		}
+	}
+	return f.Host == ""
+}

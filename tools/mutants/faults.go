@@ -1,0 +1,101 @@
+package main
+
+// faults are the deliberate faults, by the invariant that each breaks. The numbers are
+// those of package oracle, which ARCHITECTURE.md explains under "What must always hold".
+var faults = []fault{
+	// 1. In a stage never more hosts are out of service than its limit.
+	{"stage-has-room-for-all", "agent/run.stage.roomFor", `return true`, "", simulated(scripts, invariants)},
+	{"silent-host-has-no-slot", "agent/run/roster.Host.IsSilent", `return false`, "", simulated(scripts, invariants)},
+	{"nobody-is-out-of-service", "agent/run/roster.Host.Out", `return false`, "", simulated(scripts, invariants)},
+	{"slot-freed-while-something-is-owed", "agent/wire/message.Debt.Any", `return false`, "", simulated(scripts, invariants)},
+	{"out-of-service-ends-with-the-run", "agent/run/roster.Host.lasts", `return false`, "", append(tests("agent/controller", "TestSilentBeyondTheRun"), scripts, invariants)},
+	{"next-run-takes-all-for-well", "agent/run/roster.Roster.Lasting", `return zero1`, "", simulated(scripts)},
+	{"silence-is-not-told-to-the-run", "agent/run.State.tellPresence", `return nil`, "", tests("agent/controller", "TestSilenceDuringARun")},
+	{"deleted-host-keeps-its-slot", "agent/run.State.tellDeleted", `return nil`, "", tests("agent/controller", "TestDeletedAfterTheEnd")},
+	{"stage-is-done-before-its-hosts", "agent/run.member.left", `return false`, "", []suite{scripts}},
+	{"hosts-of-all-stages-start", "agent/run.stages.soaking", `return false`, "", []suite{scripts}},
+	{"approval-is-ignored", "agent/run.stage.approved", `return true`, "", []suite{scripts, invariants}},
+	{"checks-before-host-are-ignored", "agent/run.State.unchecked", `return false`, "", simulated(scripts)},
+	{"checks-after-host-are-ignored", "agent/run.rules.checksHosts", `return false`, "", []suite{scripts, invariants}},
+	{"host-is-deleted-that-may-be-at-work", "agent/controller.state.forgettable", `return nil`, "", tests("agent/controller", "TestForgetAfterARestart")},
+	{"deletion-is-answered-before-the-log-has-it", "agent/controller.state.forgot", `return nil`, "", tests("agent/controller", "TestForgetIsOnTheLog")},
+
+	// 2. A host executes upgrade and reboot at most once per run, and says done only if that
+	// is true.
+	{"log-in-place-of-another-is-not-noticed", "agent/host/decide.Journal.Foreign", `return false`, "", []suite{{pkg: "agent/host/decide", names: "TestReceive"}, {pkg: "agent/host/worker", names: "TestAnotherLog"}}},
+	{"step-is-repeated-on-a-restored-log", "agent/host/decide.LostStep.covers", `return false`, "", tests("agent/host/decide", "TestRestoredLog|TestRestoredNeverTwice")},
+	{"two-workers-of-a-host-upgrade", "agent/host/decide.State.away", `return false`, "", tests("agent/host/worker", "TestTakeovers|TestAbsence|TestTakeover")},
+	{"lost-journal-is-a-new-host", "agent/host/decide.blank", `return zero1`, "", tests("agent/host/decide", "TestBlank")},
+	{"worker-that-cannot-know-does-not-say-so", "agent/wire/message.ReplyOutcome.Beside", `return ""`, "", append(tests("agent/wire/message", "TestResults"), tests("agent/log/jetstream", "TestNewRun")...)},
+	{"standby-confirms", "agent/host/decide.State.confirmIsDue", `return $0.Unconfirmed != NothingLeft`, "", []suite{{pkg: "agent/host/decide", names: "TestRulesOfATrial"}, {pkg: "agent/host/worker", names: "TestStandbyConfirmsNothing"}}},
+	{"plan-is-not-kept", "agent/host/worker.Worker.writePlan", `return nil`, "", tests("agent/host/worker", "TestPlanIsKept|TestCrashAnywhere")},
+	{"only-upgrades-are-confirmed", "agent/host/decide.State.confirmIsDue", `return false`, "", tests("agent/host/worker", "TestEachStartIsConfirmed|TestMachineFallsBack")},
+	{"old-checks-count", "agent/host/decide.State.outdated", `return false`, "", tests("agent/host/decide", "TestPassBeforeAnUpgrade")},
+	{"checks-pass-on-the-system-before", "agent/host/worker.Worker.stillUpgraded", `return nil`, "", tests("agent/host/worker", "TestGoesBackBeforeChecks")},
+	{"passed-checks-are-run-again", "agent/host/decide.Boots.PassedIn", `return false`, "", tests("agent/host/worker", "TestPassedIsRemembered")},
+	{"version-that-fell-back-is-offered-again", "agent/host/decide.Boots.Standing", `return nil`, "", tests("agent/host/worker", "TestRejectedVersion|TestMachineFallsBack")},
+	{"busy-host-upgrades", "agent/host/decide.Journal.deferred", `return $0, false`, "", []suite{{pkg: "agent/host/decide", names: "TestDeferred"}, {pkg: "agent/host/worker", names: "TestUpgradeWaitsForIdle"}}},
+	{"lease-is-given-back-in-mid-work", "agent/host/decide.Journal.Over", `return true`, "", []suite{{pkg: "agent/host/decide", names: "TestOver"}, {pkg: "agent/host/worker", names: "TestReplaced"}}},
+	{"apt-unpacked-is-installed", "agent/host/strategy/apt.installed.isInstalled", `return true`, "", tests("agent/host/strategy/apt", "TestMissing")},
+	{"apt-installs-what-is-not-planned", "agent/host/strategy/apt.beyond", `return nil`, "", tests("agent/host/strategy/apt", "TestBeyond")},
+	{"dnf-is-done-by-its-exit-status", "agent/host/strategy/dnf.database.missing", `return nil`, "", tests("agent/host/strategy/dnf", "TestMissing")},
+	{"image-is-done-by-its-exit-status", "agent/host/strategy.Systems.Missing", `return nil`, "", tests("agent/host/strategy", "TestSystems")},
+
+	// 3. No command after not-after, after an abort, inside a freeze, or before enough hosts
+	// are prepared.
+	{"not-after-never-comes", "agent/run.Deadline.overAt", `return false`, "", []suite{scripts, invariants}},
+	{"host-starts-that-will-be-late", "agent/run.Deadline.fits", `return true`, "", []suite{scripts}},
+	{"freeze-of-a-run-is-ignored", "agent/run.Deadline.freeze", `return`, "", []suite{scripts}},
+	{"freeze-is-not-told-to-the-run", "agent/run.State.tellFreeze", `return nil`, "", simulated(tests("agent/controller", "TestFreezeDuringARun")...)},
+	{"freeze-at-a-start-is-ignored", "agent/controller.state.frozen", `return nil`, "", tests("agent/controller", "TestFreezeWins")},
+	{"too-few-are-prepared", "agent/run.State.enough", `return`, "", []suite{scripts, invariants}},
+	{"run-waits-for-hosts-that-are-late", "agent/run.State.beginsWithoutLate", `return zero1`, "", append(tests("agent/controller", "TestPrepareThatHangs"), scripts, invariants)},
+	{"stage-waits-for-hosts-that-are-late", "agent/run.State.leavesOutLate", `return zero1`, "", append(tests("agent/controller", "TestPrepareThatHangs"), scripts)},
+	{"late-canary-is-passed-over", "agent/run.stages.lastWithHosts", `return true`, "", []suite{scripts, invariants}},
+	{"no-failure-is-too-many", "agent/run.failures.add", `return ""`, "", simulated(scripts, invariants)},
+	{"busy-host-is-sent-upgrade", "agent/run.State.passOver", `return nil`, "", []suite{scripts}},
+
+	// 4. A reply counts for the host whose credentials sent it, once, and only as the answer
+	// to its last command.
+	{"reply-to-a-lost-command-is-taken", "agent/log/gate.Gate.commanded", `return true, nil`, "", tests("agent/log/jetstream", "TestOneAnswer")},
+	{"reply-to-an-older-run-is-taken", "agent/log/gate.cache.commanded", `return true`, "", tests("agent/log/gate", "TestReplyToARunBefore")},
+	{"reply-is-taken-twice", "agent/log/jetstream.gateLog.AppendReply", "", "WithExpectLastSequencePerSubject", tests("agent/log/jetstream", "TestOneAnswer")},
+	{"lease-is-anybody's", "agent/log/gate.Lease.holds", `return true`, "", tests("agent/log/gate", "TestClonedMachine|TestTakeOver")},
+	{"lease-is-granted-to-each", "agent/log/gate.Lease.acquire", `return $0, true`, "", tests("agent/log/gate", "TestTakeOver|TestLeaseOutlivesTheGate|TestLeaseForOneOfMany")},
+	{"newest-at-a-gate-behind", "agent/log/gate.cache.current", `return nil`, "", tests("agent/log/gate", "TestNewestAtGateBehind")},
+	{"task-is-for-any-process", "agent/log/gate.Gate.Addressed", `return $1, true`, "", tests("agent/log/jetstream", "TestTask|TestLateTask")},
+
+	// 5. A host moves past a command only after the effect and the reply are on disk; and
+	// what is on the log stays there.
+	{"file-is-not-synced", "agent/base/durable.disk.fill", `_, err := $1.Write($2); return errors.Join(err, $1.Chmod($3))`, "", tests("agent/base/durable", "TestWriteFile")},
+	{"file-is-written-in-place", "agent/base/durable.disk.writeFile", `return os.WriteFile($1, $2, $3)`, "", tests("agent/base/durable", "TestWriteFile|TestWriteFileFails")},
+	{"sum-of-journal-is-not-checked", "agent/wire/format.sumOf", `return ""`, "", tests("agent/host/decide", "TestJournalFlippedAnywhere")},
+	{"full-disk-ends-the-worker", "agent/host/worker.temporary", `return false`, "", tests("agent/host/worker", "TestDiskFull")},
+	{"write-is-acknowledged-before-its-mark", "agent/log/natsd.Server.Mark", `return nil`, "", tests("agent/site", "TestAcknowledgedWriteIsLost")},
+	{"append-without-compare-and-set", "agent/log/jetstream.Log.append", "", "WithExpectLastSequenceForSubject", tests("agent/log/jetstream", "TestOneWriter")},
+	{"log-is-not-compared", "agent/log/guard.Guard.See", `return nil`, "", tests("agent/log/guard", "TestGap|TestGuard")},
+	{"end-of-log-is-not-compared", "agent/log/guard.Guard.End", `return nil`, "", tests("agent/log/guard", "TestGuard")},
+	{"lost-reply-is-not-missed", "agent/log/guard.Witness.Compare", `return nil`, "", tests("agent/log/guard", "TestWitness")},
+	{"hosts-are-no-witnesses", "agent/controller.witnesses.hear", `return false`, "", tests("agent/controller", "TestHostsKnowMore|TestPositionAheadOfTheFold")},
+	{"alarm-does-not-stop-the-controller", "agent/controller.state.ready", `return nil`, "", tests("agent/controller", "TestLogThatWentBackwards|TestAsksAtAnAlarm|TestAlarmIsShown|TestAlarmWithoutARun")},
+	{"log-is-trimmed-before-the-history-has-it", "agent/controller.archiver.complete", `return true`, "", tests("agent/controller", "TestTrim|TestTrimmedLog|TestHistoryThatCannotBeKept")},
+
+	// 6. A write of the configuration names the revision that it is based on.
+	{"precondition-is-ignored", "agent/api.precondition", `return 0`, "", tests("agent/api", "TestPrecondition|TestConfigObject|TestRolloutObject")},
+	{"delete-without-revision", "agent/log/store.intent.remove", "", "WithExpectLastSequencePerSubject", tests("agent/log/store", "TestContract")},
+	{"conflict-is-not-recognized", "agent/log/store.translate", `return $1`, "", tests("agent/log/store", "TestContract")},
+
+	// 7. A run ends.
+	{"unanswering-host-is-awaited", "agent/run.member.isAwaited", `return true`, "", []suite{scripts, invariants}},
+	{"released-host-is-awaited", "agent/run/roster.Host.Works", `return "", false`, "", append(tests("agent/controller", "TestRetryBesideReleased"), scripts)},
+	{"clock-set-back-is-ignored", "agent/run.State.follow", `return`, "", []suite{scripts}},
+	{"clock-set-back-is-not-followed", "agent/controller.state.followClock", `return`, "", tests("agent/controller", "TestClockIsSetBack|TestSilentAfterTheClockWasSetBack")},
+
+	// 8. A window that opens while the site is up has its run, or a reason that is told.
+	{"window-has-no-run", "agent/controller.hadRun", `return true`, "", simulated(tests("agent/controller", "TestDue")...)},
+	{"second-run-in-one-window", "agent/controller.hadRun", `return false`, "", tests("agent/controller", "TestOneRunPerWindow")},
+	{"window-that-is-to-come-has-no-run", "agent/controller.edited", `return true`, "", tests("agent/controller", "TestEditOfAnOpenWindow")},
+	{"window-that-is-added-has-no-run", "agent/controller.edited", `return false`, "", tests("agent/controller", "TestWindowsThatHadNoRun|TestEditOfAnOpenWindow")},
+	{"run-that-touched-no-host-uses-its-window", "agent/run.State.UsesWindow", `return true`, "", tests("agent/controller", "TestRetryInTheWindow")},
+	{"window-is-tried-again-though-a-host-was-touched", "agent/run.State.UsesWindow", `return false`, "", simulated(tests("agent/controller", "TestRetryInTheWindow")...)},
+}
