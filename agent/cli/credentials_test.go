@@ -23,6 +23,9 @@ func servedFolder(t *testing.T, tenants ...string) string {
 			t.Fatal(err)
 		}
 	}
+	if err := os.Mkdir(filepath.Join(dir, "credentials"), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	return dir
 }
 

@@ -33,8 +33,8 @@ func TestKeptCredentials(t *testing.T) {
 		}
 		return out
 	}
-	if out := run(exitFailed, "list"); !strings.Contains(out, "is not the folder of a site") {
-		t.Errorf("a folder without credentials: %s", out)
+	if code, out := credentials(t, t.TempDir(), "list"); code != exitFailed || !strings.Contains(out, "is not the folder of a site") {
+		t.Errorf("a folder without credentials: exit code %d: %s", code, out)
 	}
 	secret := strings.TrimSpace(run(exitOK, "token", "--tenant", "acme", "--name", "ci", "--allow", "read", "--valid", "90d"))
 	run(exitOK, "token", "--tenant", "*", "--name", "ann")
