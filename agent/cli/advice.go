@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -41,7 +42,7 @@ func advise(s v1.Situation, r *v1.Run) []advice {
 	}
 	if m := missedSince(s, r); m != nil && s.Frozen == nil && s.OpenWindow == nil {
 		todo = append(todo, advice{
-			fmt.Sprintf("to make up for the missed window of %s before the next one", m.Start.UTC().Format(time.RFC3339)), withReason("start", "--override-window"),
+			fmt.Sprintf("to make up for the missed window of %s before the next one", stamp(m.Start)), withReason("start", "--override-window"),
 		})
 	}
 	if r != nil {
@@ -53,8 +54,13 @@ func advise(s v1.Situation, r *v1.Run) []advice {
 	return todo
 }
 
-// adviseRun returns what the run under way needs of a person.
+// adviseRun returns what the run under way and its hosts need of a person.
 func adviseRun(r v1.Run) []advice {
+	return append(adviseCourse(r), adviseOverdue(r, func(v1.RunHost) bool { return true })...)
+}
+
+// adviseCourse returns what the run under way needs of a person to go on.
+func adviseCourse(r v1.Run) []advice {
 	switch {
 	case r.Reason != "":
 		return adviseLog(r.Reason)
@@ -81,15 +87,51 @@ func adviseWaiting(r v1.Run) []advice {
 		}
 	case w.What == run.ForResume:
 		return adviseResume(r)
-	case (w.What == run.ForSlot || w.What == run.ForHost) && w.Until == nil && len(w.Hosts) > 0:
+	case waitsForHosts(r):
 		return adviseHosts(w.Hosts)
 	case w.What == run.ForIdle && len(w.Hosts) > 0:
 		return []advice{{"wait, or see on " + someOf(w.Hosts) + " what keeps it busy", command("busy", "--list")}}
 	case w.What == run.ForCheck && w.Until == nil && len(w.Hosts) == 0 && strings.Contains(w.Detail, "failed"):
-		return []advice{{"look at " + w.Detail, ""}}
+		return []advice{{"look at " + w.Detail, ""}, {"or end the run", withReason("abort")}}
 	}
 	return nil
 }
+
+// waitsForHosts reports whether the run waits for hosts about which a person has to do
+// something.
+func waitsForHosts(r v1.Run) bool {
+	w := r.WaitingFor
+	return w != nil && (w.What == run.ForSlot || w.What == run.ForHost) && w.Until == nil && len(w.Hosts) > 0
+}
+
+// adviseOverdue is about those of the hosts whose step takes unusually long, or that fell
+// silent at it.
+func adviseOverdue(r v1.Run, isOf func(v1.RunHost) bool) []advice {
+	var todo []advice
+	var others []string
+	for _, h := range r.Hosts {
+		if h.OverdueSince == nil || !isOf(h) || waitsForHosts(r) && slices.Contains(r.WaitingFor.Hosts, h.Hostname) {
+			continue
+		}
+		if len(todo) >= 2*maxAdvised {
+			others = append(others, h.Hostname)
+			continue
+		}
+		what := fmt.Sprintf("look at %s: %s since %s, which is unusually long", h.Hostname, h.Status, stamp(*h.Since))
+		if h.SilentSince != nil {
+			what = fmt.Sprintf("look at %s: %s, and silent since %s", h.Hostname, h.Status, stamp(*h.SilentSince))
+		}
+		todo = append(todo, advice{what, command("runs", fmt.Sprint(r.ID), "--host", h.Hostname, "--output")},
+			advice{"or stop waiting for " + h.Hostname, withReason("release", h.Hostname)})
+	}
+	if len(others) > 0 {
+		todo = append(todo, advice{"look at these too, they take unusually long: " + someOf(others), command("status", "--unhealthy")})
+	}
+	return todo
+}
+
+// stamp is a time in a text that advice.line shows in the reader's zone.
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // waitsForLog is what a tenant waits for whose log cannot be written, or is not the
 // one that it was.

@@ -123,6 +123,16 @@ var situations = []situation{
 		s.host("h02", neverPrepares)
 		s.until(1, 50, 0)
 	}, 0, nil},
+	{"host overdue", intended{windows: saturdays, rollout: canary(v1.Stage{})}, func(s *scene) {
+		s.host("h02", hangs)
+		s.until(1, 30, 0)
+	}, 0, nil},
+	{"host silent at work", intended{windows: saturdays, rollout: canary(v1.Stage{})}, func(s *scene) {
+		s.host("h02", hangs)
+		s.until(1, 14, 0)
+		s.silence("h02")
+		s.until(1, 18, 0)
+	}, 0, nil},
 }
 
 // file is the name of the transcript of the n-th situation.

@@ -315,7 +315,7 @@ func (f hostFlags) showHosts(to *terminal, at timeFormat, r v1.Run) {
 	var shown []v1.RunHost
 	sick := 0
 	for _, h := range r.Hosts {
-		if unhealthy(h) {
+		if isConspicuous(h) {
 			sick++
 		} else if f.Unhealthy || !f.All && len(r.Hosts) > fewHosts {
 			continue
@@ -341,8 +341,12 @@ func (f hostFlags) showHosts(to *terminal, at timeFormat, r v1.Run) {
 	}
 }
 
-// unhealthy reports whether a host needs to be looked at: it failed, was left out
-// because it could not be reached, or is out of service though it is not at work.
+// isConspicuous reports whether a person should look at a host: it is unhealthy, or its step takes
+// unusually long.
+func isConspicuous(h v1.RunHost) bool { return unhealthy(h) || h.OverdueSince != nil }
+
+// unhealthy reports whether a host failed, was left out because it could not be reached, or is
+// out of service though it is not at work.
 func unhealthy(h v1.RunHost) bool {
 	s := run.Status(h.Status)
 	return s == run.HostFailed || s == run.Unreachable || h.Slot != nil && (s.Final() || s == run.Prepared || s == run.Pending)

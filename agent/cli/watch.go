@@ -57,6 +57,8 @@ type progress struct {
 	// when the counts were.
 	waiting, forecast, counts string
 	countedAt                 time.Time
+	// overdue are the hosts that were overdue, and at which step.
+	overdue map[string]string
 }
 
 func newProgress(out io.Writer, o *operator, id uint64) *progress {
@@ -220,6 +222,7 @@ func (p *progress) show(r v1.Run, changed []v1.RunHost) {
 	p.showChanged(at, r, changed)
 	p.showCounts(at, r)
 	p.showWaiting(at, r)
+	p.showOverdue(at, r)
 	if p.forecast != r.Forecast && !r.Finished() {
 		if p.forecast = r.Forecast; p.forecast != "" {
 			p.line("run %d: %s", r.ID, at.text(p.forecast))
@@ -236,7 +239,7 @@ func (p *progress) show(r v1.Run, changed []v1.RunHost) {
 func (p *progress) showChanged(at timeFormat, r v1.Run, changed []v1.RunHost) {
 	each := p.hosts.All || !p.hosts.Unhealthy && len(r.Hosts) <= fewHosts
 	for _, h := range changed {
-		if !each && !unhealthy(h) && p.lines[h.Hostname] == "" {
+		if !each && !isConspicuous(h) && p.lines[h.Hostname] == "" {
 			continue
 		}
 		if line := hostLine(at, h); p.lines[h.Hostname] != line {
@@ -274,7 +277,23 @@ func (p *progress) showWaiting(at timeFormat, r v1.Run) {
 		return
 	}
 	p.line("run %d: waiting for %s", r.ID, waits)
-	for _, a := range adviseRun(r) {
+	p.showToDo(at, r, adviseCourse(r))
+}
+
+// showOverdue prints what a person has to do about hosts that have become overdue.
+func (p *progress) showOverdue(at timeFormat, r v1.Run) {
+	before := p.overdue
+	p.overdue = map[string]string{}
+	for _, h := range r.Hosts {
+		if h.OverdueSince != nil {
+			p.overdue[h.Hostname] = h.Status
+		}
+	}
+	p.showToDo(at, r, adviseOverdue(r, func(h v1.RunHost) bool { return before[h.Hostname] != h.Status }))
+}
+
+func (p *progress) showToDo(at timeFormat, r v1.Run, todo []advice) {
+	for _, a := range todo {
 		p.line("run %d: to do: %s", r.ID, a.line(at, 0))
 	}
 }

@@ -150,7 +150,7 @@ type addWebhookCommand struct {
 	operator
 	Name        string   `arg:"" help:"Name of the webhook."`
 	URL         string   `name:"url" help:"Where to send notifications: https, or http to 127.0.0.1." required:"" placeholder:"URL"`
-	News        []string `help:"Types of notifications to send (default: all): run.opened, stage.done, host.failed, run.blocked, run.waiting, run.finished, window.missed." placeholder:"TYPE"`
+	News        []string `help:"Types of notifications to send (default: all): run.opened, stage.done, host.failed, run.blocked, run.overdue, run.waiting, run.finished, window.missed." placeholder:"TYPE"`
 	Description string   `help:"What it is for." placeholder:"TEXT"`
 	SecretFile  string   `help:"File with the secret, whsec_ and base64 (default: the present one, or a new one, which is printed)." type:"path" placeholder:"FILE"`
 	NewSecret   bool     `help:"Create and print a new secret for an existing webhook."`

@@ -44,6 +44,8 @@ type RunFigures struct {
 	OpenedAt, NotAfter time.Time
 	// Hosts counts the members in each status.
 	Hosts map[run.Status]int
+	// Overdue counts the members whose step takes unusually long.
+	Overdue int
 	// WaitingFor is what the run waits for, and WaitingSince since when; empty when it
 	// waits for nothing.
 	WaitingFor   string
@@ -126,7 +128,7 @@ func (s *state) runFigures(now time.Time) *RunFigures {
 	}
 	f := &RunFigures{
 		ID: r.Key(), Phase: r.Phase, Paused: r.Paused != nil, OpenedAt: r.OpenedAt, NotAfter: r.NotAfter,
-		Hosts: map[run.Status]int{}, Stages: r.Stages(s.runTime(now)),
+		Hosts: map[run.Status]int{}, Stages: r.Stages(s.runTime(now)), Overdue: len(r.Overdue(s.runTime(now), s.silent(now))),
 	}
 	for _, status := range run.Statuses() {
 		f.Hosts[status] = r.Count(status)

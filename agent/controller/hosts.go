@@ -193,6 +193,7 @@ func (h *hosts) expire(now time.Time) {
 func (h *hosts) step(c clockStep) {
 	h.stall.step(c)
 	h.present.hearAll(c.to)
+	h.present.setBack(c.to)
 	for _, known := range h.known {
 		known.seen, known.progressAt = times.Earlier(known.seen, c.to), times.Earlier(known.progressAt, c.to)
 	}

@@ -127,7 +127,7 @@ func (s *state) decide(ctx context.Context) time.Time {
 		return next // A log that is half read would be taken for the whole.
 	}
 	if newest := s.ledger.Newest(); newest != nil && !newest.Over() {
-		s.news.put(s.ledger.LastSeq, s.teller.Waiting(newest, s.runTime(now))...)
+		s.news.put(s.ledger.LastSeq, s.teller.Waiting(newest, s.runTime(now), s.silent(now))...)
 	}
 	return times.Sooner(next, s.act(ctx, now))
 }

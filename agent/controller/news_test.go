@@ -275,3 +275,38 @@ func TestNewsByAClockThatIsBehind(t *testing.T) {
 		}
 	})
 }
+
+// TestNewsOfOverdueHosts checks that a host is told of once for each step that takes unusually
+// long, and once when it falls silent at work, also by a controller that is started again.
+func TestNewsOfOverdueHosts(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory("h01", "h02", "h03")
+		m.rollout = &v1.Rollout{Stages: []v1.Stage{{Name: "all", MaxUnavailable: "1"}}}
+		shelf := newShelf()
+		m.news = shelf
+		c, _ := m.control(t)
+		m.beat("h01", "h02", "h03")
+		r, err := c.Start(t.Context(), "test", start)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.pass(time.Minute, "h01", "h02", "h03")
+		m.reply("h01", r.ID, message.Prepare)
+		m.reply("h02", r.ID, message.Prepare)
+		m.pass(4*time.Minute+time.Second, "h01", "h02", "h03") // h03 takes long.
+		m.reply("h03", r.ID, message.Prepare)
+		m.pass(10*time.Minute, "h01", "h02", "h03")
+		m.restart(t)
+		m.pass(10*time.Minute, "h02", "h03") // h01 falls silent.
+		got := strings.Join(shelf.told()[1:], "\n")
+		want := `run.overdue: Run 2 of tenant acme waits for h03 to answer prepare since 2000-01-01T00:00:00Z: this takes unusually long; other hosts took 1m.
+run.overdue: Run 2 of tenant acme waits for h01 to answer upgrade since 2000-01-01T00:05:01Z: it has been silent since 2000-01-01T00:15:01Z.`
+		if got != want {
+			t.Errorf("told was:\n%s", got)
+		}
+		if f, err := c.Figures(t.Context()); err == nil && f.Run.Overdue != 1 {
+			t.Errorf("figures have %d overdue hosts", f.Run.Overdue)
+		}
+	})
+}

@@ -196,7 +196,7 @@ func rehearse(p *v1.Preflight, e rehearsed, usual *v1.Usual) {
 		took = run.Usual{Prepare: time.Duration(usual.PrepareSeconds) * time.Second, Host: time.Duration(usual.HostSeconds) * time.Second}
 	}
 	opened, forecast, futile := run.Rehearse(e.at, e.Opened, took)
-	shown := view.Run(opened, e.at, forecast, nil)
+	shown := view.Run(opened, e.at, forecast, nil, nil)
 	shown.ID, shown.WaitingFor = 0, nil
 	p.Run, p.Usual = &shown, usual
 	switch {

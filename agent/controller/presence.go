@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/times"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
@@ -14,6 +15,9 @@ import (
 type presence struct {
 	order  *list.List
 	places map[string]*list.Element
+	// silent are the hosts that are not online, and since when they have not been heard of.
+	// Those that were not heard of since the start are missing until judged.
+	silent map[string]time.Time
 }
 
 // heardOf is a host's place in the order.
@@ -22,10 +26,13 @@ type heardOf struct {
 	at   time.Time
 }
 
-func newPresence() presence { return presence{order: list.New(), places: map[string]*list.Element{}} }
+func newPresence() presence {
+	return presence{order: list.New(), places: map[string]*list.Element{}, silent: map[string]time.Time{}}
+}
 
 // hear notes that a host is online.
 func (p presence) hear(name string, at time.Time) {
+	delete(p.silent, name)
 	if e, online := p.places[name]; online {
 		of(e).at = at
 		p.order.MoveToBack(e)
@@ -48,6 +55,7 @@ func (p presence) hearAll(at time.Time) {
 }
 
 func (p presence) forget(name string) {
+	delete(p.silent, name)
 	if e, known := p.places[name]; known {
 		p.order.Remove(e)
 		delete(p.places, name)
@@ -78,6 +86,7 @@ func (p presence) expire(now time.Time) []string {
 		}
 		silent = append(silent, h.name)
 		p.forget(h.name)
+		p.silent[h.name] = h.at
 	}
 	return silent
 }
@@ -88,4 +97,18 @@ func (p presence) next() time.Time {
 		return of(e).at.Add(message.Silence)
 	}
 	return time.Time{}
+}
+
+// judge notes as silent since a time whoever was not heard of.
+func (p presence) judge(name string, since time.Time) {
+	if _, noted := p.silent[name]; !noted && !p.online(name) {
+		p.silent[name] = since
+	}
+}
+
+// setBack moves each time that is after now to now: the clock was set back.
+func (p presence) setBack(now time.Time) {
+	for name, since := range p.silent {
+		p.silent[name] = times.Earlier(since, now)
+	}
 }

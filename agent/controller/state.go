@@ -51,6 +51,8 @@ type state struct {
 	// isLoaded tells that all has been read that was in the log and the store at
 	// the start, gathered that enough was heard of the hosts to go on with a run.
 	isLoaded, gathered bool
+	// judged tells that the hosts which were not heard of since the start count as silent.
+	judged bool
 	// alarm is why no command may be sent any more; nil when all is well.
 	alarm     error
 	alarmAt   time.Time
@@ -244,6 +246,21 @@ func (s *state) hasGathered(current *run.State, now time.Time) bool {
 		s.gathered = !now.Before(s.started.Add(gracePeriod)) || !s.hosts.anyUnheard(current)
 	}
 	return s.gathered
+}
+
+// silent returns the hosts that are not heard of, and since when; nil while a controller that
+// has just started cannot tell.
+func (s *state) silent(now time.Time) map[string]time.Time {
+	if now.Before(s.started.Add(gracePeriod)) {
+		return nil
+	}
+	if !s.judged {
+		s.judged = true
+		for name := range s.hosts.known {
+			s.hosts.present.judge(name, s.started)
+		}
+	}
+	return s.hosts.present.silent
 }
 
 // waiter is a caller that waits for the controller to reach something. Callers

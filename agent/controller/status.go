@@ -54,6 +54,13 @@ func (s *state) situation(now time.Time) v1.Situation {
 		shown.Status, shown.WaitingFor = view.StatusWaiting, s.waitsForTheLog()
 	}
 	s.countHosts(&shown, now)
+	if current != nil {
+		for _, o := range current.Overdue(s.runTime(now), s.silent(now)) {
+			if shown.Overdue++; shown.Overdue <= maxSilent {
+				shown.OverdueHosts = append(shown.OverdueHosts, o.Host)
+			}
+		}
+	}
 	shown.Warnings = s.warnings.list("", now)
 	shown.WarningCount = len(shown.Warnings)
 	shown.Warnings = shown.Warnings[:min(shown.WarningCount, maxShownWarnings)]
@@ -77,7 +84,7 @@ func (s *state) situation(now time.Time) v1.Situation {
 	return shown
 }
 
-// maxSilent bounds the silent hosts that are named.
+// maxSilent bounds the silent hosts that are named, and the hosts that are overdue.
 const maxSilent = 10
 
 // countHosts counts the hosts that would take part now, and names the silent ones. A

@@ -34,6 +34,13 @@ func (p *player) answer(question string) {
 				fmt.Fprintf(&p.out, "= %s\n", taskText(task, from))
 			}
 		}
+	case "overdue":
+		for _, o := range run.Overdue(p.now, p.away) {
+			fmt.Fprintf(&p.out, "= %s, since %s, overdue since %s, others took %s\n", o.Detail, o.Since.Sub(epoch), o.From.Sub(epoch), o.Usual)
+		}
+		if next := run.nextOverdue(p.now); !next.IsZero() {
+			fmt.Fprintf(&p.out, "= the next at %s\n", next.Sub(epoch))
+		}
 	case "forecast":
 		f, known := run.Forecast(p.now)
 		if !known {

@@ -14,7 +14,7 @@ import (
 func (s *State) edit(i int, at time.Time, change func(*member)) {
 	m := &s.members[i]
 	g := &s.stages.list[m.Group]
-	from, status, left := m.step, m.status(), m.left()
+	from, since, status, left := m.step, m.since, m.status(), m.left()
 	held, candidate := m.HasSlot(), m.isCandidate()
 	s.counts.add(m, -1)
 	g.add(m, -1)
@@ -36,7 +36,10 @@ func (s *State) edit(i int, at time.Time, change func(*member)) {
 		return
 	}
 	m.moves++
-	since := at
+	if m.step > from && (m.final == "" || m.final == Upgraded) {
+		s.paces[from].add(at.Sub(since))
+	}
+	since = at
 	if from == draining && m.step == undraining { // The drain hook ends first, though nobody waits for it.
 		since = times.Later(at, m.takenAt.Add(s.rollout.taskLimit(message.Drain)))
 	}

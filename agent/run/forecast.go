@@ -11,27 +11,43 @@ import (
 // measures is how many of the last hosts tell how long a host takes.
 const measures = 20
 
-// durations are how long hosts take.
+// pace is how long the last hosts took for something. It is a value: a copy of it is
+// independent.
+type pace struct {
+	last  [measures]time.Duration
+	count int
+}
+
+// add adds how long a host took.
+func (p *pace) add(took time.Duration) {
+	p.last[p.count%measures] = max(took, 0)
+	p.count++
+}
+
+// usual is how long it usually takes: nine in ten of the last hosts were not slower. It is 0
+// while none is measured.
+func (p *pace) usual() time.Duration {
+	n := min(p.count, measures)
+	if n == 0 {
+		return 0
+	}
+	sorted := p.last
+	slices.Sort(sorted[:n])
+	return sorted[(n*9+9)/10-1]
+}
+
+// durations are how long hosts take for all of their upgrade.
 type durations struct {
-	// last are how long the last hosts took, newest last.
-	last []time.Duration
-	// usual is how long a host takes: nine in ten of the last hosts were not slower,
-	// so that one very slow host does not stop the rest. It is 0 while none is
-	// measured.
+	pace
+	// usual is how long a host takes, so that one very slow host does not stop the rest. It
+	// is asked for at each step, and so kept.
 	usual time.Duration
 }
 
 // add adds how long a host took.
-func (p *durations) add(took time.Duration) {
-	if len(p.last) == measures {
-		copy(p.last, p.last[1:])
-		p.last = p.last[:measures-1]
-	}
-	p.last = append(p.last, max(took, 0))
-	var sorted [measures]time.Duration
-	n := copy(sorted[:], p.last)
-	slices.Sort(sorted[:n])
-	p.usual = sorted[(n*9+9)/10-1]
+func (d *durations) add(took time.Duration) {
+	d.pace.add(took)
+	d.usual = d.pace.usual()
 }
 
 // Forecast is when a run is expected to end, if hosts go on to take as long as

@@ -42,6 +42,8 @@ type player struct {
 	stopped bool
 	// watch sees each record that is folded; nil when nobody looks.
 	watch func(r message.Record, err error)
+	// away are the hosts that the controller does not hear of, though the log may not say so.
+	away map[string]time.Time
 	// back tells that the clock went back.
 	back bool
 	// seen is what the controller knows besides the log. Before a script says what
@@ -88,7 +90,7 @@ func (p *player) line(words []string, line string) {
 	case "rollout", "absent", "stage", "lasts":
 		p.prepareRun(words, rest)
 		return
-	case "hosts", "stages", "tasks", "forecast":
+	case "hosts", "stages", "tasks", "forecast", "overdue":
 		p.answer(words[0])
 		return
 	case "at":
@@ -235,6 +237,8 @@ func (p *player) see(words []string, line string) {
 		if len(words) > 1 {
 			p.seen.Freeze = &message.Frozen{Freeze: words[1], NotAfter: epoch.Add(p.span(words[2])), Until: epoch.Add(p.span(words[3]))}
 		}
+	case "away":
+		p.away = map[string]time.Time{words[1]: p.now}
 	case "doing":
 		host, doing := words[1], strings.Join(words[2:], " ")
 		before := p.seen.doing

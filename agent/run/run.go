@@ -9,8 +9,8 @@
 // The files, from the top down: ledger.go folds a log of many runs, next.go decides
 // the next step of a run, start.go what keeps the next host from starting, ending.go
 // and timeout.go how the run ends and what it stops waiting for, patience.go how long it
-// waits for hosts that are late, request.go what
-// people may ask, waiting.go tells what it waits for, forecast.go when it will end.
+// waits for hosts that are late, request.go what people may ask, waiting.go tells what it
+// waits for, overdue.go which hosts take unusually long, forecast.go when it will end.
 // fold.go applies records, task.go makes tasks, edit.go keeps the parts together when
 // a host changes, service.go asks the roster.
 //
@@ -165,6 +165,8 @@ type State struct {
 	failures  failures
 	fleet     fleet
 	durations durations
+	// paces are how long hosts took for each step.
+	paces [done + 1]pace
 	// touched means that the run has taken a host out of service.
 	touched bool
 	// busyHosts are the members that are passed over because they are busy.

@@ -129,7 +129,8 @@ func (s *State) unblocks(now time.Time) time.Time {
 	return at
 }
 
-// Turns is when time alone may change what the run waits for; zero when it does not.
+// Turns is when time alone may change what the run waits for, or makes a host overdue; zero
+// when it does neither.
 func (s *State) Turns(now time.Time) time.Time {
 	if s.Over() {
 		return time.Time{}
@@ -141,5 +142,5 @@ func (s *State) Turns(now time.Time) time.Time {
 	if !s.overAt(now) {
 		at = times.Sooner(at, s.NotAfter)
 	}
-	return at
+	return times.Sooner(at, s.nextOverdue(now))
 }

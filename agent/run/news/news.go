@@ -13,6 +13,7 @@
 //	a host has failed                                 host.failed (the first 100 of a run)
 //	no host is under way, none may start, and only
 //	  hosts that recover or a person can change that  run.blocked (20 of a run at most)
+//	a host is overdue at a step                       run.overdue (the first 100 of a run)
 //	a pause, or an approval that is due               run.waiting
 //	finished                                          run.finished
 //	missed                                            window.missed
@@ -34,8 +35,9 @@ import (
 )
 
 const (
-	// maxHosts bounds the failed hosts of a run that are told of, maxBlocked how often a
-	// run is told to be blocked: hosts cannot crowd out all other news.
+	// maxHosts bounds the failed hosts of a run that are told of, and those that are
+	// overdue, maxBlocked how often a run is told to be blocked: hosts cannot crowd out all
+	// other news.
 	maxHosts, maxBlocked = 100, 20
 	// maxText bounds a text, in bytes.
 	maxText = 1000
@@ -47,8 +49,8 @@ type Teller struct {
 	tenant, log string
 	run         uint64
 	told        map[string]bool
-	// hosts and blocked count those that were told of.
-	hosts, blocked int
+	// hosts, overdue and blocked count those that were told of.
+	hosts, overdue, blocked int
 }
 
 // NewTeller makes a Teller that has told nothing, and is of no run.
@@ -78,8 +80,38 @@ func (t *Teller) Record(r *run.State, record message.Decoded) (all []v1.News) {
 	return all
 }
 
-// Waiting returns what a run tells because of what it waits for at a time.
-func (t *Teller) Waiting(r *run.State, now time.Time) []v1.News {
+// Waiting returns what a run tells because of what it waits for at a time. silent are the hosts
+// that are not heard of, and since when.
+func (t *Teller) Waiting(r *run.State, now time.Time, silent map[string]time.Time) []v1.News {
+	return append(t.overdueHosts(r, now, silent), t.person(r, now)...)
+}
+
+// overdueHosts returns the hosts that are overdue, each once for a step.
+func (t *Teller) overdueHosts(r *run.State, now time.Time, silent map[string]time.Time) (all []v1.News) {
+	if t.overdue >= maxHosts {
+		return nil
+	}
+	for _, o := range r.Overdue(now, silent) {
+		key := fmt.Sprintf("overdue %s %s%s", o.Host, o.Step.Action, o.Step.Task)
+		if t.overdue >= maxHosts || !t.first(key) {
+			continue
+		}
+		t.overdue++
+		why, w := o.Why(), view.WaitingFor(o.Waiting)
+		if o.Usual >= time.Second && o.Silent.IsZero() {
+			why += "; other hosts took " + window.FormatDuration(o.Usual.Round(time.Second))
+		}
+		w.OverdueSince = view.OptionalTime(o.From)
+		all = append(all, t.news(v1.NewsRunOverdue, key, o.From, v1.NewsData{
+			Run: r.Key(), Stage: o.Stage, Host: o.Host, WaitingFor: w, Command: run.Command(fmt.Sprintf("runs %d --host %s --output", r.Key(), o.Host)),
+			Text: fmt.Sprintf("Run %d of tenant %s waits for %s since %s: %s.", r.Key(), t.tenant, o.Detail, stamp(o.Since), why),
+		}))
+	}
+	return all
+}
+
+// person returns whether a run waits for a person.
+func (t *Teller) person(r *run.State, now time.Time) []v1.News {
 	w, blocked, some := r.NeedsPerson(now)
 	if !some {
 		return nil

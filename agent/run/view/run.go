@@ -2,9 +2,12 @@ package view
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/times"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
@@ -22,9 +25,10 @@ func Progress(r *run.State, h run.Host, p message.Progress, at time.Time) string
 	return fmt.Sprintf("%d%% %s", p.Percent, p.Message)
 }
 
-// Run shows a run without its story. The forecast is nil when there is none, and
-// progress, what a member has told of its progress, when none can have told any.
-func Run(r *run.State, now time.Time, forecast *run.Forecast, progress func(run.Host) string) v1.Run {
+// Run shows a run without its story. The forecast is nil when there is none, and progress, what
+// a member has told of its progress, when none can have told any. silent are the hosts that are
+// not heard of, and since when.
+func Run(r *run.State, now time.Time, forecast *run.Forecast, silent map[string]time.Time, progress func(run.Host) string) v1.Run {
 	view := v1.Run{
 		ID: r.Key(), Phase: string(r.Phase), Result: string(r.Result), Reason: r.Reason, Trigger: r.Trigger, RetryOf: r.RetryOf, RequestID: r.RequestID,
 		RequestedBy: r.By, RequestReason: r.Why, OpenedAt: Time(r.OpenedAt), NotAfter: Time(r.NotAfter), EndedAt: OptionalTime(r.EndedAt),
@@ -32,10 +36,13 @@ func Run(r *run.State, now time.Time, forecast *run.Forecast, progress func(run.
 	if !r.Over() {
 		view.EndsBy = OptionalTime(r.EndsBy())
 	}
+	overdue := map[string]run.Overdue{}
+	for _, o := range r.Overdue(now, silent) {
+		overdue[o.Host] = o
+	}
 	if w, waits := r.Waiting(now); waits {
-		view.WaitingFor = &v1.WaitingFor{
-			What: w.What, Detail: w.Detail, Since: Time(w.Since), Until: OptionalTime(w.Until), Stage: w.Stage, Hosts: w.Hosts[:min(len(w.Hosts), maxListed)],
-		}
+		view.WaitingFor = WaitingFor(w)
+		view.WaitingFor.OverdueSince = overdueSince(w, overdue)
 	}
 	if !r.Over() {
 		view.Paused, view.Aborted = who(r.Paused), who(r.Aborted())
@@ -50,6 +57,13 @@ func Run(r *run.State, now time.Time, forecast *run.Forecast, progress func(run.
 	view.Hosts = make([]v1.RunHost, 0, len(members))
 	for _, h := range members {
 		shown := runHost(h)
+		if !r.Over() && !h.Done {
+			shown.SilentSince = OptionalTime(silent[h.Name])
+		}
+		if o, is := overdue[h.Name]; is {
+			shown.OverdueSince = OptionalTime(o.From)
+			shown.Note = strings.Join(slices.DeleteFunc([]string{h.Note, o.Why()}, func(s string) bool { return s == "" }), "; ")
+		}
 		if progress != nil {
 			shown.Progress = progress(h)
 		}
@@ -60,6 +74,22 @@ func Run(r *run.State, now time.Time, forecast *run.Forecast, progress func(run.
 		foresee(r, &view, now, *forecast)
 	}
 	return view
+}
+
+// WaitingFor shows what a run waits for.
+func WaitingFor(w run.Waiting) *v1.WaitingFor {
+	return &v1.WaitingFor{
+		What: w.What, Detail: w.Detail, Since: Time(w.Since), Until: OptionalTime(w.Until), Stage: w.Stage, Hosts: w.Hosts[:min(len(w.Hosts), maxListed)],
+	}
+}
+
+// overdueSince is since when a host that a run waits for is overdue; nil when none is.
+func overdueSince(w run.Waiting, overdue map[string]run.Overdue) *time.Time {
+	var since time.Time
+	for _, host := range w.Hosts {
+		since = times.Sooner(since, overdue[host].From)
+	}
+	return OptionalTime(since)
 }
 
 // who tells who has paused or aborted a run, and why; empty for nobody.

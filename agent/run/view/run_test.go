@@ -28,7 +28,7 @@ func TestHostOfARun(t *testing.T) {
 	expect := func(when, status string, givesUp time.Duration, rolledBack bool) {
 		t.Helper()
 		class := map[bool]string{true: "space"}[rolledBack]
-		h := Run(l.Newest(), start, nil, nil).Hosts[0]
+		h := Run(l.Newest(), start, nil, nil, nil).Hosts[0]
 		if h.Status != status || h.RolledBack != rolledBack || h.Class != class || (h.GivesUpAt == nil) != (givesUp == 0) || givesUp != 0 && !h.GivesUpAt.Equal(start.Add(givesUp)) {
 			t.Errorf("%s the host is %+v, given up at %v", when, h, h.GivesUpAt)
 		}
@@ -72,7 +72,7 @@ func TestPrintedRolledBack(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	h := Run(l.Newest(), start, nil, nil).Hosts[0]
+	h := Run(l.Newest(), start, nil, nil, nil).Hosts[0]
 	if h.Status != "failed" || h.RolledBack || h.Error != "upgrade.sh printed: half installed; rolled back" {
 		t.Errorf("the host is %+v", h)
 	}

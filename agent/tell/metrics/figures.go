@@ -43,6 +43,7 @@ var (
 	runOpenedDesc   = desc("osupgrade_run_opened_timestamp_seconds", "When the current run was opened.")
 	runNotAfterDesc = desc("osupgrade_run_not_after_timestamp_seconds", "When the current run stops sending commands.")
 	runHostsDesc    = desc("osupgrade_run_hosts", "Hosts of the current run, by status.", "status")
+	runOverdueDesc  = desc("osupgrade_run_hosts_overdue", "Hosts of the current run whose step takes unusually long, or that fell silent at it.")
 	runWaitingDesc  = desc("osupgrade_run_waiting_seconds", "How long the current run has been waiting, by what it waits for: host, slot, check, hook, approval, resume, soak or splay.", "what")
 	slotsDesc       = desc("osupgrade_run_slots", "How many hosts of a stage of the current run may be out of service.", "stage")
 	heldDesc        = desc("osupgrade_run_slots_held", "How many hosts of a stage of the current run are out of service.", "stage")
@@ -66,7 +67,7 @@ func (tenantCollector) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		upDesc, servingDesc, alarmDesc, failsDesc, seqDesc, hostsDesc, othersDesc, outdatedDesc, unversionedDesc, ageDesc, warningsDesc,
 		windowOpenDesc, windowStartDesc, windowEndDesc, frozenDesc, runActiveDesc, runPhaseDesc, runPausedDesc, runOpenedDesc, runNotAfterDesc,
-		runHostsDesc, runWaitingDesc, slotsDesc, heldDesc, webhookQueueDesc, webhookDeadDesc,
+		runHostsDesc, runOverdueDesc, runWaitingDesc, slotsDesc, heldDesc, webhookQueueDesc, webhookDeadDesc,
 	} {
 		out <- d
 	}
@@ -137,6 +138,7 @@ func collectRun(out chan<- prometheus.Metric, r controller.RunFigures, now time.
 	for _, status := range run.Statuses() {
 		out <- gauge(runHostsDesc, float64(r.Hosts[status]), string(status))
 	}
+	out <- gauge(runOverdueDesc, float64(r.Overdue))
 	if r.WaitingFor != "" {
 		out <- gauge(runWaitingDesc, max(0, now.Sub(r.WaitingSince).Seconds()), r.WaitingFor)
 	}

@@ -14,6 +14,7 @@ const (
 	newsStage    = "stage.done"
 	newsFailed   = "host.failed"
 	newsBlocked  = "run.blocked"
+	newsOverdue  = "run.overdue"
 	newsWaiting  = "run.waiting"
 	newsFinished = "run.finished"
 	newsMissed   = "window.missed"
@@ -74,6 +75,8 @@ type wait struct {
 	// stuck means that no host is under way, and that one which the current stage waits
 	// for or whose slot it needs is out of service.
 	stuck bool
+	// works are the members whose command or task the run waits for.
+	works []string
 	// sure means that the run waits for a resume or an approval and for nothing else.
 	sure bool
 }
@@ -126,7 +129,11 @@ func (s *stage) left() bool {
 // standing returns how the newest run stands.
 func (o *Oracle) standing() (w wait) {
 	p := o.run
-	if p == nil || p.finished || p.id == 0 || p.aborted || p.halted != 0 {
+	if p == nil || p.finished || p.id == 0 {
+		return w
+	}
+	w.works = p.atWork()
+	if p.aborted || p.halted != 0 {
 		return w
 	}
 	w.run = p.id
@@ -150,6 +157,19 @@ func (o *Oracle) standing() (w wait) {
 	return w
 }
 
+// atWork returns the members whose command or task a run waits for.
+func (p *run) atWork() (names []string) {
+	for _, m := range p.members {
+		if m.phase == preparing && m.isAwaited() || has([]phase{checking, draining, upgrading, rebooting, rechecking, undraining}, m.phase) {
+			names = append(names, m.name)
+		}
+	}
+	return names
+}
+
+// mostOverdue is how often a host is told to be overdue at most: once for each step.
+const mostOverdue = 7
+
 // soakedAll reports whether no stage soaks or may yet soak: none has a soak.
 func (o *Oracle) soakedAll() bool {
 	return !slices.ContainsFunc(o.run.stages, func(s stage) bool { return s.Soak.Duration() > 0 })
@@ -166,6 +186,14 @@ func (o *Oracle) News(t Told) {
 			o.violated("news %s: after record %d run %d is not blocked: %+v", t.ID, t.AsOf, t.Run, w)
 		}
 		return // A run may be blocked again and again.
+	case t.Type == newsOverdue:
+		if !has(w.works, t.About) {
+			o.violated("news %s: after record %d run %d does not wait for host %s: %+v", t.ID, t.AsOf, t.Run, t.About, w)
+		}
+		if o.news.ids[m] = append(o.news.ids[m], t.ID); len(o.news.ids[m]) > mostOverdue {
+			o.violated("host %s of run %d is told to be overdue %d times", t.About, t.Run, len(o.news.ids[m]))
+		}
+		return
 	case t.Type == newsWaiting && t.What == waitResume:
 		m.record = w.paused
 		if w.run != t.Run || w.paused == 0 {

@@ -41,7 +41,9 @@ func (s siteStore) keepNews(told v1.News, asOf uint64) uint64 {
 			continue
 		}
 		w.count("news kept twice")
-		if k.Type != told.Type || !k.Timestamp.Equal(told.Timestamp) || k.Data.Run != told.Data.Run || k.Data.Host != told.Data.Host {
+		// Since when a host is overdue goes by when its controller last heard of it.
+		isSame := k.Timestamp.Equal(told.Timestamp) || told.Type == v1.NewsRunOverdue
+		if k.Type != told.Type || !isSame || k.Data.Run != told.Data.Run || k.Data.Host != told.Data.Host {
 			w.violated("news %s are told as %+v, and were told as %+v", told.ID, told, k.News)
 		}
 		return number

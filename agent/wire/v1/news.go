@@ -35,14 +35,15 @@ type NewsData struct {
 	Failed   int `json:"failed,omitempty"`
 	// Stage is the stage that is done or waits, or the stage of the host.
 	Stage string `json:"stage,omitempty"`
-	// Host is the host that failed, Class the class of the failure if the host reported
+	// Host is the host that failed or is overdue, Class the class of the failure if the host reported
 	// one, and Error its message.
 	Host  string `json:"host,omitempty"`
 	Class string `json:"class,omitempty"`
 	Error string `json:"error,omitempty"`
 	// WaitingFor is what the run waits for.
 	WaitingFor *WaitingFor `json:"waiting-for,omitempty"`
-	// Command is what a person can type so that the run continues; NAME is a placeholder.
+	// Command is what a person can type so that the run continues, or to see what a host that is
+	// overdue does; NAME is a placeholder.
 	Command string `json:"command,omitempty"`
 	// Result and Reason are of a run that has ended.
 	Result string `json:"result,omitempty"`
@@ -58,6 +59,7 @@ const (
 	NewsStageDone    = "stage.done"
 	NewsHostFailed   = "host.failed"
 	NewsRunBlocked   = "run.blocked"
+	NewsRunOverdue   = "run.overdue"
 	NewsRunWaiting   = "run.waiting"
 	NewsRunFinished  = "run.finished"
 	NewsWindowMissed = "window.missed"
@@ -67,7 +69,7 @@ const (
 
 // NewsTypes lists the types of news, but for the test.
 func NewsTypes() []string {
-	return []string{NewsRunOpened, NewsStageDone, NewsHostFailed, NewsRunBlocked, NewsRunWaiting, NewsRunFinished, NewsWindowMissed}
+	return []string{NewsRunOpened, NewsStageDone, NewsHostFailed, NewsRunBlocked, NewsRunOverdue, NewsRunWaiting, NewsRunFinished, NewsWindowMissed}
 }
 
 // MaxNews is how many news of a tenant are kept; the oldest go first.

@@ -91,6 +91,9 @@ type WaitingFor struct {
 	// Until is when the wait ends by itself, for example because the run gives a host up or
 	// the time to approve a stage is over; absent when it does not.
 	Until *time.Time `json:"until,omitempty"`
+	// OverdueSince is since when this takes unusually long; see RunHost. Absent while it does
+	// not.
+	OverdueSince *time.Time `json:"overdue-since,omitempty"`
 	// Stage is the stage that soaks or wants to be approved.
 	Stage string `json:"stage,omitempty"`
 	// Hosts are the first ten of the hosts that it waits for: hosts at work or, with
@@ -110,6 +113,13 @@ type RunHost struct {
 	// when the host itself ends that step, whichever comes first; absent when the run does
 	// not wait for it.
 	GivesUpAt *time.Time `json:"gives-up-at,omitempty"`
+	// OverdueSince is since when the host is overdue: its present step takes unusually long, or
+	// it fell silent. Somebody should look at it, although the run still waits. A step takes
+	// unusually long after three times as long as it took other hosts of the run, and no sooner
+	// than after five minutes; if no other host has done it, after half of its limit.
+	OverdueSince *time.Time `json:"overdue-since,omitempty"`
+	// SilentSince is since when the host has not been heard of; absent while it is heard of.
+	SilentSince *time.Time `json:"silent-since,omitempty"`
 	// Error is the host's own message, or why it was skipped.
 	Error string `json:"error,omitempty"`
 	// Class is the kind of the failure, if the host reported it: transient, artifact,
@@ -138,9 +148,9 @@ type RunHost struct {
 // Equal reports whether two views of a host say the same.
 func (h RunHost) Equal(other RunHost) bool {
 	same := sameTime(h.Since, other.Since) && sameTime(h.Slot, other.Slot) && sameTime(h.ExpectedEnd, other.ExpectedEnd) &&
-		sameTime(h.GivesUpAt, other.GivesUpAt)
+		sameTime(h.GivesUpAt, other.GivesUpAt) && sameTime(h.OverdueSince, other.OverdueSince) && sameTime(h.SilentSince, other.SilentSince)
 	for _, t := range []*RunHost{&h, &other} {
-		t.Since, t.Slot, t.ExpectedEnd, t.GivesUpAt = nil, nil, nil, nil
+		t.Since, t.Slot, t.ExpectedEnd, t.GivesUpAt, t.OverdueSince, t.SilentSince = nil, nil, nil, nil, nil, nil
 	}
 	return same && h == other
 }

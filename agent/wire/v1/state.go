@@ -48,6 +48,10 @@ type Situation struct {
 	Hosts       int      `json:"hosts"`
 	Silent      int      `json:"silent,omitempty"`
 	SilentHosts []string `json:"silent-hosts,omitempty"`
+	// Overdue counts the hosts of the current run that take unusually long for their step;
+	// OverdueHosts are the first ten of them. See RunHost.
+	Overdue      int      `json:"overdue,omitempty"`
+	OverdueHosts []string `json:"overdue-hosts,omitempty"`
 	// OpenWindow is the window that is open; absent while none is.
 	OpenWindow *OpenWindow `json:"open-window,omitempty"`
 	// WaitingFor says why the open window has no run, or why the log is not trusted; absent
