@@ -105,12 +105,26 @@ func (p *progress) events(ctx context.Context, api *client.Client) error {
 		return api.Watch(ctx, p.o.Tenant, func(r v1.Run) bool { return p.see(r, nil) })
 	}
 	return api.Follow(ctx, p.o.Tenant, func(n client.News) bool {
-		if n.Situation != nil {
+		switch {
+		case n.Contact != nil:
+			p.showContact(*n.Contact)
+		case n.Situation != nil:
 			p.showSituation(*n.Situation)
-			return p.to.err == nil
+		default:
+			return p.see(*n.Run, n.Hosts)
 		}
-		return p.see(*n.Run, n.Hosts)
+		return p.to.err == nil
 	})
+}
+
+// showContact prints that the site cannot be reached, or that it is back.
+func (p *progress) showContact(c client.Contact) {
+	at := p.timeFormat()
+	if c.Trouble == "" {
+		p.line("the site is back; it could not be reached %s", at.since(c.Since))
+		return
+	}
+	p.line("the site cannot be reached since %s: %s", at.at(c.Since), c.Trouble)
 }
 
 func (p *progress) ask(ctx context.Context, api *client.Client) error {
