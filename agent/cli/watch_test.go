@@ -116,8 +116,8 @@ func TestStartAndWait(t *testing.T) {
 func TestStartTellsOfItsHosts(t *testing.T) {
 	t.Parallel()
 	for hosts, want := range map[string]string{
-		`{"hostname": "h01"}`:                      "Run 46 has begun with 1 host; it ends by Sat 2026-11-21 05:00:00 UTC.\n",
-		`{"hostname": "h01"}, {"hostname": "h02"}`: "Run 46 has begun with 2 hosts; it ends by Sat 2026-11-21 05:00:00 UTC.\n",
+		`{"hostname": "h01"}`:                      "Run 46 has begun with 1 host; it ends by Sat 2026-11-21 06:00:00 CET.\n",
+		`{"hostname": "h01"}, {"hostname": "h02"}`: "Run 46 has begun with 2 hosts; it ends by Sat 2026-11-21 06:00:00 CET.\n",
 	} {
 		s := fakeapi.New(t)
 		s.Inject("POST", "/start", fakeapi.Raw(201, "application/json", `{"id": 46, "not-after": "2026-11-21T04:45:00Z", "ends-by": "2026-11-21T05:00:00Z", "hosts": [`+hosts+`]}`))
