@@ -23,7 +23,7 @@ type streamTimes struct {
 }
 
 // usualTimes are the times that clients are told of.
-var usualTimes = streamTimes{heartbeat: 15 * time.Second, write: 10 * time.Second}
+var usualTimes = streamTimes{heartbeat: 3 * time.Second, write: 10 * time.Second}
 
 const (
 	// gather is how long the stream waits for more after a change: a step of a run is

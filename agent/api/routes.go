@@ -254,7 +254,7 @@ func stateRoutes() []route {
 		"With hosts=changed, a run is sent once; after that, changes has the run with only the hosts that have changed. versions is a report of a host. " +
 		"news is an entry of the list of news. A client that reconnects with Last-Event-ID receives the news that it has missed, as far back as the 1,000 that are kept. " +
 		"If Last-Event-ID belongs to another log or is too old, reset comes first: discard what you know, because events may be missing before it. " +
-		"A comment is sent every 15 seconds. A client that does not read for 10 seconds is disconnected."
+		"A comment is sent every 3 seconds. A client that does not read for 10 seconds is disconnected."
 	events.returns = []response{{status: http.StatusOK, about: "Events until the client disconnects or its token expires. Their names are reset, news, situation, run, changes and versions.", contentType: "text/event-stream"}}
 	hosts := listing(get("/hosts", groupHosts, "List the hosts", (*server).getHosts, []v1.Host{},
 		parameter{name: "after", about: "Return only hosts after this name (for paging).", schema: schema{"type": "string"}},

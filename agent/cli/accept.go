@@ -14,6 +14,7 @@ import (
 // kept that waits for the checks of its run.
 type acceptCommand struct {
 	Rejected string `arg:"" name:"version" help:"Version, as shown in the warning about the host or in the plan of the run."`
+	timeFlags
 	State    string `help:"State folder of this host's worker (its --state)." default:"/var/lib/osupgrade-worker" type:"path" env:"OSUPGRADE_STATE"`
 }
 
@@ -30,6 +31,6 @@ func (c *acceptCommand) Run(out io.Writer) error {
 		_, err = fmt.Fprintf(out, "Version %s is kept: the worker marks it as good within a minute, or at its next start, whatever its checks say.\n", c.Rejected)
 		return err
 	}
-	_, err = fmt.Fprintf(out, "Version %s is offered again. This host fell back from it to %s at %s.\n", r.Version, r.Running, r.At.UTC().Format(time.RFC3339))
+	_, err = fmt.Fprintf(out, "Version %s is offered again. This host fell back from it to %s at %s.\n", r.Version, r.Running, c.format().at(r.At))
 	return err
 }

@@ -26,7 +26,7 @@ func TestAccept(t *testing.T) {
 		}
 	}
 	for boots, want := range map[string]string{
-		`{"judged":"b","rejected":[{"name":"system","version":"2.0","running":"1.0","at":"2026-11-22T01:10:00Z"}]}`: "Version 2.0 is offered again. This host fell back from it to 1.0 at 2026-11-22T01:10:00Z.\n",
+		`{"judged":"b","rejected":[{"name":"system","version":"2.0","running":"1.0","at":"2026-11-22T01:10:00Z"}]}`: "Version 2.0 is offered again. This host fell back from it to 1.0 at Sun 2026-11-22 02:10:00 CET.\n",
 		`{"judged":"b","trial":{"versions":["2.0"],"since":"2026-11-22T01:10:00Z"}}`:                                "Version 2.0 is kept: the worker marks it as good within a minute, or at its next start, whatever its checks say.\n",
 	} {
 		dir := t.TempDir()

@@ -141,7 +141,7 @@ const waitsForLog = "log"
 // then its text names the command that goes on with it.
 func adviseLog(trouble string) []advice {
 	if !strings.Contains(trouble, "osupgrade-agent recover") {
-		return []advice{{"repair the site: " + trouble, ""}}
+		return []advice{{"repair the site, because " + trouble, ""}}
 	}
 	return []advice{
 		{"stop the agent and restore the newest backup", command("restore", "--data", "DIR", "FILE")},

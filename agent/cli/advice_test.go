@@ -46,7 +46,7 @@ func TestAdvice(t *testing.T) {
 		"aborting":              {idle, &v1.Run{ID: 7, Phase: "upgrading", Aborted: "by ann: wrong release"}, "or end the run at once: osupgrade-agent abort --now --reason …"},
 		"a fleet check":         {idle, under(v1.WaitingFor{What: "check", Detail: "the checks of the fleet, which failed: 503"}, ""), "look at the checks of the fleet, which failed: 503"},
 		"an older copy":         {v1.Situation{WaitingFor: &v1.WaitingFor{What: "log", Detail: "x; run osupgrade-agent recover"}, Hosts: 3}, nil, "or let it continue with this log: osupgrade-agent recover --data DIR"},
-		"a full disk":           {idle, &v1.Run{ID: 7, Phase: "upgrading", Reason: "the log takes no record: no space left"}, "repair the site: the log takes no record: no space left"},
+		"a full disk":           {idle, &v1.Run{ID: 7, Phase: "upgrading", Reason: "the log takes no record: no space left"}, "repair the site, because the log takes no record: no space left"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

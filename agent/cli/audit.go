@@ -18,6 +18,7 @@ import (
 // auditCommand shows or exports the audit log of a tenant.
 type auditCommand struct {
 	siteAPI
+	timeFlags
 	Tenant string  `help:"Tenant whose audit log to read; * for what concerns all tenants." required:"" env:"OSUPGRADE_TENANT"`
 	Output string  `help:"Output format: text, json (a list), jsonl (a record a line, as it is stored) or syslog (RFC 5424)." default:"text" enum:"text,json,jsonl,syslog" short:"o"`
 	By     string  `help:"Only what this user, approle, token or host did." placeholder:"NAME"`
@@ -160,7 +161,7 @@ func (c *auditCommand) printer(out io.Writer) func(v1.AuditLog) error {
 	}
 	return func(read v1.AuditLog) error {
 		to := newTerminal(out)
-		listAudit(to, read, c.Tenant)
+		listAudit(to, c.format(), read, c.Tenant)
 		return to.err
 	}
 }
@@ -168,7 +169,7 @@ func (c *auditCommand) printer(out io.Writer) func(v1.AuditLog) error {
 // auditColours are those of the results.
 var auditColours = map[string]string{v1.AuditDone: green, v1.AuditRefused: yellow, v1.AuditFailed: red, v1.AuditUnknown: red}
 
-func listAudit(to *terminal, read v1.AuditLog, tenant string) {
+func listAudit(to *terminal, at timeFormat, read v1.AuditLog, tenant string) {
 	if len(read.Records) == 0 {
 		to.linef("The audit log of tenant %s has no such record.", tenant)
 		return
@@ -189,7 +190,7 @@ func listAudit(to *terminal, read v1.AuditLog, tenant string) {
 		if at := strings.LastIndexByte(r.From, ':'); at > 0 && from == r.From {
 			from = r.From[:at]
 		}
-		t.addIn(map[int]string{6: auditColours[r.Result]}, fmt.Sprint(r.Seq), r.At.UTC().Format("2006-01-02T15:04:05Z"), visible(audit.Sender(r)), visible(strings.TrimPrefix(from, "[")),
+		t.addIn(map[int]string{6: auditColours[r.Result]}, fmt.Sprint(r.Seq), at.at(r.At), visible(audit.Sender(r)), visible(strings.TrimPrefix(from, "[")),
 			visible(r.Action), visible(r.Object), visible(r.Result), visible(strings.Join(more, "; ")))
 	}
 	t.print(to)
@@ -245,15 +246,15 @@ func (c *historyCommand) Run(ctx context.Context, out io.Writer, log *slog.Logge
 		}
 	}
 	changes = changes[max(0, len(changes)-c.Limit):]
-	if c.Output == asJSON {
-		return printJSON(out, changes)
-	}
-	at := c.format("")
-	if c.Tenant != audit.AllTenants {
-		if at, err = c.siteFormat(ctx, api.Client, c.Tenant); err != nil {
+	if len(changes) == 0 && c.Tenant != audit.AllTenants {
+		if _, err := api.State(ctx, c.Tenant, ""); err != nil { // Such as that there is no such tenant.
 			return err
 		}
 	}
+	if c.Output == asJSON {
+		return printJSON(out, changes)
+	}
+	at := c.format()
 	to := newTerminal(out)
 	if len(changes) == 0 {
 		to.linef("The audit log of tenant %s has no change of %s.", c.Tenant, c.Object)

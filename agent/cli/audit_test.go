@@ -53,9 +53,9 @@ func TestAudit(t *testing.T) { //nolint:funlen // a story
 	table := run(d.Token, "", exitOK, "audit")
 	for _, row := range []string{
 		`SEQ  AT +WHO +FROM +ACTION  OBJECT  RESULT +MORE`,
-		`1    \S+Z  token dev  127\.0\.0\.1  write   config  done`,
-		`2    \S+Z  token dev  127\.0\.0\.1  write   config  done`,
-		`3    \S+Z  token eve  127\.0\.0\.1  pause   run     refused  token "eve" \(viewer\) does not have the right to execute this`,
+		`1    \S+ \S+ \S+ CET  token dev  127\.0\.0\.1  write   config  done`,
+		`2    \S+ \S+ \S+ CET  token dev  127\.0\.0\.1  write   config  done`,
+		`3    \S+ \S+ \S+ CET  token eve  127\.0\.0\.1  pause   run     refused  token "eve" \(viewer\) does not have the right to execute this`,
 	} {
 		if !regexp.MustCompile(`(?m)^` + row).MatchString(table) {
 			t.Errorf("the audit log is\n%s\nwithout %s", table, row)

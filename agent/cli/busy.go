@@ -26,6 +26,7 @@ type busyFolder struct {
 // busyCommand says on a host that it is not to be upgraded now.
 type busyCommand struct {
 	busyFolder
+	timeFlags
 	For     length   `help:"How long at most, such as 30m. The worker ignores a lease after its own --busy-limit." default:"1h"`
 	Reason  string   `help:"Why, for people (default: the name of the command)." placeholder:"TEXT"`
 	List    bool     `help:"List the busy leases of this host." xor:"what"`
@@ -139,7 +140,7 @@ func (c *busyCommand) list(out io.Writer) error {
 		until := "does not count"
 		switch {
 		case f.CountsAt(now):
-			until = f.Ends.UTC().Format(time.RFC3339)
+			until = c.format().at(f.Ends)
 		case !f.Ends.IsZero():
 			until = "ended"
 		}

@@ -24,11 +24,11 @@ func adviseCertificates(certificates []v1.Certificate) (todo []advice) {
 		case "client-ca":
 			what = "the authority of client certificates (client-ca-file)"
 		}
-		end := fmt.Sprintf("it expires on %s, %s left", c.NotAfter.UTC().Format(time.RFC3339), text.Count(c.DaysLeft, "day is", "days are"))
+		end := fmt.Sprintf("expires on %s, %s left", c.NotAfter.UTC().Format(time.RFC3339), text.Count(c.DaysLeft, "day is", "days are"))
 		if c.DaysLeft < 0 {
-			end = "it expired on " + c.NotAfter.UTC().Format(time.RFC3339)
+			end = "expired on " + c.NotAfter.UTC().Format(time.RFC3339)
 		}
-		todo = append(todo, advice{"renew " + what + ": " + end, ""})
+		todo = append(todo, advice{"renew " + what + ", which " + end, ""})
 	}
 	return todo
 }

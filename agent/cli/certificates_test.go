@@ -16,11 +16,11 @@ func TestAdviseCertificates(t *testing.T) {
 		want        string
 	}{
 		{v1.Certificate{Listener: "api", NotAfter: end, DaysLeft: 30}, ""},
-		{v1.Certificate{Listener: "api", NotAfter: end, DaysLeft: 29}, "renew the certificate of the REST API: it expires on 2026-12-01T01:00:00Z, 29 days are left"},
-		{v1.Certificate{Listener: "client-ca", NotAfter: end, DaysLeft: 2}, "renew the authority of client certificates (client-ca-file): it expires on 2026-12-01T01:00:00Z, 2 days are left"},
-		{v1.Certificate{Listener: "nats", NotAfter: end, DaysLeft: 1}, "renew the certificate for the workers: it expires on 2026-12-01T01:00:00Z, 1 day is left"},
-		{v1.Certificate{Listener: "nats", NotAfter: end, DaysLeft: 0}, "renew the certificate for the workers: it expires on 2026-12-01T01:00:00Z, 0 days are left"},
-		{v1.Certificate{Listener: "nats", NotAfter: end, DaysLeft: -1}, "renew the certificate for the workers: it expired on 2026-12-01T01:00:00Z"},
+		{v1.Certificate{Listener: "api", NotAfter: end, DaysLeft: 29}, "renew the certificate of the REST API, which expires on 2026-12-01T01:00:00Z, 29 days are left"},
+		{v1.Certificate{Listener: "client-ca", NotAfter: end, DaysLeft: 2}, "renew the authority of client certificates (client-ca-file), which expires on 2026-12-01T01:00:00Z, 2 days are left"},
+		{v1.Certificate{Listener: "nats", NotAfter: end, DaysLeft: 1}, "renew the certificate for the workers, which expires on 2026-12-01T01:00:00Z, 1 day is left"},
+		{v1.Certificate{Listener: "nats", NotAfter: end, DaysLeft: 0}, "renew the certificate for the workers, which expires on 2026-12-01T01:00:00Z, 0 days are left"},
+		{v1.Certificate{Listener: "nats", NotAfter: end, DaysLeft: -1}, "renew the certificate for the workers, which expired on 2026-12-01T01:00:00Z"},
 	} {
 		got := ""
 		for _, a := range adviseCertificates([]v1.Certificate{c.certificate}) {

@@ -100,7 +100,7 @@ func namesOf(ctx context.Context, api *client.Client, tenant, what string) []she
 	case "runs":
 		runs, _ := api.Runs(ctx, tenant, v1.RunFilter{})
 		for _, r := range runs {
-			add(fmt.Sprint(r.ID), headline(r))
+			add(fmt.Sprint(r.ID), headline(timeFlags{}.format(), r))
 		}
 	case "stages":
 		runs, _ := api.Runs(ctx, tenant, v1.RunFilter{Limit: 1})

@@ -20,7 +20,12 @@ import (
 // asProgram makes this test the program, for the shells that call it.
 const asProgram = "OSUPGRADE_TEST_IS_THE_PROGRAM"
 
+// TestMain has whoever types the commands be in Stockholm.
 func TestMain(m *testing.M) {
+	var err error
+	if time.Local, err = time.LoadLocation("Europe/Stockholm"); err != nil {
+		panic(err)
+	}
 	if os.Getenv(asProgram) != "" {
 		os.Exit(Run(context.Background(), "1.2.3", os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
@@ -123,7 +128,7 @@ func TestBashCompletion(t *testing.T) {
 		{"flags of a command's command", []string{"credentials", "token", "--n"}, "--name|--new-site"},
 		{"flags of the program, at a command", []string{"start", "--log"}, "--log-level"},
 		{"flags of another command", []string{"status", "--override"}, ""},
-		{"flags without a hyphen, where there is no argument", []string{"credentials", "list", ""}, "--ca-file|--client-cert-file|--client-key-file|--data|--endpoint|--help|--log-level|--token-file|--version|-h"},
+		{"flags without a hyphen, where there is no argument", []string{"credentials", "list", ""}, "--ca-file|--client-cert-file|--client-key-file|--data|--endpoint|--help|--log-level|--token-file|--utc|--version|-h"},
 		{"a short flag", []string{"apply", "-f", "sub"}, "sub"},
 		{"an enum", []string{"--log-level", ""}, "debug|error|info|warn"},
 		{"an enum after =", []string{"--log-level", "=", ""}, "debug|error|info|warn"},

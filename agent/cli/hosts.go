@@ -21,7 +21,6 @@ import (
 // hostsCommand lists the hosts, or shows one.
 type hostsCommand struct {
 	operator
-	timeFlags
 	hostFlags
 	Host  string `arg:"" optional:"" help:"Show everything about this host." complete:"hosts"`
 	Offer bool   `help:"With a HOST: show each package that an upgrade would change now."`
@@ -50,7 +49,7 @@ func (c *hostsCommand) Run(ctx context.Context, out io.Writer) error {
 		if err != nil {
 			return err
 		}
-		at := c.format(state.SiteTimezone)
+		at := c.format()
 		if c.list(to, at, hosts); c.Limit > 0 && len(hosts) >= c.Limit {
 			to.linef("There may be more: --limit %d --after %s shows the next part.", c.Limit, hosts[len(hosts)-1].Hostname)
 		}
@@ -66,10 +65,6 @@ func (c *hostsCommand) one(ctx context.Context, out io.Writer, api *client.Clien
 		return err
 	}
 	return c.Output.show(out, host, func(to *terminal) error {
-		at, err := c.siteFormat(ctx, api, c.Tenant)
-		if err != nil {
-			return err
-		}
 		offer, err := api.Offer(ctx, c.Tenant, c.Host)
 		if err != nil && !client.HasStatus(err, http.StatusNotFound) {
 			return err
@@ -78,7 +73,7 @@ func (c *hostsCommand) one(ctx context.Context, out io.Writer, api *client.Clien
 		if err != nil {
 			summary.At = nil
 		}
-		showHost(to, at, host, summary)
+		showHost(to, c.format(), host, summary)
 		return nil
 	})
 }
@@ -106,11 +101,7 @@ func (c *hostsCommand) offer(ctx context.Context, out io.Writer, api *client.Cli
 	if err != nil {
 		return err
 	}
-	at, err := c.siteFormat(ctx, api, c.Tenant)
-	if err != nil {
-		return err
-	}
-	return c.plan(out, offer, fmt.Sprintf("%s (reported at %s)", planSummary(offer), at.at(offer.At)))
+	return c.plan(out, offer, fmt.Sprintf("%s (reported at %s)", planSummary(offer), c.format().at(offer.At)))
 }
 
 // manyHosts is how many hosts a list shows one by one: of more it shows those that are
@@ -152,13 +143,13 @@ func (c *hostsCommand) list(to *terminal, at timeFormat, hosts []v1.Host) {
 // hostRows prints hosts one by one.
 func hostRows(to *terminal, at timeFormat, shown []v1.Host) {
 	var t table
-	t.add("HOST", "APPLICATION", "ONLINE", "LAST RUN", "VERSIONS")
+	t.add("HOST", "APPLICATION", "ONLINE", "OUTDATED SINCE", "LAST RUN", "VERSIONS")
 	for _, h := range shown {
 		colours := map[int]string{}
 		if !h.Online {
 			colours[2] = red
 		}
-		t.addIn(colours, h.Hostname, h.Application, onlineCell(h), lastRun(at, h), versionsLine(h.Versions))
+		t.addIn(colours, h.Hostname, h.Application, onlineCell(h), sinceCell(at, h.OutdatedSince), lastRun(at, h), versionsLine(h.Versions))
 	}
 	t.print(to)
 }
@@ -207,10 +198,18 @@ func lastRun(at timeFormat, h v1.Host) string {
 		return "-"
 	}
 	text := fmt.Sprintf("%d %s", h.LastRun.ID, statusInRun(*h.LastRun))
-	if h.OutdatedSince != nil {
-		text += ", outdated since " + h.OutdatedSince.In(at.zone).Format(time.DateOnly)
+	if h.MissedSince != nil {
+		text += ", missed since " + at.at(*h.MissedSince)
 	}
 	return text
+}
+
+// sinceCell is a cell of the table: when something began; empty if it did not.
+func sinceCell(at timeFormat, since *time.Time) string {
+	if since == nil {
+		return ""
+	}
+	return at.at(*since)
 }
 
 // showHost prints all that is known of a host.
@@ -220,15 +219,16 @@ func showHost(to *terminal, at timeFormat, h v1.Host, offer v1.OfferSummary) {
 	f.add("application", h.Application)
 	f.add("online", yesNo(h.Online)+lastSeen(at, h))
 	if h.Busy != nil {
-		f.add("busy", at.text(h.Busy.Reason)+", until "+at.at(h.Busy.Until)+": no upgrade begins before it is idle")
+		f.add("busy", h.Busy.Reason+", until "+at.at(h.Busy.Until)+": no upgrade begins before it is idle")
 	}
 	f.add("role", cmp.Or(h.Role, "none"))
 	f.add("labels", labelsLine(h.Labels))
 	f.add("agent version", cmp.Or(h.AgentVersion, "unknown")+protocolText(h.Protocol))
 	f.add("lease", leaseLine(at, h.Lease))
 	f.add("last run", lastRunLine(at, h.LastRun))
-	if h.OutdatedSince != nil {
-		f.add("outdated since", at.at(*h.OutdatedSince)+": no run has upgraded it since")
+	f.add("outdated since", sinceCell(at, h.OutdatedSince))
+	if h.MissedSince != nil {
+		f.add("missed since", at.at(*h.MissedSince)+": no run has upgraded it since")
 	}
 	f.add("next upgrade", offerLine(at, offer))
 	addInventory(&f, at, h.Inventory)
@@ -356,7 +356,7 @@ func (c *forgetCommand) Run(ctx context.Context, person *console, out io.Writer)
 		return err
 	}
 	if err := api.DeleteHost(ctx, c.Tenant, c.Host, c.Reason); err != nil {
-		return err
+		return c.format().refusal(err)
 	}
 	return c.Output.say(out, map[string]string{"tenant": c.Tenant, "forgotten": c.Host},
 		"Host %s of tenant %s is deleted. It returns when its worker connects again; remove its key to keep it out.", c.Host, c.Tenant)

@@ -72,7 +72,7 @@ func TestHosts(t *testing.T) {
 			Hostname: "h01", Application: "app", Online: true, LastSeen: at(22), AgentVersion: "1.2.3", Protocol: 1, Role: "web",
 			Labels:   map[string]string{"rack": "r12", "ring": "0"},
 			Versions: map[string]string{"kernel": "6.2", "vim": "9.1"}, VersionsAt: at(21),
-			LastRun: &v1.HostRun{ID: 41, Phase: "finished", Result: "partial", Status: "failed", EndedAt: at(20)}, OutdatedSince: at(13),
+			LastRun: &v1.HostRun{ID: 41, Phase: "finished", Result: "partial", Status: "failed", EndedAt: at(20)}, MissedSince: at(13), OutdatedSince: at(14),
 			Lease: &v1.HostLease{Worker: "W1", Incarnation: "P1", Epoch: 2, Since: *at(1)},
 			Reports: []v1.VersionReport{
 				{At: *at(21), Changed: 2, Changes: []v1.VersionChange{{Package: "kernel", From: "6.1", To: "6.2"}, {Package: "vim", To: "9.1"}}},
@@ -92,34 +92,35 @@ func TestHosts(t *testing.T) {
 		At: time.Now(), Changes: []v1.VersionChange{{Package: "kernel", From: "6.2", To: "6.3"}}, Held: []v1.HeldPackage{{Package: "libc6", Reason: "held by apt-mark"}}, Reboot: "the kernel changes",
 	})
 	for command, want := range map[string]string{
-		"hosts": `HOST  APPLICATION  ONLINE  LAST RUN                              VERSIONS
-h01   app          yes     41 failed, outdated since 2026-11-13  kernel 6.2, vim 9.1
-h02   app          no      42 pending
-h03   other        no      -
+		"hosts": `HOST  APPLICATION  ONLINE  OUTDATED SINCE               LAST RUN                                             VERSIONS
+h01   app          yes     Sat 2026-11-14 02:30:00 CET  41 failed, missed since Fri 2026-11-13 02:30:00 CET  kernel 6.2, vim 9.1
+h02   app          no                                   42 pending
+h03   other        no                                   -
 
 WARNING  SINCE                        WHAT
-h02      Mon 2026-11-02 01:30:00 UTC  its clock is wrong: set it
-h77      Tue 2026-11-03 01:30:00 UTC  make a key
+h02      Mon 2026-11-02 02:30:00 CET  its clock is wrong: set it
+h77      Tue 2026-11-03 02:30:00 CET  make a key
 and 20 more
 `,
 		"hosts h01": `host:                           h01
 application:                    app
-online:                         yes, last seen at Sun 2026-11-22 01:30:00 UTC
+online:                         yes, last seen at Sun 2026-11-22 02:30:00 CET
 role:                           web
 labels:                         rack=r12, ring=0
 agent version:                  1.2.3, protocol 1
-lease:                          worker W1, process P1, epoch 2, since Sun 2026-11-01 01:30:00 UTC
-last run:                       41, partial at Fri 2026-11-20 01:30:00 UTC; this host: failed
-outdated since:                 Fri 2026-11-13 01:30:00 UTC: no run has upgraded it since
+lease:                          worker W1, process P1, epoch 2, since Sun 2026-11-01 02:30:00 CET
+last run:                       41, partial at Fri 2026-11-20 02:30:00 CET; this host: failed
+outdated since:                 Sat 2026-11-14 02:30:00 CET
+missed since:                   Fri 2026-11-13 02:30:00 CET: no run has upgraded it since
 next upgrade:                   1 change, 1 held, a reboot: the kernel changes
-versions:                       reported at Sat 2026-11-21 01:30:00 UTC
+versions:                       reported at Sat 2026-11-21 02:30:00 CET
   kernel:                       6.2
   vim:                          9.1
 reports:
-  Sat 2026-11-21 01:30:00 UTC:  kernel 6.1 to 6.2, vim 9.1 is new
-  Fri 2026-11-20 01:30:00 UTC:  emacs 30 is gone and 899 more
-  Thu 2026-11-19 01:30:00 UTC:  no version has changed
-  Wed 2026-11-18 01:30:00 UTC:  the first report
+  Sat 2026-11-21 02:30:00 CET:  kernel 6.1 to 6.2, vim 9.1 is new
+  Fri 2026-11-20 02:30:00 CET:  emacs 30 is gone and 899 more
+  Thu 2026-11-19 02:30:00 CET:  no version has changed
+  Wed 2026-11-18 02:30:00 CET:  the first report
 `,
 		"hosts h02": `host:           h02
 application:    app
@@ -130,7 +131,7 @@ agent version:  unknown
 lease:          no worker has ever held it
 last run:       42, upgrading; this host: pending
 next upgrade:   changes unknown
-warning:        its clock is wrong: set it (since Mon 2026-11-02 01:30:00 UTC)
+warning:        its clock is wrong: set it (since Mon 2026-11-02 02:30:00 CET)
 versions:       none reported
 `,
 	} {

@@ -37,15 +37,15 @@ func TestHungHost(t *testing.T) {
 			t.Fatalf("%s: exit code %d, and no word of %s:\n%s%s", strings.Join(args, " "), got, want, stdout, stderr)
 		}
 	}
-	const aborting = `run \d+ is aborting until \S+Z at the latest \(h01 is checking\); to end it now: osupgrade-agent abort --now --reason …`
+	const aborting = `run \d+ is aborting until \S+ \S+ \S+ CET at the latest \(h01 is checking\); to end it now: osupgrade-agent abort --now --reason …`
 	types(exitOK, `Run \d+ has begun`, "start", "--override-window", "--reason", "CVE-2026-1")
 	statusShows(t, d, "h01", "checking")
-	types(exitFailed, `run \d+ is under way until \S+Z at the latest.*; to end it: osupgrade-agent abort --reason …`, "start", "--override-window", "--reason", "again")
+	types(exitFailed, `run \d+ is under way until \S+ \S+ \S+ CET at the latest.*; to end it: osupgrade-agent abort --reason …`, "start", "--override-window", "--reason", "again")
 	types(exitOK, `Run \d+ is paused`, "pause", "--reason", "a look")
-	types(exitFailed, `paused by dev, until \S+Z at the latest; to have it proceed: osupgrade-agent resume --reason …; to end it: osupgrade-agent abort --reason …`, "start", "--override-window", "--reason", "again")
-	types(exitFailed, `is paused already, by dev since \S+Z; to have it proceed: osupgrade-agent resume --reason …`, "pause", "--reason", "a look")
+	types(exitFailed, `paused by dev, until \S+ \S+ \S+ CET at the latest; to have it proceed: osupgrade-agent resume --reason …; to end it: osupgrade-agent abort --reason …`, "start", "--override-window", "--reason", "again")
+	types(exitFailed, `is paused already, by dev since \S+ \S+ \S+ CET; to have it proceed: osupgrade-agent resume --reason …`, "pause", "--reason", "a look")
 	types(exitOK, `continues`, "resume", "--reason", "it hangs")
-	types(exitOK, `is aborting: .* by .* UTC at the latest. To end it now: osupgrade-agent abort --now --reason …`, "abort", "--reason", "h01 hangs", "--yes")
+	types(exitOK, `is aborting: .* by .* CET at the latest. To end it now: osupgrade-agent abort --now --reason …`, "abort", "--reason", "h01 hangs", "--yes")
 	for _, args := range [][]string{{"start", "--override-window"}, {"abort"}, {"pause"}, {"resume"}, {"approve", "all"}} {
 		types(exitFailed, aborting, append(args, "--reason", "it hangs")...)
 	}

@@ -32,12 +32,12 @@ disk sda:        3.6 TiB, ST4000NM, rotational
 disk sdb:        size unknown, removable
 interface eno1:  52:54:00:12:34:56, 192.0.2.7/24, 2001:db8::7/64
 interface eno2:  no address
-inventory:       told at Fri 2026-11-13 01:30:00 UTC, without 1 other disk or interface
+inventory:       told at Fri 2026-11-13 02:30:00 CET, without 1 other disk or interface
 `,
 		"h02": `machine:        unknown
 processor:      unknown
 memory:         size unknown
-inventory:      told at Fri 2026-11-13 01:30:00 UTC
+inventory:      told at Fri 2026-11-13 02:30:00 CET
 `,
 	} {
 		if code, stdout, stderr := call(t, as(t, s.URL, s.Token, "acme", "hosts", host)...); code != exitOK || !strings.Contains(stdout, want) {

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
@@ -57,7 +56,10 @@ func (c *createJoinTokenCommand) Run(ctx context.Context, out io.Writer, log *sl
 }
 
 // listJoinTokensCommand lists the join tokens.
-type listJoinTokensCommand struct{ siteAPI }
+type listJoinTokensCommand struct {
+	siteAPI
+	timeFlags
+}
 
 // Run implements the command.
 func (c *listJoinTokensCommand) Run(ctx context.Context, out io.Writer, log *slog.Logger) error {
@@ -82,9 +84,9 @@ func (c *listJoinTokensCommand) Run(ctx context.Context, out io.Writer, log *slo
 			host += " (replaces its key)"
 		}
 		if k.UsedAt != nil {
-			used = k.UsedBy + " on " + k.UsedAt.UTC().Format(time.RFC3339)
+			used = k.UsedBy + " on " + c.format().at(*k.UsedAt)
 		}
-		_, _ = fmt.Fprintf(table, "%.*s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", shortID, k.ID, k.Tenant, host, k.Application, k.State, k.Expires.UTC().Format(time.RFC3339), k.By, used)
+		_, _ = fmt.Fprintf(table, "%.*s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", shortID, k.ID, k.Tenant, host, k.Application, k.State, c.format().at(k.Expires), k.By, used)
 	}
 	return table.Flush()
 }

@@ -146,7 +146,7 @@ func TestPasswordCommand(t *testing.T) {
 		}
 	}
 	code, out := run(first+"\n"+second, "password", "--token-file", mine)
-	if code != exitOK || !regexp.MustCompile(`^The password of ann is changed\.\nIts login `+other+` of \S+ \S+ has ended \(never used\)\.\n$`).MatchString(out) {
+	if code != exitOK || !regexp.MustCompile(`^The password of ann is changed\.\nIts login `+other+` of \S+ \S+ \S+ CET has ended \(never used\)\.\n$`).MatchString(out) {
 		t.Errorf("it ends with %d: %s", code, out)
 	}
 	code, out = run(second, "password", "--token-file", mine, "--new-file", file("third", third))

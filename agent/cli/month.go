@@ -106,7 +106,7 @@ func newPicture(filter v1.WindowFilter, now time.Time, site *time.Location) (*pi
 	}
 	if last.After(first.AddDate(0, maxMonths, 0)) {
 		return nil, misusedf("--to: %s is too late for a picture; use at most %d months from --from, %s",
-			filter.To.In(site).Format(time.RFC3339), maxMonths, from.In(site).Format(time.RFC3339))
+			timeFormat{zone: site}.at(filter.To), maxMonths, timeFormat{zone: site}.at(from))
 	}
 	return &picture{site: site, clock: clock, first: first, last: last, days: map[time.Time]mark{}}, nil
 }
@@ -146,8 +146,16 @@ func (p *picture) draw(colour bool) string {
 	for month := p.first; month.Before(p.last); month = month.AddDate(0, 1, 0) {
 		p.drawMonth(&text, month, colour)
 	}
-	fmt.Fprintf(&text, "%sDays are those of %s.\n", legend, p.site)
+	fmt.Fprintf(&text, "%sDays are those of %s.\n", legend, zoneTitle(p.site))
 	return text.String()
+}
+
+// zoneTitle is a zone for people. That of the machine does not know its own name.
+func zoneTitle(zone *time.Location) string {
+	if zone == time.Local {
+		return "your time zone"
+	}
+	return zone.String()
 }
 
 func (p *picture) drawMonth(text *strings.Builder, month time.Time, colour bool) {

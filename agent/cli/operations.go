@@ -52,7 +52,7 @@ func (c *asking) do(ctx context.Context, out io.Writer, what string, body v1.Ask
 	}
 	answer, err := ask(api, ctx, c.Tenant, body)
 	if err != nil {
-		return err
+		return c.format().refusal(err)
 	}
 	return c.Output.say(out, answer, "%s", done(answer))
 }
@@ -100,19 +100,19 @@ func (c *abortCommand) Run(ctx context.Context, person *console, out io.Writer) 
 	if err := c.asks(ctx, &c.confirming, person, func(r v1.Run) string { return costOfAbort(r, c.Now) }); err != nil {
 		return err
 	}
-	return c.do(ctx, out, "abort", v1.Ask{Now: c.Now}, (*client.Client).Abort, aborted)
+	return c.do(ctx, out, "abort", v1.Ask{Now: c.Now}, (*client.Client).Abort, c.aborted)
 }
 
 // aborted returns the sentence about a run that was aborted.
-func aborted(r v1.Run) string {
+func (c *abortCommand) aborted(r v1.Run) string {
 	switch {
 	case r.Finished():
-		return fmt.Sprintf("Run %d has ended as %s.%s", r.ID, headline(r), toRelease(r))
+		return fmt.Sprintf("Run %d has ended as %s.%s", r.ID, headline(c.format(), r), toRelease(r))
 	case r.EndsBy == nil:
 		return fmt.Sprintf("Run %d is aborting: no further host is touched.", r.ID)
 	}
 	return fmt.Sprintf("Run %d is aborting: no further host is touched. It ends once the hosts that have started have answered or timed out, by %s at the latest. "+
-		"To end it now: %s", r.ID, timeFlags{}.format("").at(*r.EndsBy), withReason("abort", "--now"))
+		"To end it now: %s", r.ID, c.format().at(*r.EndsBy), withReason("abort", "--now"))
 }
 
 // toRelease says how to free the slots that the hosts of a run hold; empty when none

@@ -67,7 +67,7 @@ func TestAbort(t *testing.T) {
 	s := fakeapi.New(t)
 	for body, want := range map[string]string{
 		`{"id": 46, "phase": "upgrading", "ends-by": "2026-11-21T02:15:00Z"}`: "Run 46 is aborting: no further host is touched. It ends once the hosts that have started have answered or timed out, " +
-			"by Sat 2026-11-21 02:15:00 UTC at the latest. To end it now: osupgrade-agent abort --now --reason …\n",
+			"by Sat 2026-11-21 03:15:00 CET at the latest. To end it now: osupgrade-agent abort --now --reason …\n",
 		`{"id": 46, "phase": "upgrading"}`: "Run 46 is aborting: no further host is touched.\n",
 		`{"id": 46, "phase": "finished", "result": "aborted", "reason": "aborted by ann: h03 hangs; still out of service: h03 (it has not answered reboot)",
 			"hosts": [{"hostname": "h02", "status": "upgraded"}, {"hostname": "h03", "status": "failed", "slot": "2026-11-21T01:00:00Z"}]}`: "Run 46 has ended as aborted by ann: h03 hangs; " +
@@ -96,7 +96,7 @@ func TestStoryLine(t *testing.T) {
 		"ran drain h01 failed (2 tries failed)":     {Event: "ran drain", Host: "h01", Text: "failed (2 tries failed)"},
 		"upgrade h01":                               {Event: "upgrade", Host: "h01"},
 	} {
-		if got := storyLine(e); got != want {
+		if got := storyLine(timeFlags{}.format(), e); got != want {
 			t.Errorf("%q; want %q", got, want)
 		}
 	}
@@ -106,7 +106,7 @@ func TestStoryLine(t *testing.T) {
 		"timed-out: not-after has passed": {Result: "timed-out", Reason: "not-after has passed"},
 		"upgrading":                       {Phase: "upgrading"},
 	} {
-		if got := headline(r); got != want {
+		if got := headline(timeFlags{}.format(), r); got != want {
 			t.Errorf("%q; want %q", got, want)
 		}
 	}

@@ -34,6 +34,7 @@ type siteOperator struct {
 type ofTenant struct {
 	Tenant string `help:"Tenant to act on." required:"" env:"OSUPGRADE_TENANT" complete:"tenants"`
 	Output format `help:"Output format: text or json." default:"text" short:"o" placeholder:"text|json"`
+	timeFlags
 }
 
 // format is how a command prints.

@@ -17,10 +17,10 @@ func TestOutputOfScripts(t *testing.T) {
 	at := time.Date(2026, 11, 21, 1, 30, 0, 0, time.UTC)
 	s.SetOutput("acme", 41, "h03", v1.StepOutput{Step: "prepare", At: at, Output: "fetched\n"}, v1.StepOutput{Step: "upgrade", At: at, Cut: true, Output: "one\ntwo"})
 	s.SetOutput("acme", 41, "h04")
-	const printed = `==> prepare, 2026-11-21T01:30:00Z <==
+	const printed = `==> prepare, Sat 2026-11-21 02:30:00 CET <==
 fetched
 
-==> upgrade, 2026-11-21T01:30:00Z <==
+==> upgrade, Sat 2026-11-21 02:30:00 CET <==
 (the last 64 KiB)
 one
 two
@@ -81,7 +81,7 @@ libc6  2.36     2.37     held by apt-mark
 		"runs 41 --host h04 --output json": {exitOK, "{\n  \"at\": \"2026-11-21T01:30:00Z\",\n  \"changes\": []\n}\n"},
 		"runs 41 --host h05":               {exitFailed, `host "h05" has told no plan in run 41`},
 		"runs 41 --host x/y":               {exitUsage, "is not the name of a host"},
-		"hosts h04 --offer":                {exitOK, "1 change (reported at Sat 2026-11-21 01:30:00 UTC)\n\nPACKAGE  FROM  TO\nnginx    -     1.24\n"},
+		"hosts h04 --offer":                {exitOK, "1 change (reported at Sat 2026-11-21 02:30:00 CET)\n\nPACKAGE  FROM  TO\nnginx    -     1.24\n"},
 		"hosts h04 --offer -o json":        {exitOK, "{\n  \"at\": \"2026-11-21T01:30:00Z\",\n  \"changes\": [\n    {\n      \"package\": \"nginx\",\n      \"to\": \"1.24\"\n    }\n  ]\n}\n"},
 		"hosts h05 --offer":                {exitFailed, `host "h05" has not told what an upgrade would change`},
 		"hosts --offer":                    {exitUsage, "--offer: name the HOST whose offer is shown; start --dry-run shows a line for each host"},

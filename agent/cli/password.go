@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"time"
 
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
@@ -15,6 +14,7 @@ import (
 // passwordCommand changes the password of the user who is logged in.
 type passwordCommand struct {
 	connection
+	timeFlags
 	CurrentFile string `help:"File with the current password (default: ask at the terminal, or read a line of standard input)." type:"path" placeholder:"FILE"`
 	NewFile     string `help:"File with the new password (default: ask at the terminal, or read a line of standard input)." type:"path" placeholder:"FILE"`
 }
@@ -44,12 +44,13 @@ func (c *passwordCommand) Run(ctx context.Context, out io.Writer, person *consol
 	if _, err = fmt.Fprintf(out, "The password of %s is changed.\n", changed.Name); err != nil {
 		return err
 	}
+	at := c.format()
 	for _, t := range changed.Withdrawn {
 		used := "never used"
 		if t.LastUsed != nil {
-			used = "last used " + t.LastUsed.Local().Format(time.DateTime)
+			used = "last used " + at.at(*t.LastUsed)
 		}
-		if _, err = fmt.Fprintf(out, "Its login %.12s of %s has ended (%s).\n", t.ID, t.CreationTime.Local().Format(time.DateTime), used); err != nil {
+		if _, err = fmt.Fprintf(out, "Its login %.12s of %s has ended (%s).\n", t.ID, at.at(t.CreationTime), used); err != nil {
 			return err
 		}
 	}

@@ -21,14 +21,11 @@ func (c *starting) rehearse(ctx context.Context, out io.Writer, api *client.Clie
 		return err
 	}
 	err = c.Output.show(out, p, func(to *terminal) error {
-		at, err := c.siteFormat(ctx, api, c.Tenant)
-		if err == nil {
-			showPreflight(to, at, p)
-		}
-		return err
+		showPreflight(to, c.format(), p)
+		return nil
 	})
 	if err == nil && p.Refused != "" {
-		err = fmt.Errorf("a start would be refused now: %s", p.Refused)
+		err = fmt.Errorf("a start would be refused now: %s", c.format().text(p.Refused))
 	}
 	return err
 }
@@ -56,11 +53,11 @@ func showPreflight(to *terminal, at timeFormat, p v1.Preflight) {
 		stageHosts(&f, at, members, stage.Name, offers)
 	}
 	for _, h := range leftOut {
-		texts := []string{cmp.Or(h.Note, h.Error)}
+		texts := []string{cmp.Or(at.text(h.Note), h.Error)}
 		if h.SlotReason != "" {
 			texts = append(texts, outOfService+h.SlotReason)
 		}
-		f.add("left out "+h.Hostname, at.text(strings.Join(texts, "; ")))
+		f.add("left out "+h.Hostname, strings.Join(texts, "; "))
 	}
 	for _, m := range p.Missing {
 		where := "missing on " + m.Host

@@ -27,12 +27,12 @@ func TestDryRun(t *testing.T) {
 				{"hostname":"h02","at":"2100-01-01T00:00:00Z","changes":0},{"hostname":"h03","changes":0},{"hostname":"h04","at":"2100-01-01T00:00:00Z","changes":5}],"missing":[{"what":["script a"]},{"host":"h02","what":["b","c"]}],"unknown":["h03"]}`, exitOK,
 			`Nothing is started, because of --dry-run.
 starts:               now
-not after:            Sat 2026-11-21 05:00:00 UTC
+not after:            Sat 2026-11-21 06:00:00 CET
 hosts:                3, and 2 left out
-expected:             fits: done at Sat 2026-11-21 01:31:00 UTC, after 31m, with 1m to prepare and 10m for a host, as in run 7
+expected:             fits: done at Sat 2026-11-21 02:31:00 CET, after 31m, with 1m to prepare and 10m for a host, as in run 7
 changes:              12 changes on 1 host, 2 held, 5.0 MiB to fetch, 1 reboot; 1 host has reported nothing
 stage canary:         1 host, at most 1 out of service
-  1. h01:             12 changes, 2 held, 5.0 MiB to fetch, a reboot: kernel 6.1.0-28; done at Sat 2026-11-21 01:11:00 UTC
+  1. h01:             12 changes, 2 held, 5.0 MiB to fetch, a reboot: kernel 6.1.0-28; done at Sat 2026-11-21 02:11:00 CET
 stage rest:           2 hosts, at most 2 out of service
   1. h02:             0 changes
   2. h03:             changes unknown; out of service now: it is silent
@@ -46,7 +46,7 @@ unknown:              these hosts do not report their scripts, because their wor
 		{
 			"it does not fit", `{"run":{"phase":"open","opened-at":"2026-11-21T01:00:00Z","not-after":"2026-11-21T01:20:00Z","expected-end":"2026-11-21T01:31:00Z",
 				"forecast":"1 host is not expected to be done by 2026-11-21T01:20:00Z","hosts":[]},"usual":{"run":7,"prepare-seconds":0,"host-seconds":600},"fits":false}`, exitOK,
-			"expected:   does not fit: 1 host is not expected to be done by Sat 2026-11-21 01:20:00 UTC; done at",
+			"expected:   does not fit: 1 host is not expected to be done by Sat 2026-11-21 02:20:00 CET; done at",
 		},
 		{
 			"it would be refused", `{"refused":"no maintenance window is open; to start now, send \"override-window\": true with a \"reason\"",
@@ -55,7 +55,7 @@ unknown:              these hosts do not report their scripts, because their wor
 		},
 		{
 			"it would be refused, and what would begin", `{"refused":"no maintenance window is open","run":{"phase":"open","opened-at":"2026-11-21T01:00:00Z","not-after":"2026-11-21T05:00:00Z","hosts":[]}}`, exitFailed,
-			"starts:     not now; this is what would start at Sat 2026-11-21 01:00:00 UTC\n",
+			"starts:     not now; this is what would start at Sat 2026-11-21 02:00:00 CET\n",
 		},
 		{"it would be refused at any time", `{"refused":"host h09 is not known"}`, exitFailed, "a start would be refused now: host h09 is not known\n"},
 	} {

@@ -102,7 +102,7 @@ func TestRecorded(t *testing.T) {
 	credentials("remove", ids()["key"])
 	credentials("join-token", "create", "--new-site", "--tenant", "acme", "--host", "h02", "--application", "appliance")
 	joins := strings.Fields(credentials("join-token", "list"))
-	credentials("join-token", "remove", joins[len(joins)-7])
+	credentials("join-token", "remove", joins[len(joins)-10])
 	run(exitUsage, "credentials", "user", "--new-site", "--tenant", "ACME", "--name", "ann", "--allow", "operator")
 
 	acme, text := recordsOf(t, dir, "acme")

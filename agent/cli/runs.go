@@ -17,7 +17,6 @@ import (
 // runsCommand lists the runs, or shows one with its events.
 type runsCommand struct {
 	operator
-	timeFlags
 	hostFlags
 	ID     runID  `arg:"" optional:"" help:"Show this run with its hosts and events." complete:"runs"`
 	Result string `help:"Only runs with this result: completed, partial, failed, aborted or timed-out."`
@@ -73,11 +72,8 @@ func (c *runsCommand) Run(ctx context.Context, out io.Writer) error {
 			to.linef("Tenant %s has no runs yet.", c.Tenant)
 			return nil
 		}
-		at, err := c.siteFormat(ctx, api, c.Tenant)
-		if err == nil {
-			listRuns(to, at, runs)
-		}
-		return err
+		listRuns(to, c.format(), runs)
+		return nil
 	})
 }
 
@@ -96,7 +92,7 @@ func (c *runsCommand) printed(out io.Writer, outputs []v1.StepOutput) error {
 		return err
 	}
 	for i, o := range outputs {
-		head := fmt.Sprintf("==> %s, %s <==\n", o.Step, o.At.Format(time.RFC3339))
+		head := fmt.Sprintf("==> %s, %s <==\n", o.Step, c.format().at(o.At))
 		if i > 0 {
 			head = "\n" + head
 		}
@@ -127,10 +123,7 @@ func (c *runsCommand) filter() (v1.RunFilter, error) {
 
 func (c *runsCommand) one(ctx context.Context, out io.Writer, api *client.Client, r v1.Run) error {
 	return c.Output.show(out, r, func(to *terminal) error {
-		at, err := c.siteFormat(ctx, api, c.Tenant)
-		if err != nil {
-			return err
-		}
+		at := c.format()
 		var f facts
 		runFacts(&f, to, at, r)
 		f.print(to)
@@ -153,7 +146,7 @@ func listRuns(to *terminal, at timeFormat, runs []v1.Run) {
 		if r.Finished() {
 			colour = resultColour(r.Result)
 		}
-		t.addIn(map[int]string{4: colour}, fmt.Sprint(r.ID), at.at(r.OpenedAt), took(r), beginner(r), at.text(headline(r)))
+		t.addIn(map[int]string{4: colour}, fmt.Sprint(r.ID), at.at(r.OpenedAt), took(r), beginner(r), headline(at, r))
 	}
 	t.print(to)
 }
@@ -174,14 +167,14 @@ func showStory(to *terminal, at timeFormat, events []v1.RunEvent) {
 	var t table
 	t.add("AT", "EVENT")
 	for _, e := range events {
-		t.add(at.at(e.At), at.text(storyLine(e)))
+		t.add(at.at(e.At), storyLine(at, e))
 	}
 	t.print(to)
 }
 
 // storyLine says in a line what happened: a person's reason comes after a
 // colon.
-func storyLine(e v1.RunEvent) string {
+func storyLine(at timeFormat, e v1.RunEvent) string {
 	line := e.Event
 	if e.Host != "" {
 		line += " " + e.Host
@@ -195,6 +188,11 @@ func storyLine(e v1.RunEvent) string {
 	case e.Event == finished && strings.HasPrefix(e.Text, abortedBy):
 		// Who aborted it, and why, stands where it was.
 		return line + " aborted"
+	case e.Event == finished:
+		result, why, _ := strings.Cut(e.Text, ": ")
+		return line + " " + strings.TrimSuffix(result+": "+at.text(why), ": ")
+	case e.Event == passedOver:
+		return line + " " + at.text(e.Text)
 	case e.By == "":
 		return line + " " + e.Text
 	case e.Event == opened, e.Event == approved:
@@ -205,7 +203,7 @@ func storyLine(e v1.RunEvent) string {
 }
 
 // The events that are told in words of their own, by their names.
-var opened, approved, finished = message.Name(message.Opened{}), message.Name(message.Approved{}), message.Name(message.Finished{})
+var opened, approved, passedOver, finished = message.Name(message.Opened{}), message.Name(message.Approved{}), message.Name(message.Busy{}), message.Name(message.Finished{})
 
 // abortedBy is how the text of the end of a run begins that was aborted.
 const abortedBy = "aborted: aborted by "

@@ -370,6 +370,11 @@ func (s *shelf) WatchReports(ctx context.Context, _ string, _ *report.Kind, see 
 	return ctx.Err()
 }
 
+// Report is that of a site to which no host has reported anything.
+func (s *shelf) Report(context.Context, string, string, report.ID) (report.Kept, error) {
+	return report.Kept{}, store.ErrNotFound
+}
+
 func (s *shelf) Summaries(context.Context, string, *report.Kind) (map[string]report.Summary, error) {
 	all := map[string]report.Summary{}
 	for key, offer := range s.offers {

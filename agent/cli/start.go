@@ -23,7 +23,6 @@ func (c *startCommand) Run(ctx context.Context, out io.Writer) error {
 // starting is the common part of the commands that start a run.
 type starting struct {
 	operator
-	timeFlags
 	OverrideWindow bool   `help:"Start even if no window is open; needs --reason."`
 	Reason         string `help:"Why; it is stored with the run."`
 	Duration       string `help:"How long a run with --override-window may take, such as 2h (default: until the open window closes, or 4h if none is open)."`
@@ -54,18 +53,14 @@ func (c *starting) start(ctx context.Context, out io.Writer, body v1.Start) erro
 	}
 	run, err := api.Start(ctx, c.Tenant, body)
 	if err != nil {
-		return err
+		return c.format().refusal(err)
 	}
 	if c.Wait {
 		p := newProgress(out, &c.operator, run.ID)
-		p.times = c.timeFlags
 		return p.watch(ctx, api)
 	}
 	return c.Output.show(out, run, func(to *terminal) error {
-		at, err := c.siteFormat(ctx, api, c.Tenant)
-		if err != nil { // The run has begun all the same.
-			at = c.format("")
-		}
+		at := c.format()
 		ends := run.NotAfter
 		if run.EndsBy != nil {
 			ends = *run.EndsBy

@@ -17,7 +17,6 @@ import (
 // statusCommand shows a tenant's state and its newest run.
 type statusCommand struct {
 	operator
-	timeFlags
 	hostFlags
 }
 
@@ -53,7 +52,7 @@ func (c *statusCommand) Run(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	to := newTerminal(out)
-	c.show(to, c.format(state.SiteTimezone), state, newest)
+	c.show(to, c.format(), state, newest)
 	return to.err
 }
 
@@ -182,7 +181,7 @@ func openWindow(at timeFormat, w v1.OpenWindow, newest *v1.Run) string {
 func runFacts(f *facts, to *terminal, at timeFormat, r v1.Run) {
 	name := fmt.Sprintf("run %d", r.ID)
 	if r.Finished() {
-		f.add(name, to.paint(resultColour(r.Result), r.Result)+strings.TrimPrefix(at.text(headline(r)), r.Result))
+		f.add(name, to.paint(resultColour(r.Result), r.Result)+strings.TrimPrefix(headline(at, r), r.Result))
 	} else {
 		f.add(name, r.Phase)
 	}
@@ -202,8 +201,8 @@ func runFacts(f *facts, to *terminal, at timeFormat, r v1.Run) {
 	if r.RetryOf != 0 {
 		f.add("retry of", fmt.Sprintf("run %d", r.RetryOf))
 	}
-	f.add("paused", at.text(r.Paused))
-	f.add("aborted", at.text(r.Aborted))
+	f.add("paused", r.Paused)
+	f.add("aborted", r.Aborted)
 	if r.WaitingFor != nil {
 		f.add("waiting for", waiting(at, *r.WaitingFor))
 	}
@@ -377,7 +376,7 @@ func hostNotes(at timeFormat, h v1.RunHost) []string {
 			notes = append(notes, note)
 		}
 	}
-	add(at.text(h.Error))
+	add(h.Error)
 	if h.Class != "" {
 		add("class " + h.Class)
 	}
@@ -402,14 +401,14 @@ func hostLine(at timeFormat, h v1.RunHost) string {
 }
 
 // headline is a run's phase, or its result and why.
-func headline(r v1.Run) string {
+func headline(at timeFormat, r v1.Run) string {
 	if r.Result == "" {
 		return r.Phase
 	}
 	if strings.HasPrefix(r.Reason, r.Result+" ") { // Such as "aborted by ann: fire drill".
 		return r.Reason
 	}
-	return r.Result + ": " + r.Reason
+	return r.Result + ": " + at.text(r.Reason)
 }
 
 func beginner(r v1.Run) string {

@@ -16,7 +16,7 @@ func TestNextRunInTheWindow(t *testing.T) {
 	opened := time.Date(2126, 11, 21, 2, 0, 0, 0, time.UTC)
 	for want, next := range map[string]time.Time{"next run": opened.Add(15 * time.Minute), "next window": opened.AddDate(0, 0, 7)} {
 		s := v1.Situation{Status: "idle", Hosts: 1, NextUpgradeAt: &next, OpenWindow: &v1.OpenWindow{Start: opened, End: opened.Add(time.Hour), Run: 2}}
-		at := timeFlags{}.format("")
+		at := timeFlags{UTC: true}.format()
 		found := ""
 		for _, fact := range situationFacts(at, s, nil) {
 			if strings.HasPrefix(fact[0], "next") {
@@ -41,7 +41,7 @@ func TestClockStep(t *testing.T) {
 		"was set forward by 1h, to Sat 2026-11-21 02:00:00 UTC, or the machine was suspended": to.Add(-time.Hour),
 	} {
 		stepped := v1.Situation{Status: "idle", LastClockStep: &v1.ClockStep{From: from, To: to}}
-		facts := situationFacts(timeFlags{}.format(""), stepped, nil)
+		facts := situationFacts(timeFlags{UTC: true}.format(), stepped, nil)
 		if last := facts[len(facts)-1]; last != [2]string{"clock", want} {
 			t.Errorf("status tells %q, want %q", last, want)
 		}

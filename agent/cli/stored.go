@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
@@ -21,7 +20,10 @@ import (
 const shortID, leastID = 12, 6
 
 // listCredentialsCommand lists the tokens, users, approles and host keys that a site accepts.
-type listCredentialsCommand struct{ siteAPI }
+type listCredentialsCommand struct {
+	siteAPI
+	timeFlags
+}
 
 // Run implements the command.
 func (c *listCredentialsCommand) Run(ctx context.Context, out io.Writer, log *slog.Logger) error {
@@ -36,19 +38,20 @@ func (c *listCredentialsCommand) Run(ctx context.Context, out io.Writer, log *sl
 	}
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(table, "ID\tKIND\tTENANT\tOWNER\tMADE\tLAST USED\tALLOWS")
+	at := c.format()
 	for _, k := range all {
 		used := "-"
 		if k.LastUsed != nil {
-			used = k.LastUsed.UTC().Format("2006-01-02T15:04Z")
+			used = at.at(*k.LastUsed)
 		}
 		_, _ = fmt.Fprintf(table, "%.*s\t%s\t%s\t%s\t%s\t%s\t%s\n",
-			shortID, k.ID, k.Kind, cmp.Or(k.Tenant, "?"), cmp.Or(k.Owner, "?"), k.CreationTime.UTC().Format(time.RFC3339), used, allowed(k))
+			shortID, k.ID, k.Kind, cmp.Or(k.Tenant, "?"), cmp.Or(k.Owner, "?"), at.at(k.CreationTime), used, allowed(at, k))
 	}
 	return table.Flush()
 }
 
 // allowed says what a credential allows, and until when.
-func allowed(k v1.Credential) string {
+func allowed(at timeFormat, k v1.Credential) string {
 	text := strings.Join(k.Allow, " ")
 	switch {
 	case k.Damage != "":
@@ -59,7 +62,7 @@ func allowed(k v1.Credential) string {
 		text += ", role-id " + k.RoleID
 	}
 	if k.Expires != nil {
-		text += " until " + k.Expires.UTC().Format(time.RFC3339)
+		text += " until " + at.at(*k.Expires)
 	}
 	return strings.TrimSpace(text)
 }

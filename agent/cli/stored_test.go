@@ -41,9 +41,9 @@ func TestKeptCredentials(t *testing.T) {
 	run(exitOK, "host", "--tenant", "acme", "--host", "h01", "--out", filepath.Join(dir, "h01.key"))
 	out := run(exitOK, "list")
 	want := regexp.MustCompile(`^ID +KIND +TENANT +OWNER +MADE +LAST USED +ALLOWS
-(U\w{11}) +key +acme +h01 +\S+Z +- *
-(\w{12}) +token +\* +ann +\S+Z +- +read write start
-(\w{12}) +token +acme +ci +\S+Z +- +read until \S+Z
+(U\w{11}) +key +acme +h01 +\S+ \S+ \S+ CES?T +- *
+(\w{12}) +token +\* +ann +\S+ \S+ \S+ CES?T +- +read write start
+(\w{12}) +token +acme +ci +\S+ \S+ \S+ CES?T +- +read until \S+ \S+ \S+ CES?T
 $`)
 	found := want.FindStringSubmatch(out)
 	if found == nil || strings.Contains(out, secret) {

@@ -1,8 +1,10 @@
 package cli
 
 import (
-	"context"
+	"errors"
 	"regexp"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
@@ -11,7 +13,7 @@ import (
 
 // timeFlags say in which zone times are shown.
 type timeFlags struct {
-	UTC bool `help:"Show times in UTC (default: in the zone of the site)." name:"utc"`
+	UTC bool `help:"Show times in UTC (default: in your time zone)." name:"utc"`
 }
 
 // timeFormat shows times to people: with their date and their zone, because who reads them
@@ -21,29 +23,13 @@ type timeFormat struct {
 	now  time.Time
 }
 
-// format returns the format for a site in a zone. A zone that this machine does not know,
-// or that the site does not tell, is UTC.
-func (f timeFlags) format(siteZone string) timeFormat {
-	c := timeFormat{zone: time.UTC, now: time.Now()}
-	if f.UTC || siteZone == "" {
-		return c
-	}
-	if zone, err := time.LoadLocation(siteZone); err == nil {
-		c.zone = zone
-	}
-	return c
-}
-
-// siteFormat is format in the zone that the API tells.
-func (f timeFlags) siteFormat(ctx context.Context, api *client.Client, tenant string) (timeFormat, error) {
+// format returns how this command shows times: in the zone of whoever typed it, which is
+// that of the machine or of the variable TZ.
+func (f timeFlags) format() timeFormat {
 	if f.UTC {
-		return f.format(""), nil
+		return timeFormat{time.UTC, time.Now()}
 	}
-	state, err := api.State(ctx, tenant, "")
-	if err != nil {
-		return timeFormat{}, err
-	}
-	return f.format(state.SiteTimezone), nil
+	return timeFormat{time.Local, time.Now()}
 }
 
 // at shows an instant, such as "Sat 2026-11-21 01:00:00 CET".
@@ -63,16 +49,37 @@ func (f timeFormat) since(t time.Time) string {
 	return "since " + f.at(t) + ", for " + f.in(t)
 }
 
-// instants are how the API's texts name times.
+// instants are how texts of the site name times.
 var instants = regexp.MustCompile(`\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`)
 
-// text shows a text of the API with its times as at shows them.
+// text shows a text of the site with its times as at shows them. What comes after the first
+// colon and blank is shown as it is: there the site quotes others, such as a person's reason,
+// what a host has printed, or a command to copy. A text that is the words of others as a
+// whole is no case for text.
 func (f timeFormat) text(s string) string {
-	return instants.ReplaceAllStringFunc(s, func(found string) string {
+	own, quoted := s, ""
+	if i := strings.Index(s, ": "); i >= 0 {
+		own, quoted = s[:i], s[i:]
+	}
+	return instants.ReplaceAllStringFunc(own, func(found string) string {
 		t, err := time.Parse(time.RFC3339, found)
 		if err != nil { // Such as the 31st of February.
 			return found
 		}
 		return f.at(t)
-	})
+	}) + quoted
+}
+
+// refusal shows the times in why the site refuses to start, change or end a run.
+func (f timeFormat) refusal(err error) error {
+	refused, ok := errors.AsType[*client.Error](err)
+	if !ok {
+		return err
+	}
+	shown := *refused
+	shown.Errors = slices.Clone(refused.Errors)
+	for i := range shown.Errors {
+		shown.Errors[i].Message = f.text(shown.Errors[i].Message)
+	}
+	return &shown
 }

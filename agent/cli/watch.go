@@ -18,7 +18,6 @@ import (
 // watchCommand follows a run.
 type watchCommand struct {
 	operator
-	timeFlags
 	hostFlags
 	ID runID `arg:"" optional:"" help:"Id of the run (default: the current one, or else the next one)." complete:"runs"`
 }
@@ -33,7 +32,7 @@ func (c *watchCommand) Run(ctx context.Context, out io.Writer) error {
 		_, _ = fmt.Fprintf(out, "Following the runs of tenant %s; press Ctrl-C to stop watching.\n", c.Tenant)
 	}
 	p := newProgress(out, &c.operator, uint64(c.ID))
-	p.times, p.hosts = c.timeFlags, c.hostFlags
+	p.hosts = c.hostFlags
 	return p.watch(ctx, api)
 }
 
@@ -41,11 +40,8 @@ func (c *watchCommand) Run(ctx context.Context, out io.Writer) error {
 type progress struct {
 	to    *terminal
 	o     *operator
-	times timeFlags
 	hosts hostFlags
 	id    uint64
-	// zone is the zone of the site.
-	zone string
 	last v1.Run
 	// past is the ended run that was the newest one at first; 0 until a run was seen.
 	past uint64
@@ -107,22 +103,29 @@ func (p *progress) events(ctx context.Context, api *client.Client) error {
 		return api.Watch(ctx, p.o.Tenant, func(r v1.Run) bool { return p.see(r, nil) })
 	}
 	return api.Follow(ctx, p.o.Tenant, func(n client.News) bool {
-		if n.Situation != nil {
+		switch {
+		case n.Contact != nil:
+			p.showContact(*n.Contact)
+		case n.Situation != nil:
 			p.showSituation(*n.Situation)
-			return p.to.err == nil
+		default:
+			return p.see(*n.Run, n.Hosts)
 		}
-		return p.see(*n.Run, n.Hosts)
+		return p.to.err == nil
 	})
 }
 
-func (p *progress) ask(ctx context.Context, api *client.Client) error {
-	if p.zone == "" && !p.times.UTC && p.o.Output == asText {
-		state, err := api.State(ctx, p.o.Tenant, "")
-		if err != nil {
-			return err
-		}
-		p.zone = state.SiteTimezone
+// showContact prints that the site cannot be reached, or that it is back.
+func (p *progress) showContact(c client.Contact) {
+	at := p.timeFormat()
+	if c.Trouble == "" {
+		p.line("the site is back; it could not be reached %s", at.since(c.Since))
+		return
 	}
+	p.line("the site cannot be reached since %s: %s", at.at(c.Since), c.Trouble)
+}
+
+func (p *progress) ask(ctx context.Context, api *client.Client) error {
 	r, err := api.Run(ctx, p.o.Tenant, p.id)
 	if err == nil {
 		r.Events = nil
@@ -150,12 +153,12 @@ func (p *progress) see(r v1.Run, changed []v1.RunHost) bool {
 }
 
 // timeFormat shows times as of now.
-func (p *progress) timeFormat() timeFormat { return p.times.format(p.zone) }
+func (p *progress) timeFormat() timeFormat { return p.o.format() }
 
 // showSituation prints what has changed for the tenant as a whole.
 func (p *progress) showSituation(s v1.Situation) {
 	before, first := p.situation, !p.told
-	p.situation, p.told, p.zone = s, true, s.SiteTimezone
+	p.situation, p.told = s, true
 	at := p.timeFormat()
 	switch w := s.OpenWindow; {
 	case w != nil && (before.OpenWindow == nil || !before.OpenWindow.End.Equal(w.End)):
@@ -230,7 +233,7 @@ func (p *progress) show(r v1.Run, changed []v1.RunHost) {
 	}
 	if r.Finished() {
 		p.to.setBar("")
-		p.line("run %d: %s", r.ID, p.to.paint(resultColour(r.Result), at.text(headline(r))))
+		p.line("run %d: %s", r.ID, p.to.paint(resultColour(r.Result), headline(at, r)))
 	}
 }
 

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -114,8 +116,8 @@ func TestStartAndWait(t *testing.T) {
 func TestStartTellsOfItsHosts(t *testing.T) {
 	t.Parallel()
 	for hosts, want := range map[string]string{
-		`{"hostname": "h01"}`:                      "Run 46 has begun with 1 host; it ends by Sat 2026-11-21 05:00:00 UTC.\n",
-		`{"hostname": "h01"}, {"hostname": "h02"}`: "Run 46 has begun with 2 hosts; it ends by Sat 2026-11-21 05:00:00 UTC.\n",
+		`{"hostname": "h01"}`:                      "Run 46 has begun with 1 host; it ends by Sat 2026-11-21 06:00:00 CET.\n",
+		`{"hostname": "h01"}, {"hostname": "h02"}`: "Run 46 has begun with 2 hosts; it ends by Sat 2026-11-21 06:00:00 CET.\n",
 	} {
 		s := fakeapi.New(t)
 		s.Inject("POST", "/start", fakeapi.Raw(201, "application/json", `{"id": 46, "not-after": "2026-11-21T04:45:00Z", "ends-by": "2026-11-21T05:00:00Z", "hosts": [`+hosts+`]}`))
@@ -198,5 +200,83 @@ func TestProgressForecast(t *testing.T) {
 	p.show(v1.Run{ID: 5, Phase: "finished", Result: "completed", Forecast: waits}, nil)
 	if text := out.String(); strings.Count(text, waits) != 1 || strings.Contains(text, "waiting for") {
 		t.Errorf("shown is:\n%s", text)
+	}
+}
+
+// cable is a network between a command and its site: while it is cut, nothing arrives at
+// either end, and neither is told.
+type cable struct{ cut atomic.Bool }
+
+// link is a connection over a cable.
+type link struct {
+	net.Conn
+	cable *cable
+}
+
+func (l link) Read(b []byte) (int, error) {
+	n, err := l.Conn.Read(b)
+	for err == nil && l.cable.cut.Load() {
+		n, err = l.Conn.Read(b)
+	}
+	return n, err
+}
+
+func (l link) Write(b []byte) (int, error) {
+	if l.cable.cut.Load() {
+		return len(b), nil
+	}
+	return l.Conn.Write(b)
+}
+
+// TestWatchTellsOfItsSite checks that who watches reads within 10 seconds that the site
+// cannot be reached and since when, though no connection breaks, and then that it is back.
+func TestWatchTellsOfItsSite(t *testing.T) {
+	t.Parallel()
+	var during, out string
+	play(t, intended{windows: saturdays}, []string{"h01"}, func(s *scene) {
+		var network cable
+		s.dialed = func(c net.Conn) net.Conn { return link{c, &network} }
+		var printed bytes.Buffer
+		ctx, cancel := context.WithCancel(s.t.Context())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			s.run(ctx, &printed, "watch", "--utc")
+		}()
+		s.until(0, 50, 0)
+		network.cut.Store(true)
+		s.until(0, 50, 10)
+		during = printed.String()
+		s.until(0, 55, 0)
+		network.cut.Store(false)
+		s.until(0, 56, 0)
+		cancel()
+		<-done
+		out = printed.String()
+	})
+	const lost = "the site cannot be reached since Fri 2026-11-20 23:49:5"
+	if !strings.Contains(during, lost) || !strings.Contains(during, "nothing was heard for 9s\n") {
+		t.Errorf("10 seconds after the network was cut, shown is:\n%s", during)
+	}
+	if strings.Count(out, lost) != 1 || strings.Count(out, "the site is back; it could not be reached since Fri 2026-11-20 23:49:5") != 1 || !strings.Contains(out, ", for 5m") {
+		t.Errorf("after it is back, shown is:\n%s", out)
+	}
+}
+
+// TestWatchOfNoSite checks that a watch that finds no site says so instead of nothing.
+func TestWatchOfNoSite(t *testing.T) {
+	t.Parallel()
+	s := fakeapi.New(t)
+	refused := fakeapi.Status(503, "it is starting")
+	s.Inject("GET", "/events", refused, refused)
+	s.AddRun("acme", v1.Run{ID: 5, Phase: "finished", Result: "completed"})
+	go func() {
+		s.AwaitStreams(1)
+		s.AddRun("acme", v1.Run{ID: 6, Phase: "upgrading"})
+		s.FinishRun("acme", 6, "completed", "so it is")
+	}()
+	code, stdout, stderr := call(t, as(t, s.URL, s.Token, "acme", "watch")...)
+	if code != exitOK || strings.Count(stdout, "the site cannot be reached since ") != 1 || !strings.Contains(stdout, ": 503 Service Unavailable\n") || strings.Count(stdout, "the site is back") != 1 {
+		t.Errorf("exit code %d:\n%s%s", code, stdout, stderr)
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
@@ -86,14 +85,14 @@ func (c *listWebhooksCommand) Run(ctx context.Context, out io.Writer) error {
 		if len(declared) == 0 && len(states) == 0 {
 			to.linef("Tenant %s has no webhooks. To declare one: osupgrade-agent webhook add NAME --url https://…", c.Tenant)
 		} else {
-			listWebhooks(to, declared, states)
+			listWebhooks(to, c.format(), declared, states)
 		}
 		return nil
 	})
 }
 
 // listWebhooks prints the webhooks, and below them what is wrong with them.
-func listWebhooks(to *terminal, declared []v1.WebhookInfo, states []v1.WebhookState) {
+func listWebhooks(to *terminal, at timeFormat, declared []v1.WebhookInfo, states []v1.WebhookState) {
 	byName := map[string]v1.WebhookState{}
 	for _, s := range states {
 		byName[s.Name] = s
@@ -104,7 +103,7 @@ func listWebhooks(to *terminal, declared []v1.WebhookInfo, states []v1.WebhookSt
 	var notes []string
 	add := func(name string, s v1.WebhookState, kinds, url string) {
 		t.add(name, s.Status, fmt.Sprint(s.Queued), fmt.Sprint(s.Delivered), fmt.Sprint(s.DeadCount), kinds, url)
-		notes = append(notes, webhookNotes(s)...)
+		notes = append(notes, webhookNotes(at, s)...)
 	}
 	for _, w := range declared {
 		named[w.Name] = true
@@ -129,12 +128,12 @@ func listWebhooks(to *terminal, declared []v1.WebhookInfo, states []v1.WebhookSt
 }
 
 // webhookNotes say what is wrong with a webhook, and what to do.
-func webhookNotes(s v1.WebhookState) (notes []string) {
+func webhookNotes(at timeFormat, s v1.WebhookState) (notes []string) {
 	switch {
 	case s.Status == v1.WebhookStopped:
 		notes = append(notes, fmt.Sprintf("%s: the receiver is gone (410). To continue: osupgrade-agent webhook add %s --url …", s.Name, s.Name))
 	case s.Error != "" && s.NextTry != nil:
-		notes = append(notes, fmt.Sprintf("%s: %s; tried %s, again at %s", s.Name, s.Error, text.Count(s.Tries, "time", "times"), s.NextTry.UTC().Format(time.RFC3339)))
+		notes = append(notes, fmt.Sprintf("%s: %s; tried %s, again at %s", s.Name, s.Error, text.Count(s.Tries, "time", "times"), at.at(*s.NextTry)))
 	}
 	if s.DeadCount > 0 {
 		notes = append(notes, fmt.Sprintf("%s: gave up on %s. To see them: osupgrade-agent webhook dead %s", s.Name, text.Count(s.DeadCount, "notification", "notifications"), s.Name))
@@ -282,7 +281,7 @@ func (c *deadWebhookCommand) Run(ctx context.Context, out io.Writer) error {
 		var t table
 		t.add("ID", "GIVEN UP", "TRIES", "ERROR", "NEWS")
 		for _, d := range state.Dead {
-			t.add(d.News.ID, d.At.UTC().Format(time.RFC3339), fmt.Sprint(d.Tries), d.Error, d.News.Data.Text)
+			t.add(d.News.ID, c.format().at(d.At), fmt.Sprint(d.Tries), d.Error, d.News.Data.Text)
 		}
 		t.print(to)
 		to.linef("\nTo send them again: osupgrade-agent webhook resend %s", c.Name)

@@ -21,7 +21,7 @@ type windowsCommand struct {
 	To       string `help:"Only windows that open before this time (default: ten years ahead)." placeholder:"TIME"`
 	Count    *int   `help:"Show at most this many windows, 1 to 1000 (default: 10)." placeholder:"N"`
 	Month    bool   `help:"Draw this month and the next, or those from --from to --to, as calendar pages."`
-	Timezone string `help:"Time zone to show times in; with --month also that of site-local freezes." default:"UTC" placeholder:"ZONE"`
+	Timezone *string `help:"Time zone to show times in; with --month also that of site-local freezes (default: yours)." placeholder:"ZONE"`
 }
 
 // Run implements the command.
@@ -50,14 +50,10 @@ func (c *windowsCommand) Run(ctx context.Context, out io.Writer) error {
 // read reads the flags; a time that is not given is zero.
 func (c *windowsCommand) read() (*time.Location, v1.WindowFilter, error) {
 	var filter v1.WindowFilter
-	zone, err := window.ParseZone(c.Timezone)
-	switch {
-	case err != nil:
-		return nil, filter, fmt.Errorf("--timezone: %w", err)
-	case c.Timezone == "" || c.Timezone == window.SiteLocal:
-		return nil, filter, fmt.Errorf("--timezone: %q means another zone at each site; use UTC or an IANA name such as Europe/Stockholm", c.Timezone)
+	site, err := c.zone()
+	if err != nil {
+		return nil, filter, err
 	}
-	site := zone.Location(nil)
 	var errs [2]error
 	filter.From, errs[0] = readTime("--from", c.From, site)
 	filter.To, errs[1] = readTime("--to", c.To, site)
@@ -76,6 +72,23 @@ func (c *windowsCommand) read() (*time.Location, v1.WindowFilter, error) {
 	return site, filter, c.agree()
 }
 
+// zone returns the zone in which times are shown.
+func (c *windowsCommand) zone() (*time.Location, error) {
+	if c.Timezone == nil {
+		return c.format().zone, nil
+	}
+	zone, err := window.ParseZone(*c.Timezone)
+	switch {
+	case c.UTC:
+		return nil, errors.New("--timezone and --utc name two zones; leave one of them out")
+	case err != nil:
+		return nil, fmt.Errorf("--timezone: %w", err)
+	case *c.Timezone == "" || *c.Timezone == window.SiteLocal:
+		return nil, fmt.Errorf("--timezone: %q means another zone at each site; use UTC or an IANA name such as Europe/Stockholm", *c.Timezone)
+	}
+	return zone.Location(nil), nil
+}
+
 // agree checks that the flags go together.
 func (c *windowsCommand) agree() error {
 	switch {
@@ -87,18 +100,16 @@ func (c *windowsCommand) agree() error {
 	return nil
 }
 
-// shownTime is how a table shows an instant.
-const shownTime = "Mon 2006-01-02T15:04:05Z07:00"
-
 func listWindows(to *terminal, windows []v1.Window, site *time.Location) {
 	if len(windows) == 0 {
 		to.line("No window opens in this time.")
 		return
 	}
+	at := timeFormat{zone: site}
 	var t table
 	t.add("OPENS", "CLOSES", "LENGTH", "OPENED BY", "CUT BY", "NOTE")
 	for _, w := range windows {
-		t.add(w.Start.In(site).Format(shownTime), w.End.In(site).Format(shownTime), w.Length,
+		t.add(at.at(w.Start), at.at(w.End), w.Length,
 			joined(w.Sources), cmp.Or(joined(w.Cuts), "-"), cmp.Or(clockNote(w), "-"))
 	}
 	t.print(to)

@@ -36,15 +36,15 @@ func TestWindowsTable(t *testing.T) {
 	s := planner(t)
 	s.SetNow(time.Date(2027, 1, 12, 12, 0, 0, 0, time.UTC))
 	code, stdout, stderr := windowsOf(t, s, "--count", "3", "--timezone", "Europe/Stockholm")
-	want := `OPENS                          CLOSES                         LENGTH  OPENED BY                       CUT BY                  NOTE
-Tue 2027-01-12T19:00:00+01:00  Tue 2027-01-12T21:00:00+01:00  2h      calendar release (the big one)  -                       -
-Fri 2027-01-15T23:00:00+01:00  Sat 2027-01-16T01:00:00+01:00  2h      maintenance window 1            calendar audit (audit)  -
-Fri 2027-01-29T23:00:00+01:00  Sat 2027-01-30T03:00:00+01:00  4h      maintenance window 1            -                       -
+	want := `OPENS                        CLOSES                       LENGTH  OPENED BY                       CUT BY                  NOTE
+Tue 2027-01-12 19:00:00 CET  Tue 2027-01-12 21:00:00 CET  2h      calendar release (the big one)  -                       -
+Fri 2027-01-15 23:00:00 CET  Sat 2027-01-16 01:00:00 CET  2h      maintenance window 1            calendar audit (audit)  -
+Fri 2027-01-29 23:00:00 CET  Sat 2027-01-30 03:00:00 CET  4h      maintenance window 1            -                       -
 `
 	if code != exitOK || stdout != want {
 		t.Errorf("exit code %d:\n%s%s; want\n%s", code, stdout, stderr, want)
 	}
-	code, stdout, stderr = windowsOf(t, s, "--from", "2027-01-16", "--to", "2027-01-25T00:00:00Z")
+	code, stdout, stderr = windowsOf(t, s, "--utc", "--from", "2027-01-16", "--to", "2027-01-25T00:00:00Z")
 	if code != exitOK || stdout != "No window opens in this time.\n" {
 		t.Errorf("exit code %d:\n%s%s", code, stdout, stderr)
 	}
@@ -169,7 +169,7 @@ func TestWrongWindowsFlags(t *testing.T) {
 		"no zone":             {[]string{"--timezone", ""}, exitUsage, "use UTC or an IANA name"},
 		"a picture in JSON":   {[]string{"--month", "--output", "json"}, exitUsage, "--month draws a picture"},
 		"a picture of some":   {[]string{"--month", "--count", "3"}, exitUsage, "leave out --count"},
-		"a picture too large": {[]string{"--month", "--from", "2027-01-31", "--to", "2028-01-02"}, exitUsage, "use at most 12 months from --from, 2027-01-31"},
+		"a picture too large": {[]string{"--month", "--from", "2027-01-31", "--to", "2028-01-02"}, exitUsage, "use at most 12 months from --from, Sun 2027-01-31"},
 		"another output":      {[]string{"--output", "xml"}, exitUsage, "--output"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -36,7 +36,7 @@ func TestBusyHostIsPassedOver(t *testing.T) {
 		}
 		m.says(&said)
 		m.reply("h02", r.ID, message.Upgrade)
-		if w, want := m.waiting(t, c, r.ID), "h01 (busy: "+said.String()+") to be idle"; w.What != "idle" || w.Detail != want {
+		if w, want := m.waiting(t, c, r.ID), "h01 (busy "+said.String()+") to be idle"; w.What != "idle" || w.Detail != want {
 			t.Errorf("the run waits for %+v", w)
 		}
 		hosts, err := c.Hosts(t.Context(), v1.HostFilter{})

@@ -20,8 +20,12 @@ type Figures struct {
 	// Others the known hosts of all other applications.
 	Hosts  map[roster.Service]int
 	Others int
-	// Outdated counts the hosts that a run should have upgraded and did not.
-	Outdated int
+	// Outdated counts the hosts on which an upgrade would change something now, OutdatedFor
+	// is for how long the first of them has been so.
+	Outdated    int
+	OutdatedFor time.Duration
+	// Missed counts the hosts that a run should have upgraded and did not.
+	Missed int
 	// VersionAges says for each host how long its versions have been what they are.
 	// Unversioned counts the hosts that have reported none.
 	VersionAges []time.Duration
@@ -100,8 +104,12 @@ func (s *state) countServices(f *Figures, now time.Time) {
 			service = roster.Absent
 		}
 		f.Hosts[service]++
-		if s.isOutdated(host, newest) {
+		if !host.OutdatedSince.IsZero() {
 			f.Outdated++
+			f.OutdatedFor = max(f.OutdatedFor, now.Sub(host.OutdatedSince))
+		}
+		if s.hasMissed(host, newest) {
+			f.Missed++
 		}
 		if reported := s.hosts.versions[name]; reported.at.IsZero() {
 			f.Unversioned++
@@ -111,11 +119,11 @@ func (s *state) countServices(f *Figures, now time.Time) {
 	}
 }
 
-// isOutdated reports whether a run should have upgraded a host and did not. What the
-// run under way has upgraded is not, also before its end.
-func (s *state) isOutdated(h *host, newest *run.State) bool {
-	if h.OutdatedSince.IsZero() || newest == nil {
-		return !h.OutdatedSince.IsZero()
+// hasMissed reports whether a run should have upgraded a host and did not. What the
+// run under way has upgraded has not missed it, also before its end.
+func (s *state) hasMissed(h *host, newest *run.State) bool {
+	if h.MissedSince.IsZero() || newest == nil {
+		return !h.MissedSince.IsZero()
 	}
 	member, found := newest.Host(h.Name)
 	return !found || member.Status != run.Upgraded

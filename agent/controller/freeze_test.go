@@ -19,7 +19,7 @@ func (m *memory) frozenAt(t *testing.T, c *Controller, r v1.Run, clock string) {
 	t.Helper()
 	m.reply("h01", r.ID, message.Upgrade)
 	view, err := c.Find(t.Context(), r.ID)
-	if err != nil || view.Result != "timed-out" || !strings.Contains(view.Reason, "freeze quarter (stocktaking) began at 2000-01-01T"+clock) {
+	if err != nil || view.Result != "timed-out" || !strings.Contains(view.Reason, "a freeze began at 2000-01-01T"+clock+":00Z: quarter (stocktaking)") {
 		t.Errorf("the run ended as %q: %s, %v; the log ends with %s", view.Result, view.Reason, err, m.last())
 	}
 	if n := len(m.upgrades()); n != 1 {

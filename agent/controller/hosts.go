@@ -99,8 +99,8 @@ func newHosts(o Options) hosts {
 }
 
 // heard notes a heartbeat. It reports whether what the host says of itself is new,
-// and whether anything has changed: the heartbeat of a host that is known and
-// online changes nothing.
+// and whether anything has changed that a run may depend on: the heartbeat of a host that
+// is known and online changes nothing.
 func (h *hosts) heard(name string, a message.Alive, at time.Time) (described, changed bool) {
 	h.expire(at)
 	known := h.known[name]
@@ -124,7 +124,11 @@ func (h *hosts) heard(name string, a message.Alive, at time.Time) (described, ch
 	before := h.busy[name]
 	h.busy[name] = a.Busy
 	told := (before == nil) != (a.Busy == nil) || before != nil && !before.Equal(*a.Busy)
-	return described, described || !wasOnline || told
+	changed = described || !wasOnline || told
+	since := outdatedSince(known.OutdatedSince, a.Changes, view.Time(at))
+	described = described || !since.Equal(known.OutdatedSince)
+	known.OutdatedSince = since
+	return described, changed
 }
 
 // says reports whether a heartbeat describes its host as it is known.
@@ -285,17 +289,32 @@ func (h *hosts) ended(r *run.State, keep func(store.Host)) {
 		if known == nil || known.LastRun.ID > r.ID {
 			continue
 		}
-		last, since := view.HostRun(r, member), outdatedSince(known.OutdatedSince, member.Status, view.Time(r.EndedAt))
-		if !last.Equal(known.LastRun) || !since.Equal(known.OutdatedSince) {
-			known.LastRun, known.OutdatedSince = last, since
+		last, since := view.HostRun(r, member), missedSince(known.MissedSince, member.Status, view.Time(r.EndedAt))
+		if !last.Equal(known.LastRun) || !since.Equal(known.MissedSince) {
+			known.LastRun, known.MissedSince = last, since
 			keep(known.Host)
 		}
 	}
 }
 
-// outdatedSince returns since when a host is outdated, after a run of which it was a
-// member has ended. before is since when it was; zero when it was not.
-func outdatedSince(before time.Time, status run.Status, ended time.Time) time.Time {
+// outdatedSince returns since when a host is outdated, after a heartbeat: an upgrade that begins
+// now would change so many packages; nil is not known. before is since when it was; zero when it
+// was not.
+func outdatedSince(before time.Time, changes *int, heard time.Time) time.Time {
+	switch {
+	case changes == nil:
+		return before
+	case *changes == 0:
+		return time.Time{}
+	case before.IsZero():
+		return heard
+	}
+	return before
+}
+
+// missedSince returns since when a host has missed its upgrades, after a run of which it was a
+// member has ended. before is since when it had; zero when it had not.
+func missedSince(before time.Time, status run.Status, ended time.Time) time.Time {
 	switch {
 	case status == run.Upgraded:
 		return time.Time{}
@@ -391,7 +410,7 @@ func (h *hosts) viewOf(host *host, newest *run.State) v1.Host {
 	shown := v1.Host{
 		Hostname: host.Name, Application: host.Application, Online: h.present.online(host.Name), LastSeen: view.OptionalTime(host.seen),
 		Role: host.Role, Labels: host.Labels, AgentVersion: host.AgentVersion, Protocol: host.Protocol,
-		Versions: r.versions, VersionsAt: view.OptionalTime(r.at), OutdatedSince: view.OptionalTime(host.OutdatedSince),
+		Versions: r.versions, VersionsAt: view.OptionalTime(r.at), OutdatedSince: view.OptionalTime(host.OutdatedSince), MissedSince: view.OptionalTime(host.MissedSince),
 	}
 	if said := h.busy[host.Name]; said != nil {
 		shown.Busy = &v1.HostBusy{Reason: said.Reason, Until: said.Until}
@@ -401,7 +420,7 @@ func (h *hosts) viewOf(host *host, newest *run.State) v1.Host {
 		if member, found := newest.Host(host.Name); found {
 			last = view.HostRun(newest, member)
 			if member.Status == run.Upgraded {
-				shown.OutdatedSince = nil // Also before the end of the run, at which that is noted.
+				shown.MissedSince = nil // Also before the end of the run, at which that is noted.
 			}
 		}
 	}

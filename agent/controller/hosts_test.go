@@ -145,25 +145,70 @@ func TestHost(t *testing.T) {
 	})
 }
 
-// TestUpgradedIsNotOutdated checks that a host that the run under way has upgraded is not
-// shown as outdated any more.
-func TestUpgradedIsNotOutdated(t *testing.T) {
+// TestUpgradedHasNotMissed checks that a host that the run under way has upgraded is not
+// shown any more as one that missed its upgrades.
+func TestUpgradedHasNotMissed(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	s, r := stateOf(newMemory().options(t)), halfDone(t, now)
 	for _, member := range r.Hosts() {
 		s.heard(member.Name, message.Alive{Application: "app"}, now)
-		s.hosts.known[member.Name].OutdatedSince = now.Add(-time.Hour)
+		s.hosts.known[member.Name].MissedSince = now.Add(-time.Hour)
 	}
 	for _, h := range s.hosts.view(now, r, v1.HostFilter{}) {
-		if upgraded := h.LastRun.Status == "upgraded"; upgraded != (h.OutdatedSince == nil) || upgraded != (h.Hostname == "h01") {
-			t.Errorf("%s is %s and outdated since %v", h.Hostname, h.LastRun.Status, h.OutdatedSince)
+		if upgraded := h.LastRun.Status == "upgraded"; upgraded != (h.MissedSince == nil) || upgraded != (h.Hostname == "h01") {
+			t.Errorf("%s is %s and missed since %v", h.Hostname, h.LastRun.Status, h.MissedSince)
 		}
 	}
 }
 
-// TestLastRunOfAHost checks what a host shows of its last run, and since when it is
-// outdated: from the end of the first run that did not upgrade it to the next that
+// TestOutdated checks since when a host is outdated: from when the site first hears that an
+// upgrade would change something to when it hears that none would, also after a restart, for a
+// host that is silent, and for one whose worker does not know for a while.
+func TestOutdated(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory()
+		c, _ := m.control(t)
+		begun := time.Now()
+		beat := func(changes *int) {
+			m.Alive("h01", message.Alive{Application: "app", Changes: changes})
+			synctest.Wait()
+		}
+		shows := func(when string, want time.Duration) {
+			t.Helper()
+			h, err := c.Host(t.Context(), "h01")
+			if err != nil || (h.OutdatedSince == nil) != (want < 0) || want >= 0 && !h.OutdatedSince.Equal(begun.Add(want)) || h.MissedSince != nil {
+				t.Errorf("%s it is outdated since %v, %v", when, h.OutdatedSince, err)
+			}
+			if f, err := c.Figures(t.Context()); err != nil || (f.Outdated == 1) != (want >= 0) || want >= 0 && f.OutdatedFor != time.Since(begun.Add(want)) || f.Missed != 0 {
+				t.Errorf("%s the figures are %+v, %v", when, f, err)
+			}
+		}
+		none, some, more := 0, 2, 3
+		beat(nil)
+		shows("before its first offer", -1)
+		m.pass(time.Minute)
+		beat(&none)
+		shows("with nothing to change", -1)
+		m.pass(time.Minute)
+		beat(&some)
+		shows("with changes", 2*time.Minute)
+		m.pass(time.Hour)
+		beat(&more)
+		shows("with more changes", 2*time.Minute)
+		c = m.restart(t)
+		beat(nil)
+		shows("after a restart", 2*time.Minute)
+		m.pass(time.Hour)
+		shows("silent", 2*time.Minute)
+		beat(&none)
+		shows("after an upgrade", -1)
+	})
+}
+
+// TestLastRunOfAHost checks what a host shows of its last run, and since when it has missed
+// its upgrades: from the end of the first run that did not upgrade it to the next that
 // does, also after a restart and for a host that is silent.
 func TestLastRunOfAHost(t *testing.T) {
 	t.Parallel()
@@ -185,8 +230,8 @@ func TestLastRunOfAHost(t *testing.T) {
 				if h.LastRun != nil {
 					got = fmt.Sprintf("%s %s, %s", h.LastRun.EndedAt.Format(time.DateOnly), h.LastRun.Result, h.LastRun.Status)
 				}
-				if h.OutdatedSince != nil {
-					got += ", outdated since " + h.OutdatedSince.Format(time.DateOnly)
+				if h.MissedSince != nil {
+					got += ", missed since " + h.MissedSince.Format(time.DateOnly)
 				}
 				if got != want {
 					t.Errorf("%s %s shows %q, not %q", when, name, got, want)
@@ -198,16 +243,16 @@ func TestLastRunOfAHost(t *testing.T) {
 		shows("after a run", night(0)+" completed, upgraded", night(0)+" completed, upgraded")
 		m.setObedient(false)
 		m.pass(24*time.Hour, "h01", "h02")
-		outdated := ", outdated since " + night(1)
-		failed := night(1) + " failed, failed" + outdated
+		missed := ", missed since " + night(1)
+		failed := night(1) + " failed, failed" + missed
 		shows("after a run that nobody answers", failed, failed)
 		m.pass(24*time.Hour, "h01", "h02")
-		failed = night(2) + " failed, failed" + outdated
+		failed = night(2) + " failed, failed" + missed
 		shows("after another", failed, failed)
 		c = m.restart(t)
 		m.beat("h01")
 		shows("after a restart", failed, failed)
-		if kept, _ := m.kept("h02"); kept.LastRun.Status != "failed" || kept.OutdatedSince.Format(time.DateOnly) != night(1) {
+		if kept, _ := m.kept("h02"); kept.LastRun.Status != "failed" || kept.MissedSince.Format(time.DateOnly) != night(1) {
 			t.Errorf("the store has %+v", kept)
 		}
 		m.setObedient(true)

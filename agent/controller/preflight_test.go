@@ -192,7 +192,7 @@ func TestPreflightInAFreeze(t *testing.T) {
 		m.declare(store.Seen{Object: calendarNamed("stop"), Calendar: &freeze})
 		ends := time.Date(2000, 1, 1, 2, 0, 0, 0, time.UTC)
 		p, err := c.Preflight(t.Context(), "test", v1.Start{OverrideWindow: true, Reason: "x"})
-		if err != nil || !strings.Contains(p.Refused, "freeze stop") || p.Run == nil || !p.Run.OpenedAt.Equal(ends) || !p.Run.NotAfter.Equal(ends.Add(4*time.Hour)) {
+		if err != nil || !strings.Contains(p.Refused, "every start: stop; to start now") || p.Run == nil || !p.Run.OpenedAt.Equal(ends) || !p.Run.NotAfter.Equal(ends.Add(4*time.Hour)) {
 			t.Errorf("%+v of %+v, %v", p, p.Run, err)
 		}
 	})

@@ -33,10 +33,12 @@ func TestFreezeWins(t *testing.T) {
 			t.Fatalf("in a freeze there is %s", m.last())
 		}
 		var refused *run.Refused
-		if _, err := c.Start(t.Context(), "test", start); !errors.As(err, &refused) ||
-			err.Error() != "freeze quarter (stocktaking) is on until 2000-01-01T02:00:00Z, and wins over every window and every start; "+
-				"to start now, change or delete its calendar: osupgrade-agent edit calendar/quarter" {
-			t.Errorf("a start in a freeze is answered %v", err)
+		for name, request := range map[string]v1.Start{"with --override-window": start, "without": {}} {
+			if _, err := c.Start(t.Context(), "test", request); !errors.As(err, &refused) ||
+				err.Error() != "a freeze is on until 2000-01-01T02:00:00Z, and wins over every window and every start: quarter (stocktaking); "+
+					"to start now, change or delete its calendar: osupgrade-agent edit calendar/quarter" {
+				t.Errorf("a start in a freeze, %s, is answered %v", name, err)
+			}
 		}
 		if s, err := c.State(t.Context()); err != nil || s.Frozen == nil || s.NextUpgradeIn != "59m59s" && s.NextUpgradeIn != "1h" {
 			t.Errorf("the state is %+v, %v", s, err)
@@ -68,7 +70,7 @@ func TestFreezeDuringARun(t *testing.T) {
 		m.pass(31*time.Minute, "h01", "h02")
 		m.reply("h01", r.ID, message.Upgrade)
 		view, err := c.Find(t.Context(), r.ID)
-		if err != nil || view.Result != "timed-out" || !strings.Contains(view.Reason, "freeze quarter (stocktaking) began") || len(m.upgrades()) != 1 {
+		if err != nil || view.Result != "timed-out" || !strings.Contains(view.Reason, "a freeze began at 2000-01-01T00:30:00Z: quarter (stocktaking)") || len(m.upgrades()) != 1 {
 			t.Errorf("the run ended as %s: %s, %v", view.Result, view.Reason, err)
 		}
 	})

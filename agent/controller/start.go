@@ -100,11 +100,15 @@ func (s *state) decideStart(now time.Time, by string, request v1.Start, only map
 	default:
 		return e, planned, current.RefuseStart(now)
 	}
+	freeze, err := s.nextFreeze(now)
+	if err != nil {
+		return e, planned, err
+	}
 	if e, err = s.bounds(now, request); err != nil {
 		return e, planned, err
 	}
-	if err := s.frozen(now, &e); err != nil {
-		return e, planned, err
+	if !freeze.IsZero() && freeze.Before(e.NotAfter) {
+		e.NotAfter = freeze
 	}
 	if planned, err = s.planStart(now, request, only); err != nil {
 		return e, planned, err
@@ -188,18 +192,19 @@ func startAnyway(request v1.Start, flags string) string {
 	return run.Typed(words + " " + flags)
 }
 
-// frozen refuses a start in a freeze, which wins over whoever starts, and cuts
-// a run that would reach into the next one.
-func (s *state) frozen(now time.Time, e *message.Opened) error {
+// nextFreeze refuses a start in a freeze, which wins over whoever starts, and returns when
+// the next one begins; zero when there is none. It is asked before anything else, so that
+// nobody is sent to override a window in vain.
+func (s *state) nextFreeze(now time.Time) (time.Time, error) {
 	freeze, found := s.intent.nextFreeze(now)
 	switch {
-	case found && freeze.Contains(now):
-		return &run.Refused{Message: fmt.Sprintf("freeze %s is on until %s, and wins over every window and every start; to start now, change or delete its calendar: %s",
-			freezeName(freeze), freeze.End.UTC().Format(time.RFC3339), run.Command("edit calendar/"+freeze.First.Origin.Calendar))}
-	case found && freeze.Start.Before(e.NotAfter):
-		e.NotAfter = freeze.Start
+	case !found:
+		return time.Time{}, nil
+	case freeze.Contains(now):
+		return time.Time{}, &run.Refused{Message: fmt.Sprintf("a freeze is on until %s, and wins over every window and every start: %s; to start now, change or delete its calendar: %s",
+			freeze.End.UTC().Format(time.RFC3339), freezeName(freeze), run.Command("edit calendar/"+freeze.First.Origin.Calendar))}
 	}
-	return nil
+	return freeze.Start, nil
 }
 
 // reserve has a run that ends with its window end so much earlier.

@@ -181,8 +181,8 @@ func rolledBackText(versions []message.RolledBackVersion) string {
 		return ""
 	}
 	last := versions[len(versions)-1]
-	text := fmt.Sprintf("its machine gave version %s up and went back to %s by itself at %s: a plan holds %s back until there is another version; to offer it again, type on the host: osupgrade-agent worker accept %s",
-		last.Version, last.Running, last.At.UTC().Format(time.RFC3339), last.Version, last.Version)
+	text := fmt.Sprintf("its machine fell back by itself at %s: from version %s to %s; a plan holds %s back until there is another version; to offer it again, type on the host: osupgrade-agent worker accept %s",
+		last.At.UTC().Format(time.RFC3339), last.Version, last.Running, last.Version, last.Version)
 	if more := len(versions) - 1; more > 0 {
 		text += fmt.Sprintf(" (and %d before)", more)
 	}

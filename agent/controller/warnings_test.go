@@ -163,7 +163,7 @@ func TestRolledBackText(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 22, 1, 10, 0, 0, time.UTC)
 	first, second := message.RolledBackVersion{Version: "1.9", Running: "1.0", At: at}, message.RolledBackVersion{Version: "2.0", Running: "1.0", At: at}
-	const want = "its machine gave version 2.0 up and went back to 1.0 by itself at 2026-11-22T01:10:00Z: a plan holds 2.0 back until there is another version; to offer it again, type on the host: osupgrade-agent worker accept 2.0"
+	const want = "its machine fell back by itself at 2026-11-22T01:10:00Z: from version 2.0 to 1.0; a plan holds 2.0 back until there is another version; to offer it again, type on the host: osupgrade-agent worker accept 2.0"
 	for _, c := range []struct {
 		told []message.RolledBackVersion
 		want string

@@ -42,7 +42,7 @@ func (d *Deadline) fits(now time.Time, took time.Duration) bool {
 // whyOver is the reason why no command is sent any more, for people.
 func (d *Deadline) whyOver() string {
 	if d.frozen != "" {
-		return fmt.Sprintf("freeze %s began at %s", d.frozen, stamp(d.NotAfter))
+		return fmt.Sprintf("a freeze began at %s: %s", stamp(d.NotAfter), d.frozen)
 	}
 	return "not-after " + stamp(d.NotAfter) + " has passed"
 }

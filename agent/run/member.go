@@ -315,7 +315,7 @@ func (m *member) view(stage string) Host {
 	}
 	note := m.note
 	if m.isBusy() {
-		note = "it is busy: " + m.busy.String()
+		note = "it is busy " + m.busy.String()
 	}
 	return Host{
 		Name: m.Name, Stage: stage, Status: m.status(), Since: m.since, Error: m.text, Class: m.class, RolledBack: m.rolledBack, Note: note,

@@ -143,7 +143,7 @@ func (s *State) waitingHosts(g *stage) (Waiting, bool) {
 			names, waits = append(names, m.Name), append(waits, m.Name+" ("+m.Reason()+")")
 			since, look = times.Sooner(since, m.OutSince()), true
 		case m.step == idle && m.isBusy():
-			names, waits = append(names, m.Name), append(waits, m.Name+" (busy: "+m.busy.String()+")")
+			names, waits = append(names, m.Name), append(waits, m.Name+" (busy "+m.busy.String()+")")
 			since, busy = times.Sooner(since, m.busySince), true
 		case s.isLate(m):
 			names, waits = append(names, m.Name), append(waits, m.Name+" (preparing)")

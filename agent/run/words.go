@@ -6,7 +6,9 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
 )
 
-// stamp is a time as texts for people have it.
+// stamp is a time as texts for people have it. Whoever shows a text may rewrite the times in
+// it for its reader, up to the first colon and blank: a text quotes others, whose words stay
+// as they are, only after that.
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // maxNames bounds how many hosts a sentence names.

@@ -10,7 +10,7 @@ import (
 )
 
 // The states by which hosts are chosen.
-var states = []string{"online", "offline", "busy", "outdated"}
+var states = []string{"online", "offline", "busy", "outdated", "missed"}
 
 // filter chooses hosts: those that fit each member that is given.
 type filter struct {
@@ -50,8 +50,10 @@ func (f filter) inState(h v1.Host) bool {
 		return !h.Online
 	case "busy":
 		return h.Busy != nil
-	default:
+	case "outdated":
 		return h.OutdatedSince != nil
+	default:
+		return h.MissedSince != nil
 	}
 }
 

@@ -66,7 +66,7 @@ func TestFilter(t *testing.T) {
 	at := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
 	h := v1.Host{
 		Application: "a", Role: "db", Online: true, Labels: map[string]string{"ring": "0", "empty": ""},
-		Versions: map[string]string{"kernel": "6.12"}, OutdatedSince: &at, Busy: &v1.HostBusy{Reason: "backup"},
+		Versions: map[string]string{"kernel": "6.12"}, OutdatedSince: &at, MissedSince: &at, Busy: &v1.HostBusy{Reason: "backup"},
 	}
 	for name, row := range map[string]struct {
 		filter filter
@@ -79,6 +79,7 @@ func TestFilter(t *testing.T) {
 		"offline":                {filter{state: "offline"}, false},
 		"busy":                   {filter{state: "busy"}, true},
 		"outdated":               {filter{state: "outdated"}, true},
+		"missed":                 {filter{state: "missed"}, true},
 		"another label":          {filter{labels: map[string]string{"ring": "1"}}, false},
 		"one of two labels":      {filter{labels: map[string]string{"ring": "0", "zone": "x"}}, false},
 		"an empty label":         {filter{labels: map[string]string{"empty": ""}}, true},
@@ -92,7 +93,7 @@ func TestFilter(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", name, got, row.kept)
 		}
 	}
-	for state, kept := range map[string]bool{"online": false, "offline": true, "busy": false, "outdated": false} {
+	for state, kept := range map[string]bool{"online": false, "offline": true, "busy": false, "outdated": false, "missed": false} {
 		if got := (filter{state: state}).keeps(v1.Host{}); got != kept {
 			t.Errorf("an idle host that is offline is %s: got %v", state, got)
 		}

@@ -43,6 +43,7 @@ type host struct {
 	Status       types.String      `tfsdk:"last_run_status"`
 	Class        types.String      `tfsdk:"last_run_class"`
 	Outdated     types.String      `tfsdk:"outdated_since"`
+	Missed       types.String      `tfsdk:"missed_since"`
 	Busy         *busy             `tfsdk:"busy"`
 	Warnings     []warning         `tfsdk:"warnings"`
 	Inventory    *machine          `tfsdk:"inventory"`
@@ -129,6 +130,7 @@ func hostFromAPI(h v1.Host) host {
 		Status:       conversion.Text(last.Status),
 		Class:        conversion.Text(last.Class),
 		Outdated:     conversion.Time(h.OutdatedSince),
+		Missed:       conversion.Time(h.MissedSince),
 		Busy:         busyFromAPI(h.Busy),
 		Warnings:     warningsFromAPI(h.Warnings),
 		Inventory:    machineFromAPI(h.Inventory),

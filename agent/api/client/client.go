@@ -79,7 +79,7 @@ type pace struct {
 	// waitMin and waitMax bound the wait before another try.
 	waitMin, waitMax time.Duration
 	// idle is how long an event stream may say nothing. The server sends a
-	// comment every 15 s.
+	// comment every 3 s.
 	idle time.Duration
 	// login bounds a login, and a refresh of its token, with all tries.
 	login time.Duration

@@ -25,32 +25,52 @@ import (
 // It returns nil when see said so, the context's error when that ended, and an
 // *Error for a status of 400 to 499 except 429.
 func (c *Client) Watch(ctx context.Context, tenant string, see func(v1.Run) (more bool)) error {
-	return c.watch(ctx, tenant, nil, func(n News) bool { return n.Run == nil || see(*n.Run) })
+	return c.watch(ctx, tenant, nil, c.pace, func(n News) bool { return n.Run == nil || see(*n.Run) })
 }
 
-// News is what an event stream tells: of the situation or of the newest run.
+// News is what an event stream tells: of the situation, of the newest run, or of the
+// connection itself. The other members are nil.
 type News struct {
-	// Situation is nil in news of a run.
 	Situation *v1.Situation
-	// Run is the newest run with all its hosts; nil in news of the situation. What
-	// is told later changes the same hosts: nobody may keep them.
+	// Run is the newest run with all its hosts. What is told later changes the same
+	// hosts: nobody may keep them.
 	Run *v1.Run
 	// Hosts are those of Run that have changed since it was told last.
 	Hosts []v1.RunHost
+	// Contact tells that the site cannot be reached, or that it can again.
+	Contact *Contact
 }
 
-// Follow is Watch of the situation as well, at a cost that goes by what changes and
-// not by how many hosts there are. The ends that are expected of hosts are left out.
+// Contact is whether the site can be reached.
+type Contact struct {
+	// Since is when the site was heard of last.
+	Since time.Time
+	// Trouble is why it cannot be reached; empty when it can again.
+	Trouble string
+}
+
+// A person who follows a run is told within 10 seconds that the site cannot be reached,
+// and soon after it can that it is back.
+const (
+	followIdle    = 9 * time.Second
+	followWaitMax = 5 * time.Second
+)
+
+// Follow is Watch of the situation and of the connection as well, at a cost that goes by
+// what changes and not by how many hosts there are. The ends that are expected of hosts
+// are left out.
 func (c *Client) Follow(ctx context.Context, tenant string, see func(News) (more bool)) error {
-	return c.watch(ctx, tenant, url.Values{"hosts": {"changed"}}, see)
+	p := c.pace
+	p.idle, p.waitMax = min(p.idle, followIdle), min(p.waitMax, followWaitMax)
+	return c.watch(ctx, tenant, url.Values{"hosts": {"changed"}}, p, see)
 }
 
-func (c *Client) watch(ctx context.Context, tenant string, query url.Values, see func(News) (more bool)) error {
+func (c *Client) watch(ctx context.Context, tenant string, query url.Values, p pace, see func(News) (more bool)) error {
 	path, err := tenantPath("state", tenant, "/events")
 	if err != nil {
 		return err
 	}
-	w := &watch{client: c, q: request{method: http.MethodGet, path: path, query: query}, see: see}
+	w := &watch{client: c, q: request{method: http.MethodGet, path: path, query: query}, pace: p, see: see, heard: time.Now()}
 	for failures := 0; ; failures++ {
 		begin, events := time.Now(), w.events
 		pause, err := w.follow(ctx)
@@ -61,11 +81,13 @@ func (c *Client) watch(ctx context.Context, tenant string, query url.Values, see
 			return w.ended(ctx)
 		case err != nil:
 			return err
+		case !w.tellLost():
+			return nil
 		}
-		if w.events > events || time.Since(begin) >= c.pace.waitMax {
+		if w.events > events || time.Since(begin) >= p.waitMax {
 			failures = 0
 		}
-		pause = max(pause, jitter(c.pace.waitMin, c.pace.waitMax, failures, rand.Float64()))
+		pause = max(pause, jitter(p.waitMin, p.waitMax, failures, rand.Float64()))
 		if wait.Sleep(ctx, pause) != nil {
 			return w.ended(ctx)
 		}
@@ -79,6 +101,7 @@ var errEnough = errors.New("enough was seen")
 type watch struct {
 	client *Client
 	q      request
+	pace   pace
 	see    func(News) bool
 	lastID string
 	// run and situation are those that were told last, places where the hosts of the
@@ -90,6 +113,31 @@ type watch struct {
 	events int
 	// trouble is why there is no stream; empty while there is one.
 	trouble string
+	// heard is when the site was heard of last, lost whether see was told that it cannot
+	// be reached.
+	heard time.Time
+	lost  bool
+}
+
+// tellLost tells once that the site cannot be reached, if that is so. A stream that ended is
+// no trouble: the next one may begin at once.
+func (w *watch) tellLost() (more bool) {
+	if w.trouble == "" || w.lost {
+		return true
+	}
+	w.lost = true
+	return w.see(News{Contact: &Contact{Since: w.heard, Trouble: w.trouble}})
+}
+
+// found notes that there is a stream, and tells so if it was told that there is none.
+func (w *watch) found() (more bool) {
+	was := w.heard
+	w.trouble, w.heard = "", time.Now()
+	if !w.lost {
+		return true
+	}
+	w.lost = false
+	return w.see(News{Contact: &Contact{Since: was}})
 }
 
 // ended is the context's error, with the reason why nothing was seen.
@@ -108,8 +156,9 @@ func (w *watch) ended(ctx context.Context) error {
 func (w *watch) follow(ctx context.Context) (pause time.Duration, err error) {
 	listening, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	idle := w.client.pace.idle
-	patience := time.AfterFunc(idle, func() { cancel(fmt.Errorf("nothing was heard for %s", idle)) })
+	idle := w.pace.idle
+	silence := fmt.Errorf("nothing was heard for %s", idle)
+	patience := time.AfterFunc(idle, func() { cancel(silence) })
 	defer patience.Stop()
 	resp, err := w.connect(listening)
 	if err != nil {
@@ -132,8 +181,14 @@ func (w *watch) follow(ctx context.Context) (pause time.Duration, err error) {
 		return 0, w.client.callError(w.q, nil, fmt.Sprintf("the answer has content type %q, not text/event-stream: perhaps not the API answered",
 			w.client.secret.clean(resp.Header.Get("Content-Type"))))
 	}
-	w.trouble = ""
-	return 0, w.read(&patientReader{resp.Body, patience, idle})
+	if !w.found() {
+		return 0, errEnough
+	}
+	err = w.read(&patientReader{resp.Body, patience, idle, &w.heard})
+	if context.Cause(listening) == silence {
+		w.trouble = silence.Error()
+	}
+	return 0, err
 }
 
 // connect asks for the stream with the token of the session.
@@ -305,11 +360,17 @@ type patientReader struct {
 	r        io.Reader
 	patience *time.Timer
 	idle     time.Duration
+	// heard is set to when bytes came.
+	heard *time.Time
 }
 
 // Read waits for bytes with a limit.
 func (p *patientReader) Read(b []byte) (int, error) {
 	p.patience.Reset(p.idle)
 	defer p.patience.Stop()
-	return p.r.Read(b)
+	n, err := p.r.Read(b)
+	if n > 0 {
+		*p.heard = time.Now()
+	}
+	return n, err
 }

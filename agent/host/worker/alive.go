@@ -30,7 +30,7 @@ func (w *Worker) sendAlive() {
 	alive := message.Alive{
 		Application: w.Application, AgentVersion: w.Version, Worker: w.identity, Role: w.Role, Labels: w.Labels,
 		At: w.Now().UTC(), SelfReport: w.self.last(), Seen: w.written.Load().Position(), RolledBack: w.toldRejected(),
-		Busy: w.notNow(),
+		Busy: w.notNow(), Changes: w.changes.Load(),
 	}
 	if err := w.HostLog.Alive(alive); err != nil {
 		w.Log.Warn("cannot send heartbeat", "host", w.Host, "error", err)

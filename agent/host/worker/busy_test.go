@@ -90,7 +90,7 @@ func TestUpgradeWaitsForIdle(t *testing.T) {
 				}
 				told := 0
 				for _, p := range r.hostLog.progress {
-					if strings.HasPrefix(p.Message, "the upgrade waits, because the host is busy: backup, until ") {
+					if strings.HasPrefix(p.Message, "the upgrade waits, because the host is busy until ") {
 						told++
 					}
 				}

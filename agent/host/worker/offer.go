@@ -42,5 +42,14 @@ func (w *Worker) offer(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	w.wouldChange(len(plan.Changes))
 	return message.PackPlan(plan.Sorted())
+}
+
+// wouldChange notes how many packages an upgrade would change now. The site is told with each
+// heartbeat, and at once that there are some, or none any more.
+func (w *Worker) wouldChange(changes int) {
+	if before := w.changes.Swap(&changes); before == nil || (*before == 0) != (changes == 0) {
+		w.sendAlive()
+	}
 }

@@ -46,6 +46,9 @@ type Worker struct {
 	// is full while a step or a plan is in progress.
 	offerDue wait.Signal
 	atHost   chan struct{}
+	// changes is how many packages the newest plan outside of a run changes; nil before the
+	// first.
+	changes atomic.Pointer[int]
 	// current is the step of the strategy that is in progress; nil when none is.
 	current atomic.Pointer[stepOf]
 	// outputs are the steps whose output is to be sent.

@@ -22,10 +22,12 @@ type Host struct {
 	// Role and Labels are what a rollout chooses the host by.
 	Role   string            `json:"role,omitempty"`
 	Labels map[string]string `json:"labels,omitempty"`
-	// LastRun is the last ended run that the host was a member of, OutdatedSince when
+	// LastRun is the last ended run that the host was a member of, MissedSince when
 	// the first run ended that should have upgraded it and did not.
-	LastRun       v1.HostRun `json:"last-run,omitzero"`
-	OutdatedSince time.Time  `json:"outdated-since,omitzero"`
+	LastRun     v1.HostRun `json:"last-run,omitzero"`
+	MissedSince time.Time  `json:"missed-since,omitzero"`
+	// OutdatedSince is since when an upgrade would change something on it.
+	OutdatedSince time.Time `json:"outdated-since,omitzero"`
 }
 
 // PutHost keeps a host; key is its name as one subject token. Only the

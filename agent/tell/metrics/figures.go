@@ -27,7 +27,9 @@ var (
 
 	hostsDesc       = desc("osupgrade_hosts", "Hosts of the configured applications, by state: in-service, being-upgraded, unhealthy, silent or absent.", "state")
 	othersDesc      = desc("osupgrade_hosts_other_applications", "Known hosts whose application is not configured.")
-	outdatedDesc    = desc("osupgrade_hosts_outdated", "Hosts that missed an upgrade and have not caught up.")
+	outdatedDesc    = desc("osupgrade_hosts_outdated", "Hosts on which an upgrade would change something now.")
+	longestDesc     = desc("osupgrade_hosts_outdated_longest_seconds", "How long the host that has been outdated for the longest time has been so.")
+	missedDesc      = desc("osupgrade_hosts_missed", "Hosts that missed an upgrade and have not caught up.")
 	unversionedDesc = desc("osupgrade_hosts_without_versions", "Hosts that have reported no versions.")
 	ageDesc         = desc("osupgrade_host_versions_age_seconds", "For each host, how long its versions have been unchanged.")
 	warningsDesc    = desc("osupgrade_host_warnings", "Warnings about hosts outside of runs, by kind.", "kind")
@@ -65,7 +67,7 @@ type tenantCollector struct{ *Tenant }
 // Describe implements prometheus.Collector.
 func (tenantCollector) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		upDesc, servingDesc, alarmDesc, failsDesc, seqDesc, hostsDesc, othersDesc, outdatedDesc, unversionedDesc, ageDesc, warningsDesc,
+		upDesc, servingDesc, alarmDesc, failsDesc, seqDesc, hostsDesc, othersDesc, outdatedDesc, longestDesc, missedDesc, unversionedDesc, ageDesc, warningsDesc,
 		windowOpenDesc, windowStartDesc, windowEndDesc, frozenDesc, runActiveDesc, runPhaseDesc, runPausedDesc, runOpenedDesc, runNotAfterDesc,
 		runHostsDesc, runOverdueDesc, runWaitingDesc, slotsDesc, heldDesc, webhookQueueDesc, webhookDeadDesc,
 	} {
@@ -108,6 +110,8 @@ func collectHosts(out chan<- prometheus.Metric, f controller.Figures) {
 	}
 	out <- gauge(othersDesc, float64(f.Others))
 	out <- gauge(outdatedDesc, float64(f.Outdated))
+	out <- gauge(longestDesc, f.OutdatedFor.Seconds())
+	out <- gauge(missedDesc, float64(f.Missed))
 	out <- gauge(unversionedDesc, float64(f.Unversioned))
 	count, sum, buckets := uint64(0), 0.0, map[float64]uint64{}
 	for _, bound := range ageBuckets {

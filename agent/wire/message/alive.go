@@ -55,6 +55,9 @@ type Alive struct {
 	RolledBack []RolledBackVersion `json:"rolled-back,omitempty"`
 	// Busy says why the host is not to be upgraded now; nil while it may be.
 	Busy *NotNow `json:"busy,omitempty"`
+	// Changes is how many packages an upgrade that begins now would change; nil while the
+	// worker does not know.
+	Changes *int `json:"changes,omitempty"`
 	SelfReport
 }
 

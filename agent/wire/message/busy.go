@@ -42,7 +42,7 @@ func (n NotNow) Equal(other NotNow) bool {
 	return n.Reason == other.Reason && n.Until.Equal(other.Until)
 }
 
-// String tells people why and until when.
+// String tells people until when and why.
 func (n NotNow) String() string {
-	return fmt.Sprintf("%s, until %s", n.Reason, n.Until.Format(time.RFC3339))
+	return fmt.Sprintf("until %s: %s", n.Until.Format(time.RFC3339), n.Reason)
 }

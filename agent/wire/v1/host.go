@@ -32,9 +32,13 @@ type Host struct {
 	VersionsAt *time.Time `json:"versions-at,omitempty"`
 	// LastRun is the last run that the host was a member of; absent when there is none.
 	LastRun *HostRun `json:"last-run,omitempty"`
-	// OutdatedSince is when the first run ended that should have upgraded the host and
-	// did not; absent when the last such run upgraded it.
+	// OutdatedSince is since when an upgrade would change something on the host: when the
+	// site first heard that its offer is not empty. It is absent when its newest offer is
+	// empty, or it has none.
 	OutdatedSince *time.Time `json:"outdated-since,omitempty"`
+	// MissedSince is when the first run ended that should have upgraded the host and
+	// did not; absent when the last such run upgraded it.
+	MissedSince *time.Time `json:"missed-since,omitempty"`
 	// Busy says why the host must not be upgraded now; absent otherwise.
 	Busy *HostBusy `json:"busy,omitempty"`
 	// Inventory is what the machine consists of; only in the answer for one host or to
