@@ -259,8 +259,14 @@ func override(events []vevent, p *problems) []draft {
 	return drafts
 }
 
-// zoneNames maps the time zones defined in a text to their IANA names.
-type zoneNames map[string]string
+// zoneNames are the time zones defined in a text, by their names there.
+type zoneNames map[string]vtimezone
+
+// vtimezone is what a VTIMEZONE says: its IANA name, if it has one, and its rules.
+type vtimezone struct {
+	location string
+	rules    []observance
+}
 
 func zonesOf(all []component) zoneNames {
 	zones := zoneNames{}
@@ -268,42 +274,46 @@ func zonesOf(all []component) zoneNames {
 		if c.name != "VTIMEZONE" {
 			continue
 		}
-		var id, location string
+		var id string
+		zone := vtimezone{rules: rulesOf(c.parts)}
 		for _, line := range c.properties {
 			switch line.name {
 			case "TZID":
 				id = line.value
 			case "X-LIC-LOCATION":
-				location = line.value
+				zone.location = line.value
 			}
 		}
-		if id != "" && location != "" {
-			zones[id] = location
+		if id != "" {
+			zones[id] = zone
 		}
 	}
 	return zones
 }
 
-// zone resolves a TZID by its IANA name. It ignores the offsets in a VTIMEZONE,
-// because they mostly end in the year of writing. Some programs put a prefix
-// before the name, such as "/example.org/Europe/Stockholm".
+// zone resolves a TZID by its name, of IANA or of Windows. It ignores the offsets in a
+// VTIMEZONE of such a name, because they mostly end in the year of writing. Some programs put
+// a prefix before the name, such as "/example.org/Europe/Stockholm".
 func (z zoneNames) zone(id string) (window.Zone, error) {
-	name := id
-	if location, ok := z[id]; ok {
-		name = location
-	}
+	name := cmp.Or(z[id].location, id)
 	if name == "" {
 		return window.Zone{}, errors.New("TZID is empty; use an IANA name such as Europe/Stockholm")
 	}
 	zone, err := window.ParseZone(name)
-	if err == nil || !strings.HasPrefix(name, "/") {
-		return zone, err
+	if err == nil {
+		return zone, nil
+	}
+	if zone, known := windowsZone(name); known {
+		return zone, nil
 	}
 	elements := strings.Split(name, "/")
-	for n := min(3, len(elements)-1); n >= 2; n-- {
+	for n := min(3, len(elements)-1); n >= 2 && elements[0] == ""; n-- {
 		if zone, err := window.ParseZone(strings.Join(elements[len(elements)-n:], "/")); err == nil {
 			return zone, nil
 		}
+	}
+	if zone, known := likeRules(z[id].rules); known {
+		return zone, nil
 	}
 	return window.Zone{}, err
 }
@@ -347,6 +357,8 @@ type component struct {
 	index      int // position among the components of this name, from 0
 	line       int // of BEGIN
 	properties []property
+	// parts are STANDARD and DAYLIGHT of a VTIMEZONE.
+	parts []component
 }
 
 // property is an unfolded and parsed line of a component.
@@ -471,8 +483,12 @@ func (r *reader) close(name string) error {
 		return fmt.Errorf("does not match BEGIN:%s; add END:%[1]s before it", shorten(top.name))
 	}
 	r.open = r.open[:len(r.open)-1]
-	if name == "VEVENT" || name == "VTIMEZONE" {
+	switch name {
+	case "VEVENT", "VTIMEZONE":
 		r.all = append(r.all, top)
+	case "STANDARD", "DAYLIGHT":
+		outer := &r.open[len(r.open)-1]
+		outer.parts = append(outer.parts, top)
 	}
 	return nil
 }
@@ -497,7 +513,7 @@ const (
 // readNames are the names of the lines that are parsed; other lines are ignored.
 var readNames = []string{
 	"BEGIN", "END", "UID", "SEQUENCE", "DTSTAMP", "SUMMARY", "STATUS", "DTSTART", "DTEND", "DURATION", "RRULE", "RDATE", "EXDATE", "RECURRENCE-ID", "EXRULE",
-	"TZID", "X-LIC-LOCATION",
+	"TZID", "X-LIC-LOCATION", "TZOFFSETFROM", "TZOFFSETTO",
 }
 
 func parseLine(line string) (property, error) {
