@@ -95,6 +95,68 @@ resource "osupgrade_config" "acme" {
 	}
 }
 
+// TestAtOnce_reckonsWithTheSamePlan: what the plan creates, changes and deletes counts, if the
+// configuration is as the guide "Order of an apply" has it.
+func TestAtOnce_reckonsWithTheSamePlan(t *testing.T) {
+	t.Parallel()
+	yesterday := time.Now().UTC().AddDate(0, 0, -1).Format(time.DateOnly)
+	const days = `days_of_week = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]`
+	const always = days + "\n start_time = \"00:00\"\n duration = \"2d\"\n"
+	calendar := func(name, kind, length, more string) string {
+		return "resource \"osupgrade_calendar\" \"" + name + "\" {\n name = \"" + name + "\"\n kind = \"" + kind + "\"\n events = [{ start = \"" + yesterday +
+			"\", duration = \"" + length + "\", all_day = true, timezone = \"UTC\" }]\n" + more + "}\n"
+	}
+	freeze := calendar("freeze", "freeze", "3d", "")
+	config := func(windows, more string) string {
+		return "resource \"osupgrade_config\" \"acme\" {\n maintenance_windows = [" + windows + "]\n" + more + "}\n"
+	}
+	const object = "{ " + `days_of_week = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"], start_time = "00:00", duration = "2d" }`
+	const afterFreeze, afterRollout = "depends_on = [osupgrade_calendar.freeze]\n", "depends_on = [osupgrade_rollout.acme]\n"
+	rollout := func(paused string) string {
+		return "resource \"osupgrade_rollout\" \"acme\" {\n paused = " + paused + "\n}\n"
+	}
+	window := func(more string) string {
+		return "resource \"osupgrade_maintenance_window\" \"w\" {\n" + always + more + "}\n"
+	}
+	for name, row := range map[string]struct {
+		before, after string
+		destroy, want bool
+	}{
+		"a window":                                  {after: config(object, ""), want: true},
+		"a window and its freeze":                   {after: freeze + config(object, afterFreeze)},
+		"a window and an allow calendar":            {after: calendar("freeze", "allow", "3d", "") + config(object, afterFreeze), want: true},
+		"a window of its own and its freeze":        {after: freeze + window(afterFreeze)},
+		"an event and its freeze":                   {after: freeze + calendar("open", "allow", "3d", afterFreeze)},
+		"a window, with the rollout paused":         {after: rollout("true") + config(object, afterRollout)},
+		"a window, with the rollout paused already": {before: rollout("true"), after: rollout("true") + config(object, afterRollout)},
+		"a window, and the rollout goes on":         {before: rollout("true"), after: rollout("false") + config(object, afterRollout), want: true},
+		"a window, and the freeze goes":             {before: freeze + config("", afterFreeze), after: config(object, ""), want: true},
+		"the window goes, and so does the freeze":   {before: freeze + config(object, afterFreeze), after: config("", "")},
+		"all goes":                           {before: freeze + config(object, afterFreeze), destroy: true},
+		"all goes, with a window of its own": {before: freeze + window(afterFreeze), destroy: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, server := acctest.Fake(t)
+			w := acctest.NewWorkspace(t, server.Env()...)
+			if row.before != "" {
+				w.Write(t, "main.tf", acctest.Requirement+row.before)
+				w.Run(t, 0, "apply", "-auto-approve", "-no-color", "-input=false")
+			}
+			command := []string{"plan", "-no-color", "-input=false"}
+			if row.destroy {
+				command = append(command, "-destroy")
+			} else {
+				w.Write(t, "main.tf", acctest.Requirement+row.after)
+			}
+			out := w.Run(t, 0, command...)
+			if warns := strings.Contains(out, "A run starts as soon as this is applied"); warns != row.want {
+				t.Errorf("the plan warns: %v, want %v: %s", warns, row.want, out)
+			}
+		})
+	}
+}
+
 // planned returns the diagnostics of a plan in the form of validate's.
 func planned(output string) string {
 	var list []string

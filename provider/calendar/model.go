@@ -97,7 +97,7 @@ func (*Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resou
 			"and also over a run under way: no further host is started.\n\n" +
 			"The events are either in `events` or in an iCalendar text in `ics`. A calendar without either has no events. " +
 			"Another form of the same duration or time (`4h` or `240m`) is no change.",
-		Attributes: tenantobject.Attributes(all),
+		Attributes: tenantobject.Attributes(all, tenantobject.WaitsForNo),
 	}
 }
 

@@ -27,7 +27,7 @@ func (*Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resou
 		Attributes: tenantobject.Attributes(map[string]schema.Attribute{
 			applications: applicationsAttribute(),
 			windows:      windowsAttribute(),
-		}),
+		}, tenantobject.WaitsForRun),
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -35,6 +36,7 @@ type Data struct {
 	unknown []string
 	claims  claims
 	read    sync.Map
+	applies atomic.Bool
 
 	onceMu sync.Mutex
 	made   map[string]any
@@ -127,10 +129,14 @@ func (c *Data) PlanTenant(ctx context.Context, req resource.ModifyPlanRequest, r
 	}
 }
 
-// Remember keeps what a refresh has read of an object. Terraform runs plan and apply in
-// two processes and plans again in the second, without a refresh: what is remembered
-// saves the plan a request, and that nothing is remembered shows a plan that it was
-// made before, so that the server is not asked about it twice.
+// Apply records that the process carries out an apply. Terraform runs plan and apply in two
+// processes, and plans again in the second.
+func (c *Data) Apply() { c.applies.Store(true) }
+
+// Applies reports whether Apply was called.
+func (c *Data) Applies() bool { return c.applies.Load() }
+
+// Remember keeps what a refresh has read of an object, which saves the plan a request.
 func (c *Data) Remember(object string, value any) { c.read.Store(object, value) }
 
 // Recall returns what Remember has kept of an object, and whether there is anything.

@@ -79,7 +79,7 @@ func (*Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resou
 			"only `paused` also affects the run under way.\n\n" +
 			"A duration is written as `30s`, `90m` or `1d4h`; another form of the same duration is no change. " +
 			"A number of hosts is a count such as `2`, or a percentage such as `10%`.",
-		Attributes: tenantobject.Attributes(kind.Attributes()),
+		Attributes: tenantobject.Attributes(kind.Attributes(), tenantobject.WaitsForNo),
 	}
 }
 

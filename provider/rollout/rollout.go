@@ -14,6 +14,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantobject"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/window"
 )
 
 // TypeName is the type name of the resource.
@@ -51,6 +52,7 @@ var kind = &tenantobject.Mapping[v1.Rollout]{
 func New() resource.Resource {
 	return &Resource{tenantobject.NewMapped[v1.Rollout, model](kind, "Rollouts", tenantobject.Kind[v1.Rollout]{
 		Noun:   "rollout",
+		Warn:   window.NoteRollout,
 		Object: func(tenantobject.Key) client.Object[v1.Rollout] { return client.Rollouts },
 	})}
 }

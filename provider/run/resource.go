@@ -41,7 +41,7 @@ func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp 
 	waiting, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	w := resourceWaiter
-	w.claim = func(id uint64) bool { return r.claim(tenant, id) }
+	w.holders = holdersOf(r.data, tenant)
 	run, err := w.begin(waiting, api, tenant, plan.purpose(TypeName), plan.start())
 	if err != nil {
 		diagnostics.Failure{Operation: operation, Tenant: tenant, Err: err, Refused: refusedStart, NotFound: noConfiguration}.Add(&resp.Diagnostics, diagnostics.Field)
@@ -50,12 +50,6 @@ func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp 
 	plan.await(waiting, api, tenant, run, &resp.Diagnostics)
 	plan.identify(ctx, resp.Identity, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.State.Set(ctx, plan)...)
-}
-
-// claim reports whether a run is that of no other resource of this configuration, and makes it
-// that of the caller.
-func (r *Resource) claim(tenant string, id uint64) bool {
-	return r.data.Claim(tenant, fmt.Sprint("run ", id), "", true)
 }
 
 // await follows a run, sets the computed attributes, and judges the result. The state has the
@@ -102,8 +96,12 @@ func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp 
 		return
 	}
 	if plan.EndedAt.IsUnknown() {
-		tenant := plan.Tenant.ValueString()
-		r.claim(tenant, uint64(plan.RunID.ValueInt64()))
+		tenant, id := plan.Tenant.ValueString(), uint64(plan.RunID.ValueInt64())
+		if !holdersOf(r.data, tenant).keep(id) {
+			resp.Diagnostics.AddError(operation, explainShared(tenant, id))
+			resp.Diagnostics.Append(resp.Private.SetKey(ctx, sharedKey, []byte("true"))...)
+			return
+		}
 		limit := tenantobject.Timeout(plan.Timeouts, "create", createLimit)
 		api := r.data.Client(&resp.Diagnostics, operation)
 		if resp.Diagnostics.HasError() {
@@ -111,7 +109,7 @@ func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp 
 		}
 		waiting, cancel := context.WithTimeout(ctx, limit)
 		defer cancel()
-		run, err := api.Run(waiting, tenant, uint64(plan.RunID.ValueInt64()))
+		run, err := api.Run(waiting, tenant, id)
 		if err != nil {
 			diagnostics.Failure{Operation: operation, Tenant: tenant, Err: err}.Add(&resp.Diagnostics, nil)
 			return

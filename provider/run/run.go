@@ -92,13 +92,28 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		return
 	}
 	if !req.State.Raw.IsNull() {
-		if len(resp.RequiresReplace) == 0 && plan.EndedAt.IsNull() {
-			plan.Result, plan.EndedAt, plan.Hosts = types.StringUnknown(), types.StringUnknown(), types.ListUnknown(hostType())
-			resp.Diagnostics.Append(resp.Plan.Set(ctx, plan)...)
-		}
+		r.planExisting(ctx, plan, req, resp)
 		return
 	}
 	preflight(ctx, r.data, TypeName, plan.request, &resp.Diagnostics)
+}
+
+// planExisting plans to follow a run that has not ended, or to replace a resource whose run
+// another one has taken over.
+func (r *Resource) planExisting(ctx context.Context, plan model, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	shared, problems := req.Private.GetKey(ctx, sharedKey)
+	resp.Diagnostics.Append(problems...)
+	switch {
+	case len(shared) > 0:
+		plan.RunID, plan.OpenedAt = types.Int64Unknown(), types.StringUnknown()
+		resp.RequiresReplace = append(resp.RequiresReplace, path.Root("run_id"))
+	case len(resp.RequiresReplace) > 0 || !plan.EndedAt.IsNull():
+		return
+	default:
+		holdersOf(r.data, plan.Tenant.ValueString()).keep(uint64(plan.RunID.ValueInt64()))
+	}
+	plan.Result, plan.EndedAt, plan.Hosts = types.StringUnknown(), types.StringUnknown(), types.ListUnknown(hostType())
+	resp.Diagnostics.Append(resp.Plan.Set(ctx, plan)...)
 }
 
 // preflight warns if the server says that the run could not start now. By the time of the

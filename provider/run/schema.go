@@ -28,7 +28,8 @@ func (*Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resou
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "Starts a run, which is one pass over the hosts of a tenant, and waits for its end. A changed value in `triggers`, `retry_of` or `tenant` starts another run; a change of any other attribute does not.\n\n" +
 			"If the result of the run is not in `accept`, apply fails with the reason of the run, the errors of its hosts and what to do. The resource is then tainted, so that the next apply starts another run. " +
-			"If another run is under way, the creation first waits for its end. If that run was started for the same `triggers` and `retry_of` by an apply that was interrupted or timed out, the creation takes it over instead of starting another.\n\n" +
+			"If another run is under way, the creation first waits for its end. If that run was started for the same `triggers` and `retry_of` by an apply that was interrupted or timed out, the creation takes it over instead of starting another, " +
+			"unless another resource of this configuration has it. Two configurations that start runs of one tenant need different `triggers`.\n\n" +
 			"A run cannot be undone: deleting the resource changes nothing on the server and does not end the run.",
 		Attributes: requestAttributes(),
 	}

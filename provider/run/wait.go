@@ -32,9 +32,8 @@ type waiter struct {
 	retry, again string
 	// interrupted and timedOut say how to go on after a wait that saw no end.
 	interrupted, timedOut string
-	// claim reports whether the run is that of no other resource of this configuration; nil is
-	// for those that may share one.
-	claim func(id uint64) bool
+	// holders are the other resources of this process; nil is for those that may share a run.
+	holders *holders
 	// anyResult is set if each result of the run is as good as another.
 	anyResult bool
 	// send tells a person what happens. The log is told more; nil tells the log alone.
@@ -76,35 +75,48 @@ func (w waiter) watcher(ctx context.Context) (see func(v1.Run), newest func() v1
 	return see, func() v1.Run { return seen }
 }
 
-func (w waiter) claims(id uint64) bool { return w.claim == nil || w.claim(id) }
-
 // noConfiguration is the advice for a start that meets 404.
 const noConfiguration = "Apply osupgrade_config for the tenant first, or check the name of the tenant and the provider's endpoint."
 
-// begin starts a run. If another run is under way, it first waits for its end, unless that
-// run has the same purpose: then an apply that did not see its end has started it. The id of
-// the request is made here, so that a start whose answer was lost can be repeated.
+// begin starts a run. If another run is under way, it first waits for its end. If that run has
+// the same purpose, an apply that did not see its end has started it, and begin takes it over:
+// at once if runs may be shared, and else after the wait, when the resources that have it in
+// their states have been heard. The id of the request is made here, so that a start whose
+// answer was lost can be repeated.
 func (w waiter) begin(ctx context.Context, api *client.Client, tenant, purpose string, start v1.Start) (v1.Run, error) {
 	start.RequestID = purpose + fmt.Sprintf("%08x", rand.Uint32())
+	if w.holders != nil {
+		w.holders.request(start.RequestID)
+	}
 	for {
 		run, err := api.Start(ctx, tenant, start)
 		id := tenantobject.BlockingRun(err)
 		if id == 0 {
-			w.claims(run.ID)
 			return run, err
 		}
-		if run, err := api.Run(ctx, tenant, id); err == nil && strings.HasPrefix(run.RequestID, purpose) && w.claims(id) {
-			w.tell(ctx, fmt.Sprintf("run %d of tenant %s was started for the same purpose; taking it over", id, tenant))
-			return run, nil
+		run, err = api.Run(ctx, tenant, id)
+		same := err == nil && strings.HasPrefix(run.RequestID, purpose)
+		if same && w.holders == nil {
+			return w.takeOver(ctx, tenant, run), nil
 		}
 		if w.send != nil {
 			w.send(fmt.Sprintf("run %d of tenant %s is under way; waiting for its end", id, tenant))
 		}
-		see, _ := w.watcher(ctx)
-		if err := tenantobject.UntilUnblocked(ctx, api, tenant, id, see); err != nil {
+		see, newest := w.watcher(ctx)
+		see(run)
+		err = tenantobject.UntilUnblocked(ctx, api, tenant, id, see)
+		if same && w.holders.take(id, run.RequestID) {
+			return w.takeOver(ctx, tenant, newest()), nil
+		}
+		if err != nil {
 			return v1.Run{}, err
 		}
 	}
+}
+
+func (w waiter) takeOver(ctx context.Context, tenant string, run v1.Run) v1.Run {
+	w.tell(ctx, fmt.Sprintf("run %d of tenant %s was started for the same purpose; taking it over", run.ID, tenant))
+	return run
 }
 
 // await follows a run to its end and judges the result. It returns the last known state of

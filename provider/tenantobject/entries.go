@@ -59,8 +59,9 @@ type Entries[T, E any] struct {
 	wanted map[string]int
 	// owned are the entries of the resources that this process has come across.
 	owned map[string]bool
-	// refreshed are those of them that a refresh has found.
-	refreshed map[string]bool
+	// refreshed are those of them that a refresh has come across, lost those of them that the
+	// list no longer has.
+	refreshed, lost map[string]bool
 }
 
 // entryChange makes an entry out of another: was is nil for a creation, want for a deletion.
@@ -84,7 +85,7 @@ func EntriesOf[T, E any](data *providerdata.Data, api *client.Client, list List[
 }
 
 func newEntries[T, E any](list List[T, E], at store[T], quiet *silence) *Entries[T, E] {
-	return &Entries[T, E]{list: list, store: at, quiet: quiet, moved: make(chan struct{}), wanted: map[string]int{}, owned: map[string]bool{}, refreshed: map[string]bool{}}
+	return &Entries[T, E]{list: list, store: at, quiet: quiet, moved: make(chan struct{}), wanted: map[string]int{}, owned: map[string]bool{}, refreshed: map[string]bool{}, lost: map[string]bool{}}
 }
 
 // Get returns the object for a plan; an absent one is the zero T. It asks the server only if
@@ -176,6 +177,20 @@ func (s *Entries[T, E]) Refresh(entry E) (first bool) {
 	first = !s.refreshed[key]
 	s.refreshed[key] = true
 	return first
+}
+
+// Lose records that a refresh has not found an entry.
+func (s *Entries[T, E]) Lose(entry E) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lost[s.list.Key(entry)] = true
+}
+
+// Lost reports whether Lose was called for an entry.
+func (s *Entries[T, E]) Lost(entry E) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lost[s.list.Key(entry)]
 }
 
 // Owned reports whether a resource of this process owns an entry, or has owned it. It waits

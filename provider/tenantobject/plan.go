@@ -11,6 +11,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/diagnostics"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/providerdata"
 )
 
 // PlanLimit bounds what a plan asks of the server, so that an unreachable server
@@ -45,7 +46,7 @@ func (r *Resource[T, M, P]) ModifyPlan(ctx context.Context, req resource.ModifyP
 	if w.begin {
 		KeepSuccessor(ctx, resp.Private, w.at.ID(), w.want, &resp.Diagnostics)
 	}
-	change := Change[T]{Now: r.data.Now(), At: w.at, Want: w.want}
+	change := Change[T]{Data: r.data, Now: r.data.Now(), At: w.at, Want: w.want}
 	if exists {
 		state := P(new(M))
 		resp.Diagnostics.Append(req.State.Get(ctx, state)...)
@@ -55,6 +56,7 @@ func (r *Resource[T, M, P]) ModifyPlan(ctx context.Context, req resource.ModifyP
 			r.warnOfRename(ctx, was, w.prior, &resp.Diagnostics)
 			return
 		}
+		w.base = r.read(w.at, known(baseOf(ctx, req.Private, &resp.Diagnostics), w.prior, &resp.Diagnostics))
 	}
 	ctx, cancel := context.WithTimeout(ctx, PlanLimit)
 	defer cancel()
@@ -69,20 +71,34 @@ func (r *Resource[T, M, P]) ModifyPlan(ctx context.Context, req resource.ModifyP
 // warnOfRename warns of the effect of the deletion of an object before one of another key is
 // created. The creation is planned by itself.
 func (r *Resource[T, M, P]) warnOfRename(ctx context.Context, was Key, prior T, diags *diag.Diagnostics) {
-	if _, refreshed := r.data.Recall(r.kind.object(was)); !refreshed || r.kind.Warn == nil {
+	if r.kind.Warn == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, PlanLimit)
 	defer cancel()
 	api := r.data.Client(diags, "")
-	r.kind.Warn(ctx, Change[T]{API: api, Now: r.data.Now(), At: was, Prior: &prior, Deletion: true, Renamed: true}, diags)
+	r.kind.Warn(ctx, Change[T]{API: api, Data: r.data, Now: r.data.Now(), At: was, Prior: &prior, Deletion: true, Renamed: true}, diags)
 }
 
-// planned reports whether a change has been planned before: an apply plans again. That
-// shows in that nothing was refreshed in this process. Of a creation it cannot be told.
-func (r *Resource[T, M, P]) planned(w write[T]) bool {
-	_, refreshed := r.data.Recall(r.kind.object(w.at))
-	return !w.begin && !refreshed
+// planned reports whether a change has been planned before: an apply plans again. A process
+// that has written is one of an apply. Before that, an apply cannot be told from a plan with
+// -refresh=false, so the first changes of an apply are checked twice. Creations always are.
+func (r *Resource[T, M, P]) planned(w write[T]) bool { return !w.begin && r.data.Applies() }
+
+// Recalled returns the object of a resource as this process has read it, and whether it has.
+func Recalled[T any](data *providerdata.Data, typeName string, at Key) (T, bool) {
+	remembered, _ := data.Recall(Kind[T]{TypeName: typeName}.object(at))
+	server, ok := remembered.(found[T])
+	return server.Value, ok && server.exists
+}
+
+// read returns the object as this process has read it, or else as it was read for the state.
+func (r *Resource[T, M, P]) read(at Key, state found[T]) found[T] {
+	if remembered, ok := r.data.Recall(r.kind.object(at)); ok {
+		server, _ := remembered.(found[T])
+		return server
+	}
+	return state
 }
 
 // claim refuses a second resource that manages the same part of a tenant: the
@@ -111,39 +127,59 @@ func (r *Resource[T, M, P]) check(ctx context.Context, w write[T], diags *diag.D
 		return false
 	}
 	w.store = r.store(r.data.Client(diags, ""), w.at)
-	server, when := found[T]{}, client.Precondition{IfNoneMatch: "*"}
-	if remembered, ok := r.data.Recall(r.kind.object(w.at)); ok {
+	if w.begin {
 		// What a replacement creates is still there.
-		server, _ = remembered.(found[T])
-		when = client.Precondition{IfMatch: server.ETag}
+		w.base = r.read(w.at, found[T]{})
+	} else if _, err := w.decide(w.base); err != nil {
+		r.kind.report(diags, "Unable to update "+r.kind.TypeName, w.at, err)
+		return true
 	}
-	if !w.begin {
-		if _, err := w.decide(server); err != nil {
-			r.kind.report(diags, "Unable to update "+r.kind.TypeName, w.at, err)
-			return true
-		}
-	}
-	err := w.store.Validate(ctx, server.Stored, r.kind.Merged(w.want, server.Value), when)
-	if client.HasStatus(err, http.StatusPreconditionFailed) {
-		if !w.begin || server.exists {
-			return true // The apply will tell what has changed since the refresh.
-		}
-		var stored client.Stored[T]
-		if stored, err = w.store.Get(ctx); err == nil {
-			server = found[T]{stored, true}
-			if _, err := w.decide(server); err != nil {
-				r.kind.report(diags, "Unable to create "+r.kind.TypeName, w.at, err)
-			}
-			r.kind.warnOfAdoption(diags, w, server)
-		}
-	}
-	switch {
-	case err != nil:
-		r.refusal(w.at, err, diags)
-	case when.IfNoneMatch != "" && !server.exists:
+	err := w.validate(ctx)
+	_, refreshed := r.data.Recall(r.kind.object(w.at))
+	switch moved := client.HasStatus(err, http.StatusPreconditionFailed); {
+	case moved && refreshed:
+		return true // The apply will tell what has changed since the refresh.
+	case moved:
+		err = r.compare(ctx, w, diags)
+	case err == nil && !w.base.exists:
 		r.data.Remember(absent+r.kind.object(w.at), nil)
 	}
+	if err != nil {
+		r.refusal(w.at, err, diags)
+	}
 	return err == nil
+}
+
+// validate asks the server whether it would accept a write.
+func (w write[T]) validate(ctx context.Context) error {
+	when := client.Precondition{IfMatch: w.base.ETag}
+	if !w.base.exists {
+		when = client.Precondition{IfNoneMatch: "*"}
+	}
+	return w.store.Validate(ctx, w.base.Stored, w.kind.Merged(w.want, w.base.Value), when)
+}
+
+// compare reads an object that is not what the plan took it for, and finds what is in the way.
+func (r *Resource[T, M, P]) compare(ctx context.Context, w write[T], diags *diag.Diagnostics) error {
+	stored, err := w.store.Get(ctx)
+	if err != nil {
+		return err
+	}
+	w.base = found[T]{stored, true}
+	operation := "Unable to update " + r.kind.TypeName
+	if w.begin {
+		operation = "Unable to create " + r.kind.TypeName
+	}
+	done, err := w.decide(w.base)
+	switch {
+	case err != nil:
+		r.kind.report(diags, operation, w.at, err)
+	case w.begin:
+		r.kind.warnOfAdoption(diags, w, w.base)
+	case !done:
+		return w.validate(ctx)
+	}
+	return nil
 }
 
 // refusal adds why the server does not accept a plan, or has not looked at it.
@@ -190,7 +226,7 @@ func (r *Resource[T, M, P]) planDeletion(ctx context.Context, req resource.Modif
 			ctx, cancel := context.WithTimeout(ctx, PlanLimit)
 			defer cancel()
 			api := r.data.Client(&resp.Diagnostics, "")
-			r.kind.Warn(ctx, Change[T]{API: api, Now: r.data.Now(), At: at, Prior: &server.Value, Deletion: true}, &resp.Diagnostics)
+			r.kind.Warn(ctx, Change[T]{API: api, Data: r.data, Now: r.data.Now(), At: at, Prior: &server.Value, Deletion: true}, &resp.Diagnostics)
 		}
 	}
 	if summary, detail := state.Loss(at.Tenant); summary != "" && resp.Diagnostics.WarningsCount() == 0 {

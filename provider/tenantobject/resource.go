@@ -147,6 +147,7 @@ func (r *Resource[T, M, P]) Delete(ctx context.Context, req resource.DeleteReque
 
 // write returns a change of an object.
 func (r *Resource[T, M, P]) write(api *client.Client, at Key) write[T] {
+	r.data.Apply()
 	return write[T]{kind: r.kind, at: at, store: r.store(api, at), quiet: silenceOf(r.data)}
 }
 

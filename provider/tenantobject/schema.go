@@ -31,22 +31,27 @@ type Common struct {
 // Shared returns the common attributes of a model that embeds them.
 func (c *Common) Shared() *Common { return c }
 
-// Attributes adds the common attributes to a resource's own attributes.
-func Attributes(own map[string]schema.Attribute) map[string]schema.Attribute {
+// What deletions wait for.
+const (
+	WaitsForRun = "For deletion, which waits for a run under way; `50m` by default."
+	WaitsForNo  = "For deletion, which does not wait for a run under way; `50m` by default."
+)
+
+// Attributes adds the common attributes to a resource's own attributes. deletion describes the
+// timeout of its deletion.
+func Attributes(own map[string]schema.Attribute, deletion string) map[string]schema.Attribute {
 	all := map[string]schema.Attribute{
 		"tenant":             TenantAttribute(),
 		"overwrite_existing": overwriteAttribute(),
-		"timeouts":           TimeoutsAttribute(limits),
+		"timeouts":           TimeoutsAttribute(map[string]string{
+			"create": "For creation; `10m` by default.",
+			"read":   "For reading, also at each refresh; `5m` by default.",
+			"update": "For changes; `10m` by default.",
+			"delete": deletion,
+		}),
 	}
 	maps.Copy(all, own)
 	return all
-}
-
-var limits = map[string]string{
-	"create": "For creation; `10m` by default.",
-	"read":   "For reading, also at each refresh; `5m` by default.",
-	"update": "For changes; `10m` by default.",
-	"delete": "For deletion, which waits for a run under way; `50m` by default.",
 }
 
 // TenantAttribute is the attribute tenant of a resource.

@@ -22,8 +22,8 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/providerdata"
 )
 
-// Default timeouts. Deletion waits for a run under way, but no longer than suits a CI job
-// of an hour.
+// Default timeouts. The deletion of a configuration waits for a run under way, but no longer
+// than suits a CI job of an hour.
 const (
 	createLimit = 10 * time.Minute
 	readLimit   = 5 * time.Minute
@@ -75,6 +75,8 @@ type Change[T any] struct {
 	// API is nil if the server cannot be asked. A plan that creates an object is made
 	// twice, so it asks only what matters most.
 	API *client.Client
+	// Data is what the process shares; nil if it shares nothing.
+	Data *providerdata.Data
 	// Now is the time of the plan.
 	Now time.Time
 	At  Key

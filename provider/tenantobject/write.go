@@ -279,8 +279,8 @@ func (k Kind[T]) explain(at Key, c Conflict) string {
 		return fmt.Sprintf("%s has %s already, which this resource did not manage. Nothing was written.\n\n%s\n\n%s\n\n%s",
 			sentence(k.owner(at)), c.At, comparison([2]string{"on the server", "in the configuration"}, c.Server, c.Want), k.takeOver(at), AlsoManaged)
 	}
-	return fmt.Sprintf("Somebody else changed %s of %s after this plan was made. Nothing was written.\n\n%s\n\n"+
-		"Run plan again to see the change, then decide.",
+	return fmt.Sprintf("Somebody else changed %s of %s after this plan was made, or before it if it was made with -refresh=false. Nothing was written.\n\n%s\n\n"+
+		"Run plan again, with a refresh, to see the change, then decide.",
 		c.At, k.owner(at), comparison([2]string{"when planned", "on the server now"}, c.Was, c.Server))
 }
 

@@ -23,8 +23,14 @@ import (
 const kindFreeze = "freeze"
 
 // WarnOfConfig warns about the next window of a configuration, with the tenant's
-// calendars. It makes at most one request, and for a creation only if a window is open.
+// calendars and those that the same plan makes. It makes at most one request, and for a
+// creation only if a window is open.
 func WarnOfConfig(ctx context.Context, change tenantobject.Change[v1.OSUpgrade], diags *diag.Diagnostics) {
+	togetherOf(change.Data, change.At.Tenant).noteConfig(change)
+	warnOfWindows(ctx, change, diags)
+}
+
+func warnOfWindows(ctx context.Context, change tenantobject.Change[v1.OSUpgrade], diags *diag.Diagnostics) {
 	if change.Deletion || change.Want.MaintenanceWindows == nil {
 		return // Nothing opens, or it is not managed by this resource.
 	}
@@ -52,6 +58,8 @@ func WarnOfConfig(ctx context.Context, change tenantobject.Change[v1.OSUpgrade],
 	if len(change.Want.MaintenanceWindows) == 0 && !known {
 		return // An unknown calendar may open.
 	}
+	planned := togetherOf(change.Data, change.At.Tenant)
+	calendars = planned.merge(calendars)
 	plan, err := v1.ScheduleOf(change.Want, calendars, time.UTC)
 	if err != nil {
 		return // A calendar of a newer server.
@@ -59,7 +67,7 @@ func WarnOfConfig(ctx context.Context, change tenantobject.Change[v1.OSUpgrade],
 	if w.none(plan) || w.frozen(plan) {
 		return
 	}
-	if was := prior(change, calendars); opens(plan, w.now) && !opens(was, w.now) {
+	if was := prior(change, calendars); opens(plan, w.now) && !opens(was, w.now) && !planned.holds(change.Data, change.At.Tenant) {
 		w.atOnce(plan)
 	}
 }
@@ -72,7 +80,7 @@ func warnIfOpen(ctx context.Context, change tenantobject.Change[v1.OSUpgrade], w
 		return
 	}
 	var found diag.Diagnostics
-	WarnOfConfig(ctx, change, &found)
+	warnOfWindows(ctx, change, &found)
 	for _, d := range found {
 		diags.AddAttributeWarning(path.Root("start_time"), d.Summary(), d.Detail())
 	}
@@ -113,6 +121,8 @@ func opens(plan window.Schedule, now time.Time) bool {
 // one request, and for a creation only if an event of an allow calendar is under way; two
 // if the change lifts a freeze that is in force now, or opens a window now.
 func WarnOfCalendar(ctx context.Context, change tenantobject.Change[v1.Calendar], diags *diag.Diagnostics) {
+	planned := togetherOf(change.Data, change.At.Tenant)
+	planned.noteCalendar(change)
 	where, at, want := path.Root("events"), change.At, change.Want
 	if want.ICS != nil {
 		where = path.Root("ics")
@@ -152,12 +162,12 @@ func WarnOfCalendar(ctx context.Context, change tenantobject.Change[v1.Calendar]
 		return
 	}
 	others, _ := calendarsOf(ctx, change.API, at.Tenant)
-	delete(others, at.Name)
+	delete(planned.merge(others), at.Name)
 	plan, err := v1.ScheduleOf(v1.OSUpgrade{}, onlyFreezes(others, at.Name, want), time.UTC)
 	if err != nil || w.frozen(plan) {
 		return
 	}
-	if opens(plan, w.now) && !openBefore {
+	if opens(plan, w.now) && !openBefore && !planned.holds(change.Data, at.Tenant) {
 		w.joins(ctx, change, others)
 	}
 }
@@ -173,6 +183,7 @@ func (w warnings) joins(ctx context.Context, change tenantobject.Change[v1.Calen
 			config = known
 		}
 	}
+	config = togetherOf(change.Data, change.At.Tenant).config(config)
 	if was, err := v1.ScheduleOf(config, others, time.UTC); err == nil && opens(was, w.now) {
 		return
 	}
@@ -220,17 +231,21 @@ func (w warnings) reopens(ctx context.Context, change tenantobject.Change[v1.Cal
 	if err != nil && !client.Missing(err) {
 		return
 	}
-	if delete(calendars, change.At.Name); !change.Deletion {
+	planned := togetherOf(change.Data, change.At.Tenant)
+	if change.Deletion && !change.Renamed {
+		planned.settle(ctx)
+	}
+	if delete(planned.merge(calendars), change.At.Name); !change.Deletion {
 		calendars[change.At.Name] = change.Want
 	}
-	plan, err := v1.ScheduleOf(config, calendars, time.UTC)
-	if err != nil || !opens(plan, w.now) {
+	plan, err := v1.ScheduleOf(planned.config(config), calendars, time.UTC)
+	if err != nil || !opens(plan, w.now) || planned.holds(change.Data, change.At.Tenant) {
 		return
 	}
 	open, _ := plan.Next(w.now)
 	advice := "To apply without a run, apply outside of the window, or set paused = true in the rollout first."
 	if change.Renamed {
-		advice = "A change of the name deletes it before the other one is created. With lifecycle { create_before_destroy = true } the freeze stays in force."
+		advice = "Unless this resource has lifecycle { create_before_destroy = true }, a change of the name deletes the calendar before the other one is created."
 	}
 	w.diags.AddAttributeWarning(w.at, "A run starts as soon as this is applied", fmt.Sprintf(
 		"A window is open until %s, with site-local taken for UTC, and nothing but calendar %s of tenant %s closes it now. %s",

@@ -30,8 +30,11 @@ const TypeName = "osupgrade_maintenance_window"
 // list is the attribute of osupgrade_config that has all windows.
 const list = "maintenance_windows"
 
-// usualLimit is the usual timeout of each operation.
-const usualLimit = 10 * time.Minute
+// The default timeouts.
+const (
+	readLimit  = 5 * time.Minute
+	usualLimit = 10 * time.Minute
+)
 
 // Resource is osupgrade_maintenance_window: one entry of a tenant's maintenance windows.
 // The entries have no names, so the resource owns the entry with its content.
@@ -75,7 +78,7 @@ func (*Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resou
 			"A window that the tenant has already is managed from then on, and the plan warns of it. Another form of the same time, time zone or duration (`4h` or `240m`) is no change.\n\n" +
 			"Any number of configurations may write windows of one tenant at once: a write is based on what was read, and starts over if somebody else wrote in between. " +
 			"Resources of one configuration may exchange their windows, also when a key of `for_each` is renamed: what an apply asks for at the same time is one write, and a window that another resource asks for stays.",
-		Attributes: tenantobject.Attributes(Attributes()),
+		Attributes: tenantobject.Attributes(Attributes(), "For deletion, which does not wait for a run under way; `10m` by default."),
 	}
 }
 
@@ -214,7 +217,7 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, tenantobject.Timeout(state.Timeouts, "read", usualLimit))
+	ctx, cancel := context.WithTimeout(ctx, tenantobject.Timeout(state.Timeouts, "read", readLimit))
 	defer cancel()
 	tenant := state.Tenant.ValueString()
 	shared := r.windows(api, tenant)
@@ -236,6 +239,9 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 			"The answer is a configuration of tenant %s with nothing in it, not even an empty list. This does not prove that the window was removed. "+
 				"If somebody has removed everything, take the window out of the state with terraform state rm, and apply again.", tenant))
 	case at < 0 || !first && !imported:
+		if at < 0 {
+			shared.Lose(state.API())
+		}
 		resp.State.RemoveResource(ctx)
 	default:
 		if imported {
@@ -306,14 +312,18 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	api := r.data.Client(&resp.Diagnostics, "")
 	shared := r.windows(api, tenant)
 	defer shared.Plan()()
+	var was *v1.MaintenanceWindow
 	if exists {
 		var state model
 		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-		shared.Own(state.API())
-		if Key(state.API()) == Key(want) {
+		was = new(state.API())
+		shared.Own(*was)
+		if Key(*was) == Key(want) {
 			return
 		}
 	}
+	planned := togetherOf(r.data, tenant)
+	planned.noteWindow(was, &want)
 	ctx, cancel := context.WithTimeout(ctx, tenantobject.PlanLimit)
 	defer cancel()
 	server, err := shared.Get(ctx)
@@ -327,13 +337,51 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 				"Tenant %s has this window already. An apply whose answer was lost leaves it so, or another resource of this configuration that gives it up.\n\n  %s\n\n%s",
 				tenant, Key(want), tenantobject.AlsoManaged))
 		}
-	case !exists:
-		after := server
-		after.MaintenanceWindows = append(slices.Clone(server.MaintenanceWindows), want)
+	default:
+		r.warnOfEdited(ctx, shared, tenant, server.MaintenanceWindows, want, &resp.Diagnostics)
+		after := planned.config(server)
+		before := after
+		before.MaintenanceWindows = slices.DeleteFunc(slices.Clone(after.MaintenanceWindows), func(w v1.MaintenanceWindow) bool { return Key(w) == Key(want) })
+		if was != nil {
+			before.MaintenanceWindows = append(before.MaintenanceWindows, *was)
+		}
 		warnIfOpen(ctx, tenantobject.Change[v1.OSUpgrade]{
-			API: api, Now: r.data.Now(), At: tenantobject.Key{Tenant: tenant}, Prior: &server, Want: after,
+			API: api, Data: r.data, Now: r.data.Now(), At: tenantobject.Key{Tenant: tenant}, Prior: &before, Want: after,
 		}, want, &resp.Diagnostics)
 	}
+}
+
+// warnOfEdited warns that a window which somebody else changed is created again: the changed
+// one stays beside it.
+func (r *Resource) warnOfEdited(ctx context.Context, shared *tenantobject.Entries[v1.OSUpgrade, v1.MaintenanceWindow], tenant string, server []v1.MaintenanceWindow, want v1.MaintenanceWindow, diags *diag.Diagnostics) {
+	if !shared.Lost(want) {
+		return
+	}
+	var edited []string
+	for _, w := range server {
+		if alike(w, want) && !shared.Owned(ctx, w) {
+			edited = append(edited, Key(w))
+		}
+	}
+	if len(edited) > 0 {
+		diags.AddAttributeWarning(path.Root("days_of_week"), "Somebody else changed this window, and both will open", fmt.Sprintf(
+			"Tenant %s no longer has the window %s, and this plan creates it again. It has another one that is not declared here and may be the changed one. That one stays:\n\n  - %s\n\n"+
+				"Remove it on the server, or declare it as a resource of its own if it is to stay.",
+			tenant, Key(want), strings.Join(edited, "\n  - ")))
+	}
+}
+
+// alike reports whether one window may have been made of another by an edit: the days, the
+// time of the start or the duration are the same.
+func alike(a, b v1.MaintenanceWindow) bool {
+	same := func(part func(w *v1.MaintenanceWindow) *string) bool {
+		changed := a
+		*part(&changed) = *part(&b)
+		return Key(changed) == Key(a)
+	}
+	return same(func(w *v1.MaintenanceWindow) *string { return &w.DaysOfWeek }) ||
+		same(func(w *v1.MaintenanceWindow) *string { return &w.StartTime }) ||
+		same(func(w *v1.MaintenanceWindow) *string { return &w.Duration })
 }
 
 // planDeletion records whose window is deleted.
@@ -341,7 +389,9 @@ func (r *Resource) planDeletion(ctx context.Context, req resource.ModifyPlanRequ
 	var state model
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	if !resp.Diagnostics.HasError() && r.data.Reachable() {
-		r.windows(r.data.Client(&resp.Diagnostics, ""), state.Tenant.ValueString()).Own(state.API())
+		tenant, was := state.Tenant.ValueString(), state.API()
+		r.windows(r.data.Client(&resp.Diagnostics, ""), tenant).Own(was)
+		togetherOf(r.data, tenant).noteWindow(&was, nil)
 	}
 }
 

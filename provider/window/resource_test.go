@@ -3,6 +3,7 @@ package window_test
 import (
 	"fmt"
 	"net/http"
+	"os"
 	"regexp"
 	"strings"
 	"sync"
@@ -168,5 +169,52 @@ func TestWindows_ofTwoStatesAtOnce(t *testing.T) {
 	}
 	if n := api.Answers(http.StatusPreconditionFailed); n == 0 {
 		t.Log("the two never met")
+	}
+}
+
+// TestWindow_editedByHand: somebody else makes the window longer. The plan creates the declared
+// one again, and says that the longer one stays beside it.
+func TestWindow_editedByHand(t *testing.T) {
+	t.Parallel()
+	api, server, theirs := shared(t)
+	w := acctest.NewWorkspace(t, server.Env()...)
+	w.Write(t, "main.tf", acctest.Requirement+block("a", oneDay, "4h")+block("b", otherDay, "4h"))
+	w.Run(t, 0, "apply", "-auto-approve", "-no-color")
+	api.SetConfig(acctest.Tenant, v1.OSUpgrade{
+		WorkerApplications: []v1.WorkerApplication{{Name: "theirs"}}, MaintenanceWindows: []v1.MaintenanceWindow{theirs, on(oneDay, "6h"), on(otherDay, "4h")},
+	})
+	const warning = "Somebody else changed this window, and both will open"
+	out := w.Run(t, 0, "plan", "-no-color", "-input=false")
+	if !strings.Contains(out, warning) || !strings.Contains(out, "- "+window.Key(on(oneDay, "6h"))) {
+		t.Errorf("the plan does not warn of the edited window: %s", out)
+	}
+	for _, wrong := range []string{"- " + window.Key(theirs), "- " + window.Key(on(otherDay, "4h"))} {
+		if strings.Contains(out, wrong) {
+			t.Errorf("the plan names %q: %s", wrong, out)
+		}
+	}
+	api.SetConfig(acctest.Tenant, v1.OSUpgrade{
+		WorkerApplications: []v1.WorkerApplication{{Name: "theirs"}}, MaintenanceWindows: []v1.MaintenanceWindow{theirs, on(otherDay, "4h")},
+	})
+	if out := w.Run(t, 0, "plan", "-no-color", "-input=false"); strings.Contains(out, warning) {
+		t.Errorf("the plan warns although the window was removed: %s", out)
+	}
+}
+
+// TestWindow_isRemovedDuringARun: the deletion does not wait for the run, as the page says.
+func TestWindow_isRemovedDuringARun(t *testing.T) {
+	t.Parallel()
+	api, server, theirs := shared(t)
+	w := acctest.NewWorkspace(t, server.Env()...)
+	w.Write(t, "main.tf", acctest.Requirement+block("a", oneDay, "4h"))
+	w.Run(t, 0, "apply", "-auto-approve", "-no-color")
+	api.AddRun(acctest.Tenant, v1.Run{Phase: "upgrading"})
+	w.Run(t, 0, "destroy", "-auto-approve", "-no-color")
+	if err := has(api, theirs)(nil); err != nil {
+		t.Error(err)
+	}
+	page, err := os.ReadFile("../../docs/resources/maintenance_window.md")
+	if err != nil || !strings.Contains(string(page), "which does not wait for a run under way") {
+		t.Errorf("the page does not say that a deletion does not wait: %v", err)
 	}
 }
