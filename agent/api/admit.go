@@ -19,6 +19,9 @@ func (s *server) admit(c *call) error {
 	if err != nil {
 		return err
 	}
+	if s.Logins != nil {
+		s.Logins.Places().Add(source(c.RemoteAddr))
+	}
 	who, path := proof.who, c.URL.EscapedPath()
 	if who.Policies, err = s.policiesOf(who.Tenant, who.Roles); err != nil {
 		return err

@@ -163,6 +163,10 @@ func New(o Options) http.Handler {
 	table := routes()
 	s := &server{Options: o, requests: requestsOf(table), times: usualTimes, crossOrigin: http.NewCrossOriginProtection(), certificateLog: throttle.Log(o.Log, 1, time.Minute)}
 	s.joins.what, s.logins.what, s.unseals.what = "attempts to join have failed", "logins have failed", "wrong passphrases have come"
+	if o.Logins != nil {
+		known := o.Logins.Places()
+		s.joins.known, s.logins.known, s.unseals.known = known, known, known
+	}
 	return s.around(s.traced(s.measured(s.mux(table))))
 }
 

@@ -12,7 +12,8 @@ import (
 
 // maxAttempts is how many attempts may fail from one place in each attemptsEach. A secret
 // cannot be guessed; this keeps an attempt from costing the site more than who attempts.
-// maxPlaces bounds the places that are remembered: beyond it all others count as one.
+// maxPlaces bounds the places that are counted: beyond it all others count as one, but for
+// those that have proved who they are before.
 const maxAttempts, attemptsEach, maxPlaces = 10, time.Minute, 10_000
 
 // attemptWait is how long an attempt waits for others of its place.
@@ -27,6 +28,8 @@ const attemptWait = 5 * time.Second
 type attempts struct {
 	// what says what there were too many of, such as "logins have failed".
 	what string
+	// known are the places that always count for themselves; nil means none.
+	known *principal.Places
 
 	mu     sync.Mutex
 	begun  time.Time
@@ -81,7 +84,7 @@ func (a *attempts) reserve(from string, now time.Time) (*place, <-chan struct{},
 		a.begun, a.places = now, map[string]*place{}
 	}
 	name := from
-	if _, known := a.places[name]; !known && len(a.places) >= maxPlaces {
+	if _, counted := a.places[name]; !counted && len(a.places) >= maxPlaces && (a.known == nil || !a.known.Has(name)) {
 		name = "elsewhere"
 	}
 	at := a.places[name]

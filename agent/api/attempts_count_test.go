@@ -114,5 +114,13 @@ func TestAttemptsThatEndBadly(t *testing.T) {
 		if len(a.places) != maxPlaces+1 {
 			t.Errorf("%d places are remembered", len(a.places))
 		}
+		fails := func(from string) bool {
+			return a.try(t.Context(), from, func() (bool, error) { return false, nil }) != nil
+		}
+		a.known = &principal.Places{}
+		a.known.Add("known")
+		if !fails("unknown") || fails("known") {
+			t.Error("beyond the places that are counted, one that is known should be heard, and no other")
+		}
 	})
 }

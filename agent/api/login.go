@@ -33,6 +33,7 @@ func (s *server) login(c *call, who string, prove func(from string) (principal.S
 	if err != nil {
 		return err
 	}
+	s.Logins.Places().Add(from)
 	c.audit.Tenant, c.audit.Object = s.logOf(session.Tenant), "token/"+shortID(principal.ID(session.Text))
 	c.auditBy(proofOf(session.Token, session.Text))
 	s.Log.Info("logged in", "who", session.Name, "tenant", session.Tenant, "as", session.Login.Of, "from", from)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/dial"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/schedule/window"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/site"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/tell/otlp"
@@ -34,6 +35,7 @@ type serveCommand struct {
 	Tenants       []string `help:"Tenants of this site, in addition to those created by osupgrade-agent tenant add." env:"OSUPGRADE_TENANTS" placeholder:"NAME,..."`
 	Checks        string   `help:"Folder of the scripts that checks and hooks of a rollout may run at the site (default: none)." type:"path" env:"OSUPGRADE_SITE_CHECKS" placeholder:"DIR"`
 	NewsScripts   string   `help:"Folder of the scripts to run for each notification of any tenant (default: none)." type:"path" env:"OSUPGRADE_NEWS_SCRIPTS" placeholder:"DIR"`
+	AllowLocal    []string `help:"Addresses of this machine and its link to which the site may connect for tenants, such as that of a webhook receiver, or any (default: none)." env:"OSUPGRADE_ALLOW_LOCAL" placeholder:"IP:PORT,..."`
 	Listen        string   `help:"Where the REST API listens." default:"127.0.0.1:4646" env:"OSUPGRADE_LISTEN"`
 	TLSCert       string   `help:"Certificate of the REST API, PEM; needed beyond loopback (default: the one made by osupgrade-agent init)." type:"path" env:"OSUPGRADE_TLS_CERT" placeholder:"FILE"`
 	TLSKey        string   `help:"Private key of --tls-cert, PEM." type:"path" env:"OSUPGRADE_TLS_KEY" placeholder:"FILE"`
@@ -66,6 +68,10 @@ func (c *serveCommand) Run(ctx context.Context, parsed *kong.Context, files *con
 	if err != nil {
 		return misused(err)
 	}
+	local, err := dial.Parse(c.AllowLocal)
+	if err != nil {
+		return misused(fmt.Errorf("allow-local: %w", err))
+	}
 	traces, err := c.traces()
 	if err != nil {
 		return misused(err)
@@ -90,7 +96,7 @@ func (c *serveCommand) Run(ctx context.Context, parsed *kong.Context, files *con
 	}
 	s, err := site.Open(ctx, site.Options{
 		Credentials: os.Getenv(credentialsFolder), Passphrase: passphrase,
-		Name: c.Site, Zone: zone, Dir: c.Data, Tenants: c.Tenants, Checks: c.Checks, NewsScripts: c.NewsScripts,
+		Name: c.Site, Zone: zone, Dir: c.Data, Tenants: c.Tenants, Checks: c.Checks, NewsScripts: c.NewsScripts, Local: local,
 		API:    site.Endpoint{Listen: c.Listen, CertFile: c.TLSCert, KeyFile: c.TLSKey},
 		NATS:   site.Endpoint{Listen: c.NATSListen, CertFile: c.NATSTLSCert, KeyFile: c.NATSTLSKey},
 		CAFile: c.CAFile, ClientCAFile: c.ClientCAFile, ClientCRLFile: c.ClientCRLFile, Traces: traces,

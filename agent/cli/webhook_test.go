@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/dial"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/access"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/principal"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/site"
@@ -24,8 +25,9 @@ import (
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
-// newsSite is a site with a news script, and returns how to call a command of it.
-func newsSite(t *testing.T) (do func(code int, args ...string) string) {
+// newsSite is a site with a news script that may connect to some local addresses, and returns
+// how to call a command of it.
+func newsSite(t *testing.T, local ...string) (do func(code int, args ...string) string) {
 	t.Helper()
 	scripts, dir := t.TempDir(), t.TempDir()
 	for name, text := range map[string]string{"mail": "#!/bin/sh\nexit 0\n", "sms": "#!/bin/sh\necho out of credit\nexit 1\n"} {
@@ -33,8 +35,12 @@ func newsSite(t *testing.T) (do func(code int, args ...string) string) {
 			t.Fatal(err)
 		}
 	}
+	allowed, err := dial.Parse(local)
+	if err != nil {
+		t.Fatal(err)
+	}
 	s, err := site.Open(t.Context(), site.Options{
-		Name: "here", Zone: time.UTC, Dir: dir, Tenants: []string{"acme"}, NewsScripts: scripts,
+		Name: "here", Zone: time.UTC, Dir: dir, Tenants: []string{"acme"}, NewsScripts: scripts, Local: allowed,
 		API: site.Endpoint{Listen: "127.0.0.1:0"}, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
@@ -78,11 +84,29 @@ func contains(t *testing.T, got string, parts ...string) {
 	}
 }
 
+// TestWebhookToTheSite checks that a webhook reaches a program on the site's machine only if the
+// site allows its address, and that otherwise nobody learns what listens there.
+func TestWebhookToTheSite(t *testing.T) {
+	t.Parallel()
+	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))
+	t.Cleanup(receiver.Close)
+	address := strings.TrimPrefix(receiver.URL, "http://")
+	refused := newsSite(t)
+	for _, at := range []string{address, "127.0.0.1:1"} {
+		refused(exitOK, "webhook", "add", "here", "--url", "http://"+at)
+		contains(t, refused(exitFailed, "webhook", "test", "here"), "webhook here: the test was not accepted: "+at+
+			" is an address of the site's own machine or its link, to which the site does not connect; an administrator of the site can allow it with --allow-local "+at+" of osupgrade-agent serve")
+	}
+	allowed := newsSite(t, address)
+	allowed(exitOK, "webhook", "add", "here", "--url", receiver.URL)
+	contains(t, allowed(exitFailed, "webhook", "test", "here"), "the receiver answered 418")
+}
+
 // TestWebhookCommands takes a webhook through its life by commands: its secret is printed
 // once, kept by a change, and replaced on request; a test says what came of it.
 func TestWebhookCommands(t *testing.T) {
 	t.Parallel()
-	do := newsSite(t)
+	do := newsSite(t, dial.Any)
 	var key atomic.Pointer[[]byte]
 	var mu sync.Mutex
 	status := http.StatusNoContent

@@ -65,9 +65,7 @@ func TestSealedProcess(t *testing.T) {
 	says(passphrase+"\n", 0, "The site is open.", unseal...)
 	f.sealed(false, "ok")
 	says("", 0, "h01", operator("hosts")...)
-	if out, _ := f.try("", operator("webhook", "test", "chat")...); !strings.Contains(out, "connection refused") {
-		t.Errorf("the secret of a webhook is not what it was: %s", out)
-	}
+	says("", 1, "an administrator of the site can allow it with --allow-local 127.0.0.1:1 of", operator("webhook", "test", "chat")...)
 	says("", 1, "strongbox sealed: it is opened by a passphrase; run osupgrade-agent unseal; or give --current FILE", "seal", "rotate", "--data", data)
 	says(passphrase, 0, "Restart the site", "seal", "rotate", "--data", data, "--current", "-")
 
@@ -78,12 +76,10 @@ func TestSealedProcess(t *testing.T) {
 	}
 	bin := f.bin
 	f.bin = "/bin/sh"
-	f.site, _ = f.launch("serve", "-c", "exec "+bin+" serve --passphrase-fd 3 --data "+data+" --tenants acme --listen "+f.api+" --nats-listen "+f.nats+" 3<"+secret)
+	f.site, _ = f.launch("serve", "-c", "exec "+bin+" serve --passphrase-fd 3 --allow-local 127.0.0.1:1 --data "+data+" --tenants acme --listen "+f.api+" --nats-listen "+f.nats+" 3<"+secret)
 	f.bin = bin
 	f.ready(http.StatusOK, "ok")
-	if out, _ := f.try("", operator("webhook", "test", "chat")...); !strings.Contains(out, "connection refused") {
-		t.Errorf("the secret of a webhook is not what it was: %s", out)
-	}
+	says("", 1, "connection refused", operator("webhook", "test", "chat")...)
 	f.release("h02")
 	f.await("h03 upgrade begins")
 	f.release("h03")

@@ -18,6 +18,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/api"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/dial"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/throttle"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/controller"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/check"
@@ -53,6 +54,8 @@ type Options struct {
 	// NewsScripts is the folder of the scripts that are run with each of the news; empty for
 	// none.
 	NewsScripts string
+	// Local says to which addresses of this machine and its link the site connects for tenants.
+	Local dial.Rule
 	// API and NATS are where the REST API and the log listen. NATS may be the
 	// zero Endpoint: then only this process reaches the log.
 	API, NATS Endpoint
@@ -161,7 +164,7 @@ func (s *Site) open(ctx context.Context, o Options) (err error) {
 	if err != nil {
 		return fmt.Errorf("news scripts: %w", err)
 	}
-	s.webhooks = webhook.New(webhook.Options{Store: kept, Box: s.box, Scripts: scripts, Version: o.Version, Log: o.Log, At: o.at("webhook")})
+	s.webhooks = webhook.New(webhook.Options{Store: kept, Box: s.box, Local: o.Local, Scripts: scripts, Version: o.Version, Log: o.Log, At: o.at("webhook")})
 	running, stop := context.WithCancel(context.Background())
 	s.stop = stop
 	objects, err := openTenants(o.Dir)

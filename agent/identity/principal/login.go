@@ -51,6 +51,9 @@ type Session struct {
 	Token
 }
 
+// Places are those from which somebody has proved who they are.
+func (l *Logins) Places() *Places { return &l.Users.hasher.known }
+
 // User logs a user in. from is the place that the request comes from, of which one at a
 // time does not keep others waiting. The clock is read after the password was checked: the
 // time that it waited for its turn does not shorten the life of the token.

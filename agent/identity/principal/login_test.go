@@ -384,7 +384,7 @@ func TestWaiting(t *testing.T) {
 	waiting := func() int {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		return h.total
+		return h.total[false]
 	}
 	settle := func(want int) {
 		t.Helper()
@@ -413,6 +413,70 @@ func TestWaiting(t *testing.T) {
 	all.Wait()
 	if waiting() != 0 || len(h.waiting) != 0 {
 		t.Errorf("%d still wait, from %d places", waiting(), len(h.waiting))
+	}
+}
+
+// TestKnownPlaces checks that a place from which somebody has logged in gets its turn soon,
+// however many other places try, and that other places get theirs while many known ones try.
+func TestKnownPlaces(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		floods string // Where the place that floods begins.
+		from   string
+		most   time.Duration
+	}{
+		"a known place beside unknown ones":  {"unknown", "known", 3 * 2 * hashing},
+		"an unknown place beside known ones": {"known", "unknown", (maxWaiting + 2) * 2 * hashing},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				h := newHasher()
+				h.slots = make(chan struct{}, 1)
+				for i := range 100 {
+					h.known.Add(fmt.Sprint("known", i))
+				}
+				ctx, stop := context.WithCancel(t.Context())
+				var all sync.WaitGroup
+				for i := range 99 {
+					all.Go(func() {
+						for ctx.Err() == nil {
+							_ = h.turn(ctx, fmt.Sprint(row.floods, i), func() { time.Sleep(hashing) })
+							time.Sleep(time.Millisecond)
+						}
+					})
+				}
+				time.Sleep(time.Minute)
+				for range 20 {
+					begun := time.Now()
+					err := h.turn(ctx, row.from+"99", func() { time.Sleep(hashing) })
+					if took := time.Since(begun); err != nil || took > row.most {
+						t.Errorf("after %s: %v; it should take %s at most", took, err, row.most)
+					}
+					time.Sleep(time.Second)
+				}
+				stop()
+				all.Wait()
+				time.Sleep(maxRest)
+			})
+		})
+	}
+}
+
+// hashing is how long a password takes in tests.
+const hashing = 30 * time.Millisecond
+
+// TestPlaces checks that the places are bounded, and that the one not seen for longest goes.
+func TestPlaces(t *testing.T) {
+	t.Parallel()
+	var p Places
+	for i := range maxPlaces {
+		p.Add(fmt.Sprint(i))
+	}
+	p.Add("0")
+	p.Add("one more")
+	if !p.Has("0") || p.Has("1") || !p.Has("2") || !p.Has("one more") || p.Has("never") || len(p.seen) != maxPlaces {
+		t.Errorf("%d places are remembered; the first %v, the second %v, the last %v", len(p.seen), p.Has("0"), p.Has("1"), p.Has("one more"))
 	}
 }
 

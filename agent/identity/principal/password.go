@@ -32,8 +32,9 @@ const (
 const maxHashMemory, maxHashTime, maxHashThreads = 256 * 1024, 16, 4
 
 const (
-	// maxWaiting are the passwords that may wait in all, maxWaitingEach those from one
-	// place: one who sends hundreds a second takes no place of others.
+	// maxWaiting are the passwords that may wait from all known places, and again from all
+	// others, maxWaitingEach those from one place: one who sends hundreds a second takes no
+	// place of others.
 	maxWaiting, maxWaitingEach = 64, 4
 	// maxWait is how long one waits.
 	maxWait = 5 * time.Second
@@ -46,14 +47,19 @@ const (
 // processor is for the rest of the site. Its zero value is not ready; use newHasher.
 type hasher struct {
 	slots chan struct{}
+	// next is held by the one of the unknown places that is next in line for a slot: the others
+	// queue behind it, and those of known places do not.
+	next  chan struct{}
+	known Places
 
 	mu      sync.Mutex
 	waiting map[string]int
-	total   int
+	// total counts those that wait, of known places and of others.
+	total map[bool]int
 }
 
 func newHasher() *hasher {
-	return &hasher{slots: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/4)), waiting: map[string]int{}}
+	return &hasher{slots: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/4)), next: make(chan struct{}, 1), waiting: map[string]int{}, total: map[bool]int{}}
 }
 
 // hash returns a password as it is stored, in the usual form of argon2id.
@@ -101,16 +107,15 @@ func (h *hasher) verify(ctx context.Context, from, stored, password string) (rig
 
 // turn does work when it is its turn.
 func (h *hasher) turn(ctx context.Context, from string, work func()) error {
-	if !h.queue(from) {
+	known := h.known.Has(from)
+	if !h.queue(from, known) {
 		return ErrBusy
 	}
-	defer h.leave(from)
+	defer h.leave(from, known)
 	ctx, stop := context.WithTimeout(ctx, maxWait)
 	defer stop()
-	select {
-	case h.slots <- struct{}{}:
-	case <-ctx.Done():
-		return ErrBusy
+	if err := h.slot(ctx, known); err != nil {
+		return err
 	}
 	begun := time.Now()
 	defer func() { time.AfterFunc(min(time.Since(begun), maxRest), func() { <-h.slots }) }()
@@ -118,21 +123,39 @@ func (h *hasher) turn(ctx context.Context, from string, work func()) error {
 	return nil
 }
 
-func (h *hasher) queue(from string) bool {
+// slot waits for a slot, in the order in which the places came.
+func (h *hasher) slot(ctx context.Context, known bool) error {
+	if !known {
+		select {
+		case h.next <- struct{}{}:
+			defer func() { <-h.next }()
+		case <-ctx.Done():
+			return ErrBusy
+		}
+	}
+	select {
+	case h.slots <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ErrBusy
+	}
+}
+
+func (h *hasher) queue(from string, known bool) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.total >= maxWaiting || h.waiting[from] >= maxWaitingEach {
+	if h.total[known] >= maxWaiting || h.waiting[from] >= maxWaitingEach {
 		return false
 	}
-	h.total++
+	h.total[known]++
 	h.waiting[from]++
 	return true
 }
 
-func (h *hasher) leave(from string) {
+func (h *hasher) leave(from string, known bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.total--
+	h.total[known]--
 	if h.waiting[from]--; h.waiting[from] == 0 {
 		delete(h.waiting, from)
 	}

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/dial"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/durable"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/access"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/principal"
@@ -69,9 +70,13 @@ type Dev struct {
 // hosts are online. It runs until Close; ctx is only for the start.
 func Start(ctx context.Context, o Options) (*Dev, error) {
 	o = withDefaults(o)
+	local, err := dial.Parse([]string{dial.Any})
+	if err != nil {
+		return nil, err
+	}
 	s, err := site.Open(ctx, site.Options{
 		Name: SiteName, Zone: o.Zone, Dir: o.Dir, Tenants: []string{o.Tenant}, API: site.Endpoint{Listen: o.Listen},
-		Checks: filepath.Join(o.Dir, "checks"), Traces: o.Traces,
+		Checks: filepath.Join(o.Dir, "checks"), Local: local, Traces: o.Traces,
 		Holder: "osupgrade-agent dev", Version: o.Version, Log: o.Log,
 	})
 	if err != nil {

@@ -360,7 +360,7 @@ func TestExampleReceiver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client := newClient()
+	client := newClient(anywhere(t))
 	defer client.CloseIdleConnections()
 	send := func(key []byte, at time.Time) int {
 		return post(t.Context(), client, "test", "http://"+address+"/", key, failed, at).Status

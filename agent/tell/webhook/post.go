@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/dial"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
@@ -28,16 +29,22 @@ const (
 	maxAnswerHeader = 64 << 10
 )
 
-// newClient returns a client for one receiver. It follows no redirect: news would go where
-// nobody has declared.
-func newClient() *http.Client {
+// newClient returns a client for one receiver, which may be at a local address if the rule
+// allows that. It follows no redirect: news would go where nobody has declared.
+func newClient(local dial.Rule) *http.Client { return clientOf(local.Transport(newTransport())) }
+
+func clientOf(transport http.RoundTripper) *http.Client {
 	return &http.Client{
 		Timeout:       tryTimeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		Transport: &http.Transport{
-			Proxy: http.ProxyFromEnvironment, DialContext: (&net.Dialer{Timeout: tryTimeout}).DialContext, ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 1,
-			IdleConnTimeout: time.Minute, TLSHandshakeTimeout: tryTimeout, MaxResponseHeaderBytes: maxAnswerHeader, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12},
-		},
+		Transport:     transport,
+	}
+}
+
+func newTransport() *http.Transport {
+	return &http.Transport{
+		ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 1, IdleConnTimeout: time.Minute, TLSHandshakeTimeout: tryTimeout,
+		MaxResponseHeaderBytes: maxAnswerHeader, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12},
 	}
 }
 
@@ -79,6 +86,9 @@ func unanswered(err error) string {
 	}
 	if ok {
 		err = wrapped.Err // It repeats the address.
+	}
+	if local, refused := errors.AsType[*dial.LocalError](err); refused {
+		return local.Error()
 	}
 	_, network := errors.AsType[net.Error](err)
 	_, certificate := errors.AsType[*tls.CertificateVerificationError](err)

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/dial"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/strongbox"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
@@ -50,8 +51,10 @@ type Options struct {
 	// Now is the clock; nil means the wall clock. Random is from 0 to 1; nil means random.
 	Now    func() time.Time
 	Random func() float64
-	// Client makes the client of a webhook; nil means one that follows no redirect and waits
-	// for nobody for long.
+	// Local says to which addresses of this machine and its link webhooks may post.
+	Local dial.Rule
+	// Client makes the client of a webhook; nil means one that follows no redirect, connects
+	// only where Local allows, and waits for nobody for long.
 	Client func() *http.Client
 	// Script has a news script take news; nil means that its program is run.
 	Script func(ctx context.Context, path string, n v1.News, failed func(exit, said string)) Outcome
@@ -78,7 +81,7 @@ func New(o Options) *Senders {
 		o.Random = rand.Float64
 	}
 	if o.Client == nil {
-		o.Client = newClient
+		o.Client = func() *http.Client { return newClient(o.Local) }
 	}
 	if o.Script == nil {
 		o.Script = func(ctx context.Context, path string, n v1.News, failed func(exit, said string)) Outcome {

@@ -19,6 +19,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/dial"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/wait"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/strongbox"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
@@ -75,7 +76,9 @@ func (s *site) start() {
 		Scripts: s.scripts, Script: func(ctx context.Context, path string, n v1.News, _ func(exit, said string)) Outcome {
 			return s.takes(ctx, path, n)
 		},
-		Client: func() *http.Client { return &http.Client{Transport: s, CheckRedirect: newClient().CheckRedirect} },
+		Client: func() *http.Client {
+			return &http.Client{Transport: s, CheckRedirect: newClient(dial.Rule{}).CheckRedirect}
+		},
 	})
 	ctx, cancel := context.WithCancel(s.t.Context())
 	var running sync.WaitGroup
@@ -649,8 +652,9 @@ func TestHostileReceivers(t *testing.T) {
 	} {
 		t.Run(strings.TrimPrefix(path, "/"), func(t *testing.T) {
 			t.Parallel()
-			client := newClient()
-			client.Transport.(*http.Transport).TLSClientConfig = server.Client().Transport.(*http.Transport).TLSClientConfig //nolint:forcetypeassert // both are
+			trusting := newTransport()
+			trusting.TLSClientConfig = server.Client().Transport.(*http.Transport).TLSClientConfig //nolint:forcetypeassert // it is
+			client := clientOf(anywhere(t).Transport(trusting))
 			client.Timeout = 2 * time.Second
 			o := post(t.Context(), client, "test", server.URL+path, []byte("key"), v1.News{ID: "msg_1"}, time.Now())
 			if got := o.Reason(); !strings.HasPrefix(got, want) && !strings.Contains(got, want) || (got == "") != (want == "") {

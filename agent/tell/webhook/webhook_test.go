@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/dial"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
@@ -113,6 +114,16 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
+// anywhere is the rule of a site that allows all local addresses.
+func anywhere(t *testing.T) dial.Rule {
+	t.Helper()
+	local, err := dial.Parse([]string{dial.Any})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return local
+}
+
 // TestUnanswered checks what is said of a receiver that does not answer: why, but nothing of
 // what came instead of HTTP.
 func TestUnanswered(t *testing.T) {
@@ -147,7 +158,7 @@ func TestUnanswered(t *testing.T) {
 		"http://127.0.0.1:1": "connection refused",
 		"http://no.invalid":  "no.invalid",
 	} {
-		o := post(t.Context(), newClient(), "test", address, []byte("key"), v1.News{ID: "msg_1"}, time.Now())
+		o := post(t.Context(), newClient(anywhere(t)), "test", address, []byte("key"), v1.News{ID: "msg_1"}, time.Now())
 		if !strings.Contains(o.Err, want) || strings.Contains(o.Err, "secret") {
 			t.Errorf("%s: %q, want %q", address, o.Err, want)
 		}

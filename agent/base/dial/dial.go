@@ -1,0 +1,166 @@
+// Package dial connects to addresses that a tenant has chosen, such as the URL of a webhook.
+//
+// A Rule decides which addresses are allowed: all but those of the site's own machine and of its
+// link (link-local addresses, where clouds serve credentials), unless the site's configuration
+// lists them. It judges the address of each connection just before the connection is made. So it
+// makes no difference which names lead there, and what DNS said when somebody looked before.
+package dial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// Flag is the flag of osupgrade-agent serve that lists local addresses.
+const Flag = "--allow-local"
+
+// Any is the entry of a list that allows all local addresses.
+const Any = "any"
+
+// Rule says which local addresses are allowed. The zero Rule allows none.
+type Rule struct {
+	any    bool
+	listed []netip.AddrPort
+}
+
+// Parse reads a list of local addresses: address:port, localhost:port, or Any.
+func Parse(list []string) (Rule, error) {
+	var r Rule
+	for _, entry := range list {
+		if entry == Any {
+			r.any = true
+			continue
+		}
+		addresses, err := parse(entry)
+		if err != nil {
+			return Rule{}, fmt.Errorf("%q is not an address and a port; use one such as 127.0.0.1:9093 or localhost:9093, or %s", entry, Any)
+		}
+		r.listed = append(r.listed, addresses...)
+	}
+	return r, nil
+}
+
+func parse(entry string) ([]netip.AddrPort, error) {
+	host, port, err := net.SplitHostPort(entry)
+	if err != nil {
+		return nil, err
+	}
+	number, err := strconv.ParseUint(port, 10, 16)
+	if err != nil || number == 0 {
+		return nil, errors.New("not a port")
+	}
+	if host == "localhost" {
+		return []netip.AddrPort{
+			netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), uint16(number)),
+			netip.AddrPortFrom(netip.IPv6Loopback(), uint16(number)),
+		}, nil
+	}
+	address, err := netip.ParseAddr(host)
+	return []netip.AddrPort{netip.AddrPortFrom(address.Unmap(), uint16(number))}, err
+}
+
+// LocalError is a connection that was not made, because its address is local and not listed.
+type LocalError struct{ Address netip.AddrPort }
+
+// Error implements error. It is the same whatever listens at the address.
+func (e *LocalError) Error() string {
+	return fmt.Sprintf("%s is an address of the site's own machine or its link, to which the site does not connect; an administrator of the site can allow it with %[2]s %[1]s of osupgrade-agent serve", e.Address, Flag)
+}
+
+// Check returns a LocalError for an address that is local and not allowed.
+func (r Rule) Check(address netip.AddrPort) error {
+	address = netip.AddrPortFrom(address.Addr().Unmap(), address.Port())
+	if r.any || slices.Contains(r.listed, address) {
+		return nil
+	}
+	local, err := isLocal(address.Addr())
+	if err != nil {
+		return fmt.Errorf("cannot list the addresses of this machine: %w", err)
+	}
+	if local {
+		return &LocalError{Address: address}
+	}
+	return nil
+}
+
+// isLocal reports whether an address is one of this machine or of its link. The addresses of
+// the machine are read each time, because they may change.
+func isLocal(address netip.Addr) (bool, error) {
+	if address.IsLoopback() || address.IsUnspecified() || address.IsLinkLocalUnicast() {
+		return true, nil
+	}
+	own, err := net.InterfaceAddrs()
+	return slices.ContainsFunc(own, func(a net.Addr) bool {
+		at, err := netip.ParsePrefix(a.String())
+		return err == nil && at.Addr().Unmap() == address.WithZone("")
+	}), err
+}
+
+// Dialer returns a dialer that follows the rule.
+func (r Rule) Dialer() *net.Dialer {
+	return &net.Dialer{ControlContext: func(_ context.Context, network, address string, _ syscall.RawConn) error {
+		at, err := netip.ParseAddrPort(address)
+		if err != nil || !strings.HasPrefix(network, "tcp") {
+			return fmt.Errorf("cannot judge the address %s of network %s", address, network)
+		}
+		return r.Check(at)
+	}}
+}
+
+// transport is an http.RoundTripper that follows a rule.
+type transport struct {
+	rule            Rule
+	direct, proxied *http.Transport
+}
+
+// Transport returns a copy of an HTTP transport that follows the rule, and uses the proxy of
+// the environment. That proxy is the choice of the site's administrator, so it may be local. It
+// looks up names by itself, so the rule judges only the addresses in URLs there.
+func (r Rule) Transport(base *http.Transport) http.RoundTripper {
+	t := &transport{rule: r, direct: base.Clone(), proxied: base.Clone()}
+	t.direct.Proxy, t.direct.DialContext = nil, r.Dialer().DialContext
+	t.proxied.Proxy = http.ProxyFromEnvironment
+	return t
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	proxy, err := http.ProxyFromEnvironment(r)
+	switch {
+	case err != nil:
+		return nil, err
+	case proxy == nil:
+		return t.direct.RoundTrip(r)
+	}
+	if address, err := netip.ParseAddr(r.URL.Hostname()); err == nil {
+		if err := t.rule.Check(netip.AddrPortFrom(address, port(r))); err != nil {
+			return nil, err
+		}
+	}
+	return t.proxied.RoundTrip(r)
+}
+
+// port is the port of a request's URL.
+func port(r *http.Request) uint16 {
+	if number, err := strconv.ParseUint(r.URL.Port(), 10, 16); err == nil {
+		return uint16(number)
+	}
+	if r.URL.Scheme == "http" {
+		return 80
+	}
+	return 443
+}
+
+// CloseIdleConnections is what http.Client calls.
+func (t *transport) CloseIdleConnections() {
+	t.direct.CloseIdleConnections()
+	t.proxied.CloseIdleConnections()
+}
