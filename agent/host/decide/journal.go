@@ -97,6 +97,9 @@ type Journal struct {
 	// Result is the result to reply once it is known; during a rollback it is the failure
 	// that caused the rollback.
 	Result message.Result `json:"result,omitzero"`
+	// Unchanged means that the upgrade has failed and the host was compared with its plan
+	// before the rollback: nothing was changed.
+	Unchanged bool `json:"unchanged,omitempty"`
 	// Retry is set while a step is taken again; zero otherwise.
 	Retry Retry `json:"retry,omitzero"`
 	// Lost is the last step of the current run that the log has lost; zero if it has

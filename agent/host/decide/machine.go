@@ -255,10 +255,13 @@ func (j Journal) notRebooted(err error) Journal {
 }
 
 func (j Journal) afterRollback(outcome strategy.Outcome, err error) Journal {
+	unmoved := err == nil && outcome == strategy.Done || errors.Is(err, strategy.ErrNoRollback)
 	switch {
+	case unmoved && j.Unchanged:
+		return j.answer(message.NotDone(message.Failed, j.Result.Class, j.Result.Text+"; nothing was changed"))
 	case err == nil && outcome == strategy.RebootRequired && j.Back == "":
 		// The host reboots by itself: the command that failed is still the one under way.
-		j.Phase, j.Reboot, j.Back = Rebooting, NotAsked, BackReboots
+		j.Phase, j.Reboot, j.Back, j.Unchanged = Rebooting, NotAsked, BackReboots, false
 		return j
 	case err == nil && outcome == strategy.RebootRequired:
 		return j.notRolledBack(errors.New("it asks for another reboot, and a host reboots once to roll back"))
@@ -287,17 +290,18 @@ func (j Journal) wentBack(boot strategy.Boot) (next Journal, gone bool) {
 }
 
 // afterFailure rolls an upgrade back, unless the machine has done that itself or the plan is
-// lost, without which there is no way back.
+// lost, without which there is no way back. An upgrade that has changed nothing is rolled back,
+// too: it may have left something that no plan names.
 func (j Journal) afterFailure(err error) Journal {
-	lost, fellBack := (*planLostError)(nil), (*fellBackError)(nil)
+	lost, fellBack, unchanged := (*planLostError)(nil), (*fellBackError)(nil), (*unchangedError)(nil)
 	if errors.As(err, &fellBack) || errors.As(err, &lost) {
 		return j.fail(err)
 	}
-	j.Phase, j.Result = RollingBack, resultOf("", err)
+	j.Phase, j.Result, j.Unchanged = RollingBack, resultOf("", err), errors.As(err, &unchanged)
 	return j
 }
 
 // unwell reports whether the reply is that of an upgrade which failed and is still there.
 func (j Journal) unwell() bool {
-	return j.Result.Outcome != message.Done && j.Result.Outcome != message.RolledBack
+	return j.Result.Outcome != message.Done && j.Result.Outcome != message.RolledBack && !j.Unchanged
 }

@@ -177,6 +177,40 @@ func TestAfter(t *testing.T) {
 	}
 }
 
+// TestNothingWasChanged checks the reply of an upgrade that has failed and changed nothing,
+// by the end of its rollback: it was not rolled back, and the system that runs is well.
+func TestNothingWasChanged(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("broken")
+	for name, c := range map[string]struct {
+		outcome strategy.Outcome
+		err     error
+		next    Phase
+		result  string
+	}{
+		"nothing to undo":   {strategy.Done, nil, Answering, "broken; nothing was changed"},
+		"no rollback":       {0, strategy.ErrNoRollback, Answering, "broken; nothing was changed"},
+		"rollback fails":    {0, errors.New("no mirror"), Answering, "broken; rollback failed: no mirror"},
+		"it needs a reboot": {strategy.RebootRequired, nil, Rebooting, "broken"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			j := Journal{Run: 10, NotAfter: later, Seq: 11, Action: message.Upgrade, Phase: Upgrading}
+			j = j.after(DoUpgrade, 0, Unchanged(broken), now)
+			if j.Phase != RollingBack || !j.Unchanged || j.Result.Text != "broken" {
+				t.Fatalf("the failure leaves %+v", j)
+			}
+			s, _ := State{Journal: j, Unconfirmed: WholeBoot}.After(Ended{Do: DoRollback, Outcome: c.outcome, Err: c.err}, "boot-1", now)
+			if s.Phase != c.next || s.Result.String() != c.result || s.Result.Outcome == message.RolledBack {
+				t.Errorf("phase %q with result %q, not %q with %q", s.Phase, s.Result, c.next, c.result)
+			}
+			if s.Unconfirmed != WholeBoot {
+				t.Error("the system that runs is not confirmed")
+			}
+		})
+	}
+}
+
 // TestNext checks that an interrupted upgrade is resumed, never started again, and
 // that only a new boot id proves a reboot.
 func TestNext(t *testing.T) {

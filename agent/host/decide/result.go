@@ -79,3 +79,15 @@ type fellBackError struct{ boot strategy.Boot }
 func (e *fellBackError) Error() string {
 	return fmt.Sprintf("the machine started %s, gave it up and went back to %s by itself", e.boot.Failed, e.boot.Running)
 }
+
+// Unchanged says of a failure that the upgrade has changed nothing on the host.
+func Unchanged(err error) error { return &unchangedError{err} }
+
+// unchangedError is the failure of an upgrade that has changed nothing.
+type unchangedError struct{ cause error }
+
+// Error is the text of the failure: what comes of it is told after the rollback.
+func (e *unchangedError) Error() string { return e.cause.Error() }
+
+// Unwrap returns the failure.
+func (e *unchangedError) Unwrap() error { return e.cause }

@@ -79,14 +79,15 @@ type Strategy interface {
 	// during it. It waits for an upgrade that still runs. It ignores how that ended,
 	// compares the host with job.Plan, and repairs what it can.
 	Resume(ctx context.Context, job Job) (Outcome, error)
-	// Missing returns the changes of job.Plan that the host does not have. The worker
-	// asks before it answers: done means that nothing is missing.
+	// Missing returns the changes of job.Plan that the host does not have; From is what
+	// it has. The worker asks before it answers: done means that nothing is missing. After a
+	// rollback it asks with the reversed plan: rolled back means that nothing of that is.
 	Missing(ctx context.Context, job Job) ([]message.Change, error)
 	// Verify checks the upgraded host, after the reboot if there was one.
 	Verify(ctx context.Context, job Job) error
-	// Rollback undoes a failed upgrade; it may be called again after a crash, and is
-	// called again after the reboot that it required. It returns ErrNoRollback if the
-	// strategy has no rollback.
+	// Rollback undoes a failed upgrade, and nothing that somebody else has changed (see
+	// ToUndo). It may be called again after a crash, and is called again after the reboot
+	// that it required. It returns ErrNoRollback if the strategy has no rollback.
 	Rollback(ctx context.Context, job Job) (Outcome, error)
 }
 
@@ -127,6 +128,13 @@ type Printer interface {
 	// bytes, and whether there was more before them. A step that has printed nothing
 	// has no text and no error.
 	Output(run uint64, step string, limit int) (printed []byte, cut bool, err error)
+}
+
+// Planner is implemented by a Strategy whose Prepare need not make a plan.
+type Planner interface {
+	// Plans reports whether Prepare makes a plan, so that one without changes changes
+	// nothing. Without a plan nothing of an upgrade is proved.
+	Plans() bool
 }
 
 // ErrNoRollback is returned by Rollback if the strategy has no rollback.

@@ -13,10 +13,10 @@ import (
 // nothingMissing returns an error if the host lacks a change of its plan: done means that
 // nothing is missing, never that nothing is left to do.
 func (w *Worker) nothingMissing(ctx context.Context, job strategy.Job) error {
-	missing, err := within(ctx, w, "the comparison of the host with its plan", job, w.Strategy.Missing)
+	missing, err := w.missing(ctx, job)
 	switch {
 	case err != nil:
-		return fmt.Errorf("cannot compare the host with its plan: %w", err)
+		return err
 	case len(missing) > 0:
 		return strategy.Fail(message.Install, lacking(missing, len(job.Plan.Changes)))
 	}

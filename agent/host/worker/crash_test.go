@@ -112,7 +112,7 @@ func TestFaults(t *testing.T) {
 		want   string
 	}{
 		"prepare fails":                    {map[string]string{"prepare": "fail: no mirror"}, message.Prepare, "no mirror"},
-		"upgrade fails":                    {map[string]string{"upgrade": "fail: no space left"}, message.Upgrade, "no space left; rolled back"},
+		"upgrade fails":                    {map[string]string{"upgrade": "fail: no space left"}, message.Upgrade, "no space left; nothing was changed"},
 		"upgrade crashes before an effect": {map[string]string{"upgrade": "crash-before"}, message.Upgrade, "reboot-required"},
 		"upgrade crashes after its effect": {map[string]string{"upgrade": "crash-after"}, message.Upgrade, "reboot-required"},
 		"no reboot is needed":              {map[string]string{"upgrade": "no-reboot"}, message.Upgrade, "done"},

@@ -189,7 +189,7 @@ func TestEndIsKnownLate(t *testing.T) {
 		want string
 	}{
 		"done":   {nil, "reboot-required"},
-		"failed": {errors.New("no room"), "no room; rolled back"},
+		"failed": {errors.New("no room"), "no room; nothing was changed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

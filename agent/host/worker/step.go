@@ -83,7 +83,8 @@ func (w *Worker) call(ctx context.Context, do decide.Do) (strategy.Outcome, erro
 		if err := w.Checks.Baseline(ctx, job.Run); err != nil {
 			w.warn(ctx, "cannot note the state before the upgrade, which checks compare with", err)
 		}
-		return w.callUpgrade(ctx, do, job, w.Strategy.Upgrade)
+		outcome, err := w.callUpgrade(ctx, do, job, w.Strategy.Upgrade)
+		return outcome, w.compared(ctx, job, err)
 	case decide.DoResume:
 		// An upgrade may reboot the machine by itself. What that gave up is not installed again.
 		if w.state.BootID != w.bootID {
@@ -91,11 +92,12 @@ func (w *Worker) call(ctx context.Context, do decide.Do) (strategy.Outcome, erro
 				return 0, err
 			}
 		}
-		return w.callUpgrade(ctx, do, job, w.Strategy.Resume)
+		outcome, err := w.callUpgrade(ctx, do, job, w.Strategy.Resume)
+		return outcome, w.compared(ctx, job, err)
 	case decide.DoVerify:
-		return 0, w.callVerify(ctx, job)
+		return 0, w.compared(ctx, job, w.callVerify(ctx, job))
 	case decide.DoRollback:
-		return within(ctx, w, string(do), job, w.Strategy.Rollback)
+		return w.callRollback(ctx, job)
 	default:
 		return 0, fmt.Errorf("%s is not a call of a strategy", do)
 	}
@@ -135,6 +137,9 @@ func (w *Worker) callVerify(ctx context.Context, job strategy.Job) error {
 	}
 	if err := w.nothingMissing(ctx, job); err != nil {
 		return err
+	}
+	if !w.proves(job.Plan) {
+		job.Progress(-1, unproved)
 	}
 	_, err = within(ctx, w, string(decide.DoVerify), job, func(ctx context.Context, job strategy.Job) (struct{}, error) {
 		return struct{}{}, w.Strategy.Verify(ctx, job)

@@ -87,6 +87,12 @@ func (s system) checkPlan(job strategy.Job) error {
 
 // Missing implements strategy.Strategy.
 func (s system) Missing(_ context.Context, job strategy.Job) ([]message.Change, error) {
+	if slices.Contains(job.Plan.Changes, message.Change{Name: "run", From: fmt.Sprint(job.Run)}) { // The reversed plan.
+		if s.outcome(job.Run) == strategy.NotDone {
+			return nil, nil
+		}
+		return job.Plan.Changes, nil
+	}
 	if err := s.checkPlan(job); err != nil {
 		return nil, err
 	}

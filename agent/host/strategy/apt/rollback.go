@@ -12,10 +12,11 @@ import (
 )
 
 // Rollback implements strategy.Strategy: it installs the versions of before, when
-// the repositories or the archives still have all of them.
+// the repositories or the archives still have all of them. What somebody else has changed
+// since the host was prepared stays.
 func (s *Strategy) Rollback(ctx context.Context, job strategy.Job) (strategy.Outcome, error) {
 	steps := s.steps(job)
-	outcome, err := steps.rollback(ctx, reversed(job.Plan.Changes))
+	outcome, err := steps.rollback(ctx, job.Plan.Changes)
 	if err != nil {
 		err = fmt.Errorf("cannot go back: %w", err)
 		job.Progress(-1, message.CleanText(err.Error())) // ErrNoRollback has no text for the worker.
@@ -24,41 +25,28 @@ func (s *Strategy) Rollback(ctx context.Context, job strategy.Job) (strategy.Out
 	return outcome, nil
 }
 
-// reversed returns the changes that undo others.
-func reversed(changes []message.Change) []message.Change {
-	back := make([]message.Change, 0, len(changes))
-	for _, c := range changes {
-		back = append(back, message.Change{Name: c.Name, From: c.To, To: c.From})
-	}
-	return back
-}
-
-func (s *steps) rollback(ctx context.Context, back []message.Change) (strategy.Outcome, error) {
+func (s *steps) rollback(ctx context.Context, plan []message.Change) (strategy.Outcome, error) {
 	if err := s.awaitLocks(ctx); err != nil {
 		return 0, err
 	}
-	found, err := s.condition(ctx, back)
+	now, err := s.packages(ctx)
 	if err != nil {
 		return 0, err
 	}
-	if found.missing && s.Mode == Release {
+	undo := strategy.ToUndo(plan, now.missing(strategy.Reversed(plan)))
+	if len(undo.Back) > 0 && s.Mode == Release {
 		return 0, fmt.Errorf("%w: nothing leads back to the release before; restore a backup or install this host anew", strategy.ErrNoRollback)
 	}
-	if found.missing {
-		if err := s.goBack(ctx, back, found); err != nil {
+	if len(undo.Back) > 0 {
+		if err := s.goBack(ctx, undo); err != nil {
 			return 0, err
 		}
 	}
-	return s.finish(ctx, message.ChangeSet{Changes: back})
+	return s.finish(ctx, message.ChangeSet{Changes: undo.Back})
 }
 
-func (s *steps) goBack(ctx context.Context, back []message.Change, found condition) error {
-	now, err := s.packages(ctx)
-	if err != nil {
-		return err
-	}
-	left := now.missing(back)
-	args, lost, err := s.archivesOf(ctx, left)
+func (s *steps) goBack(ctx context.Context, undo strategy.Undo) error {
+	args, lost, err := s.archivesOf(ctx, undo.Back)
 	if err != nil {
 		return err
 	}
@@ -66,11 +54,49 @@ func (s *steps) goBack(ctx context.Context, back []message.Change, found conditi
 		return fmt.Errorf("%w to the versions of before: neither a repository of this host nor %s has %s; install them by hand or restore a backup",
 			strategy.ErrNoRollback, archivesFolder, few(lost))
 	}
+	found, err := s.condition(ctx, undo.Back)
+	if err != nil {
+		return err
+	}
 	if found.interrupted || len(found.unfinished) > 0 {
 		// It fails for what the upgrade broke, and that is replaced next.
 		_ = s.dpkg(ctx, "--configure", "-a")
 	}
-	return s.apt(ctx, span{0, 95}, slices.Concat([]string{"--allow-downgrades", "-f", "install"}, args)...)
+	command := slices.Concat(found.reinstallOptions(), []string{"--allow-downgrades", "-f", "install"}, args)
+	would, err := s.simulate(ctx, command...)
+	if err != nil {
+		return err
+	}
+	if err := sparesOthers(undo, would); err != nil {
+		return strategy.Fail(message.Install, err)
+	}
+	return s.apt(ctx, span{0, 95}, command...)
+}
+
+// reinstallOptions let apt replace packages that were cut off while they were unpacked:
+// otherwise it refuses everything, because it finds no archive of the version that dpkg has
+// recorded.
+func (c condition) reinstallOptions() []string {
+	if len(c.reinstall) == 0 {
+		return nil
+	}
+	return []string{"--reinstall"}
+}
+
+// sparesOthers returns an error if a rollback would change what somebody else has changed, or
+// remove what the upgrade has not installed.
+func sparesOthers(undo strategy.Undo, would simulation) error {
+	var more []string
+	for _, c := range would.changes {
+		named := func(of message.Change) bool { return of.Name == c.Name }
+		if slices.ContainsFunc(undo.Left, named) || c.To == "" && !slices.ContainsFunc(undo.Back, named) {
+			more = append(more, c.String())
+		}
+	}
+	if len(more) == 0 {
+		return nil
+	}
+	return fmt.Errorf("apt would also change what this upgrade did not change: %s; decide which versions this host needs, then install them by hand", few(more))
 }
 
 // archivesOf returns the arguments that install the versions of some changes: a

@@ -34,6 +34,14 @@ func (i installed) isGone() bool {
 	return !i.reinstall && (i.status == "" || i.status == "config-files" || i.status == "not-installed")
 }
 
+// present is the version of which a host has files; empty if it has none.
+func (i installed) present() string {
+	if i.isGone() {
+		return ""
+	}
+	return i.version
+}
+
 // packages are the packages of a host by name: that of apt, which has the
 // architecture only when it is another than the host's own.
 type packages map[string]installed
@@ -66,8 +74,9 @@ func parseStatus(printed, native string) (packages, error) {
 	return all, nil
 }
 
-// missing returns the changes that a host does not have: a package is not missing
-// when it is installed and configured in the planned version, or gone as planned.
+// missing returns the changes that a host does not have, with what it has instead: a
+// package is not missing when it is installed and configured in the planned version, or
+// gone as planned.
 func (p packages) missing(changes []message.Change) []message.Change {
 	var missing []message.Change
 	for _, c := range changes {
@@ -75,7 +84,7 @@ func (p packages) missing(changes []message.Change) []message.Change {
 		if c.To == "" && have.isGone() || c.To != "" && have.isInstalled() && have.version == c.To {
 			continue
 		}
-		missing = append(missing, c)
+		missing = append(missing, message.Change{Name: c.Name, From: have.present(), To: c.To})
 	}
 	return missing
 }

@@ -224,7 +224,7 @@ func TestReplay(t *testing.T) {
 		want    string
 	}{
 		"upgrade":       {plan, database{"a.noarch": {"1-1"}, "old.noarch": {"1-1"}}, false, "Upgrade a-1:2-1.noarch, Upgraded a-1-1.noarch, Install new-2-1.noarch, Removed old-1-1.noarch"},
-		"way back":      {reversed(plan), database{"a.noarch": {"1:2-1"}, "new.noarch": {"2-1"}}, false, "Downgrade a-1-1.noarch, Downgraded a-1:2-1.noarch, Removed new-2-1.noarch, Install old-1-1.noarch"},
+		"way back":      {strategy.Reversed(plan), database{"a.noarch": {"1:2-1"}, "new.noarch": {"2-1"}}, false, "Downgrade a-1-1.noarch, Downgraded a-1:2-1.noarch, Removed new-2-1.noarch, Install old-1-1.noarch"},
 		"both versions": {plan, database{"a.noarch": {"1-1", "1:2-1"}, "new.noarch": {"2-1"}}, true, "Removed a-1-1.noarch, Reinstall a-1:2-1.noarch, Reinstalled a-1:2-1.noarch, Reinstall new-2-1.noarch, Reinstalled new-2-1.noarch"},
 		"a part":        {plan, database{"a.noarch": {"1:2-1"}, "old.noarch": {"1-1"}}, true, "Reinstall a-1:2-1.noarch, Reinstalled a-1:2-1.noarch, Install new-2-1.noarch, Removed old-1-1.noarch"},
 		"done":          {plan, database{"a.noarch": {"1:2-1"}, "new.noarch": {"2-1"}}, false, ""},

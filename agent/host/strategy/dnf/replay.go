@@ -61,12 +61,3 @@ func replay(changes []message.Change, now database, again bool, reason func(key 
 	}
 	return all
 }
-
-// reversed returns the changes that undo others.
-func reversed(changes []message.Change) []message.Change {
-	back := make([]message.Change, 0, len(changes))
-	for _, c := range changes {
-		back = append(back, message.Change{Name: c.Name, From: c.To, To: c.From})
-	}
-	return back
-}

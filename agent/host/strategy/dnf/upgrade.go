@@ -199,11 +199,12 @@ func (s *Strategy) Verify(ctx context.Context, job strategy.Job) error {
 }
 
 // Rollback implements strategy.Strategy: it replays the reverse of the plan, when the
-// repositories still have the versions of before. It does not go by the history of
-// dnf: what an interrupted upgrade and its repair changed is several transactions there.
+// repositories still have the versions of before. What somebody else has changed since the
+// host was prepared stays. It does not go by the history of dnf: what an interrupted upgrade
+// and its repair changed is several transactions there.
 func (s *Strategy) Rollback(ctx context.Context, job strategy.Job) (strategy.Outcome, error) {
 	steps := s.steps(job)
-	outcome, err := steps.rollback(ctx, reversed(job.Plan.Changes))
+	outcome, err := steps.rollback(ctx, job.Plan.Changes)
 	if err != nil {
 		err = fmt.Errorf("cannot go back: %w", err)
 		job.Progress(-1, message.CleanText(err.Error())) // ErrNoRollback has no text for the worker.
@@ -212,7 +213,7 @@ func (s *Strategy) Rollback(ctx context.Context, job strategy.Job) (strategy.Out
 	return outcome, nil
 }
 
-func (s *steps) rollback(ctx context.Context, back []message.Change) (strategy.Outcome, error) {
+func (s *steps) rollback(ctx context.Context, plan []message.Change) (strategy.Outcome, error) {
 	if err := s.awaitLocks(ctx); err != nil {
 		return 0, err
 	}
@@ -220,16 +221,16 @@ func (s *steps) rollback(ctx context.Context, back []message.Change) (strategy.O
 	if err != nil {
 		return 0, err
 	}
-	left := now.missing(back)
-	if len(left) == 0 { // It is called again after the reboot that it required.
+	back := strategy.ToUndo(plan, now.missing(strategy.Reversed(plan))).Back
+	if len(back) == 0 { // It is called again after the reboot that it required.
 		return s.finish(ctx, message.ChangeSet{})
 	}
-	have, err := s.archives(ctx, left)
+	have, err := s.archives(ctx, back)
 	if err != nil {
 		return 0, err
 	}
 	var lost []string
-	for _, c := range left {
+	for _, c := range back {
 		if _, ok := have[nevra(c.Name, c.To)]; c.To != "" && !ok {
 			lost = append(lost, nevra(c.Name, c.To))
 		}

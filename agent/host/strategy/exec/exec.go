@@ -164,6 +164,7 @@ var (
 	_ strategy.Strategy  = (*Strategy)(nil)
 	_ strategy.Confirmer = (*Strategy)(nil)
 	_ strategy.Watcher   = (*Strategy)(nil)
+	_ strategy.Planner   = (*Strategy)(nil)
 	_ strategy.Printer   = (*Strategy)(nil)
 )
 
@@ -276,6 +277,9 @@ func (s *Strategy) Prepare(ctx context.Context, job strategy.Job) (plan message.
 	}
 	return plan, err
 }
+
+// Plans implements strategy.Planner: scripts need make no plan.
+func (s *Strategy) Plans() bool { return s.program != nil }
 
 // Upgrade runs the action upgrade. It continues when ctx ends.
 func (s *Strategy) Upgrade(ctx context.Context, job strategy.Job) (strategy.Outcome, error) {

@@ -1,0 +1,79 @@
+package strategy
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+)
+
+// Undo is what keeps a host from being what it was before an upgrade.
+type Undo struct {
+	// Back are the changes that undo the upgrade.
+	Back []message.Change
+	// Left are the packages in a version that is neither the one of before nor the
+	// planned one: somebody else has changed them since the host was prepared, so they
+	// stay. From is what the host has, and To is the planned version.
+	Left []message.Change
+}
+
+// Reversed returns the changes that undo others.
+func Reversed(changes []message.Change) []message.Change {
+	back := make([]message.Change, 0, len(changes))
+	for _, c := range changes {
+		back = append(back, message.Change{Name: c.Name, From: c.To, To: c.From})
+	}
+	return back
+}
+
+// ToUndo compares a host with a plan. differs are the reversed changes of the plan that the
+// host does not have, as Missing returns them. A package that is in no state of the plan
+// was not changed by it: to install its version of before would take away what somebody
+// else has installed.
+func ToUndo(plan, differs []message.Change) (u Undo) {
+	for _, c := range plan {
+		at := slices.IndexFunc(differs, func(d message.Change) bool { return d.Name == c.Name && d.To == c.From })
+		switch {
+		case at < 0:
+		case differs[at].From == c.To || differs[at].From == c.From:
+			u.Back = append(u.Back, message.Change{Name: c.Name, From: c.To, To: c.From})
+		default:
+			u.Left = append(u.Left, message.Change{Name: c.Name, From: differs[at].From, To: c.To})
+		}
+	}
+	return u
+}
+
+// Unchanged reports whether an upgrade has changed nothing: missing are the changes of the
+// plan that the host lacks, and nothing is to be undone.
+func (u Undo) Unchanged(plan, missing []message.Change) bool {
+	return len(u.Back) == 0 && !slices.ContainsFunc(plan, func(c message.Change) bool {
+		return !slices.ContainsFunc(missing, func(m message.Change) bool { return m.Name == c.Name && m.To == c.To })
+	})
+}
+
+// Others says which packages somebody else has changed; empty if nobody has.
+func (u Undo) Others() string {
+	if len(u.Left) == 0 {
+		return ""
+	}
+	const named = 5
+	var names []string
+	for _, c := range u.Left[:min(len(u.Left), named)] {
+		names = append(names, departed(c))
+	}
+	return fmt.Sprintf("%s; somebody else changed that after the host was prepared, so it stays", text.ListOf(names, len(u.Left), named))
+}
+
+// departed says what a package is instead of what was planned.
+func departed(c message.Change) string {
+	planned := "planned: " + c.To
+	if c.To == "" {
+		planned = "planned: removal"
+	}
+	if c.From == "" {
+		return fmt.Sprintf("%s is gone (%s)", c.Name, planned)
+	}
+	return fmt.Sprintf("%s is %s (%s)", c.Name, c.From, planned)
+}

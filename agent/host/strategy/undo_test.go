@@ -1,0 +1,71 @@
+package strategy
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+)
+
+// TestToUndo checks what a rollback undoes, by what a host has of one change: what the
+// upgrade changed, and nothing that somebody else has installed or removed.
+func TestToUndo(t *testing.T) {
+	t.Parallel()
+	upgrade := message.Change{Name: "a", From: "1", To: "2"}
+	install := message.Change{Name: "a", To: "2"}
+	remove := message.Change{Name: "a", From: "1"}
+	for name, c := range map[string]struct {
+		planned message.Change
+		has     string
+		// broken is set if the package manager has not finished with what the host has.
+		broken bool
+		back   bool
+		others string
+	}{
+		"upgraded":                        {planned: upgrade, has: "2", back: true},
+		"as before":                       {planned: upgrade, has: "1"},
+		"cut off in the version before":   {planned: upgrade, has: "1", broken: true, back: true},
+		"upgraded further by another":     {planned: upgrade, has: "3", others: "a is 3 (planned: 2)"},
+		"removed by another":              {planned: upgrade, has: "", others: "a is gone (planned: 2)"},
+		"installed":                       {planned: install, has: "2", back: true},
+		"not installed":                   {planned: install, has: ""},
+		"another version installed":       {planned: install, has: "3", others: "a is 3 (planned: 2)"},
+		"removed":                         {planned: remove, has: "", back: true},
+		"not removed":                     {planned: remove, has: "1"},
+		"upgraded instead of removed":     {planned: remove, has: "3", others: "a is 3 (planned: removal)"},
+		"cut off while it was removed":    {planned: remove, has: "1", broken: true, back: true},
+		"cut off while it was installed":  {planned: install, has: "2", broken: true, back: true},
+		"cut off before it had a version": {planned: install, has: "", broken: true, back: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			plan := []message.Change{c.planned}
+			reversed := Reversed(plan)
+			var differs, missing []message.Change
+			if c.has != c.planned.From || c.broken {
+				differs = []message.Change{{Name: "a", From: c.has, To: reversed[0].To}}
+			}
+			if c.has != c.planned.To || c.broken {
+				missing = []message.Change{{Name: "a", From: c.has, To: c.planned.To}}
+			}
+			var want Undo
+			if c.back {
+				want.Back = reversed
+			}
+			if c.others != "" {
+				want.Left = []message.Change{{Name: "a", From: c.has, To: c.planned.To}}
+				c.others += "; somebody else changed that after the host was prepared, so it stays"
+			}
+			got := ToUndo(plan, differs)
+			if !reflect.DeepEqual(got, want) || got.Others() != c.others {
+				t.Errorf("it undoes %+v, and says %q", got, got.Others())
+			}
+			if got.Unchanged(plan, missing) != !c.back {
+				t.Errorf("that the upgrade changed nothing is %t", got.Unchanged(plan, missing))
+			}
+		})
+	}
+	if (Undo{}).Unchanged([]message.Change{upgrade}, nil) {
+		t.Error("what starts next is no change")
+	}
+}
