@@ -117,9 +117,9 @@ func adviseOverdue(r v1.Run, isOf func(v1.RunHost) bool) []advice {
 			others = append(others, h.Hostname)
 			continue
 		}
-		what := fmt.Sprintf("look at %s: %s since %s, which is unusually long", h.Hostname, h.Status, stamp(*h.Since))
+		what := fmt.Sprintf("look at %s, %s since %s, which is unusually long", h.Hostname, h.Status, stamp(*h.Since))
 		if h.SilentSince != nil {
-			what = fmt.Sprintf("look at %s: %s, and silent since %s", h.Hostname, h.Status, stamp(*h.SilentSince))
+			what = fmt.Sprintf("look at %s, %s and silent since %s", h.Hostname, h.Status, stamp(*h.SilentSince))
 		}
 		todo = append(todo, advice{what, command("runs", fmt.Sprint(r.ID), "--host", h.Hostname, "--output")},
 			advice{"or stop waiting for " + h.Hostname, withReason("release", h.Hostname)})
