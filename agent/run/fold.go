@@ -73,6 +73,7 @@ func (s *State) foldPrepare(r message.Decoded, command *message.Command) error {
 		}
 	}
 	s.ID, s.Phase = r.Seq, Preparing
+	s.roster.Begin(s.ID)
 	s.order()
 	for _, host := range command.Hosts {
 		// A host named twice has gone there already.

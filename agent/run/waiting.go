@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/times"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/roster"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
@@ -102,26 +103,58 @@ func (s *State) NeedsPerson(now time.Time) (w Waiting, blocked, some bool) {
 // noSlot returns which hosts hold the slots. A host under way is named first, because
 // its slot becomes free without anybody doing anything.
 func (s *State) noSlot(g *stage) (Waiting, bool) {
-	var names, holders []string
-	var since time.Time
+	var h holders
 	hosts := s.members.of(g)
 	for i := range hosts {
 		m := &hosts[i]
 		if w, busy := s.busyWith(m); busy {
 			return w, true
 		}
-		if m.Out() {
-			names, holders = append(names, m.Name), append(holders, m.Name+" ("+m.Reason()+")")
-			since = times.Sooner(since, m.OutSince())
+		h.add(m.Host)
+	}
+	for _, other := range s.nonMembers() {
+		if other.Group == s.stages.index {
+			h.add(other)
 		}
 	}
-	for _, h := range s.nonMembers() {
-		if h.Out() && h.Group == s.stages.index {
-			names, holders = append(names, h.Name), append(holders, h.Name+" ("+h.Reason()+")")
-			since = times.Sooner(since, h.OutSince())
-		}
+	return Waiting{What: ForSlot, Detail: h.detail(), Since: h.since, Hosts: h.names}, true
+}
+
+// holders are hosts that hold slots though they are not under way.
+type holders struct {
+	names []string
+	since time.Time
+	// unwell are those that have to recover, finishing those that still carry out an earlier
+	// run.
+	unwell, finishing []string
+}
+
+// add adds a host, if it holds a slot.
+func (h *holders) add(host *roster.Host) {
+	if !host.Out() {
+		return
 	}
-	return Waiting{What: ForSlot, Detail: list(holders) + " to recover, be released or be deleted", Since: since, Hosts: names}, true
+	h.names, h.since = append(h.names, host.Name), times.Sooner(h.since, host.OutSince())
+	switch command, of := host.Unfinished(); {
+	case command == "" || host.IsSilent() || host.Owes().Look:
+		h.unwell = append(h.unwell, host.Name+" ("+host.Reason()+")")
+	case of == 0:
+		h.finishing = append(h.finishing, fmt.Sprintf("%s to finish the %s of an earlier run", host.Name, command))
+	default:
+		h.finishing = append(h.finishing, fmt.Sprintf("%s to finish the %s of run %d", host.Name, command, of))
+	}
+}
+
+// detail says what would free their slots.
+func (h *holders) detail() string {
+	switch finishing := list(h.finishing); {
+	case len(h.unwell) == 0:
+		return finishing
+	case len(h.finishing) == 0:
+		return list(h.unwell) + " to recover, be released or be deleted"
+	default:
+		return finishing + ", and for " + list(h.unwell) + " to recover, be released or be deleted"
+	}
 }
 
 // waitingHosts returns which hosts the stage waits for while no host can start.
