@@ -159,6 +159,12 @@ func adviseResume(r v1.Run) []advice {
 			why = w.Detail
 		}
 		return []advice{{"repair what cannot be read: " + why, ""}}
+	case run.ByPolicy:
+		return []advice{
+			{"resume the run: the next failure pauses it again", withReason("resume")},
+			{"or resume it and forget the failures", withReason("resume", "--reset-failures")},
+			{"or end it", withReason("abort")},
+		}
 	}
 	return []advice{
 		{"resume the run", withReason("resume")},

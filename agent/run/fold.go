@@ -419,16 +419,15 @@ func (s *State) pause(e message.Paused, at time.Time) error {
 	return nil
 }
 
-// resume lets the run go on. A person who resumes it resets its failure count; the
-// rollout and the agent do not, because they have not seen what failed. The fleet may
-// have changed meanwhile, so its checks have to pass again, and so do the checks
-// before hosts that have no slot yet.
+// resume lets the run go on. Only a person can reset its failure count, because the rollout
+// and the agent have not seen what failed. The fleet may have changed in the meantime, so its
+// checks have to pass again, and so do the checks before hosts that have no slot yet.
 func (s *State) resume(e message.Resumed, at time.Time) error {
 	if s.Paused == nil {
 		return fmt.Errorf("run %d is not paused", s.Key())
 	}
 	s.Paused, s.changed = nil, at
-	if !message.GoesOn(e.By) {
+	if !message.GoesOn(e.By) && !e.KeepsFailures {
 		s.failures.reset()
 	}
 	for _, t := range s.queues[ready] {
