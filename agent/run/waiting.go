@@ -16,12 +16,12 @@ const (
 	ForHost = "host"
 	// ForIdle means that hosts which are busy have yet to be idle.
 	ForIdle = "idle"
-	// ForSlot means that hosts which count as out of service hold all slots.
+	// ForSlot means that hosts which are out of service hold all slots.
 	ForSlot = "slot"
-	// ForCheck and ForHook mean that a task has yet to come out.
+	// ForCheck and ForHook mean that a task has no outcome yet.
 	ForCheck = "check"
 	ForHook  = "hook"
-	// ForApproval, ForResume mean that somebody has to do something.
+	// ForApproval and ForResume mean that a person has to do something.
 	ForApproval = "approval"
 	ForResume   = "resume"
 	// ForSoak and ForSplay mean that some time has to pass.
@@ -79,9 +79,9 @@ func (s *State) blocked(now time.Time) (Waiting, bool) {
 	return s.busy()
 }
 
-// NeedsPerson returns what the run waits for if a person has to do something about it;
-// false when it goes on by itself. A run is blocked by hosts if no host is under way, and
-// none may start before others recover, are released or deleted.
+// NeedsPerson returns what the run waits for if a person has to do something about it; false
+// when the run goes on by itself. Hosts block a run if no host is under way and none may start
+// before others recover, are released or are deleted.
 func (s *State) NeedsPerson(now time.Time) (w Waiting, blocked, some bool) {
 	if s.Over() || s.Phase == Open || s.aborted != nil || s.failures.halt != "" || s.overAt(now) {
 		return Waiting{}, false, false
@@ -187,7 +187,7 @@ func (s *State) waitingHosts(g *stage) (Waiting, bool) {
 	switch {
 	case !g.lateSince.IsZero():
 		return s.waitingForLate(g, names), true
-	case late: // They come, or their time is up, without a person.
+	case late: // They answer or run out of time; no person is needed.
 		w.Until = s.prepareEnds()
 	case busy && !silent && !look:
 		w.What = ForIdle
@@ -271,7 +271,7 @@ func (s *State) waitingAt(now time.Time) (Waiting, bool) {
 	if s.Phase == Open {
 		return Waiting{}, false
 	}
-	// What comes to its end waits for nothing but what has begun.
+	// A run that is ending waits only for hosts that have begun.
 	if s.counts.underWay > 0 && (s.aborted != nil || s.failures.halt != "" || s.overAt(now)) {
 		return s.busy()
 	}
