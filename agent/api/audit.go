@@ -161,6 +161,8 @@ func detailOf(ask v1.Ask) string {
 		return "host " + ask.Host
 	case ask.Now:
 		return "now"
+	case ask.ResetFailures:
+		return "reset failures"
 	}
 	return ""
 }

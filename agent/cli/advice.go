@@ -159,6 +159,12 @@ func adviseResume(r v1.Run) []advice {
 			why = w.Detail
 		}
 		return []advice{{"repair what cannot be read: " + why, ""}}
+	case run.ByPolicy:
+		return []advice{
+			{"resume the run: the next failure pauses it again", withReason("resume")},
+			{"or resume it and forget the failures", withReason("resume", "--reset-failures")},
+			{"or end it", withReason("abort")},
+		}
 	}
 	return []advice{
 		{"resume the run", withReason("resume")},
@@ -183,31 +189,70 @@ func adviseHosts(hosts []string) []advice {
 // adviseEnded is about a run that has ended and left something to be looked at.
 func adviseEnded(s v1.Situation, r v1.Run) []advice {
 	var todo []advice
-	var failed, held []string
+	var failed []v1.RunHost
+	var back, held []string
 	for _, h := range r.Hosts {
-		if h.Status == string(run.HostFailed) {
-			failed = append(failed, h.Hostname)
+		switch h.Status {
+		case string(run.HostFailed):
+			failed = append(failed, h)
+		case string(run.Unreachable):
+			if s.Silent <= len(s.SilentHosts) && !slices.Contains(s.SilentHosts, h.Hostname) {
+				back = append(back, h.Hostname)
+			}
 		}
 		if h.SlotReason != "" {
 			held = append(held, h.Hostname)
 		}
 	}
-	if len(failed) > 0 {
-		todo = append(todo, advice{fmt.Sprintf("look at %s (%s)", text.Count(len(failed), "failed host", "failed hosts"), someOf(failed)), command("runs", fmt.Sprint(r.ID))})
-	}
+	todo = append(todo, adviseFailed(r.ID, failed)...)
 	if len(held) > 0 { // A run that has such a host waits for it.
 		todo = append(todo, advice{
 			fmt.Sprintf("look at %s that may be out of service (%s), and release each that is healthy", text.Count(len(held), "host", "hosts"), someOf(held)),
 			withReason("release", held[0]),
 		})
 	}
-	if len(failed) > 0 {
-		retry := []string{"retry", fmt.Sprint(r.ID)}
-		again := command(retry...)
-		if s.OpenWindow == nil {
-			again = withReason(append(retry, "--override-window")...)
-		}
+	retry := []string{"retry", fmt.Sprint(r.ID)}
+	again := command(retry...)
+	if s.OpenWindow == nil {
+		again = withReason(append(retry, "--override-window")...)
+	}
+	switch {
+	case len(failed) > 0:
 		todo = append(todo, advice{"then retry before the next window", again})
+	case len(back) > 0:
+		todo = append(todo, advice{fmt.Sprintf("retry %s (%s)", text.Count(len(back), "host that was unreachable and is back", "hosts that were unreachable and are back"), someOf(back)), again})
+	}
+	return todo
+}
+
+// maxCause bounds the text of a failure that several hosts have in common.
+const maxCause = 300
+
+// adviseFailed is about hosts that failed: those with the same error in one line, because they
+// probably have one cause, such as a mirror that is down.
+func adviseFailed(id uint64, failed []v1.RunHost) []advice {
+	var todo []advice
+	var errors, others []string
+	same := map[string][]string{}
+	for _, h := range failed {
+		if same[h.Error] == nil {
+			errors = append(errors, h.Error)
+		}
+		same[h.Error] = append(same[h.Error], h.Hostname)
+	}
+	look := func(hosts []string, cause string) {
+		what := fmt.Sprintf("look at %s (%s)%s", text.Count(len(hosts), "failed host", "failed hosts"), someOf(hosts), cause)
+		todo = append(todo, advice{what, command("runs", fmt.Sprint(id))})
+	}
+	for _, cause := range errors {
+		if hosts := same[cause]; len(hosts) > 1 && cause != "" {
+			look(hosts, ": "+text.Cut(cause, maxCause, "…"))
+		} else {
+			others = append(others, hosts...)
+		}
+	}
+	if len(others) > 0 {
+		look(others, "")
 	}
 	return todo
 }

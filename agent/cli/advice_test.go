@@ -19,6 +19,7 @@ func TestAdvice(t *testing.T) {
 		return &v1.Run{ID: 7, Phase: "upgrading", OpenedAt: at, WaitingFor: &w, Paused: paused}
 	}
 	ended := &v1.Run{ID: 7, Phase: "finished", OpenedAt: at, Hosts: []v1.RunHost{{Hostname: "h01", Status: "failed"}, {Hostname: "h02", Status: "upgraded"}}}
+	unreached := &v1.Run{ID: 7, Phase: "finished", OpenedAt: at, Hosts: []v1.RunHost{{Hostname: "h01", Status: "upgraded"}, {Hostname: "h02", Status: "unreachable"}}}
 	for name, c := range map[string]struct {
 		s    v1.Situation
 		r    *v1.Run
@@ -33,6 +34,16 @@ func TestAdvice(t *testing.T) {
 		"a silent host":         {v1.Situation{Hosts: 3, NextUpgradeAt: &until, Silent: 12, SilentHosts: []string{"h01", "h02", "h03", "h04", "h05"}}, nil, "12 silent hosts (h01, h02, h03, h04, h05 and 7 more): osupgrade-agent hosts\ndelete a host that no longer exists: osupgrade-agent forget h01 --reason …"},
 		"a host failed":         {idle, ended, "look at 1 failed host (h01): osupgrade-agent runs 7\nthen retry before the next window: osupgrade-agent retry 7 --override-window --reason …"},
 		"failed, still open":    {v1.Situation{Hosts: 3, OpenWindow: &v1.OpenWindow{}}, ended, "osupgrade-agent retry 7"},
+		"one cause": {idle, &v1.Run{ID: 7, Phase: "finished", OpenedAt: at, Hosts: []v1.RunHost{
+			{Hostname: "h01", Status: "failed", Error: "cannot reach deb.example"}, {Hostname: "h02", Status: "failed", Error: "no space left"}, {Hostname: "h03", Status: "failed", Error: "cannot reach deb.example"},
+		}}, "look at 2 failed hosts (h01, h03): cannot reach deb.example: osupgrade-agent runs 7\nlook at 1 failed host (h02): osupgrade-agent runs 7\nthen retry"},
+		"a host is back":    {idle, unreached, "retry 1 host that was unreachable and is back (h02): osupgrade-agent retry 7 --override-window --reason …"},
+		"a host stays away": {v1.Situation{Hosts: 3, NextUpgradeAt: &until, Silent: 1, SilentHosts: []string{"h02"}}, unreached, "look at 1 silent host (h02): osupgrade-agent hosts"},
+		"a host is overdue": {
+			idle, &v1.Run{ID: 7, Phase: "upgrading", Hosts: []v1.RunHost{{Hostname: "h01", Status: "upgrading", Since: &at, OverdueSince: &until}}},
+			"look at h01: upgrading since Sat 2026-11-21 01:00:00 UTC, which is unusually long: osupgrade-agent runs 7 --host h01 --output\nor stop waiting for h01: osupgrade-agent release h01 --reason …",
+		},
+		"paused by failures":    {idle, under(v1.WaitingFor{What: "resume"}, "by on-failure: 2 hosts failed"), "or resume it and forget the failures: osupgrade-agent resume --reset-failures --reason …"},
 		"a host is still out":   {idle, &v1.Run{ID: 7, Phase: "finished", OpenedAt: at, Hosts: []v1.RunHost{{Hostname: "h01", Status: "failed", SlotReason: "nobody knows what it did"}}}, "look at 1 host that may be out of service (h01), and release each that is healthy: osupgrade-agent release h01 --reason …\nthen retry before the next window: osupgrade-agent retry 7"},
 		"a host at work":        {idle, under(v1.WaitingFor{What: "host", Hosts: []string{"h01"}, Until: &until}, ""), ""},
 		"a stage soaks":         {idle, under(v1.WaitingFor{What: "soak", Until: &until, Stage: "canary"}, ""), ""},

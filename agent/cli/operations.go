@@ -75,11 +75,16 @@ func (c *pauseCommand) Run(ctx context.Context, out io.Writer) error {
 // resumeCommand resumes it.
 type resumeCommand struct {
 	asking
+	ResetFailures bool `help:"Forget the hosts that have failed so far: they no longer count against max-failures."`
 }
 
 // Run implements the command.
 func (c *resumeCommand) Run(ctx context.Context, out io.Writer) error {
-	return c.do(ctx, out, "resume", v1.Ask{}, (*client.Client).Resume, isNow("continues; its failure count is reset"))
+	words := "continues; the hosts that have failed still count against max-failures"
+	if c.ResetFailures {
+		words = "continues; its failure count is reset"
+	}
+	return c.do(ctx, out, "resume", v1.Ask{ResetFailures: c.ResetFailures}, (*client.Client).Resume, isNow(words))
 }
 
 // abortCommand aborts it.

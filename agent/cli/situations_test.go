@@ -52,6 +52,9 @@ func neverPrepares(action message.Action) answer {
 	return usual(action)
 }
 
+// worksOn is a host that still carries out a command, and so answers no other.
+func worksOn(message.Action) answer { return answer{} }
+
 // situation is what an operator may find, and how it came to that.
 type situation struct {
 	name string
@@ -132,6 +135,15 @@ var situations = []situation{
 		s.until(1, 14, 0)
 		s.silence("h02")
 		s.until(1, 18, 0)
+	}, 0, nil},
+	{"host of an earlier run", intended{windows: saturdays, rollout: canary(v1.Stage{})}, func(s *scene) {
+		s.host("h02", hangs)
+		s.until(1, 14, 0)
+		s.types("abort", "--now", "--reason", "wrong release", "--yes")
+		s.host("h02", worksOn)
+		s.until(1, 16, 0)
+		s.types("retry", "2")
+		s.until(1, 20, 0)
 	}, 0, nil},
 }
 

@@ -65,7 +65,7 @@ func (c *starting) start(ctx context.Context, out io.Writer, body v1.Start) erro
 		if run.EndsBy != nil {
 			ends = *run.EndsBy
 		}
-		to.linef("Run %d has begun with %s; it ends by %s.", run.ID, text.Count(len(run.Hosts), "host", "hosts"), at.at(ends))
+		to.linef("Run %d has begun with %s; it ends by %s.", run.ID, text.Count(memberCount(run), "host", "hosts"), at.at(ends))
 		return nil
 	})
 }

@@ -261,6 +261,12 @@ func countHosts(r v1.Run) (counts map[string]int, members int) {
 	return counts, members
 }
 
+// memberCount is how many hosts a run is to upgrade.
+func memberCount(r v1.Run) int {
+	_, members := countHosts(r)
+	return members
+}
+
 // statusOrder is the order in which statuses are counted: what is done, then what went
 // wrong, then what is at work, then what is to come.
 var statusOrder = []string{

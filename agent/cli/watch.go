@@ -220,7 +220,7 @@ func (p *progress) show(r v1.Run, changed []v1.RunHost) {
 	}
 	p.last = r
 	if first {
-		p.line("run %d: %s, not after %s", r.ID, text.Count(len(r.Hosts), "host", "hosts"), at.at(r.NotAfter))
+		p.line("run %d: %s, not after %s", r.ID, text.Count(memberCount(r), "host", "hosts"), at.at(r.NotAfter))
 	}
 	p.showChanged(at, r, changed)
 	p.showCounts(at, r)

@@ -30,11 +30,11 @@ func as(t *testing.T, endpoint, token, tenant string, args ...string) []string {
 func TestWatchOneRun(t *testing.T) {
 	t.Parallel()
 	const tenant = "acme"
-	underWay := v1.Run{ID: 5, Phase: "upgrading", Hosts: []v1.RunHost{{Hostname: "h01", Status: "upgrading"}}}
+	underWay := v1.Run{ID: 5, Phase: "upgrading", Hosts: []v1.RunHost{{Hostname: "h01", Stage: "all", Status: "upgrading"}}}
 	finish := func(s *fakeapi.Server, result string) { s.FinishRun(tenant, 5, result, "so it is") }
 	addTwo := func(s *fakeapi.Server) {
 		finish(s, "completed")
-		s.AddRun(tenant, v1.Run{ID: 6, Phase: "upgrading", Hosts: []v1.RunHost{{Hostname: "h01", Status: "upgrading"}, {Hostname: "h02", Status: "prepared"}}})
+		s.AddRun(tenant, v1.Run{ID: 6, Phase: "upgrading", Hosts: []v1.RunHost{{Hostname: "h01", Stage: "all", Status: "upgrading"}, {Hostname: "h02", Stage: "all", Status: "prepared"}}})
 	}
 	// asks has something happen between the first question about run 5 and the
 	// second; overtake is why there is a second: the watcher misses the end of
@@ -116,8 +116,8 @@ func TestStartAndWait(t *testing.T) {
 func TestStartTellsOfItsHosts(t *testing.T) {
 	t.Parallel()
 	for hosts, want := range map[string]string{
-		`{"hostname": "h01"}`:                      "Run 46 has begun with 1 host; it ends by Sat 2026-11-21 06:00:00 CET.\n",
-		`{"hostname": "h01"}, {"hostname": "h02"}`: "Run 46 has begun with 2 hosts; it ends by Sat 2026-11-21 06:00:00 CET.\n",
+		`{"hostname": "h01", "stage": "all"}, {"hostname": "h03"}`:                 "Run 46 has begun with 1 host; it ends by Sat 2026-11-21 06:00:00 CET.\n",
+		`{"hostname": "h01", "stage": "all"}, {"hostname": "h02", "stage": "all"}`: "Run 46 has begun with 2 hosts; it ends by Sat 2026-11-21 06:00:00 CET.\n",
 	} {
 		s := fakeapi.New(t)
 		s.Inject("POST", "/start", fakeapi.Raw(201, "application/json", `{"id": 46, "not-after": "2026-11-21T04:45:00Z", "ends-by": "2026-11-21T05:00:00Z", "hosts": [`+hosts+`]}`))

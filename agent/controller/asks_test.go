@@ -84,7 +84,13 @@ func TestAsks(t *testing.T) {
 			func(r v1.Run) bool { return r.Paused == "by ann: a test" },
 		},
 		"resume": {
-			nil, paused, run.Resume, why, `{"event":"resumed","by":"ann","why":"a test"}`,
+			nil, paused, run.Resume, why, `{"event":"resumed","by":"ann","why":"a test","keeps-failures":true}`,
+			func(r v1.Run) bool { return r.Paused == "" },
+		},
+		"resume and forget": {
+			nil, paused, run.Resume,
+			v1.Ask{Reason: "a test", ResetFailures: true},
+			`{"event":"resumed","by":"ann","why":"a test"}`,
 			func(r v1.Run) bool { return r.Paused == "" },
 		},
 		"abort": {

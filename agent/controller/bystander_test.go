@@ -54,7 +54,7 @@ func TestRetryBesideOthers(t *testing.T) {
 				m.answer("h01", r, message.Upgrade, message.Done)
 				m.pass(2*time.Minute, "h01", "h02") // h02 never answers.
 			},
-			"h02 (it has not answered upgrade of an earlier run)",
+			"h02 to finish the upgrade of run 11",
 			func(_ *memory, c *Controller) error {
 				_, err := c.Ask(context.Background(), "ann", run.Release, v1.Ask{Reason: "a test", Host: "h02"})
 				return err

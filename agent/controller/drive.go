@@ -12,8 +12,8 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
-// next returns the next step of the newest run, and the request that it meets; nil
-// when it meets none. The requests before it that cannot be met are refused.
+// next returns the next step of the newest run, and the request that this step carries out; nil
+// for none. It refuses the earlier requests that cannot be carried out.
 func (s *state) next(now time.Time) (run.Step, *request) {
 	for {
 		q := s.nextRequest()
@@ -29,7 +29,7 @@ func (s *state) next(now time.Time) (run.Step, *request) {
 	}
 }
 
-// seen gathers what is known besides the log, and drops what the run knows by now.
+// seen gathers what the controller knows besides the log, and drops what the run knows already.
 func (s *state) seen(now time.Time, q *request) run.Seen {
 	seen := run.Seen{Deleted: s.hosts.deleted}
 	if q != nil {
@@ -60,9 +60,9 @@ func (s *state) seen(now time.Time, q *request) run.Seen {
 	return seen
 }
 
-// judgeAt is when the controller can tell which hosts are silent and what has taken
-// too long: after its start, once each host had the time to be heard of; after its
-// process was stopped, once it has read what hosts said meanwhile.
+// judgeAt is when the controller can tell which hosts are silent and which have taken too long.
+// After a start that is once every host has had time to send a heartbeat; after its process was
+// suspended, once it has read what hosts sent in the meantime.
 func (s *state) judgeAt(current *run.State, now time.Time) time.Time {
 	if !s.hasGathered(current, now) {
 		return s.started.Add(gracePeriod)
@@ -70,7 +70,7 @@ func (s *state) judgeAt(current *run.State, now time.Time) time.Time {
 	return s.hosts.stall.judgeAt
 }
 
-// take takes a step of the newest run, and returns when to look again.
+// take carries out a step of the newest run, and returns when to look again.
 func (s *state) take(ctx context.Context, now time.Time, step run.Step, q *request) time.Time {
 	newest := s.ledger.Newest()
 	switch step.Act {
@@ -90,13 +90,13 @@ func (s *state) take(ctx context.Context, now time.Time, step run.Step, q *reque
 		if current := s.ledger.Current(); current != nil && !now.Before(s.judgeAt(current, now)) {
 			s.tasks.syncFleet(ctx, step)
 		}
-	case run.Refuse: // next has answered the request.
+	case run.Refuse: // next has refused the request already.
 	}
 	return step.Until
 }
 
-// nextRequest returns the first request that is not decided and whose caller still
-// waits; nil when there is none.
+// nextRequest returns the first undecided request whose caller still waits; nil if there is
+// none.
 func (s *state) nextRequest() *request {
 	for _, w := range s.waiters {
 		if q := w.request; q != nil && q.seq == 0 && q.refused == nil && w.ctx.Err() == nil {
@@ -106,7 +106,7 @@ func (s *state) nextRequest() *request {
 	return nil
 }
 
-// written notes that the event of a request is on the log.
+// written records that the event of a request is on the log.
 func (s *state) written(current *run.State, q *request, seq uint64) {
 	logger := s.Logger.With("tenant", s.Tenant, "run", current.Key(), "by", q.By, "reason", q.Why)
 	switch q.Ask {

@@ -11,7 +11,7 @@ import (
 // disk, and returns the run. A release is also possible after the end of a run. The
 // error is *run.Refused or run.ErrNotReady.
 func (c *Controller) Ask(ctx context.Context, by string, ask run.Ask, body v1.Ask) (v1.Run, error) {
-	q := &request{Request: run.Request{Ask: ask, By: by, Why: body.Reason, Stage: body.Stage, Host: body.Host, Now: body.Now}}
+	q := &request{Request: run.Request{Ask: ask, By: by, Why: body.Reason, Stage: body.Stage, Host: body.Host, Now: body.Now, ResetFailures: body.ResetFailures}}
 	return waitFor(ctx, c, q, func(s *state) (v1.Run, error) { return s.asked(q) })
 }
 

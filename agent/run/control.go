@@ -27,14 +27,14 @@ type Pausing struct {
 // Aborted says who has aborted the run; nil when nobody has.
 func (c *Control) Aborted() *Pausing { return c.aborted }
 
-// byPolicy is who pauses a run when too many hosts have failed.
-const byPolicy = "on-failure"
+// ByPolicy is who pauses a run when too many hosts have failed.
+const ByPolicy = "on-failure"
 
 // pauseOnFailure pauses the run because of failures. A person who has paused the run
 // sees the failure before resuming it; the rollout and the agent do not.
 func (c *Control) pauseOnFailure(why string, at time.Time) {
 	if c.Paused == nil || message.GoesOn(c.Paused.By) {
-		c.Paused = &Pausing{By: byPolicy, Why: message.CleanText(why), At: at}
+		c.Paused = &Pausing{By: ByPolicy, Why: message.CleanText(why), At: at}
 	}
 }
 

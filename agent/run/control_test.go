@@ -10,7 +10,7 @@ import (
 // failure before resuming the run.
 func TestPauseOnFailure(t *testing.T) {
 	t.Parallel()
-	for paused, want := range map[string]string{"": byPolicy, "ann": "ann", message.ByRollout: byPolicy, message.ByAgent: byPolicy} {
+	for paused, want := range map[string]string{"": ByPolicy, "ann": "ann", message.ByRollout: ByPolicy, message.ByAgent: ByPolicy} {
 		var c Control
 		if paused != "" {
 			c.Paused = &Pausing{By: paused}

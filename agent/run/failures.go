@@ -5,7 +5,7 @@ import "fmt"
 // failures counts the hosts that failed against max-failures.
 type failures struct {
 	most int
-	// count is how many hosts have failed since a person last resumed the run.
+	// count is how many hosts have failed since a person last reset it.
 	count int
 	// halt is why failures stop the run; empty while they do not.
 	halt string

@@ -10,8 +10,8 @@ import (
 )
 
 // Fold applies the next record of the log. An error means that the record changed
-// nothing, and says why: it is late, of another run, malformed or forged. After the end of
-// the run a host can still give an answer that it owes, recover, be deleted and be
+// nothing, and says why: it is late, malformed, forged or belongs to another run. After the
+// end of the run a host can still give an answer that it owes, recover, be deleted and be
 // released.
 func (s *State) Fold(r message.Decoded) error {
 	if !s.Over() {
@@ -73,9 +73,10 @@ func (s *State) foldPrepare(r message.Decoded, command *message.Command) error {
 		}
 	}
 	s.ID, s.Phase = r.Seq, Preparing
+	s.roster.Begin(s.ID)
 	s.order()
 	for _, host := range command.Hosts {
-		// A host named twice has gone there already.
+		// If a host is named twice, it is at this step already.
 		_ = s.move(s.indexOf(host), preparing, r.Time)
 	}
 	s.sentAt = r.Time
@@ -140,10 +141,10 @@ func (s *State) foldReply(r message.Decoded) error {
 	return nil
 }
 
-// answersBefore notes that a host has answered the prepare of this run, be it
-// too late, that never answered a command of an earlier run. A worker does one
-// thing at a time, so the old command is finished, unless the host says that it
-// does not know. It reports whether that was news.
+// answersBefore handles an answer to prepare, in time or late, from a host that never answered
+// a command of an earlier run. A worker does one thing at a time, so the old command is
+// finished, unless the host says that it does not know. It reports whether this changed
+// anything.
 func (s *State) answersBefore(i int, reply message.Reply, at time.Time) bool {
 	if !s.members[i].owesBefore() {
 		return false
@@ -187,10 +188,10 @@ func (s *State) isWell(i int, at time.Time) {
 	})
 }
 
-// fail notes that a host has failed. If it is out of service, it stays so until it
-// has given the answer that it owes, it is undrained, and its checks pass. It is
-// undrained at once. A host that could not prepare does not count to max-failures:
-// nothing was done to it. min-prepared says how many such hosts are too many.
+// fail notes that a host has failed. If the host is out of service, it stays so until it has
+// given the answer that it owes, is undrained, and passes its checks. The undrain begins at
+// once. A host that could not prepare does not count towards max-failures, because nothing was
+// done to it; min-prepared limits how many hosts may fail in this way.
 func (s *State) fail(i int, text string, at time.Time) {
 	if m := &s.members[i]; m.step > preparing {
 		if why := s.failures.add(m.Name, text); why != "" {
@@ -207,7 +208,7 @@ func (s *State) fail(i int, text string, at time.Time) {
 	})
 }
 
-// onFailure does what the policy says about failures.
+// onFailure stops or pauses the run, or does neither, as the policy says.
 func (s *State) onFailure(why string, at time.Time) {
 	switch s.rollout.OnFailure {
 	case rollout.Stop:
@@ -229,8 +230,8 @@ func (s *State) takeSlot(i int, at time.Time) {
 	})
 }
 
-// foldEvent folds an event. A host can recover, be deleted and be released after the
-// end of the run, too.
+// foldEvent folds an event. A host can recover, be deleted and be released also after the end
+// of the run.
 func (s *State) foldEvent(r message.Decoded) error {
 	event := r.Event
 	if event == nil {
@@ -284,8 +285,8 @@ func (s *State) foldEvent(r message.Decoded) error {
 	return fmt.Errorf("run %d is under way and cannot be %s", s.Key(), message.Name(event))
 }
 
-// each changes each host that an event is about: all of them, or none when one is
-// not in the roster. It is an error when that changes none of them.
+// each applies a change to every host of an event, or to none if one of them is not in the
+// roster. It is an error if the event changes no host.
 func (s *State) each(e message.Event, at time.Time, change func(i int, at time.Time) bool) error {
 	hosts := message.Hosts(e)
 	for _, host := range hosts {
@@ -335,8 +336,8 @@ func (s *State) delete(i int, at time.Time) bool {
 	return true
 }
 
-// release removes a host from the run by force, and frees its slot. What the host has been
-// told to do and has not answered it may still carry out.
+// release removes a host from the run by force, and frees its slot. The host may still carry
+// out a command that it has not answered.
 func (s *State) release(e message.Released, at time.Time) error {
 	if err := s.refusesRelease(e.Host); err != nil {
 		return err
@@ -352,8 +353,8 @@ func (s *State) release(e message.Released, at time.Time) error {
 	return nil
 }
 
-// remove puts a host back into service and ends its part in the run. A final status
-// stays.
+// remove puts a host back into service and ends its part in the run. A host that has its final
+// status keeps it.
 func (s *State) remove(i int, text string, at time.Time, change func()) {
 	if !s.isMember(i) {
 		s.serve(i, at, change)
@@ -418,16 +419,15 @@ func (s *State) pause(e message.Paused, at time.Time) error {
 	return nil
 }
 
-// resume lets the run go on. A person who resumes it resets its failure count; the
-// rollout and the agent do not, because they have not seen what failed. The fleet may
-// have changed meanwhile, so its checks have to pass again, and so do the checks
-// before hosts that have no slot yet.
+// resume lets the run go on. Only a person can reset its failure count, because the rollout
+// and the agent have not seen what failed. The fleet may have changed in the meantime, so its
+// checks have to pass again, and so do the checks before hosts that have no slot yet.
 func (s *State) resume(e message.Resumed, at time.Time) error {
 	if s.Paused == nil {
 		return fmt.Errorf("run %d is not paused", s.Key())
 	}
 	s.Paused, s.changed = nil, at
-	if !message.GoesOn(e.By) {
+	if !message.GoesOn(e.By) && !e.KeepsFailures {
 		s.failures.reset()
 	}
 	for _, t := range s.queues[ready] {
@@ -445,8 +445,8 @@ func (s *State) abort(e message.Aborted, at time.Time) error {
 	return nil
 }
 
-// freeze ends the run when a freeze begins. The log's clock alone decides whether the
-// freeze is over: the clock of the controller that wrote the event may be wrong.
+// freeze moves the end of the run to the beginning of a freeze. Only the log's clock decides
+// whether the freeze is over: the clock of the controller that wrote the event may be wrong.
 func (s *State) freeze(e message.Frozen, at time.Time) error {
 	if !at.Before(e.Until) {
 		return fmt.Errorf("freeze %s was over at %s", e.Freeze, stamp(e.Until))
@@ -474,7 +474,7 @@ func (s *State) finish(e message.Finished, r message.Record) error {
 	return nil
 }
 
-// close gives a host that has no final status at the end of the run one.
+// close gives a host its final status at the end of the run, if it has none yet.
 func (s *State) close(i int, at time.Time) {
 	m := &s.members[i]
 	if m.final != "" {

@@ -182,6 +182,7 @@ func (p *player) ask(text string) {
 	q := Request{Ask: Ask(words[0]), By: by, Why: why}
 	if len(words) > 1 {
 		q.Stage, q.Host, q.Now = words[1], words[1], words[1] == "now"
+		q.ResetFailures = words[1] == "reset"
 	}
 	seen := p.look()
 	seen.Request = &q

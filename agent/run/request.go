@@ -34,6 +34,8 @@ type Request struct {
 	Stage, Host string
 	// Now is of Abort: the run does not wait for the hosts under way.
 	Now bool
+	// ResetFailures is of Resume: the hosts that have failed so far no longer count.
+	ResetFailures bool
 }
 
 // decide returns the event that a request comes to. The error is *Refused and
@@ -47,7 +49,7 @@ func (s *State) decide(q Request, now time.Time) (message.Event, error) {
 	case Pause:
 		return message.Paused{By: q.By, Why: why}, nil
 	case Resume:
-		return message.Resumed{By: q.By, Why: why}, nil
+		return message.Resumed{By: q.By, Why: why, KeepsFailures: !q.ResetFailures}, nil
 	case Abort:
 		return message.Aborted{By: q.By, Why: why, Now: q.Now}, nil
 	case Approve:

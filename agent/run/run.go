@@ -61,7 +61,8 @@
 // tried or its limit has passed, unless the host was deleted or the run ends at once.
 //
 // At max-failures a run stops (hosts under way are finished, with their reboots, and
-// the rest is skipped), pauses (resuming it resets its failure count), or goes on.
+// the rest is skipped), pauses (and again at the next failure, unless whoever resumes it
+// resets its failure count), or goes on.
 //
 // No command follows not-after or an abort. Hosts under way are waited for until
 // their limit, or with overrun "stop" until not-after. At not-after plus overrun-limit

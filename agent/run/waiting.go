@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/times"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/roster"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
@@ -15,12 +16,12 @@ const (
 	ForHost = "host"
 	// ForIdle means that hosts which are busy have yet to be idle.
 	ForIdle = "idle"
-	// ForSlot means that hosts which count as out of service hold all slots.
+	// ForSlot means that hosts which are out of service hold all slots.
 	ForSlot = "slot"
-	// ForCheck and ForHook mean that a task has yet to come out.
+	// ForCheck and ForHook mean that a task has no outcome yet.
 	ForCheck = "check"
 	ForHook  = "hook"
-	// ForApproval, ForResume mean that somebody has to do something.
+	// ForApproval and ForResume mean that a person has to do something.
 	ForApproval = "approval"
 	ForResume   = "resume"
 	// ForSoak and ForSplay mean that some time has to pass.
@@ -78,9 +79,9 @@ func (s *State) blocked(now time.Time) (Waiting, bool) {
 	return s.busy()
 }
 
-// NeedsPerson returns what the run waits for if a person has to do something about it;
-// false when it goes on by itself. A run is blocked by hosts if no host is under way, and
-// none may start before others recover, are released or deleted.
+// NeedsPerson returns what the run waits for if a person has to do something about it; false
+// when the run goes on by itself. Hosts block a run if no host is under way and none may start
+// before others recover, are released or are deleted.
 func (s *State) NeedsPerson(now time.Time) (w Waiting, blocked, some bool) {
 	if s.Over() || s.Phase == Open || s.aborted != nil || s.failures.halt != "" || s.overAt(now) {
 		return Waiting{}, false, false
@@ -102,26 +103,58 @@ func (s *State) NeedsPerson(now time.Time) (w Waiting, blocked, some bool) {
 // noSlot returns which hosts hold the slots. A host under way is named first, because
 // its slot becomes free without anybody doing anything.
 func (s *State) noSlot(g *stage) (Waiting, bool) {
-	var names, holders []string
-	var since time.Time
+	var h holders
 	hosts := s.members.of(g)
 	for i := range hosts {
 		m := &hosts[i]
 		if w, busy := s.busyWith(m); busy {
 			return w, true
 		}
-		if m.Out() {
-			names, holders = append(names, m.Name), append(holders, m.Name+" ("+m.Reason()+")")
-			since = times.Sooner(since, m.OutSince())
+		h.add(m.Host)
+	}
+	for _, other := range s.nonMembers() {
+		if other.Group == s.stages.index {
+			h.add(other)
 		}
 	}
-	for _, h := range s.nonMembers() {
-		if h.Out() && h.Group == s.stages.index {
-			names, holders = append(names, h.Name), append(holders, h.Name+" ("+h.Reason()+")")
-			since = times.Sooner(since, h.OutSince())
-		}
+	return Waiting{What: ForSlot, Detail: h.detail(), Since: h.since, Hosts: h.names}, true
+}
+
+// holders are hosts that hold slots though they are not under way.
+type holders struct {
+	names []string
+	since time.Time
+	// unwell are those that have to recover, finishing those that still carry out an earlier
+	// run.
+	unwell, finishing []string
+}
+
+// add adds a host, if it holds a slot.
+func (h *holders) add(host *roster.Host) {
+	if !host.Out() {
+		return
 	}
-	return Waiting{What: ForSlot, Detail: list(holders) + " to recover, be released or be deleted", Since: since, Hosts: names}, true
+	h.names, h.since = append(h.names, host.Name), times.Sooner(h.since, host.OutSince())
+	switch command, of := host.Unfinished(); {
+	case command == "" || host.IsSilent() || host.Owes().Look:
+		h.unwell = append(h.unwell, host.Name+" ("+host.Reason()+")")
+	case of == 0:
+		h.finishing = append(h.finishing, fmt.Sprintf("%s to finish the %s of an earlier run", host.Name, command))
+	default:
+		h.finishing = append(h.finishing, fmt.Sprintf("%s to finish the %s of run %d", host.Name, command, of))
+	}
+}
+
+// detail says what would free their slots.
+func (h *holders) detail() string {
+	switch finishing := list(h.finishing); {
+	case len(h.unwell) == 0:
+		return finishing
+	case len(h.finishing) == 0:
+		return list(h.unwell) + " to recover, be released or be deleted"
+	default:
+		return finishing + ", and for " + list(h.unwell) + " to recover, be released or be deleted"
+	}
 }
 
 // waitingHosts returns which hosts the stage waits for while no host can start.
@@ -154,7 +187,7 @@ func (s *State) waitingHosts(g *stage) (Waiting, bool) {
 	switch {
 	case !g.lateSince.IsZero():
 		return s.waitingForLate(g, names), true
-	case late: // They come, or their time is up, without a person.
+	case late: // They answer or run out of time; no person is needed.
 		w.Until = s.prepareEnds()
 	case busy && !silent && !look:
 		w.What = ForIdle
@@ -238,7 +271,7 @@ func (s *State) waitingAt(now time.Time) (Waiting, bool) {
 	if s.Phase == Open {
 		return Waiting{}, false
 	}
-	// What comes to its end waits for nothing but what has begun.
+	// A run that is ending waits only for hosts that have begun.
 	if s.counts.underWay > 0 && (s.aborted != nil || s.failures.halt != "" || s.overAt(now)) {
 		return s.busy()
 	}

@@ -62,6 +62,9 @@ var asks = []ask{
 		what: "resume", does: "Lets the run under way go on that is paused, by somebody or because it waits for a decision.", did: "was resumed",
 		send:    func(c *client.Client) func(context.Context, string, v1.Ask) (v1.Run, error) { return c.Resume },
 		refused: "Nothing was resumed. A run can be resumed while it is under way and paused.",
+		own: map[string]schema.Attribute{"reset_failures": schema.BoolAttribute{
+			Optional: true, MarkdownDescription: "Whether the hosts that have failed so far no longer count against `max_failures`; `false` by default.",
+		}},
 	},
 	{
 		what: "abort", does: "Aborts the run under way: no other host begins, and the run ends when those under way have ended.", did: "was aborted",
@@ -139,7 +142,7 @@ func (a *askAction) Schema(_ context.Context, _ action.SchemaRequest, resp *acti
 // askModel is a configuration of one of the actions. What its schema does not have is null.
 type askModel struct {
 	Tenant, Reason, Stage, Host types.String
-	Now, Wait                   types.Bool
+	Now, ResetFailures, Wait    types.Bool
 	Accept                      types.Set
 	Timeouts                    types.Object
 }
@@ -148,7 +151,7 @@ func (a *askAction) read(ctx context.Context, config tfsdk.Config, diags *diag.D
 	m := askModel{Accept: types.SetNull(types.StringType)}
 	for name, into := range map[string]any{
 		"tenant": &m.Tenant, "reason": &m.Reason, "stage": &m.Stage, "host": &m.Host,
-		"now": &m.Now, "wait": &m.Wait, "accept": &m.Accept, "timeouts": &m.Timeouts,
+		"now": &m.Now, "reset_failures": &m.ResetFailures, "wait": &m.Wait, "accept": &m.Accept, "timeouts": &m.Timeouts,
 	} {
 		if _, has := config.Schema.GetAttributes()[name]; has {
 			diags.Append(config.GetAttribute(ctx, path.Root(name), into)...)
@@ -158,7 +161,7 @@ func (a *askAction) read(ctx context.Context, config tfsdk.Config, diags *diag.D
 }
 
 func (m askModel) request() v1.Ask {
-	return v1.Ask{Reason: m.Reason.ValueString(), Stage: m.Stage.ValueString(), Host: m.Host.ValueString(), Now: m.Now.ValueBool()}
+	return v1.Ask{Reason: m.Reason.ValueString(), Stage: m.Stage.ValueString(), Host: m.Host.ValueString(), Now: m.Now.ValueBool(), ResetFailures: m.ResetFailures.ValueBool()}
 }
 
 // ValidateConfig applies the API's rules. It waits until all values are known.

@@ -21,7 +21,11 @@ import (
 //	ran                         Pass, or Fail
 //	the host is upgraded        Return
 //	the host's part has ended   LetGo
+//	command prepare             Begin
 //	finished                    Finish
+
+// Begin notes the id of the run.
+func (r *Roster) Begin(run uint64) { r.run = run }
 
 // FellSilent notes that a host is silent.
 func (r *Roster) FellSilent(i int, at time.Time) { r.change(i, at, func(h *Host) { h.silent = at }) }
@@ -45,7 +49,7 @@ func (r *Roster) Release(i int, command message.Action, at time.Time) {
 	r.change(i, at, func(h *Host) {
 		switch {
 		case command != "":
-			h.works, h.worksBefore = command, false
+			h.works, h.worksBefore, h.unanswered = command, false, r.run
 		case h.owes.Answer != "":
 			h.works, h.worksBefore = h.owes.Answer, h.Before()
 		}
@@ -79,7 +83,7 @@ func (r *Roster) LetGo(i int, at time.Time) {
 
 // Await notes that a host has not answered a command, and so may be at work.
 func (r *Roster) Await(i int, command message.Action, at time.Time) {
-	r.change(i, at, func(h *Host) { h.owes.Answer = command })
+	r.change(i, at, func(h *Host) { h.owes.Answer, h.unanswered = command, r.run })
 }
 
 // Answer notes that a host has answered the command that it owed an answer to, and so is
@@ -88,7 +92,7 @@ func (r *Roster) Await(i int, command message.Action, at time.Time) {
 func (r *Roster) Answer(i int, unknown bool, at time.Time) {
 	r.change(i, at, func(h *Host) {
 		h.owes.Look = h.owes.Look || unknown && h.works == ""
-		h.owes.Answer, h.works = "", ""
+		h.owes.Answer, h.works, h.unanswered = "", "", 0
 	})
 }
 

@@ -57,7 +57,7 @@ func (r *Roster) enter(entry message.Entry, e message.Opened, at time.Time) {
 	}
 	r.change(i, at, func(h *Host) {
 		h.since, h.before, h.owes, h.absent = entry.Since, true, owes, entry.Absent()
-		h.works, h.worksBefore = entry.Works, true
+		h.works, h.worksBefore, h.unanswered = entry.Works, true, entry.Run
 		if entry.Silent && (!h.absent || e.Rollout.Absent != rollout.Skip) {
 			h.silent = cmp.Or(entry.Since, at)
 		}
@@ -87,7 +87,7 @@ func (r *Roster) Opening(silent []string, others []message.Entry) []message.Entr
 		case !listed:
 			entries = append(entries, lasting)
 		case lasting.Owes.Any() || entries[i].Silent: // Who was silent and is not has recovered.
-			entries[i].Since, entries[i].Owes = lasting.Since, lasting.Owes
+			entries[i].Since, entries[i].Owes, entries[i].Run = lasting.Since, lasting.Owes, lasting.Run
 		}
 	}
 	return r.addWorking(entries)
@@ -104,7 +104,7 @@ func (r *Roster) addWorking(entries []message.Entry) []message.Entry {
 			i = len(entries)
 			entries = append(entries, message.Entry{Host: h.Name})
 		}
-		entries[i].Works = h.works
+		entries[i].Works, entries[i].Run = h.works, h.unanswered
 	}
 	return entries
 }
@@ -115,7 +115,11 @@ func (r *Roster) Lasting() []message.Entry {
 	var hosts []message.Entry
 	for _, h := range r.hosts {
 		if h.lasts() {
-			hosts = append(hosts, message.Entry{Host: h.Name, Since: h.OutSince(), Owes: h.owes, Silent: h.IsSilent() && !h.absent})
+			entry := message.Entry{Host: h.Name, Since: h.OutSince(), Owes: h.owes, Silent: h.IsSilent() && !h.absent}
+			if h.owes.Answer != "" {
+				entry.Run = h.unanswered
+			}
+			hosts = append(hosts, entry)
 		}
 	}
 	return hosts
@@ -124,7 +128,7 @@ func (r *Roster) Lasting() []message.Entry {
 // Clone returns a copy of the roster.
 func (r *Roster) Clone() *Roster {
 	hosts := make([]Host, len(r.hosts))
-	c := &Roster{hosts: make([]*Host, len(r.hosts)), index: r.index, groups: slices.Clone(r.groups), finished: r.finished}
+	c := &Roster{hosts: make([]*Host, len(r.hosts)), index: r.index, groups: slices.Clone(r.groups), run: r.run, finished: r.finished}
 	for i, h := range r.hosts {
 		hosts[i] = *h
 		c.hosts[i] = &hosts[i]

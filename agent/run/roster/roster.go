@@ -46,6 +46,8 @@ type Host struct {
 	// keeps the host out of service.
 	works       message.Action
 	worksBefore bool
+	// unanswered is the run whose command the host has not answered; 0 if that is not known.
+	unanswered uint64
 	// removed means that somebody deleted or released it: nobody waits for it, and
 	// its silence says nothing.
 	removed bool
@@ -77,6 +79,15 @@ func (h *Host) Owes() message.Debt { return h.owes }
 // Works is the command that the host had not answered when it was released, and may still
 // carry out; empty once it has answered. before means that it is of an earlier run.
 func (h *Host) Works() (command message.Action, before bool) { return h.works, h.worksBefore }
+
+// Unfinished returns the command of an earlier run that keeps the host out of service because
+// it has not answered, and that run, 0 if it is not known; empty when none does.
+func (h *Host) Unfinished() (command message.Action, run uint64) {
+	if h.owes.Answer == "" || !h.Before() {
+		return "", 0
+	}
+	return h.owes.Answer, h.unanswered
+}
 
 // Before reports whether all that keeps the host out of service goes back to an earlier
 // run. A host that fails in this run is out of service because of this run, unless it
@@ -138,6 +149,8 @@ type Roster struct {
 	hosts  []*Host
 	index  map[string]int
 	groups []group
+	// run is the id of the run; 0 before its prepare.
+	run uint64
 	// finished means that the run has ended: hosts that were absent count no more.
 	finished bool
 }

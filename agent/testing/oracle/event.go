@@ -228,7 +228,7 @@ func (o *Oracle) event(r message.Decoded, e message.Event, sent time.Time) {
 		p.paused, p.pausedSince, p.pausedBy = r.Seq, r.Seq, e.By
 	case message.Resumed:
 		p.paused, p.perhapsPaused = 0, false
-		if !message.GoesOn(e.By) {
+		if !message.GoesOn(e.By) && !e.KeepsFailures {
 			p.failures = 0
 		}
 		for _, m := range p.members {

@@ -39,8 +39,11 @@ func (w *World) act(ctx context.Context, c *controller.Controller) {
 		_, err = c.Ask(ctx, "operator", run.Abort, v1.Ask{Reason: "because", Now: true})
 	case "pause", "resume", "abort", "release":
 		ask := v1.Ask{Reason: "because"}
-		if what == "release" {
+		switch what {
+		case "release":
 			ask.Host = host
+		case "resume":
+			ask.ResetFailures = w.rng.n("operator resets", 2) == 0
 		}
 		_, err = c.Ask(ctx, "operator", run.Ask(what), ask)
 	case "approve":

@@ -178,6 +178,9 @@ type Paused struct {
 type Resumed struct {
 	By  string `json:"by,omitempty"`
 	Why string `json:"why,omitempty"`
+	// KeepsFailures tells that the hosts that have failed go on to count against max-failures,
+	// also if a person resumes the run. Versions that did not write this forgot them.
+	KeepsFailures bool `json:"keeps-failures,omitempty"`
 }
 
 // Aborted tells that somebody ends the run. Without Now it waits for the hosts under

@@ -41,6 +41,9 @@ type Entry struct {
 	// Works is the command of an earlier run that the host has not answered though it was
 	// released: it may still carry it out. That does not keep it out of service.
 	Works Action `json:"works,omitempty"`
+	// Run is the run whose command the host has not answered, for people; 0 if it has answered,
+	// and in records of versions that did not note it.
+	Run uint64 `json:"run,omitempty"`
 }
 
 // Absent reports whether the host was silent before any run was opened in which it

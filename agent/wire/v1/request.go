@@ -103,6 +103,9 @@ type Ask struct {
 	// Now ends the run at once, without waiting for hosts that are being upgraded; only for
 	// abort.
 	Now bool `json:"now,omitempty"`
+	// ResetFailures means that the hosts that have failed so far no longer count against
+	// max-failures; only for resume.
+	ResetFailures bool `json:"reset-failures,omitempty"`
 }
 
 // DecodeAsk reads the body of a request for what, which is pause, resume,
@@ -128,6 +131,9 @@ func (a Ask) Validate(what string) Problems {
 	}
 	if what != "abort" && a.Now {
 		found = append(found, document.Wrong("now", "true", "does not apply to this operation; omit it"))
+	}
+	if what != "resume" && a.ResetFailures {
+		found = append(found, document.Wrong("reset-failures", "true", "does not apply to this operation; omit it"))
 	}
 	switch {
 	case what != "release" && a.Host != "":
