@@ -190,6 +190,9 @@ func (s *scene) Addressed(t message.Task) (message.Task, bool) { return t, false
 // Send implements log.HostEvents.
 func (s *scene) Send(message.Task) error { return nil }
 
+// Ask implements log.HostEvents.
+func (s *scene) Ask(string, log.Ask) error { return nil }
+
 // hello has the hosts that are online say so.
 func (s *scene) hello() {
 	s.mu.Lock()

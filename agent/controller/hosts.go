@@ -63,6 +63,9 @@ type host struct {
 	progressAt time.Time
 	// self is what it has and lacks for a run, as it said last.
 	self message.SelfReport
+	// outputAskedAt is when it was asked last for what its step has printed, lookAskedAt when
+	// for what an upgrade would change.
+	outputAskedAt, lookAskedAt time.Time
 }
 
 // reported is what a host said of its versions, and when.

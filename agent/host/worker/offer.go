@@ -11,7 +11,7 @@ import (
 )
 
 // sendOffers reports what an upgrade would change if it began now, each time that the versions
-// were read and the plan is another one.
+// were read and the plan is another one, and each time that somebody has asked for it.
 func (w *Worker) sendOffers(ctx context.Context) error {
 	return w.send(ctx, report.Offer, "cannot tell what an upgrade would change", func(ctx context.Context) error {
 		select {
@@ -35,7 +35,8 @@ func (w *Worker) offer(ctx context.Context) ([]byte, error) {
 	defer func() { <-w.atHost }()
 	limited, cancel := context.WithTimeout(ctx, w.Limits.Step)
 	defer cancel()
-	plan, err := w.Strategy.Plan(limited, strategy.Job{Tenant: w.Tenant, Host: w.Host, BootID: w.bootID, Rejected: decide.ByName(w.stillRejected())})
+	fetch := w.fetches.Swap(false)
+	plan, err := w.Strategy.Plan(limited, strategy.Job{Tenant: w.Tenant, Host: w.Host, BootID: w.bootID, Rejected: decide.ByName(w.stillRejected()), Fetch: fetch})
 	if errors.Is(err, strategy.ErrNoPlan) || ctx.Err() != nil {
 		return nil, nil
 	}
@@ -43,6 +44,9 @@ func (w *Worker) offer(ctx context.Context) ([]byte, error) {
 		return nil, err
 	}
 	w.wouldChange(len(plan.Changes))
+	if fetch {
+		w.anew.Store(true)
+	}
 	return message.PackPlan(plan.Sorted())
 }
 
