@@ -128,7 +128,10 @@ func refreshedSentence(r v1.Refreshed) string {
 	if r.Silent > 0 {
 		sentence += fmt.Sprintf("; %s silent", text.Count(r.Silent, "is", "are"))
 	}
-	return sentence + ". Each reports it when it has fetched its lists: " + command("start", "--dry-run") + " shows it."
+	if sentence += "."; r.Asked == 0 {
+		return sentence
+	}
+	return sentence + " Each reports it when it has fetched its lists: " + command("start", "--dry-run") + " shows it."
 }
 
 // part is what of the list is shown.

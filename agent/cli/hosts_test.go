@@ -70,8 +70,7 @@ func TestHosts(t *testing.T) {
 	s.SetHosts("acme",
 		v1.Host{
 			Hostname: "h01", Application: "app", Online: true, LastSeen: at(22), AgentVersion: "1.2.3", Protocol: 1, Role: "web", Strategy: "apt", Mode: "security",
-			Labels:   map[string]string{"rack": "r12", "ring": "0"},
-			Versions: map[string]string{"kernel": "6.2", "vim": "9.1"}, VersionsAt: at(21),
+			Labels: map[string]string{"rack": "r12", "ring": "0"}, Versions: map[string]string{"kernel": "6.2", "vim": "9.1"}, VersionsAt: at(21),
 			LastRun: &v1.HostRun{ID: 41, Phase: "finished", Result: "partial", Status: "failed", EndedAt: at(20)}, MissedSince: at(13), OutdatedSince: at(14),
 			Lease: &v1.HostLease{Worker: "W1", Incarnation: "P1", Epoch: 2, Since: *at(1)},
 			Reports: []v1.VersionReport{

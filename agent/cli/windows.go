@@ -17,10 +17,10 @@ import (
 // windowsCommand shows when runs may be under way.
 type windowsCommand struct {
 	operator
-	From     string `help:"Only windows that end after this time, such as 2026-12-01 or 2026-12-01T18:00:00Z (default: now)." placeholder:"TIME"`
-	To       string `help:"Only windows that open before this time (default: ten years ahead)." placeholder:"TIME"`
-	Count    *int   `help:"Show at most this many windows, 1 to 1000 (default: 10)." placeholder:"N"`
-	Month    bool   `help:"Draw this month and the next, or those from --from to --to, as calendar pages."`
+	From     string  `help:"Only windows that end after this time, such as 2026-12-01 or 2026-12-01T18:00:00Z (default: now)." placeholder:"TIME"`
+	To       string  `help:"Only windows that open before this time (default: ten years ahead)." placeholder:"TIME"`
+	Count    *int    `help:"Show at most this many windows, 1 to 1000 (default: 10)." placeholder:"N"`
+	Month    bool    `help:"Draw this month and the next, or those from --from to --to, as calendar pages."`
 	Timezone *string `help:"Time zone to show times in; with --month also that of site-local freezes (default: yours)." placeholder:"ZONE"`
 }
 

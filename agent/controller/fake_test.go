@@ -31,8 +31,8 @@ import (
 type memory struct {
 	// answersAsk has a host answer the request for a report; nil does not.
 	answersAsk func(host string, a log.Ask)
-	mu  sync.Mutex
-	log *memlog.Log
+	mu         sync.Mutex
+	log        *memlog.Log
 
 	*memlog.Store
 	// staged is written to the store when somebody begins to follow it, as far as it differs

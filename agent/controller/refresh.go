@@ -21,8 +21,8 @@ const (
 	looksPerSecond = 20
 )
 
-// Refresh has hosts look for what an upgrade would change by what there is to install now: those
-// of the configured applications, or those that the request names. It does not wait for them. The
+// Refresh has hosts look for what an upgrade would change by what there is to install now: all
+// that are known, or those that the request names. It does not wait for them. The
 // error is run.ErrNoHost when a host is not known.
 func (c *Controller) Refresh(ctx context.Context, request v1.Refresh) (v1.Refreshed, error) {
 	type chosen struct {
@@ -63,8 +63,7 @@ func (c *Controller) Refresh(ctx context.Context, request v1.Refresh) (v1.Refres
 	return found.Refreshed, nil
 }
 
-// named returns the known hosts of some names; without names all hosts of the configured
-// applications, by name.
+// named returns the known hosts of some names, or all without names, by name.
 func (s *state) named(names []string) ([]string, error) {
 	for _, name := range names {
 		if s.hosts.known[name] == nil {
@@ -75,8 +74,8 @@ func (s *state) named(names []string) ([]string, error) {
 		return slices.Compact(slices.Sorted(slices.Values(names))), nil
 	}
 	var all []string
-	for _, host := range s.fleet(nil) {
+	for _, host := range s.hosts.sorted() {
 		all = append(all, host.Name)
 	}
-	return slices.Sorted(slices.Values(all)), nil
+	return all, nil
 }

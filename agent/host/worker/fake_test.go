@@ -18,7 +18,7 @@ import (
 // fakeLog is a log in memory that outlives the workers that use it.
 type fakeLog struct {
 	// asks are the requests for reports; nil when nobody asks.
-	asks chan log.Ask
+	asks     chan log.Ask
 	mu       sync.Mutex
 	commands []message.Record
 	replies  []message.Reply
