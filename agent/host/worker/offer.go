@@ -3,12 +3,17 @@ package worker
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/decide"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/report"
 )
+
+// fetchLimit bounds a plan that fetches what there is to install: a step that is commanded
+// meanwhile waits for it.
+const fetchLimit = 2 * time.Minute
 
 // sendOffers reports what an upgrade would change if it began now, each time that the versions
 // were read and the plan is another one, and each time that somebody has asked for it.
@@ -33,9 +38,12 @@ func (w *Worker) offer(ctx context.Context) ([]byte, error) {
 		return nil, nil
 	}
 	defer func() { <-w.atHost }()
-	limited, cancel := context.WithTimeout(ctx, w.Limits.Step)
+	fetch, limit := w.fetches.Swap(false), w.Limits.Step
+	if fetch {
+		limit = min(limit, fetchLimit)
+	}
+	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	fetch := w.fetches.Swap(false)
 	plan, err := w.Strategy.Plan(limited, strategy.Job{Tenant: w.Tenant, Host: w.Host, BootID: w.bootID, Rejected: decide.ByName(w.stillRejected()), Fetch: fetch})
 	if errors.Is(err, strategy.ErrNoPlan) || ctx.Err() != nil {
 		return nil, nil
