@@ -38,6 +38,8 @@ type Controller interface {
 	Plan(ctx context.Context, run uint64, host string) (v1.HostPlan, error)
 	// Offer returns what an upgrade of a host would change if it began now.
 	Offer(ctx context.Context, host string) (v1.HostPlan, error)
+	// Refresh has hosts look for that anew.
+	Refresh(ctx context.Context, request v1.Refresh) (v1.Refreshed, error)
 	ReportsSince(ctx context.Context, since uint64) (events []v1.VersionsEvent, position uint64, err error)
 	// News returns the news after a number, oldest first, and the numbers of the oldest and
 	// the newest that are kept; 0 when there are none.

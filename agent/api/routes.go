@@ -277,6 +277,13 @@ func stateRoutes() []route {
 			query:   []parameter{siteParameter, {name: "reason", about: "The reason; it is stored with the current run.", schema: schema{"type": "string", "maxLength": v1.MaxReason}}},
 			returns: []response{{status: http.StatusNoContent, about: "The host is deleted."}},
 		},
+		{
+			method: http.MethodPost, path: statePath + "/refresh", own: true, group: groupHosts, handle: (*server).postHostsRefresh,
+			action: "refresh", object: "hosts", optional: true,
+			summary: "Have hosts look for what an upgrade would change",
+			about:   "A host that is asked fetches its lists of packages and reports what an upgrade would change. The answer does not wait for that. A host is asked at most once a minute.",
+			query:   []parameter{siteParameter}, takes: v1.Refresh{}, returns: ok("How many hosts look.", v1.Refreshed{}), errors: []int{http.StatusNotFound},
+		},
 		get("/windows", groupWindows, "List upcoming windows", (*server).getWindows, []v1.Window{},
 			instantParameter("from", "Only windows that end after this time; now if absent."),
 			instantParameter("to", "Only windows that begin before this time."),

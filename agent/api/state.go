@@ -113,6 +113,26 @@ func (s *server) getOffer(c *call) error {
 	return s.sendFields(c, offer)
 }
 
+// postHostsRefresh has hosts look for what an upgrade would change.
+func (s *server) postHostsRefresh(c *call) error {
+	body, err := c.body()
+	if err != nil {
+		return err
+	}
+	request, err := v1.DecodeRefresh(c.Header.Get("Content-Type"), body)
+	if err != nil {
+		return err
+	}
+	refreshed, err := c.controller.Refresh(c.Context(), request)
+	if errors.Is(err, run.ErrNoHost) {
+		return problem(http.StatusNotFound, "hosts", "", "%s; osupgrade-agent hosts lists those that are known", err)
+	} else if err != nil {
+		return err
+	}
+	s.send(c.w, c.Request, http.StatusOK, refreshed)
+	return nil
+}
+
 // deleteHost deletes a host that will not come back. Otherwise it would hold its
 // slot until it comes back: being silent does not put a host back into service.
 func (s *server) deleteHost(c *call) error {

@@ -94,6 +94,10 @@ func (b broken) Offer(context.Context, string) (v1.HostPlan, error) {
 	return v1.HostPlan{}, b.err
 }
 
+func (b broken) Refresh(context.Context, v1.Refresh) (v1.Refreshed, error) {
+	return v1.Refreshed{}, b.err
+}
+
 func (b broken) Plan(context.Context, uint64, string) (v1.HostPlan, error) {
 	return v1.HostPlan{}, b.err
 }
@@ -133,7 +137,7 @@ func TestUnready(t *testing.T) {
 		Site: "test", Tenants: Fixed{"acme": b}, Store: b, Tokens: tokens, Webhooks: brokenWebhooks(b),
 		Healthy: func() error { return b.err }, Log: slog.New(slog.DiscardHandler),
 	})
-	bodies := map[string]string{"approve": `{"reason":"r","stage":"s"}`, "release": `{"reason":"r","host":"h01"}`, "resend": `{}`, "calendars": `{"name":"x","kind":"freeze"}`}
+	bodies := map[string]string{"approve": `{"reason":"r","stage":"s"}`, "release": `{"reason":"r","host":"h01"}`, "resend": `{}`, "refresh": `{}`, "calendars": `{"name":"x","kind":"freeze"}`}
 	ask := func(method, target string) *httptest.ResponseRecorder {
 		body := cmp.Or(bodies[path.Base(target)], `{"reason":"r"}`)
 		r := httptest.NewRequestWithContext(t.Context(), method, target, strings.NewReader(body))

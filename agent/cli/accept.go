@@ -15,7 +15,7 @@ import (
 type acceptCommand struct {
 	Rejected string `arg:"" name:"version" help:"Version, as shown in the warning about the host or in the plan of the run."`
 	timeFlags
-	State    string `help:"State folder of this host's worker (its --state)." default:"/var/lib/osupgrade-worker" type:"path" env:"OSUPGRADE_STATE"`
+	State string `help:"State folder of this host's worker (its --state)." default:"/var/lib/osupgrade-worker" type:"path" env:"OSUPGRADE_STATE"`
 }
 
 // Run implements the command. The worker need not be stopped.

@@ -22,10 +22,12 @@ import (
 type hostsCommand struct {
 	operator
 	hostFlags
-	Host  string `arg:"" optional:"" help:"Show everything about this host." complete:"hosts"`
-	Offer bool   `help:"With a HOST: show each package that an upgrade would change now."`
-	Limit int    `help:"Show at most this many hosts, ordered by name (default: all)." placeholder:"N"`
-	After string `help:"Show only hosts after this name (for paging)." placeholder:"HOST" complete:"hosts"`
+	Host    string `arg:"" optional:"" help:"Show everything about this host." complete:"hosts"`
+	Offer   bool   `help:"With a HOST: show each package that an upgrade would change now."`
+	Wide    bool   `help:"Show also the labels, the strategy and the version of the agent." short:"w"`
+	Refresh bool   `help:"Have the HOST, or all hosts, look for what an upgrade would change by what there is to install now. They report it within a minute or so."`
+	Limit   int    `help:"Show at most this many hosts, ordered by name (default: all)." placeholder:"N"`
+	After   string `help:"Show only hosts after this name (for paging)." placeholder:"HOST" complete:"hosts"`
 }
 
 // Run implements the command.
@@ -33,6 +35,9 @@ func (c *hostsCommand) Run(ctx context.Context, out io.Writer) error {
 	api, err := c.client()
 	if err != nil {
 		return err
+	}
+	if c.Refresh {
+		return c.refresh(ctx, out, api)
 	}
 	if c.Offer {
 		return c.offer(ctx, out, api)
@@ -83,6 +88,12 @@ func (c *hostsCommand) Validate() error {
 	if c.Offer && c.Host == "" {
 		return errors.New("--offer: name the HOST whose offer is shown; start --dry-run shows a line for each host")
 	}
+	if c.Refresh && (c.Offer || c.part() != (v1.HostFilter{})) {
+		return errors.New("--refresh shows no hosts; leave out --offer, --limit and --after")
+	}
+	if c.Wide && c.Host != "" {
+		return errors.New("--wide is for the list of hosts; one HOST is shown with all that is known of it")
+	}
 	if c.Host != "" && c.part() != (v1.HostFilter{}) {
 		return errors.New("--limit and --after are for the list of hosts; leave them out, or leave out the HOST")
 	}
@@ -90,6 +101,37 @@ func (c *hostsCommand) Validate() error {
 		return wrong
 	}
 	return c.operator.Validate()
+}
+
+// refresh has hosts look for what an upgrade would change.
+func (c *hostsCommand) refresh(ctx context.Context, out io.Writer, api *client.Client) error {
+	var wanted v1.Refresh
+	if c.Host != "" {
+		wanted.Hosts = []string{c.Host}
+	}
+	refreshed, err := api.Refresh(ctx, c.Tenant, wanted)
+	if err != nil {
+		return err
+	}
+	return c.Output.say(out, refreshed, "%s", refreshedSentence(refreshed))
+}
+
+// refreshedSentence says which hosts look now.
+func refreshedSentence(r v1.Refreshed) string {
+	sentence := text.Count(r.Asked, "host looks", "hosts look") + " now for what an upgrade would change"
+	if r.WithinSeconds > 0 {
+		sentence += fmt.Sprintf(", one after the other within %s", seconds(r.WithinSeconds))
+	}
+	if r.Recent > 0 {
+		sentence += fmt.Sprintf("; %s asked less than a minute ago", text.Count(r.Recent, "was", "were"))
+	}
+	if r.Silent > 0 {
+		sentence += fmt.Sprintf("; %s silent", text.Count(r.Silent, "is", "are"))
+	}
+	if sentence += "."; r.Asked == 0 {
+		return sentence
+	}
+	return sentence + " Each reports it when it has fetched its lists: " + command("start", "--dry-run") + " shows it."
 }
 
 // part is what of the list is shown.
@@ -129,7 +171,7 @@ func (c *hostsCommand) list(to *terminal, at timeFormat, hosts []v1.Host) {
 	hidden := len(hosts) - len(shown)
 	switch {
 	case len(shown) > 0:
-		hostRows(to, at, shown)
+		hostRows(to, at, shown, c.Wide)
 	case c.Unhealthy && hidden > 0:
 		to.line("No host is unhealthy.")
 	case hidden == 0:
@@ -141,15 +183,23 @@ func (c *hostsCommand) list(to *terminal, at timeFormat, hosts []v1.Host) {
 }
 
 // hostRows prints hosts one by one.
-func hostRows(to *terminal, at timeFormat, shown []v1.Host) {
+func hostRows(to *terminal, at timeFormat, shown []v1.Host, wide bool) {
 	var t table
-	t.add("HOST", "APPLICATION", "ONLINE", "OUTDATED SINCE", "LAST RUN", "VERSIONS")
+	head := []string{"HOST", "APPLICATION", "ONLINE", "OUTDATED SINCE", "LAST RUN", "VERSIONS"}
+	if wide {
+		head = append(head, "LABELS", "STRATEGY", "AGENT")
+	}
+	t.add(head...)
 	for _, h := range shown {
 		colours := map[int]string{}
 		if !h.Online {
 			colours[2] = red
 		}
-		t.addIn(colours, h.Hostname, h.Application, onlineCell(h), sinceCell(at, h.OutdatedSince), lastRun(at, h), versionsLine(h.Versions))
+		row := []string{h.Hostname, h.Application, onlineCell(h), sinceCell(at, h.OutdatedSince), lastRun(at, h), versionsLine(h.Versions)}
+		if wide {
+			row = append(row, labelsLine(h.Labels), strategyLine(h), cmp.Or(h.AgentVersion, "unknown"))
+		}
+		t.addIn(colours, row...)
 	}
 	t.print(to)
 }
@@ -223,6 +273,9 @@ func showHost(to *terminal, at timeFormat, h v1.Host, offer v1.OfferSummary) {
 	}
 	f.add("role", cmp.Or(h.Role, "none"))
 	f.add("labels", labelsLine(h.Labels))
+	f.add("strategy", h.Strategy)
+	f.add("mode", h.Mode)
+	f.add("target", h.Target)
 	f.add("agent version", cmp.Or(h.AgentVersion, "unknown")+protocolText(h.Protocol))
 	f.add("lease", leaseLine(at, h.Lease))
 	f.add("last run", lastRunLine(at, h.LastRun))
@@ -269,6 +322,14 @@ func labelsLine(labels map[string]string) string {
 		parts = append(parts, key+"="+labels[key])
 	}
 	return cmp.Or(strings.Join(parts, ", "), "none")
+}
+
+// strategyLine is a cell of the table: how a host is upgraded, what of it, and to what.
+func strategyLine(h v1.Host) string {
+	if h.Strategy == "" {
+		return "unknown"
+	}
+	return strings.Join(slices.DeleteFunc([]string{h.Strategy, h.Mode, h.Target}, func(part string) bool { return part == "" }), " ")
 }
 
 func protocolText(protocol int) string {

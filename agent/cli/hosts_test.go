@@ -69,9 +69,8 @@ func TestHosts(t *testing.T) {
 	}
 	s.SetHosts("acme",
 		v1.Host{
-			Hostname: "h01", Application: "app", Online: true, LastSeen: at(22), AgentVersion: "1.2.3", Protocol: 1, Role: "web",
-			Labels:   map[string]string{"rack": "r12", "ring": "0"},
-			Versions: map[string]string{"kernel": "6.2", "vim": "9.1"}, VersionsAt: at(21),
+			Hostname: "h01", Application: "app", Online: true, LastSeen: at(22), AgentVersion: "1.2.3", Protocol: 1, Role: "web", Strategy: "apt", Mode: "security",
+			Labels: map[string]string{"rack": "r12", "ring": "0"}, Versions: map[string]string{"kernel": "6.2", "vim": "9.1"}, VersionsAt: at(21),
 			LastRun: &v1.HostRun{ID: 41, Phase: "finished", Result: "partial", Status: "failed", EndedAt: at(20)}, MissedSince: at(13), OutdatedSince: at(14),
 			Lease: &v1.HostLease{Worker: "W1", Incarnation: "P1", Epoch: 2, Since: *at(1)},
 			Reports: []v1.VersionReport{
@@ -107,6 +106,8 @@ application:                    app
 online:                         yes, last seen at Sun 2026-11-22 02:30:00 CET
 role:                           web
 labels:                         rack=r12, ring=0
+strategy:                       apt
+mode:                           security
 agent version:                  1.2.3, protocol 1
 lease:                          worker W1, process P1, epoch 2, since Sun 2026-11-01 02:30:00 CET
 last run:                       41, partial at Fri 2026-11-20 02:30:00 CET; this host: failed
@@ -185,5 +186,49 @@ func TestHostsInParts(t *testing.T) {
 		if code != exitUsage || !strings.Contains(stderr, part) {
 			t.Errorf("hosts %s: exit code %d:\n%s", arguments, code, stderr)
 		}
+	}
+}
+
+// TestRefreshHosts checks that hosts --refresh has all hosts or one look for what an upgrade would
+// change, and what it says of those that cannot.
+func TestRefreshHosts(t *testing.T) {
+	t.Parallel()
+	const shows = " Each reports it when it has fetched its lists: osupgrade-agent start --dry-run shows it.\n"
+	play(t, intended{windows: saturdays}, threeHosts, func(s *scene) {
+		s.silence("h03")
+		s.pass(5 * time.Minute)
+		for _, c := range []struct {
+			args []string
+			want string
+		}{
+			{[]string{"hosts", "--refresh", "h01"}, "1 host looks now for what an upgrade would change." + shows},
+			{[]string{"hosts", "--refresh"}, "1 host looks now for what an upgrade would change; 1 was asked less than a minute ago; 1 is silent." + shows},
+			{[]string{"hosts", "--refresh", "--output", "json"}, `"silent": 1,`},
+			{[]string{"hosts", "--refresh", "h77"}, "host h77: there is no such host; osupgrade-agent hosts lists those that are known"},
+			{[]string{"hosts", "--refresh", "--offer", "h01"}, "--refresh shows no hosts; leave out --offer, --limit and --after"},
+		} {
+			if out := s.types(c.args...); !strings.Contains(out, c.want) {
+				t.Errorf("%q prints %s, without %s", c.args, out, c.want)
+			}
+		}
+	})
+}
+
+// TestWideHosts checks that hosts --wide shows the labels, the strategy and the agent of each.
+func TestWideHosts(t *testing.T) {
+	t.Parallel()
+	s := fakeapi.New(t)
+	s.SetHosts("acme",
+		v1.Host{Hostname: "h01", Application: "app", Online: true, AgentVersion: "1.2.3", Labels: map[string]string{"ring": "0", "rack": "r12"}, Strategy: "apt", Mode: "release", Target: "trixie"},
+		v1.Host{Hostname: "h02", Application: "app", Online: true, Strategy: "exec"},
+		v1.Host{Hostname: "h03", Application: "app"},
+	)
+	const want = `HOST  APPLICATION  ONLINE  LAST RUN  LABELS            STRATEGY            AGENT
+h01   app          yes     -         rack=r12, ring=0  apt release trixie  1.2.3
+h02   app          yes     -         none              exec                unknown
+h03   app          no      -         none              unknown             unknown
+`
+	if code, stdout, stderr := call(t, as(t, s.URL, s.Token, "acme", "hosts", "--wide")...); code != exitOK || stdout != want {
+		t.Errorf("with code %d:\n%s%s", code, stdout, stderr)
 	}
 }

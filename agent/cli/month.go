@@ -48,30 +48,43 @@ func (c *windowsCommand) picture(ctx context.Context, out io.Writer, site *time.
 // markFreezes marks the days of a tenant's freezes. They are asked for by
 // themselves, as a window that is wholly frozen is none.
 func markFreezes(ctx context.Context, api *client.Client, tenant string, p *picture) error {
-	list, err := api.Calendars(ctx, tenant)
+	calendars, err := calendarsOf(ctx, api, tenant)
 	if err != nil {
 		return err
 	}
-	for _, info := range list {
-		if info.Kind != string(calendar.Freeze) {
+	for name, written := range calendars {
+		if written.Kind != string(calendar.Freeze) {
 			continue
 		}
-		written, _, err := api.Calendar(ctx, tenant, info.Name)
-		if client.Missing(err) {
-			continue // Deleted since it was listed.
-		}
-		if err != nil {
-			return err
-		}
-		freeze, wrong := written.Parse(info.Name)
+		freeze, wrong := written.Parse(name)
 		if len(wrong) > 0 {
-			return fmt.Errorf("cannot read calendar %s: %w", info.Name, wrong)
+			return fmt.Errorf("cannot read calendar %s: %w", name, wrong)
 		}
 		for o := range freeze.Occurrences(p.site, p.from(), p.to()) {
 			p.mark(o.Start, o.End, frozen)
 		}
 	}
 	return nil
+}
+
+// calendarsOf returns the calendars of a tenant by name.
+func calendarsOf(ctx context.Context, api *client.Client, tenant string) (map[string]v1.Calendar, error) {
+	list, err := api.Calendars(ctx, tenant)
+	if err != nil {
+		return nil, err
+	}
+	calendars := map[string]v1.Calendar{}
+	for _, info := range list {
+		written, _, err := api.Calendar(ctx, tenant, info.Name)
+		if client.Missing(err) {
+			continue // Deleted since it was listed.
+		}
+		if err != nil {
+			return nil, err
+		}
+		calendars[info.Name] = written
+	}
+	return calendars, nil
 }
 
 // mark says what a day is: bits, as a day may be both.

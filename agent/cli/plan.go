@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/times"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/schedule/window"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/report"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
@@ -118,6 +119,29 @@ func offersLine(at timeFormat, members []v1.RunHost, offers map[string]v1.OfferS
 		line += fmt.Sprintf("; %s reported nothing", text.Count(silent, "host has", "hosts have"))
 	}
 	return line
+}
+
+// agesLine says how old the reports are that tell what the members of a run offer to change, and
+// how to get new ones.
+func agesLine(at timeFormat, members []v1.RunHost, offers map[string]v1.OfferSummary) string {
+	var oldest, newest time.Time
+	for _, h := range members {
+		if told := offers[h.Hostname].At; told != nil {
+			oldest, newest = times.Sooner(oldest, *told), times.Later(newest, *told)
+		}
+	}
+	const refresh = "to have hosts look now: "
+	switch {
+	case len(members) == 0:
+		return ""
+	case oldest.IsZero():
+		return refresh + command("hosts", "--refresh")
+	}
+	ages := at.age(newest) + " ago"
+	if oldest := at.age(oldest); oldest != at.age(newest) {
+		ages = at.age(newest) + " to " + oldest + " ago"
+	}
+	return ages + "; " + refresh + command("hosts", "--refresh")
 }
 
 // offersOf returns what hosts offer to change, by their names.

@@ -48,6 +48,7 @@ func showPreflight(to *terminal, at timeFormat, p v1.Preflight) {
 	f.add("expected", expectation(at, p))
 	offers := offersOf(p)
 	f.add("changes", offersLine(at, members, offers))
+	f.add("reported", agesLine(at, members, offers))
 	for _, stage := range p.Run.Stages {
 		f.add("stage "+stage.Name, fmt.Sprintf("%s, at most %d out of service", text.Count(stage.Hosts, "host", "hosts"), stage.MaxUnavailable))
 		stageHosts(&f, at, members, stage.Name, offers)

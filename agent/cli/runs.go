@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/schedule/window"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
@@ -61,7 +60,7 @@ func (c *runsCommand) Run(ctx context.Context, out io.Writer) error {
 		if err != nil {
 			return err
 		}
-		return c.one(ctx, out, api, run)
+		return c.one(out, run)
 	}
 	runs, err := api.Runs(ctx, c.Tenant, filter)
 	if err != nil {
@@ -121,7 +120,7 @@ func (c *runsCommand) filter() (v1.RunFilter, error) {
 	return filter, wrongFlags(filter.Validate())
 }
 
-func (c *runsCommand) one(ctx context.Context, out io.Writer, api *client.Client, r v1.Run) error {
+func (c *runsCommand) one(out io.Writer, r v1.Run) error {
 	return c.Output.show(out, r, func(to *terminal) error {
 		at := c.format()
 		var f facts

@@ -139,8 +139,13 @@ func (s *scene) serve(ctx context.Context, parts *sync.WaitGroup, c *controller.
 	})
 }
 
-// noIntent is the store of an API of which nobody reads or writes intent.
+// noIntent is the store of an API of which nobody reads or writes intent, but for the list of
+// calendars, which is empty.
 type noIntent struct{ api.Store }
+
+func (noIntent) Calendars(context.Context, string) ([]store.Named[v1.Calendar], error) {
+	return nil, nil
+}
 
 // pipes is a listener whose connections are pipes.
 type pipes struct {
@@ -189,6 +194,9 @@ func (s *scene) Addressed(t message.Task) (message.Task, bool) { return t, false
 
 // Send implements log.HostEvents.
 func (s *scene) Send(message.Task) error { return nil }
+
+// Ask implements log.HostEvents.
+func (s *scene) Ask(string, log.Ask) error { return nil }
 
 // hello has the hosts that are online say so.
 func (s *scene) hello() {

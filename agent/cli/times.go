@@ -41,6 +41,18 @@ func (f timeFormat) in(t time.Time) string {
 	return window.FormatDuration(d)
 }
 
+// age shows how long ago an instant is: to the hour after a day, to the minute before.
+func (f timeFormat) age(t time.Time) string {
+	age := max(0, f.now.Sub(t))
+	switch {
+	case age < time.Minute:
+		return "less than 1m"
+	case age < 24*time.Hour:
+		return window.FormatDuration(age.Truncate(time.Minute))
+	}
+	return window.FormatDuration(age.Truncate(time.Hour))
+}
+
 // since shows when something began and how long ago that is.
 func (f timeFormat) since(t time.Time) string {
 	if !t.Before(f.now) {

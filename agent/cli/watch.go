@@ -42,7 +42,7 @@ type progress struct {
 	o     *operator
 	hosts hostFlags
 	id    uint64
-	last v1.Run
+	last  v1.Run
 	// past is the ended run that was the newest one at first; 0 until a run was seen.
 	past uint64
 	// lines are what was printed last of each host, situation what was of the tenant.

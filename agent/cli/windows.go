@@ -6,10 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/times"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/schedule/window"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
@@ -17,10 +20,10 @@ import (
 // windowsCommand shows when runs may be under way.
 type windowsCommand struct {
 	operator
-	From     string `help:"Only windows that end after this time, such as 2026-12-01 or 2026-12-01T18:00:00Z (default: now)." placeholder:"TIME"`
-	To       string `help:"Only windows that open before this time (default: ten years ahead)." placeholder:"TIME"`
-	Count    *int   `help:"Show at most this many windows, 1 to 1000 (default: 10)." placeholder:"N"`
-	Month    bool   `help:"Draw this month and the next, or those from --from to --to, as calendar pages."`
+	From     string  `help:"Only windows that end after this time, such as 2026-12-01 or 2026-12-01T18:00:00Z (default: now)." placeholder:"TIME"`
+	To       string  `help:"Only windows that open before this time (default: ten years ahead)." placeholder:"TIME"`
+	Count    *int    `help:"Show at most this many windows, 1 to 1000 (default: 10)." placeholder:"N"`
+	Month    bool    `help:"Draw this month and the next, or those from --from to --to, as calendar pages."`
 	Timezone *string `help:"Time zone to show times in; with --month also that of site-local freezes (default: yours)." placeholder:"ZONE"`
 }
 
@@ -42,9 +45,81 @@ func (c *windowsCommand) Run(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	return c.Output.show(out, windows, func(to *terminal) error {
-		listWindows(to, windows, site)
+		swallowed, err := c.swallowed(ctx, api, filter, windows)
+		if err != nil {
+			return err
+		}
+		listWindows(to, append(windows, swallowed...), site)
 		return nil
 	})
+}
+
+// longestSwallowed is how far ahead windows that a freeze swallows are looked for, unless more is
+// asked for.
+const longestSwallowed = 366 * 24 * time.Hour
+
+// swallowed returns the windows of which a freeze leaves nothing, among those that are listed.
+// They are none to the site.
+func (c *windowsCommand) swallowed(ctx context.Context, api *client.Client, filter v1.WindowFilter, listed []v1.Window) ([]v1.Window, error) {
+	state, err := api.State(ctx, c.Tenant, "")
+	if err != nil {
+		return nil, err
+	}
+	calendars, err := calendarsOf(ctx, api, c.Tenant)
+	if err != nil {
+		return nil, err
+	}
+	site, err := time.LoadLocation(state.SiteTimezone)
+	if err != nil { // This machine does not know it.
+		site = time.UTC
+	}
+	schedule, err := v1.ScheduleOf(state.OSUpgrade, calendars, site)
+	if err != nil || len(schedule.Freezes) == 0 {
+		return nil, err
+	}
+	from, to := filter.From, filter.To
+	if from.IsZero() {
+		from = time.Now()
+	}
+	if to.IsZero() {
+		to = from.Add(longestSwallowed)
+	}
+	if n := len(listed); n > 0 && n == cmp.Or(filter.Count, v1.DefaultWindows) {
+		to = listed[n-1].Start
+	}
+	return swallowedBy(schedule, from, to), nil
+}
+
+// swallowedBy returns the windows of a schedule between two instants of which its freezes leave
+// nothing.
+func swallowedBy(schedule window.Schedule, from, to time.Time) []v1.Window {
+	withoutFreezes := schedule
+	withoutFreezes.Freezes = nil
+	declared, opens := v1.Windows(withoutFreezes, from, to, v1.MaxWindowsListed), map[time.Time]bool{}
+	if len(declared) > 0 { // One that has begun before from may have been open then.
+		from = times.Sooner(from, declared[0].Start)
+	}
+	left := v1.Windows(schedule, from, to, v1.MaxWindowsListed)
+	for _, w := range left {
+		opens[w.WindowStart] = true
+	}
+	if n := len(left); n == v1.MaxWindowsListed { // What comes after the last one is not known.
+		to = left[n-1].WindowStart
+	}
+	var swallowed []v1.Window
+	for _, w := range declared {
+		if opens[w.Start] || w.Start.After(to) {
+			continue
+		}
+		w.Length = noLength
+		for _, freeze := range schedule.Freezes {
+			for o := range freeze.Occurrences(schedule.Site, w.Start, w.End) {
+				w.Cuts = append(w.Cuts, v1.WindowCut{Calendar: freeze.Name(), Summary: o.Origin.Summary, From: o.Start, To: o.End})
+			}
+		}
+		swallowed = append(swallowed, w)
+	}
+	return swallowed
 }
 
 // read reads the flags; a time that is not given is zero.
@@ -100,7 +175,12 @@ func (c *windowsCommand) agree() error {
 	return nil
 }
 
+// noLength is the length of a window that a freeze swallows.
+const noLength = "-"
+
+// listWindows prints windows by their start, those that a freeze swallows among them.
 func listWindows(to *terminal, windows []v1.Window, site *time.Location) {
+	slices.SortStableFunc(windows, func(a, b v1.Window) int { return a.Start.Compare(b.Start) })
 	if len(windows) == 0 {
 		to.line("No window opens in this time.")
 		return
@@ -127,6 +207,9 @@ func joined[T fmt.Stringer](all []T) string {
 // clockNote tells what a change of the clock does to a window.
 func clockNote(w v1.Window) string {
 	var notes []string
+	if w.Length == noLength {
+		notes = append(notes, "frozen: it does not open")
+	}
 	if w.StartMoved {
 		notes = append(notes, "opens late: the clock skips its time")
 	}

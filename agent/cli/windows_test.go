@@ -39,13 +39,14 @@ func TestWindowsTable(t *testing.T) {
 	want := `OPENS                        CLOSES                       LENGTH  OPENED BY                       CUT BY                  NOTE
 Tue 2027-01-12 19:00:00 CET  Tue 2027-01-12 21:00:00 CET  2h      calendar release (the big one)  -                       -
 Fri 2027-01-15 23:00:00 CET  Sat 2027-01-16 01:00:00 CET  2h      maintenance window 1            calendar audit (audit)  -
+Fri 2027-01-22 23:00:00 CET  Sat 2027-01-23 03:00:00 CET  -       maintenance window 1            calendar audit (audit)  frozen: it does not open
 Fri 2027-01-29 23:00:00 CET  Sat 2027-01-30 03:00:00 CET  4h      maintenance window 1            -                       -
 `
 	if code != exitOK || stdout != want {
 		t.Errorf("exit code %d:\n%s%s; want\n%s", code, stdout, stderr, want)
 	}
 	code, stdout, stderr = windowsOf(t, s, "--utc", "--from", "2027-01-16", "--to", "2027-01-25T00:00:00Z")
-	if code != exitOK || stdout != "No window opens in this time.\n" {
+	if code != exitOK || !strings.Contains(stdout, "Fri 2027-01-22 22:00:00 UTC  Sat 2027-01-23 02:00:00 UTC  -       maintenance window 1  calendar audit (audit)  frozen: it does not open\n") || strings.Count(stdout, "\n") != 2 {
 		t.Errorf("exit code %d:\n%s%s", code, stdout, stderr)
 	}
 	code, stdout, stderr = windowsOf(t, s, "--count=1", "--output", "json")

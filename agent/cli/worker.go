@@ -171,6 +171,8 @@ func (c *workerCommand) open(ctx context.Context, hostLog *jetstream.HostLog, ou
 		SelfCheck: func(ctx context.Context) message.SelfReport {
 			self := message.NewSelfReport(checks.Installed(), system.Detect(ctx))
 			self.StepLimitSeconds = int(time.Duration(c.StepLimit) / time.Second)
+			self.Strategy = c.Strategy
+			self.Mode, self.Target = c.aims()
 			return self
 		},
 		Leased: func(held bool) { c.sayReady(out, held) }, Supervisor: c.supervised.worker(ctx), Sources: []worker.Source{{Kind: report.Inventory, Reader: hardware.Machine{Root: "/"}}}, Busy: &busy.Folder{Dir: c.BusyDir, Limit: time.Duration(c.BusyLimit), Log: log}, At: crashPoint(c.Host),

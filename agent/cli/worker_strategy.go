@@ -44,18 +44,21 @@ type native struct {
 	// image is set when it replaces the system as a whole. Such a system often has a
 	// package database, too, so it is looked for first.
 	image bool
+	// aims tells what of the host it upgrades, and to what, by its options; nil when these do
+	// not say.
+	aims func(o strategyOptions) (mode, target string)
 }
 
 // natives are the strategies of this program by name. A new one is a line here, and its
 // options a member of strategyOptions.
 var natives = map[string]native{
-	"apt":  {open: openApt, signs: []string{"/var/lib/dpkg/status"}},
-	"dnf":  {open: openDNF, signs: []string{"/etc/dnf/dnf.conf"}},
-	"rauc": {open: openRAUC, signs: []string{"/etc/rauc/system.conf", "/usr/lib/rauc/system.conf"}, image: true},
+	"apt":  {open: openApt, signs: []string{"/var/lib/dpkg/status"}, aims: func(o strategyOptions) (string, string) { return o.Apt.Mode, o.Apt.Release }},
+	"dnf":  {open: openDNF, signs: []string{"/etc/dnf/dnf.conf"}, aims: func(o strategyOptions) (string, string) { return o.DNF.Mode, "" }},
+	"rauc": {open: openRAUC, signs: []string{"/etc/rauc/system.conf", "/usr/lib/rauc/system.conf"}, image: true, aims: func(o strategyOptions) (string, string) { return "", o.RAUC.Version }},
 	// A system that OSTree has started may be managed by another program.
-	"ostree":     {open: openOSTree(ostree.OSTree), signs: []string{ostreeBooted}, unless: []string{"/usr/bin/rpm-ostree", "/usr/bin/bootc"}, image: true},
-	"rpm-ostree": {open: openOSTree(ostree.RPMOSTree), signs: []string{"/usr/bin/rpm-ostree"}, also: ostreeBooted, image: true},
-	"bootc":      {open: openOSTree(ostree.Bootc), signs: []string{"/usr/bin/bootc"}, also: ostreeBooted, image: true},
+	"ostree":     {open: openOSTree(ostree.OSTree), signs: []string{ostreeBooted}, unless: []string{"/usr/bin/rpm-ostree", "/usr/bin/bootc"}, image: true, aims: aimsOfOSTree},
+	"rpm-ostree": {open: openOSTree(ostree.RPMOSTree), signs: []string{"/usr/bin/rpm-ostree"}, also: ostreeBooted, image: true, aims: aimsOfOSTree},
+	"bootc":      {open: openOSTree(ostree.Bootc), signs: []string{"/usr/bin/bootc"}, also: ostreeBooted, image: true, aims: aimsOfOSTree},
 }
 
 const (
@@ -138,6 +141,15 @@ func (c *workerCommand) checkStrategy() (err error) {
 		_, err = native.open(c.Options)
 	}
 	return err
+}
+
+// aims returns what of the host its strategy upgrades, and to what; empty where that is no
+// option of the strategy.
+func (c *workerCommand) aims() (mode, target string) {
+	if n := natives[c.Strategy]; n.aims != nil {
+		return n.aims(c.Options)
+	}
+	return "", ""
 }
 
 // openStrategy makes the strategy of the worker. Each of its actions is a process of its

@@ -29,8 +29,10 @@ import (
 // memory is a log, a store and an ear in memory, on which a controller runs in
 // the time of a synctest bubble.
 type memory struct {
-	mu  sync.Mutex
-	log *memlog.Log
+	// answersAsk has a host answer the request for a report; nil does not.
+	answersAsk func(host string, a log.Ask)
+	mu         sync.Mutex
+	log        *memlog.Log
 
 	*memlog.Store
 	// staged is written to the store when somebody begins to follow it, as far as it differs
@@ -145,6 +147,17 @@ func (m *memory) Send(t message.Task) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.asked = append(m.asked, t)
+	return nil
+}
+
+// Ask is that of log.HostEvents: it may be lost, and is unless answer says otherwise.
+func (m *memory) Ask(host string, a log.Ask) error {
+	m.mu.Lock()
+	answer := m.answersAsk
+	m.mu.Unlock()
+	if answer != nil {
+		answer(host, a)
+	}
 	return nil
 }
 

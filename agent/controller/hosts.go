@@ -63,6 +63,9 @@ type host struct {
 	progressAt time.Time
 	// self is what it has and lacks for a run, as it said last.
 	self message.SelfReport
+	// outputAskedAt is when it was asked last for what its step has printed, lookAskedAt when
+	// for what an upgrade would change.
+	outputAskedAt, lookAskedAt time.Time
 }
 
 // reported is what a host said of its versions, and when.
@@ -410,6 +413,7 @@ func (h *hosts) viewOf(host *host, newest *run.State) v1.Host {
 	shown := v1.Host{
 		Hostname: host.Name, Application: host.Application, Online: h.present.online(host.Name), LastSeen: view.OptionalTime(host.seen),
 		Role: host.Role, Labels: host.Labels, AgentVersion: host.AgentVersion, Protocol: host.Protocol,
+		Strategy: host.self.Strategy, Mode: host.self.Mode, Target: host.self.Target,
 		Versions: r.versions, VersionsAt: view.OptionalTime(r.at), OutdatedSince: view.OptionalTime(host.OutdatedSince), MissedSince: view.OptionalTime(host.MissedSince),
 	}
 	if said := h.busy[host.Name]; said != nil {

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/wait"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
@@ -119,6 +121,51 @@ func (c *Controller) Output(ctx context.Context, id uint64, host string) ([]v1.S
 	if !slices.ContainsFunc(r.Hosts, func(h v1.RunHost) bool { return h.Hostname == host }) {
 		return nil, fmt.Errorf("host %s in run %d: %w", host, id, run.ErrNoHost)
 	}
+	outputs, err := c.outputs(ctx, id, host)
+	if err != nil || !c.asksOutput(ctx, r, host) {
+		return outputs, err
+	}
+	for waited := time.Duration(0); waited < outputWait; waited += outputLook {
+		if err := wait.Sleep(ctx, outputLook); err != nil {
+			return nil, err
+		}
+		newer, err := c.outputs(ctx, id, host)
+		if err != nil || !slices.Equal(outputs, newer) {
+			return newer, err
+		}
+	}
+	return outputs, nil
+}
+
+const (
+	// outputWait is how long whoever looks at the output of a step in progress waits for the
+	// host to send what it has printed since, outputLook how often that is looked for.
+	outputWait, outputLook = time.Second, 50 * time.Millisecond
+	// outputAgain is the shortest time between two requests of a host for its output: whoever
+	// may read cannot keep it busy.
+	outputAgain = 2 * time.Second
+)
+
+// asksOutput asks a host for what its step has printed so far, if it may be at one of the run,
+// and reports whether it did.
+func (c *Controller) asksOutput(ctx context.Context, r v1.Run, host string) bool {
+	due, err := ask(ctx, c, func(s *state) bool {
+		newest, now := s.visible(), s.Now()
+		known := s.hosts.known[host]
+		if newest == nil || newest.Key() != r.ID || known == nil || !s.hosts.isOnline(host, now) || now.Sub(known.outputAskedAt).Abs() < outputAgain {
+			return false
+		}
+		if member, found := newest.Host(host); found && member.Status == run.Upgraded {
+			return false
+		}
+		known.outputAskedAt = now
+		return true
+	})
+	return err == nil && due && c.o.HostEvents.Ask(host, log.Ask{Kind: report.Output}) == nil
+}
+
+// outputs returns what is kept of what the steps of a host have printed in a run.
+func (c *Controller) outputs(ctx context.Context, id uint64, host string) ([]v1.StepOutput, error) {
 	outputs := []v1.StepOutput{}
 	for _, step := range report.Output.Parts {
 		kept, err := c.o.Store.Report(ctx, c.o.Tenant, log.Token(host), report.ID{Kind: report.Output, Run: id, Part: step})

@@ -51,7 +51,7 @@ func TestRenewedCertificates(t *testing.T) {
 
 	f.awaitLog("serve", `level=ERROR msg="the certificate expires soon`)
 	f.shows(first, "api 5", "nats 5")
-	f.advises(ca, "renew the certificate of the REST API: it expires on")
+	f.advises(ca, "renew the certificate of the REST API, which expires on")
 	second := renew("second", 20)
 	f.presents(found[1], "second")
 	f.presents(found[2], "second")

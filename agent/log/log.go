@@ -3,6 +3,7 @@ package log
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/report"
@@ -103,6 +104,17 @@ type HostLog interface {
 	Tasks(ctx context.Context, deliver func(message.Task)) error
 	// Outcome sends the outcome of a task; it may be lost.
 	Outcome(o message.Outcome) error
+	// Asked delivers each request of the controller for a report. It returns when ctx ends.
+	Asked(ctx context.Context, deliver func(Ask)) error
+}
+
+// Ask is the request for a report of a kind now, of somebody who looks. Nothing depends on
+// it, and it may be lost.
+type Ask struct {
+	Kind *report.Kind
+	// Within is by when the host does so, at a moment of its own: hosts that are asked
+	// together do not all fetch from a mirror at once.
+	Within time.Duration
 }
 
 // HostEvents is the controller's side of telemetry and tasks, which are not on the
@@ -116,6 +128,8 @@ type HostEvents interface {
 	Addressed(t message.Task) (message.Task, bool)
 	// Send sends a task to the process that it is addressed to; it may be lost.
 	Send(t message.Task) error
+	// Ask asks a host for a report; it may be lost.
+	Ask(host string, a Ask) error
 }
 
 // Listener receives the telemetry of hosts. host is the host whose credentials sent

@@ -47,7 +47,7 @@ var faults = []fault{
 	{"host-starts-that-will-be-late", "agent/run.Deadline.fits", `return true`, "", []suite{scripts}},
 	{"freeze-of-a-run-is-ignored", "agent/run.Deadline.freeze", `return`, "", []suite{scripts}},
 	{"freeze-is-not-told-to-the-run", "agent/run.State.tellFreeze", `return nil`, "", simulated(tests("agent/controller", "TestFreezeDuringARun")...)},
-	{"freeze-at-a-start-is-ignored", "agent/controller.state.frozen", `return nil`, "", tests("agent/controller", "TestFreezeWins")},
+	{"freeze-at-a-start-is-ignored", "agent/controller.state.nextFreeze", `return zero1, nil`, "", tests("agent/controller", "TestFreezeWins")},
 	{"too-few-are-prepared", "agent/run.State.enough", `return`, "", []suite{scripts, invariants}},
 	{"run-waits-for-hosts-that-are-late", "agent/run.State.beginsWithoutLate", `return zero1`, "", append(tests("agent/controller", "TestPrepareThatHangs"), scripts, invariants)},
 	{"stage-waits-for-hosts-that-are-late", "agent/run.State.leavesOutLate", `return zero1`, "", append(tests("agent/controller", "TestPrepareThatHangs"), scripts)},

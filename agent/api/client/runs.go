@@ -19,6 +19,21 @@ func (c *Client) Start(ctx context.Context, tenant string, start v1.Start) (v1.R
 	return c.operate(ctx, tenant, "/start", start, start.RequestID != "")
 }
 
+// Refresh has hosts look for what an upgrade would change by what there is to install now.
+func (c *Client) Refresh(ctx context.Context, tenant string, refresh v1.Refresh) (v1.Refreshed, error) {
+	var refreshed v1.Refreshed
+	path, err := tenantPath("state", tenant, "/refresh")
+	if err != nil {
+		return refreshed, err
+	}
+	q := request{method: http.MethodPost, path: path, body: refresh, repeatable: true}
+	a, err := c.do(ctx, q)
+	if err != nil {
+		return refreshed, err
+	}
+	return refreshed, c.decode(q, a, &refreshed)
+}
+
 // Preflight returns what a start would do, and starts nothing.
 func (c *Client) Preflight(ctx context.Context, tenant string, start v1.Start) (v1.Preflight, error) {
 	path, err := tenantPath("state", tenant, "/start")

@@ -185,7 +185,7 @@ func (w *watch) follow(ctx context.Context) (pause time.Duration, err error) {
 		return 0, errEnough
 	}
 	err = w.read(&patientReader{resp.Body, patience, idle, &w.heard})
-	if context.Cause(listening) == silence {
+	if errors.Is(context.Cause(listening), silence) {
 		w.trouble = silence.Error()
 	}
 	return 0, err

@@ -33,6 +33,9 @@ type Job struct {
 	// Rejected are the versions that were rolled back on this host. A plan holds
 	// them back until there is another version.
 	Rejected message.Rejected
+	// Fetch is set for Plan when it first has to fetch what there is to install, such as lists
+	// of packages, because somebody has asked for it.
+	Fetch bool
 	// Staged is set for Missing when it is asked before the reboot: what takes effect
 	// with the next boot is not missing then.
 	Staged bool
@@ -63,8 +66,8 @@ type Strategy interface {
 	Detect(ctx context.Context) error
 	// Versions returns each relevant package and its version.
 	Versions(ctx context.Context) (map[string]string, error)
-	// Plan returns what an upgrade would change by what the host knows now. It fetches
-	// nothing and changes nothing. It returns ErrNoPlan if the strategy cannot tell.
+	// Plan returns what an upgrade would change by what the host knows now. It changes
+	// nothing, and fetches nothing but with job.Fetch. It returns ErrNoPlan if the strategy cannot tell.
 	Plan(ctx context.Context, job Job) (message.ChangeSet, error)
 	// Prepare does everything that needs no downtime: it downloads, stages and checks
 	// the space. It changes nothing that runs, and the host must be able to run and

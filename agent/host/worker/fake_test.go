@@ -17,6 +17,8 @@ import (
 
 // fakeLog is a log in memory that outlives the workers that use it.
 type fakeLog struct {
+	// asks are the requests for reports; nil when nobody asks.
+	asks     chan log.Ask
 	mu       sync.Mutex
 	commands []message.Record
 	replies  []message.Reply
@@ -280,6 +282,17 @@ func (s *fakeLog) Outcome(o message.Outcome) error {
 	defer s.mu.Unlock()
 	s.outcomes = append(s.outcomes, o)
 	return nil
+}
+
+func (s *fakeLog) Asked(ctx context.Context, deliver func(log.Ask)) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case a := <-s.asks:
+			deliver(a)
+		}
+	}
 }
 
 func (s *fakeLog) Pings(ctx context.Context, _ func()) error {

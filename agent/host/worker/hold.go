@@ -84,7 +84,7 @@ func (w *Worker) serve(now leaseTerm) error {
 	ctx, cancel := context.WithCancelCause(now.ctx)
 	defer cancel(nil)
 	var background sync.WaitGroup
-	jobs := []func(context.Context) error{w.listen, w.heartbeat, w.answerPings, w.reportVersions, w.watchVersions, w.sendOutputs, w.sendPlans, w.sendOffers, w.doTasks}
+	jobs := []func(context.Context) error{w.listen, w.heartbeat, w.answerPings, w.answerAsks, w.reportVersions, w.watchVersions, w.sendOutputs, w.sendPlans, w.sendOffers, w.doTasks}
 	for _, s := range w.Sources {
 		send, watch := w.sendSource(s)
 		jobs = append(jobs, send, watch)

@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/decide"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
@@ -10,8 +11,12 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/report"
 )
 
+// fetchLimit bounds a plan that fetches what there is to install: a step that is commanded
+// meanwhile waits for it.
+const fetchLimit = 2 * time.Minute
+
 // sendOffers reports what an upgrade would change if it began now, each time that the versions
-// were read and the plan is another one.
+// were read and the plan is another one, and each time that somebody has asked for it.
 func (w *Worker) sendOffers(ctx context.Context) error {
 	return w.send(ctx, report.Offer, "cannot tell what an upgrade would change", func(ctx context.Context) error {
 		select {
@@ -33,9 +38,13 @@ func (w *Worker) offer(ctx context.Context) ([]byte, error) {
 		return nil, nil
 	}
 	defer func() { <-w.atHost }()
-	limited, cancel := context.WithTimeout(ctx, w.Limits.Step)
+	fetch, limit := w.fetches.Swap(false), w.Limits.Step
+	if fetch {
+		limit = min(limit, fetchLimit)
+	}
+	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	plan, err := w.Strategy.Plan(limited, strategy.Job{Tenant: w.Tenant, Host: w.Host, BootID: w.bootID, Rejected: decide.ByName(w.stillRejected())})
+	plan, err := w.Strategy.Plan(limited, strategy.Job{Tenant: w.Tenant, Host: w.Host, BootID: w.bootID, Rejected: decide.ByName(w.stillRejected()), Fetch: fetch})
 	if errors.Is(err, strategy.ErrNoPlan) || ctx.Err() != nil {
 		return nil, nil
 	}
@@ -43,6 +52,9 @@ func (w *Worker) offer(ctx context.Context) ([]byte, error) {
 		return nil, err
 	}
 	w.wouldChange(len(plan.Changes))
+	if fetch {
+		w.anew.Store(true)
+	}
 	return message.PackPlan(plan.Sorted())
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/wait"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/decide"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/report"
 )
@@ -118,6 +119,36 @@ func TestOfferIsToldOnce(t *testing.T) {
 			told(2, "after a restart")
 			time.Sleep(2*time.Hour + 10*time.Minute)
 			told(3, "after a day")
+		})
+	})
+}
+
+// TestOfferIsAskedFor checks that a host that is asked to look anew fetches what there is to
+// install and sends its plan, also when that is the same, once for several requests at a time; and
+// that the plans after that fetch nothing.
+func TestOfferIsAskedFor(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(r *rig) {
+		o := &offering{}
+		r.hostLog.asks = make(chan log.Ask)
+		r.offer(o, func() {
+			shows := func(when string, told int, fetched bool) {
+				t.Helper()
+				synctest.Wait()
+				if n := len(r.hostLog.told()); n != told || o.job.Load().Fetch != fetched {
+					t.Errorf("%s it has told %d offers, not %d, the last job fetches: %v", when, n, told, o.job.Load().Fetch)
+				}
+			}
+			shows("at the start", 1, false)
+			r.hostLog.asks <- log.Ask{Kind: report.Offer, Within: time.Minute}
+			r.hostLog.asks <- log.Ask{Kind: report.Offer, Within: time.Minute}
+			time.Sleep(time.Minute)
+			shows("when it is asked", 2, true)
+			time.Sleep(20 * time.Minute)
+			shows("later", 2, false)
+			if a := r.hostLog.lastAlive(); a.Changes == nil || *a.Changes != 1 {
+				t.Errorf("its heartbeat is %+v", a)
+			}
 		})
 	})
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/wait"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/report"
 )
@@ -72,6 +73,43 @@ func TestOutputsAreSent(t *testing.T) {
 		for r.life(func() bool { return slices.Contains(r.hostLog.sentOutputs(), "10 upgrade: "+last) }) {
 		}
 	})
+}
+
+// TestOutputIsAskedFor checks that a worker which is asked sends at once what the step in progress
+// has printed so far, and nothing while none is.
+func TestOutputIsAskedFor(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(r *rig) {
+		p := &printing{printed: map[string]string{}}
+		r.change = func(o *Options) {
+			p.Strategy, o.Strategy = o.Strategy, p
+			o.Limits.Step = time.Hour
+		}
+		r.hostLog.asks = make(chan log.Ask, 1)
+		r.bear()
+		r.prepare()
+		r.until(message.Prepare)
+		r.hostLog.asks <- log.Ask{Kind: report.Output}
+		r.command(11, message.Upgrade)
+		begun := time.Now()
+		for r.life(func() bool {
+			if p.has("upgrade") && len(r.hostLog.asks) == 0 {
+				r.hostLog.asks <- log.Ask{Kind: report.Output}
+			}
+			return len(r.hostLog.sentOutputs()) > 0
+		}) {
+		}
+		if got, took := r.hostLog.sentOutputs(), time.Since(begun); !slices.Equal(got, []string{"10 upgrade: line 0"}) || took > 10*time.Second {
+			t.Errorf("after %s the outputs are %q", took, got)
+		}
+	})
+}
+
+// has reports whether a step has printed something.
+func (p *printing) has(step string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.printed[step] != ""
 }
 
 // TestOutputsNeverHinder checks that a site which takes no output, or refuses it, does

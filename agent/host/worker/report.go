@@ -58,6 +58,9 @@ func (w *Worker) send(ctx context.Context, kind *report.Kind, failure string, ne
 		if body == nil || err != nil {
 			continue
 		}
+		if kind == report.Offer && w.anew.Swap(false) {
+			known.told = report.Told{} // Whoever has asked sees that it is new, also when it says the same.
+		}
 		if known, err = w.tell(ctx, known, kind.Of(body)); err != nil {
 			return err
 		}

@@ -49,6 +49,9 @@ type Worker struct {
 	// changes is how many packages the newest plan outside of a run changes; nil before the
 	// first.
 	changes atomic.Pointer[int]
+	// fetches is set from when somebody has asked the host to look anew until it does, anew
+	// until its offer is sent. looking is set while a look is put off.
+	fetches, anew, looking atomic.Bool
 	// current is the step of the strategy that is in progress; nil when none is.
 	current atomic.Pointer[stepOf]
 	// outputs are the steps whose output is to be sent.

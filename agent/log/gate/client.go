@@ -23,6 +23,8 @@ const (
 	// maxPushed is how many pushes may wait for the worker. When there are more, the
 	// host asks for the newest commands.
 	maxPushed = 64
+	// maxWithin bounds how long a host puts off a report that it is asked for.
+	maxWithin = time.Hour
 )
 
 // Telemetry is a message that a host sends beside the log. It may be lost.
@@ -72,10 +74,11 @@ type Client struct {
 	// lease is the lease that was granted; nil before. other is the lease that has
 	// displaced it; nil while none has.
 	lease, other *Lease
-	// task and ping receive the tasks and pings; nil while no call of Tasks or Pings
-	// is under way.
-	task func(message.Task)
-	ping func()
+	// task, ping and asked receive the tasks, pings and asks; nil while no call of Tasks,
+	// Pings or Asked is under way.
+	task  func(message.Task)
+	ping  func()
+	asked func(log.Ask)
 }
 
 var _ log.HostLog = (*Client)(nil)
@@ -105,10 +108,25 @@ func (c *Client) Pushed(body []byte) {
 	if p.Lease != nil {
 		c.displaced(*p.Lease)
 	}
+	if p.Ask != nil {
+		c.takeAsk(*p.Ask)
+		return
+	}
 	select {
 	case c.pushed <- p:
 	default:
 		c.Missed()
+	}
+}
+
+// takeAsk takes the request for a report.
+func (c *Client) takeAsk(a Ask) {
+	kind := report.Named(a.Kind)
+	c.mu.Lock()
+	asked := c.asked
+	c.mu.Unlock()
+	if kind != nil && asked != nil && c.taken() == nil {
+		asked(log.Ask{Kind: kind, Within: min(time.Duration(max(a.WithinSeconds, 0))*time.Second, maxWithin)})
 	}
 }
 
@@ -442,6 +460,18 @@ func (c *Client) Tasks(ctx context.Context, deliver func(message.Task)) error {
 	<-ctx.Done()
 	c.mu.Lock()
 	c.task = nil
+	c.mu.Unlock()
+	return ctx.Err()
+}
+
+// Asked implements log.HostLog.
+func (c *Client) Asked(ctx context.Context, deliver func(log.Ask)) error {
+	c.mu.Lock()
+	c.asked = deliver
+	c.mu.Unlock()
+	<-ctx.Done()
+	c.mu.Lock()
+	c.asked = nil
 	c.mu.Unlock()
 	return ctx.Err()
 }

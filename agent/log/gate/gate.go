@@ -253,18 +253,34 @@ func (g *Gate) commanded(ctx context.Context, r message.Record) (bool, error) {
 	return g.cache.commanded(r), nil
 }
 
-// report stores a report of a host. One of a run is stored only of the newest run, so that a
-// host cannot fill the store.
+// takesOfRun reports whether a report of a run is stored: one of the newest run, or one in place
+// of what is kept, as of a host that was released and still carries out an earlier run. So a host
+// cannot fill the store.
+func (g *Gate) takesOfRun(ctx context.Context, host string, id report.ID) (bool, error) {
+	if newest, err := g.isNewest(ctx, id.Run); newest || err != nil {
+		return newest, err
+	}
+	switch _, err := g.Keeper.Report(ctx, g.Tenant, log.Token(host), id); {
+	case err == nil, errors.Is(err, report.ErrDamaged):
+		return true, nil
+	case errors.Is(err, report.ErrNotFound):
+		return false, nil
+	default:
+		return false, err
+	}
+}
+
+// report stores a report of a host.
 func (g *Gate) report(ctx context.Context, host string, words []string, body []byte) Response {
 	r, err := report.Parse(words, body)
 	if err != nil {
 		return refused("%v", err)
 	}
 	if r.Kind.OfRun {
-		switch newest, err := g.isNewest(ctx, r.Run); {
+		switch takes, err := g.takesOfRun(ctx, host, r.ID); {
 		case err != nil:
 			return failed(err)
-		case !newest:
+		case !takes:
 			return refused("run %d is not the newest", r.Run)
 		}
 	}

@@ -279,7 +279,8 @@ func TestPushed(t *testing.T) {
 }
 
 // TestOutput checks which outputs a gate keeps: those of a known step of the newest
-// run, of the worker that holds the lease, clean, and no larger than allowed.
+// run, or in place of one that is kept, of the worker that holds the lease, clean, and no larger
+// than allowed.
 func TestOutput(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
@@ -289,6 +290,10 @@ func TestOutput(t *testing.T) {
 		old := r.add(prepare("h01"))
 		run := r.add(prepare("h01"))
 		synctest.Wait()
+		begun := report.Report{ID: report.ID{Kind: report.Output, Run: old, Part: "prepare"}, Body: []byte("begun before the next run")}
+		if err := r.keeper.PutReport(t.Context(), "", log.Token("h01"), begun); err != nil {
+			t.Fatal(err)
+		}
 		for name, c := range map[string]struct {
 			run  uint64
 			step string
@@ -296,12 +301,13 @@ func TestOutput(t *testing.T) {
 			cut  bool
 			want string
 		}{
-			"of the newest run":     {run, "upgrade", []byte("\x1b[1mone\n"), true, ""},
-			"of an earlier run":     {old, "upgrade", []byte("a"), false, "is not the newest"},
-			"of no run":             {0, "upgrade", []byte("a"), false, "is not the newest"},
-			"of another step":       {run, "versions", []byte("a"), false, "is no step"},
-			"as large as it may be": {run, "prepare", bytes.Repeat([]byte("a"), message.MaxOutput), false, ""},
-			"too large":             {run, "verify", bytes.Repeat([]byte("a"), message.MaxOutput+1), false, "at most 65536 bytes"},
+			"of the newest run":      {run, "upgrade", []byte("\x1b[1mone\n"), true, ""},
+			"of an earlier run":      {old, "upgrade", []byte("a"), false, "is not the newest"},
+			"more of an earlier run": {old, "prepare", []byte("begun before the next run, and going on"), false, ""},
+			"of no run":              {0, "upgrade", []byte("a"), false, "is not the newest"},
+			"of another step":        {run, "versions", []byte("a"), false, "is no step"},
+			"as large as it may be":  {run, "prepare", bytes.Repeat([]byte("a"), message.MaxOutput), false, ""},
+			"too large":              {run, "verify", bytes.Repeat([]byte("a"), message.MaxOutput+1), false, "at most 65536 bytes"},
 		} {
 			id := report.ID{Kind: report.Output, Run: c.run, Part: c.step}
 			err := p.Report(t.Context(), report.Report{ID: id, Cut: c.cut, Body: c.text})

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
@@ -87,6 +88,20 @@ type Push struct {
 	Command *Command `json:"command,omitempty"`
 	// Lease is the lease of the host after its holder has changed.
 	Lease *Lease `json:"lease,omitempty"`
+	// Ask asks for a report.
+	Ask *Ask `json:"ask,omitempty"`
+}
+
+// Ask is a log.Ask on its way to a host. A worker that does not know the kind, or no asks at
+// all, ignores it.
+type Ask struct {
+	Kind          string `json:"kind"`
+	WithinSeconds int    `json:"within-seconds,omitempty"`
+}
+
+// EncodeAsk returns the push that asks a host for a report.
+func EncodeAsk(a log.Ask) []byte {
+	return Push{Ask: &Ask{Kind: a.Kind.Name, WithinSeconds: int(a.Within / time.Second)}}.encode()
 }
 
 func (p Push) encode() []byte {

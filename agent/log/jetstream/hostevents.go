@@ -131,6 +131,14 @@ func (l *Log) Send(t message.Task) error {
 	return nil
 }
 
+// Ask implements log.HostEvents.
+func (l *Log) Ask(host string, a log.Ask) error {
+	if err := l.nats.Publish(l.subjects.Push(host), gate.EncodeAsk(a)); err != nil {
+		return fmt.Errorf("cannot ask host %s for its %s: %w", host, a.Kind.Name, err)
+	}
+	return nil
+}
+
 // sender returns the host to which a subject belongs.
 func sender(subject string) (string, bool) {
 	host, ok := log.Host(strings.Split(subject, ".")[2])

@@ -9,6 +9,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/report"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
 )
 
@@ -188,5 +189,21 @@ func TestPingedBefore(t *testing.T) {
 	case <-heard:
 	case <-time.After(message.Heartbeat):
 		t.Error("it is not heard before its next heartbeat")
+	}
+}
+
+// TestAsk checks that the request for a report reaches its host and no other.
+func TestAsk(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	h, other := s.host("h01"), s.host("h02")
+	acquire(t, h, "one")
+	acquire(t, other, "two")
+	asks := make(chan log.Ask, 100)
+	go func() { _ = h.Asked(t.Context(), func(a log.Ask) { asks <- a }) }()
+	go func() { _ = other.Asked(t.Context(), func(a log.Ask) { t.Errorf("h02 is asked for %+v", a) }) }()
+	want := log.Ask{Kind: report.Offer, Within: 3 * time.Second}
+	if got := again(t, func() error { return s.log.Ask("h01", want) }, asks); got != want {
+		t.Errorf("it is asked for %+v", got)
 	}
 }

@@ -127,7 +127,9 @@ func (h *host) up(ctx context.Context) (simulated.Event, error) {
 		Role: "simulated", Labels: map[string]string{"ring": ring(h.name)},
 		Checks: checks, Sources: []worker.Source{{Kind: report.Inventory, Reader: hardware{}}}, Busy: h.busy,
 		SelfCheck: func(ctx context.Context) message.SelfReport {
-			return message.NewSelfReport(checks.Installed(), h.machine.Detect(ctx))
+			self := message.NewSelfReport(checks.Installed(), h.machine.Detect(ctx))
+			self.Strategy = "simulated"
+			return self
 		},
 	})
 	if err != nil {

@@ -291,6 +291,25 @@ func (t *tenant) Offer(_ context.Context, host string) (v1.HostPlan, error) {
 	return offer, nil
 }
 
+// Refresh implements api.Controller: all hosts that are online look.
+func (t *tenant) Refresh(_ context.Context, request v1.Refresh) (refreshed v1.Refreshed, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, h := range t.hosts {
+		switch {
+		case len(request.Hosts) > 0 && !slices.Contains(request.Hosts, h.Hostname):
+		case h.Online:
+			refreshed.Asked++
+		default:
+			refreshed.Silent++
+		}
+	}
+	if refreshed == (v1.Refreshed{}) && len(request.Hosts) > 0 {
+		err = fmt.Errorf("host %s: %w", request.Hosts[0], run.ErrNoHost)
+	}
+	return refreshed, err
+}
+
 // ReportsSince implements api.Controller: there are none. A stream asks for them once it has
 // sent what is so.
 func (t *tenant) ReportsSince(ctx context.Context, _ uint64) ([]v1.VersionsEvent, uint64, error) {

@@ -321,6 +321,9 @@ func (l siteLog) Addressed(t message.Task) (message.Task, bool) {
 	return g.Addressed(t)
 }
 
+// Ask implements log.HostEvents. Nobody looks at what is played, so nobody asks.
+func (l siteLog) Ask(string, log.Ask) error { return nil }
+
 // Send implements log.HostEvents.
 func (l siteLog) Send(t message.Task) error {
 	if l.p.dead() {

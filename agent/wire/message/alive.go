@@ -84,6 +84,11 @@ type SelfReport struct {
 	// StepLimitSeconds is after how long the host itself ends a prepare or an upgrade; 0
 	// when the worker does not say.
 	StepLimitSeconds int `json:"step-limit-seconds,omitempty"`
+	// Strategy is how the host is upgraded, Mode what of it, and Target to which release,
+	// version or branch; empty where a strategy has none, or it is the newest.
+	Strategy string `json:"strategy,omitempty"`
+	Mode     string `json:"mode,omitempty"`
+	Target   string `json:"target,omitempty"`
 }
 
 // The bounds of a SelfReport, which travels with each heartbeat.
@@ -130,6 +135,9 @@ func (r *SelfReport) clean() error {
 		r.Scripts[i] = CleanText(name)
 	}
 	r.StepLimitSeconds = max(0, min(r.StepLimitSeconds, maxStepLimitSeconds))
+	for _, name := range []*string{&r.Strategy, &r.Mode, &r.Target} {
+		*name = text.Cut(CleanText(*name), maxVersion, "")
+	}
 	r.Lacks = r.Lacks[:min(len(r.Lacks), maxLacks)]
 	for i, lack := range r.Lacks {
 		r.Lacks[i] = CleanText(lack)

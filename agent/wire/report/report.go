@@ -88,7 +88,7 @@ var (
 	}
 	// Output is what a step of a run has printed.
 	Output = &Kind{
-		Name: "output", Format: format.Output, OfRun: true, Parts: message.OutputSteps(), MayBeCut: true, MaxBody: message.MaxOutput,
+		Name: "output", Format: format.Output, OfRun: true, Parts: message.OutputSteps(), MayBeCut: true, MaxBody: message.MaxOutput, MaxDay: 128 << 20,
 		Check: cleanOutput, Compress: true,
 	}
 )

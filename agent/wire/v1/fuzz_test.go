@@ -44,6 +44,11 @@ func FuzzStartJSON(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) { checkDecoded(t, inJSON, body, DecodeStart) })
 }
 
+func FuzzRefreshJSON(f *testing.F) {
+	f.Add([]byte(`{"hosts":["h01","h02"]}`))
+	f.Fuzz(func(t *testing.T, body []byte) { checkDecoded(t, inJSON, body, DecodeRefresh) })
+}
+
 func FuzzStartYAML(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) { checkDecoded(t, inYAML, body, DecodeStart) })
 }

@@ -410,14 +410,23 @@ func TestUpgradeRefusesMoreThanThePlan(t *testing.T) {
 	}
 }
 
-// TestPlanNeedsLists plans on a host that has lost its lists: that is no empty plan.
+// TestPlanNeedsLists plans on a host that has lost its lists: that is no empty plan. A plan that
+// fetches them first changes nothing else.
 func TestPlanNeedsLists(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	if plan, err := f.strategy().Plan(t.Context(), job(message.ChangeSet{})); strategy.ClassOf(err) != message.Repository {
 		t.Errorf("the plan is %v, %v", plan, err)
 	}
+	fetching := job(message.ChangeSet{})
+	fetching.Fetch = true
+	if plan, err := f.strategy().Plan(t.Context(), fetching); err != nil || len(plan.Changes) == 0 || f.dpkg["a"].version != "1" {
+		t.Errorf("a plan that fetches is %v, %v, on a host with %+v", plan, err, f.dpkg)
+	}
 	f.down = true
+	if _, err := f.strategy().Plan(t.Context(), fetching); strategy.ClassOf(err) != message.Transient {
+		t.Errorf("a plan that cannot fetch ends with %v", err)
+	}
 	if _, err := f.strategy().Prepare(t.Context(), job(message.ChangeSet{})); strategy.ClassOf(err) != message.Transient {
 		t.Errorf("prepare ends with %v", err)
 	}

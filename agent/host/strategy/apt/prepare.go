@@ -21,11 +21,26 @@ func (s *Strategy) Plan(ctx context.Context, job strategy.Job) (message.ChangeSe
 	if s.Mode == Release {
 		return message.ChangeSet{}, fmt.Errorf("the lists of %s are fetched when the host is prepared: %w", s.Release, strategy.ErrNoPlan)
 	}
-	plan, err := steps.plan(ctx, job)
+	var plan message.ChangeSet
+	var err error
+	if job.Fetch {
+		err = steps.fetch(ctx)
+	}
+	if err == nil {
+		plan, err = steps.plan(ctx, job)
+	}
 	if err != nil {
 		return message.ChangeSet{}, fmt.Errorf("cannot plan the upgrade: %w", err)
 	}
 	return plan, nil
+}
+
+// fetch fetches the lists for a plan outside of a run.
+func (s *steps) fetch(ctx context.Context) error {
+	if err := s.awaitLocks(ctx); err != nil {
+		return err
+	}
+	return s.update(ctx)
 }
 
 // Prepare implements strategy.Strategy.

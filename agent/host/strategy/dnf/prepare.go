@@ -24,6 +24,9 @@ func (s *Strategy) Plan(ctx context.Context, job strategy.Job) (message.ChangeSe
 		err = fmt.Errorf("%w now: %s", strategy.ErrNoPlan, who)
 	}
 	var plan message.ChangeSet
+	if err == nil && job.Fetch {
+		err = s.steps(job).refresh(ctx)
+	}
 	if err == nil {
 		plan, err = s.steps(job).plan(ctx, job)
 	}
@@ -42,12 +45,17 @@ func (s *Strategy) Prepare(ctx context.Context, job strategy.Job) (message.Chang
 	return plan, nil
 }
 
+// refresh fetches the metadata of the repositories.
+func (s *steps) refresh(ctx context.Context) error {
+	return s.dnf(ctx, "makecache", "--refresh", "makecache")
+}
+
 func (s *steps) prepare(ctx context.Context, job strategy.Job) (message.ChangeSet, error) {
 	if err := s.awaitLocks(ctx); err != nil {
 		return message.ChangeSet{}, err
 	}
 	s.progress(0, "refreshing the repositories")
-	if err := s.dnf(ctx, "makecache", "--refresh", "makecache"); err != nil {
+	if err := s.refresh(ctx); err != nil {
 		return message.ChangeSet{}, err
 	}
 	if err := s.sound(ctx); err != nil {

@@ -28,9 +28,10 @@
 //
 // "plan" is what prepare told in this run. plan and prepare get "rejected", such as
 // {"kernel": ["6.1.1", "6.1.2"]}: the versions of each name that were rolled back and are
-// not to be offered again; the name "" stands for any. missing gets "staged" when
-// it is asked before the reboot: what takes effect with the next boot is not missing
-// then. confirm gets "boot", which is what booted printed.
+// not to be offered again; the name "" stands for any. plan gets "fetch" when somebody has
+// asked for it: it then first fetches what there is to install, such as lists of packages.
+// missing gets "staged" when it is asked before the reboot: what takes effect with the next
+// boot is not missing then. confirm gets "boot", which is what booted printed.
 //
 // The environment holds PATH and HOME (the worker's), LANG=C.UTF-8,
 // OSUPGRADE_ACTION, OSUPGRADE_TENANT, OSUPGRADE_HOST, OSUPGRADE_RUN and

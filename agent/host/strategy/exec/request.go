@@ -22,6 +22,8 @@ type request struct {
 	Run      uint64    `json:"run,omitzero"`
 	NotAfter time.Time `json:"not-after,omitzero"`
 	BootID   string    `json:"boot-id,omitzero"`
+	// Fetch is set for plan when it first has to fetch what there is to install.
+	Fetch bool `json:"fetch,omitzero"`
 	// Staged is set for missing before the reboot.
 	Staged bool `json:"staged,omitzero"`
 	// Boot is what confirm confirms.
@@ -37,7 +39,7 @@ func requestOf(st step, options json.RawMessage) request {
 	job := st.job
 	r := request{
 		Action: st.action, Tenant: job.Tenant, Host: job.Host, Run: job.Run, NotAfter: job.NotAfter.UTC(), BootID: job.BootID,
-		Staged: job.Staged, Rejected: job.Rejected, Options: options,
+		Staged: job.Staged, Fetch: job.Fetch, Rejected: job.Rejected, Options: options,
 	}
 	if !job.Plan.Empty() {
 		r.Plan = &job.Plan
@@ -52,7 +54,7 @@ func requestOf(st step, options json.RawMessage) request {
 func (r request) job(progress func(int, string)) strategy.Job {
 	job := strategy.Job{
 		Tenant: r.Tenant, Host: r.Host, Run: r.Run, NotAfter: r.NotAfter, BootID: r.BootID,
-		Staged: r.Staged, Rejected: r.Rejected, Progress: progress,
+		Staged: r.Staged, Fetch: r.Fetch, Rejected: r.Rejected, Progress: progress,
 	}
 	if r.Plan != nil {
 		job.Plan = *r.Plan

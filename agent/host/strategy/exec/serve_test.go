@@ -272,7 +272,7 @@ func TestPlanOfScripts(t *testing.T) {
 func TestScriptsOfTheContract(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, map[string]string{
-		"plan":    `echo looking >&2; echo '{"changes": [{"name": "base-os", "from": "1.0", "to": "1.1"}]}'`,
+		"plan":    `cat >"$WORK/stdin-of-plan"; echo looking >&2; echo '{"changes": [{"name": "base-os", "from": "1.0", "to": "1.1"}]}'`,
 		"missing": `cat >"$WORK/stdin-of-missing"; echo '{"changes": [{"name": "base-os", "from": "1.0", "to": "1.1"}]}'`,
 		"booted":  `echo '{"running": "1.0", "failed": "1.1"}'`,
 		"confirm": `cat >"$WORK/stdin-of-confirm"`,
@@ -282,10 +282,15 @@ func TestScriptsOfTheContract(t *testing.T) {
 		t.Fatal(err)
 	}
 	changes := []message.Change{{Name: "base-os", From: "1.0", To: "1.1"}}
-	if plan, err := s.Plan(ctx, job()); err != nil || !slices.Equal(plan.Changes, changes) {
+	j := job()
+	j.Fetch = true
+	if plan, err := s.Plan(ctx, j); err != nil || !slices.Equal(plan.Changes, changes) {
 		t.Errorf("the plan is %v, %v", plan, err)
 	}
-	j := job()
+	if got := h.read("stdin-of-plan"); !strings.Contains(got, `"fetch":true`) {
+		t.Errorf("plan gets %s", got)
+	}
+	j.Fetch = false
 	j.Plan.Changes, j.Staged, j.Rejected = changes, true, message.Rejected{"base-os": {"0.9"}}
 	if missing, err := s.Missing(ctx, j); err != nil || !slices.Equal(missing, changes) {
 		t.Errorf("missing are %v, %v", missing, err)
