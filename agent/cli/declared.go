@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/intent"
@@ -172,35 +173,43 @@ func (d *siteIntent) read(ctx context.Context, key intent.Key) (err error) {
 	return err
 }
 
-// validate asks the site whether it would accept a step, and changes nothing.
-func (d *siteIntent) validate(ctx context.Context, s intent.Step, want intent.Intent) error {
-	if s.Action != intent.Create && s.Action != intent.Change {
-		return nil
-	}
-	switch s.Key.Kind {
-	case intent.Config:
-		return d.api.ValidateConfig(ctx, d.tenant, *want.Config)
-	case intent.Rollout:
+// validate asks the site whether it would accept a step, and changes nothing. It returns
+// what is to be warned of, for an object that stays as it is, too.
+func (d *siteIntent) validate(ctx context.Context, s intent.Step, want intent.Intent) ([]v1.IntentWarning, error) {
+	switch {
+	case s.Action == intent.Delete:
+		return nil, nil
+	case s.Key.Kind == intent.Config && want.Config != nil:
+		found, err := d.api.ValidateConfig(ctx, d.tenant, *want.Config)
+		if err == nil && s.Action != intent.Keep {
+			found = append(found, d.withoutWindows(ctx, want, time.Now())...)
+		}
+		return found, err
+	case s.Key.Kind == intent.Rollout && want.Rollout != nil:
 		return d.api.ValidateRollout(ctx, d.tenant, *want.Rollout)
-	case intent.Calendar:
+	case s.Action == intent.Keep:
+		return nil, nil
 	}
-	return d.api.ValidateCalendar(ctx, d.tenant, s.Key.Name, want.Calendars[s.Key.Name])
+	return nil, d.api.ValidateCalendar(ctx, d.tenant, s.Key.Name, want.Calendars[s.Key.Name])
 }
 
-// validateAll asks about all steps and returns all that the site refuses.
-func (d *siteIntent) validateAll(ctx context.Context, steps []intent.Step, want intent.Intent) error {
+// validateAll asks about all steps. It returns what is to be warned of, and all that the site
+// refuses.
+func (d *siteIntent) validateAll(ctx context.Context, steps []intent.Step, want intent.Intent) ([]warning, error) {
+	var found []v1.IntentWarning
 	var refused []error
 	for _, s := range steps {
-		err := d.validate(ctx, s, want)
+		warnings, err := d.validate(ctx, s, want)
+		found = append(found, warnings...)
 		switch {
-		case err == nil:
+		case err == nil, s.Action == intent.Keep: // It is written already.
 		case !client.HasStatus(err, 400):
-			return err
+			return nil, err
 		default:
 			refused = append(refused, fmt.Errorf("%s: %s", s.Key, explain(err)))
 		}
 	}
-	return errors.Join(refused...)
+	return placed(want, found), errors.Join(refused...)
 }
 
 // write takes a step, on condition that the object is as it was read.

@@ -15,7 +15,7 @@ import (
 // or "package.Target". A text in parentheses says why a decoder has none.
 var fuzzed = map[string]string{
 	// What clients send: bodies, and what is in a URL or a header.
-	"agent/wire/v1.DecodeOSUpgrade": "FuzzOSUpgradeJSON", "agent/wire/v1.DecodeRollout": "FuzzRolloutJSON", "agent/wire/v1.DecodeCalendar": "FuzzCalendarJSON",
+	"agent/wire/v1.DecodeOSUpgrade": "FuzzOSUpgradeJSON", "agent/wire/v1.ParseWarnings": "FuzzParseWarnings", "agent/wire/v1.DecodeRollout": "FuzzRolloutJSON", "agent/wire/v1.DecodeCalendar": "FuzzCalendarJSON",
 	"agent/wire/v1.DecodeNewCalendar": "FuzzCalendarJSON", "agent/wire/v1.DecodeStart": "FuzzStartJSON", "agent/wire/v1.DecodeAsk": "FuzzAskJSON",
 	"agent/wire/v1.DecodeNewToken": "FuzzBodies", "agent/wire/v1.DecodeRotation": "FuzzBodies", "agent/wire/v1.DecodeUser": "FuzzBodies", "agent/wire/v1.DecodeApprole": "FuzzBodies",
 	"agent/wire/v1.DecodeNewSecretID": "FuzzBodies", "agent/wire/v1.DecodeTenant": "FuzzBodies", "agent/wire/v1.DecodePolicy": "FuzzBodies", "agent/wire/v1.DecodeWebhookResend": "FuzzBodies",

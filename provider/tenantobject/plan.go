@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/diagnostics"
 )
 
@@ -123,7 +125,7 @@ func (r *Resource[T, M, P]) check(ctx context.Context, w write[T], diags *diag.D
 			return true
 		}
 	}
-	err := w.store.Validate(ctx, server.Stored, r.kind.Merged(w.want, server.Value), when)
+	warnings, err := w.store.Validate(ctx, server.Stored, r.kind.Merged(w.want, server.Value), when)
 	if client.HasStatus(err, http.StatusPreconditionFailed) {
 		if !w.begin || server.exists {
 			return true // The apply will tell what has changed since the refresh.
@@ -143,7 +145,23 @@ func (r *Resource[T, M, P]) check(ctx context.Context, w write[T], diags *diag.D
 	case when.IfNoneMatch != "" && !server.exists:
 		r.data.Remember(absent+r.kind.object(w.at), nil)
 	}
+	r.warnOfUnmatched(w.want, warnings, diags)
 	return err == nil
+}
+
+// warnOfUnmatched adds what of the owned part matches no host that the server knows.
+func (r *Resource[T, M, P]) warnOfUnmatched(want T, warnings []v1.IntentWarning, diags *diag.Diagnostics) {
+	const summary = "No known host matches"
+	for _, w := range warnings {
+		member, _, _ := strings.Cut(strings.ReplaceAll(w.Field, "[", "."), ".")
+		_, owned := Tree(want)[member]
+		switch at, ok := r.kind.Locate(w.Field); {
+		case ok && owned:
+			diags.AddAttributeWarning(at, summary, "Attribute: "+diagnostics.Attribute(at)+"\nThe server says: "+diagnostics.HCL(w.Text))
+		case w.Field == "":
+			diags.AddWarning(summary, "The server says: "+w.Text)
+		}
+	}
 }
 
 // refusal adds why the server does not accept a plan, or has not looked at it.

@@ -25,7 +25,32 @@ type Intent struct {
 	Calendars map[string]v1.Calendar `json:"calendars,omitempty"`
 	// Deletions are the objects that the text declares as null.
 	Deletions map[Key]bool `json:"-"`
+
+	places map[Key]place
 }
+
+// place is where an object is declared.
+type place struct {
+	source   string
+	document *document.Document
+	field    string
+}
+
+// Place returns where a text declares a field of an object: its source, and its line. A
+// member that is not there is where the object is. Of an object that no text declares the
+// source is empty.
+func (i Intent) Place(key Key, field string) (source string, line int) {
+	p, ok := i.places[key]
+	if !ok {
+		return "", 0
+	}
+	return p.source, p.document.Line(p.path(field))
+}
+
+// Path returns the path of a field of an object in the text that declares it.
+func (i Intent) Path(key Key, field string) string { return i.places[key].path(field) }
+
+func (p place) path(field string) string { return strings.Trim(p.field+"."+field, ".") }
 
 // Kind is a kind of object.
 type Kind string
@@ -100,8 +125,7 @@ func (p Problems) Error() string {
 // in one of them only. The error is Problems.
 func Decode(sources ...Source) (Intent, error) {
 	r := reader{
-		intent: Intent{Calendars: map[string]v1.Calendar{}, Deletions: map[Key]bool{}},
-		places: map[Key]string{},
+		intent: Intent{Calendars: map[string]v1.Calendar{}, Deletions: map[Key]bool{}, places: map[Key]place{}},
 	}
 	for _, s := range sources {
 		all, err := document.ParseAll(s.contentType(), s.Text)
@@ -124,8 +148,6 @@ func Decode(sources ...Source) (Intent, error) {
 
 type reader struct {
 	intent Intent
-	// places tells where each object was declared.
-	places map[Key]string
 	found  Problems
 }
 
@@ -169,10 +191,10 @@ func object[T interface{ Validate() document.Problems }](
 		return nil
 	}
 	var problems document.Problems
-	if before, twice := r.places[key]; twice {
-		problems = document.Problems{{Field: field, Message: fmt.Sprintf("it is declared twice, here and at %s; declare it once", before)}}
+	if before, line := r.intent.Place(key, ""); before != "" {
+		problems = document.Problems{{Field: field, Message: fmt.Sprintf("it is declared twice, here and at %s:%d; declare it once", before, line)}}
 	}
-	r.places[key] = fmt.Sprintf("%s:%d", source, d.Line(field))
+	r.intent.places[key] = place{source, d, field}
 	if in.Null(member) {
 		r.intent.Deletions[key] = true
 		return problems

@@ -23,6 +23,7 @@ func outlook(id string, parts ...string) string {
 func standard(before, after, day string, month int) string {
 	return part("STANDARD", before, after, day, month)
 }
+
 func daylight(before, after, day string, month int) string {
 	return part("DAYLIGHT", before, after, day, month)
 }
