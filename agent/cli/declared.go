@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -19,7 +20,9 @@ import (
 
 // files are the texts that apply and validate read.
 type files struct {
-	File []string `help:"File, folder of .yaml, .yml and .json files, or - for standard input; repeatable." short:"f" required:"" placeholder:"FILE"`
+	File []string `help:"File, folder of .yaml, .yml and .json files, or - for standard input; repeatable. An .ics file is a calendar." short:"f" required:"" placeholder:"FILE"`
+	Name string   `help:"Name of the calendar that the .ics file is." placeholder:"NAME"`
+	Kind string   `help:"Kind of the calendar that the .ics file is: freeze or allow." default:"freeze" enum:"freeze,allow"`
 }
 
 // maxDeclared bounds a file, in bytes. A calendar alone may have 1 MiB.
@@ -35,6 +38,9 @@ func (f *files) read(stdin io.Reader) (intent.Intent, error) {
 		}
 		sources = append(sources, found...)
 	}
+	if err := f.nameCalendar(sources); err != nil {
+		return intent.Intent{}, misused(err)
+	}
 	want, err := intent.Decode(sources...)
 	switch {
 	case err != nil:
@@ -45,12 +51,41 @@ func (f *files) read(stdin io.Reader) (intent.Intent, error) {
 	return want, nil
 }
 
+// nameCalendar says of the iCalendar text among the sources which calendar it is.
+func (f *files) nameCalendar(sources []intent.Source) error {
+	var calendar *intent.Source
+	for i := range sources {
+		s := &sources[i]
+		switch {
+		case !isICalendar(*s):
+		case f.Name == "":
+			return fmt.Errorf("%s is a calendar; say which one with --name", s.Name)
+		case calendar != nil:
+			return fmt.Errorf("%s and %s are both calendars, and --name is for one; apply one after the other, or name the files in a document with ics-file", calendar.Name, s.Name)
+		default:
+			s.Calendar, calendar = &intent.ICalendar{Name: f.Name, Kind: f.Kind}, s
+		}
+	}
+	if f.Name != "" && calendar == nil {
+		return fmt.Errorf("--name is for an .ics file, and %s is none", strings.Join(f.File, ", "))
+	}
+	return nil
+}
+
+// isICalendar reports whether a text is a calendar, by the end of its name, or by its beginning
+// on standard input.
+func isICalendar(s intent.Source) bool {
+	return strings.EqualFold(filepath.Ext(s.Name), ".ics") || s.Name == standardInput && bytes.HasPrefix(bytes.TrimLeft(s.Text, "\ufeff \r\n"), []byte("BEGIN:VCALENDAR"))
+}
+
+const standardInput = "standard input"
+
 // readSources returns the texts of a file, of the files in a folder, or of
 // standard input.
 func readSources(name string, stdin io.Reader) ([]intent.Source, error) {
 	if name == "-" {
-		text, err := readText("standard input", stdin)
-		return []intent.Source{{Name: "standard input", Text: text}}, err
+		text, err := readText(standardInput, stdin)
+		return []intent.Source{{Name: standardInput, Text: text, ReadFile: readFile}}, err
 	}
 	names := []string{name}
 	info, err := os.Stat(name)
@@ -68,7 +103,13 @@ func readSources(name string, stdin io.Reader) ([]intent.Source, error) {
 		if err != nil {
 			return nil, err
 		}
-		sources = append(sources, intent.Source{Name: name, Text: text})
+		besides := func(file string) ([]byte, error) {
+			if !filepath.IsAbs(file) {
+				file = filepath.Join(filepath.Dir(name), file)
+			}
+			return readFile(file)
+		}
+		sources = append(sources, intent.Source{Name: name, Text: text, ReadFile: besides})
 	}
 	return sources, nil
 }
