@@ -41,9 +41,8 @@ func Unmatched(i Intent, k Known) []v1.IntentWarning {
 	if len(k.Hosts) == 0 {
 		return nil
 	}
-	u := unmatched{Known: k, names: set{}, roles: set{}, applications: set{}}
+	u := unmatched{Known: k, roles: set{}, applications: set{}}
 	for _, h := range k.Hosts {
-		u.names.add(h.Name)
 		u.roles.add(h.Role)
 		u.applications.add(h.Application)
 	}
@@ -62,7 +61,7 @@ func Unmatched(i Intent, k Known) []v1.IntentWarning {
 // unmatched collects the warnings about an object.
 type unmatched struct {
 	Known
-	// names, roles and applications are what hosts have.
+	// names, roles and applications are what hosts have; names is nil until a match has some.
 	names, roles, applications set
 	found                      []v1.IntentWarning
 }
@@ -116,53 +115,53 @@ func (u *unmatched) config(c v1.OSUpgrade) {
 }
 
 func (u *unmatched) rollout(r v1.Rollout) {
-	left := u.Hosts
-	if r.Exempt != nil {
-		u.match("exempt", r.Exempt)
-		left = without(left, compile(r.Exempt))
-	}
-	if r.ExemptReboot != nil {
-		u.match("exempt-reboot", r.ExemptReboot)
-	}
+	taken := make([]bool, len(u.Hosts))
+	u.match("exempt", r.Exempt, taken)
+	u.match("exempt-reboot", r.ExemptReboot, make([]bool, len(u.Hosts)))
 	for n, s := range r.Stages {
-		if s.Match != nil {
-			left = u.stage(fmt.Sprintf("stages[%d].match", n), s.Match, left)
-		}
+		u.match(fmt.Sprintf("stages[%d].match", n), s.Match, taken)
 	}
 	u.scripts(needsOf(r, rollout.OnHost), u.OnHosts, "is in the --checks folder of no known host")
 	u.scripts(needsOf(r, rollout.OnSite), u.AtSite, "is not in the --checks folder of the site")
 }
 
-// stage warns of a stage that gets none of the hosts that are left for it, and returns those
-// that it leaves.
-func (u *unmatched) stage(field string, m *v1.Match, left []Host) []Host {
-	rest := without(left, compile(m))
-	if all := u.match(field, m); len(all) > 0 && len(rest) == len(left) {
-		names := make([]string, len(all))
-		for i, h := range all {
-			names[i] = h.Name
-		}
-		slices.Sort(names)
-		u.add(field, "no host is left for it: each known host that it matches is exempt or in an earlier stage (%s)", text.List(names, mostShown))
+// match warns of what in a match no host has, or else of a match that no host has all of, or
+// that gets no host because all were taken before. It takes those that match.
+func (u *unmatched) match(field string, m *v1.Match, taken []bool) {
+	if m == nil {
+		return
 	}
-	return rest
-}
-
-// without returns the hosts that a matcher does not match.
-func without(hosts []Host, m *matcher) []Host {
-	var rest []Host
-	for _, h := range hosts {
-		if !m.matches(h) {
-			rest = append(rest, h)
-		}
-	}
-	return rest
-}
-
-// match warns of what in a match no host has, or else of a match that no host has all of. It
-// returns the hosts that match.
-func (u *unmatched) match(field string, m *v1.Match) (all []Host) {
 	before := len(u.found)
+	u.entries(field, m)
+	matcher, gets := compile(m), false
+	var all []string
+	for i, h := range u.Hosts {
+		if !matcher.matches(h) {
+			continue
+		}
+		if gets = gets || !taken[i]; !gets {
+			all = append(all, h.Name)
+		}
+		taken[i] = true
+	}
+	switch {
+	case gets:
+	case len(all) > 0:
+		slices.Sort(all)
+		u.add(field, "no host is left for it: each known host that it matches is exempt or in an earlier stage (%s)", text.List(all, mostShown))
+	case len(u.found) == before:
+		u.add(field, "no known host matches all of it")
+	}
+}
+
+// entries warns of what in a match no host has.
+func (u *unmatched) entries(field string, m *v1.Match) {
+	if len(m.Hosts) > 0 && u.names == nil {
+		u.names = set{}
+		for _, h := range u.Hosts {
+			u.names.add(h.Name)
+		}
+	}
 	for n, name := range m.Hosts {
 		if _, known := u.names[name]; !known {
 			u.add(fmt.Sprintf("%s.hosts[%d]", field, n), "%q is the name of no known host", name)
@@ -177,16 +176,6 @@ func (u *unmatched) match(field string, m *v1.Match) (all []Host) {
 	for n, name := range m.Applications {
 		u.entry(fmt.Sprintf("%s.applications[%d]", field, n), name, "application", u.applications)
 	}
-	matcher := compile(m)
-	for _, h := range u.Hosts {
-		if matcher.matches(h) {
-			all = append(all, h)
-		}
-	}
-	if len(all) == 0 && len(u.found) == before {
-		u.add(field, "no known host matches all of it")
-	}
-	return all
 }
 
 // label warns of a label that no host has with that value.
