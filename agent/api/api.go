@@ -21,6 +21,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/principal"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/plan"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/trace"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
@@ -54,6 +55,8 @@ type Controller interface {
 	Start(ctx context.Context, by string, request v1.Start) (v1.Run, error)
 	// Preflight returns what a start would do, and starts nothing.
 	Preflight(ctx context.Context, by string, request v1.Start) (v1.Preflight, error)
+	// Unmatched returns what of an intent matches no known host.
+	Unmatched(ctx context.Context, i plan.Intent) ([]v1.IntentWarning, error)
 	// Ask executes an operator's request on the run under way and returns the run.
 	Ask(ctx context.Context, by string, ask run.Ask, body v1.Ask) (v1.Run, error)
 	Ready(ctx context.Context) error

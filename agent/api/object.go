@@ -12,6 +12,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/intent"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/plan"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/document"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
@@ -44,6 +45,8 @@ type object[T any] struct {
 	permitted func(now stored[T], next T) error
 	// immediate tells that a write is in effect at once: no controller has to see it.
 	immediate bool
+	// refers returns what of a value refers to hosts; nil means that nothing does.
+	refers func(T) plan.Intent
 	// room returns why no further object can be created. It is nil for an object
 	// of which a tenant has one.
 	room func(ctx context.Context, tenant string) error
@@ -205,6 +208,7 @@ func (o *object[T]) write(c *call, next func(body []byte, now stored[T]) (v1.Kep
 			}
 		}
 		if c.has("validate") {
+			o.warn(c, value.Value)
 			c.w.WriteHeader(http.StatusNoContent)
 			return nil
 		}
@@ -217,6 +221,7 @@ func (o *object[T]) write(c *call, next func(body []byte, now stored[T]) (v1.Kep
 		}
 		o.audit(c, now, revision, &value)
 		o.takeEffect(c, revision.Number)
+		o.warn(c, value.Value)
 		o.written(c, c.URL.Path, now.exists, revision)
 		return nil
 	}
@@ -262,6 +267,25 @@ func (o *object[T]) takeEffect(c *call, number uint64) {
 	defer cancel()
 	if err := c.controller.Seen(ctx, number); err != nil {
 		o.server.Log.Warn("the controller has not seen the new "+o.noun+" yet", "tenant", c.tenant, "error", err)
+	}
+}
+
+// warnTimeout bounds the wait for warnings: a write is answered without them, too.
+const warnTimeout = time.Second
+
+// warn adds to the answer what of a valid value matches no known host.
+func (o *object[T]) warn(c *call, value T) {
+	if o.refers == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(c.Context(), warnTimeout)
+	defer cancel()
+	found, err := c.controller.Unmatched(ctx, o.refers(value))
+	if err != nil {
+		o.server.Log.Warn("it is not known what of the "+o.noun+" matches no host", "tenant", c.tenant, "error", err)
+	}
+	for _, w := range found {
+		c.w.Header().Add(v1.WarningHeader, w.Header())
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/plan"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/names"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
@@ -16,7 +17,8 @@ func (s *server) configs() *object[v1.OSUpgrade] {
 		server: s, noun: "os-upgrade configuration",
 		read: s.Store.Config, put: s.Store.PutConfig, remove: s.Store.DeleteConfig,
 		form: v1.OSUpgradeForm, recorded: v1.OSUpgrade.Canonical,
-		inUse: refuseDuringRun,
+		inUse:  refuseDuringRun,
+		refers: func(c v1.OSUpgrade) plan.Intent { return plan.Intent{Config: &c} },
 	}
 }
 
@@ -36,6 +38,7 @@ func (s *server) rollouts() *object[v1.Rollout] {
 		server: s, noun: "rollout",
 		read: s.Store.Rollout, put: s.Store.PutRollout, remove: s.Store.DeleteRollout,
 		form: v1.RolloutForm, recorded: v1.Rollout.Canonical,
+		refers: func(r v1.Rollout) plan.Intent { return plan.Intent{Rollout: &r} },
 	}
 }
 

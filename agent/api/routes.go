@@ -2,6 +2,7 @@ package api
 
 import (
 	"cmp"
+	"maps"
 	"net/http"
 	"slices"
 
@@ -97,8 +98,8 @@ func ok(about string, body any) []response {
 // routes returns the table of all operations.
 func routes() []route {
 	return slices.Concat(
-		objectRoutes(objectPath{path: configPath, noun: "os-upgrade configuration", key: "config", force: "Delete it even while a run is in progress. The run continues.", keeps: true}, only((*server).configs)),
-		objectRoutes(objectPath{path: configPath + "/rollout", noun: "rollout", key: "rollout", keeps: true}, only((*server).rollouts)),
+		objectRoutes(objectPath{path: configPath, noun: "os-upgrade configuration", key: "config", warns: true, force: "Delete it even while a run is in progress. The run continues.", keeps: true}, only((*server).configs)),
+		objectRoutes(objectPath{path: configPath + "/rollout", noun: "rollout", key: "rollout", warns: true, keeps: true}, only((*server).rollouts)),
 		objectRoutes(objectPath{path: configPath + "/calendars/{name}", noun: "calendar", key: "calendar/{name}", several: true, keeps: true}, (*server).calendar),
 		objectRoutes(objectPath{path: configPath + "/webhooks/{name}", noun: "webhook", key: "webhook/{name}", group: groupNews, several: true}, (*server).webhook),
 		unserved(objectRoutes(objectPath{path: usersPath + "/{name}", noun: "user", key: "user/{name}", group: groupLogins, several: true}, (*server).user)),
@@ -161,8 +162,8 @@ type objectPath struct {
 	ofSite  bool
 	created []parameter
 	// several tells that a tenant has many, keeps that members which the site does not
-	// know can be kept.
-	several, keeps bool
+	// know can be kept, warns that an answer may have warnings.
+	several, keeps, warns bool
 }
 
 // objectRoutes are the operations of an object of the configuration.
@@ -173,6 +174,11 @@ func objectRoutes[T any](d objectPath, of func(*server, *call) (*object[T], erro
 	created := response{
 		status: http.StatusCreated, about: "The object is created.",
 		headers: map[string]string{"ETag": tag["ETag"], "Location": "The path of the object."},
+	}
+	if d.warns {
+		warned := maps.Clone(tag)
+		warned[v1.WarningHeader] = "A part of the object that matches no known host: 299 - \"FIELD: TEXT\". There is one such header for each."
+		created.headers[v1.WarningHeader], written[0].headers = warned[v1.WarningHeader], warned
 	}
 	deletion := []parameter{validateParameter}
 	if d.force != "" {

@@ -17,6 +17,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/principal"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/plan"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/credentialtest"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
@@ -120,6 +121,10 @@ func (b broken) Watch(context.Context) (<-chan struct{}, func(), error) {
 
 func (b broken) Preflight(context.Context, string, v1.Start) (v1.Preflight, error) {
 	return v1.Preflight{}, b.err
+}
+
+func (b broken) Unmatched(context.Context, plan.Intent) ([]v1.IntentWarning, error) {
+	return nil, b.err
 }
 func (b broken) Start(context.Context, string, v1.Start) (v1.Run, error) { return v1.Run{}, b.err }
 

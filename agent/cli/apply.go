@@ -19,7 +19,7 @@ type applyCommand struct {
 
 // Help is the longer text of --help.
 func (c *applyCommand) Help() string {
-	return "A file has up to three members: config, rollout, and calendars by name. Each object is written as a whole. An object that no " +
+	return "A file has up to three members: config, rollout, and calendars by name. Instead of ics, a calendar may have ics-file, the path of an .ics file from the folder of the file. Each object is written as a whole. An object that no " +
 		"file mentions stays as it is; one that is null is deleted. Freezes are written first, and what may start a run last. " +
 		"If somebody else changes an object meanwhile, it is not overwritten: the command stops and says what was written."
 }
@@ -44,8 +44,12 @@ func (c *applyCommand) Run(ctx context.Context, stdin io.Reader, out io.Writer) 
 			return err
 		}
 	}
-	if err := site.validateAll(ctx, steps, want); err != nil {
+	warnings, err := site.validateAll(ctx, steps, want)
+	if err != nil {
 		return fmt.Errorf("nothing was written; the site refuses it:\n%w", err)
+	}
+	if c.Output == asText {
+		showPlaced(newTerminal(out), warnings)
 	}
 	todo, done := changes(steps), 0
 	if !c.DryRun {
@@ -54,7 +58,7 @@ func (c *applyCommand) Run(ctx context.Context, stdin io.Reader, out io.Writer) 
 	if err != nil && c.Output == asText { // What was written stands in the error.
 		return err
 	}
-	if printed := c.Output.say(out, appliedJSON(c.DryRun, steps, todo[:done]), "%s", applied(c.DryRun, todo)); printed != nil {
+	if printed := c.Output.say(out, appliedJSON(c.DryRun, steps, todo[:done], warnings), "%s", applied(c.DryRun, todo)); printed != nil {
 		return printed
 	}
 	return err
@@ -95,7 +99,7 @@ type appliedStep struct {
 	Diff    string `json:"diff,omitempty"`
 }
 
-func appliedJSON(dryRun bool, steps, written []intent.Step) map[string]any {
+func appliedJSON(dryRun bool, steps, written []intent.Step, warnings []warning) map[string]any {
 	list := make([]appliedStep, len(steps))
 	for i, s := range steps {
 		list[i] = appliedStep{Object: string(s.Key.Kind), Name: s.Key.Name, Action: string(s.Action), Diff: s.Diff}
@@ -103,7 +107,7 @@ func appliedJSON(dryRun bool, steps, written []intent.Step) map[string]any {
 			list[i].Written = list[i].Written || w.Key == s.Key
 		}
 	}
-	return map[string]any{"dry-run": dryRun, "steps": list}
+	return map[string]any{"dry-run": dryRun, "steps": list, "warnings": warnings}
 }
 
 // getCommand prints what a site has as apply reads it.
@@ -167,9 +171,11 @@ func (c *validateCommand) Run(ctx context.Context, stdin io.Reader, out io.Write
 		return err
 	}
 	site := &siteIntent{api: api, tenant: c.Tenant}
-	if err := site.validateAll(ctx, steps, want); err != nil {
+	warnings, err := site.validateAll(ctx, steps, want)
+	if err != nil {
 		return fmt.Errorf("the site refuses it:\n%w", err)
 	}
+	showPlaced(newTerminal(out), warnings)
 	_, err = fmt.Fprintf(out, "Valid, also for the site: %s.\n", keyList(steps))
 	return err
 }

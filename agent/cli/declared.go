@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/intent"
@@ -18,7 +20,9 @@ import (
 
 // files are the texts that apply and validate read.
 type files struct {
-	File []string `help:"File, folder of .yaml, .yml and .json files, or - for standard input; repeatable." short:"f" required:"" placeholder:"FILE"`
+	File []string `help:"File, folder of .yaml, .yml and .json files, or - for standard input; repeatable. An .ics file is a calendar." short:"f" required:"" placeholder:"FILE"`
+	Name string   `help:"Name of the calendar that the .ics file is." placeholder:"NAME"`
+	Kind string   `help:"Kind of the calendar that the .ics file is: freeze or allow." default:"freeze" enum:"freeze,allow"`
 }
 
 // maxDeclared bounds a file, in bytes. A calendar alone may have 1 MiB.
@@ -34,6 +38,9 @@ func (f *files) read(stdin io.Reader) (intent.Intent, error) {
 		}
 		sources = append(sources, found...)
 	}
+	if err := f.nameCalendar(sources); err != nil {
+		return intent.Intent{}, misused(err)
+	}
 	want, err := intent.Decode(sources...)
 	switch {
 	case err != nil:
@@ -44,12 +51,41 @@ func (f *files) read(stdin io.Reader) (intent.Intent, error) {
 	return want, nil
 }
 
+// nameCalendar says of the iCalendar text among the sources which calendar it is.
+func (f *files) nameCalendar(sources []intent.Source) error {
+	var calendar *intent.Source
+	for i := range sources {
+		s := &sources[i]
+		switch {
+		case !isICalendar(*s):
+		case f.Name == "":
+			return fmt.Errorf("%s is a calendar; say which one with --name", s.Name)
+		case calendar != nil:
+			return fmt.Errorf("%s and %s are both calendars, and --name is for one; apply one after the other, or name the files in a document with ics-file", calendar.Name, s.Name)
+		default:
+			s.Calendar, calendar = &intent.ICalendar{Name: f.Name, Kind: f.Kind}, s
+		}
+	}
+	if f.Name != "" && calendar == nil {
+		return fmt.Errorf("--name is for an .ics file, and %s is none", strings.Join(f.File, ", "))
+	}
+	return nil
+}
+
+// isICalendar reports whether a text is a calendar, by the end of its name, or by its beginning
+// on standard input.
+func isICalendar(s intent.Source) bool {
+	return strings.EqualFold(filepath.Ext(s.Name), ".ics") || s.Name == standardInput && bytes.HasPrefix(bytes.TrimLeft(s.Text, "\ufeff \r\n"), []byte("BEGIN:VCALENDAR"))
+}
+
+const standardInput = "standard input"
+
 // readSources returns the texts of a file, of the files in a folder, or of
 // standard input.
 func readSources(name string, stdin io.Reader) ([]intent.Source, error) {
 	if name == "-" {
-		text, err := readText("standard input", stdin)
-		return []intent.Source{{Name: "standard input", Text: text}}, err
+		text, err := readText(standardInput, stdin)
+		return []intent.Source{{Name: standardInput, Text: text, ReadFile: readFile}}, err
 	}
 	names := []string{name}
 	info, err := os.Stat(name)
@@ -67,7 +103,13 @@ func readSources(name string, stdin io.Reader) ([]intent.Source, error) {
 		if err != nil {
 			return nil, err
 		}
-		sources = append(sources, intent.Source{Name: name, Text: text})
+		besides := func(file string) ([]byte, error) {
+			if !filepath.IsAbs(file) {
+				file = filepath.Join(filepath.Dir(name), file)
+			}
+			return readFile(file)
+		}
+		sources = append(sources, intent.Source{Name: name, Text: text, ReadFile: besides})
 	}
 	return sources, nil
 }
@@ -172,35 +214,43 @@ func (d *siteIntent) read(ctx context.Context, key intent.Key) (err error) {
 	return err
 }
 
-// validate asks the site whether it would accept a step, and changes nothing.
-func (d *siteIntent) validate(ctx context.Context, s intent.Step, want intent.Intent) error {
-	if s.Action != intent.Create && s.Action != intent.Change {
-		return nil
-	}
-	switch s.Key.Kind {
-	case intent.Config:
-		return d.api.ValidateConfig(ctx, d.tenant, *want.Config)
-	case intent.Rollout:
+// validate asks the site whether it would accept a step, and changes nothing. It returns
+// what is to be warned of, for an object that stays as it is, too.
+func (d *siteIntent) validate(ctx context.Context, s intent.Step, want intent.Intent) ([]v1.IntentWarning, error) {
+	switch {
+	case s.Action == intent.Delete:
+		return nil, nil
+	case s.Key.Kind == intent.Config && want.Config != nil:
+		found, err := d.api.ValidateConfig(ctx, d.tenant, *want.Config)
+		if err == nil && s.Action != intent.Keep {
+			found = append(found, d.withoutWindows(ctx, want, time.Now())...)
+		}
+		return found, err
+	case s.Key.Kind == intent.Rollout && want.Rollout != nil:
 		return d.api.ValidateRollout(ctx, d.tenant, *want.Rollout)
-	case intent.Calendar:
+	case s.Action == intent.Keep:
+		return nil, nil
 	}
-	return d.api.ValidateCalendar(ctx, d.tenant, s.Key.Name, want.Calendars[s.Key.Name])
+	return nil, d.api.ValidateCalendar(ctx, d.tenant, s.Key.Name, want.Calendars[s.Key.Name])
 }
 
-// validateAll asks about all steps and returns all that the site refuses.
-func (d *siteIntent) validateAll(ctx context.Context, steps []intent.Step, want intent.Intent) error {
+// validateAll asks about all steps. It returns what is to be warned of, and all that the site
+// refuses.
+func (d *siteIntent) validateAll(ctx context.Context, steps []intent.Step, want intent.Intent) ([]warning, error) {
+	var found []v1.IntentWarning
 	var refused []error
 	for _, s := range steps {
-		err := d.validate(ctx, s, want)
+		warnings, err := d.validate(ctx, s, want)
+		found = append(found, warnings...)
 		switch {
-		case err == nil:
+		case err == nil, s.Action == intent.Keep: // It is written already.
 		case !client.HasStatus(err, 400):
-			return err
+			return nil, err
 		default:
 			refused = append(refused, fmt.Errorf("%s: %s", s.Key, explain(err)))
 		}
 	}
-	return errors.Join(refused...)
+	return placed(want, found), errors.Join(refused...)
 }
 
 // write takes a step, on condition that the object is as it was read.

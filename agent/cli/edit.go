@@ -103,7 +103,7 @@ func (e *edit) edit(ctx context.Context, out io.Writer) (kept bool, err error) {
 		case wrong != nil && bytes.Equal(text, last):
 			return true, fmt.Errorf("nothing was written; the text is still invalid:\n%w", e.shown)
 		}
-		want, steps, err := e.check(ctx, text)
+		want, steps, warnings, err := e.check(ctx, text)
 		if last, wrong = text, err; err != nil {
 			if _, ok := errors.AsType[invalidText](err); ok {
 				continue
@@ -116,6 +116,9 @@ func (e *edit) edit(ctx context.Context, out io.Writer) (kept bool, err error) {
 		}
 		if err := showSteps(out, todo); err != nil {
 			return false, err
+		}
+		for _, w := range warnings { // The file, which the lines are of, goes.
+			_, _ = fmt.Fprintln(out, "warning: "+w.Path+": "+w.Text)
 		}
 		_, err = fmt.Fprintln(out, applied(false, todo))
 		return false, err
@@ -130,18 +133,18 @@ func (i invalidText) Unwrap() error { return i.error }
 
 // check reads a text and asks the site about it. What is wrong with the text is
 // an invalidText.
-func (e *edit) check(ctx context.Context, text []byte) (intent.Intent, []intent.Step, error) {
+func (e *edit) check(ctx context.Context, text []byte) (intent.Intent, []intent.Step, []warning, error) {
 	want, err := intent.Decode(intent.Source{Name: filepath.Base(e.path), Text: text})
 	if err != nil {
-		return want, nil, invalidText{err}
+		return want, nil, nil, invalidText{err}
 	}
 	steps := intent.Compare(e.site.has, want)
-	err = e.site.validateAll(ctx, steps, want)
+	warnings, err := e.site.validateAll(ctx, steps, want)
 	_, call := errors.AsType[*client.CallError](err)
 	if _, other := errors.AsType[*client.Error](err); err != nil && !call && !other {
 		err = invalidText{err}
 	}
-	return want, steps, err
+	return want, steps, warnings, err
 }
 
 // open shows a text, with what is wrong with it, in the editor, and returns what

@@ -55,7 +55,7 @@ var examples = map[string][]string{
 	"webhook dead":   {"osupgrade-agent webhook dead chat"},
 	"webhook resend": {"osupgrade-agent webhook resend chat"},
 	"apply": {
-		"osupgrade-agent apply -f acme.yaml --dry-run", "osupgrade-agent apply -f /etc/osupgrade/acme.d", "osupgrade-agent get --tenant acme | osupgrade-agent apply --tenant beta -f -",
+		"osupgrade-agent apply -f acme.yaml --dry-run", "osupgrade-agent apply -f holidays.ics --name holidays --kind freeze", "osupgrade-agent apply -f /etc/osupgrade/acme.d", "osupgrade-agent get --tenant acme | osupgrade-agent apply --tenant beta -f -",
 	},
 	"get":      {"osupgrade-agent get >acme.yaml", "osupgrade-agent get rollout calendar/holidays"},
 	"edit":     {"osupgrade-agent edit rollout"},

@@ -26,6 +26,7 @@ type joinTokenCommand struct {
 // createJoinTokenCommand makes a join token.
 type createJoinTokenCommand struct {
 	siteFolder
+	confirming
 	Tenant      string `help:"Tenant that the host will belong to." required:""`
 	Host        string `help:"Name of the host that may join, or a pattern such as web-*: one host that matches may." required:""`
 	Application string `help:"Worker application of the host: one of worker-applications in the tenant's os-upgrade configuration." required:""`
@@ -34,7 +35,7 @@ type createJoinTokenCommand struct {
 }
 
 // Run implements the command.
-func (c *createJoinTokenCommand) Run(ctx context.Context, out io.Writer, log *slog.Logger) error {
+func (c *createJoinTokenCommand) Run(ctx context.Context, person *console, out io.Writer, log *slog.Logger) error {
 	wanted := v1.NewJoinToken{Host: c.Host, Application: c.Application, Valid: c.Valid, Replace: c.Replace}
 	if err := checkName("tenant", c.Tenant, "a tenant"); err != nil {
 		return misused(err)
@@ -47,12 +48,49 @@ func (c *createJoinTokenCommand) Run(ctx context.Context, out io.Writer, log *sl
 		return err
 	}
 	defer api.done()
+	if err := c.confirm(person, c.unknownApplication(ctx, api)); err != nil {
+		return err
+	}
 	made, err := api.NewJoinToken(ctx, c.Tenant, wanted)
 	if err != nil {
 		return answered(err)
 	}
 	_, err = fmt.Fprintln(out, made.Token)
 	return err
+}
+
+// unknownApplication says that the tenant does not have the application; empty if it has, if
+// it has none yet, and if nobody can tell.
+func (c *createJoinTokenCommand) unknownApplication(ctx context.Context, api *siteClient) string {
+	if c.Yes || api.stopped {
+		return ""
+	}
+	config, _, err := api.Config(ctx, c.Tenant)
+	if err != nil && !client.Missing(err) {
+		return ""
+	}
+	hosts, err := api.Hosts(ctx, c.Tenant, "")
+	if err != nil {
+		return ""
+	}
+	return unknownApplication(c.Tenant, c.Application, config, hosts)
+}
+
+func unknownApplication(tenant, name string, config v1.OSUpgrade, hosts []v1.Host) string {
+	var listed, have []string
+	for _, a := range config.WorkerApplications {
+		listed = append(listed, a.Name)
+	}
+	for _, h := range hosts {
+		have = append(have, h.Application)
+	}
+	slices.Sort(have)
+	have = slices.Compact(have)
+	if slices.Contains(listed, name) || slices.Contains(have, name) || len(listed)+len(have) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("tenant %s has no application %s: its configuration lists %s, its hosts have %s",
+		tenant, name, cmp.Or(someOf(listed), "none"), cmp.Or(someOf(have), "none"))
 }
 
 // listJoinTokensCommand lists the join tokens.

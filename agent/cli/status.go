@@ -97,6 +97,7 @@ func (c *statusCommand) show(to *terminal, at timeFormat, state v1.State, newest
 		c.showHosts(to, at, *newest)
 	}
 	showWarnings(to, at, state)
+	showUnmatched(to, state)
 	to.line("")
 	printAdvice(to, at, append(advise(state.Situation, newest), adviseCertificates(state.Certificates)...))
 }

@@ -20,7 +20,16 @@ import (
 
 // State returns what is, as Avassa's object has it.
 func (c *Controller) State(ctx context.Context) (v1.State, error) {
-	return ask(ctx, c, func(s *state) v1.State { return s.status(s.Now()) })
+	type found struct {
+		v1.State
+		facing
+	}
+	f, err := ask(ctx, c, func(s *state) found { return found{s.status(s.Now()), s.facing()} })
+	if err != nil {
+		return v1.State{}, err
+	}
+	f.IntentWarnings = c.unmatched(f.facing)
+	return f.State, nil
 }
 
 func (s *state) status(now time.Time) v1.State {

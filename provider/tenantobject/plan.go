@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/diagnostics"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/providerdata"
 )
@@ -134,24 +136,25 @@ func (r *Resource[T, M, P]) check(ctx context.Context, w write[T], diags *diag.D
 		r.kind.report(diags, "Unable to update "+r.kind.TypeName, w.at, err)
 		return true
 	}
-	err := w.validate(ctx)
+	warnings, err := w.validate(ctx)
 	_, refreshed := r.data.Recall(r.kind.object(w.at))
 	switch moved := client.HasStatus(err, http.StatusPreconditionFailed); {
 	case moved && refreshed:
 		return true // The apply will tell what has changed since the refresh.
 	case moved:
-		err = r.compare(ctx, w, diags)
+		warnings, err = r.compare(ctx, w, diags)
 	case err == nil && !w.base.exists:
 		r.data.Remember(absent+r.kind.object(w.at), nil)
 	}
 	if err != nil {
 		r.refusal(w.at, err, diags)
 	}
+	r.warnOfUnmatched(w.want, warnings, diags)
 	return err == nil
 }
 
-// validate asks the server whether it would accept a write.
-func (w write[T]) validate(ctx context.Context) error {
+// validate asks the server whether it would accept a write, and what of it matches no host.
+func (w write[T]) validate(ctx context.Context) ([]v1.IntentWarning, error) {
 	when := client.Precondition{IfMatch: w.base.ETag}
 	if !w.base.exists {
 		when = client.Precondition{IfNoneMatch: "*"}
@@ -160,10 +163,10 @@ func (w write[T]) validate(ctx context.Context) error {
 }
 
 // compare reads an object that is not what the plan took it for, and finds what is in the way.
-func (r *Resource[T, M, P]) compare(ctx context.Context, w write[T], diags *diag.Diagnostics) error {
+func (r *Resource[T, M, P]) compare(ctx context.Context, w write[T], diags *diag.Diagnostics) ([]v1.IntentWarning, error) {
 	stored, err := w.store.Get(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	w.base = found[T]{stored, true}
 	operation := "Unable to update " + r.kind.TypeName
@@ -179,7 +182,22 @@ func (r *Resource[T, M, P]) compare(ctx context.Context, w write[T], diags *diag
 	case !done:
 		return w.validate(ctx)
 	}
-	return nil
+	return nil, nil
+}
+
+// warnOfUnmatched adds what of the owned part matches no host that the server knows.
+func (r *Resource[T, M, P]) warnOfUnmatched(want T, warnings []v1.IntentWarning, diags *diag.Diagnostics) {
+	const summary = "No known host matches"
+	for _, w := range warnings {
+		member, _, _ := strings.Cut(strings.ReplaceAll(w.Field, "[", "."), ".")
+		_, owned := Tree(want)[member]
+		switch at, ok := r.kind.Locate(w.Field); {
+		case ok && owned:
+			diags.AddAttributeWarning(at, summary, "Attribute: "+diagnostics.Attribute(at)+"\nThe server says: "+diagnostics.HCL(w.Text))
+		case w.Field == "":
+			diags.AddWarning(summary, "The server says: "+w.Text)
+		}
+	}
 }
 
 // refusal adds why the server does not accept a plan, or has not looked at it.

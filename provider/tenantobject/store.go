@@ -11,8 +11,8 @@ import (
 type store[T any] interface {
 	// Get fails with status 404 if there is no object; see client.Missing.
 	Get(ctx context.Context) (client.Stored[T], error)
-	// Validate asks whether Put would be accepted.
-	Validate(ctx context.Context, base client.Stored[T], value T, when client.Precondition) error
+	// Validate asks whether Put would be accepted, and returns what the server warns of.
+	Validate(ctx context.Context, base client.Stored[T], value T, when client.Precondition) ([]v1.IntentWarning, error)
 	// Put replaces the object by value, and keeps the members of base that T does not
 	// have. A precondition that does not hold is status 412.
 	Put(ctx context.Context, base client.Stored[T], value T, when client.Precondition) (client.Stored[T], error)
@@ -35,7 +35,7 @@ func (s remote[T]) Get(ctx context.Context) (client.Stored[T], error) {
 	return s.object.Get(ctx, s.api, s.tenant)
 }
 
-func (s remote[T]) Validate(ctx context.Context, base client.Stored[T], value T, when client.Precondition) error {
+func (s remote[T]) Validate(ctx context.Context, base client.Stored[T], value T, when client.Precondition) ([]v1.IntentWarning, error) {
 	return s.object.Validate(ctx, s.api, s.tenant, base, value, when)
 }
 

@@ -137,8 +137,8 @@ func (s *shelf) admit(what string, when client.Precondition) error {
 	return nil
 }
 
-func (s *shelf) Validate(_ context.Context, _ client.Stored[note], _ note, when client.Precondition) error {
-	return s.admit("validate", when)
+func (s *shelf) Validate(_ context.Context, _ client.Stored[note], _ note, when client.Precondition) ([]v1.IntentWarning, error) {
+	return nil, s.admit("validate", when)
 }
 
 func (s *shelf) Put(_ context.Context, base client.Stored[note], value note, when client.Precondition) (client.Stored[note], error) {

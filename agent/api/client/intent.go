@@ -16,8 +16,8 @@ import (
 // Object is a kind of object below a tenant's configuration: Configs, Rollouts or
 // one of CalendarNamed.
 type Object[T any] struct {
-	// rest is the end of its path, after os-upgrade.
-	rest string
+	// noun is what warnings call it, rest the end of its path, after os-upgrade.
+	noun, rest string
 	// invalid is why there is no such path.
 	invalid error
 	// same reports whether two of them mean the same.
@@ -114,20 +114,20 @@ func (o Object[T]) Put(ctx context.Context, c *Client, tenant string, base Store
 	return Stored[T]{}, err
 }
 
-// Validate asks the server whether Put would be accepted.
-func (o Object[T]) Validate(ctx context.Context, c *Client, tenant string, base Stored[T], value T, when Precondition) error {
+// Validate asks the server whether Put would be accepted, and returns what it warns of.
+func (o Object[T]) Validate(ctx context.Context, c *Client, tenant string, base Stored[T], value T, when Precondition) ([]v1.IntentWarning, error) {
 	path, err := o.path(tenant)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	body, err := o.Over(base, value)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	_, err = c.do(ctx, request{
+	a, err := c.do(ctx, request{
 		method: http.MethodPut, path: path, query: url.Values{"validate": {"true"}}, body: body, when: when,
 	})
-	return err
+	return v1.ParseWarnings(o.noun, a.header.Values(v1.WarningHeader)), err
 }
 
 // Delete removes an object. One that is not there is no error, see Missing; a tenant
@@ -154,9 +154,9 @@ func (o Object[T]) Delete(ctx context.Context, c *Client, tenant string, when Pr
 // The objects of which a tenant has one.
 var (
 	// Configs are the tenants' os-upgrade configurations.
-	Configs = Object[v1.OSUpgrade]{same: v1.SameOSUpgrade, canonical: v1.OSUpgrade.Canonical}
+	Configs = Object[v1.OSUpgrade]{noun: v1.ConfigObject, same: v1.SameOSUpgrade, canonical: v1.OSUpgrade.Canonical}
 	// Rollouts are the policies of the tenants' runs.
-	Rollouts = Object[v1.Rollout]{rest: "/rollout", same: v1.SameRollout, canonical: v1.Rollout.Canonical}
+	Rollouts = Object[v1.Rollout]{noun: v1.RolloutObject, rest: "/rollout", same: v1.SameRollout, canonical: v1.Rollout.Canonical}
 )
 
 // CalendarNamed are the tenants' calendars of a name. A name that is none is refused
@@ -185,8 +185,9 @@ func (c *Client) PutConfig(ctx context.Context, tenant string, config v1.OSUpgra
 	return s.ETag, err
 }
 
-// ValidateConfig asks the server whether PutConfig would be accepted.
-func (c *Client) ValidateConfig(ctx context.Context, tenant string, config v1.OSUpgrade) error {
+// ValidateConfig asks the server whether PutConfig would be accepted, and returns what it
+// warns of.
+func (c *Client) ValidateConfig(ctx context.Context, tenant string, config v1.OSUpgrade) ([]v1.IntentWarning, error) {
 	return Configs.Validate(ctx, c, tenant, Stored[v1.OSUpgrade]{}, config, Precondition{})
 }
 
@@ -210,8 +211,9 @@ func (c *Client) PutRollout(ctx context.Context, tenant string, rollout v1.Rollo
 	return s.ETag, err
 }
 
-// ValidateRollout asks the server whether PutRollout would be accepted.
-func (c *Client) ValidateRollout(ctx context.Context, tenant string, rollout v1.Rollout) error {
+// ValidateRollout asks the server whether PutRollout would be accepted, and returns what it
+// warns of.
+func (c *Client) ValidateRollout(ctx context.Context, tenant string, rollout v1.Rollout) ([]v1.IntentWarning, error) {
 	return Rollouts.Validate(ctx, c, tenant, Stored[v1.Rollout]{}, rollout, Precondition{})
 }
 
@@ -297,7 +299,8 @@ func (c *Client) PutCalendar(ctx context.Context, tenant, name string, calendar 
 
 // ValidateCalendar asks the server whether PutCalendar would be accepted.
 func (c *Client) ValidateCalendar(ctx context.Context, tenant, name string, calendar v1.Calendar) error {
-	return CalendarNamed(name).Validate(ctx, c, tenant, Stored[v1.Calendar]{}, calendar, Precondition{})
+	_, err := CalendarNamed(name).Validate(ctx, c, tenant, Stored[v1.Calendar]{}, calendar, Precondition{})
+	return err
 }
 
 // DeleteCalendar removes it. One that is not there is no error; a tenant that

@@ -25,7 +25,41 @@ type Intent struct {
 	Calendars map[string]v1.Calendar `json:"calendars,omitempty"`
 	// Deletions are the objects that the text declares as null.
 	Deletions map[Key]bool `json:"-"`
+
+	places map[Key]place
 }
+
+// place is where an object is declared.
+type place struct {
+	source string
+	// document is nil for an iCalendar text.
+	document *document.Document
+	field    string
+}
+
+// String returns the place as compilers print theirs.
+func (p place) String() string {
+	if p.document == nil {
+		return p.source
+	}
+	return fmt.Sprintf("%s:%d", p.source, p.document.Line(p.field))
+}
+
+// Place returns where a text declares a field of an object: its source, and its line. A
+// member that is not there is where the object is. Of an object that no text declares the
+// source is empty.
+func (i Intent) Place(key Key, field string) (source string, line int) {
+	p := i.places[key]
+	if p.document != nil {
+		line = p.document.Line(p.path(field))
+	}
+	return p.source, line
+}
+
+// Path returns the path of a field of an object in the text that declares it.
+func (i Intent) Path(key Key, field string) string { return i.places[key].path(field) }
+
+func (p place) path(field string) string { return strings.Trim(p.field+"."+field, ".") }
 
 // Kind is a kind of object.
 type Kind string
@@ -51,7 +85,14 @@ func (k Key) String() string { return strings.TrimSpace(string(k.Kind) + " " + k
 type Source struct {
 	Name string
 	Text []byte
+	// Calendar is what a text is that is an iCalendar text; nil means that it is a document.
+	Calendar *ICalendar
+	// ReadFile reads a file that a document names; nil means that it may name none.
+	ReadFile func(name string) ([]byte, error)
 }
+
+// ICalendar is the name and the kind of the calendar that an iCalendar text is.
+type ICalendar struct{ Name, Kind string }
 
 // contentType tells JSON from YAML: by the end of the name, else by the first
 // character.
@@ -96,21 +137,24 @@ func (p Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Decode reads sources, of which each may be several documents. An object may be
-// in one of them only. The error is Problems.
+// Decode reads sources, of which each may be several documents, or a calendar. An object may
+// be in one of them only. The error is Problems.
 func Decode(sources ...Source) (Intent, error) {
 	r := reader{
-		intent: Intent{Calendars: map[string]v1.Calendar{}, Deletions: map[Key]bool{}},
-		places: map[Key]string{},
+		intent: Intent{Calendars: map[string]v1.Calendar{}, Deletions: map[Key]bool{}, places: map[Key]place{}},
 	}
 	for _, s := range sources {
+		if s.Calendar != nil {
+			r.fail(s.Name, nil, document.Err(r.calendar(s)...))
+			continue
+		}
 		all, err := document.ParseAll(s.contentType(), s.Text)
 		r.fail(s.Name, nil, err)
 		if err != nil {
 			continue
 		}
 		for _, d := range all {
-			r.fail(s.Name, d, d.Err(r.read(s.Name, d)...))
+			r.fail(s.Name, d, d.Err(r.read(s, d)...))
 		}
 	}
 	if n := len(r.intent.Calendars); n > v1.MaxCalendars {
@@ -124,8 +168,6 @@ func Decode(sources ...Source) (Intent, error) {
 
 type reader struct {
 	intent Intent
-	// places tells where each object was declared.
-	places map[Key]string
 	found  Problems
 }
 
@@ -140,11 +182,39 @@ func (r *reader) fail(source string, d *document.Document, err error) {
 	}
 }
 
+// calendar reads an iCalendar text and returns what is wrong with it.
+func (r *reader) calendar(s Source) document.Problems {
+	problems := r.declare(Key{Kind: Calendar, Name: s.Calendar.Name}, place{source: s.Name})
+	c := v1.Calendar{Kind: s.Calendar.Kind, ICS: new(string(s.Text))}
+	r.intent.Calendars[s.Calendar.Name] = c
+	if !names.Valid(s.Calendar.Name) {
+		problems = append(problems, document.Wrong("", s.Calendar.Name, notACalendar))
+	}
+	return append(problems, c.Validate()...)
+}
+
+const notACalendar = "is not the name of a calendar; " + names.Form
+
+// declare notes where an object is declared, and returns that it is declared twice.
+func (r *reader) declare(key Key, at place) (problems document.Problems) {
+	if before, twice := r.intent.places[key]; twice {
+		problems = document.Problems{{Field: at.field, Message: fmt.Sprintf("it is declared twice, here and at %s; declare it once", before)}}
+	}
+	r.intent.places[key] = at
+	return problems
+}
+
 // read reads a document and returns what is wrong with its values.
-func (r *reader) read(source string, d *document.Document) document.Problems {
+func (r *reader) read(s Source, d *document.Document) document.Problems {
 	root := d.Root()
-	problems := object(r, source, d, root, Key{Kind: Config}, "config", func(o v1.OSUpgrade) { r.intent.Config = &o })
-	problems = append(problems, object(r, source, d, root, Key{Kind: Rollout}, "rollout", func(o v1.Rollout) { r.intent.Rollout = &o })...)
+	problems := object(r, s.Name, d, root, Key{Kind: Config}, "config", func(_ document.Object, o *v1.OSUpgrade) document.Problems {
+		r.intent.Config = o
+		return o.Validate()
+	})
+	problems = append(problems, object(r, s.Name, d, root, Key{Kind: Rollout}, "rollout", func(_ document.Object, o *v1.Rollout) document.Problems {
+		r.intent.Rollout = o
+		return o.Validate()
+	})...)
 	const field = "calendars"
 	if !root.Has(field) {
 		return problems
@@ -152,37 +222,79 @@ func (r *reader) read(source string, d *document.Document) document.Problems {
 	calendars, _ := root.Nested(field)
 	for _, name := range calendars.Keys() {
 		if !names.Valid(name) {
-			problems = append(problems, document.Wrong(field+"."+name, name, "is not the name of a calendar; "+names.Form))
+			problems = append(problems, document.Wrong(field+"."+name, name, notACalendar))
 		}
-		put := func(c v1.Calendar) { r.intent.Calendars[name] = c }
-		problems = append(problems, object(r, source, d, calendars, Key{Kind: Calendar, Name: name}, field+"."+name, put)...)
+		put := func(text document.Object, c *v1.Calendar) document.Problems {
+			from, wrong := s.readICS(text, c)
+			r.intent.Calendars[name] = *c
+			if len(wrong) > 0 {
+				return wrong
+			}
+			return inFile(from, c.Validate())
+		}
+		problems = append(problems, object(r, s.Name, d, calendars, Key{Kind: Calendar, Name: name}, field+"."+name, put)...)
 	}
 	return problems
 }
 
-// object reads the object that is the last part of a field, if it is there.
-func object[T interface{ Validate() document.Problems }](
-	r *reader, source string, d *document.Document, in document.Object, key Key, field string, put func(T),
+// icsFile is the member of a calendar that names the file of its iCalendar text.
+const icsFile = "ics-file"
+
+// readICS reads the iCalendar text of a calendar from the file that a document names; an empty
+// name is none.
+func (s Source) readICS(text document.Object, c *v1.Calendar) (name string, wrong document.Problems) {
+	if !text.Has(icsFile) {
+		return "", nil
+	}
+	name, ok := text.Text(icsFile)
+	switch {
+	case !ok: // That is a problem already.
+		return "", document.Problems{{Field: icsFile}}
+	case c.ICS != nil:
+		return "", document.Problems{document.Wrong(icsFile, name, "is given besides ics; use one of them")}
+	case s.ReadFile == nil:
+		return "", document.Problems{document.Wrong(icsFile, name, "cannot be read here; use ics with the text itself")}
+	}
+	ics, err := s.ReadFile(name)
+	if err != nil {
+		return "", document.Problems{{Field: icsFile, Value: name, Message: err.Error()}}
+	}
+	c.ICS = new(string(ics))
+	return name, nil
+}
+
+// inFile returns the problems of a calendar, those of its iCalendar text at the member that
+// names its file.
+func inFile(name string, problems document.Problems) document.Problems {
+	for i, p := range problems {
+		if member, _, _ := strings.Cut(p.Field, "."); name != "" && member == "ics" {
+			problems[i].Field, problems[i].Message = icsFile, name+": "+p.String()
+		}
+	}
+	return problems
+}
+
+// object reads the object that is the last part of a field, if it is there. put takes it, and
+// returns what is wrong with its values.
+func object[T any](
+	r *reader, source string, d *document.Document, in document.Object, key Key, field string, put func(document.Object, *T) document.Problems,
 ) document.Problems {
 	member := field[strings.LastIndex(field, ".")+1:]
 	if !in.Has(member) {
 		return nil
 	}
-	var problems document.Problems
-	if before, twice := r.places[key]; twice {
-		problems = document.Problems{{Field: field, Message: fmt.Sprintf("it is declared twice, here and at %s; declare it once", before)}}
-	}
-	r.places[key] = fmt.Sprintf("%s:%d", source, d.Line(field))
+	problems := r.declare(key, place{source, d, field})
 	if in.Null(member) {
 		r.intent.Deletions[key] = true
 		return problems
 	}
 	var value T
-	if text, ok := in.Nested(member); ok {
-		text.Fill(&value)
-		put(value)
+	text, ok := in.Nested(member)
+	if !ok {
+		return problems
 	}
-	return append(problems, value.Validate().Under(field)...)
+	text.Fill(&value)
+	return append(problems, put(text, &value).Under(field)...)
 }
 
 // Encode writes the intent as a text that Decode reads, in JSON or else YAML.

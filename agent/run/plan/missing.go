@@ -8,19 +8,19 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
 )
 
-// need is a script that a run starts, and what for.
-type need struct{ script, by string }
+// need is a script that a run starts, what for, and which member of the rollout names it.
+type need struct{ script, by, field string }
 
 // Missing returns, in words, what a host lacks for a run by this plan, as its
 // worker says; unknown when the worker does not say which scripts it has though
 // the run starts some.
 func (p Plan) Missing(host message.SelfReport) (missing []string, unknown bool) {
-	return missingOf(p.needs(rollout.OnHost), host)
+	return missingOf(needsOf(p.Rollout.Rollout, rollout.OnHost), host)
 }
 
 // MissingAtSite is Missing for the scripts that are run at the site.
 func (p Plan) MissingAtSite(scripts []string) (missing []string, unknown bool) {
-	return missingOf(p.needs(rollout.OnSite), message.SelfReport{Scripts: scripts})
+	return missingOf(needsOf(p.Rollout.Rollout, rollout.OnSite), message.SelfReport{Scripts: scripts})
 }
 
 func missingOf(needs []need, has message.SelfReport) (missing []string, unknown bool) {
@@ -33,28 +33,29 @@ func missingOf(needs []need, has message.SelfReport) (missing []string, unknown 
 	return missing, has.Scripts == nil && len(needs) > 0
 }
 
-// needs are the scripts that are run on each host, or at the site.
-func (p Plan) needs(where string) []need {
+// needsOf are the scripts that a rollout with all its parts has run on each host, or at the
+// site.
+func needsOf(r rollout.Rollout, where string) []need {
 	var needs []need
-	checks := func(list []rollout.Check) {
-		for _, c := range list {
+	checks := func(member string, list []rollout.Check) {
+		for i, c := range list {
 			if c.Type == rollout.Exec {
-				needs = append(needs, need{c.Script, "check " + c.Name})
+				needs = append(needs, need{c.Script, "check " + c.Name, fmt.Sprintf("checks.%s[%d].script", member, i)})
 			}
 		}
 	}
 	hook := func(name string, h *rollout.Hook) {
 		if h != nil && h.Type == rollout.Exec && (h.On == rollout.OnSite) == (where == rollout.OnSite) {
-			needs = append(needs, need{h.Script, "hook " + name})
+			needs = append(needs, need{h.Script, "hook " + name, "hooks." + name + ".script"})
 		}
 	}
 	if where == rollout.OnSite {
-		checks(p.Rollout.Checks.Fleet)
+		checks("fleet", r.Checks.Fleet)
 	} else {
-		checks(p.Rollout.Checks.BeforeHost)
-		checks(p.Rollout.Checks.AfterHost)
+		checks("before-host", r.Checks.BeforeHost)
+		checks("after-host", r.Checks.AfterHost)
 	}
-	hook("drain", p.Rollout.Hooks.Drain)
-	hook("undrain", p.Rollout.Hooks.Undrain)
+	hook("drain", r.Hooks.Drain)
+	hook("undrain", r.Hooks.Undrain)
 	return needs
 }

@@ -35,6 +35,7 @@ func FuzzParseRule(f *testing.F) {
 }
 
 func FuzzParseICS(f *testing.F) {
+	f.Add(outlook("Customized Time Zone", standard("+0200", "+0100", "-1SU", 10), daylight("+0100", "+0200", "-1SU", 3)))
 	f.Fuzz(func(t *testing.T, text string) {
 		c, problems := Parse("fuzz", Text{Kind: "freeze", ICS: new(text)})
 		for _, p := range problems {

@@ -1,12 +1,14 @@
 package calendar
 
 import (
+	"cmp"
 	"errors"
 	"maps"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/schedule/window"
@@ -24,11 +26,12 @@ func windowsZone(name string) (window.Zone, bool) {
 
 // observance is STANDARD or DAYLIGHT of a VTIMEZONE (RFC 5545 3.6.5).
 type observance struct {
-	// before and after are the offsets, in seconds, between which the clock changes.
+	// before and after are the offsets, in seconds, between which the clock changes; they are
+	// equal if the offset is that of the whole year.
 	before, after int
-	// local is when it does so in ruleYear, by the clock before the change; zero if the
-	// offset is that of the whole year.
-	local time.Time
+	// local is when it does so in ruleYear, by the clock before the change, as the seconds of
+	// the same time in UTC.
+	local int64
 }
 
 // ruleYear is the year in which the rules of zones are compared. They change seldom, and the
@@ -40,40 +43,50 @@ const ruleYear = 2026
 // "Customized Time Zone" or "tzone://Microsoft/Custom". Of several zones the first by its
 // name in Windows is taken: their clocks show the same.
 func likeRules(all []observance) (window.Zone, bool) {
-	if len(all) == 0 || len(all) > 2 {
+	var key [2]observance
+	if len(all) == 0 || len(all) > len(key) {
 		return window.Zone{}, false
 	}
-	for _, name := range slices.Sorted(maps.Keys(windowsZones)) {
-		zone, err := window.ParseZone(windowsZones[name])
-		if err == nil && follows(zone.Location(nil), all) {
-			return zone, true
-		}
-	}
-	return window.Zone{}, false
+	copy(key[:], slices.SortedFunc(slices.Values(all), func(a, b observance) int { return cmp.Compare(a.local, b.local) }))
+	zone, known := zonesByRules()[key]
+	return zone, known
 }
 
-// follows reports whether the clocks of a location change in ruleYear as the observances say,
-// and at no other time.
-func follows(location *time.Location, all []observance) bool {
-	changes, at := 0, time.Date(ruleYear, 1, 1, 0, 0, 0, 0, location)
-	for next := at; ; changes++ {
-		if _, next = next.ZoneBounds(); next.IsZero() || next.Year() > ruleYear {
-			break
+// zonesByRules are the zones of Windows by their changes of the clock in ruleYear.
+var zonesByRules = sync.OnceValue(func() map[[2]observance]window.Zone {
+	zones := map[[2]observance]window.Zone{}
+	for _, name := range slices.Sorted(maps.Keys(windowsZones)) {
+		zone, known := windowsZone(name)
+		changes := changesOf(zone.Location(nil))
+		var key [2]observance
+		if !known || len(changes) > len(key) {
+			continue
+		}
+		copy(key[:], changes)
+		if _, taken := zones[key]; !taken {
+			zones[key] = zone
 		}
 	}
-	for _, o := range all {
-		if o.local.IsZero() {
-			_, offset := at.Zone()
-			return len(all) == 1 && changes == 0 && offset == o.after
+	return zones
+})
+
+// changesOf returns the changes of the clock of a location in ruleYear, or the offset of the
+// whole year.
+func changesOf(location *time.Location) (all []observance) {
+	at := time.Date(ruleYear, 1, 1, 0, 0, 0, 0, location)
+	for {
+		_, before := at.Zone()
+		_, next := at.ZoneBounds()
+		if next.IsZero() || next.Year() > ruleYear {
+			if all == nil {
+				all = []observance{{before: before, after: before}}
+			}
+			return all
 		}
-		instant := o.local.Add(-time.Duration(o.before) * time.Second).In(location)
-		_, before := instant.Add(-time.Second).Zone()
-		_, after := instant.Zone()
-		if before != o.before || after != o.after {
-			return false
-		}
+		_, after := next.Zone()
+		all = append(all, observance{before, after, next.Unix() + int64(before)})
+		at = next
 	}
-	return changes == len(all)
 }
 
 // rulesOf reads the parts of a VTIMEZONE, but for those that have ended. It returns none if it
@@ -124,28 +137,29 @@ func parseOffset(text string) (int, error) {
 // changeRule is a rule of a VTIMEZONE, such as FREQ=YEARLY;BYDAY=-1SU;BYMONTH=10.
 var changeRule = regexp.MustCompile(`^(?:FREQ=YEARLY;|INTERVAL=1;|BYMONTH=(\d{1,2});|BYDAY=(-1|[1-4])([A-Z]{2});|WKST=[A-Z]{2};)+$`)
 
-// ruleIn returns when a rule happens in a year, at the time of day of its start.
-func ruleIn(year int, start, rule string) (time.Time, error) {
+// ruleIn returns when a rule happens in a year, at the time of day of its start, as
+// observance.local has it.
+func ruleIn(year int, start, rule string) (int64, error) {
 	_, clock, _ := strings.Cut(start, "T")
 	at, err := time.Parse("150405", clock)
 	if err != nil {
-		return time.Time{}, err
+		return 0, err
 	}
 	match := changeRule.FindStringSubmatch(strings.ToUpper(rule) + ";")
 	if match == nil {
-		return time.Time{}, errRule
+		return 0, errRule
 	}
 	month, _ := strconv.Atoi(match[1]) // 0 for none.
 	week, _ := strconv.Atoi(match[2])
 	weekday, known := weekdays[match[3]]
 	if month < 1 || month > 12 || !known {
-		return time.Time{}, errRule
+		return 0, errRule
 	}
 	first := time.Date(year, time.Month(month), 1, at.Hour(), at.Minute(), at.Second(), 0, time.UTC)
 	if week < 0 { // The last week begins seven days before the next month.
 		first, week = first.AddDate(0, 1, -7), 1
 	}
-	return first.AddDate(0, 0, (int(weekday-first.Weekday())+7)%7+7*(week-1)), nil
+	return first.AddDate(0, 0, (int(weekday-first.Weekday())+7)%7+7*(week-1)).Unix(), nil
 }
 
 var errRule = errors.New("is not a rule that Outlook writes")

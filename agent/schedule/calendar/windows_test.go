@@ -23,6 +23,7 @@ func outlook(id string, parts ...string) string {
 func standard(before, after, day string, month int) string {
 	return part("STANDARD", before, after, day, month)
 }
+
 func daylight(before, after, day string, month int) string {
 	return part("DAYLIGHT", before, after, day, month)
 }
@@ -75,21 +76,7 @@ func TestRulesOfWindowsZones(t *testing.T) {
 	for name := range windowsZones {
 		zone, _ := windowsZone(name)
 		location := zone.Location(nil)
-		var parts []observance
-		for at := time.Date(ruleYear, 1, 1, 0, 0, 0, 0, location); ; {
-			_, next := at.ZoneBounds()
-			_, before := at.Zone()
-			if next.IsZero() || next.Year() > ruleYear {
-				if len(parts) == 0 {
-					parts = append(parts, observance{before: before, after: before})
-				}
-				break
-			}
-			_, after := next.Zone()
-			local := next.Add(time.Duration(before) * time.Second).UTC()
-			parts = append(parts, observance{before, after, local})
-			at = next
-		}
+		parts := changesOf(location)
 		like, ok := likeRules(parts)
 		if !ok {
 			if len(parts) != 2 { // Outlook cannot say it either.

@@ -12,6 +12,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/wait"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/plan"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
@@ -180,19 +181,40 @@ func (t *tenant) State(ctx context.Context) (v1.State, error) {
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return v1.State{}, err
 	}
+	hasConfig := err == nil
+	rollout, _, err := t.store.Rollout(ctx, t.name)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return v1.State{}, err
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.state != nil {
 		return *t.state, nil
 	}
 	state := v1.State{Situation: t.situation(), ScheduledWorkers: []v1.ScheduledWorker{}, OSUpgrade: config.Value}
-	if err == nil {
+	if hasConfig {
 		state.ConfigETag = revision.ETag()
 	}
+	state.IntentWarnings = plan.Unmatched(plan.Intent{Config: &config.Value, Rollout: &rollout.Value}, t.known())
 	for _, h := range t.hosts {
 		state.ScheduledWorkers = append(state.ScheduledWorkers, v1.ScheduledWorker{Host: h.Hostname, Application: h.Application})
 	}
 	return state, nil
+}
+
+// Unmatched implements api.Controller.
+func (t *tenant) Unmatched(_ context.Context, i plan.Intent) ([]v1.IntentWarning, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return plan.Unmatched(i, t.known()), nil
+}
+
+func (t *tenant) known() plan.Known {
+	var known plan.Known
+	for _, h := range t.hosts {
+		known.Hosts = append(known.Hosts, plan.Host{Name: h.Hostname, Application: h.Application, Role: h.Role, Labels: h.Labels})
+	}
+	return known
 }
 
 func (t *tenant) situation() v1.Situation {

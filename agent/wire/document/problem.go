@@ -83,6 +83,9 @@ func (p Problems) Under(field string) Problems {
 	return below
 }
 
+// Err returns problems as an error; nil when there is none.
+func Err(problems ...Problem) error { return Problems(problems).orNil() }
+
 func (p Problems) orNil() error {
 	if len(p) == 0 {
 		return nil

@@ -246,13 +246,13 @@ func (i *inspector) labels(field string, labels map[string]string) {
 		if !names.ValidLabel(key) {
 			i.wrong(field, key, "is not the key of a label; "+right)
 		} else if value := labels[key]; value != "" && !names.ValidLabel(value) {
-			i.wrong(labelPath(field, key), value, "is not the value of a label; "+right)
+			i.wrong(LabelPath(field, key), value, "is not the value of a label; "+right)
 		}
 	}
 }
 
-// labelPath is the path of a label, as package document writes it.
-func labelPath(field, key string) string {
+// LabelPath is the path of a label, as package document writes it.
+func LabelPath(field, key string) string {
 	if strings.ContainsAny(key, "./") {
 		return field + "[" + strconv.Quote(key) + "]"
 	}

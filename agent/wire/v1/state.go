@@ -15,6 +15,9 @@ type State struct {
 	NextUpgradeIn string `json:"next-upgrade-in,omitempty"`
 	// ScheduledWorkers lists the hosts that would take part now.
 	ScheduledWorkers []ScheduledWorker `json:"scheduled-workers"`
+	// IntentWarnings are the parts of the configuration and of the rollout that match no
+	// known host; none before the first host is known.
+	IntentWarnings []IntentWarning `json:"intent-warnings,omitempty"`
 	// LastUpgradeInfo describes the last run that has ended.
 	LastUpgradeInfo *LastUpgradeInfo `json:"last-upgrade-info,omitempty"`
 	// Certificates are those that the site presents.

@@ -1,0 +1,87 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/intent"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
+)
+
+// warning is something in what files declare that is valid, and hardly meant.
+type warning struct {
+	v1.IntentWarning
+	// Path is the path in the text of what the warning is about.
+	Path string `json:"path"`
+	File string `json:"file,omitempty"`
+	Line int    `json:"line,omitempty"`
+}
+
+// String returns the warning as compilers print theirs.
+func (w warning) String() string {
+	return fmt.Sprintf("%s:%d: warning: %s: %s", w.File, w.Line, w.Path, w.Text)
+}
+
+// placed finds where warnings are in what declares them.
+func placed(want intent.Intent, found []v1.IntentWarning) []warning {
+	all := make([]warning, len(found))
+	for i, f := range found {
+		key := intent.Key{Kind: intent.Kind(f.Object)}
+		all[i] = warning{IntentWarning: f, Path: want.Path(key, f.Field)}
+		all[i].File, all[i].Line = want.Place(key, f.Field)
+	}
+	return all
+}
+
+// showPlaced prints warnings.
+func showPlaced(to *terminal, all []warning) {
+	for _, w := range all {
+		to.line(to.paint(yellow, w.String()))
+	}
+}
+
+// withoutWindows warns of a configuration that leaves a tenant without any window, as the
+// site's calendars are. Without an answer it warns of nothing: a calendar may open.
+func (d *siteIntent) withoutWindows(ctx context.Context, want intent.Intent, now time.Time) []v1.IntentWarning {
+	if opens(*want.Config, nil, now) {
+		return nil
+	}
+	calendars, err := d.api.CalendarContents(ctx, d.tenant)
+	if err != nil {
+		return nil
+	}
+	for key := range want.Deletions {
+		delete(calendars, key.Name)
+	}
+	maps.Copy(calendars, want.Calendars)
+	if opens(*want.Config, calendars, now) {
+		return nil
+	}
+	return []v1.IntentWarning{{
+		Object: v1.ConfigObject, Field: "maintenance-windows",
+		Text: "no window lies ahead: for the next ten years there is none, so no run starts by itself",
+	}}
+}
+
+// opens reports whether a window lies ahead, whatever freezes it. Values that are wrong are
+// the site's to refuse.
+func opens(config v1.OSUpgrade, calendars map[string]v1.Calendar, now time.Time) bool {
+	schedule, err := v1.ScheduleOf(config, calendars, time.UTC)
+	schedule.Freezes = nil
+	_, ahead := schedule.Next(now)
+	return err != nil || ahead
+}
+
+// showUnmatched prints what of the intent matches no known host.
+func showUnmatched(to *terminal, state v1.State) {
+	if len(state.IntentWarnings) == 0 {
+		return
+	}
+	to.line("")
+	to.line(to.paint(yellow, "Declared, but matching no known host:"))
+	for _, w := range state.IntentWarnings {
+		to.line("  " + w.String())
+	}
+}

@@ -1,0 +1,109 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/fakeapi"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
+)
+
+const unmatchedText = `config:
+  worker-applications:
+    - name: appliance
+    - name: applianse
+  maintenance-windows:
+    - {days-of-week: Friday, start-time: 01:00, timezone: UTC, duration: 4h}
+---
+rollout:
+  stages:
+    - name: canary
+      match:
+        labels:
+          rack: c
+    - name: rest
+`
+
+// TestWarnedOfUnmatched checks that validate --server, apply and status say what matches no
+// known host, at its place in the file, and that it is written all the same.
+func TestWarnedOfUnmatched(t *testing.T) {
+	t.Parallel()
+	s := fakeapi.New(t)
+	file := writeIn(t, t.TempDir())("fleet.yaml", unmatchedText)
+	do := func(want bool, parts []string, args ...string) {
+		t.Helper()
+		code, stdout, stderr := call(t, as(t, s.URL, s.Token, "acme", args...)...)
+		if code != exitOK {
+			t.Errorf("%q: exit code %d:\n%s", args, code, stderr)
+		}
+		for _, part := range parts {
+			if strings.Contains(stdout, part) != want {
+				t.Errorf("%q: that there is %q is not %t:\n%s", args, part, want, stdout)
+			}
+		}
+	}
+	placed := []string{
+		file + `:4: warning: config.worker-applications[1].name: "applianse" is the application of no known host; did you mean appliance?` + "\n",
+		file + `:13: warning: rollout.stages[0].match.labels.rack: "c" is the value of label rack on no known host; hosts have a` + "\n",
+	}
+	do(false, []string{"warning"}, "validate", "--server", "-f", file)
+	s.SetHosts("acme", v1.Host{Hostname: "h01", Application: "appliance", Labels: map[string]string{"rack": "a"}})
+	do(true, placed, "validate", "--server", "-f", file)
+	do(true, append(placed, "Nothing was written"), "apply", "-f", file, "--dry-run")
+	do(true, append(placed, "Written, in this order: rollout, config."), "apply", "-f", file)
+	do(true, append(placed, "Nothing to write"), "apply", "-f", file)
+	do(true, []string{
+		`"object": "config",`, `"path": "config.worker-applications[1].name",`, `"field": "worker-applications[1].name",`, `"line": 4`, `"text": "\"applianse\" is the application`,
+	}, "apply", "-f", file, "-o", "json")
+	do(true, []string{
+		"Declared, but matching no known host:\n" +
+			`  config.worker-applications[1].name: "applianse" is the application of no known host; did you mean appliance?` + "\n" +
+			`  rollout.stages[0].match.labels.rack: "c" is the value of label rack on no known host; hosts have a` + "\n",
+	}, "status")
+	do(true, []string{`"intent-warnings": [`}, "status", "-o", "json")
+	s.SetHosts("acme", v1.Host{Hostname: "h01", Application: "appliance", Labels: map[string]string{"rack": "c"}}, v1.Host{Hostname: "h02", Application: "applianse"})
+	do(false, []string{"warning"}, "apply", "-f", file)
+	do(false, []string{"Declared", "intent-warnings"}, "status")
+}
+
+// TestWarnedOfNoWindow checks that a file which leaves all windows out is warned of, unless a
+// calendar opens.
+func TestWarnedOfNoWindow(t *testing.T) {
+	t.Parallel()
+	const none = "config:\n  worker-applications: [{name: appliance}]\n"
+	const warning = "warning: config.maintenance-windows: no window lies ahead: for the next ten years there is none, so no run starts by itself\n"
+	allow := v1.Calendar{Kind: "allow", Events: []v1.Event{{Start: "2026-01-01", AllDay: true, RRule: "FREQ=MONTHLY"}}}
+	freeze := v1.Calendar{Kind: "freeze", Events: []v1.Event{{Start: "2026-01-01", AllDay: true, RRule: "FREQ=DAILY"}}}
+	for name, row := range map[string]struct {
+		calendars map[string]v1.Calendar
+		text      string
+		want      bool
+	}{
+		"no window":                     {nil, none, true},
+		"an empty list":                 {nil, none + "  maintenance-windows: []\n", true},
+		"a window":                      {nil, strings.Split(unmatchedText, "---")[0], false},
+		"a frozen window":               {map[string]v1.Calendar{"shop": freeze}, strings.Split(unmatchedText, "---")[0], false},
+		"the site's calendar":           {map[string]v1.Calendar{"nights": allow}, none, false},
+		"a calendar of the file":        {nil, none + "calendars: {nights: {kind: allow, events: [{start: 2026-01-01, all-day: true, rrule: FREQ=MONTHLY}]}}\n", false},
+		"a calendar that is deleted":    {map[string]v1.Calendar{"nights": allow}, none + "calendars: {nights: null}\n", true},
+		"the file leaves the config be": {nil, "rollout: {max-failures: 1}\n", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := fakeapi.New(t)
+			s.SetConfig("acme", v1.OSUpgrade{MaintenanceWindows: []v1.MaintenanceWindow{{DaysOfWeek: "Friday", StartTime: "01:00", Timezone: "UTC", Duration: "4h"}}})
+			for name, c := range row.calendars {
+				s.SetCalendar("acme", name, c)
+			}
+			for _, args := range [][]string{{"validate", "--server", "-f", "-"}, {"apply", "-f", "-"}} {
+				code, stdout, stderr := callWith(t, row.text, as(t, s.URL, s.Token, "acme", args...)...)
+				if code != exitOK || strings.Contains(stdout, ": "+warning) != row.want || strings.Contains(stdout, "warning") != row.want {
+					t.Errorf("%q: exit code %d:\n%s%s", args, code, stdout, stderr)
+				}
+			}
+			if code, stdout, stderr := callWith(t, row.text, as(t, s.URL, s.Token, "acme", "apply", "-f", "-")...); code != exitOK || strings.Contains(stdout, "warning") {
+				t.Errorf("where nothing changes: exit code %d:\n%s%s", code, stdout, stderr)
+			}
+		})
+	}
+}

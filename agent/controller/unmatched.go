@@ -1,0 +1,67 @@
+package controller
+
+import (
+	"context"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/plan"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
+)
+
+// Unmatched returns what of an intent matches no known host. It is found outside of the
+// loop, which has runs to drive.
+func (c *Controller) Unmatched(ctx context.Context, i plan.Intent) ([]v1.IntentWarning, error) {
+	known, err := ask(ctx, c, (*state).knownHosts)
+	return c.unmatched(facing{i, known}), err
+}
+
+func (c *Controller) unmatched(f facing) []v1.IntentWarning {
+	if r := f.intent.Rollout; r != nil && (r.Checks != nil || r.Hooks != nil) && c.o.SiteScripts != nil {
+		f.known.AtSite = c.o.SiteScripts()
+	}
+	return plan.Unmatched(f.intent, f.known)
+}
+
+// facing is what is declared for hosts, and the hosts that are known.
+type facing struct {
+	intent plan.Intent
+	known  plan.Known
+}
+
+// facing returns both; nothing is known where nothing is declared.
+func (s *state) facing() facing {
+	f := facing{intent: plan.Intent{Config: s.intent.config, Rollout: s.intent.rollout}}
+	if f.intent != (plan.Intent{}) {
+		f.known = s.knownHosts()
+	}
+	return f
+}
+
+// knownHosts returns all known hosts, also those that no configuration lists.
+func (s *state) knownHosts() plan.Known {
+	known := plan.Known{Hosts: make([]plan.Host, 0, len(s.hosts.known)), OnHosts: s.hosts.scripts(s.Now().Before(s.started.Add(gracePeriod)))}
+	for name, h := range s.hosts.known {
+		known.Hosts = append(known.Hosts, plan.Host{Name: name, Application: h.Application, Role: h.Role, Labels: h.Labels})
+	}
+	return known
+}
+
+// scripts returns the scripts that some host has told of; nil if no host has told of any. A
+// host that told of none since the start is waited for while others may still follow.
+func (h *hosts) scripts(starting bool) (all []string) {
+	seen := map[string]bool{}
+	for _, known := range h.known {
+		switch {
+		case known.self.Scripts != nil:
+			all = append([]string{}, all...)
+		case starting, h.present.online(known.Name):
+			return nil
+		}
+		for _, script := range known.self.Scripts {
+			if !seen[script] {
+				seen[script] = true
+				all = append(all, script)
+			}
+		}
+	}
+	return all
+}

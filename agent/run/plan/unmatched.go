@@ -1,0 +1,210 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/schedule/window"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
+)
+
+// Intent is the part of what a tenant's operators declare that refers to hosts. What is nil
+// is not looked at.
+type Intent struct {
+	Config  *v1.OSUpgrade
+	Rollout *v1.Rollout
+}
+
+// Known is what a site knows of a tenant's hosts.
+type Known struct {
+	Hosts []Host
+	// OnHosts are the scripts for checks and hooks that some host has, AtSite those of the
+	// site; nil when nobody can say.
+	OnHosts, AtSite []string
+}
+
+const (
+	// maxUnmatched bounds the warnings about an object, mostShown the names in one.
+	maxUnmatched = 20
+	mostShown    = 5
+)
+
+// Unmatched returns a warning for each part of an intent that matches no known host, in the
+// order of its members. There are none before the first host is known: what is declared
+// for hosts to come is right.
+func Unmatched(i Intent, k Known) []v1.IntentWarning {
+	if len(k.Hosts) == 0 {
+		return nil
+	}
+	u := unmatched{Known: k, roles: set{}, applications: set{}}
+	for _, h := range k.Hosts {
+		u.roles.add(h.Role)
+		u.applications.add(h.Application)
+	}
+	var found []v1.IntentWarning
+	if i.Config != nil {
+		u.config(*i.Config)
+		found = u.warnings(v1.ConfigObject)
+	}
+	if i.Rollout != nil {
+		u.rollout(i.Rollout.WithDefaults())
+		found = append(found, u.warnings(v1.RolloutObject)...)
+	}
+	return found
+}
+
+// unmatched collects the warnings about an object.
+type unmatched struct {
+	Known
+	// names, roles and applications are what hosts have; names is nil until a match has some.
+	names, roles, applications set
+	found                      []v1.IntentWarning
+}
+
+// add adds a text; the empty one stands for none.
+func (s set) add(text string) {
+	if text != "" {
+		s[text] = struct{}{}
+	}
+}
+
+func (u *unmatched) add(field, format string, args ...any) {
+	u.found = append(u.found, v1.IntentWarning{Field: field, Text: fmt.Sprintf(format, args...)})
+}
+
+// warnings returns what was found of an object, bounded: nobody reads more, and it travels
+// in the header of an answer.
+func (u *unmatched) warnings(object string) []v1.IntentWarning {
+	found := u.found
+	u.found = nil
+	if more := len(found) - maxUnmatched; more > 0 {
+		found = append(found[:maxUnmatched], v1.IntentWarning{Text: text.Count(more, "further part matches", "further parts match") + " no known host"})
+	}
+	for i := range found {
+		found[i].Object = object
+	}
+	return found
+}
+
+// entry warns of a value that no host has.
+func (u *unmatched) entry(field, value, what string, have set) {
+	if _, has := have[value]; has {
+		return
+	}
+	known := slices.Sorted(maps.Keys(have))
+	closest, some := window.Closest(value, known)
+	switch {
+	case some:
+		u.add(field, "%q is the %s of no known host; did you mean %s?", value, what, closest)
+	case len(known) == 0:
+		u.add(field, "%q is the %s of no known host: no host has one", value, what)
+	default:
+		u.add(field, "%q is the %s of no known host; hosts have %s", value, what, text.List(known, mostShown))
+	}
+}
+
+func (u *unmatched) config(c v1.OSUpgrade) {
+	for n, a := range c.WorkerApplications {
+		u.entry(fmt.Sprintf("worker-applications[%d].name", n), a.Name, "application", u.applications)
+	}
+}
+
+func (u *unmatched) rollout(r v1.Rollout) {
+	taken := make([]bool, len(u.Hosts))
+	u.match("exempt", r.Exempt, taken)
+	u.match("exempt-reboot", r.ExemptReboot, make([]bool, len(u.Hosts)))
+	for n, s := range r.Stages {
+		u.match(fmt.Sprintf("stages[%d].match", n), s.Match, taken)
+	}
+	u.scripts(needsOf(r, rollout.OnHost), u.OnHosts, "is in the --checks folder of no known host")
+	u.scripts(needsOf(r, rollout.OnSite), u.AtSite, "is not in the --checks folder of the site")
+}
+
+// match warns of what in a match no host has, or else of a match that no host has all of, or
+// that gets no host because all were taken before. It takes those that match.
+func (u *unmatched) match(field string, m *v1.Match, taken []bool) {
+	if m == nil {
+		return
+	}
+	before := len(u.found)
+	u.entries(field, m)
+	matcher, gets := compile(m), false
+	var all []string
+	for i, h := range u.Hosts {
+		if !matcher.matches(h) {
+			continue
+		}
+		if gets = gets || !taken[i]; !gets {
+			all = append(all, h.Name)
+		}
+		taken[i] = true
+	}
+	switch {
+	case gets:
+	case len(all) > 0:
+		slices.Sort(all)
+		u.add(field, "no host is left for it: each known host that it matches is exempt or in an earlier stage (%s)", text.List(all, mostShown))
+	case len(u.found) == before:
+		u.add(field, "no known host matches all of it")
+	}
+}
+
+// entries warns of what in a match no host has.
+func (u *unmatched) entries(field string, m *v1.Match) {
+	if len(m.Hosts) > 0 && u.names == nil {
+		u.names = set{}
+		for _, h := range u.Hosts {
+			u.names.add(h.Name)
+		}
+	}
+	for n, name := range m.Hosts {
+		if _, known := u.names[name]; !known {
+			u.add(fmt.Sprintf("%s.hosts[%d]", field, n), "%q is the name of no known host", name)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(m.Labels)) {
+		u.label(rollout.LabelPath(field+".labels", key), key, m.Labels[key])
+	}
+	for n, role := range m.Roles {
+		u.entry(fmt.Sprintf("%s.roles[%d]", field, n), role, "role", u.roles)
+	}
+	for n, name := range m.Applications {
+		u.entry(fmt.Sprintf("%s.applications[%d]", field, n), name, "application", u.applications)
+	}
+}
+
+// label warns of a label that no host has with that value.
+func (u *unmatched) label(field, key, value string) {
+	have := set{}
+	for _, h := range u.Hosts {
+		if has, labelled := h.Labels[key]; labelled {
+			have[has] = struct{}{}
+		}
+	}
+	if _, has := have[value]; has {
+		return
+	}
+	values := make([]string, 0, len(have))
+	for _, v := range slices.Sorted(maps.Keys(have)) {
+		values = append(values, cmp.Or(v, strconv.Quote(v)))
+	}
+	if len(values) == 0 {
+		u.add(field, "no known host has label %s", key)
+	} else {
+		u.add(field, "%q is the value of label %s on no known host; hosts have %s", value, key, text.List(values, mostShown))
+	}
+}
+
+// scripts warns of scripts that are not there; nil is not known.
+func (u *unmatched) scripts(needs []need, there []string, how string) {
+	for _, n := range needs {
+		if there != nil && !slices.Contains(there, n.script) {
+			u.add(n.field, "%q %s", n.script, how)
+		}
+	}
+}
