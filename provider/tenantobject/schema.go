@@ -43,7 +43,7 @@ func Attributes(own map[string]schema.Attribute, deletion string) map[string]sch
 	all := map[string]schema.Attribute{
 		"tenant":             TenantAttribute(),
 		"overwrite_existing": overwriteAttribute(),
-		"timeouts":           TimeoutsAttribute(map[string]string{
+		"timeouts": TimeoutsAttribute(map[string]string{
 			"create": "For creation; `10m` by default.",
 			"read":   "For reading, also at each refresh; `5m` by default.",
 			"update": "For changes; `10m` by default.",
