@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -64,12 +65,29 @@ func (s settings) secrets() []string {
 
 // debug logs each request and masks the secrets. The client hides the token of a login.
 func debug(secrets []string) func(context.Context, string, map[string]any) {
+	masked := masks(secrets)
 	return func(ctx context.Context, message string, fields map[string]any) {
 		ctx = tflog.NewSubsystem(ctx, subsystem)
-		ctx = tflog.SubsystemMaskAllFieldValuesStrings(ctx, subsystem, secrets...)
-		ctx = tflog.SubsystemMaskMessageStrings(ctx, subsystem, secrets...)
+		ctx = tflog.SubsystemMaskAllFieldValuesRegexes(ctx, subsystem, masked...)
+		ctx = tflog.SubsystemMaskMessageRegexes(ctx, subsystem, masked...)
 		tflog.SubsystemDebug(ctx, subsystem, message, fields)
 	}
+}
+
+// shortSecret is the length below which a secret may be a part of other words.
+const shortSecret = 12
+
+// masks match the secrets. A short one, such as the token dev of a test, is no part of device.
+func masks(secrets []string) []*regexp.Regexp {
+	var all []*regexp.Regexp
+	for _, secret := range secrets {
+		pattern := regexp.QuoteMeta(secret)
+		if len(secret) < shortSecret && regexp.MustCompile(`^\w(.*\w)?$`).MatchString(secret) {
+			pattern = `\b` + pattern + `\b`
+		}
+		all = append(all, regexp.MustCompile(pattern))
+	}
+	return all
 }
 
 // userAgent returns the User-Agent header in the usual form of providers.

@@ -66,3 +66,21 @@ func TestUserAgent(t *testing.T) {
 		t.Errorf("got %q, want it to end in ci/7", got)
 	}
 }
+
+func TestMasks(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct{ secret, text, want string }{
+		"short":           {"dev", "Bearer dev to the device, dev.", "Bearer *** to the device, ***."},
+		"with a sign":     {"s.x+", "a s.x+b", "a ***b"},
+		"of two lines":    {"top\nhush", "top\nhush", "***"},
+		"long, in a word": {"0123456789abcdef", "x0123456789abcdefx", "x***x"},
+	} {
+		got := row.text
+		for _, mask := range masks([]string{row.secret}) {
+			got = mask.ReplaceAllString(got, "***")
+		}
+		if got != row.want {
+			t.Errorf("%s: got %q, want %q", name, got, row.want)
+		}
+	}
+}

@@ -54,3 +54,22 @@ func TestPlanWithoutRefresh(t *testing.T) {
 		})
 	}
 }
+
+// TestUnknownProvider_isOneError: a data source that cannot be read because the provider is not
+// known yet says that once, and nothing of the tenant.
+func TestUnknownProvider_isOneError(t *testing.T) {
+	t.Parallel()
+	w := acctest.NewWorkspace(t)
+	w.Write(t, "main.tf", acctest.Requirement+`
+resource "terraform_data" "later" { input = "acme" }
+provider "osupgrade" {
+  endpoint = terraform_data.later.output
+  token    = "t"
+}
+data "osupgrade_hosts" "a" {}
+`)
+	out := words(w.Run(t, 1, "plan", "-input=false", "-no-color"))
+	if n := strings.Count(out, "Error: "); n != 1 || !strings.Contains(out, "not known yet: endpoint") {
+		t.Errorf("the plan has %d errors, want one that names the endpoint: %s", n, out)
+	}
+}

@@ -73,6 +73,20 @@ func TestRequests_ofAChange(t *testing.T) {
 	}
 }
 
+// TestRequests_ofManyCreations: a creation takes two requests, one at the plan and the write; the
+// first ones of an apply, as many as Terraform makes at a time, are checked again.
+func TestRequests_ofManyCreations(t *testing.T) {
+	t.Parallel()
+	const many, atATime = 40, 10
+	api, server := acctest.Fake(t)
+	w := acctest.NewWorkspace(t, server.Env()...)
+	w.Write(t, "main.tf", acctest.Requirement+fmt.Sprintf(manyConfigs, many))
+	w.Run(t, 0, "apply", "-auto-approve", "-no-color")
+	if asked := api.Requests(); len(asked) > 2*many+atATime {
+		t.Errorf("%d creations took %d requests, want %d at most", many, len(asked), 2*many+atATime)
+	}
+}
+
 // TestRequests_ofManyCalendars: a refresh of many calendars of a tenant takes two requests,
 // sees what changed and what is gone, and keeps what this version does not know.
 func TestRequests_ofManyCalendars(t *testing.T) {

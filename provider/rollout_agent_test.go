@@ -61,3 +61,33 @@ func TestAgentRollout(t *testing.T) {
 		{Config: config, ResourceName: "osupgrade_rollout.acme", ImportState: true, ImportStateId: acctest.Tenant, ImportStateVerifyIdentifierAttribute: "tenant"},
 	}})
 }
+
+// TestAgentRollout_ofDefaults: a rollout that declares nothing, or only what is the default,
+// exists at the real agent: the state, the server and an import agree, and the agent has none
+// after a destroy.
+func TestAgentRollout_ofDefaults(t *testing.T) {
+	t.Parallel()
+	for name, body := range map[string]string{
+		"nothing":      ``,
+		"stages":       `stages = []`,
+		"defaults":     `max_failures = "1"`,
+		"no hosts out": `paused = false`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server, _ := realagent.Start(t, 1)
+			w := acctest.NewWorkspace(t, server.Env()...)
+			w.Write(t, "main.tf", acctest.Requirement+"resource \"osupgrade_config\" \"a\" {\n worker_applications = []\n}\nresource \"osupgrade_rollout\" \"a\" {\n"+body+"\n}\n")
+			unchanged := []string{"plan", "-detailed-exitcode", "-input=false", "-no-color"}
+			w.Run(t, 0, "apply", "-auto-approve", "-input=false", "-no-color")
+			w.Run(t, 0, unchanged...)
+			w.Run(t, 0, "state", "rm", "osupgrade_rollout.a")
+			w.Run(t, 0, "import", "-input=false", "-no-color", "osupgrade_rollout.a", acctest.Tenant)
+			w.Run(t, 0, unchanged...)
+			w.Run(t, 0, "apply", "-replace=osupgrade_rollout.a", "-auto-approve", "-input=false", "-no-color")
+			w.Run(t, 0, unchanged...)
+			w.Run(t, 0, "destroy", "-auto-approve", "-input=false", "-no-color")
+			w.Run(t, 1, "import", "-input=false", "-no-color", "osupgrade_rollout.a", acctest.Tenant)
+		})
+	}
+}

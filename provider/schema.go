@@ -26,7 +26,7 @@ func (*Osupgrade) Schema(_ context.Context, _ provider.SchemaRequest, resp *prov
 				MarkdownDescription: "The tenant of resources and data sources without `tenant`. Required, here or as environment variable `OSUPGRADE_TENANT`, unless each of them has `tenant`.",
 				Validators:          []validator.String{validators.Name()},
 			},
-			"token": secret("The bearer token; the guide [Authentication](guides/authentication.md) says how to get one. Required, here or as environment variable `OSUPGRADE_TOKEN`, unless the provider logs in or has a client certificate. Terraform writes no provider argument to a state, but the value of an ordinary variable to a saved plan: " +
+			"token": secret("The bearer token; the guide Authentication says how to get one. Required, here or as environment variable `OSUPGRADE_TOKEN`, unless the provider logs in or has a client certificate. Terraform writes no provider argument to a state, but the value of an ordinary variable to a saved plan: " +
 				"use the environment or a variable with `ephemeral = true`."),
 			"username": text("Name of the user as whom the provider logs in, once for each plan or apply; with `password`. Environment: `OSUPGRADE_USERNAME`."),
 			"password": secret("Password of the user. Environment: `OSUPGRADE_PASSWORD`. As with `token`, no ordinary variable is the right place for it."),
@@ -38,7 +38,7 @@ func (*Osupgrade) Schema(_ context.Context, _ provider.SchemaRequest, resp *prov
 			},
 			"role_id": text("Role-id of the approle as which the provider logs in, once for each plan or apply; with `secret_id`. It is no secret. Environment: `OSUPGRADE_ROLE_ID`."),
 			"secret_id": secret("Secret-id of the approle. Environment: `OSUPGRADE_SECRET_ID`. `terraform plan` takes one of its uses, `apply` two and `destroy` three, for each provider block; " +
-				"the guide [Authentication](guides/authentication.md) says more."),
+				"the guide Authentication says more."),
 			"ca_cert_pem":  text("Certificates to trust instead of those of the system, as PEM text. Environment: `OSUPGRADE_CA_CERT_PEM`."),
 			"ca_cert_file": text("Path of a file with the certificates to trust, in PEM format. Environment: `OSUPGRADE_CA_CERT_FILE`."),
 			"client_cert_pem": text("Client certificate, which stands for its user instead of a token or a login, as PEM text, with those between it and its authority. With `client_key_pem` or `client_key_file`. " +

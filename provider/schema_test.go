@@ -186,6 +186,10 @@ func describedText(t *testing.T, name, text string) {
 	if !strings.HasSuffix(text, ".") {
 		t.Errorf("%s is not described in a sentence: %q", name, text)
 	}
+	// An editor shows the text without the pages around it.
+	if strings.Contains(text, "](") {
+		t.Errorf("%s is described with a link that leads nowhere in an editor: %q", name, text)
+	}
 }
 
 // steady checks that a computed attribute of a resource has a plan modifier. Without

@@ -91,8 +91,7 @@ func (*Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resou
 	}
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "A named calendar of a tenant: further times at which runs may be under way, or times at which none may. " +
-			"Supported by `osupgrade-agent` only; Avassa's own API has no such object. " +
-			"The guide [Maintenance Calendar](../guides/calendar.md) explains how windows, calendars and changes of the clock combine.\n\n" +
+			"Supported by `osupgrade-agent` only; Avassa's own API has no such object.\n\n" +
 			"A tenant may have up to 100 independent calendars. A freeze wins over every window and every calendar of kind `allow`, " +
 			"and also over a run under way: no further host is started.\n\n" +
 			"The events are either in `events` or in an iCalendar text in `ics`. A calendar without either has no events. " +

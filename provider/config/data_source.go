@@ -43,7 +43,7 @@ func (d *declared) Fetch(ctx context.Context, api *client.Client, tenant string)
 func (*DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "A tenant's OS-upgrade configuration as the server has it, such as one that another Terraform configuration manages. " +
-			"A tenant without a configuration is an error. The data source [`osupgrade_state`](state.md) also has what moves by itself.",
+			"A tenant without a configuration is an error. The data source `osupgrade_state` also has what moves by itself.",
 		Attributes: map[string]schema.Attribute{
 			"tenant": tenantobject.TenantDataAttribute(),
 			applications: schema.SetAttribute{

@@ -72,8 +72,7 @@ func (*model) Loss(tenant string) (summary, detail string) {
 func (*Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "The policy of a tenant's runs: in which order and how many hosts at once are upgraded, what must be healthy before and after, " +
-			"and what happens when a host fails. Supported by `osupgrade-agent` only; Avassa's own API has no such object. " +
-			"The guide [Rollouts](../guides/rollout.md) explains how the rules work together.\n\n" +
+			"and what happens when a host fails. Supported by `osupgrade-agent` only; Avassa's own API has no such object.\n\n" +
 			"Each tenant has one rollout, and this resource owns all of it: an omitted attribute has its default, " +
 			"and if somebody sets it to another value elsewhere, the next plan shows the change. A change takes effect with the next run; " +
 			"only `paused` also affects the run under way.\n\n" +
@@ -100,15 +99,15 @@ func limitAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"max_failures": tenantobject.TextAttribute("The number of failed hosts at which `on_failure` takes effect, at least `1`; `1` by default. A host that could not prepare is not counted. " +
 			"A percentage is of the hosts that are present, rounded down, but at least 1."),
-		"on_failure": tenantobject.TextAttribute("What happens when `max_failures` hosts have failed: `stop` ends the run after the hosts under way, `pause` holds it until somebody resumes or aborts it, " +
-			"`continue` continues the run; `stop` by default."),
-		"absent": tenantobject.TextAttribute("What happens to hosts that were silent before the run was opened: `skip` leaves them out as `unreachable`, so that they hold no slot and no percentage includes them; " +
-			"`count` counts them as present and out of service; `skip` by default. A host that falls silent during a run is out of service in any case."),
+		"on_failure": tenantobject.ChoiceAttribute("What happens when `max_failures` hosts have failed: `stop` ends the run after the hosts under way, `pause` holds it until somebody resumes or aborts it, "+
+			"`continue` continues the run; `stop` by default.", "stop", "pause", "continue"),
+		"absent": tenantobject.ChoiceAttribute("What happens to hosts that were silent before the run was opened: `skip` leaves them out as `unreachable`, so that they hold no slot and no percentage includes them; "+
+			"`count` counts them as present and out of service; `skip` by default. A host that falls silent during a run is out of service in any case.", "skip", "count"),
 		"min_prepared": tenantobject.TextAttribute("How many hosts must have prepared before the first one is upgraded, at least `0`; `50%` by default. Otherwise the run ends without a change on any host. A percentage is of the hosts that are present, rounded up."),
 		"prepare_patience": tenantobject.DurationAttribute("How long a run waits for the other hosts once `min_prepared` hosts have prepared, from `0s` to `7d`; `5m` by default, and never longer than a tenth of the window. " +
 			"Then it begins without them. A host that is late joins its stage as soon as it has prepared; the stage waits for it no longer than this either, and then skips it."),
-		"overrun": tenantobject.TextAttribute("What happens to hosts under way when the time of the run is up: `finish-host` waits until they have finished their current command, at most for `overrun_limit`, and undrains them; " +
-			"`stop` does not wait for them; `finish-host` by default. Neither sends a further command."),
+		"overrun": tenantobject.ChoiceAttribute("What happens to hosts under way when the time of the run is up: `finish-host` waits until they have finished their current command, at most for `overrun_limit`, and undrains them; "+
+			"`stop` does not wait for them; `finish-host` by default. Neither sends a further command.", "finish-host", "stop"),
 		"overrun_limit": tenantobject.DurationAttribute("How long after its time is up a run ends at the latest, whatever its hosts do, from `0s` to `7d`; `15m` by default. " +
 			"Hosts that have not finished by then stay out of service until they are heard of, released or deleted."),
 		"reserve": tenantobject.DurationAttribute("How long before the end of its window a run ends at the latest, from `0s` to `7d`; `0s` by default."),
@@ -183,7 +182,7 @@ func hooksAttribute() schema.Attribute {
 
 func hookAttribute(description string) schema.Attribute {
 	return tenantobject.ObjectAttribute(description, withKinds(v1.HookKinds, map[string]schema.Attribute{
-		"on":             tenantobject.TextAttribute("Where the hook runs: on the `host` or at the `site`; `host` by default."),
+		"on":             tenantobject.ChoiceAttribute("Where the hook runs: on the `host` or at the `site`; `host` by default.", "host", "site"),
 		"timeout":        tenantobject.DurationAttribute("How long one try may take, from `1s` to `1d`; `1m` by default."),
 		"retries":        tenantobject.NumberAttribute("How often a failed try is repeated, from `0` to `20`; `2` by default.", 0),
 		"retry_interval": tenantobject.DurationAttribute("The wait between tries, from `0s` to `1d`; `10s` by default."),
@@ -216,10 +215,13 @@ func attributeOf[T any](member, description string) schema.Attribute {
 		if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name != member {
 			continue
 		}
-		switch field.Type.Kind() {
-		case reflect.Slice:
+		of := strings.Fields(field.Tag.Get("oneof"))
+		switch kind := field.Type.Kind(); {
+		case kind == reflect.Slice:
 			return tenantobject.TextListAttribute(description)
-		case reflect.Int:
+		case len(of) > 0:
+			return tenantobject.ChoiceAttribute(description, of...)
+		case kind == reflect.Int:
 			return tenantobject.NumberAttribute(description, leastOf(field.Tag.Get("within")))
 		default:
 			return tenantobject.TextAttribute(description)

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-timetypes/timetypes"
-	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/list"
 	"github.com/hashicorp/terraform-plugin-framework/list/schema"
@@ -32,7 +31,7 @@ func NewList() list.ListResource {
 		Filters: map[string]schema.Attribute{
 			"result": schema.StringAttribute{
 				Optional: true, MarkdownDescription: "Only runs with this result: `completed`, `partial`, `failed`, `aborted` or `timed-out`. A run under way has no result.",
-				Validators: []validator.String{stringvalidator.OneOf(v1.Results()...)},
+				Validators: []validator.String{validators.OneOf(v1.Results()...)},
 			},
 			"host": schema.StringAttribute{
 				Optional: true, MarkdownDescription: "Only runs that contain this host.",

@@ -393,6 +393,7 @@ func TestAccRun_retriesTheHostsThatFailed(t *testing.T) {
 		},
 		{ResourceName: address, ImportState: true, ImportStateId: "acme/42", ImportStateKind: resource.ImportBlockWithID},
 		{Config: server.Config(block("retry_of = 0")), PlanOnly: true, ExpectError: regexp.MustCompile(`(?s)retry_of.*0 is out of range`)},
+		{Config: server.Config(block("retry_of = 77")), PlanOnly: true, ExpectError: regexp.MustCompile(`(?s)There is no run to retry.*Tenant\s+acme\s+has\s+no\s+run\s+77`)},
 		{Config: server.Config(block("")), ConfigPlanChecks: planned(plancheck.ResourceActionReplace)},
 	}})
 }

@@ -7,6 +7,7 @@ package run
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -125,8 +126,15 @@ func preflight(ctx context.Context, data *providerdata.Data, typeName string, m 
 	}
 	ctx, cancel := context.WithTimeout(ctx, preflightLimit)
 	defer cancel()
-	tenant := m.Tenant.ValueString()
-	found, err := data.Client(diags, "").Preflight(ctx, tenant, m.start())
+	tenant, api := m.Tenant.ValueString(), data.Client(diags, "")
+	if id := m.RetryOf.ValueInt64(); id != 0 {
+		if _, err := api.Run(ctx, tenant, uint64(id)); client.Missing(err) {
+			diags.AddAttributeError(path.Root("retry_of"), "There is no run to retry", fmt.Sprintf(
+				"Tenant %s has no run %d, or the server has deleted it from its history. Use the id of a run that has ended, as osupgrade-agent runs shows them.", tenant, id))
+			return
+		}
+	}
+	found, err := api.Preflight(ctx, tenant, m.start())
 	switch {
 	case client.HasStatus(err, http.StatusForbidden):
 		diagnostics.Failure{Operation: "The token may not start " + typeName, Tenant: tenant, Err: err}.Warn(diags, "An apply with this token will fail.")

@@ -107,7 +107,7 @@ func TestAccRuns_wrongFilters(t *testing.T) {
 	api, server := withRuns(t)
 	var steps []resource.TestStep
 	for body, says := range map[string]string{
-		`result = "good"`:      `(?s)result\s+value\s+must\s+be\s+one\s+of.*"completed"\s+"partial"`,
+		`result = "good"`:      `(?s)value of result.*use\s+completed,\s+partial`,
 		`host = "h 1"`:         `(?s)value of host.*not\s+the\s+name\s+of\s+a\s+host`,
 		`since = "yesterday"`:  `(?s)Invalid RFC3339.*yesterday`,
 		`until = "2026-11-27"`: `(?s)Invalid RFC3339.*2026-11-27`,

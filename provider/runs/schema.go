@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/hashicorp/terraform-plugin-framework-timetypes/timetypes"
-	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
@@ -25,7 +24,7 @@ func (*DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *d
 			"result": schema.StringAttribute{
 				Optional:            true,
 				MarkdownDescription: "Only runs with this result: `completed`, `partial`, `failed`, `aborted` or `timed-out`. A run under way has no result.",
-				Validators:          []validator.String{stringvalidator.OneOf(v1.Results()...)},
+				Validators:          []validator.String{validators.OneOf(v1.Results()...)},
 			},
 			"host": schema.StringAttribute{
 				Optional:            true,

@@ -57,9 +57,12 @@ func (d *DataSource[M, P]) Read(ctx context.Context, req datasource.ReadRequest,
 	resp.Diagnostics.Append(req.Config.Get(ctx, m)...)
 	common := m.Shared()
 	common.Tenant = d.data.TenantOr(common.Tenant)
-	tenant := providerdata.NeedTenant(&resp.Diagnostics, common.Tenant)
 	api := d.data.Client(&resp.Diagnostics, operation)
 	if resp.Diagnostics.HasError() {
+		return
+	}
+	tenant := providerdata.NeedTenant(&resp.Diagnostics, common.Tenant)
+	if tenant == "" {
 		return
 	}
 	if err := m.Fetch(ctx, api, tenant); err != nil {

@@ -77,6 +77,14 @@ func TextAttribute(description string, modifiers ...planmodifier.String) schema.
 	}
 }
 
+// ChoiceAttribute is an optional text that is one of some.
+func ChoiceAttribute(description string, of ...string) schema.Attribute {
+	return schema.StringAttribute{
+		Optional: true, MarkdownDescription: description,
+		Validators: []validator.String{validators.Choice(of...)},
+	}
+}
+
 // RequiredText is a required text.
 func RequiredText(description string, modifiers ...planmodifier.String) schema.Attribute {
 	return schema.StringAttribute{Required: true, MarkdownDescription: description, PlanModifiers: modifiers}

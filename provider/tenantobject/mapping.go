@@ -405,7 +405,7 @@ func (k *Mapping[T]) ValidateConfig(config tftypes.Value, diags *diag.Diagnostic
 		return
 	}
 	for _, problem := range k.Validate(declared) {
-		if doubtful(d.Unknown, problem.Field) {
+		if doubtful(d.Unknown, problem.Field) || zero(members, problem.Field) {
 			continue
 		}
 		at, ok := k.Locate(problem.Field)
@@ -415,6 +415,16 @@ func (k *Mapping[T]) ValidateConfig(config tftypes.Value, diags *diag.Diagnostic
 		}
 		diags.AddAttributeError(at, "Invalid value of "+diagnostics.Attribute(at), diagnostics.HCL(problem.Message))
 	}
+}
+
+// zero reports whether a number is declared as 0, which its attribute refuses: the API takes it
+// for one that is absent.
+func zero(members any, field string) bool {
+	for _, step := range strings.FieldsFunc(field, func(r rune) bool { return strings.ContainsRune(".[]", r) }) {
+		members = part(members, step)
+	}
+	number, ok := members.(float64)
+	return ok && number == 0
 }
 
 // doubtful reports whether a value beside, below or above a field is among the unknowns.

@@ -65,7 +65,7 @@ func (r *Resource[T, M, P]) ModifyPlan(ctx context.Context, req resource.ModifyP
 	if r.check(ctx, w, &resp.Diagnostics) {
 		change.API = r.data.Client(&resp.Diagnostics, "")
 	}
-	if r.kind.Warn != nil && !resp.Diagnostics.HasError() && !r.planned(w) {
+	if r.kind.Warn != nil && !resp.Diagnostics.HasError() && !r.planned() {
 		r.kind.Warn(ctx, change, &resp.Diagnostics)
 	}
 }
@@ -82,10 +82,10 @@ func (r *Resource[T, M, P]) warnOfRename(ctx context.Context, was Key, prior T, 
 	r.kind.Warn(ctx, Change[T]{API: api, Data: r.data, Now: r.data.Now(), At: was, Prior: &prior, Deletion: true, Renamed: true}, diags)
 }
 
-// planned reports whether a change has been planned before: an apply plans again. A process
-// that has written is one of an apply. Before that, an apply cannot be told from a plan with
-// -refresh=false, so the first changes of an apply are checked twice. Creations always are.
-func (r *Resource[T, M, P]) planned(w write[T]) bool { return !w.begin && r.data.Applies() }
+// planned reports whether what is planned now has been planned before: an apply plans again. A
+// process that has written is one of an apply. Before that, an apply cannot be told from a
+// plan, which may be one with -refresh=false, so the first changes of an apply are checked twice.
+func (r *Resource[T, M, P]) planned() bool { return r.data.Applies() }
 
 // Recalled returns the object of a resource as this process has read it, and whether it has.
 func Recalled[T any](data *providerdata.Data, typeName string, at Key) (T, bool) {
@@ -125,7 +125,7 @@ func (r *Resource[T, M, P]) claim(plan P, configuration string, exists bool, dia
 // are errors; any other failure is a warning, because what is wrong may be mended before
 // the apply.
 func (r *Resource[T, M, P]) check(ctx context.Context, w write[T], diags *diag.Diagnostics) bool {
-	if !r.data.Reachable() || !r.data.ValidateAtPlan || diags.HasError() || r.planned(w) {
+	if !r.data.Reachable() || !r.data.ValidateAtPlan || diags.HasError() || r.planned() {
 		return false
 	}
 	w.store = r.store(r.data.Client(diags, ""), w.at)
@@ -138,13 +138,11 @@ func (r *Resource[T, M, P]) check(ctx context.Context, w write[T], diags *diag.D
 	}
 	warnings, err := w.validate(ctx)
 	_, refreshed := r.data.Recall(r.kind.object(w.at))
-	switch moved := client.HasStatus(err, http.StatusPreconditionFailed); {
-	case moved && refreshed:
-		return true // The apply will tell what has changed since the refresh.
-	case moved:
+	if client.HasStatus(err, http.StatusPreconditionFailed) {
+		if refreshed {
+			return true // The apply will tell what has changed since the refresh.
+		}
 		warnings, err = r.compare(ctx, w, diags)
-	case err == nil && !w.base.exists:
-		r.data.Remember(absent+r.kind.object(w.at), nil)
 	}
 	if err != nil {
 		r.refusal(w.at, err, diags)
@@ -169,6 +167,7 @@ func (r *Resource[T, M, P]) compare(ctx context.Context, w write[T], diags *diag
 		return nil, err
 	}
 	w.base = found[T]{stored, true}
+	r.data.Remember(existing+r.kind.object(w.at), nil)
 	operation := "Unable to update " + r.kind.TypeName
 	if w.begin {
 		operation = "Unable to create " + r.kind.TypeName

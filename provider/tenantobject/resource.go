@@ -32,7 +32,8 @@ func (r *Resource[T, M, P]) Create(ctx context.Context, req resource.CreateReque
 	defer cancel()
 	change := r.write(api, at)
 	change.want, change.begin, change.overwrite = want, true, common.OverwriteExisting.ValueBool()
-	_, change.absent = r.data.Recall(absent + r.kind.object(at))
+	_, there := r.data.Recall(existing + r.kind.object(at))
+	change.absent = r.data.ValidateAtPlan && !there
 	r.beside(api, at, func(b Beside[T]) { b.Hold(want) })
 	written, err := change.do(ctx)
 	if err != nil {
@@ -170,9 +171,9 @@ func (w write[T]) readBack(ctx context.Context, written found[T], diags *diag.Di
 	return server.Stored
 }
 
-// absent is what an object is remembered with of which a plan in this process has found out
-// that there is none.
-const absent = "no "
+// existing is what an object is remembered with of which a plan in this process has found out
+// that a creation meets it.
+const existing = "existing "
 
 // object names an object among those that are remembered.
 func (k Kind[T]) object(at Key) string { return k.TypeName + " " + at.ID() }

@@ -83,7 +83,9 @@ func change[T any](ctx context.Context, at store[T], quiet *silence, server foun
 		case id != 0:
 			err = quiet.outlast(ctx, func(ctx context.Context) error { return at.AwaitRun(ctx, id) })
 		case client.HasStatus(err, http.StatusPreconditionFailed):
-			err = pause(ctx, try)
+			if err = nil; server.exists {
+				err = pause(ctx, try)
+			}
 			try++
 		}
 		if err != nil {
@@ -166,7 +168,8 @@ type write[T any] struct {
 	// base is the object as it was read last; one without an ETag is read again.
 	base found[T]
 	// begin is set for a creation: the resource owned nothing before. absent is set if the
-	// server has said that there is no such object.
+	// plan has asked the server, which knows no such object; if it knows one, the plan has said
+	// so, and the write is refused and starts over.
 	begin, absent bool
 	// overwrite permits overwriting parts that the resource did not own.
 	overwrite bool

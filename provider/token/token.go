@@ -82,7 +82,7 @@ func (*Ephemeral) Schema(_ context.Context, _ ephemeral.SchemaRequest, resp *eph
 			},
 			"allow": schema.SetAttribute{
 				ElementType: types.StringType, Required: true,
-				MarkdownDescription: "The roles of the token, such as `viewer` or `operator`. The guide [Who may do what](../guides/access.md) has them all.",
+				MarkdownDescription: "The roles of the token, such as `viewer` or `operator`. The guide Who May Do What has them all.",
 				Validators:          []validator.Set{setvalidator.SizeAtLeast(1), setvalidator.NoNullValues()},
 			},
 			"valid": schema.StringAttribute{

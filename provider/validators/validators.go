@@ -10,11 +10,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/schedule/window"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/document"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/names"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/diagnostics"
 )
@@ -32,6 +35,27 @@ func Text() validator.String {
 			return nil
 		}
 		return errors.New(`"" is no value; leave the attribute out, or set it to null, to have none or the default`)
+	})
+}
+
+// Choice returns a validator that refuses the empty text with the values that are right. The
+// API's rules refuse any other text.
+func Choice(of ...string) validator.String {
+	return Rule("one of "+strings.Join(of, ", "), func(text string) error {
+		if text != "" {
+			return nil
+		}
+		return errors.New(document.NoneOf("", "", of...).Message)
+	})
+}
+
+// OneOf returns a validator that refuses any text but some.
+func OneOf(of ...string) validator.String {
+	return Rule("one of "+strings.Join(of, ", "), func(text string) error {
+		if slices.Contains(of, text) {
+			return nil
+		}
+		return errors.New(document.NoneOf("", text, of...).Message)
 	})
 }
 

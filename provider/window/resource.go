@@ -73,7 +73,7 @@ type model struct {
 func (*Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "One maintenance window of a tenant, next to windows that other resources, Terraform configurations or people own. " +
-			"To own all windows of a tenant, use `maintenance_windows` of [`osupgrade_config`](config.md); one tenant cannot have both, because the list would remove the window.\n\n" +
+			"To own all windows of a tenant, use `maintenance_windows` of `osupgrade_config`; one tenant cannot have both, because the list would remove the window.\n\n" +
 			"A window has no name: the resource owns the window with its content. If somebody else changes or removes the window on the server, the next plan creates it again, and leaves the changed one alone. " +
 			"A window that the tenant has already is managed from then on, and the plan warns of it. Another form of the same time, time zone or duration (`4h` or `240m`) is no change.\n\n" +
 			"Any number of configurations may write windows of one tenant at once: a write is based on what was read, and starts over if somebody else wrote in between. " +

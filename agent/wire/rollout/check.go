@@ -334,7 +334,14 @@ func (i *inspector) script(field, name string, args []string) {
 	}
 }
 
+// url checks an address to call. The text of one with a password is shown nowhere.
 func (i *inspector) url(field, text string) {
+	if _, rest, found := strings.Cut(text, "://"); found {
+		if authority, _, _ := strings.Cut(rest, "/"); strings.Contains(authority, "@") {
+			i.add(field, "", "the URL has a user or a password in it, which whoever may read the rollout could read; use a script (type exec) that reads them from a file on its machine")
+			return
+		}
+	}
 	u, err := url.Parse(text)
 	if err != nil || len(text) > maxURL || !names.Printable(text) || u.Scheme != "http" && u.Scheme != "https" ||
 		!validTarget(u.Hostname()) || !validPort(u.Port(), true) {

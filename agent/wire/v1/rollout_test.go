@@ -262,6 +262,8 @@ var wrongChecks = []struct{ name, body, problem string }{
 	{"URL of a file", `{"type": "http", "url": "file:///etc/passwd"}`, `url: "file:///etc/passwd" is not an address to call; use http or https with a host, such as http://127.0.0.1:8080/healthz`},
 	{"URL with a wild port", `{"type": "http", "url": "http://a:99999/"}`, `url: "http://a:99999/" is not an address to call; use http or https with a host, such as http://127.0.0.1:8080/healthz`},
 	{"URL with a host that cannot be shown", `{"type": "http", "url": "http://%C2%85/"}`, `url: "http://%C2%85/" is not an address to call; use http or https with a host, such as http://127.0.0.1:8080/healthz`},
+	{"URL with a password", `{"type": "http", "url": "http://me:secret@a/"}`, `url: the URL has a user or a password in it, which whoever may read the rollout could read; use a script (type exec) that reads them from a file on its machine`},
+	{"URL with a password and a wild port", `{"type": "http", "url": "http://me:secret@a:port/"}`, `url: the URL has a user or a password in it, which whoever may read the rollout could read; use a script (type exec) that reads them from a file on its machine`},
 	{"URL of any host", `{"type": "http", "url": "http://{host}/"}`, `url: "http://{host}/" has {host}, which only a hook's may have; name the host, such as 127.0.0.1`},
 	{"status", `{"type": "http", "url": "http://a/", "status": 600}`, `status: 600 is out of range; use 100 to 599`},
 	{"no port", `{"type": "tcp", "address": "127.0.0.1"}`, `address: "127.0.0.1" is not an address; use a host and a port such as 127.0.0.1:22 or [::1]:22`},
