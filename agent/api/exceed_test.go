@@ -41,7 +41,7 @@ func newExceeding(t *testing.T) *exceeding {
 	if err != nil {
 		t.Fatal(err)
 	}
-	clients, err := certificate.LoadAuthorities(ca, "", time.Now(), slog.New(slog.DiscardHandler))
+	clients, err := certificate.LoadAuthorities(ca, "", "", time.Now(), slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -94,6 +94,45 @@ func TestClockIsSetBack(t *testing.T) {
 	}
 }
 
+// TestShownMissedByAWrongClock checks that a window which only a wrong clock says to have closed is
+// not shown as missed once the clock is right: not before it opens, and not after its run.
+func TestShownMissedByAWrongClock(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := nightly("h01")
+		m.obedient = true
+		c, _ := m.control(t)
+		lastMissed := func() string {
+			t.Helper()
+			s, err := c.State(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s.LastMissed == nil {
+				return "none"
+			}
+			return s.LastMissed.Start.Format("02T15")
+		}
+		m.pass(time.Hour, "h01")
+		m.setClock(72 * time.Hour)
+		m.pass(time.Minute, "h01")
+		if got := lastMissed(); got != "03T02" {
+			t.Fatalf("by the wrong clock the window missed last is %s", got)
+		}
+		m.setClock(0)
+		for day := range 4 {
+			m.pass(time.Minute, "h01")
+			if got := lastMissed(); got != "none" {
+				t.Errorf("on day %d of the right clock the window missed last is %s", day, got)
+			}
+			m.dayByDay(t, c, 1)
+		}
+		if opened := m.windows(t, "opened"); !slices.Contains(opened, "03T02") {
+			t.Errorf("runs were opened for the windows of %v", opened)
+		}
+	})
+}
+
 // toldSteps are the steps of the clock of which a snapshot tells.
 func toldSteps(s v1.Snapshot) string {
 	if step := s.Situation.LastClockStep; step != nil {

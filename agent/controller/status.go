@@ -54,7 +54,7 @@ func (s *state) status(now time.Time) v1.State {
 func (s *state) situation(now time.Time) v1.Situation {
 	current := s.ledger.Current()
 	shown := v1.Situation{
-		Status: view.Status(current, s.runTime(now)), LastMissed: view.Missed(s.ledger.Missed()), SiteTimezone: zoneName(s.Zone),
+		Status: view.Status(current, s.runTime(now)), LastMissed: view.Missed(s.ledger.Missed(now)), SiteTimezone: zoneName(s.Zone),
 	}
 	if !s.lastStep.to.IsZero() {
 		shown.LastClockStep = &v1.ClockStep{From: view.Time(s.lastStep.from), To: view.Time(s.lastStep.to)}

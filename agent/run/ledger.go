@@ -27,8 +27,14 @@ type Ledger struct {
 	considered time.Time
 }
 
-// Missed returns the window that was missed last, or nil.
-func (l *Ledger) Missed() *message.Missed { return l.missed }
+// Missed returns the window that was missed last, or nil. One that has not closed by now was
+// missed by a wrong clock alone.
+func (l *Ledger) Missed(now time.Time) *message.Missed {
+	if l.missed == nil || l.missed.WindowEnd.After(now) {
+		return nil
+	}
+	return l.missed
+}
 
 // Roster knows which hosts are out of service, before, during and after runs.
 func (l *Ledger) Roster() *roster.Roster {
@@ -105,6 +111,9 @@ func (l *Ledger) fold(r message.Decoded) error {
 func (l *Ledger) open(r message.Record, e message.Opened) {
 	l.roster = roster.Open(e, r.Time)
 	l.newest = open(r, e, l.roster)
+	if l.missed != nil && !e.Window.IsZero() && e.Window.Before(l.missed.WindowEnd) {
+		l.missed = nil // It had not closed yet: the clock was wrong, and the window has its run now or later.
+	}
 	switch {
 	case !e.Window.IsZero():
 		l.considered = e.Window

@@ -3,6 +3,7 @@ package site
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/api"
@@ -57,7 +58,7 @@ func (o Options) clientAuthorities(api *certificate.Pair) (*certificate.Authorit
 	case api == nil:
 		return nil, errors.New("client-ca-file is set, but the REST API has no TLS, without which there are no client certificates; set tls-cert and tls-key, or make a certificate with osupgrade-agent init")
 	}
-	return certificate.LoadAuthorities(o.ClientCAFile, o.ClientCRLFile, time.Now(), o.Log)
+	return certificate.LoadAuthorities(o.ClientCAFile, o.ClientCRLFile, filepath.Join(o.Dir, besideKind, "revocations.json"), time.Now(), o.Log)
 }
 
 // verifier is who decides which client certificates are good; nil when none is asked for.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -57,13 +58,18 @@ func (a *argument) value(ctx context.Context, given types.Dynamic) any {
 	return plain
 }
 
+// as returns a value that must be of a type; null is its zero value.
+func as[T any](a *argument, at string, value any, wanted string) T {
+	typed, ok := value.(T)
+	if !ok && value != nil {
+		a.wrong(at, "is %s; use %s", kindOf(value), wanted)
+	}
+	return typed
+}
+
 // list returns a value that must be a list; null has no elements.
 func (a *argument) list(at string, value any) []any {
-	list, ok := value.([]any)
-	if !ok && value != nil {
-		a.wrong(at, "is %s; use a list of objects", kindOf(value))
-	}
-	return list
+	return as[[]any](a, at, value, "a list of objects")
 }
 
 // object returns a value that must be an object without other attributes than
@@ -73,7 +79,7 @@ func (a *argument) object(at string, value any, known ...string) object {
 	if !ok {
 		a.wrong(at, "is %s; use an object", kindOf(value))
 	}
-	for _, name := range sorted(members) {
+	for _, name := range slices.Sorted(maps.Keys(members)) {
 		if slices.Contains(known, name) {
 			continue
 		}
@@ -95,29 +101,16 @@ type object struct {
 
 // text returns an attribute; empty if it is null or absent.
 func (o object) text(name string) string {
-	text, ok := o.members[name].(string)
-	if value := o.members[name]; !ok && value != nil {
-		o.argument.wrong(o.at+"."+name, "is %s; use a text", kindOf(value))
-	}
-	return text
+	return as[string](o.argument, o.at+"."+name, o.members[name], "a text")
 }
 
 func (o object) flag(name string) bool {
-	flag, ok := o.members[name].(bool)
-	if value := o.members[name]; !ok && value != nil {
-		o.argument.wrong(o.at+"."+name, "is %s; use true or false", kindOf(value))
-	}
-	return flag
+	return as[bool](o.argument, o.at+"."+name, o.members[name], "true or false")
 }
 
 func (o object) texts(name string) []string {
-	value := o.members[name]
-	list, ok := value.([]any)
-	if !ok && value != nil {
-		o.argument.wrong(o.at+"."+name, "is %s; use a list of texts", kindOf(value))
-	}
 	var texts []string
-	for i, each := range list {
+	for i, each := range as[[]any](o.argument, o.at+"."+name, o.members[name], "a list of texts") {
 		text, ok := each.(string)
 		if !ok {
 			o.argument.wrong(o.at+"."+name+"["+strconv.Itoa(i)+"]", "is %s; use a text", kindOf(each))
@@ -225,7 +218,7 @@ func (a *argument) calendars(ctx context.Context, given types.Dynamic) map[strin
 	known := []string{"name", "kind", "description", "events", "ics", "tenant", "overwrite_existing", "timeouts"}
 	all := a.value(ctx, given)
 	if members, ok := all.(map[string]any); ok {
-		for _, name := range sorted(members) {
+		for _, name := range slices.Sorted(maps.Keys(members)) {
 			at := a.name + "[" + strconv.Quote(name) + "]"
 			add(name, at, a.object(at, members[name], known...))
 		}
@@ -259,13 +252,4 @@ func (o object) calendar() v1.Calendar {
 		})
 	}
 	return c
-}
-
-func sorted(members map[string]any) []string {
-	names := make([]string, 0, len(members))
-	for name := range members {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math/big"
 	"os"
 	"slices"
@@ -27,12 +28,16 @@ const maxPresented = 16 << 10
 // Authorities are those whose client certificates are good, and what they have revoked.
 type Authorities struct {
 	caFile, crlFile string
-	log             *slog.Logger
-	current         atomic.Pointer[trust]
+	// seenFile is where seen is kept; empty for nowhere.
+	seenFile string
+	log      *slog.Logger
+	current  atomic.Pointer[trust]
 
 	// mu guards what follows: a look may be asked for at any time.
 	mu     sync.Mutex
 	faults faults
+	// seen are the newest lists that were ever taken up, kept those that are on disk.
+	seen, kept seenLists
 }
 
 // trust is what the files hold.
@@ -43,8 +48,7 @@ type trust struct {
 	issuers []*x509.Certificate
 	// revoked are the certificates that were revoked, with when.
 	revoked map[issued]time.Time
-	// lists are the newest lists of revoked certificates, by the public key that has signed
-	// them: an authority that begins anew with another key counts anew.
+	// lists are the newest lists of revoked certificates, by what seenLists are by.
 	lists map[string]*x509.RevocationList
 	// stale is the earliest end of a list of revoked certificates; zero without one.
 	stale time.Time
@@ -57,10 +61,17 @@ func issuedBy(issuer []byte, serial *big.Int) issued { return issued{string(issu
 
 // LoadAuthorities reads the certificates of authorities, and the lists of what these have
 // revoked (CRLs, PEM or DER) if crlFile is not empty. It refuses a file without an
-// authority that is valid at now.
-func LoadAuthorities(caFile, crlFile string, now time.Time, log *slog.Logger) (*Authorities, error) {
-	a := &Authorities{caFile: caFile, crlFile: crlFile, log: log.With("client-ca-file", caFile)}
+// authority that is valid at now, and a list that is older than one of seenFile, in which an
+// earlier process has kept the newest ones. Empty means that nothing is kept.
+func LoadAuthorities(caFile, crlFile, seenFile string, now time.Time, log *slog.Logger) (*Authorities, error) {
+	a := &Authorities{caFile: caFile, crlFile: crlFile, seenFile: seenFile, log: log.With("client-ca-file", caFile)}
 	first, err := a.read(now)
+	if err == nil && seenFile != "" {
+		a.kept, err = readSeen(seenFile)
+	}
+	if err == nil {
+		a.seen, err = a.kept.with(first, crlFile)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -122,8 +133,8 @@ func (t *trust) readRevoked(file string) error {
 		if signer < 0 {
 			return fmt.Errorf("the list of %.100q in %s is signed by none of the authorities in client-ca-file; add that authority there, or take the list out", list.Issuer, file)
 		}
-		key := string(t.issuers[signer].RawSubjectPublicKeyInfo)
-		if last := t.lists[key]; last == nil || older(list, last) == nil {
+		key := signedBy(t.issuers[signer])
+		if last := t.lists[key]; last == nil || seenOf(last).older(list) == nil {
 			t.lists[key] = list
 		}
 		for _, entry := range list.RevokedCertificateEntries {
@@ -136,36 +147,11 @@ func (t *trust) readRevoked(file string) error {
 	return nil
 }
 
-// older returns why one list of revoked certificates is older than another of the same
-// authority; nil if it is not. An authority counts its lists (RFC 5280 5.2.3); the date decides
-// between those of one that does not.
-func older(list, than *x509.RevocationList) error {
-	switch {
-	case list.Number == nil || than.Number == nil:
-		if list.ThisUpdate.Before(than.ThisUpdate) {
-			return fmt.Errorf("is of %s, and the one in force of %s", date(list.ThisUpdate), date(than.ThisUpdate))
-		}
-	case list.Number.Cmp(than.Number) < 0:
-		return fmt.Errorf("has the number %s, and the one in force has %s", list.Number, than.Number)
-	}
-	return nil
-}
-
-// since returns why the lists of revoked certificates are older than those from before: they
-// would take back what was revoked since.
-func (t *trust) since(before *trust, file string) error {
-	for key, list := range t.lists {
-		if last := before.lists[key]; last != nil {
-			if err := older(list, last); err != nil {
-				return fmt.Errorf("client-crl-file: the list of %.100q in %s %w: an older list would take back revocations; put the newest one in place", list.Issuer, file, err)
-			}
-		}
-	}
-	return nil
-}
-
 // Watch looks at the files when they change, and now and then, until ctx ends.
 func (a *Authorities) Watch(ctx context.Context) {
+	a.mu.Lock()
+	a.keep()
+	a.mu.Unlock()
 	files := []string{a.caFile}
 	if a.crlFile != "" {
 		files = append(files, a.crlFile)
@@ -181,8 +167,9 @@ func (a *Authorities) Look(now time.Time) {
 	defer a.mu.Unlock()
 	before := a.current.Load()
 	next, err := a.read(now)
+	var seen seenLists
 	if err == nil {
-		err = next.since(before, a.crlFile)
+		seen, err = a.seen.with(next, a.crlFile)
 	}
 	switch {
 	case err != nil:
@@ -193,10 +180,23 @@ func (a *Authorities) Look(now time.Time) {
 		a.faults = faults{}
 	default:
 		a.current.Store(next)
-		a.faults = faults{}
+		a.seen, a.faults = seen, faults{}
 		a.log.Info("took up the authorities of client certificates", "authorities", len(next.issuers), "revoked", len(next.revoked))
 		a.warnStale(next, now)
 	}
+	a.keep()
+}
+
+// keep writes down the newest lists, with the lock held.
+func (a *Authorities) keep() {
+	if a.seenFile == "" || maps.Equal(a.seen, a.kept) {
+		return
+	}
+	if err := writeSeen(a.seenFile, a.seen); err != nil {
+		a.log.Warn("cannot keep which lists of revoked certificates are the newest; trying again", "error", err)
+		return
+	}
+	a.kept = a.seen
 }
 
 // warnStale logs that a list of revoked certificates should have been replaced by now. What

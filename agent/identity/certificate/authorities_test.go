@@ -21,7 +21,9 @@ import (
 type authorities struct {
 	t       *testing.T
 	ca, crl string
-	log     bytes.Buffer
+	// seen is where the newest lists are kept; empty for nowhere.
+	seen string
+	log  bytes.Buffer
 	*certificate.Authorities
 }
 
@@ -45,7 +47,7 @@ func (a *authorities) put(file string, text []byte) {
 }
 
 func (a *authorities) load() (err error) {
-	a.Authorities, err = certificate.LoadAuthorities(a.ca, a.crl, now, slog.New(slog.NewTextHandler(&a.log, nil)))
+	a.Authorities, err = certificate.LoadAuthorities(a.ca, a.crl, a.seen, now, slog.New(slog.NewTextHandler(&a.log, nil)))
 	return err
 }
 
@@ -270,6 +272,63 @@ func TestOlderList(t *testing.T) {
 	}
 }
 
+// TestOlderListAfterARestart checks that a list of revoked certificates which is older than one
+// that an earlier process took up is refused at the start, whatever the file held in between.
+func TestOlderListAfterARestart(t *testing.T) {
+	t.Parallel()
+	site := certtest.NewAuthority(t, "site", now)
+	ann := site.User(t, "acme", "ann")
+	list := func(number int64, serials ...*big.Int) []byte {
+		return site.List(t, &x509.RevocationList{Number: big.NewInt(number), ThisUpdate: now, NextUpdate: now.Add(time.Hour)}, serials...)
+	}
+	a := newAuthorities(t, site.Cert, list(6))
+	a.seen = filepath.Join(t.TempDir(), "revocations.json")
+	start := func() error {
+		t.Helper()
+		err := a.load()
+		if err == nil { // As the site does once it has the lock of its folder.
+			ctx, stop := context.WithCancel(t.Context())
+			stop()
+			a.Watch(ctx)
+		}
+		return err
+	}
+	refused := func(what string) {
+		t.Helper()
+		want := `has the number 6, and the one in force has 7: an older list would take back revocations; put the newest one in place`
+		if err := start(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if err := start(); err != nil {
+		t.Fatal(err)
+	}
+	a.put(a.crl, list(7, ann.Leaf(t).SerialNumber))
+	a.Look(now)
+	a.put(a.crl, list(6))
+	refused("an older list")
+	file := a.crl
+	a.crl = ""
+	if err := start(); err != nil {
+		t.Fatal(err)
+	}
+	a.crl = file
+	refused("an older list after none")
+	a.put(a.crl, list(7, ann.Leaf(t).SerialNumber))
+	if err := start(); err != nil {
+		t.Errorf("the newest list: %v", err)
+	}
+	a.wants("revoked", "was revoked", ann)
+	a.put(a.seen, []byte(`{"format":1}`))
+	if err := start(); err == nil || !strings.Contains(err.Error(), "put the newest list in place as client-crl-file, then remove this file") {
+		t.Errorf("a damaged file: %v", err)
+	}
+	a.put(a.seen, []byte(`{"format":9}`))
+	if err := start(); err == nil || !strings.Contains(err.Error(), "was written by format 9, this version reads 1; start a version that reads it") {
+		t.Errorf("a file of a newer version: %v", err)
+	}
+}
+
 // TestWatchAuthorities checks that a change of the file is seen by itself.
 func TestWatchAuthorities(t *testing.T) {
 	t.Parallel()
@@ -277,7 +336,7 @@ func TestWatchAuthorities(t *testing.T) {
 	first, second := certtest.NewAuthority(t, "first", begun), certtest.NewAuthority(t, "second", begun)
 	bob := []*x509.Certificate{second.User(t, "acme", "bob").Leaf(t)}
 	a := newAuthorities(t, first.Cert, nil)
-	watched, err := certificate.LoadAuthorities(a.ca, "", begun, slog.New(slog.DiscardHandler))
+	watched, err := certificate.LoadAuthorities(a.ca, "", "", begun, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -311,7 +370,7 @@ func FuzzAuthorities(f *testing.F) {
 				t.Fatal(err)
 			}
 		}
-		a, err := certificate.LoadAuthorities(caFile, crlFile, now, slog.New(slog.DiscardHandler))
+		a, err := certificate.LoadAuthorities(caFile, crlFile, "", now, slog.New(slog.DiscardHandler))
 		if err == nil {
 			_ = a.Verify(leaf, now)
 		}

@@ -34,8 +34,12 @@ type authenticator struct {
 	open       func(id uint64) bool
 	disconnect func(id uint64)
 	mu         sync.Mutex
-	// byKey are the connections of each host key; some of them may have ended.
-	byKey map[string][]uint64
+	// byKey are the connections of each host key, byHost those of each host; some of them may
+	// have ended.
+	byKey  map[string][]uint64
+	byHost map[Identity][]uint64
+	// shut are the hosts that are not let in before a time, because of what they have sent.
+	shut map[Identity]time.Time
 }
 
 func newAuthenticator(own string, o Options) *authenticator {
@@ -43,7 +47,7 @@ func newAuthenticator(own string, o Options) *authenticator {
 	if refused == nil {
 		refused = func(string, string, message.WarningKind, string) {}
 	}
-	return &authenticator{own: own, hosts: o.Hosts, refused: refused, log: throttle.Log(o.Log, fewLines, time.Minute), byKey: map[string][]uint64{}}
+	return &authenticator{own: own, hosts: o.Hosts, refused: refused, log: throttle.Log(o.Log, fewLines, time.Minute), byKey: map[string][]uint64{}, byHost: map[Identity][]uint64{}, shut: map[Identity]time.Time{}}
 }
 
 // Check is called for each new connection.
@@ -70,7 +74,10 @@ func (a *authenticator) Check(c server.ClientAuthentication) bool {
 		a.refused(claimed.Tenant, claimed.Host, message.WarnKey, fmt.Sprintf("a worker at %s says that it is this host, and has the key of host %s of tenant %s: "+
 			"give it the key of its own", machine(c), id.Host, id.Tenant))
 	}
-	if !a.room(public, c.GetID()) {
+	if a.isShut(id, time.Now()) {
+		return a.refuse(c, "connection refused: its host has sent too many messages", "tenant", id.Tenant, "host", id.Host)
+	}
+	if !a.room(public, id, c.GetID()) {
 		a.refused(id.Tenant, id.Host, message.WarnClone, "its key has too many connections: was it copied to other machines? Give each machine a key of its own")
 		return a.refuse(c, "connection refused: its key has too many connections; was the key copied to other machines?",
 			"tenant", id.Tenant, "host", id.Host, "most", maxPerKey)
@@ -89,15 +96,17 @@ func (a *authenticator) refuse(c server.ClientAuthentication, why string, more .
 }
 
 // room registers a connection of a key, unless the key has maxPerKey open ones.
-func (a *authenticator) room(public string, id uint64) bool {
+func (a *authenticator) room(public string, host Identity, id uint64) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	open := slices.DeleteFunc(a.byKey[public], func(id uint64) bool { return !a.open(id) })
+	ended := func(id uint64) bool { return !a.open(id) }
+	open := slices.DeleteFunc(a.byKey[public], ended)
 	if len(open) >= maxPerKey {
 		a.byKey[public] = open
 		return false
 	}
 	a.byKey[public] = append(open, id)
+	a.byHost[host] = append(slices.DeleteFunc(a.byHost[host], ended), id)
 	return true
 }
 

@@ -366,7 +366,7 @@ func (s *Server) Connect() (*nats.Conn, error) {
 // connection busy, not that of another tenant nor the one to the log. Messages
 // that are larger than any of an honest host are dropped.
 func (s *Server) Receive(tenant string) (*nats.Conn, error) {
-	from := receiver{server: s, log: throttle.Log(s.o.Log.With("tenant", tenant), 1, dropsEach)}
+	from := receiver{server: s, tenant: tenant, log: throttle.Log(s.o.Log.With("tenant", tenant), 1, dropsEach)}
 	return s.connectOwn("osupgrade-agent hosts of "+tenant, nats.InProcessServer(from), nats.ReconnectWait(receiveAgain))
 }
 

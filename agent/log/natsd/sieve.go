@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"strconv"
+	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
@@ -23,6 +24,7 @@ const (
 // receiver connects inside of the process for what hosts send.
 type receiver struct {
 	server *Server
+	tenant string
 	log    *slog.Logger
 }
 
@@ -32,7 +34,11 @@ func (r receiver) InProcessConn() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &sieve{Conn: conn, in: bufio.NewReaderSize(conn, 64<<10), log: r.log}, nil
+	floods := func(host string) {
+		// Not here: the server waits for this connection to be read.
+		go r.server.floods(Identity{Tenant: r.tenant, Host: host})
+	}
+	return &sieve{Conn: conn, in: bufio.NewReaderSize(conn, 64<<10), log: r.log, floods: floods}, nil
 }
 
 // sieve is a connection to the server that drops each message that is larger than
@@ -43,6 +49,9 @@ type sieve struct {
 	net.Conn
 	in  *bufio.Reader
 	log *slog.Logger
+	// floods is called once a host has sent too many messages, which rate counts.
+	floods func(host string)
+	rate   rate
 	// line is the rest of a line of the protocol to return, body the number of bytes
 	// of the message's body after it.
 	line []byte
@@ -75,40 +84,44 @@ func (s *sieve) next() error {
 	if err != nil {
 		return err
 	}
-	headers, size, ok := sizes(line)
-	switch {
-	case !ok:
+	subject, headers, size, ok := announced(line)
+	if !ok {
 		s.line = line
-	case headers <= maxHeaders && size <= maxFromHost:
-		s.line, s.body = line, size+len("\r\n")
-	default:
-		s.drop(line, headers, size)
-		_, err = s.in.Discard(size + len("\r\n"))
+		return nil
 	}
+	if host, over := s.rate.exceeded(subject, time.Now()); over {
+		s.floods(host)
+	}
+	if headers <= maxHeaders && size <= maxFromHost {
+		s.line, s.body = line, size+len("\r\n")
+		return nil
+	}
+	s.drop(subject, headers, size)
+	_, err = s.in.Discard(size + len("\r\n"))
 	return err
 }
 
 // drop logs a dropped message.
-func (s *sieve) drop(line []byte, headers, size int) {
+func (s *sieve) drop(subject []byte, headers, size int) {
 	s.log.Warn("dropped a message of a host: it is larger than any that a host has to send",
-		"subject", short(string(bytes.Fields(line)[1])), "bytes", size, "header-bytes", headers)
+		"subject", short(string(subject)), "bytes", size, "header-bytes", headers)
 }
 
-// sizes returns the sizes of the message that a line of the protocol announces:
-// "MSG SUBJECT SID [REPLY] SIZE" or "HMSG SUBJECT SID [REPLY] HEADERS SIZE"; false
+// announced returns the subject and the sizes of the message that a line of the protocol
+// announces: "MSG SUBJECT SID [REPLY] SIZE" or "HMSG SUBJECT SID [REPLY] HEADERS SIZE"; false
 // for any other line.
-func sizes(line []byte) (headers, size int, ok bool) {
+func announced(line []byte) (subject []byte, headers, size int, ok bool) {
 	with := bytes.HasPrefix(line, []byte("HMSG "))
 	if !with && !bytes.HasPrefix(line, []byte("MSG ")) {
-		return 0, 0, false
+		return nil, 0, 0, false
 	}
 	fields := bytes.Fields(line)
 	if len(fields) < 4 {
-		return 0, 0, false
+		return nil, 0, 0, false
 	}
 	size, err := strconv.Atoi(string(fields[len(fields)-1]))
 	if err == nil && with {
 		headers, err = strconv.Atoi(string(fields[len(fields)-2]))
 	}
-	return headers, size, err == nil && size >= 0
+	return fields[1], headers, size, err == nil && size >= 0
 }

@@ -98,6 +98,8 @@ var (
 	// sealed.
 	Strongbox = Kind{"strongbox", 1}
 	Sealed    = Kind{"sealed file", 1}
+	// Revocations are the newest lists of revoked client certificates.
+	Revocations = Kind{"newest lists of revoked certificates", 1}
 	// JoinToken lets a host join.
 	JoinToken = Kind{"join token", 1}
 	// Journal is what a worker remembers, Plan what it has prepared, Identity what its

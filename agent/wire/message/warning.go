@@ -15,11 +15,13 @@ const (
 	WarnClock WarningKind = "clock"
 	// WarnProtocol means that worker and site have no protocol in common.
 	WarnProtocol WarningKind = "protocol"
+	// WarnFlood means that the host was disconnected because it sent too much.
+	WarnFlood WarningKind = "flood"
 	// WarnRolledBack means that the machine went back from a version by itself.
 	WarnRolledBack WarningKind = "rolled-back"
 )
 
 // WarningKinds lists them.
 func WarningKinds() []WarningKind {
-	return []WarningKind{WarnKey, WarnSecondWorker, WarnClone, WarnClock, WarnProtocol, WarnRolledBack}
+	return []WarningKind{WarnKey, WarnSecondWorker, WarnClone, WarnClock, WarnProtocol, WarnFlood, WarnRolledBack}
 }

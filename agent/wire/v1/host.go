@@ -87,7 +87,7 @@ func (f HostFilter) Validate() Problems {
 // Warning is a problem of a host outside of runs, and what to do about it.
 type Warning struct {
 	Host string `json:"host"`
-	// Kind is key-refused, second-worker, clone, clock, protocol or rolled-back.
+	// Kind is key-refused, second-worker, clone, clock, protocol, flood or rolled-back.
 	Kind string `json:"kind"`
 	Text string `json:"text"`
 	// Since is when it was first noticed.
