@@ -10,6 +10,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/begun"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/program"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
@@ -36,7 +37,14 @@ func (s *steps) upgrade(ctx context.Context, plan message.ChangeSet) (strategy.O
 		if err := s.switchRelease(); err != nil {
 			return 0, err
 		}
-		if err := s.carryOut(ctx, plan.Changes, true); err != nil {
+		err := s.checkArchives(ctx, plan.Changes)
+		if err == nil {
+			err = begun.Write(s.StateDir, plan.Changes)
+		}
+		if err == nil {
+			err = s.carryOut(ctx, plan.Changes, true)
+		}
+		if err != nil {
 			return 0, errors.Join(err, s.undoRelease(ctx, plan.Changes))
 		}
 	}
@@ -76,8 +84,12 @@ func (s *steps) finish(ctx context.Context, plan message.ChangeSet) (strategy.Ou
 	if err := s.tellConffiles(ctx, plan.Changes); err != nil {
 		return 0, err
 	}
-	s.progress(98, "syncing to disk")
-	if err := s.sync(); err != nil {
+	if unfinished, reinstall := now.broken(); len(unfinished) == 0 && len(reinstall) == 0 {
+		if err := begun.Clear(s.StateDir); err != nil {
+			return 0, err
+		}
+	}
+	if err := s.toDisk(); err != nil {
 		return 0, err
 	}
 	why, err := s.rebootReason(now)
@@ -120,7 +132,18 @@ func (s *steps) resume(ctx context.Context, plan message.ChangeSet) (strategy.Ou
 			return 0, err
 		}
 	}
+	known, err := s.keptSums()
+	if err != nil {
+		return 0, err
+	}
+	// The repairs fetch again what they need of it.
+	if _, err := s.dropDamaged(plan.Changes, known); err != nil {
+		return 0, err
+	}
 	if err := s.repair(ctx, plan.Changes); err != nil {
+		return 0, err
+	}
+	if err := s.proveContents(ctx, plan.Changes); err != nil {
 		return 0, err
 	}
 	return s.finish(ctx, plan)
