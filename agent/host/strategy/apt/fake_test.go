@@ -201,6 +201,8 @@ func (f *fake) runDpkg(options map[string]bool, args []string) (string, error) {
 		return printed, nil
 	case options["--print-architecture"]:
 		return "amd64\n", nil
+	case options["--set-selections"]:
+		f.interrupt(false)
 	case options["--configure"]:
 		f.interrupt(false)
 		for _, name := range slices.Sorted(maps.Keys(f.dpkg)) {

@@ -113,7 +113,7 @@ func (d *debian) killDpkg() {
 // TestRealDpkgKilled kills dpkg alone. Whatever comes next repairs the host: the upgrade
 // that is taken up again, its rollback, or the next run, after which it is upgraded.
 func TestRealDpkgKilled(t *testing.T) {
-	realhost.Need(t, realhost.Quick)
+	realhost.Need(t, realhost.Hosts)
 	t.Parallel()
 	d := newDebian(t, family("1.0")...)
 	debs := family("2.0")
@@ -133,4 +133,22 @@ func TestRealDpkgKilled(t *testing.T) {
 	d.prepare()
 	d.killDpkg()
 	d.recover("dpkg was killed")
+}
+
+// TestRealHangingScript has a script of a package hang until the time limit of the upgrade kills
+// it. The rollback does not run it again.
+func TestRealHangingScript(t *testing.T) {
+	realhost.Need(t, realhost.Hosts)
+	t.Parallel()
+	d := newDebian(t, family("1.0")...)
+	debs := family("2.0")
+	debs[1].Scripts["postinst"] = "touch /run/here; exec sleep 600\n"
+	d.repository.Add(debs...)
+	d.prepare()
+	d.begin()
+	realhost.UntilOn(t, d, "the script", time.Minute, func() bool { return strings.TrimSpace(d.Must("ls /run/here 2>/dev/null || true")) != "" })
+	d.Must("pkill -9 -x osupgrade-agent; pkill -9 -x apt-get; pkill -9 -x dpkg; pkill -9 -x sleep; rm /run/here")
+	d.must("rollback", 0)
+	d.has(strings.ReplaceAll(upgraded, "2.0", "1.0"))
+	d.Must("test ! -e /run/here; test -z \"$(dpkg --audit)\"")
 }
