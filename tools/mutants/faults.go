@@ -48,6 +48,7 @@ var faults = []fault{
 	{"rolled-back-is-not-proved", "agent/host/worker.Worker.toUndo", `return strategy.Undo{}, nil`, "", tests("agent/host/worker", "TestRolledBackIsProved")},
 	{"nothing-changed-is-rolled-back", "agent/host/strategy.Undo.Unchanged", `return false`, "", tests("agent/host/worker", "TestRolledBackIsProved")},
 	{"prepare-repairs-what-others-left", "agent/host/strategy/begun.Covers", `return true`, "", append(tests("agent/host/strategy/begun", "TestBegun"), tests("agent/host/strategy/apt", "TestPrepareRepairsOwnRuns")...)},
+	{"step-kills-its-machine-for-ever", "agent/host/decide.State.interrupted", `return $0, false`, "", append(tests("agent/host/decide", "TestInterrupted"), tests("agent/host/worker", "TestStepThatEndsItsWorker")...)},
 	{"image-is-done-by-its-exit-status", "agent/host/strategy.Systems.Missing", `return nil`, "", tests("agent/host/strategy", "TestSystems")},
 
 	// 3. No command after not-after, after an abort, inside a freeze, or before enough hosts
