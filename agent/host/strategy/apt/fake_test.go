@@ -620,17 +620,26 @@ func TestPrepareRepairsOwnRuns(t *testing.T) {
 	}
 }
 
-// TestUpgradeRefusesMoreThanThePlan has somebody upgrade the lists between prepare and
-// upgrade, so that apt would install other versions.
-func TestUpgradeRefusesMoreThanThePlan(t *testing.T) {
+// TestListsAreNewerThanThePlan has somebody fetch newer lists between prepare and upgrade, so
+// that apt would install another version. From the archives of prepare the planned one is
+// installed; without them the upgrade is refused.
+func TestListsAreNewerThanThePlan(t *testing.T) {
 	t.Parallel()
 	f, plan := prepared(t)
 	plan.Changes = plan.Changes[:2]
 	f.listed["a"], f.archives["a=3"] = "3", true
-	if _, err := f.strategy().Upgrade(t.Context(), job(plan)); err == nil || !strings.Contains(err.Error(), "Version '2' for 'a' was not found") {
-		t.Errorf("the upgrade ends with %v", err)
+	if outcome, err := f.strategy().Upgrade(t.Context(), job(plan)); err != nil || outcome != strategy.Done || f.dpkg["a"].version != "2" || f.dpkg["b"].version != "2" || len(f.damaged) > 0 {
+		t.Errorf("the upgrade ends with %d, %v, and the host has %+v", outcome, err, f.dpkg)
 	}
-	if f.dpkg["a"].version != "1" || f.dpkg["b"].version != "1" {
+	f, plan = prepared(t)
+	f.listed["a"], f.archives["a=3"] = "3", true
+	if err := os.Remove(filepath.Join(f.root, f.archive("a=2"))); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.strategy().Upgrade(t.Context(), job(plan)); err == nil || !strings.Contains(err.Error(), "Version '2' for 'a' was not found") {
+		t.Errorf("without its archive the upgrade ends with %v", err)
+	}
+	if !f.dpkg.untouched(plan.Changes) {
 		t.Errorf("the host has %+v", f.dpkg)
 	}
 }

@@ -92,6 +92,21 @@ func TestRealRollbackLeavesOthers(t *testing.T) {
 	d.has("ii appliance 1.0\nii appliance-other 3.0")
 }
 
+// TestRealNewerLists has a timer fetch newer lists between prepare and upgrade, which do not have
+// the planned versions any more: they are installed from the archives of prepare.
+func TestRealNewerLists(t *testing.T) {
+	realhost.Need(t, realhost.Quick)
+	t.Parallel()
+	d := newDebian(t, family("1.0")...)
+	d.repository.Publish(family("2.0")...)
+	d.prepare()
+	d.repository.Publish(family("3.0")...)
+	d.Must("apt-get -q update")
+	d.must("upgrade", 0)
+	d.done()
+	d.has(upgraded)
+}
+
 // killDpkg kills dpkg alone in the midst of an upgrade, as the kernel does when memory is
 // short.
 func (d *debian) killDpkg() {

@@ -54,18 +54,49 @@ func (s *steps) upgrade(ctx context.Context, plan message.ChangeSet) (strategy.O
 // carryOut installs the versions of a plan. It refuses when apt would change
 // anything else, for the host may have changed since it was prepared.
 func (s *steps) carryOut(ctx context.Context, changes []message.Change, offline bool) error {
-	would, err := s.simulate(ctx, install(changes)...)
+	args, err := s.installPlan(ctx, changes)
+	if err != nil {
+		return err
+	}
+	would, err := s.simulate(ctx, args...)
 	if err != nil {
 		return err
 	}
 	if err := beyond(changes, would); err != nil {
 		return strategy.Fail(message.Install, err)
 	}
-	args := install(changes)
 	if offline {
 		args = append([]string{"--no-download"}, args...)
 	}
 	return s.apt(ctx, span{0, 95}, args...)
+}
+
+// installPlan is install, with the archive of each version that prepare has fetched and that
+// the lists do not have any more: a timer may have fetched newer lists since. Its sum is
+// known, so it is what the repository had.
+func (s *steps) installPlan(ctx context.Context, changes []message.Change) ([]string, error) {
+	known, err := s.keptSums()
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, c := range changes {
+		if c.To != "" {
+			names = append(names, c.Name)
+		}
+	}
+	offers, err := s.offers(ctx, names)
+	if err != nil {
+		return nil, err
+	}
+	args := install(changes)
+	for _, c := range changes {
+		word := target{c.Name, c.To}.argument()
+		if file := s.archiveOf(c); c.To != "" && !offers[c.Name].has(c.To) && known[word] != "" && file != "" {
+			args[slices.Index(args, word)] = file
+		}
+	}
+	return args, nil
 }
 
 // finish proves that the plan is carried out and says whether it takes a reboot.
