@@ -39,6 +39,16 @@ var faults = []fault{
 	{"apt-unpacked-is-installed", "agent/host/strategy/apt.installed.isInstalled", `return true`, "", tests("agent/host/strategy/apt", "TestMissing")},
 	{"apt-installs-what-is-not-planned", "agent/host/strategy/apt.beyond", `return nil`, "", tests("agent/host/strategy/apt", "TestBeyond")},
 	{"dnf-is-done-by-its-exit-status", "agent/host/strategy/dnf.database.missing", `return nil`, "", tests("agent/host/strategy/dnf", "TestMissing")},
+	{"other-mounts-are-not-synced", "agent/host/strategy/hostfs.mount.syncs", `return $0.path == "/", ""`, "", tests("agent/host/strategy/hostfs", "TestSyncMounts")},
+	{"done-is-not-on-disk", "agent/host/strategy/apt.steps.toDisk", `return nil`, "", tests("agent/host/strategy/apt", "TestDoneIsOnDisk")},
+	{"apt-resume-believes-records", "agent/host/strategy/apt.steps.proveContents", `return nil`, "", tests("agent/host/strategy/apt", "TestKilledAnywhere")},
+	{"dnf-resume-believes-records", "agent/host/strategy/dnf.differs", `return false`, "", tests("agent/host/strategy/dnf", "TestResumeBelievesNoRecord")},
+	{"damaged-archive-is-installed", "agent/host/strategy/apt.steps.dropDamaged", `return nil, nil`, "", tests("agent/host/strategy/apt", "TestDamagedArchives")},
+	{"rollback-takes-what-others-installed", "agent/host/strategy.ToUndo", `return Undo{Back: Reversed($1)}`, "", append(tests("agent/host/strategy", "TestToUndo"), tests("agent/host/strategy/apt", "TestRollbackLeavesWhatOthersInstalled")...)},
+	{"rolled-back-is-not-proved", "agent/host/worker.Worker.toUndo", `return strategy.Undo{}, nil`, "", tests("agent/host/worker", "TestRolledBackIsProved")},
+	{"nothing-changed-is-rolled-back", "agent/host/strategy.Undo.Unchanged", `return false`, "", tests("agent/host/worker", "TestRolledBackIsProved")},
+	{"prepare-repairs-what-others-left", "agent/host/strategy/begun.Covers", `return true`, "", append(tests("agent/host/strategy/begun", "TestBegun"), tests("agent/host/strategy/apt", "TestPrepareRepairsOwnRuns")...)},
+	{"step-kills-its-machine-for-ever", "agent/host/decide.State.interrupted", `return $0, false`, "", append(tests("agent/host/decide", "TestInterrupted"), tests("agent/host/worker", "TestStepThatEndsItsWorker")...)},
 	{"image-is-done-by-its-exit-status", "agent/host/strategy.Systems.Missing", `return nil`, "", tests("agent/host/strategy", "TestSystems")},
 
 	// 3. No command after not-after, after an abort, inside a freeze, or before enough hosts

@@ -12,7 +12,8 @@
 // becomes of a system that has started; permit.go what a worker may do without the lease;
 // takeover.go where one begins that has no journal, or had another worker; restored.go which
 // commands count, also on another log; machine.go the commands of a run and their steps;
-// deferred.go upgrades that wait for a busy host; retry.go steps that are taken again;
+// deferred.go upgrades that wait for a busy host; retry.go and interrupted.go steps that are
+// taken again;
 // result.go what is replied; accepted.go what a person accepts; boots.go and trial.go the
 // starts of the machine and the rules of a trial; plan.go, journal.go and do.go the values.
 package decide
@@ -64,6 +65,8 @@ type Seen struct {
 	Busy *message.NotNow
 	// Prepared is the plan on disk; read when a command comes.
 	Prepared KeptPlan
+	// Limit is how long a step may take, with all its tries.
+	Limit time.Duration
 	// Retires means that the worker is to make room for the next one as soon as it may: its
 	// program or key was replaced, and no check or hook is under way.
 	Retires bool
@@ -117,7 +120,12 @@ func (s State) Next(now time.Time, seen Seen) Step {
 // nextOfJournal returns the next step of the command in the journal.
 func (s State) nextOfJournal(now time.Time, seen Seen) Step {
 	do := s.allow(s.next(s.Fresh, seen.BootID, now), seen.Lease, s.away(seen))
+	if next, counted := s.interrupted(do, seen.Limit, now); counted {
+		return Step{DoInterrupted, next}
+	}
 	switch do {
+	case DoAwaitRetry:
+		s.Fresh = true // No step is in progress; Retry.Resume says what the last one needs.
 	case Nothing, DoWait:
 		if seen.Retires && s.Over(now) {
 			do = DoRetire

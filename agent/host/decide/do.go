@@ -45,6 +45,8 @@ const (
 	// without an outcome: the site asks for them again.
 	DoSettle Do = "settle"
 	DoDrop   Do = "drop"
+	// DoInterrupted counts that the worker has ended in the midst of a step.
+	DoInterrupted Do = "interrupted"
 	// DoNote only writes the state.
 	DoNote Do = "note"
 	// DoRetire ends the worker, for the next one to take its place.

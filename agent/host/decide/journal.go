@@ -107,11 +107,13 @@ type Journal struct {
 	Lost LostStep `json:"lost-step,omitzero"`
 }
 
-// Retry says that a step has failed for a reason that may pass by itself, and is to be
-// taken again.
+// Retry says that a step has failed for a reason that may pass by itself, or that the worker
+// has ended in the midst of it, and that it is to be taken again.
 type Retry struct {
-	// Tries counts the tries that failed so, and Since is when the first of them began.
+	// Tries counts the tries that failed so, Ends those in whose midst the worker or the
+	// machine has ended, and Since is when the first of them began.
 	Tries int       `json:"tries"`
+	Ends  int       `json:"ends,omitempty"`
 	Since time.Time `json:"since,omitzero"`
 	// Due is when the next try begins.
 	Due time.Time `json:"due,omitzero"`
@@ -193,8 +195,8 @@ func (j Journal) check() error {
 		return fmt.Errorf("class %q is unknown", j.Result.Class)
 	case j.Result.Outcome != "" && !j.Result.Outcome.Known():
 		return fmt.Errorf("outcome %q is unknown", j.Result.Outcome)
-	case j.Retry.Tries < 0:
-		return fmt.Errorf("%d tries cannot be", j.Retry.Tries)
+	case j.Retry.Tries < 0, j.Retry.Ends < 0:
+		return fmt.Errorf("%d tries and %d ends cannot be", j.Retry.Tries, j.Retry.Ends)
 	case j.Run == 0 || j.Seq < j.Run:
 		return fmt.Errorf("command %d cannot be of run %d", j.Seq, j.Run)
 	case !j.Action.Known():

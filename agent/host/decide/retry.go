@@ -21,7 +21,7 @@ func (j Journal) retry(do Do, err error, began, now time.Time, limit time.Durati
 		return j, false
 	}
 	r := j.Retry
-	if r.Tries == 0 {
+	if r.Since.IsZero() {
 		r.Since = began.UTC().Round(0)
 	}
 	r.Tries++
@@ -38,7 +38,7 @@ func (j Journal) retry(do Do, err error, began, now time.Time, limit time.Durati
 // UntilRetry returns how long the worker waits before the next try; 0 when it is due. A
 // clock that was set back delays it by one pause at most.
 func (j Journal) UntilRetry(now time.Time) time.Duration {
-	if j.Retry.Tries == 0 {
+	if j.Retry.Due.IsZero() {
 		return 0
 	}
 	if pause := j.Retry.Due.Sub(now); pause > 0 && pause <= longestRetry {

@@ -3,6 +3,7 @@ package decide
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -63,5 +64,61 @@ func TestRetry(t *testing.T) {
 	}
 	if got := backOff(1000); got != longestRetry {
 		t.Errorf("the longest pause is %s", got)
+	}
+}
+
+// TestInterrupted has a step end its worker again and again: it is taken again at once some
+// times, then after growing pauses, and then it has failed. A step that was not in progress
+// when its worker ended is not counted.
+func TestInterrupted(t *testing.T) {
+	t.Parallel()
+	const limit = time.Minute
+	for phase, c := range map[Phase]struct {
+		do     Do
+		next   Phase
+		result string
+	}{
+		Preparing:   {DoPrepare, Answering, "the worker or its machine has ended 9 times in the midst of preparing since 2027-01-01T00:00:00Z; see in the log of the machine what has ended it (journalctl)"},
+		Upgrading:   {DoResume, RollingBack, "the worker or its machine has ended 9 times in the midst of upgrading since 2027-01-01T00:00:00Z; see in the log of the machine what has ended it (journalctl)"},
+		Verifying:   {DoVerify, RollingBack, "the worker or its machine has ended 9 times in the midst of verifying since 2027-01-01T00:00:00Z; see in the log of the machine what has ended it (journalctl)"},
+		RollingBack: {DoRollback, Answering, "; rollback failed: the worker or its machine has ended 9 times in the midst of rolling-back since 2027-01-01T00:00:00Z; see in the log of the machine what has ended it (journalctl)"},
+	} {
+		t.Run(string(phase), func(t *testing.T) {
+			t.Parallel()
+			now := time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
+			seen := Seen{BootID: "boot-1", Lease: Held, Limit: limit}
+			s := State{Journal: Journal{Run: 10, NotAfter: now.Add(time.Hour), Seq: 11, Action: message.Upgrade, Phase: phase, BootID: "boot-1"}}
+			var pauses []time.Duration
+			for s.Phase == phase {
+				s.Fresh = false // Another worker starts.
+				step := s.Next(now, seen)
+				if step.Do != DoInterrupted || s.Retry.Ends == step.State.Retry.Ends {
+					t.Fatalf("after %d ends it does %s", s.Retry.Ends, step.Do)
+				}
+				if s = step.State; s.Phase != phase {
+					break
+				}
+				pause := s.UntilRetry(now)
+				pauses = append(pauses, pause)
+				s.Fresh = s.Retry.Ends%2 == 0
+				if step := s.Next(now, seen); pause > 0 && step.Do != DoAwaitRetry {
+					t.Fatalf("in the pause it does %s", step.Do)
+				} else if pause > 0 {
+					s = step.State
+				} else {
+					s.Fresh = true
+				}
+				now = now.Add(pause)
+				if step := s.Next(now, seen); step.Do != c.do {
+					t.Fatalf("after the pause it does %s, not %s", step.Do, c.do)
+				}
+			}
+			if want := []time.Duration{0, 0, 0, 0, 0, 5 * time.Second, 10 * time.Second, 20 * time.Second}; !slices.Equal(pauses, want) {
+				t.Errorf("the pauses are %s", pauses)
+			}
+			if s.Phase != c.next || s.Result.Text != c.result || s.Result.Class != message.Install && phase != RollingBack || s.Retry != (Retry{}) {
+				t.Errorf("in the end it is %s with %+v", s.Phase, s.Journal)
+			}
+		})
 	}
 }

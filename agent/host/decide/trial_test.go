@@ -141,7 +141,7 @@ func TestRulesOfATrial(t *testing.T) {
 			r.prepare(true)
 			r.command(message.Upgrade, true, "3")
 			r.boot()
-		}, runs("3"), "goes on to resume"},
+		}, runs("3"), "goes on to interrupted"},
 		"the start of the machine right after the upgrade was taken": {func(r *rules) {
 			r.prepare(true)
 			r.command(message.Upgrade, true, "3")

@@ -53,7 +53,9 @@
 //
 // A failure has a class. The worker repeats a step that fails with lock or transient, with
 // back-off. The tries are in the journal and together fit in the limit of one step, however
-// often the worker is started. An upgrade is not started again in this way, but resumed.
+// often the worker is started. An upgrade is not started again in this way, but resumed. So it
+// is with a step that ends its worker or the machine: the first few times it goes on at once,
+// then after growing pauses, and at the limit it has failed.
 //
 // # Busy hosts
 //

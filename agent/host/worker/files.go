@@ -85,17 +85,18 @@ func readKept[V any](path string, decode func([]byte) (V, error)) (value V, err 
 	return value, err
 }
 
-// readPlan reads the plan of a journal's run. Without an error it is whole, and the one
+// readPlan reads the plan of a journal's run. An error is for operators, who need not know where
+// the state directory is. Without an error it is whole, and the one
 // that prepare has returned in this run.
 func readPlan(path string, j decide.Journal) (message.ChangeSet, error) {
 	kept, err := readKeptPlan(path)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return message.ChangeSet{}, fmt.Errorf("%s does not exist", path)
+		return message.ChangeSet{}, fmt.Errorf("%s does not exist", filepath.Base(path))
 	case err != nil:
 		return message.ChangeSet{}, err
 	case !kept.IsOf(j):
-		return message.ChangeSet{}, fmt.Errorf("%s is of run %d", path, kept.Run)
+		return message.ChangeSet{}, fmt.Errorf("%s is of run %d", filepath.Base(path), kept.Run)
 	}
 	return kept.Plan, nil
 }
@@ -109,9 +110,9 @@ func readKeptPlan(path string) (kept decide.KeptPlan, err error) {
 	kept, err = decide.DecodePlan(body)
 	switch {
 	case format.IsUnsupported(err):
-		return kept, fmt.Errorf("%s was %w; start a version that reads it", path, err)
+		return kept, fmt.Errorf("%s was %w; start a version that reads it", filepath.Base(path), err)
 	case err != nil:
-		return kept, fmt.Errorf("%s is damaged: %w", path, err)
+		return kept, fmt.Errorf("%s is damaged: %w", filepath.Base(path), err)
 	}
 	return kept, nil
 }

@@ -34,6 +34,9 @@ func (w *Worker) do(ctx context.Context, now leaseTerm, do decide.Do, before dec
 	switch do {
 	case decide.DoNote:
 		return nil
+	case decide.DoInterrupted:
+		w.tellInterrupted(before)
+		return nil
 	case decide.DoAccept:
 		for _, v := range before.Boots.Waits() {
 			if !slices.Contains(w.state.Boots.Waits(), v) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -181,4 +182,38 @@ func TestClassIsReplied(t *testing.T) {
 			})
 		}
 	}
+}
+
+// deadly is a host whose upgrade ends the worker each time.
+type deadly struct{ strategy.Strategy }
+
+func (deadly) Upgrade(context.Context, strategy.Job) (strategy.Outcome, error) {
+	panic(crash("in the upgrade"))
+}
+
+func (deadly) Resume(context.Context, strategy.Job) (strategy.Outcome, error) {
+	panic(crash("in the upgrade"))
+}
+
+// TestStepThatEndsItsWorker checks that an upgrade which ends its worker each time is not
+// begun for ever, and that people are told.
+func TestStepThatEndsItsWorker(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(r *rig) {
+		r.change = func(o *Options) { o.Strategy = deadly{o.Strategy} }
+		r.bear()
+		r.prepare()
+		expect(r, message.Prepare, message.Done)
+		r.command(11, message.Upgrade)
+		got := r.until(message.Upgrade)
+		if !strings.HasPrefix(got, "the worker or its machine has ended 9 times in the midst of upgrading since ") || !strings.HasSuffix(got, "; rolled back") {
+			t.Errorf("it answered %q", got)
+		}
+		told := slices.ContainsFunc(r.hostLog.progress, func(p message.Progress) bool {
+			return strings.Contains(p.Message, "has ended 6 times in the midst of upgrading since ") && strings.HasSuffix(p.Message, "; it goes on in 5s")
+		})
+		if !told {
+			t.Errorf("it tells %+v", r.hostLog.progress)
+		}
+	})
 }

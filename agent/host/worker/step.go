@@ -224,6 +224,21 @@ func (w *Worker) tellRetry(do decide.Do, next decide.Journal, err error) {
 	}
 }
 
+// tellInterrupted tells people that a step has ended its worker or machine again and again, and
+// when it is taken again.
+func (w *Worker) tellInterrupted(before decide.State) {
+	next := w.state.Journal
+	ended := next.Retry.Ended(before.Phase)
+	if ended == "" {
+		return
+	}
+	text := fmt.Sprintf("%s; it goes on in %s", ended, next.UntilRetry(w.Now()).Round(time.Second))
+	w.Log.Warn("the worker has ended in the midst of a step", "host", w.Host, "run", next.Run, "phase", before.Phase, "ends", next.Retry.Ends, "due", next.Retry.Due)
+	if err := w.HostLog.Progress(message.Progress{Run: next.Run, Percent: -1, Message: text}); err != nil {
+		w.Log.Debug("cannot send progress", "host", w.Host, "error", err)
+	}
+}
+
 func ordinal(n int) string {
 	switch n {
 	case 2:

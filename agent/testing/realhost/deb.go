@@ -3,6 +3,7 @@ package realhost
 import (
 	"archive/tar"
 	"bytes"
+	"crypto/md5" //nolint:gosec // deb-md5sums(5)
 	"fmt"
 	"io/fs"
 	"maps"
@@ -54,12 +55,15 @@ func (d Deb) Build() []byte {
 	for name, text := range d.Scripts {
 		control[name] = "#!/bin/sh\n" + text
 	}
-	var conffiles strings.Builder
+	var conffiles, sums strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(d.Files)) {
 		if strings.HasPrefix(name, "etc/") {
 			conffiles.WriteString("/" + name + "\n")
+			continue
 		}
+		fmt.Fprintf(&sums, "%x  %s\n", md5.Sum([]byte(d.Files[name])), name) //nolint:gosec // deb-md5sums(5)
 	}
+	control["md5sums"] = sums.String()
 	if conffiles.Len() > 0 {
 		control["conffiles"] = conffiles.String()
 	}

@@ -7,7 +7,9 @@
 // status.go), the plan (plan.go), the class of a failure (classify.go), the order of
 // repairs (repair.go), the room that is needed (space.go) and the sources of a release
 // upgrade (sources.go). The package never believes an exit status where it can look:
-// done means that each package of the plan is installed in its version.
+// done means that each package of the plan is installed in its version. Nor does it
+// believe what a disk may have lost: archives are compared with their sums (sums.go), and
+// after an interruption files with those of the recorded version (content.go).
 package apt
 
 import (
@@ -88,9 +90,11 @@ func Defaults() Options {
 	}
 }
 
-// synced are the folders whose file systems are synced: apt syncs neither its lists
-// nor its archives, dpkg not all that its scripts write. Without it a power cut leaves
-// lists and archives empty.
+// synced are folders whose file systems are synced in any case, of whatever kind they are,
+// besides all file systems on disks: apt syncs neither its lists nor its archives, dpkg
+// neither all that its scripts write nor the names of files on other file systems than that
+// of its database. Without it a power cut leaves lists and archives empty, and old files
+// of a package that is recorded as new.
 var synced = []string{"/var/lib/apt/lists", archivesFolder, "/var/lib/dpkg", "/etc", "/usr", "/boot"}
 
 // Strategy upgrades this host by apt.
@@ -98,7 +102,7 @@ type Strategy struct {
 	Options
 	host   hostfs.Root
 	run    program.Runner
-	sync   func() error
+	sync   func(tell func(string)) error
 	space  func(folder string) (hostfs.Filesystem, error)
 	locked func() (string, error)
 	native func(context.Context) (string, error)
@@ -117,7 +121,8 @@ func New(o Options) (*Strategy, error) {
 	}
 	h := hostfs.Root("/")
 	s := &Strategy{
-		Options: o, host: h, run: program.System(o.Output, environment...), sync: func() error { return h.Sync(synced...) }, space: h.Filesystem, locked: func() (string, error) { return h.Holder(lockFiles...) },
+		Options: o, host: h, run: program.System(o.Output, environment...), space: h.Filesystem, locked: func() (string, error) { return h.Holder(lockFiles...) },
+		sync: func(tell func(string)) error { return errors.Join(h.Sync(synced...), h.SyncMounts(tell)) },
 	}
 	s.native = s.architecture()
 	return s, nil

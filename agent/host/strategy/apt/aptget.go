@@ -119,6 +119,13 @@ func (s *steps) apt(ctx context.Context, part span, args ...string) error {
 	})
 }
 
+// toDisk has everything on disk that was written so far: what is told to be prepared or done
+// stays so in a power cut.
+func (s *steps) toDisk() error {
+	s.progress(98, "syncing to disk")
+	return s.sync(func(text string) { s.progress(-1, text) })
+}
+
 // verb returns the command of apt-get among its arguments.
 func verb(args []string) string {
 	for i := 0; i < len(args); i++ {

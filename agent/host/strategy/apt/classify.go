@@ -13,6 +13,7 @@ import (
 var causes = program.Causes{
 	program.Prints(message.Lock, `Could not get lock|Unable to acquire the dpkg frontend lock|Unable to lock (directory|the administration directory)|dpkg (frontend|database) lock was locked by another process`, "wait for the other program, or raise apt-lock-limit"),
 	program.Prints(message.Space, `No space left on device|You don't have enough free space in|not enough free disk space|Disk quota exceeded`, "make room on this disk"),
+	program.Prints(message.Transient, `Sub-process \S+ (exited unexpectedly|received )`, "it was killed, perhaps because memory was short; see: journalctl -k"),
 	program.Prints(message.Install, `dpkg was interrupted`, "run: dpkg --configure -a"),
 	program.Prints(message.Repository, `NO_PUBKEY|EXPKEYSIG|REVKEYSIG|BADSIG|signatures (couldn't be verified|were invalid)|is not signed`, "check the key of the repository (signed-by)"),
 	program.Prints(message.Repository, `Release file for .* is (expired|not valid yet)`, "check the clock of this host, and that the repository or its mirror is renewed"),

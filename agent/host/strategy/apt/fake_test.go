@@ -2,6 +2,7 @@ package apt
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"maps"
@@ -38,6 +39,14 @@ type fake struct {
 	syncedArchives map[string]bool
 	// down is set while the repository does not answer.
 	down bool
+	// files are the versions of the files that packages have, by name. Those of a package
+	// that is apart lie on another file system than dpkg's database: a power cut takes back
+	// the names that they were given since they were synced.
+	files, syncedFiles map[string]string
+	apart              map[string]bool
+	// damaged are the packages that were installed from an archive that is not what the
+	// repository has.
+	damaged []string
 	// lies has apt end with 0 without a change.
 	lies bool
 	// kill counts the changes until all is killed; negative never.
@@ -47,8 +56,9 @@ type fake struct {
 
 func newFake(t *testing.T) *fake {
 	t.Helper()
-	f := &fake{t: t, root: t.TempDir(), dpkg: packages{}, kill: -1, remote: map[string]string{}, listed: map[string]string{}, archives: map[string]bool{}}
+	f := &fake{t: t, root: t.TempDir(), dpkg: packages{}, kill: -1, remote: map[string]string{}, listed: map[string]string{}, archives: map[string]bool{}, files: map[string]string{}, apart: map[string]bool{}}
 	for _, name := range []string{"a", "b", "c"} {
+		f.files[name] = "1"
 		f.dpkg[name] = installed{want: "install", status: "installed", version: "1"}
 		f.remote[name] = "2"
 	}
@@ -78,9 +88,23 @@ func (f *fake) strategy() *Strategy {
 	return s
 }
 
-func (f *fake) sync() error {
-	f.syncedListed, f.syncedArchives = maps.Clone(f.listed), maps.Clone(f.archives)
+func (f *fake) sync(func(string)) error {
+	f.syncedListed, f.syncedArchives, f.syncedFiles = maps.Clone(f.listed), maps.Clone(f.archives), maps.Clone(f.files)
 	return nil
+}
+
+// archive is the file of an archive, by "name=version". Its content is that.
+func (f *fake) archive(key string) string {
+	return filepath.Join("var/cache/apt/archives", strings.Replace(key, "=", "_", 1)+"_amd64.deb")
+}
+
+// content returns the content of an archive; empty if it is not there.
+func (f *fake) content(key string) string {
+	data, err := os.ReadFile(filepath.Join(f.root, f.archive(key)))
+	if err != nil {
+		return ""
+	}
+	return string(data)
 }
 
 // powerCut loses what was not synced.
@@ -88,6 +112,15 @@ func (f *fake) powerCut() {
 	f.listed, f.archives = maps.Clone(f.syncedListed), maps.Clone(f.syncedArchives)
 	if f.listed == nil {
 		f.listed, f.archives = map[string]string{}, map[string]bool{}
+	}
+	if err := os.RemoveAll(filepath.Join(f.root, "var/cache/apt/archives")); err != nil {
+		f.t.Fatal(err)
+	}
+	for key := range f.archives {
+		f.write(f.archive(key), key)
+	}
+	for name := range f.apart {
+		f.files[name] = f.syncedFiles[name]
 	}
 	f.kill = -1
 }
@@ -131,7 +164,7 @@ func (f *fake) run(_ context.Context, c program.Command) (program.Ended, error) 
 	printed, err := "", error(nil)
 	switch c.Name {
 	case "dpkg":
-		printed, err = f.runDpkg(options)
+		printed, err = f.runDpkg(options, args)
 	case "dpkg-query":
 		if slices.Contains(words, statusFormat) {
 			for _, name := range slices.Sorted(maps.Keys(f.dpkg)) {
@@ -156,10 +189,20 @@ type refusal string
 
 func (r refusal) Error() string { return string(r) }
 
-func (f *fake) runDpkg(options map[string]bool) (string, error) {
+func (f *fake) runDpkg(options map[string]bool, args []string) (string, error) {
 	switch {
+	case options["--verify"]:
+		printed := "??5?????? c /etc/changed-here\n"
+		for _, name := range args {
+			if f.files[name] != f.dpkg[name].version {
+				printed += "??5??????   /opt/" + name + "\n"
+			}
+		}
+		return printed, nil
 	case options["--print-architecture"]:
 		return "amd64\n", nil
+	case options["--set-selections"]:
+		f.interrupt(false)
 	case options["--configure"]:
 		f.interrupt(false)
 		for _, name := range slices.Sorted(maps.Keys(f.dpkg)) {
@@ -179,8 +222,13 @@ func (f *fake) runDpkg(options map[string]bool) (string, error) {
 }
 
 func (f *fake) cache(args []string) string {
-	if args[0] != "policy" {
-		return ""
+	if args[0] == "show" {
+		printed := ""
+		for _, arg := range args[1:] {
+			name, version, _ := strings.Cut(arg, "=")
+			printed += fmt.Sprintf("Package: %s\nArchitecture: amd64\nVersion: %s\nSize: 1000\nSHA256: %x\n\n", name, version, sha256.Sum256([]byte(arg)))
+		}
+		return printed
 	}
 	if len(args) == 1 {
 		return "Package files:\nPinned packages:\n"
@@ -218,7 +266,7 @@ func (f *fake) get(args []string, options map[string]bool) (string, error) {
 	case options["--print-uris"]:
 		printed := ""
 		for _, t := range targets {
-			if !f.archives[t.argument()] {
+			if f.content(t.argument()) == "" {
 				printed += fmt.Sprintf("'http://x/%s' %s 1000 SHA256:0\n", t.name, t.name)
 			}
 		}
@@ -240,11 +288,15 @@ func (f *fake) targets(verb string, args []string, options map[string]bool) ([]t
 	}
 	for _, arg := range args[1:] {
 		name, version, _ := strings.Cut(arg, "=")
+		archived := filepath.Ext(arg) == ".deb"
+		if archived {
+			name, version, _ = strings.Cut(strings.TrimSuffix(filepath.Base(arg), "_amd64.deb"), "_")
+		}
 		have := f.dpkg[name]
-		if have.version == version && have.isInstalled() {
+		if have.version == version && have.isInstalled() && !options["--reinstall"] {
 			continue
 		}
-		if f.listed[name] != version && have.version != version {
+		if f.listed[name] != version && have.version != version && !archived {
 			return nil, refusal(fmt.Sprintf("E: Version '%s' for '%s' was not found\n", version, name))
 		}
 		if have.version == version && have.status == "unpacked" && !options["--reinstall"] {
@@ -274,13 +326,13 @@ func (f *fake) install(targets []target, options map[string]bool) error {
 	}
 	for _, t := range targets {
 		switch {
-		case f.archives[t.argument()]:
+		case f.content(t.argument()) != "": // apt looks only at the size.
 		case options["--no-download"]:
 			return refusal("E: Unable to fetch some archives, maybe run apt-get update or try with --fix-missing?\n")
 		case f.down:
 			return refusal("E: Failed to fetch http://x  Could not connect to x\n")
 		default:
-			if err := f.change(func() { f.archives[t.argument()] = true }); err != nil {
+			if err := f.change(func() { f.archives[t.argument()] = true; f.write(f.archive(t.argument()), t.argument()) }); err != nil {
 				return err
 			}
 		}
@@ -299,9 +351,13 @@ func (f *fake) install(targets []target, options map[string]bool) error {
 				return err
 			}
 		}
+		f.files[t.name] = t.version
+		if f.content(t.argument()) != t.argument() {
+			f.damaged = append(f.damaged, t.name)
+		}
 	}
 	f.interrupt(false)
-	_, err := f.runDpkg(map[string]bool{"--configure": true})
+	_, err := f.runDpkg(map[string]bool{"--configure": true}, nil)
 	return err
 }
 
@@ -374,6 +430,7 @@ func TestKilledAnywhere(t *testing.T) {
 	for first := range 12 {
 		for second := range 8 {
 			f, plan := prepared(t)
+			f.apart = map[string]bool{"b": true}
 			f.kill = first
 			_, err := f.strategy().Upgrade(t.Context(), job(plan))
 			survived := err == nil
@@ -391,21 +448,198 @@ func TestKilledAnywhere(t *testing.T) {
 			if left := f.dpkg.missing(plan.Changes); err != nil || outcome != strategy.Done || len(left) > 0 || f.journal {
 				t.Fatalf("killed at %d (survived: %t) and %d it ends with %d, %v, missing %v:\n%s", first, survived, second, outcome, err, left, strings.Join(f.commands, "\n"))
 			}
+			f.powerCut()
+			f.wantFiles("2")
 		}
 	}
 }
 
-// TestUpgradeRefusesMoreThanThePlan has somebody upgrade the lists between prepare and
-// upgrade, so that apt would install other versions.
-func TestUpgradeRefusesMoreThanThePlan(t *testing.T) {
+// TestRollbackLeavesWhatOthersInstalled has somebody install a version that is not planned,
+// and remove a package, between prepare and upgrade. The rollback undoes what the upgrade has
+// changed, and nothing else.
+func TestRollbackLeavesWhatOthersInstalled(t *testing.T) {
+	t.Parallel()
+	f, plan := prepared(t)
+	for _, name := range []string{"a", "b", "c"} {
+		f.write(f.archive(name+"=1"), name+"=1")
+	}
+	f.dpkg["a"] = installed{want: "install", status: "installed", version: "3"}
+	f.dpkg["b"] = installed{want: "install", status: "installed", version: "2"}
+	f.dpkg["c"] = installed{want: "deinstall", status: "config-files", version: "1"}
+	outcome, err := f.strategy().Rollback(t.Context(), job(plan))
+	if err != nil || outcome != strategy.Done {
+		t.Fatalf("the rollback ends with %d, %v", outcome, err)
+	}
+	if f.dpkg["a"].version != "3" || f.dpkg["b"].version != "1" || !f.dpkg["c"].isGone() {
+		t.Errorf("after the rollback the host has %+v", f.dpkg)
+	}
+	if outcome, err = f.strategy().Rollback(t.Context(), job(plan)); err != nil || outcome != strategy.Done {
+		t.Errorf("once more it ends with %d, %v", outcome, err)
+	}
+}
+
+// TestRollbackRemovesNothingOfOthers checks what apt would do in a rollback against what the
+// upgrade has changed.
+func TestRollbackRemovesNothingOfOthers(t *testing.T) {
+	t.Parallel()
+	undo := strategy.Undo{
+		Back: []message.Change{{Name: "a", From: "2", To: "1"}, {Name: "new", From: "2"}},
+		Left: []message.Change{{Name: "b", From: "3", To: "2"}},
+	}
+	for name, c := range map[string]struct {
+		would message.Change
+		want  string
+	}{
+		"what it undoes":         {message.Change{Name: "a", From: "2", To: "1"}, ""},
+		"what it has installed":  {message.Change{Name: "new", From: "2"}, ""},
+		"a dependency":           {message.Change{Name: "lib", From: "2", To: "1"}, ""},
+		"what others changed":    {message.Change{Name: "b", From: "3", To: "1"}, "apt would also change what this upgrade did not change: b 3 → 1"},
+		"removes what others do": {message.Change{Name: "c", From: "1"}, "apt would also change what this upgrade did not change: c 1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := sparesOthers(undo, simulation{changes: []simulated{{Change: c.would}}})
+			if (err == nil) != (c.want == "") || err != nil && !strings.HasPrefix(err.Error(), c.want) {
+				t.Errorf("it says %v", err)
+			}
+		})
+	}
+}
+
+// TestDoneIsOnDisk loses the power right after done: files on another file system than
+// dpkg's database stay new.
+func TestDoneIsOnDisk(t *testing.T) {
+	t.Parallel()
+	f, plan := prepared(t)
+	f.apart = map[string]bool{"a": true, "b": true, "c": true}
+	if outcome, err := f.strategy().Upgrade(t.Context(), job(plan)); err != nil || outcome != strategy.Done {
+		t.Fatalf("the upgrade ends with %d, %v", outcome, err)
+	}
+	f.powerCut()
+	f.wantFiles("2")
+}
+
+func (f *fake) wantFiles(version string) {
+	f.t.Helper()
+	for name, has := range f.files {
+		if has != version {
+			f.t.Errorf("the files of %s are those of %s, and dpkg has recorded %s", name, has, f.dpkg[name].version)
+		}
+	}
+}
+
+// TestDamagedArchives damages archives that were fetched, without a change of their size:
+// before the host is prepared again, and before the upgrade. None is installed.
+func TestDamagedArchives(t *testing.T) {
+	t.Parallel()
+	damage := func(f *fake) { f.write(f.archive("a=2"), "a=\x00") }
+	for name, do := range map[string]func(f *fake, plan *message.ChangeSet) error{
+		"before the upgrade": func(f *fake, _ *message.ChangeSet) error { damage(f); return nil },
+		"before the host is prepared again": func(f *fake, plan *message.ChangeSet) (err error) {
+			damage(f)
+			*plan, err = f.strategy().Prepare(f.t.Context(), job(message.ChangeSet{}))
+			if got := f.content("a=2"); got != "a=2" {
+				f.t.Errorf("the host is prepared with the archive %q", got)
+			}
+			return err
+		},
+		"before a repair": func(f *fake, plan *message.ChangeSet) error {
+			f.kill = 2
+			_, err := f.strategy().Upgrade(f.t.Context(), job(*plan))
+			f.kill = -1
+			damage(f)
+			if !errors.Is(err, errKilled) {
+				return err
+			}
+			_, err = f.strategy().Resume(f.t.Context(), job(*plan))
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f, plan := prepared(t)
+			if err := do(f, &plan); err != nil {
+				t.Fatal(err)
+			}
+			outcome, err := f.strategy().Upgrade(t.Context(), job(plan))
+			if err != nil || outcome != strategy.Done || len(f.dpkg.missing(plan.Changes)) > 0 {
+				t.Errorf("the upgrade ends with %d, %v", outcome, err)
+			}
+			if len(f.damaged) > 0 {
+				t.Errorf("damaged archives are installed: %v", f.damaged)
+			}
+		})
+	}
+	f, plan := prepared(t)
+	damage(f)
+	f.down = true
+	if _, err := f.strategy().Upgrade(t.Context(), job(plan)); strategy.ClassOf(err) != message.Transient || len(f.damaged) > 0 || !f.dpkg.untouched(plan.Changes) {
+		t.Errorf("without its repository it ends with %v of class %q, and %+v", err, strategy.ClassOf(err), f.dpkg)
+	}
+}
+
+// TestPrepareRepairsOwnRuns kills an upgrade that nobody resumes. The next run undoes it or, where
+// the versions of before are gone, completes it, and repairs nothing that others left.
+func TestPrepareRepairsOwnRuns(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		archives, others bool
+		changes          int
+	}{
+		"the way back":      {archives: true, changes: 3},
+		"no way back":       {changes: 0},
+		"broken by another": {archives: true, others: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f, plan := prepared(t)
+			f.kill = 3
+			if _, err := f.strategy().Upgrade(t.Context(), job(plan)); !errors.Is(err, errKilled) {
+				t.Fatal(err)
+			}
+			f.kill = -1
+			for _, name := range []string{"a", "b", "c"} {
+				if c.archives {
+					f.write(f.archive(name+"=1"), name+"=1")
+				}
+			}
+			if c.others {
+				f.dpkg["z"] = installed{want: "install", status: "half-configured", version: "1"}
+			}
+			next, err := f.strategy().Prepare(t.Context(), job(message.ChangeSet{}))
+			if c.others {
+				if err == nil || !strings.Contains(err.Error(), "z, from before this run") {
+					t.Errorf("prepare ends with %v", err)
+				}
+				return
+			}
+			if unfinished, reinstall := f.dpkg.broken(); err != nil || len(next.Changes) != c.changes || len(unfinished)+len(reinstall) > 0 || f.journal {
+				t.Errorf("prepare ends with %v, %v, and leaves %+v", next.Changes, err, f.dpkg)
+			}
+		})
+	}
+}
+
+// TestListsAreNewerThanThePlan has somebody fetch newer lists between prepare and upgrade, so
+// that apt would install another version. From the archives of prepare the planned one is
+// installed; without them the upgrade is refused.
+func TestListsAreNewerThanThePlan(t *testing.T) {
 	t.Parallel()
 	f, plan := prepared(t)
 	plan.Changes = plan.Changes[:2]
 	f.listed["a"], f.archives["a=3"] = "3", true
-	if _, err := f.strategy().Upgrade(t.Context(), job(plan)); err == nil || !strings.Contains(err.Error(), "Version '2' for 'a' was not found") {
-		t.Errorf("the upgrade ends with %v", err)
+	if outcome, err := f.strategy().Upgrade(t.Context(), job(plan)); err != nil || outcome != strategy.Done || f.dpkg["a"].version != "2" || f.dpkg["b"].version != "2" || len(f.damaged) > 0 {
+		t.Errorf("the upgrade ends with %d, %v, and the host has %+v", outcome, err, f.dpkg)
 	}
-	if f.dpkg["a"].version != "1" || f.dpkg["b"].version != "1" {
+	f, plan = prepared(t)
+	f.listed["a"], f.archives["a=3"] = "3", true
+	if err := os.Remove(filepath.Join(f.root, f.archive("a=2"))); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.strategy().Upgrade(t.Context(), job(plan)); err == nil || !strings.Contains(err.Error(), "Version '2' for 'a' was not found") {
+		t.Errorf("without its archive the upgrade ends with %v", err)
+	}
+	if !f.dpkg.untouched(plan.Changes) {
 		t.Errorf("the host has %+v", f.dpkg)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/begun"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/hostfs"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
@@ -79,8 +80,7 @@ func (s *steps) prepare(ctx context.Context, job strategy.Job) (message.ChangeSe
 	if err := s.keepAutomatic(ctx); err != nil {
 		return message.ChangeSet{}, err
 	}
-	s.progress(98, "syncing to disk")
-	return plan, s.sync()
+	return plan, s.toDisk()
 }
 
 // update fetches the lists. By default apt-get update ends with 0 when a repository
@@ -89,8 +89,8 @@ func (s *steps) update(ctx context.Context) error {
 	return s.apt(ctx, span{0, 8}, "-o", "APT::Update::Error-Mode=any", "update")
 }
 
-// sound checks that dpkg has finished with all packages. To repair a host changes
-// what runs, which prepare must not.
+// sound checks that dpkg has finished with all packages. What an own run has left is
+// repaired; to repair what others have left could change what runs, which prepare must not.
 func (s *steps) sound(ctx context.Context) error {
 	now, err := s.condition(ctx, nil)
 	if err != nil {
@@ -100,11 +100,29 @@ func (s *steps) sound(ctx context.Context) error {
 	if !now.interrupted && len(unfinished) == 0 {
 		return nil
 	}
+	if left := begun.Read(s.StateDir); begun.Covers(left, unfinished) {
+		return s.mend(ctx, left)
+	}
 	what := "has not finished with its database"
 	if len(unfinished) > 0 {
 		what = "has not finished with " + few(unfinished)
 	}
 	return strategy.Fail(message.Install, fmt.Errorf("dpkg %s, from before this run; run: dpkg --configure -a; apt-get -f install", what))
+}
+
+// mend repairs what an own run has begun and left broken: it undoes that or, where the
+// versions of before are gone, completes it.
+func (s *steps) mend(ctx context.Context, left []message.Change) error {
+	s.progress(-1, "repairing what an earlier run has left")
+	_, err := s.rollback(ctx, left)
+	if err != nil && ctx.Err() == nil {
+		s.progress(-1, message.CleanText("repair failed: "+err.Error()))
+		err = s.repair(ctx, left)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot repair what an earlier run has left: %w", err)
+	}
+	return nil
 }
 
 // listed returns an error if the host has no lists: without them there is nothing to
@@ -406,7 +424,15 @@ func (s *steps) download(ctx context.Context, plan message.ChangeSet) error {
 	if len(plan.Changes) == 0 {
 		return nil
 	}
-	if err := s.room(ctx, plan); err != nil {
+	archives, err := s.records(ctx, plan.Changes)
+	if err != nil {
+		return err
+	}
+	if err := s.room(ctx, plan, archives); err != nil {
+		return err
+	}
+	// What is here from an earlier preparation may be damaged, and apt would take it.
+	if _, err := s.dropDamaged(plan.Changes, s.sumsOf(plan.Changes, archives)); err != nil {
 		return err
 	}
 	if err := s.apt(ctx, span{10, 95}, append([]string{"--download-only"}, install(plan.Changes)...)...); err != nil {
@@ -419,32 +445,40 @@ func (s *steps) download(ctx context.Context, plan message.ChangeSet) error {
 	if left := parseURIs(printed); left > 0 {
 		return strategy.Fail(message.Artifact, fmt.Errorf("%d bytes of archives are not in %s after the download; see whether the configuration of apt removes them", left, archivesFolder))
 	}
-	return nil
+	known := s.sumsOf(plan.Changes, archives)
+	if err := s.mendArchives(ctx, plan.Changes, known); err != nil {
+		return err
+	}
+	return s.keepSums(known)
 }
 
-// room checks that there is room for a plan.
-func (s *steps) room(ctx context.Context, plan message.ChangeSet) error {
-	now, err := s.packages(ctx)
-	if err != nil {
-		return err
-	}
+// records asks apt what its lists say about the archives of a plan.
+func (s *steps) records(ctx context.Context, changes []message.Change) (map[string]archive, error) {
 	native, err := s.native(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	args := slices.Concat(s.sources, []string{"show", "--no-all-versions"})
-	for _, c := range plan.Changes {
+	for _, c := range changes {
 		if c.To != "" {
 			args = append(args, c.Name+"="+c.To)
 		}
 	}
-	archives := map[string]archive{}
-	if len(args) > len(s.sources)+2 {
-		printed, err := s.read(ctx, "apt-cache", args...)
-		if err != nil {
-			return err
-		}
-		archives = parseRecords(printed, native)
+	if len(args) == len(s.sources)+2 {
+		return map[string]archive{}, nil
+	}
+	printed, err := s.read(ctx, "apt-cache", args...)
+	if err != nil {
+		return nil, err
+	}
+	return parseRecords(printed, native), nil
+}
+
+// room checks that there is room for a plan.
+func (s *steps) room(ctx context.Context, plan message.ChangeSet, archives map[string]archive) error {
+	now, err := s.packages(ctx)
+	if err != nil {
+		return err
 	}
 	return hostfs.Shortage(needs(plan.Changes, plan.Download, archives, now), s.space)
 }

@@ -587,3 +587,20 @@ func TestOptions(t *testing.T) {
 		})
 	}
 }
+
+// TestParseVerify checks which files of dpkg --verify count: neither configuration files nor
+// what dpkg does not unpack on this host.
+func TestParseVerify(t *testing.T) {
+	t.Parallel()
+	const printed = "??5?????? c /etc/a.conf\n??5??????   /opt/a b\nmissing     /usr/share/doc/a/NEWS.gz\nmissing   c /etc/b.conf\nmissing     /usr/lib/a\n??5??????   /usr/share/doc/b\n"
+	got := parseVerify(printed, []string{"/usr/share/doc/*", "["})
+	if want := []string{"/opt/a b", "/usr/lib/a", "/usr/share/doc/b"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	f := newFake(t)
+	f.write("etc/dpkg/dpkg.cfg", "# path-exclude=/no\nno-debsig\n")
+	f.write("etc/dpkg/dpkg.cfg.d/docker", "path-exclude /not-this\npath-exclude=/usr/share/man/*\npath-include=/usr/share/man/a\n")
+	if got, err := f.strategy().excluded(); err != nil || !slices.Equal(got, []string{"/usr/share/man/*"}) {
+		t.Errorf("excluded are %q, %v", got, err)
+	}
+}

@@ -58,9 +58,12 @@ func (s *steps) goBack(ctx context.Context, undo strategy.Undo) error {
 	if err != nil {
 		return err
 	}
-	if found.interrupted || len(found.unfinished) > 0 {
-		// It fails for what the upgrade broke, and that is replaced next.
-		_ = s.dpkg(ctx, "--configure", "-a")
+	if found.interrupted {
+		// It has dpkg merge what it has left of its database, and runs no script: that of
+		// the package which the upgrade broke may hang again, and is replaced next.
+		if err := s.dpkg(ctx, "--set-selections"); err != nil {
+			return err
+		}
 	}
 	command := slices.Concat(found.reinstallOptions(), []string{"--allow-downgrades", "-f", "install"}, args)
 	would, err := s.simulate(ctx, command...)

@@ -12,6 +12,8 @@ import (
 type archive struct {
 	// size is that of the download, unpacked what its files take, in bytes.
 	size, unpacked int64
+	// sum is its SHA-256; empty when the lists have none.
+	sum string
 }
 
 // sizeBits bounds a size that apt prints, to 8 TiB: a repository may lie, and the sum of all
@@ -36,7 +38,7 @@ func parseRecords(printed, native string) map[string]archive {
 		kibibytes, _ := strconv.ParseInt(fields["Installed-Size"], 10, 40)
 		key := packageName(fields["Package"], fields["Architecture"], native) + "=" + fields["Version"]
 		// A flat repository need not tell what files take; an archive is smaller than that.
-		all[key] = archive{size: max(size, 0), unpacked: max(kibibytes<<10, size)}
+		all[key] = archive{size: max(size, 0), unpacked: max(kibibytes<<10, size), sum: strings.ToLower(fields["SHA256"])}
 	}
 	return all
 }

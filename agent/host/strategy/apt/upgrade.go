@@ -10,6 +10,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/begun"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/program"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
@@ -36,7 +37,14 @@ func (s *steps) upgrade(ctx context.Context, plan message.ChangeSet) (strategy.O
 		if err := s.switchRelease(); err != nil {
 			return 0, err
 		}
-		if err := s.carryOut(ctx, plan.Changes, true); err != nil {
+		err := s.checkArchives(ctx, plan.Changes)
+		if err == nil {
+			err = begun.Write(s.StateDir, plan.Changes)
+		}
+		if err == nil {
+			err = s.carryOut(ctx, plan.Changes, true)
+		}
+		if err != nil {
 			return 0, errors.Join(err, s.undoRelease(ctx, plan.Changes))
 		}
 	}
@@ -46,18 +54,49 @@ func (s *steps) upgrade(ctx context.Context, plan message.ChangeSet) (strategy.O
 // carryOut installs the versions of a plan. It refuses when apt would change
 // anything else, for the host may have changed since it was prepared.
 func (s *steps) carryOut(ctx context.Context, changes []message.Change, offline bool) error {
-	would, err := s.simulate(ctx, install(changes)...)
+	args, err := s.installPlan(ctx, changes)
+	if err != nil {
+		return err
+	}
+	would, err := s.simulate(ctx, args...)
 	if err != nil {
 		return err
 	}
 	if err := beyond(changes, would); err != nil {
 		return strategy.Fail(message.Install, err)
 	}
-	args := install(changes)
 	if offline {
 		args = append([]string{"--no-download"}, args...)
 	}
 	return s.apt(ctx, span{0, 95}, args...)
+}
+
+// installPlan is install, with the archive of each version that prepare has fetched and that
+// the lists do not have any more: a timer may have fetched newer lists since. Its sum is
+// known, so it is what the repository had.
+func (s *steps) installPlan(ctx context.Context, changes []message.Change) ([]string, error) {
+	known, err := s.keptSums()
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, c := range changes {
+		if c.To != "" {
+			names = append(names, c.Name)
+		}
+	}
+	offers, err := s.offers(ctx, names)
+	if err != nil {
+		return nil, err
+	}
+	args := install(changes)
+	for _, c := range changes {
+		word := target{c.Name, c.To}.argument()
+		if file := s.archiveOf(c); c.To != "" && !offers[c.Name].has(c.To) && known[word] != "" && file != "" {
+			args[slices.Index(args, word)] = file
+		}
+	}
+	return args, nil
 }
 
 // finish proves that the plan is carried out and says whether it takes a reboot.
@@ -76,8 +115,12 @@ func (s *steps) finish(ctx context.Context, plan message.ChangeSet) (strategy.Ou
 	if err := s.tellConffiles(ctx, plan.Changes); err != nil {
 		return 0, err
 	}
-	s.progress(98, "syncing to disk")
-	if err := s.sync(); err != nil {
+	if unfinished, reinstall := now.broken(); len(unfinished) == 0 && len(reinstall) == 0 {
+		if err := begun.Clear(s.StateDir); err != nil {
+			return 0, err
+		}
+	}
+	if err := s.toDisk(); err != nil {
 		return 0, err
 	}
 	why, err := s.rebootReason(now)
@@ -120,7 +163,18 @@ func (s *steps) resume(ctx context.Context, plan message.ChangeSet) (strategy.Ou
 			return 0, err
 		}
 	}
+	known, err := s.keptSums()
+	if err != nil {
+		return 0, err
+	}
+	// The repairs fetch again what they need of it.
+	if _, err := s.dropDamaged(plan.Changes, known); err != nil {
+		return 0, err
+	}
 	if err := s.repair(ctx, plan.Changes); err != nil {
+		return 0, err
+	}
+	if err := s.proveContents(ctx, plan.Changes); err != nil {
 		return 0, err
 	}
 	return s.finish(ctx, plan)

@@ -9,7 +9,8 @@
 // repairs it (replay.go), and the class of a failure (classify.go). All that differs
 // between dnf 4 and dnf5 stands in one value of each (generation.go, dnf4.go, dnf5.go). The package never
 // believes an exit status where it can look: a dnf that was killed leaves two versions
-// of a package, and the next dnf upgrade ends with 0 and nothing to do.
+// of a package, and the next dnf upgrade ends with 0 and nothing to do. After an
+// interruption it does not believe the package database either (content.go).
 package dnf
 
 import (
@@ -77,7 +78,7 @@ type Strategy struct {
 	*generation
 	host   hostfs.Root
 	run    program.Runner
-	sync   func() error
+	sync   func(tell func(string)) error
 	space  func(folder string) (hostfs.Filesystem, error)
 	locked func() (string, error)
 }
@@ -87,7 +88,8 @@ var (
 	_ strategy.Watcher  = (*Strategy)(nil)
 )
 
-// synced are the folders whose file systems are synced.
+// synced are folders whose file systems are synced in any case, of whatever kind they are,
+// besides all file systems on disks: packages have files on each of them.
 var synced = []string{"/var/lib/rpm", "/usr/lib/sysimage", "/var/lib/dnf", "/etc", "/usr", "/boot"}
 
 // New checks the options. Detect checks the host.
@@ -109,7 +111,9 @@ func New(o Options) (*Strategy, error) {
 	g := generationOf(h)
 	return &Strategy{
 		Options: o, generation: g, host: h, run: program.System(o.Output), space: h.Filesystem,
-		sync:   func() error { return h.Sync(append(slices.Clone(synced), g.cache, o.StateDir)...) },
+		sync: func(tell func(string)) error {
+			return errors.Join(h.Sync(append(slices.Clone(synced), g.cache, o.StateDir)...), h.SyncMounts(tell))
+		},
 		locked: func() (string, error) { return g.holder(h) },
 	}, nil
 }

@@ -28,7 +28,7 @@ func both(t *testing.T, name string, test func(t *testing.T, s *Strategy)) {
 				t.Fatal(err)
 			}
 			s.generation, s.host = g, hostfs.Root(t.TempDir())
-			s.sync, s.locked = func() error { return nil }, func() (string, error) { return "", nil }
+			s.sync, s.locked = func(func(string)) error { return nil }, func() (string, error) { return "", nil }
 			test(t, s)
 		})
 	}
@@ -123,6 +123,75 @@ func TestDamagedDatabase(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestResumeBelievesNoRecord: a package that is recorded in the planned version is installed
+// again when its files are others, also when the last transaction has an end.
+func TestResumeBelievesNoRecord(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		printed  string
+		repaired bool
+	}{
+		"whole":                {"", false},
+		"other files":          {"S.5......    /usr/bin/a\n", true},
+		"a file is missing":    {"missing     /usr/bin/a\n", true},
+		"documentation":        {"..5......  d /usr/share/doc/a\n", true},
+		"a configuration file": {"S.5......  c /etc/a.conf\nmissing   c /etc/b.conf\n", false},
+		"a file of a program":  {"missing   g /var/lib/a/state\n", false},
+	} {
+		both(t, name, func(t *testing.T, s *Strategy) {
+			var verified []string
+			replayed := false
+			s.run = func(_ context.Context, run program.Command) (program.Ended, error) {
+				switch {
+				case slices.Contains(run.Args, "--verify"):
+					verified = append(verified, run.Args[len(run.Args)-1])
+					return program.Ended{Exit: min(len(c.printed), 1), Stdout: c.printed}, nil
+				case run.Name == "rpm":
+					return program.Ended{Stdout: "a 1 2 1 noarch 9\nb 0 1 1 noarch 9\n"}, nil
+				case slices.Contains(run.Args, "replay"):
+					replayed = true
+				}
+				return program.Ended{}, nil
+			}
+			job := strategy.Job{Plan: message.ChangeSet{Changes: []message.Change{{Name: "a.noarch", From: "1-1", To: "1:2-1"}}}, Progress: func(int, string) {}}
+			outcome, err := s.Resume(t.Context(), job)
+			if err != nil || outcome != strategy.Done || replayed != c.repaired || !slices.Equal(verified, []string{"a-2-1.noarch"}) {
+				t.Errorf("got %v, %v; verified is %q, and repaired %t", outcome, err, verified, replayed)
+			}
+		})
+	}
+}
+
+// TestRollbackLeavesOthers: a version that somebody else has installed stays, and is no reason
+// that there is no way back.
+func TestRollbackLeavesOthers(t *testing.T) {
+	t.Parallel()
+	both(t, "", func(t *testing.T, s *Strategy) {
+		now, stored := "a 0 2 1 noarch 9\nb 0 3 1 noarch 9\n", ""
+		s.run = func(_ context.Context, run program.Command) (program.Ended, error) {
+			switch {
+			case run.Name == "rpm":
+				return program.Ended{Stdout: now}, nil
+			case slices.Contains(run.Args, "repoquery"):
+				if slices.ContainsFunc(run.Args, func(arg string) bool { return strings.HasPrefix(arg, "b-") }) {
+					t.Errorf("it asks for a version before of what somebody else has installed: %q", run.Args)
+				}
+				return program.Ended{Stdout: strings.Join([]string{"a.noarch", "0", "1", "1", "9", "9"}, "\t") + "\n"}, nil
+			case slices.Contains(run.Args, "replay"):
+				text, err := os.ReadFile(filepath.Join(s.StateDir, storedName))
+				stored, now = string(text), "a 0 1 1 noarch 9\nb 0 3 1 noarch 9\n"
+				return program.Ended{}, err
+			}
+			return program.Ended{}, nil
+		}
+		job := strategy.Job{Progress: func(int, string) {}}
+		job.Plan.Changes = []message.Change{{Name: "a.noarch", From: "1-1", To: "2-1"}, {Name: "b.noarch", From: "1-1", To: "2-1"}}
+		if outcome, err := s.Rollback(t.Context(), job); err != nil || outcome != strategy.Done || !strings.Contains(stored, "a-1-1.noarch") || strings.Contains(stored, "b-") {
+			t.Errorf("got %v, %v, by the transaction %s", outcome, err, stored)
+		}
+	})
 }
 
 // TestNoPlan: a host that somebody else changes has no plan, and nobody waits for one.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/begun"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/hostfs"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
@@ -71,12 +72,12 @@ func (s *steps) prepare(ctx context.Context, job strategy.Job) (message.ChangeSe
 			return message.ChangeSet{}, err
 		}
 	}
-	s.progress(98, "syncing to disk")
-	return plan, s.sync()
+	return plan, s.toDisk()
 }
 
-// sound checks that no package has two versions that must not be beside each other. To
-// repair a host changes what runs, which prepare must not.
+// sound checks that no package has two versions that must not be beside each other. What an
+// own run has left is repaired; to repair what others have left could change what runs, which
+// prepare must not.
 func (s *steps) sound(ctx context.Context) error {
 	rows, err := s.query(ctx, []string{"%{name}.%{arch}"}, "--duplicates")
 	if err != nil || len(rows) == 0 {
@@ -87,8 +88,27 @@ func (s *steps) sound(ctx context.Context) error {
 		names = append(names, row[0])
 	}
 	slices.Sort(names)
+	names = slices.Compact(names)
+	if left := begun.Read(s.StateDir); begun.Covers(left, names) {
+		return s.mend(ctx, left)
+	}
 	return strategy.Fail(message.Install, fmt.Errorf("%s has two versions, from a transaction that was interrupted before this run; run: %s remove --duplicates",
-		few(slices.Compact(names)), s.command))
+		few(names), s.command))
+}
+
+// mend repairs what an own run has begun and left broken: it undoes that or, where the
+// versions of before are gone, completes it.
+func (s *steps) mend(ctx context.Context, left []message.Change) error {
+	s.progress(-1, "repairing what an earlier run has left")
+	_, err := s.rollback(ctx, left)
+	if err != nil && ctx.Err() == nil {
+		s.progress(-1, message.CleanText("repair failed: "+err.Error()))
+		err = s.repair(ctx, message.ChangeSet{Changes: left})
+	}
+	if err != nil {
+		return fmt.Errorf("cannot repair what an earlier run has left: %w", err)
+	}
+	return nil
 }
 
 // plan returns what an upgrade changes by the metadata that is there.

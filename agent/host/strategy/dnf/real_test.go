@@ -464,9 +464,11 @@ func TestRealFaults(t *testing.T) {
 		m.Must("umount " + s.cache)
 		m.has("appliance-1.0-1.noarch")
 		m.prepare()
-		// The archives are lost: the upgrade does not fetch, and changes nothing.
+		// The archives are lost, and so is the repository: nothing is changed.
 		m.Must("find " + s.cache + " -name '*.rpm' -delete")
-		m.fails("upgrade", message.Artifact, "prepare the host again")
+		m.down.Store(true)
+		m.fails("upgrade", message.Transient, "check the network and the repository")
+		m.down.Store(false)
 		m.has("appliance-1.0-1.noarch")
 		// The host was changed in between: what the plan does not name is not changed.
 		m.prepare()

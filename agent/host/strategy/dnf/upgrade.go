@@ -8,6 +8,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/begun"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/program"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
@@ -26,7 +27,18 @@ func (s *steps) upgrade(ctx context.Context, plan message.ChangeSet) (strategy.O
 	if err := s.awaitLocks(ctx); err != nil {
 		return 0, err
 	}
-	if err := s.carryOut(ctx, plan.Changes, false, s.wanted, offline); err != nil {
+	if err := begun.Write(s.StateDir, plan.Changes); err != nil {
+		return 0, err
+	}
+	err := s.carryOut(ctx, plan.Changes, false, s.wanted, offline)
+	if strategy.ClassOf(err) == message.Artifact {
+		// dnf compares the sums before it changes anything.
+		s.progress(-1, message.CleanText("fetching again what is damaged or lost: "+err.Error()))
+		if err = s.download(ctx, plan); err == nil {
+			err = s.carryOut(ctx, plan.Changes, false, s.wanted, offline)
+		}
+	}
+	if err != nil {
 		return 0, err
 	}
 	return s.finish(ctx, plan)
@@ -58,8 +70,10 @@ func (s *steps) finish(ctx context.Context, plan message.ChangeSet) (strategy.Ou
 	if err := s.consistent(ctx, plan.Changes); err != nil {
 		return 0, strategy.Fail(message.Install, err)
 	}
-	s.progress(98, "syncing to disk")
-	if err := s.sync(); err != nil {
+	if err := begun.Clear(s.StateDir); err != nil {
+		return 0, err
+	}
+	if err := s.toDisk(); err != nil {
 		return 0, err
 	}
 	why, err := s.rebootReason(ctx, plan)
@@ -147,7 +161,11 @@ func (s *steps) resume(ctx context.Context, plan message.ChangeSet) (strategy.Ou
 	if err != nil {
 		return 0, err
 	}
-	if cut || len(now.missing(plan.Changes)) > 0 {
+	unlike, err := s.unlike(ctx, plan.Changes, now)
+	if err != nil {
+		return 0, err
+	}
+	if cut || unlike || len(now.missing(plan.Changes)) > 0 {
 		if err := s.repair(ctx, plan); err != nil {
 			return 0, err
 		}
@@ -217,6 +235,9 @@ func (s *steps) rollback(ctx context.Context, plan []message.Change) (strategy.O
 	if err := s.awaitLocks(ctx); err != nil {
 		return 0, err
 	}
+	if err := s.removeDuplicates(ctx, plan); err != nil {
+		return 0, err
+	}
 	now, err := s.database(ctx)
 	if err != nil {
 		return 0, err
@@ -245,4 +266,24 @@ func (s *steps) rollback(ctx context.Context, plan []message.Change) (strategy.O
 		return 0, err
 	}
 	return s.finish(ctx, message.ChangeSet{Changes: back})
+}
+
+// removeDuplicates completes the change of each package that a dnf which was killed has left in
+// two versions. dnf goes back from one version only: from two it would install the one of
+// before a second time, which rpm refuses.
+func (s *steps) removeDuplicates(ctx context.Context, plan []message.Change) error {
+	now, err := s.database(ctx)
+	if err != nil {
+		return err
+	}
+	var double []message.Change
+	for _, c := range plan {
+		if c.From != "" && c.To != "" && slices.Contains(now[c.Name], c.From) && slices.Contains(now[c.Name], c.To) {
+			double = append(double, c)
+		}
+	}
+	if len(double) == 0 {
+		return nil
+	}
+	return s.repair(ctx, message.ChangeSet{Changes: double})
 }

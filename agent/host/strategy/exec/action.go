@@ -60,6 +60,18 @@ func (a action) reboots() bool {
 	return a == actionUpgrade || a == actionResume || a == actionRollback
 }
 
+// class is that of a failure of an action for which nothing else gives one.
+func (a action) class() message.Class {
+	switch a {
+	case actionVerify:
+		return message.Verify
+	case actionBooted, actionConfirm:
+		return message.Boot
+	default:
+		return message.Install
+	}
+}
+
 // The exit statuses with a meaning.
 const (
 	statusDone           = 0

@@ -116,7 +116,7 @@ func overdue(a action, limit time.Duration, out *output) error {
 	if out.tail.last != "" {
 		said = fmt.Sprintf(" after it said %q", text.Fit(out.tail.last, script.MaxText/2, "..."))
 	}
-	return fmt.Errorf("%s exceeded its time limit of %s and was ended%s, output in %s", a, limit, said, out.log.Name())
+	return strategy.Fail(a.class(), fmt.Errorf("%s exceeded its time limit of %s and was ended%s, output in %s", a, limit, said, out.log.Name()))
 }
 
 // stop stops a script and its process group: with SIGTERM, and with SIGKILL after

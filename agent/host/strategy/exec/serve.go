@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -172,7 +173,7 @@ func (v *server) progress(percent int, text string) {
 
 // fail tells an error and its class, and returns the exit status.
 func (v *server) fail(err error) int {
-	class := strategy.ClassOf(err)
+	class := cmp.Or(strategy.ClassOf(err), v.action.class())
 	if v.line(v.told, told{Message: script.Clean([]byte(err.Error())), Class: class}) != nil {
 		_, _ = fmt.Fprintln(v.Err, err)
 	}

@@ -42,6 +42,9 @@ type native struct {
 var errNative = errors.New("it went wrong <here> & there")
 
 func (n *native) fails() error {
+	if n.Fails == "none" {
+		return errNative
+	}
 	if n.Fails != "" {
 		return strategy.Fail(n.Fails, errNative)
 	}
@@ -194,6 +197,20 @@ func TestProgramFails(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestNoClassIsEmpty checks that each failure of a native strategy has a class.
+func TestNoClassIsEmpty(t *testing.T) {
+	t.Parallel()
+	s := openNative(t, native{Fails: "none", Knows: true})
+	for a, want := range map[action]message.Class{
+		actionPrepare: message.Install, actionUpgrade: message.Install, actionResume: message.Install, actionRollback: message.Install,
+		actionMissing: message.Install, actionVerify: message.Verify, actionBooted: message.Boot,
+	} {
+		if _, err := run(t.Context(), s, a, job()); strategy.ClassOf(err) != want || err.Error() != errNative.Error() {
+			t.Errorf("%s fails with %v of class %q, want %q", a, err, strategy.ClassOf(err), want)
+		}
 	}
 }
 

@@ -19,6 +19,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
 // Command is a program with its arguments.
@@ -219,7 +221,8 @@ func (r *running) end(ctx context.Context, err error) (Ended, error) {
 	case isExit && exited.Exited():
 		result.Exit = exited.ExitCode()
 	case isExit:
-		return result, fmt.Errorf("%s was ended: %w", r.Describe(), exited)
+		// Somebody killed it, perhaps the kernel because memory was short: that may pass.
+		return result, strategy.Fail(message.Transient, fmt.Errorf("%s was ended: %w", r.Describe(), exited))
 	case err != nil:
 		return result, fmt.Errorf("cannot run %s: %w", r.Describe(), err)
 	}

@@ -1,0 +1,50 @@
+package decide
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+)
+
+// freeEnds is how often a worker or its machine may end in the midst of a step before the next
+// try waits: a machine that its upgrade crashes must not crash without an end.
+const freeEnds = 5
+
+// interrupted returns the state in which a step is taken that was in progress when the worker
+// ended, or false if it was not. It counts how often that has happened: the pauses grow, and
+// all tries fit in the limit of one step.
+func (s State) interrupted(do Do, limit time.Duration, now time.Time) (State, bool) {
+	if s.Fresh || !isStrategy(do) {
+		return s, false
+	}
+	j := s.Journal
+	r := j.Retry
+	if r.Since.IsZero() {
+		r.Since = now.UTC().Round(0)
+	}
+	r.Ends++
+	r.Resume = j.Phase == Upgrading
+	if r.Ends > freeEnds {
+		r.Due = now.Add(backOff(r.Ends - freeEnds)).UTC().Round(0)
+		if !r.Due.Before(r.Since.Add(limit)) {
+			return s.begin(j.after(do, 0, endedTooOften(j.Phase, r), now)), true
+		}
+	}
+	j.Retry = r
+	return s.begin(j), true
+}
+
+func endedTooOften(in Phase, r Retry) error {
+	return strategy.Fail(message.Install, fmt.Errorf("%s; see in the log of the machine what has ended it (journalctl)", r.Ended(in)))
+}
+
+// Ended says how often the worker has ended in the midst of a phase; empty while that is no
+// reason to wait.
+func (r Retry) Ended(in Phase) string {
+	if r.Ends <= freeEnds {
+		return ""
+	}
+	return fmt.Sprintf("the worker or its machine has ended %d times in the midst of %s since %s", r.Ends, in, r.Since.UTC().Format(time.RFC3339))
+}

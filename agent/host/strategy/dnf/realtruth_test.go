@@ -1,0 +1,97 @@
+package dnf_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/realhost"
+)
+
+// TestRealFilesOfBefore is what a power cut may leave: rpm has recorded the new version, and
+// the files are others. Who resumes installs them again, and believes no record.
+func TestRealFilesOfBefore(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s system) {
+		m := newMachine(t, s, pack{name: "appliance", version: "1.0"}, pack{name: "appliance-lib", version: "1.0"})
+		m.publish(pack{name: "appliance", version: "2.0", fields: "Epoch: 1"}, pack{name: "appliance-lib", version: "2.0"})
+		m.prepare()
+		m.must("upgrade")
+		m.must("resume")
+		m.Must("echo 1.0 >/usr/share/appliance-2.0/version; rm /usr/share/appliance-lib-2.0/data")
+		if got := m.must("resume"); !strings.Contains(got.text, "repairing") {
+			t.Errorf("it says\n%s", got.text)
+		}
+		if got := m.Must("cat /usr/share/appliance-2.0/version; rpm -V appliance appliance-lib"); got != "2.0\n" {
+			t.Errorf("the files are\n%s", got)
+		}
+		m.done()
+	})
+}
+
+// TestRealDamagedArchive damages an archive after its download, without a change of its
+// size: it is fetched again, and never installed.
+func TestRealDamagedArchive(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s system) {
+		m := newMachine(t, s, pack{name: "appliance", version: "1.0"})
+		m.publish(pack{name: "appliance", version: "2.0"})
+		m.prepare()
+		damage := func() {
+			m.Must("f=$(find " + s.cache + " -name 'appliance-2.0*.rpm') && n=$(stat -c %s $f) && dd if=/dev/zero of=$f bs=1 seek=$((n-2000)) count=1000 conv=notrunc 2>&1")
+		}
+		damage()
+		m.prepare()
+		damage()
+		m.must("upgrade")
+		m.done()
+		m.Must("rpm -V appliance")
+	})
+}
+
+// TestRealRollbackLeavesOthers has a person install a version between prepare and upgrade.
+func TestRealRollbackLeavesOthers(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s system) {
+		m := newMachine(t, s, pack{name: "appliance", version: "1.0"}, pack{name: "appliance-other", version: "1.0"})
+		m.publish(pack{name: "appliance", version: "2.0"}, pack{name: "appliance-other", version: "2.0"})
+		m.prepare()
+		m.publish(pack{name: "appliance-other", version: "3.0"})
+		m.Must("dnf -q -y --refresh install appliance-2.0 appliance-other-3.0 || dnf -q -y --refresh upgrade appliance-2.0 appliance-other-3.0")
+		m.must("rollback")
+		m.has("appliance-1.0-1.noarch", "appliance-other-3.0-1.noarch")
+	})
+}
+
+// TestRealDNFKilled kills dnf alone between new and old versions. Whatever comes next repairs
+// the host: the rollback, the next run, or the upgrade that is taken up again.
+func TestRealDNFKilled(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s system) {
+		m := newMachine(t, s, family("1.0")...)
+		m.publish(family("2.0")...)
+		kill := func() {
+			m.prepare()
+			m.Must("rm -f /var/out; (setsid " + m.request("upgrade") + " >/var/out 2>&1; echo ended >>/var/out) >/dev/null 2>&1 </dev/null &")
+			realhost.UntilOn(t, m, "two versions", time.Minute, func() bool { return strings.Count(m.Must("rpm -qa 'appliance*'"), "\n") > 3 })
+			m.Must("pkill -9 -x 'dnf5?'")
+			var out string
+			realhost.UntilOn(t, m, "the end of the upgrade", time.Minute, func() bool {
+				out = m.Must("cat /var/out")
+				return strings.Contains(out, "ended\n")
+			})
+			if !strings.Contains(out, `"class":"transient"`) {
+				t.Fatalf("dnf was killed, and the upgrade ends with\n%s", out)
+			}
+		}
+		old := []string{"appliance-0-1.0-1.noarch", "appliance-1-1.0-1.noarch", "appliance-2-1.0-1.noarch"}
+		kill()
+		m.must("rollback")
+		m.has(old...)
+		kill()
+		kill() // Prepare repairs what the last one has left.
+		m.must("resume")
+		m.done()
+		m.has("appliance-0-2.0-1.noarch", "appliance-1-2.0-1.noarch", "appliance-2-2.0-1.noarch")
+	})
+}
