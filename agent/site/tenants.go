@@ -109,13 +109,32 @@ func (t *tenants) begin(ctx context.Context) error {
 			}
 		}
 	}
+	starting := make(chan struct{}, maxStarting)
 	for _, name := range names {
+		starting <- struct{}{}
 		if err := t.serve(ctx, name); err != nil {
 			return err
 		}
+		go func() {
+			t.read(name)
+			<-starting
+		}()
 	}
 	close(t.begun)
 	return nil
+}
+
+// maxStarting is how many tenants are started at once. The server handles the requests of all
+// one after the other, and each is given up after 5 seconds.
+const maxStarting = 16
+
+// read waits until the controller of a tenant has read its log, or cannot, for a while.
+func (t *tenants) read(name string) {
+	ctx, stop := context.WithTimeout(t.running, readyWithin)
+	defer stop()
+	if c, served := t.Controller(name); served {
+		_, _ = c.Current(ctx)
+	}
 }
 
 // configured reports whether the site's configuration has a tenant.
