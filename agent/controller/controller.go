@@ -72,10 +72,11 @@ func (c *Controller) Run(ctx context.Context) error {
 	}
 }
 
-// end makes all waiting calls fail.
+// end makes all waiting calls fail, and those who watch look again and find that out.
 func (c *Controller) end() {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.ended = true
 	c.current.end()
+	c.mu.Unlock()
+	c.watchers.Notify()
 }

@@ -171,7 +171,7 @@ func (s *Site) open(ctx context.Context, o Options) (err error) {
 	if err != nil {
 		return err
 	}
-	s.tenants = &tenants{site: s, o: o, objects: objects, running: running, served: map[string]*servedTenant{}}
+	s.tenants = &tenants{site: s, o: o, objects: objects, running: running, served: map[string]*servedTenant{}, failing: map[string]bool{}, begun: make(chan struct{})}
 	if err := s.tenants.begin(ctx); err != nil {
 		return err
 	}
@@ -211,12 +211,19 @@ func (s *Site) measure(ctx context.Context, o Options) (err error) {
 	return nil
 }
 
-// control starts the controller of one tenant, which runs until running ends.
-func (s *Site) control(ctx, running context.Context, o Options, tenant string, one *servedTenant) (err error) {
+// openWithin is how long the log of a tenant may take to be opened. The disk may be busy
+// with those of a thousand other tenants.
+const openWithin = time.Minute
+
+// control starts the controller of one tenant and what goes with it. They run until running
+// ends; one.failed receives why one of them has stopped by itself.
+func (s *Site) control(ctx, running context.Context, o Options, tenant string, measured *metrics.Tenant, one *tenantParts) (err error) {
 	if one.hosts, err = s.server.Receive(tenant); err != nil {
 		return fmt.Errorf("cannot connect to the hosts of tenant %s: %w", tenant, err)
 	}
-	log, err := jetstream.OpenApart(ctx, s.nats, one.hosts, tenant)
+	opening, opened := context.WithTimeout(ctx, openWithin)
+	defer opened()
+	log, err := jetstream.OpenApart(opening, s.nats, one.hosts, tenant)
 	if err != nil {
 		return err
 	}
@@ -225,7 +232,6 @@ func (s *Site) control(ctx, running context.Context, o Options, tenant string, o
 	again := throttle.Log(o.Log, 1, time.Minute)
 	gate.Warn = func(err error) { again.Warn("the gate follows the log anew", "tenant", tenant, "error", err) }
 	checks := &check.Runner{Scripts: o.Checks, Tenant: tenant, Log: o.Log}
-	measured := s.metrics.Tenant(tenant)
 	c := controller.New(controller.Options{
 		Tenant: tenant, Zone: o.Zone, Log: measured.Log(written), Observer: measured, Traces: s.exporter(), HostEvents: log, Guard: s.guards.Guard(tenant), Store: filled, News: s.store, Logger: o.Log, At: o.at("controller"),
 		Site: checks, SiteScripts: checks.Installed,
@@ -233,16 +239,12 @@ func (s *Site) control(ctx, running context.Context, o Options, tenant string, o
 	})
 	measured.Webhooks(func(ctx context.Context) ([]v1.WebhookState, error) { return s.webhooks.States(ctx, tenant) })
 	measured.Serve(c.Figures)
-	s.part(one, func() { s.webhooks.Run(running, tenant, c, measured.Sent) })
+	one.running.Go(func() { s.webhooks.Run(running, tenant, c, measured.Sent) })
 	one.Controller = c
 	gate.Refused = c.Warn
 	s.warners.add(tenant, c.Warn)
-	s.part(one, func() { s.fail(c.Run(running)) })
-	s.part(one, func() {
-		if err := gate.Serve(running); running.Err() == nil {
-			s.fail(err)
-		}
-	})
+	one.run(running, c.Run)
+	one.run(running, gate.Serve)
 	return nil
 }
 
@@ -252,15 +254,6 @@ func (s *Site) exporter() trace.Exporter {
 		return nil
 	}
 	return s.traces
-}
-
-// part runs a part of the site that belongs to one tenant.
-func (s *Site) part(one *servedTenant, run func()) {
-	s.parts.Add(1)
-	one.parts.Go(func() {
-		defer s.parts.Done()
-		run()
-	})
 }
 
 // warners bring a refused connection to the controller of the tenant that it names.
@@ -390,9 +383,6 @@ func (s *Site) Close() error {
 		s.tenants.shut()
 	}
 	s.parts.Wait()
-	if s.tenants != nil {
-		s.tenants.close()
-	}
 	if s.nats != nil {
 		s.nats.Close()
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -18,6 +19,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/controller"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/tenant"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/tell/metrics"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
@@ -36,15 +38,51 @@ type tenants struct {
 	closed   bool
 	mu       sync.Mutex
 	served   map[string]*servedTenant
+	// failing are those of which a part has stopped by itself and is not started again yet.
+	failing map[string]bool
+	// begun is closed once all are served that are served from the start.
+	begun chan struct{}
 }
 
 // servedTenant is a tenant while it is served.
 type servedTenant struct {
+	stop context.CancelFunc
+	// parts are those that run, or ran last; ended is closed once none is started any more.
+	parts atomic.Pointer[tenantParts]
+	ended chan struct{}
+}
+
+// tenantParts are the parts of the site that belong to one tenant, from their start to their
+// end.
+type tenantParts struct {
 	*controller.Controller
 	// hosts is the connection on which its hosts are received.
-	hosts *nats.Conn
-	stop  context.CancelFunc
-	parts sync.WaitGroup
+	hosts   *nats.Conn
+	stop    context.CancelFunc
+	running sync.WaitGroup
+	// failed receives why a part has stopped by itself.
+	failed chan error
+}
+
+// run runs a part until ctx ends.
+func (p *tenantParts) run(ctx context.Context, part func(context.Context) error) {
+	p.running.Go(func() {
+		if err := part(ctx); err != nil && ctx.Err() == nil {
+			select {
+			case p.failed <- err:
+			default:
+			}
+		}
+	})
+}
+
+// end returns when all parts have stopped.
+func (p *tenantParts) end() {
+	p.stop()
+	p.running.Wait()
+	if p.hosts != nil {
+		p.hosts.Close()
+	}
 }
 
 // begin serves all tenants.
@@ -71,38 +109,143 @@ func (t *tenants) begin(ctx context.Context) error {
 			}
 		}
 	}
+	starting := make(chan struct{}, maxStarting)
 	for _, name := range names {
+		starting <- struct{}{}
 		if err := t.serve(ctx, name); err != nil {
 			return err
 		}
+		go func() {
+			t.read(name)
+			<-starting
+		}()
 	}
+	close(t.begun)
 	return nil
+}
+
+// maxStarting is how many tenants are started at once. The server handles the requests of all
+// one after the other, and each is given up after 5 seconds.
+const maxStarting = 16
+
+// read waits until the controller of a tenant has read its log, or cannot, for a while.
+func (t *tenants) read(name string) {
+	ctx, stop := context.WithTimeout(t.running, readyWithin)
+	defer stop()
+	if c, served := t.Controller(name); served {
+		_, _ = c.Current(ctx)
+	}
 }
 
 // configured reports whether the site's configuration has a tenant.
 func (t *tenants) configured(name string) bool { return slices.Contains(t.o.Tenants, name) }
 
-// serve starts the controller of a tenant.
+// serve starts the parts of a tenant, and starts them again whenever one stops by itself.
 func (t *tenants) serve(ctx context.Context, name string) error {
 	running, stop := context.WithCancel(t.running)
-	one := &servedTenant{stop: stop}
-	if err := t.site.control(ctx, running, t.o, name, one); err != nil {
+	measured := t.site.metrics.Tenant(name)
+	parts, err := t.start(ctx, running, name, measured)
+	one := &servedTenant{stop: stop, ended: make(chan struct{})}
+	if err != nil {
+		close(one.ended)
 		t.end(name, one)
 		return err
 	}
+	one.parts.Store(parts)
+	t.mu.Lock()
+	t.served[name] = one
+	t.mu.Unlock()
+	t.site.parts.Go(func() {
+		defer close(one.ended)
+		t.keep(running, name, one, measured)
+	})
+	return nil
+}
+
+// start starts the parts of a tenant.
+func (t *tenants) start(ctx, running context.Context, name string, measured *metrics.Tenant) (*tenantParts, error) {
+	running, stop := context.WithCancel(running)
+	parts := &tenantParts{stop: stop, failed: make(chan error, 1)}
+	if err := t.site.control(ctx, running, t.o, name, measured, parts); err != nil {
+		parts.end()
+		return nil, err
+	}
+	return parts, nil
+}
+
+// Pauses before the parts of a tenant are started again: the first, and the longest. After
+// steadyAfter they have worked, and the next pause is the first again.
+const (
+	firstPause  = time.Second
+	lastPause   = time.Minute
+	steadyAfter = 10 * time.Minute
+)
+
+// keep starts the parts of a tenant again when one has stopped by itself, until running ends:
+// what is wrong with one tenant holds up no other. Where no tenant is served any more, the
+// site ends, so that all of it begins anew.
+func (t *tenants) keep(running context.Context, name string, one *servedTenant, measured *metrics.Tenant) {
+	for pause, begun := firstPause, time.Now(); ; {
+		parts := one.parts.Load()
+		var err error
+		select {
+		case <-running.Done():
+		case err = <-parts.failed:
+		}
+		parts.end()
+		if running.Err() != nil {
+			return
+		}
+		if time.Since(begun) > steadyAfter {
+			pause = firstPause
+		}
+		if t.down(running, name) {
+			t.site.fail(err)
+		}
+		for err != nil {
+			t.site.log.Error("a tenant is not served; its controller is started again", "tenant", name, "after", pause, "error", err)
+			if wait.Sleep(running, pause) != nil {
+				return
+			}
+			pause = min(2*pause, lastPause)
+			if parts, err = t.start(running, running, name, measured); err == nil {
+				one.parts.Store(parts)
+			}
+		}
+		begun = time.Now()
+		t.up(name)
+	}
+}
+
+// down notes that a tenant is not served for the time being, up that it is again. last means
+// that no other is served either.
+func (t *tenants) down(running context.Context, name string) (last bool) {
+	select {
+	case <-t.begun:
+	case <-running.Done():
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.served[name] = one
-	return nil
+	t.failing[name] = true
+	for other := range t.served {
+		if !t.failing[other] {
+			return false
+		}
+	}
+	return true
+}
+
+func (t *tenants) up(name string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.failing, name)
 }
 
 // end stops what serves a tenant, and returns when it has stopped.
 func (t *tenants) end(name string, one *servedTenant) {
 	one.stop()
-	one.parts.Wait()
-	if one.hosts != nil {
-		one.hosts.Close()
-	}
+	<-one.ended
+	t.up(name)
 	t.site.warners.remove(name)
 	t.site.metrics.Forget(name)
 }
@@ -115,7 +258,7 @@ func (t *tenants) Controller(name string) (api.Controller, bool) {
 	if !found {
 		return nil, false
 	}
-	return one.Controller, true
+	return one.parts.Load().Controller, true
 }
 
 // All implements api.Tenants.
@@ -124,7 +267,7 @@ func (t *tenants) All() map[string]api.Controller {
 	defer t.mu.Unlock()
 	all := map[string]api.Controller{}
 	for name, one := range t.served {
-		all[name] = one.Controller
+		all[name] = one.parts.Load().Controller
 	}
 	return all
 }
@@ -137,7 +280,7 @@ func (t *tenants) controllers() (all []*controller.Controller) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, one := range t.served {
-		all = append(all, one.Controller)
+		all = append(all, one.parts.Load().Controller)
 	}
 	return all
 }
@@ -151,16 +294,6 @@ func (t *tenants) shut() {
 
 // errClosing means that the site ends.
 var errClosing = errors.New("the site is being stopped")
-
-// close closes the connections of all tenants, whose controllers have stopped.
-func (t *tenants) close() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, one := range t.served {
-		one.stop()
-		one.hosts.Close()
-	}
-}
 
 // States implements api.TenantObjects.
 func (t *tenants) States() ([]api.TenantObject, error) {

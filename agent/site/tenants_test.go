@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	natsstream "github.com/nats-io/nats.go/jetstream"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/credential"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/access"
@@ -148,4 +151,82 @@ func TestTenantsAtOnce(t *testing.T) {
 	if _, served := s.tenants.Controller("one"); !served {
 		t.Error("the tenant that all wanted is not served")
 	}
+}
+
+// TestTenantThatFails checks that a tenant whose controller cannot work holds up no other,
+// and is served again once it can.
+func TestTenantThatFails(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := openTwo(t, dir)
+	defer func() { closeSite(t, s) }()
+	hosts := hostsBucket(t, s)
+	if _, err := hosts.PutString(t.Context(), "acme.h01", "{"); err != nil {
+		t.Fatal(err)
+	}
+	closeSite(t, s)
+	s = openTwo(t, dir)
+	s.tenants.ready(t.Context(), "beta")
+	if acme, beta := s.Controller("acme").Ready(t.Context()), s.Controller("beta").Ready(t.Context()); acme == nil || beta != nil {
+		t.Errorf("acme, which cannot be served: %v; beta: %v", acme, beta)
+	}
+	if err := s.Alive(t.Context()); err != nil {
+		t.Errorf("the site counts as hung: %v", err)
+	}
+	hosts = hostsBucket(t, s)
+	if err := hosts.Delete(t.Context(), "acme.h01"); err != nil {
+		t.Fatal(err)
+	}
+	for until := time.Now().Add(time.Minute); s.Controller("acme").Ready(t.Context()) != nil; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(until) {
+			t.Fatal("acme is not served again")
+		}
+	}
+	select {
+	case err := <-s.Failed():
+		t.Errorf("the site ends: %v", err)
+	default:
+	}
+}
+
+// TestNoTenantIsServed checks that a site which serves nobody any more ends.
+func TestNoTenantIsServed(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := openTwo(t, dir)
+	defer func() { closeSite(t, s) }()
+	hosts := hostsBucket(t, s)
+	for _, key := range []string{"acme.h01", "beta.h01"} {
+		if _, err := hosts.PutString(t.Context(), key, "{"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	closeSite(t, s)
+	s = openTwo(t, dir)
+	select {
+	case err := <-s.Failed():
+		if !strings.Contains(err.Error(), "h01 is damaged") {
+			t.Errorf("it ends because: %v", err)
+		}
+	case <-time.After(time.Minute):
+		t.Error("it does not end")
+	}
+}
+
+func hostsBucket(t *testing.T, s *Site) natsstream.KeyValue {
+	t.Helper()
+	nc, err := s.Server().Connect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	js, err := natsstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hosts, err := js.KeyValue(t.Context(), "osu-hosts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return hosts
 }

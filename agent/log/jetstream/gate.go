@@ -40,7 +40,7 @@ type Gate struct {
 	log *Log
 	// quick are the calls that are answered from memory: they need not wait behind
 	// calls that write to disk.
-	calls, quick chan *call
+	calls, quick lane
 	mu           sync.Mutex
 	// open is the number of calls of each host that wait or are being answered;
 	// waiting is the bytes of all of them.
@@ -54,8 +54,8 @@ func NewGate(log *Log, keeper gate.Keeper) *Gate {
 	g := &Gate{
 		Gate: gate.New(gate.Options{Tenant: log.subjects.Tenant, Log: gateLog{log}, Keeper: keeper, Push: log.push}),
 		log:  log, open: map[string]int{},
-		calls: make(chan *call, maxCalls), quick: make(chan *call, maxCalls),
 	}
+	g.calls, g.quick = lane{gate: g, most: gateWorkers}, lane{gate: g, most: quickWorkers}
 	log.gate.Store(g)
 	return g
 }
@@ -135,23 +135,17 @@ func (g *Gate) letIn(ctx context.Context) error {
 		return ctx.Err()
 	case <-g.Ready():
 	}
-	sub, err := g.log.nats.QueueSubscribe(g.log.subjects.Call("*", ">"), "gate", g.admit)
+	sub, err := g.log.nats.QueueSubscribe(g.log.subjects.Call("*", ">"), "gate", func(msg *nats.Msg) { g.admit(ctx, msg) })
 	if err != nil {
 		return fmt.Errorf("cannot let hosts in: %w", err)
 	}
 	// Hosts that are connected already may have missed earlier pushes.
 	g.Reconnected()
-	var workers sync.WaitGroup
-	for range gateWorkers {
-		workers.Go(func() { g.work(ctx, g.calls) })
-	}
-	for range quickWorkers {
-		workers.Go(func() { g.work(ctx, g.quick) })
-	}
 	g.log.whenBack(ctx, g.Reconnected)
 	<-ctx.Done()
 	_ = sub.Unsubscribe()
-	workers.Wait()
+	g.calls.close()
+	g.quick.close()
 	return ctx.Err()
 }
 
@@ -179,7 +173,7 @@ func (g *Gate) read(msg *nats.Msg) (*call, bool) {
 
 // admit queues a call unless its host has too many open calls. It never waits:
 // otherwise calls would pile up in the subscription, uncounted.
-func (g *Gate) admit(msg *nats.Msg) {
+func (g *Gate) admit(ctx context.Context, msg *nats.Msg) {
 	if msg.Size() > maxCall {
 		return
 	}
@@ -187,13 +181,11 @@ func (g *Gate) admit(msg *nats.Msg) {
 	if !ok || !g.begin(c) {
 		return
 	}
-	calls := g.calls
+	calls := &g.calls
 	if c.request.Quick() {
-		calls = g.quick
+		calls = &g.quick
 	}
-	select {
-	case calls <- c:
-	default:
+	if !calls.put(ctx, c) {
 		g.end(c)
 	}
 }
@@ -218,16 +210,63 @@ func (g *Gate) end(c *call) {
 	}
 }
 
-func (g *Gate) work(ctx context.Context, calls <-chan *call) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case c := <-calls:
-			g.answer(ctx, c)
-			g.end(c)
-		}
+// lane are calls that are answered in the order in which they came, most of them at once.
+// An idle lane has no goroutine and takes no memory: a site may have 1,000 tenants.
+type lane struct {
+	gate *Gate
+	most int
+	mu   sync.Mutex
+	// waiting are the calls that nobody answers yet, workers is how many are being answered.
+	waiting []*call
+	workers int
+	closed  bool
+	running sync.WaitGroup
+}
+
+// put takes a call; false when too many wait or the lane is closed.
+func (l *lane) put(ctx context.Context, c *call) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.closed || len(l.waiting) >= maxCalls:
+		return false
+	case l.workers >= l.most:
+		l.waiting = append(l.waiting, c)
+	default:
+		l.workers++
+		l.running.Go(func() { l.work(ctx, c) })
 	}
+	return true
+}
+
+// work answers a call, and then those that wait, until ctx ends.
+func (l *lane) work(ctx context.Context, c *call) {
+	for c != nil && ctx.Err() == nil {
+		l.gate.answer(ctx, c)
+		l.gate.end(c)
+		c = l.next()
+	}
+}
+
+// next returns the call that has waited for the longest; nil ends the worker.
+func (l *lane) next() *call {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.waiting) == 0 {
+		l.workers, l.waiting = l.workers-1, nil
+		return nil
+	}
+	c := l.waiting[0]
+	l.waiting[0], l.waiting = nil, l.waiting[1:]
+	return c
+}
+
+// close returns once no call is being answered any more. The context of the calls has ended.
+func (l *lane) close() {
+	l.mu.Lock()
+	l.closed = true
+	l.mu.Unlock()
+	l.running.Wait()
 }
 
 // answer answers a call, unless it has waited for so long that its host has given it up

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -49,14 +50,14 @@ type Hosts struct {
 	keys credential.Store
 	// mu is held while it is decided whether a host may have one more key.
 	mu sync.Mutex
-	// owners are the hosts of the keys that were read so far: the host of a key never
-	// changes, and ten thousand files are not read again for each host that joins.
-	owners map[string]Identity
+	// byHost are the keys of each host, sorted; nil while they have to be listed. Only this
+	// process changes keys, so ten thousand are not listed again for each host that joins.
+	byHost map[Identity][]string
 }
 
 // NewHosts returns the hosts whose keys a store has.
 func NewHosts(keys credential.Store) *Hosts {
-	return &Hosts{keys: keys, owners: map[string]Identity{}}
+	return &Hosts{keys: keys}
 }
 
 // ErrSecondKey means that a host has a key already, and that nobody said that the
@@ -106,7 +107,21 @@ func (h *Hosts) Register(public string, id Identity, replace bool) error {
 	if err != nil {
 		return err
 	}
-	return credential.Put(h.keys, public, body)
+	return h.changed(credential.Put(h.keys, public, body), func() {
+		keys := append(slices.Clone(h.byHost[id]), public)
+		slices.Sort(keys)
+		h.byHost[id] = keys
+	})
+}
+
+// changed notes a change of the keys. After one that failed nobody knows which there are.
+func (h *Hosts) changed(err error, note func()) error {
+	if err != nil {
+		h.byHost = nil
+	} else if h.byHost != nil {
+		note()
+	}
+	return err
 }
 
 // Registrable returns why Register would refuse a key.
@@ -148,27 +163,20 @@ func (h *Hosts) registrable(public string, id Identity, replace bool) (others []
 
 // keysOf returns the keys of a host.
 func (h *Hosts) keysOf(id Identity) ([]string, error) {
-	entries, err := h.keys.List()
-	if err != nil {
-		return nil, err
-	}
-	var keys []string
-	now := make(map[string]Identity, len(entries))
-	for _, e := range entries {
-		owner, read := h.owners[e.Name]
-		if !read {
-			var known bool
-			if owner, known, err = h.Find(e.Name); err != nil || !known {
-				continue // Nobody connects with a damaged one.
+	if h.byHost == nil {
+		entries, err := h.keys.List()
+		if err != nil {
+			return nil, err
+		}
+		h.byHost = make(map[Identity][]string, len(entries))
+		for _, e := range entries {
+			// Nobody connects with a damaged one.
+			if owner, known, err := h.Find(e.Name); err == nil && known {
+				h.byHost[owner] = append(h.byHost[owner], e.Name)
 			}
 		}
-		now[e.Name] = owner
-		if owner == id {
-			keys = append(keys, e.Name)
-		}
 	}
-	h.owners = now
-	return keys, nil
+	return h.byHost[id], nil
 }
 
 func encodeHost(public string, file hostFile) ([]byte, error) {
@@ -236,7 +244,20 @@ func (h *Hosts) List() ([]HostKey, error) {
 
 // Remove removes a key: whoever is connected with it is disconnected within a
 // second.
-func (h *Hosts) Remove(public string) error { return credential.Remove(h.keys, public) }
+func (h *Hosts) Remove(public string) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	id, known, _ := h.Find(public) // Also a damaged one can be removed.
+	return h.changed(credential.Remove(h.keys, public), func() {
+		if !known {
+			return
+		}
+		left := slices.DeleteFunc(slices.Clone(h.byHost[id]), func(key string) bool { return key == public })
+		if h.byHost[id] = left; len(left) == 0 {
+			delete(h.byHost, id)
+		}
+	})
+}
 
 // Find returns the host of a public key; false when no host has it.
 func (h *Hosts) Find(public string) (Identity, bool, error) {

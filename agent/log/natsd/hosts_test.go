@@ -3,6 +3,7 @@ package natsd
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/hostkey"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/credentialtest"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/measure"
 )
 
 func newKey(t *testing.T) (key nkeys.KeyPair, public string) {
@@ -301,5 +303,66 @@ func TestRotation(t *testing.T) {
 	// In the name of another host it cannot ask at all.
 	if _, err := nc.Request(acme.Rotate("h02"), request(next, public, "h02"), 200*time.Millisecond); err == nil {
 		t.Error("a host asks in the name of another")
+	}
+}
+
+// counted counts how often all keys are listed.
+type counted struct {
+	credential.Store
+	lists int
+}
+
+func (c *counted) List() ([]credential.Entry, error) {
+	c.lists++
+	return c.Store.List()
+}
+
+// TestKeysAreListedOnce checks that a key more costs the same however many there are: the keys
+// are listed for the first one only, and what is registered and removed after that is known.
+func TestKeysAreListedOnce(t *testing.T) {
+	t.Parallel()
+	kept := &counted{Store: &credentialtest.Memory{}}
+	hosts := NewHosts(kept)
+	_, last := newKey(t)
+	for i := range 50 {
+		_, last = newKey(t)
+		if err := hosts.Register(last, Identity{"acme", fmt.Sprintf("h%02d", i)}, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h49 := Identity{"acme", "h49"}
+	_, next := newKey(t)
+	if err := hosts.Registrable(next, h49, false); !errors.Is(err, ErrSecondKey) {
+		t.Errorf("a second key: %v", err)
+	}
+	if err := hosts.Remove(last); err != nil {
+		t.Fatal(err)
+	}
+	if err := hosts.Register(next, h49, false); err != nil {
+		t.Errorf("a key after the only one was removed: %v", err)
+	}
+	if kept.lists != 1 {
+		t.Errorf("all keys were listed %d times; want once", kept.lists)
+	}
+}
+
+// BenchmarkRegister registers a host where many are registered already.
+func BenchmarkRegister(b *testing.B) {
+	for _, registered := range measure.Sizes(100, 1_000, 10_000) {
+		b.Run(fmt.Sprintf("%d-hosts", registered), func(b *testing.B) {
+			hosts := NewHosts(&credentialtest.Memory{})
+			add := func(name string) {
+				if _, err := hosts.Add(Identity{"acme", name}); err != nil {
+					b.Fatal(err)
+				}
+			}
+			for i := range registered {
+				add(fmt.Sprintf("h%05d", i))
+			}
+			b.ReportAllocs()
+			for n := 0; b.Loop(); n++ {
+				add(fmt.Sprintf("new%d", n))
+			}
+		})
 	}
 }

@@ -1,19 +1,17 @@
 package store
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"strconv"
 	"sync"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/packed"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/durability"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/format"
@@ -143,19 +141,12 @@ func pack(run v1.Run) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		var packed bytes.Buffer
-		writer, err := gzip.NewWriterLevel(&packed, gzip.BestSpeed)
+		kept, err := packed.Fast.Pack(body)
 		if err != nil {
 			return nil, err
 		}
-		if _, err := writer.Write(body); err != nil {
-			return nil, err
-		}
-		if err := writer.Close(); err != nil {
-			return nil, err
-		}
-		if packed.Len() <= maxKeptRun {
-			return packed.Bytes(), nil
+		if len(kept) <= maxKeptRun {
+			return kept, nil
 		}
 	}
 	return nil, fmt.Errorf("run %d is too large to be kept", run.ID)
@@ -203,12 +194,8 @@ func (s *Store) readRun(ctx context.Context, tenant string, id uint64) (keptRun,
 }
 
 // unpack is the reverse of pack.
-func unpack(packed []byte) (run v1.Run, err error) {
-	reader, err := gzip.NewReader(bytes.NewReader(packed))
-	if err != nil {
-		return run, fmt.Errorf("it is damaged: %w", err)
-	}
-	body, err := io.ReadAll(io.LimitReader(reader, maxReadRun))
+func unpack(kept []byte) (run v1.Run, err error) {
+	body, err := packed.Unpack(kept, maxReadRun)
 	if err != nil {
 		return run, fmt.Errorf("it is damaged: %w", err)
 	}

@@ -60,6 +60,11 @@ func (s *Store) DeleteHost(ctx context.Context, tenant, key string) error {
 
 // Hosts returns the hosts that are known of a tenant, in no order.
 func (s *Store) Hosts(ctx context.Context, tenant string) (hosts []Host, err error) {
+	done, err := s.hosts.begin(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the hosts of tenant %s: %w", tenant, err)
+	}
+	defer done()
 	var unreadable error
 	err = watch(ctx, s.hosts, tenant+".*", func(entry jetstream.KeyValueEntry) bool {
 		if entry == nil { // The end of the initial values.

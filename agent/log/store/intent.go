@@ -102,7 +102,7 @@ func (k intentKey) String() string {
 type intent struct {
 	store *Store
 	js    jetstream.JetStream
-	kv    jetstream.KeyValue
+	kv    *divided
 	// identity is that of the bucket.
 	identity int64
 	// counting makes counting calendars and adding one a single step.
@@ -127,7 +127,7 @@ func openIntent(ctx context.Context, js jetstream.JetStream) (*intent, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &intent{js: js, kv: kv, identity: number}, nil
+	return &intent{js: js, kv: divide(js, kv), identity: number}, nil
 }
 
 func (i *intent) revision(number uint64) Revision {
@@ -220,7 +220,7 @@ func (i *intent) remove(ctx context.Context, k intentKey, base Revision) (Revisi
 // when ctx ends or the store is gone.
 func (s *Store) WatchIntent(ctx context.Context, tenant string, see func(Seen)) error {
 	unwatched := func() {}
-	err := watch(ctx, s.intent.kv, tenant+"."+everySite+".>", func(entry jetstream.KeyValueEntry) bool {
+	err := s.intent.kv.watch(ctx, tenant, func(entry jetstream.KeyValueEntry) {
 		if entry == nil {
 			s.intent.recent.watched(tenant)
 			unwatched = func() { s.intent.recent.unwatched(tenant) }
@@ -229,7 +229,6 @@ func (s *Store) WatchIntent(ctx context.Context, tenant string, see func(Seen)) 
 			s.intent.recent.drop(intentKeyOf(entry.Key()), entry.Revision())
 			see(s.intent.seen(entry))
 		}
-		return true
 	})
 	unwatched()
 	return fmt.Errorf("cannot watch the configuration, rollout and calendars of tenant %s: %w", tenant, err)

@@ -1,28 +1,21 @@
 package store
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// leases keep who works for which host.
-type leases struct {
-	jetstream.KeyValue
-	js jetstream.JetStream
-}
-
+// leasesBucket keeps who works for which host.
 const leasesBucket = "osu-leases"
 
-func openLeases(ctx context.Context, js jetstream.JetStream) (*leases, error) {
+func openLeases(ctx context.Context, js jetstream.JetStream) (*divided, error) {
 	kv, err := bucket(ctx, js, leasesBucket, "leases by tenant and host", maxBucket)
 	if err != nil {
 		return nil, err
 	}
-	return &leases{kv, js}, nil
+	return divide(js, kv), nil
 }
 
 // PutLease writes a host's lease if the entry there still has a revision, 0 when
@@ -48,52 +41,12 @@ func (s *Store) Lease(ctx context.Context, tenant, key string) (body []byte, rev
 	return last.body, last.revision, nil
 }
 
-// lastLease is the newest entry of a key; without a body when it was deleted, and
-// without a revision when there never was one.
-type lastLease struct {
-	body     []byte
-	revision uint64
-}
-
-// last asks the API of JetStream, which the leader alone answers.
-func (l *leases) last(ctx context.Context, key string) (lastLease, error) {
-	request, err := json.Marshal(map[string]string{"last_by_subj": "$KV." + leasesBucket + "." + key})
-	if err != nil {
-		return lastLease{}, err
-	}
-	msg, err := l.js.Conn().RequestWithContext(ctx, "$JS.API.STREAM.MSG.GET.KV_"+leasesBucket, request)
-	if err != nil {
-		return lastLease{}, err
-	}
-	var response struct {
-		Error   *jetstream.APIError `json:"error"`
-		Message struct {
-			Seq     uint64 `json:"seq"`
-			Headers []byte `json:"hdrs"`
-			Data    []byte `json:"data"`
-		} `json:"message"`
-	}
-	if err := json.Unmarshal(msg.Data, &response); err != nil {
-		return lastLease{}, err
-	}
-	switch {
-	case response.Error != nil && response.Error.ErrorCode == jetstream.JSErrCodeMessageNotFound:
-		return lastLease{}, nil
-	case response.Error != nil:
-		return lastLease{}, response.Error
-	case bytes.Contains(response.Message.Headers, []byte("KV-Operation")):
-		// It marks that the entry was deleted.
-		return lastLease{revision: response.Message.Seq}, nil
-	}
-	return lastLease{response.Message.Data, response.Message.Seq}, nil
-}
-
 // WatchLeases calls see with the lease of each of a tenant's hosts, now and
 // after each change; with an empty key at the end of what was there when the
 // watch began, with no body when the entry is gone. It returns when ctx ends or
 // the store is gone.
 func (s *Store) WatchLeases(ctx context.Context, tenant string, see func(key string, body []byte, revision uint64)) error {
-	err := watch(ctx, s.leases, tenant+".*", func(entry jetstream.KeyValueEntry) bool {
+	err := s.leases.watch(ctx, tenant, func(entry jetstream.KeyValueEntry) {
 		switch {
 		case entry == nil:
 			see("", nil, 0)
@@ -102,7 +55,6 @@ func (s *Store) WatchLeases(ctx context.Context, tenant string, see func(key str
 		default:
 			see(entry.Key()[len(tenant)+1:], entry.Value(), entry.Revision())
 		}
-		return true
 	})
 	return fmt.Errorf("cannot watch the leases of tenant %s: %w", tenant, err)
 }

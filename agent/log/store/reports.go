@@ -38,7 +38,7 @@ type reports struct {
 }
 
 type reportBucket struct {
-	jetstream.KeyValue
+	*divided
 	stream jetstream.Stream
 }
 
@@ -53,7 +53,7 @@ func openReports(ctx context.Context, js jetstream.JetStream) (*reports, error) 
 		if err != nil {
 			return nil, fmt.Errorf("cannot look at bucket %s: %w", kind.Bucket, err)
 		}
-		r.buckets[kind] = reportBucket{kv, stream}
+		r.buckets[kind] = reportBucket{divide(js, kv), stream}
 	}
 	return r, nil
 }
@@ -240,10 +240,10 @@ type Reported struct {
 // change. The kind has a history: a watch sees no headers, and such an entry says its format
 // itself. WatchReports returns when ctx ends or the store is gone.
 func (s *Store) WatchReports(ctx context.Context, tenant string, kind *report.Kind, see func(Reported)) error {
-	err := watch(ctx, s.reports.buckets[kind], tenant+".*", func(entry jetstream.KeyValueEntry) bool {
+	err := s.reports.buckets[kind].watch(ctx, tenant, func(entry jetstream.KeyValueEntry) {
 		if entry == nil {
 			see(Reported{})
-			return true
+			return
 		}
 		r := Reported{Key: entry.Key()[len(tenant)+1:], Number: entry.Revision()}
 		if entry.Operation() == jetstream.KeyValuePut {
@@ -251,7 +251,6 @@ func (s *Store) WatchReports(ctx context.Context, tenant string, kind *report.Ki
 		}
 		r.At = entry.Created()
 		see(r)
-		return true
 	})
 	return fmt.Errorf("cannot watch the %s of tenant %s: %w", kind.Name, tenant, err)
 }

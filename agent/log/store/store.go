@@ -56,8 +56,8 @@ type Store struct {
 	// process. It may be nil, and is set before the first write.
 	Written func(stream string, seq uint64) error
 	intent  *intent
-	hosts   jetstream.KeyValue
-	leases  *leases
+	hosts   *divided
+	leases  *divided
 	// runs are the ended runs of each tenant.
 	runs runs
 	// news are what was told of each tenant.
@@ -103,7 +103,7 @@ func Open(ctx context.Context, nc *nats.Conn) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{
-		intent: intent, hosts: hosts, leases: leases, runs: runs{js: js, streams: map[string]jetstream.Stream{}},
+		intent: intent, hosts: divide(js, hosts), leases: leases, runs: runs{js: js, streams: map[string]jetstream.Stream{}},
 		news: news{js: js, streams: map[string]jetstream.Stream{}}, reports: reports, webhooks: webhooks,
 	}
 	intent.store = s
@@ -161,31 +161,3 @@ func hasCode(err error, code jetstream.ErrorCode) bool {
 }
 
 func wrongRevision(err error) bool { return hasCode(err, wrongLastSequence) }
-
-var errWatchEnded = errors.New("the watch has ended")
-
-// watch calls take with the current entries of some keys, with nil after them,
-// and then with each entry that changes, until take returns false. The error is
-// that of ctx, or errWatchEnded when the store is gone.
-func watch(ctx context.Context, kv jetstream.KeyValue, keys string, take func(jetstream.KeyValueEntry) (more bool), options ...jetstream.WatchOpt) error {
-	watcher, err := kv.Watch(ctx, keys, options...)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = watcher.Stop() }()
-	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case entry, open := <-watcher.Updates():
-			switch {
-			case !open && ctx.Err() != nil:
-				return ctx.Err()
-			case !open:
-				return errWatchEnded
-			case !take(entry):
-				return nil
-			}
-		}
-	}
-}

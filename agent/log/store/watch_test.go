@@ -38,7 +38,7 @@ func (host) Value() []byte { return []byte(`{"format":1,"name":"h01"}`) }
 // hosts would be taken for all.
 func TestBrokenWatch(t *testing.T) {
 	t.Parallel()
-	s := &Store{hosts: breaking{}}
+	s := &Store{hosts: divide(nil, breaking{})}
 	if hosts, err := s.Hosts(t.Context(), "acme"); !errors.Is(err, errWatchEnded) {
 		t.Errorf("the hosts are %+v, %v", hosts, err)
 	}

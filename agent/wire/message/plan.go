@@ -1,16 +1,14 @@
 package message
 
 import (
-	"bytes"
 	"cmp"
-	"compress/gzip"
 	"encoding/json"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
-	"sync"
 	"unicode/utf8"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/packed"
 )
 
 // The bounds of a plan. A larger plan is refused, never cut: an upgrade is proved by its
@@ -210,41 +208,24 @@ func DecodePlan(body []byte) (ChangeSet, error) {
 // names and versions as they are fits in.
 const MaxPackedPlan = MaxVersionsBody
 
-// packers are used again: a new one clears 800 KiB, more than all else that a plan costs.
-var packers = sync.Pool{New: func() any { return gzip.NewWriter(nil) }}
-
 // PackPlan returns a plan as it travels and is kept: its JSON, compressed.
 func PackPlan(p ChangeSet) ([]byte, error) {
-	var packed bytes.Buffer
-	writer := packers.Get().(*gzip.Writer) //nolint:forcetypeassert // The pool has nothing else.
-	defer packers.Put(writer)
-	writer.Reset(&packed)
-	if _, err := writer.Write(EncodePlan(p)); err != nil {
+	plan, err := packed.Small.Pack(EncodePlan(p))
+	if err != nil {
 		return nil, err
 	}
-	if err := writer.Close(); err != nil {
-		return nil, err
+	if len(plan) > MaxPackedPlan {
+		return nil, fmt.Errorf("the plan has %d bytes when it is packed; at most %d", len(plan), MaxPackedPlan)
 	}
-	if packed.Len() > MaxPackedPlan {
-		return nil, fmt.Errorf("the plan has %d bytes when it is packed; at most %d", packed.Len(), MaxPackedPlan)
-	}
-	return packed.Bytes(), nil
+	return plan, nil
 }
 
-// unpackers are used again: a new one takes 40 KiB.
-var unpackers = sync.Pool{New: func() any { return new(gzip.Reader) }}
-
 // UnpackPlan reads what PackPlan has made.
-func UnpackPlan(packed []byte) (ChangeSet, error) {
-	if len(packed) > MaxPackedPlan {
-		return ChangeSet{}, fmt.Errorf("cannot read plan: it has %d bytes; at most %d", len(packed), MaxPackedPlan)
+func UnpackPlan(plan []byte) (ChangeSet, error) {
+	if len(plan) > MaxPackedPlan {
+		return ChangeSet{}, fmt.Errorf("cannot read plan: it has %d bytes; at most %d", len(plan), MaxPackedPlan)
 	}
-	reader := unpackers.Get().(*gzip.Reader) //nolint:forcetypeassert // The pool has nothing else.
-	defer unpackers.Put(reader)
-	if err := reader.Reset(bytes.NewReader(packed)); err != nil {
-		return ChangeSet{}, fmt.Errorf("cannot read plan: %w", err)
-	}
-	body, err := io.ReadAll(io.LimitReader(reader, MaxPlanBody+1))
+	body, err := packed.Unpack(plan, MaxPlanBody+1)
 	if err != nil {
 		return ChangeSet{}, fmt.Errorf("cannot read plan: %w", err)
 	}

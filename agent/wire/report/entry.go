@@ -2,13 +2,12 @@ package report
 
 import (
 	"bytes"
-	"compress/gzip"
 	"encoding/json"
 	"fmt"
-	"io"
 	"slices"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/packed"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/format"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
@@ -80,15 +79,11 @@ func (r Report) Entry(before Kept) (Entry, error) {
 		e.Summary = string(text)
 	}
 	if r.Kind.Compress {
-		var packed bytes.Buffer
-		writer := gzip.NewWriter(&packed)
-		if _, err := writer.Write(r.Body); err != nil {
+		data, err := packed.Fast.Pack(r.Body)
+		if err != nil {
 			return Entry{}, err
 		}
-		if err := writer.Close(); err != nil {
-			return Entry{}, err
-		}
-		e.Data = packed.Bytes()
+		e.Data = data
 	}
 	return e, nil
 }
@@ -116,13 +111,11 @@ func (k *Kind) Read(e Entry, at time.Time) (Kept, error) {
 		return Kept{}, damaged(err)
 	}
 	if k.Compress {
-		reader, err := gzip.NewReader(bytes.NewReader(e.Data))
-		if err == nil {
-			kept.Body, err = io.ReadAll(io.LimitReader(reader, int64(k.MaxBody)))
-		}
+		body, err := packed.Unpack(e.Data, k.MaxBody)
 		if err != nil {
 			return Kept{}, damaged(err)
 		}
+		kept.Body = body
 	}
 	return kept, nil
 }
