@@ -36,8 +36,8 @@ resource "osupgrade_rollout" "acme" {
 	told := plan()
 	all := strings.Join(told["osupgrade_rollout.acme"], "\n")
 	for _, part := range []string{
-		"No known host matches\nAttribute: stages[0].match.hosts\nThe server says: \"h09\" is the name of no known host",
-		"No known host matches\nAttribute: stages[0].match.roles\nThe server says: \"egde\" is the role of no known host; did you mean edge?",
+		"No known host matches\nAttribute: stages[0].match.hosts\nThe server says: no known host is named \"h09\"",
+		"No known host matches\nAttribute: stages[0].match.roles\nThe server says: no known host has role \"egde\"; did you mean edge?",
 	} {
 		if !strings.Contains(all, part) {
 			t.Errorf("no %q in\n%s", part, all)

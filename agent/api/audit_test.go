@@ -162,7 +162,7 @@ func TestAuditOfLogins(t *testing.T) { //nolint:funlen // a story
 	// A secret in the wrong place.
 	c.want(c.call("DELETE", "/v1/state/strongbox/tokens/"+session.Token, "", "Authorization", ann), 404, "")
 	c.want(c.call("PUT", configPath, `{"worker-applications":[{"name":"`+password+`"}]}`, "Authorization", ann), 400, "")
-	c.want(c.call("PUT", configPath+"/rollout", `{"checks":{"fleet":[{"type":"http","url":"https://u:`+strings.ReplaceAll(password, " ", "-")+`@site.example/"}]}}`, "Authorization", ann), 201, "")
+	c.want(c.call("PUT", configPath+"/rollout", `{"checks":{"fleet":[{"type":"http","url":"https://u:`+strings.ReplaceAll(password, " ", "-")+`@site.example/"}]}}`, "Authorization", ann), 400, "")
 	c.want(c.call("POST", statePath+"/pause", `{"reason":"see `+session.Token+`"}`, "Authorization", ann), 412, "")
 
 	const users = "/v1/config/tenants/demo/strongbox/authentication/userpass"
@@ -191,7 +191,7 @@ func TestAuditOfLogins(t *testing.T) { //nolint:funlen // a story
 		"user ann refresh token/" + short + " done 200",
 		"user ann delete token/osu_… refused 404",
 		"user ann write config refused 400 | bad request",
-		"user ann write rollout done 201",
+		"user ann write rollout refused 400 | bad request",
 		"user ann pause run refused 412 | see osu_… |",
 		"user ann write user/bob done 201",
 		"user ann change user/bob done 204",

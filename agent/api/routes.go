@@ -286,7 +286,7 @@ func stateRoutes() []route {
 		{
 			method: http.MethodPost, path: statePath + "/refresh", own: true, group: groupHosts, handle: (*server).postHostsRefresh,
 			action: "refresh", object: "hosts", optional: true,
-			summary: "Have hosts look for what an upgrade would change",
+			summary: "Make hosts check what an upgrade would change",
 			about:   "A host that is asked fetches its lists of packages and reports what an upgrade would change. The answer does not wait for that. A host is asked at most once a minute.",
 			query:   []parameter{siteParameter}, takes: v1.Refresh{}, returns: ok("How many hosts look.", v1.Refreshed{}), errors: []int{http.StatusNotFound},
 		},

@@ -26,8 +26,8 @@ func TestWarningsOfWrites(t *testing.T) {
 	s := serve(t, &knowing{}, access.Reads, access.Writes)
 	const body = `{"stages":[{"name":"a","match":{"roles":["egde","core"]}},{"name":"b"}]}`
 	want := []string{
-		`299 - "stages[0].match.roles[0]: \"egde\" is the role of no known host; did you mean edge?"`,
-		`299 - "stages[0].match.roles[1]: \"core\" is the role of no known host; hosts have edge"`,
+		`299 - "stages[0].match.roles[0]: no known host has role \"egde\"; did you mean edge?"`,
+		`299 - "stages[0].match.roles[1]: no known host has role \"core\"; hosts have edge"`,
 	}
 	warned := func(header http.Header, want ...string) {
 		t.Helper()
@@ -44,7 +44,7 @@ func TestWarningsOfWrites(t *testing.T) {
 	warned(s.want("PATCH", rolloutPath, `{"splay":"1h"}`, 204, ""), want...)
 	warned(s.want("PATCH", rolloutPath, `[{"op":"test","path":"/splay","value":"1h"},{"op":"remove","path":"/stages"}]`, 204, "", "Content-Type", v1.JSONPatch))
 	warned(s.want("PUT", "/v1/config/tenants/acme/os-upgrade", `{"worker-applications":[{"name":"ap"},{"name":"app"}]}`, 201, ""),
-		`299 - "worker-applications[0].name: \"ap\" is the application of no known host; did you mean app?"`)
+		`299 - "worker-applications[0].name: no known host has application \"ap\"; did you mean app?"`)
 }
 
 // TestWriteWithoutWarnings checks that a write is accepted if nobody can tell which hosts are

@@ -125,7 +125,7 @@ func adviseOverdue(r v1.Run, isOf func(v1.RunHost) bool) []advice {
 			advice{"or stop waiting for " + h.Hostname, withReason("release", h.Hostname)})
 	}
 	if len(others) > 0 {
-		todo = append(todo, advice{"look at these too, they take unusually long: " + someOf(others), command("status", "--unhealthy")})
+		todo = append(todo, advice{"look also at these, which take unusually long: " + someOf(others), command("status", "--unhealthy")})
 	}
 	return todo
 }
@@ -162,7 +162,7 @@ func adviseResume(r v1.Run) []advice {
 	case run.ByPolicy:
 		return []advice{
 			{"resume the run: the next failure pauses it again", withReason("resume")},
-			{"or resume it and forget the failures", withReason("resume", "--reset-failures")},
+			{"or resume it and reset its failure count", withReason("resume", "--reset-failures")},
 			{"or end it", withReason("abort")},
 		}
 	}

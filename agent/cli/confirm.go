@@ -97,7 +97,10 @@ func costOfAbort(r v1.Run, now bool) string {
 			busy++
 		}
 	}
-	return fmt.Sprintf("this ends run %d: %d upgraded, %d being upgraded and %d not started stay as they are", r.ID, upgraded, busy, left)
+	if now {
+		return fmt.Sprintf("this ends run %d at once: %d upgraded, %d being upgraded and %d not started stay as they are", r.ID, upgraded, busy, left)
+	}
+	return fmt.Sprintf("this ends run %d: %d upgraded, %d being upgraded finish first, %d not started keep what they have", r.ID, upgraded, busy, left)
 }
 
 // costOfHost says what it costs a run to lose a host by what is done to it, such as

@@ -40,7 +40,7 @@ func TestConfirm(t *testing.T) {
 	do(exitUsage, "Host h05 is not upgraded yet. Releasing it makes run 5 give it up. To go ahead, add --yes.", "release", "h05", "--reason", "x")
 	do(exitFailed, "holds no slot of run 5", "release", "h07", "--reason", "x") // --yes would not help.
 	do(exitUsage, "Host h01 is being upgraded. Deleting it makes run 5 give it up.", "forget", "h01", "--reason", "x")
-	do(exitUsage, "This ends run 5: 1 upgraded, 2 being upgraded and 2 not started stay as they are. To go ahead, add --yes.", "abort", "--reason", "x")
+	do(exitUsage, "This ends run 5: 1 upgraded, 2 being upgraded finish first, 2 not started keep what they have. To go ahead, add --yes.", "abort", "--reason", "x")
 	do(exitUsage, "--reason is empty", "abort", "--reason", " ")
 	do(exitUsage, `--reason: "" is empty`, "forget", "h01", "--reason", "")
 	do(exitOK, "Host h02 of tenant acme is deleted", "forget", "h02", "--reason", "scrapped") // Its upgrade is done.

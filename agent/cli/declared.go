@@ -21,8 +21,8 @@ import (
 // files are the texts that apply and validate read.
 type files struct {
 	File []string `help:"File, folder of .yaml, .yml and .json files, or - for standard input; repeatable. An .ics file is a calendar." short:"f" required:"" placeholder:"FILE"`
-	Name string   `help:"Name of the calendar that the .ics file is." placeholder:"NAME"`
-	Kind string   `help:"Kind of the calendar that the .ics file is: freeze or allow." default:"freeze" enum:"freeze,allow"`
+	Name string   `help:"Name under which the .ics file is written as a calendar." placeholder:"NAME"`
+	Kind string   `help:"Kind of calendar to write the .ics file as: freeze or allow." default:"freeze" enum:"freeze,allow"`
 }
 
 // maxDeclared bounds a file, in bytes. A calendar alone may have 1 MiB.
@@ -59,7 +59,7 @@ func (f *files) nameCalendar(sources []intent.Source) error {
 		switch {
 		case !isICalendar(*s):
 		case f.Name == "":
-			return fmt.Errorf("%s is a calendar; say which one with --name", s.Name)
+			return fmt.Errorf("%s is a calendar; name it with --name", s.Name)
 		case calendar != nil:
 			return fmt.Errorf("%s and %s are both calendars, and --name is for one; apply one after the other, or name the files in a document with ics-file", calendar.Name, s.Name)
 		default:
@@ -67,7 +67,7 @@ func (f *files) nameCalendar(sources []intent.Source) error {
 		}
 	}
 	if f.Name != "" && calendar == nil {
-		return fmt.Errorf("--name is for an .ics file, and %s is none", strings.Join(f.File, ", "))
+		return fmt.Errorf("--name is for an .ics file, and %s is not one", strings.Join(f.File, ", "))
 	}
 	return nil
 }

@@ -25,7 +25,7 @@ type hostsCommand struct {
 	Host    string `arg:"" optional:"" help:"Show everything about this host." complete:"hosts"`
 	Offer   bool   `help:"With a HOST: show each package that an upgrade would change now."`
 	Wide    bool   `help:"Show also the labels, the strategy and the version of the agent." short:"w"`
-	Refresh bool   `help:"Have the HOST, or all hosts, look for what an upgrade would change by what there is to install now. They report it within a minute or so."`
+	Refresh bool   `help:"Make the HOST, or all hosts, check what an upgrade would change now. Reports arrive within a minute or so, later if there are more than 1,000 hosts."`
 	Limit   int    `help:"Show at most this many hosts, ordered by name (default: all)." placeholder:"N"`
 	After   string `help:"Show only hosts after this name (for paging)." placeholder:"HOST" complete:"hosts"`
 }
@@ -118,7 +118,7 @@ func (c *hostsCommand) refresh(ctx context.Context, out io.Writer, api *client.C
 
 // refreshedSentence says which hosts look now.
 func refreshedSentence(r v1.Refreshed) string {
-	sentence := text.Count(r.Asked, "host looks", "hosts look") + " now for what an upgrade would change"
+	sentence := text.Count(r.Asked, "host checks", "hosts check") + " now what an upgrade would change"
 	if r.WithinSeconds > 0 {
 		sentence += fmt.Sprintf(", one after the other within %s", seconds(r.WithinSeconds))
 	}

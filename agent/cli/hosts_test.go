@@ -201,8 +201,8 @@ func TestRefreshHosts(t *testing.T) {
 			args []string
 			want string
 		}{
-			{[]string{"hosts", "--refresh", "h01"}, "1 host looks now for what an upgrade would change." + shows},
-			{[]string{"hosts", "--refresh"}, "1 host looks now for what an upgrade would change; 1 was asked less than a minute ago; 1 is silent." + shows},
+			{[]string{"hosts", "--refresh", "h01"}, "1 host checks now what an upgrade would change." + shows},
+			{[]string{"hosts", "--refresh"}, "1 host checks now what an upgrade would change; 1 was asked less than a minute ago; 1 is silent." + shows},
 			{[]string{"hosts", "--refresh", "--output", "json"}, `"silent": 1,`},
 			{[]string{"hosts", "--refresh", "h77"}, "host h77: there is no such host; osupgrade-agent hosts lists those that are known"},
 			{[]string{"hosts", "--refresh", "--offer", "h01"}, "--refresh shows no hosts; leave out --offer, --limit and --after"},

@@ -34,7 +34,7 @@ func TestApplyICS(t *testing.T) {
 		"a document":                   {"", []string{"-f", document}, exitOK, "Written, in this order: calendar shop."},
 		"a document on standard input": {"calendars: {shop: {kind: freeze, ics-file: " + ics + "}}", []string{"-f", "-"}, exitOK, "Written"},
 		"a file and a document":        {"", []string{"-f", ics, "--name", "shop", "-f", document}, exitUsage, document + ":2: calendars.shop: it is declared twice, here and at " + ics + "; declare it once"},
-		"no name":                      {"", []string{"-f", ics}, exitUsage, ics + " is a calendar; say which one with --name"},
+		"no name":                      {"", []string{"-f", ics}, exitUsage, ics + " is a calendar; name it with --name"},
 		"two of one name":              {"", []string{"-f", ics, "-f", ics, "--name", "shop"}, exitUsage, "are both calendars, and --name is for one"},
 		"a name for no calendar":       {"", []string{"-f", document, "--name", "shop"}, exitUsage, "--name is for an .ics file, and " + document + " is none"},
 		"a wrong name":                 {"", []string{"-f", ics, "--name", "Shop"}, exitUsage, ics + `: "Shop" is not the name of a calendar`},

@@ -46,8 +46,8 @@ type joinCommand struct {
 
 // Help describes the command.
 func (c *joinCommand) Help() string {
-	return `The token can be used once. It is never an argument: every user of the machine could read it there. If the
-answer of the site was lost, run the command again: the site recognizes the key of this host. The private key never leaves this machine.`
+	return `The token can be used once. It is never an argument, because every user of the machine can read arguments. If the
+answer of the site is lost, run the command again: the site recognizes the key of this host. The private key never leaves this machine.`
 }
 
 // keyName and caName are the files beside the configuration of a worker.

@@ -75,7 +75,7 @@ func (c *pauseCommand) Run(ctx context.Context, out io.Writer) error {
 // resumeCommand resumes it.
 type resumeCommand struct {
 	asking
-	ResetFailures bool `help:"Forget the hosts that have failed so far: they no longer count against max-failures."`
+	ResetFailures bool `help:"Reset the failure count: hosts that have failed so far no longer count against max-failures."`
 }
 
 // Run implements the command.
@@ -154,9 +154,9 @@ type releaseCommand struct {
 // Help is the longer text of --help.
 func (c *releaseCommand) Help() string {
 	return "A host that is silent, unhealthy or being upgraded holds a slot: it counts as out of service, and other hosts wait for it. " +
-		"Release it only if it may stay as it is: the next host goes down in its place. " +
-		"A host that holds no slot is taken from the run, such as one that hangs in its prepare. " +
-		"You can release a host at any time during a run, and one that holds a slot also after it."
+		"Release it only if it may stay as it is: another host then goes down in its place. " +
+		"Releasing a host that holds no slot, such as one that hangs while it prepares, removes it from the run. " +
+		"You can release any host during a run, and after the run a host that still holds a slot."
 }
 
 // Run implements the command.

@@ -130,7 +130,7 @@ func agesLine(at timeFormat, members []v1.RunHost, offers map[string]v1.OfferSum
 			oldest, newest = times.Sooner(oldest, *told), times.Later(newest, *told)
 		}
 	}
-	const refresh = "to have hosts look now: "
+	const refresh = "to make hosts check now: "
 	switch {
 	case len(members) == 0:
 		return ""

@@ -31,7 +31,7 @@ not after:            Sat 2026-11-21 06:00:00 CET
 hosts:                3, and 2 left out
 expected:             fits: done at Sat 2026-11-21 02:31:00 CET, after 31m, with 1m to prepare and 10m for a host, as in run 7
 changes:              12 changes on 1 host, 2 held, 5.0 MiB to fetch, 1 reboot; 1 host has reported nothing
-reported:             less than 1m ago; to have hosts look now: osupgrade-agent hosts --refresh
+reported:             less than 1m ago; to make hosts check now: osupgrade-agent hosts --refresh
 stage canary:         1 host, at most 1 out of service
   1. h01:             12 changes, 2 held, 5.0 MiB to fetch, a reboot: kernel 6.1.0-28; done at Sat 2026-11-21 02:11:00 CET
 stage rest:           2 hosts, at most 2 out of service

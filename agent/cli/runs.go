@@ -27,8 +27,8 @@ type runsCommand struct {
 
 // Help describes the command.
 func (c *runsCommand) Help() string {
-	return `The number of a run is its place on the log of its tenant, where it shares the count with all other records: a later run
-has a higher number, and numbers are left out.`
+	return `The id of a run is its position in the log of its tenant. A later run has a higher id, but ids are not
+consecutive, because other records of the log use numbers too.`
 }
 
 // Run implements the command.

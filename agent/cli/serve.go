@@ -34,8 +34,8 @@ type serveCommand struct {
 	Timezone      string   `help:"Time zone of this site, an IANA name, for site-local windows." default:"UTC" env:"OSUPGRADE_TIMEZONE"`
 	Tenants       []string `help:"Tenants of this site, in addition to those created by osupgrade-agent tenant add." env:"OSUPGRADE_TENANTS" placeholder:"NAME,..."`
 	Checks        string   `help:"Folder of the scripts that checks and hooks of a rollout may run at the site (default: none)." type:"path" env:"OSUPGRADE_SITE_CHECKS" placeholder:"DIR"`
-	NewsScripts   string   `help:"Folder of the scripts to run for each notification of any tenant (default: none)." type:"path" env:"OSUPGRADE_NEWS_SCRIPTS" placeholder:"DIR"`
-	AllowLocal    []string `help:"Addresses of this machine and its link to which the site may connect for tenants, such as that of a webhook receiver, or any (default: none)." env:"OSUPGRADE_ALLOW_LOCAL" placeholder:"IP:PORT,..."`
+	NewsScripts   string   `help:"Folder of the scripts to run for each news message of any tenant (default: none)." type:"path" env:"OSUPGRADE_NEWS_SCRIPTS" placeholder:"DIR"`
+	AllowLocal    []string `help:"Local addresses (of this machine, or link-local) to which the site may connect for tenants, such as that of a webhook receiver; any allows all (default: none)." env:"OSUPGRADE_ALLOW_LOCAL" placeholder:"IP:PORT,..."`
 	Listen        string   `help:"Where the REST API listens." default:"127.0.0.1:4646" env:"OSUPGRADE_LISTEN"`
 	TLSCert       string   `help:"Certificate of the REST API, PEM; needed beyond loopback (default: the one made by osupgrade-agent init)." type:"path" env:"OSUPGRADE_TLS_CERT" placeholder:"FILE"`
 	TLSKey        string   `help:"Private key of --tls-cert, PEM." type:"path" env:"OSUPGRADE_TLS_KEY" placeholder:"FILE"`

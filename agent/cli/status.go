@@ -216,7 +216,7 @@ func runFacts(f *facts, to *terminal, at timeFormat, r v1.Run) {
 // expected tells when something is expected to end.
 func expected(at timeFormat, end time.Time) string {
 	if !end.After(at.now) {
-		return "overdue: this takes longer than it did for other hosts"
+		return "later than expected: this takes longer than it did for other hosts"
 	}
 	return at.at(end) + ", in " + at.in(end)
 }

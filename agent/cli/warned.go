@@ -61,7 +61,7 @@ func (d *siteIntent) withoutWindows(ctx context.Context, want intent.Intent, now
 	}
 	return []v1.IntentWarning{{
 		Object: v1.ConfigObject, Field: "maintenance-windows",
-		Text: "no window lies ahead: for the next ten years there is none, so no run starts by itself",
+		Text: "no window opens in the next ten years, so no run starts by itself",
 	}}
 }
 

@@ -43,8 +43,8 @@ func TestWarnedOfUnmatched(t *testing.T) {
 		}
 	}
 	placed := []string{
-		file + `:4: warning: config.worker-applications[1].name: "applianse" is the application of no known host; did you mean appliance?` + "\n",
-		file + `:13: warning: rollout.stages[0].match.labels.rack: "c" is the value of label rack on no known host; hosts have a` + "\n",
+		file + `:4: warning: config.worker-applications[1].name: no known host has application "applianse"; did you mean appliance?` + "\n",
+		file + `:13: warning: rollout.stages[0].match.labels.rack: no known host has "c" as label rack; hosts have a` + "\n",
 	}
 	do(false, []string{"warning"}, "validate", "--server", "-f", file)
 	s.SetHosts("acme", v1.Host{Hostname: "h01", Application: "appliance", Labels: map[string]string{"rack": "a"}})
@@ -57,8 +57,8 @@ func TestWarnedOfUnmatched(t *testing.T) {
 	}, "apply", "-f", file, "-o", "json")
 	do(true, []string{
 		"Declared, but matching no known host:\n" +
-			`  config.worker-applications[1].name: "applianse" is the application of no known host; did you mean appliance?` + "\n" +
-			`  rollout.stages[0].match.labels.rack: "c" is the value of label rack on no known host; hosts have a` + "\n",
+			`  config.worker-applications[1].name: no known host has application "applianse"; did you mean appliance?` + "\n" +
+			`  rollout.stages[0].match.labels.rack: no known host has "c" as label rack; hosts have a` + "\n",
 	}, "status")
 	do(true, []string{`"intent-warnings": [`}, "status", "-o", "json")
 	s.SetHosts("acme", v1.Host{Hostname: "h01", Application: "appliance", Labels: map[string]string{"rack": "c"}}, v1.Host{Hostname: "h02", Application: "applianse"})
@@ -71,7 +71,7 @@ func TestWarnedOfUnmatched(t *testing.T) {
 func TestWarnedOfNoWindow(t *testing.T) {
 	t.Parallel()
 	const none = "config:\n  worker-applications: [{name: appliance}]\n"
-	const warning = "warning: config.maintenance-windows: no window lies ahead: for the next ten years there is none, so no run starts by itself\n"
+	const warning = "warning: config.maintenance-windows: no window opens in the next ten years, so no run starts by itself\n"
 	allow := v1.Calendar{Kind: "allow", Events: []v1.Event{{Start: "2026-01-01", AllDay: true, RRule: "FREQ=MONTHLY"}}}
 	freeze := v1.Calendar{Kind: "freeze", Events: []v1.Event{{Start: "2026-01-01", AllDay: true, RRule: "FREQ=DAILY"}}}
 	for name, row := range map[string]struct {

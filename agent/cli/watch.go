@@ -122,7 +122,7 @@ func (p *progress) showContact(c client.Contact) {
 		p.line("the site is back; it could not be reached %s", at.since(c.Since))
 		return
 	}
-	p.line("the site cannot be reached since %s: %s", at.at(c.Since), c.Trouble)
+	p.line("the site has been unreachable since %s: %s", at.at(c.Since), c.Trouble)
 }
 
 func (p *progress) ask(ctx context.Context, api *client.Client) error {

@@ -254,7 +254,7 @@ func TestWatchTellsOfItsSite(t *testing.T) {
 		<-done
 		out = printed.String()
 	})
-	const lost = "the site cannot be reached since Fri 2026-11-20 23:49:5"
+	const lost = "the site has been unreachable since Fri 2026-11-20 23:49:5"
 	if !strings.Contains(during, lost) || !strings.Contains(during, "nothing was heard for 9s\n") {
 		t.Errorf("10 seconds after the network was cut, shown is:\n%s", during)
 	}
@@ -276,7 +276,7 @@ func TestWatchOfNoSite(t *testing.T) {
 		s.FinishRun("acme", 6, "completed", "so it is")
 	}()
 	code, stdout, stderr := call(t, as(t, s.URL, s.Token, "acme", "watch")...)
-	if code != exitOK || strings.Count(stdout, "the site cannot be reached since ") != 1 || !strings.Contains(stdout, ": 503 Service Unavailable\n") || strings.Count(stdout, "the site is back") != 1 {
+	if code != exitOK || strings.Count(stdout, "the site has been unreachable since ") != 1 || !strings.Contains(stdout, ": 503 Service Unavailable\n") || strings.Count(stdout, "the site is back") != 1 {
 		t.Errorf("exit code %d:\n%s%s", code, stdout, stderr)
 	}
 }

@@ -136,7 +136,7 @@ func webhookNotes(at timeFormat, s v1.WebhookState) (notes []string) {
 		notes = append(notes, fmt.Sprintf("%s: %s; tried %s, again at %s", s.Name, s.Error, text.Count(s.Tries, "time", "times"), at.at(*s.NextTry)))
 	}
 	if s.DeadCount > 0 {
-		notes = append(notes, fmt.Sprintf("%s: gave up on %s. To see them: osupgrade-agent webhook dead %s", s.Name, text.Count(s.DeadCount, "notification", "notifications"), s.Name))
+		notes = append(notes, fmt.Sprintf("%s: gave up on %s. To see them: osupgrade-agent webhook dead %s", s.Name, text.Count(s.DeadCount, "message", "messages"), s.Name))
 	}
 	if s.Dropped > 0 {
 		notes = append(notes, fmt.Sprintf("%s: %d dropped, because the receiver was down for too long", s.Name, s.Dropped))
@@ -148,12 +148,12 @@ func webhookNotes(at timeFormat, s v1.WebhookState) (notes []string) {
 type addWebhookCommand struct {
 	operator
 	Name        string   `arg:"" help:"Name of the webhook."`
-	URL         string   `name:"url" help:"Where to send notifications: https, or http to 127.0.0.1." required:"" placeholder:"URL"`
-	News        []string `help:"Types of notifications to send (default: all): run.opened, stage.done, host.failed, run.blocked, run.overdue, run.waiting, run.finished, window.missed." placeholder:"TYPE"`
+	URL         string   `name:"url" help:"Where to send news: https, or http on loopback. An address of the site's own machine must be allowed by serve --allow-local." required:"" placeholder:"URL"`
+	News        []string `help:"Types of news to send (default: all): run.opened, stage.done, host.failed, run.blocked, run.overdue, run.waiting, run.finished, window.missed." placeholder:"TYPE"`
 	Description string   `help:"What it is for." placeholder:"TEXT"`
 	SecretFile  string   `help:"File with the secret, whsec_ and base64 (default: the present one, or a new one, which is printed)." type:"path" placeholder:"FILE"`
 	NewSecret   bool     `help:"Create and print a new secret for an existing webhook."`
-	Disabled    bool     `help:"Queue notifications until you add the webhook again without --disabled."`
+	Disabled    bool     `help:"Queue news until you add the webhook again without --disabled."`
 }
 
 // secretSize is the size of a secret that is made, in bytes.
@@ -275,7 +275,7 @@ func (c *deadWebhookCommand) Run(ctx context.Context, out io.Writer) error {
 	}
 	return c.Output.show(out, append([]v1.DeadLetter{}, state.Dead...), func(to *terminal) error {
 		if len(state.Dead) == 0 {
-			to.linef("Webhook %s has not given up on any notification.", c.Name)
+			to.linef("Webhook %s has not given up on any news.", c.Name)
 			return nil
 		}
 		var t table

@@ -150,7 +150,7 @@ func TestWebhookCommands(t *testing.T) {
 	status = http.StatusTeapot
 	mu.Unlock()
 	contains(t, do(exitFailed, "webhook", "test", "chat"), "the receiver answered 418")
-	contains(t, do(exitOK, "webhook", "dead", "chat"), "Webhook chat has not given up on any notification.")
+	contains(t, do(exitOK, "webhook", "dead", "chat"), "Webhook chat has not given up on any news.")
 	contains(t, do(exitOK, "webhook", "resend", "chat"), "Webhook chat: 0 accepted, 0 left.")
 	contains(t, do(exitFailed, "webhook", "resend", "chat", "msg_1"), "has no dead news of these ids")
 	contains(t, do(exitOK, "webhook", "remove", "chat"), "Webhook chat of tenant acme is removed.")
@@ -213,5 +213,5 @@ func TestNewsScriptsByCommands(t *testing.T) {
 	if contains(t, refused, "the script failed: exit status 1"); strings.Contains(refused, "credit") {
 		t.Errorf("a tenant is shown what a script of the site prints:\n%s", refused)
 	}
-	contains(t, do(exitOK, "webhook", "dead", "script-sms"), "Webhook script-sms has not given up on any notification.")
+	contains(t, do(exitOK, "webhook", "dead", "script-sms"), "Webhook script-sms has not given up on any news.")
 }

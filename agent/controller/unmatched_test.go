@@ -39,11 +39,11 @@ func TestUnmatched(t *testing.T) {
 				t.Errorf("the warnings are\n%q\nnot\n%q", got, want)
 			}
 		}
-		const host = `rollout.stages[0].match.hosts[1]: "h09" is the name of no known host`
-		const onHosts = `rollout.checks.before-host[0].script: "smoke" is in the --checks folder of no known host`
+		const host = `rollout.stages[0].match.hosts[1]: no known host is named "h09"`
+		const onHosts = `rollout.checks.before-host[0].script: "smoke" is not in the --checks folder of any known host`
 		const atSite = `rollout.checks.fleet[0].script: "smoke" is not in the --checks folder of the site`
 		m.Alive("h01", message.Alive{Application: "app", SelfReport: message.SelfReport{Scripts: []string{}}})
-		want(host, `rollout.stages[0].match.applications[0]: "other" is the application of no known host; hosts have app`, atSite)
+		want(host, `rollout.stages[0].match.applications[0]: no known host has application "other"; hosts have app`, atSite)
 		m.Alive("h02", message.Alive{Application: "other", SelfReport: message.SelfReport{Scripts: []string{"other"}}})
 		want(host, onHosts, atSite)
 		m.Alive("h02", message.Alive{Application: "other"})

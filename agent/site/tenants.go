@@ -203,7 +203,7 @@ func (t *tenants) keep(running context.Context, name string, one *servedTenant, 
 			t.site.fail(err)
 		}
 		for err != nil {
-			t.site.log.Error("a tenant is not served; its controller is started again", "tenant", name, "after", pause, "error", err)
+			t.site.log.Error("a tenant is not served; restarting its controller", "tenant", name, "after", pause, "error", err)
 			if wait.Sleep(running, pause) != nil {
 				return
 			}

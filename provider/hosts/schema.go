@@ -44,8 +44,8 @@ func (*DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *d
 			"state": schema.StringAttribute{
 				Optional: true,
 				MarkdownDescription: "Only hosts in this state: `online` or `offline`, which is whether the worker has been heard of recently; " +
-					"`busy`, so that no upgrade begins on it now; `outdated`, so that an upgrade would change something on it now; " +
-					"`missed`, so that the last run that should have upgraded it did not.",
+					"`busy`: no upgrade begins on it now; `outdated`: an upgrade would change something on it now; " +
+					"`missed`: the last run that should have upgraded it did not.",
 				Validators: []validator.String{stringvalidator.OneOf(states...)},
 			},
 			"version_constraints": schema.MapAttribute{
@@ -94,7 +94,7 @@ func hostAttributes() map[string]schema.Attribute {
 		"last_run_result": tenantobject.ComputedText("The result of that run; null if none, or until it ends."),
 		"last_run_status": tenantobject.ComputedText("The status of the host in that run, such as `upgraded`, `failed` or `unreachable`; null if none."),
 		"last_run_class":  tenantobject.ComputedText("The class of the host's failure in that run: `transient`, `artifact`, `space`, `lock`, `repository`, `install`, `boot` or `verify`; null if it did not fail, or the failure has no class."),
-		"outdated_since":  tenantobject.ComputedText("Since when an upgrade would change something on the host (RFC 3339); null if it would change nothing, or the host has not told."),
+		"outdated_since":  tenantobject.ComputedText("Since when an upgrade would change something on the host (RFC 3339); null if it would change nothing, or the host has not reported it."),
 		"missed_since":    tenantobject.ComputedText("When the first run ended that should have upgraded the host and did not (RFC 3339); null if the last such run upgraded it."),
 		"busy": schema.SingleNestedAttribute{
 			Computed:            true,

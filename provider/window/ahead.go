@@ -245,7 +245,7 @@ func (w warnings) reopens(ctx context.Context, change tenantobject.Change[v1.Cal
 	open, _ := plan.Next(w.now)
 	advice := "To apply without a run, apply outside of the window, or set paused = true in the rollout first."
 	if change.Renamed {
-		advice = "Unless this resource has lifecycle { create_before_destroy = true }, a change of the name deletes the calendar before the other one is created."
+		advice = "A change of the name replaces the calendar. Without lifecycle { create_before_destroy = true }, Terraform deletes the old one before it creates the new one."
 	}
 	w.diags.AddAttributeWarning(w.at, "A run starts as soon as this is applied", fmt.Sprintf(
 		"A window is open until %s, with site-local taken for UTC, and nothing but calendar %s of tenant %s closes it now. %s",

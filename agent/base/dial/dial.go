@@ -72,7 +72,7 @@ type LocalError struct{ Address netip.AddrPort }
 
 // Error implements error. It is the same whatever listens at the address.
 func (e *LocalError) Error() string {
-	return fmt.Sprintf("%s is an address of the site's own machine or its link, to which the site does not connect; an administrator of the site can allow it with %[2]s %[1]s of osupgrade-agent serve", e.Address, Flag)
+	return fmt.Sprintf("the site does not connect to %s, which is an address of its own machine or link-local; an administrator of the site can allow it with osupgrade-agent serve %[2]s %[1]s", e.Address, Flag)
 }
 
 // Check returns a LocalError for an address that is local and not allowed.

@@ -37,7 +37,7 @@ func (s State) interrupted(do Do, limit time.Duration, now time.Time) (State, bo
 }
 
 func endedTooOften(in Phase, r Retry) error {
-	return strategy.Fail(message.Install, fmt.Errorf("%s; see in the log of the machine what has ended it (journalctl)", r.Ended(in)))
+	return strategy.Fail(message.Install, fmt.Errorf("%s; to find out why, read the log of the machine (journalctl)", r.Ended(in)))
 }
 
 // Ended says how often the worker has ended in the midst of a phase; empty while that is no
@@ -46,5 +46,5 @@ func (r Retry) Ended(in Phase) string {
 	if r.Ends <= freeEnds {
 		return ""
 	}
-	return fmt.Sprintf("the worker or its machine has ended %d times in the midst of %s since %s", r.Ends, in, r.Since.UTC().Format(time.RFC3339))
+	return fmt.Sprintf("the worker or its machine stopped %d times while %s, since %s", r.Ends, in, r.Since.UTC().Format(time.RFC3339))
 }

@@ -78,10 +78,10 @@ func TestInterrupted(t *testing.T) {
 		next   Phase
 		result string
 	}{
-		Preparing:   {DoPrepare, Answering, "the worker or its machine has ended 9 times in the midst of preparing since 2027-01-01T00:00:00Z; see in the log of the machine what has ended it (journalctl)"},
-		Upgrading:   {DoResume, RollingBack, "the worker or its machine has ended 9 times in the midst of upgrading since 2027-01-01T00:00:00Z; see in the log of the machine what has ended it (journalctl)"},
-		Verifying:   {DoVerify, RollingBack, "the worker or its machine has ended 9 times in the midst of verifying since 2027-01-01T00:00:00Z; see in the log of the machine what has ended it (journalctl)"},
-		RollingBack: {DoRollback, Answering, "; rollback failed: the worker or its machine has ended 9 times in the midst of rolling-back since 2027-01-01T00:00:00Z; see in the log of the machine what has ended it (journalctl)"},
+		Preparing:   {DoPrepare, Answering, "the worker or its machine stopped 9 times while preparing, since 2027-01-01T00:00:00Z; to find out why, read the log of the machine (journalctl)"},
+		Upgrading:   {DoResume, RollingBack, "the worker or its machine stopped 9 times while upgrading, since 2027-01-01T00:00:00Z; to find out why, read the log of the machine (journalctl)"},
+		Verifying:   {DoVerify, RollingBack, "the worker or its machine stopped 9 times while verifying, since 2027-01-01T00:00:00Z; to find out why, read the log of the machine (journalctl)"},
+		RollingBack: {DoRollback, Answering, "; rollback failed: the worker or its machine stopped 9 times while rolling-back, since 2027-01-01T00:00:00Z; to find out why, read the log of the machine (journalctl)"},
 	} {
 		t.Run(string(phase), func(t *testing.T) {
 			t.Parallel()

@@ -206,11 +206,11 @@ func TestStepThatEndsItsWorker(t *testing.T) {
 		expect(r, message.Prepare, message.Done)
 		r.command(11, message.Upgrade)
 		got := r.until(message.Upgrade)
-		if !strings.HasPrefix(got, "the worker or its machine has ended 9 times in the midst of upgrading since ") || !strings.HasSuffix(got, "; rolled back") {
+		if !strings.HasPrefix(got, "the worker or its machine stopped 9 times while upgrading, since ") || !strings.HasSuffix(got, "; rolled back") {
 			t.Errorf("it answered %q", got)
 		}
 		told := slices.ContainsFunc(r.hostLog.progress, func(p message.Progress) bool {
-			return strings.Contains(p.Message, "has ended 6 times in the midst of upgrading since ") && strings.HasSuffix(p.Message, "; it goes on in 5s")
+			return strings.Contains(p.Message, "stopped 6 times while upgrading, since ") && strings.HasSuffix(p.Message, "; next try in 5s")
 		})
 		if !told {
 			t.Errorf("it tells %+v", r.hostLog.progress)

@@ -11,7 +11,7 @@ import (
 )
 
 // unproved is told of an upgrade without a plan.
-const unproved = "nothing is proved, because prepare made no plan"
+const unproved = "what it changed could not be verified, because prepare made no plan"
 
 // compared adds to the failure of an upgrade what the host says by comparison with the plan:
 // what somebody else has changed meanwhile, and whether the upgrade has changed nothing. It
@@ -55,7 +55,7 @@ func (w *Worker) callRollback(ctx context.Context, job strategy.Job) (strategy.O
 	case err != nil:
 		return 0, err
 	case len(undo.Back) > 0:
-		return 0, strategy.Fail(message.Install, fmt.Errorf("it ended well, and %s not undone: %s; see what it printed, then mend the host",
+		return 0, strategy.Fail(message.Install, fmt.Errorf("it reported success, but %s not undone: %s; read its output, then repair the host",
 			text.Count(len(undo.Back), "change is", "changes are"), text.List(message.ChangeTexts(strategy.Reversed(undo.Back)), 5)))
 	}
 	return outcome, nil

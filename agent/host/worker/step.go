@@ -232,7 +232,7 @@ func (w *Worker) tellInterrupted(before decide.State) {
 	if ended == "" {
 		return
 	}
-	text := fmt.Sprintf("%s; it goes on in %s", ended, next.UntilRetry(w.Now()).Round(time.Second))
+	text := fmt.Sprintf("%s; next try in %s", ended, next.UntilRetry(w.Now()).Round(time.Second))
 	w.Log.Warn("the worker has ended in the midst of a step", "host", w.Host, "run", next.Run, "phase", before.Phase, "ends", next.Retry.Ends, "due", next.Retry.Due)
 	if err := w.HostLog.Progress(message.Progress{Run: next.Run, Percent: -1, Message: text}); err != nil {
 		w.Log.Debug("cannot send progress", "host", w.Host, "error", err)

@@ -52,10 +52,10 @@ func (s seenList) older(list *x509.RevocationList) error {
 	switch {
 	case list.Number == nil || !counted:
 		if list.ThisUpdate.Before(s.ThisUpdate) {
-			return fmt.Errorf("is of %s, and the one in force of %s", date(list.ThisUpdate), date(s.ThisUpdate))
+			return fmt.Errorf("is dated %s, and the one in force %s", date(list.ThisUpdate), date(s.ThisUpdate))
 		}
 	case list.Number.Cmp(number) < 0:
-		return fmt.Errorf("has the number %s, and the one in force has %s", list.Number, number)
+		return fmt.Errorf("has number %s, and the one in force has number %s", list.Number, number)
 	}
 	return nil
 }

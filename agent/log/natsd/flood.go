@@ -58,7 +58,7 @@ func (a *authenticator) shutOut(id Identity, now time.Time) {
 	ids := slices.Clone(a.byHost[id])
 	a.mu.Unlock()
 	a.log.Warn("connection ended: its host sends too many messages", "tenant", id.Tenant, "host", id.Host, "most", maxMessages, "within", floodTime)
-	a.refused(id.Tenant, id.Host, message.WarnFlood, fmt.Sprintf("it sent more than %d messages within %s and is disconnected for %s: stop what uses its key there, or withdraw the key with osupgrade-agent credentials remove",
+	a.refused(id.Tenant, id.Host, message.WarnFlood, fmt.Sprintf("it sent more than %d messages within %s and is disconnected for %s: find the program that uses its key, or remove the key with osupgrade-agent credentials remove",
 		maxMessages, floodTime, floodPause))
 	for _, id := range ids {
 		a.disconnect(id)

@@ -104,7 +104,7 @@ func (t *Teller) overdueHosts(r *run.State, now time.Time, silent map[string]tim
 		w.OverdueSince = view.OptionalTime(o.From)
 		all = append(all, t.news(v1.NewsRunOverdue, key, o.From, v1.NewsData{
 			Run: r.Key(), Stage: o.Stage, Host: o.Host, WaitingFor: w, Command: run.Command(fmt.Sprintf("runs %d --host %s --output", r.Key(), o.Host)),
-			Text: fmt.Sprintf("Run %d of tenant %s waits for %s since %s: %s.", r.Key(), t.tenant, o.Detail, stamp(o.Since), why),
+			Text: fmt.Sprintf("Run %d of tenant %s has been waiting for %s since %s: %s.", r.Key(), t.tenant, o.Detail, stamp(o.Since), why),
 		}))
 	}
 	return all

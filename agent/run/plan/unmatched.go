@@ -100,11 +100,11 @@ func (u *unmatched) entry(field, value, what string, have set) {
 	closest, some := window.Closest(value, known)
 	switch {
 	case some:
-		u.add(field, "%q is the %s of no known host; did you mean %s?", value, what, closest)
+		u.add(field, "no known host has %s %q; did you mean %s?", what, value, closest)
 	case len(known) == 0:
-		u.add(field, "%q is the %s of no known host: no host has one", value, what)
+		u.add(field, "no known host has %s %q, or any other", what, value)
 	default:
-		u.add(field, "%q is the %s of no known host; hosts have %s", value, what, text.List(known, mostShown))
+		u.add(field, "no known host has %s %q; hosts have %s", what, value, text.List(known, mostShown))
 	}
 }
 
@@ -121,7 +121,7 @@ func (u *unmatched) rollout(r v1.Rollout) {
 	for n, s := range r.Stages {
 		u.match(fmt.Sprintf("stages[%d].match", n), s.Match, taken)
 	}
-	u.scripts(needsOf(r, rollout.OnHost), u.OnHosts, "is in the --checks folder of no known host")
+	u.scripts(needsOf(r, rollout.OnHost), u.OnHosts, "is not in the --checks folder of any known host")
 	u.scripts(needsOf(r, rollout.OnSite), u.AtSite, "is not in the --checks folder of the site")
 }
 
@@ -164,7 +164,7 @@ func (u *unmatched) entries(field string, m *v1.Match) {
 	}
 	for n, name := range m.Hosts {
 		if _, known := u.names[name]; !known {
-			u.add(fmt.Sprintf("%s.hosts[%d]", field, n), "%q is the name of no known host", name)
+			u.add(fmt.Sprintf("%s.hosts[%d]", field, n), "no known host is named %q", name)
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(m.Labels)) {
@@ -196,7 +196,7 @@ func (u *unmatched) label(field, key, value string) {
 	if len(values) == 0 {
 		u.add(field, "no known host has label %s", key)
 	} else {
-		u.add(field, "%q is the value of label %s on no known host; hosts have %s", value, key, text.List(values, mostShown))
+		u.add(field, "no known host has %q as label %s; hosts have %s", value, key, text.List(values, mostShown))
 	}
 }
 

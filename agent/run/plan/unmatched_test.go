@@ -46,20 +46,20 @@ func TestUnmatched(t *testing.T) {
 		"applications": {
 			config: &v1.OSUpgrade{WorkerApplications: []v1.WorkerApplication{{Name: "appliance"}, {Name: "applianse"}, {Name: "kiosk"}}},
 			want: []string{
-				`config.worker-applications[1].name: "applianse" is the application of no known host; did you mean appliance?`,
-				`config.worker-applications[2].name: "kiosk" is the application of no known host; hosts have appliance, database`,
+				`config.worker-applications[1].name: no known host has application "applianse"; did you mean appliance?`,
+				`config.worker-applications[2].name: no known host has application "kiosk"; hosts have appliance, database`,
 			},
 		},
 		"all match": {rollout: stages(v1.Match{Hosts: []string{"h01"}, Roles: []string{"gateway"}}, v1.Match{Labels: map[string]string{"rack": "b"}})},
 		"entries of a stage": {
 			rollout: stages(v1.Match{Hosts: []string{"h01", "h09"}, Roles: []string{"gatway"}, Applications: []string{"kiosk"}, Labels: map[string]string{"rack": "c", "room": "1", "example.com/zone": "south"}}),
 			want: []string{
-				`rollout.stages[0].match.hosts[1]: "h09" is the name of no known host`,
-				`rollout.stages[0].match.labels["example.com/zone"]: "south" is the value of label example.com/zone on no known host; hosts have north`,
-				`rollout.stages[0].match.labels.rack: "c" is the value of label rack on no known host; hosts have "", a, b`,
+				`rollout.stages[0].match.hosts[1]: no known host is named "h09"`,
+				`rollout.stages[0].match.labels["example.com/zone"]: no known host has "south" as label example.com/zone; hosts have north`,
+				`rollout.stages[0].match.labels.rack: no known host has "c" as label rack; hosts have "", a, b`,
 				`rollout.stages[0].match.labels.room: no known host has label room`,
-				`rollout.stages[0].match.roles[0]: "gatway" is the role of no known host; did you mean gateway?`,
-				`rollout.stages[0].match.applications[0]: "kiosk" is the application of no known host; hosts have appliance, database`,
+				`rollout.stages[0].match.roles[0]: no known host has role "gatway"; did you mean gateway?`,
+				`rollout.stages[0].match.applications[0]: no known host has application "kiosk"; hosts have appliance, database`,
 			},
 		},
 		"no host has all of it": {
@@ -76,8 +76,8 @@ func TestUnmatched(t *testing.T) {
 				Stages: []v1.Stage{{Name: "s", Match: &v1.Match{Hosts: []string{"h02"}}}},
 			},
 			want: []string{
-				`rollout.exempt.hosts[1]: "h07" is the name of no known host`,
-				`rollout.exempt-reboot.roles[0]: "Edge" is the role of no known host; did you mean edge?`,
+				`rollout.exempt.hosts[1]: no known host is named "h07"`,
+				`rollout.exempt-reboot.roles[0]: no known host has role "Edge"; did you mean edge?`,
 				`rollout.stages[0].match: no host is left for it: each known host that it matches is exempt or in an earlier stage (h02)`,
 			},
 		},
@@ -87,8 +87,8 @@ func TestUnmatched(t *testing.T) {
 				Hooks:  &v1.RolloutHooks{Drain: &v1.Hook{Type: "exec", Script: "drain"}, Undrain: &v1.Hook{Type: "exec", Script: "undrain", On: "site"}},
 			},
 			want: []string{
-				`rollout.checks.after-host[1].script: "smoek" is in the --checks folder of no known host`,
-				`rollout.hooks.drain.script: "drain" is in the --checks folder of no known host`,
+				`rollout.checks.after-host[1].script: "smoek" is not in the --checks folder of any known host`,
+				`rollout.hooks.drain.script: "drain" is not in the --checks folder of any known host`,
 				`rollout.checks.fleet[0].script: "smoke" is not in the --checks folder of the site`,
 				`rollout.hooks.undrain.script: "undrain" is not in the --checks folder of the site`,
 			},

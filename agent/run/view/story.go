@@ -73,7 +73,7 @@ func tellEvent(e v1.RunEvent, event message.Event) v1.RunEvent {
 		e.Event += " " + string(event.Outcome.Kind)
 		texts = []string{outcomeText(event.Outcome)}
 	case message.Overdue:
-		texts = []string{string(event.Action) + string(event.Task)}
+		texts = []string{string(event.Action) + string(event.Task), "the run waits no longer"}
 	case message.Late:
 		texts = []string{"the run begins without them"}
 		if len(event.Hosts) == 1 {

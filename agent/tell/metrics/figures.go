@@ -28,7 +28,7 @@ var (
 	hostsDesc       = desc("osupgrade_hosts", "Hosts of the configured applications, by state: in-service, being-upgraded, unhealthy, silent or absent.", "state")
 	othersDesc      = desc("osupgrade_hosts_other_applications", "Known hosts whose application is not configured.")
 	outdatedDesc    = desc("osupgrade_hosts_outdated", "Hosts on which an upgrade would change something now.")
-	longestDesc     = desc("osupgrade_hosts_outdated_longest_seconds", "How long the host that has been outdated for the longest time has been so.")
+	longestDesc     = desc("osupgrade_hosts_outdated_longest_seconds", "For how long the longest-outdated host has been outdated.")
 	missedDesc      = desc("osupgrade_hosts_missed", "Hosts that missed an upgrade and have not caught up.")
 	unversionedDesc = desc("osupgrade_hosts_without_versions", "Hosts that have reported no versions.")
 	ageDesc         = desc("osupgrade_host_versions_age_seconds", "For each host, how long its versions have been unchanged.")

@@ -338,7 +338,7 @@ func (i *inspector) script(field, name string, args []string) {
 func (i *inspector) url(field, text string) {
 	if _, rest, found := strings.Cut(text, "://"); found {
 		if authority, _, _ := strings.Cut(rest, "/"); strings.Contains(authority, "@") {
-			i.add(field, "", "the URL has a user or a password in it, which whoever may read the rollout could read; use a script (type exec) that reads them from a file on its machine")
+			i.add(field, "", "the URL contains a user or a password, which anyone who can read the rollout would see; use a script (type exec) that reads them from a file on its machine")
 			return
 		}
 	}

@@ -11,7 +11,7 @@ import (
 func TestWarnings(t *testing.T) {
 	t.Parallel()
 	want := []IntentWarning{
-		{RolloutObject, "stages[0].match.roles[1]", `"gät\way, \"x" is the role of no known host; did you mean gateway?`},
+		{RolloutObject, "stages[0].match.roles[1]", `"gät\way, \no known host has role "x"; did you mean gateway?`},
 		{RolloutObject, `stages[0].match.labels["a/b"]`, "no known host has label a/b"},
 		{RolloutObject, "", "10 further parts match no known host"},
 	}

@@ -34,7 +34,7 @@ variable "maintenance_windows" {
 }
 
 variable "outdated_days" {
-  description = "For how many days a host may be outdated: an upgrade would change something on it."
+  description = "For how many days a host may be outdated, that is, an upgrade would change something on it."
   type        = number
   default     = 14
 }
