@@ -32,7 +32,7 @@ var fuzzed = map[string]string{
 	"agent/schedule/window.ParseTimeOfDay": "FuzzParseTimeOfDay", "agent/schedule/window.ParseZone": "FuzzParseZone", "agent/schedule/window.ParseDuration": "FuzzParseDuration",
 	"agent/schedule/window.ParseDurationWithin": "FuzzParseDuration",
 	"agent/cli.parseLabels":                     "(an argument of the person who runs the program)", "agent/cli.parseKeys": "(an argument of the person who runs the program)",
-	"agent/tell/otlp.parseURL": "(a setting of the site)", "agent/host/download.parseAddress": "(a setting of the worker)",
+	"agent/tell/otlp.parseURL": "(a setting of the site)", "agent/base/dial.Parse": "(a setting of the site)", "agent/base/dial.parse": "(a setting of the site)", "agent/host/download.parseAddress": "(a setting of the worker)",
 	// What hosts and sites tell each other.
 	"agent/wire/message.DecodeCommand": "FuzzBodies", "agent/wire/message.DecodeReply": "FuzzBodies", "agent/wire/message.DecodeEvent": "FuzzBodies", "agent/wire/message.DecodeVersions": "FuzzBodies",
 	"agent/wire/message.DecodeTask": "FuzzBodies", "agent/wire/message.DecodeOutcome": "FuzzBodies", "agent/wire/message.DecodeAlive": "FuzzBodies", "agent/wire/message.DecodeProgress": "FuzzBodies",
@@ -43,7 +43,7 @@ var fuzzed = map[string]string{
 	"agent/host/strategy/exec.parseVersionObject": "FuzzParseVersions", "agent/host/strategy/exec.parseLine": "FuzzParseLine",
 	"agent/host/strategy/exec.parseBoot": "FuzzParsePrinted", "agent/host/strategy/exec.parsePlan": "FuzzParsePrinted", "agent/host/strategy/exec.parseMissing": "FuzzParsePrinted",
 	"agent/host/strategy/apt.parseStatus": "FuzzListings", "agent/host/strategy/apt.parseRecords": "FuzzListings", "agent/host/strategy/apt.parseURIs": "FuzzListings",
-	"agent/host/strategy/apt.parseConffiles": "FuzzListings", "agent/host/strategy/apt.parseSources": "FuzzListings", "agent/host/strategy/apt.parsePolicy": "FuzzParsePolicy",
+	"agent/host/strategy/apt.parseConffiles": "FuzzListings", "agent/host/strategy/apt.parseVerify": "FuzzListings", "agent/host/strategy/hostfs.parseMounts": "FuzzParseMounts", "agent/host/strategy/apt.parseSources": "FuzzListings", "agent/host/strategy/apt.parsePolicy": "FuzzParsePolicy",
 	"agent/host/strategy/apt.parseSimulation": "FuzzParseSimulation", "agent/host/strategy/apt.parseStatusLine": "FuzzParseStatusLine",
 	"agent/host/strategy/dnf.parseVersionlocks": "FuzzVersionlocks", "agent/host/strategy/dnf.parseRows": "FuzzRows", "agent/host/strategy/dnf.parseDatabase": "FuzzParseDatabase",
 	"agent/host/strategy/ostree.parseStatus": "FuzzParseStatus", "agent/host/strategy/ostree.parseHead": "FuzzParseStatus",

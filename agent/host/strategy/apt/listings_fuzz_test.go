@@ -13,6 +13,7 @@ func FuzzListings(f *testing.F) {
 	f.Add("'http://mirror/a.deb' a.deb 2305843009213693951 x\n'http://mirror/b.deb' b.deb 2305843009213693951\n'c' c 2305843009213693951\n'd' d 2305843009213693951\n'e' e 7\n")
 	f.Add(" 500 http://mirror stable/main amd64 Packages\n     release v=13,o=Debian,a=stable-security,l=Debian-Security\nPinned packages:\n     linux -> 6.1 with priority 990\n")
 	f.Add(" /etc/a 0123456789abcdef0123456789abcdef\n /etc/b newconffile obsolete\n")
+	f.Add("??5?????? c /etc/a\nmissing     /usr/share/doc/a\nmissing   c /etc/b (Permission denied)\n")
 	f.Fuzz(func(t *testing.T, printed string) {
 		if all, err := parseStatus(printed, "amd64"); err == nil {
 			for name, have := range all {
@@ -32,6 +33,11 @@ func FuzzListings(f *testing.F) {
 		for _, path := range parseConffiles(printed) {
 			if path == "" {
 				t.Error("a file without a name")
+			}
+		}
+		for _, file := range parseVerify(printed, []string{"/usr/share/doc/*"}) {
+			if !strings.HasPrefix(file, "/") {
+				t.Errorf("%q is not a path", file)
 			}
 		}
 		for _, name := range parseSources(printed).pinned {

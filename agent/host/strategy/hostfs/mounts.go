@@ -80,7 +80,7 @@ func parseMounts(info string) (mounts []mount, err error) {
 	for line := range strings.Lines(info) {
 		line = strings.TrimRight(line, "\n")
 		before, after, ok := strings.Cut(line, " - ")
-		at, of := strings.Fields(before), strings.Fields(after)
+		at, of := strings.Split(before, " "), strings.Split(after, " ") // A path may have other blanks.
 		if !ok || len(at) < 6 || len(of) < 2 {
 			return nil, fmt.Errorf("/proc/self/mountinfo has the line %.200q, which is not a mount", line)
 		}
