@@ -69,7 +69,8 @@ func TestRetry(t *testing.T) {
 
 // TestInterrupted has a step end its worker again and again: it is taken again at once some
 // times, then after growing pauses, and then it has failed. A step that was not in progress
-// when its worker ended is not counted.
+// when its worker ended is not counted. The system on which a rollback has failed is judged:
+// it must not be confirmed.
 func TestInterrupted(t *testing.T) {
 	t.Parallel()
 	const limit = time.Minute
@@ -118,6 +119,9 @@ func TestInterrupted(t *testing.T) {
 			}
 			if s.Phase != c.next || s.Result.Text != c.result || s.Result.Class != message.Install && phase != RollingBack || s.Retry != (Retry{}) {
 				t.Errorf("in the end it is %s with %+v", s.Phase, s.Journal)
+			}
+			if judged := s.Boots.Judged == "boot-1"; judged != (phase == RollingBack) {
+				t.Errorf("in the end the boots are %+v", s.Boots)
 			}
 		})
 	}
