@@ -66,7 +66,7 @@ func TestRolledBackIsProved(t *testing.T) {
 		"nothing was changed":           {packaged{}, "no room; nothing was changed"},
 		"nothing and no way back":       {packaged{noWayBack: true}, "no room; nothing was changed"},
 		"half and no way back":          {packaged{upgraded: versions{"a": "2"}, noWayBack: true}, "no room"},
-		"a rollback that does nothing":  {packaged{upgraded: versions{"a": "2"}}, "no room; rollback failed: it ended well, and 1 change is not undone: a 1 → 2; see what it printed, then mend the host"},
+		"a rollback that does nothing":  {packaged{upgraded: versions{"a": "2"}}, "no room; rollback failed: it reported success, but 1 change is not undone: a 1 → 2; read its output, then repair the host"},
 		"another has changed one":       {packaged{upgraded: versions{"a": "2", "b": "3"}, rolledBack: versions{"a": "1"}}, "no room; b is 3 (planned: 2)" + others + "; rolled back"},
 		"another has changed all of it": {packaged{upgraded: versions{"a": "3", "b": ""}}, "no room; a is 3 (planned: 2), b is gone (planned: 2)" + others + "; nothing was changed"},
 		"no plan":                       {packaged{plain: true}, "no room; what it changed could not be verified, because prepare made no plan; rolled back"},
