@@ -89,7 +89,7 @@ func (f *fake) strategy() *Strategy {
 	return s
 }
 
-func (f *fake) sync(func(string)) error {
+func (f *fake) sync(context.Context, func(string)) error {
 	f.syncedListed, f.syncedArchives, f.syncedFiles = maps.Clone(f.listed), maps.Clone(f.archives), maps.Clone(f.files)
 	return nil
 }

@@ -80,7 +80,7 @@ func (s *steps) prepare(ctx context.Context, job strategy.Job) (message.ChangeSe
 	if err := s.keepAutomatic(ctx); err != nil {
 		return message.ChangeSet{}, err
 	}
-	return plan, s.toDisk()
+	return plan, s.toDisk(ctx)
 }
 
 // update fetches the lists. By default apt-get update ends with 0 when a repository

@@ -29,7 +29,7 @@ func both(t *testing.T, name string, test func(t *testing.T, s *Strategy)) {
 				t.Fatal(err)
 			}
 			s.generation, s.host = g, hostfs.Root(t.TempDir())
-			s.sync, s.locked = func(func(string)) error { return nil }, func() (string, error) { return "", nil }
+			s.sync, s.locked = func(context.Context, func(string)) error { return nil }, func() (string, error) { return "", nil }
 			test(t, s)
 		})
 	}

@@ -72,7 +72,7 @@ func (s *steps) prepare(ctx context.Context, job strategy.Job) (message.ChangeSe
 			return message.ChangeSet{}, err
 		}
 	}
-	return plan, s.toDisk()
+	return plan, s.toDisk(ctx)
 }
 
 // sound checks that no package has two versions that must not be beside each other. What an
