@@ -78,7 +78,7 @@ func (w *Worker) toUndo(ctx context.Context, job strategy.Job) (strategy.Undo, e
 	if len(plan) == 0 {
 		return strategy.Undo{}, nil
 	}
-	job.Plan = message.ChangeSet{Changes: strategy.Reversed(plan)}
+	job.Plan, job.Reversed = message.ChangeSet{Changes: strategy.Reversed(plan)}, true
 	differs, err := w.missing(ctx, job)
 	return strategy.ToUndo(plan, differs), err
 }

@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -43,6 +44,9 @@ func (p *packaged) Resume(context.Context, strategy.Job) (strategy.Outcome, erro
 }
 
 func (p *packaged) Missing(_ context.Context, job strategy.Job) ([]message.Change, error) {
+	if reversed := len(job.Plan.Changes) > 0 && job.Plan.Changes[0].From == "2"; reversed != job.Reversed {
+		return nil, fmt.Errorf("the plan %v is called reversed: %v", job.Plan.Changes, job.Reversed)
+	}
 	has := maps.Clone(p.has)
 	if job.Staged {
 		maps.Copy(has, p.staged)
