@@ -120,7 +120,7 @@ func (s State) Next(now time.Time, seen Seen) Step {
 // nextOfJournal returns the next step of the command in the journal.
 func (s State) nextOfJournal(now time.Time, seen Seen) Step {
 	do := s.allow(s.next(s.Fresh, seen.BootID, now), seen.Lease, s.away(seen))
-	if next, counted := s.interrupted(do, seen.Limit, now); counted {
+	if next, counted := s.interrupted(do, seen, now); counted {
 		return Step{DoInterrupted, next}
 	}
 	switch do {

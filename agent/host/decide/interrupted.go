@@ -15,7 +15,7 @@ const freeEnds = 5
 // interrupted returns the state in which a step is taken that was in progress when the worker
 // ended, or false if it was not. It counts how often that has happened: the pauses grow, and
 // all tries fit in the limit of one step.
-func (s State) interrupted(do Do, limit time.Duration, now time.Time) (State, bool) {
+func (s State) interrupted(do Do, seen Seen, now time.Time) (State, bool) {
 	if s.Fresh || !isStrategy(do) {
 		return s, false
 	}
@@ -28,8 +28,9 @@ func (s State) interrupted(do Do, limit time.Duration, now time.Time) (State, bo
 	r.Resume = j.Phase == Upgrading
 	if r.Ends > freeEnds {
 		r.Due = now.Add(backOff(r.Ends - freeEnds)).UTC().Round(0)
-		if !r.Due.Before(r.Since.Add(limit)) {
-			return s.begin(j.after(do, 0, endedTooOften(j.Phase, r), now)), true
+		if !r.Due.Before(r.Since.Add(seen.Limit)) {
+			next, _ := s.After(Ended{Do: do, Err: endedTooOften(j.Phase, r)}, seen.BootID, now)
+			return next, true
 		}
 	}
 	j.Retry = r

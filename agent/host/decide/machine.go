@@ -174,7 +174,7 @@ func (j Journal) askReboot() Journal {
 // begins the new phase.
 func (j Journal) after(done Do, outcome strategy.Outcome, err error, now time.Time) Journal {
 	next := j.afterStep(done, outcome, j.inVain(err), now)
-	next.Retry.Resume = false
+	next.Retry.Resume, next.Retry.Due = false, time.Time{} // This try is over.
 	if next.Phase != j.Phase {
 		next.Retry = Retry{}
 	}

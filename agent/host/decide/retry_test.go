@@ -69,7 +69,8 @@ func TestRetry(t *testing.T) {
 
 // TestInterrupted has a step end its worker again and again: it is taken again at once some
 // times, then after growing pauses, and then it has failed. A step that was not in progress
-// when its worker ended is not counted.
+// when its worker ended is not counted. The system on which a rollback has failed is judged:
+// it must not be confirmed.
 func TestInterrupted(t *testing.T) {
 	t.Parallel()
 	const limit = time.Minute
@@ -119,6 +120,45 @@ func TestInterrupted(t *testing.T) {
 			if s.Phase != c.next || s.Result.Text != c.result || s.Result.Class != message.Install && phase != RollingBack || s.Retry != (Retry{}) {
 				t.Errorf("in the end it is %s with %+v", s.Phase, s.Journal)
 			}
+			if judged := s.Boots.Judged == "boot-1"; judged != (phase == RollingBack) {
+				t.Errorf("in the end the boots are %+v", s.Boots)
+			}
+		})
+	}
+}
+
+// TestResumeAfterNotDone checks that an upgrade which was tried again, and which the strategy
+// said has had no effect, is resumed once its worker has ended in the midst of it, whatever the
+// clock says: the pause of the earlier try is over.
+func TestResumeAfterNotDone(t *testing.T) {
+	t.Parallel()
+	locked := strategy.Fail(message.Lock, errors.New("locked"))
+	seen := Seen{BootID: "boot-1", Lease: Held, Limit: time.Hour}
+	for name, back := range map[string]time.Duration{"the clock goes on": -time.Second, "the clock is behind": 3 * time.Second, "far behind": time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := State{Fresh: true, Journal: Journal{Run: 10, NotAfter: now.Add(2 * time.Hour), Seq: 11, Action: message.Upgrade, Phase: Upgrading, BootID: "boot-1"}}
+			s, again := s.After(Ended{Do: DoUpgrade, Err: locked, Began: now, Limit: time.Hour}, "boot-1", now)
+			if due := now.Add(firstRetry); !again || !s.Retry.Due.Equal(due) {
+				t.Fatalf("again: %v, %+v", again, s.Retry)
+			}
+			at := now.Add(firstRetry)
+			s, _ = s.After(Ended{Do: DoResume, Outcome: strategy.NotDone, Began: at, Limit: time.Hour}, "boot-1", at)
+			if step := s.Next(at, seen); step.Do != DoUpgrade {
+				t.Fatalf("once nothing was done it does %s", step.Do)
+			}
+			s.Fresh = false // The machine crashes in the midst of that.
+			at = at.Add(-back)
+			for range 3 {
+				step := s.Next(at, seen)
+				if s = step.State; step.Do == DoResume {
+					return
+				}
+				if step.Do != DoInterrupted {
+					t.Fatalf("after the crash it does %s", step.Do)
+				}
+			}
+			t.Errorf("it is never resumed: %+v", s)
 		})
 	}
 }

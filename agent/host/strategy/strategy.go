@@ -39,6 +39,8 @@ type Job struct {
 	// Staged is set for Missing when it is asked before the reboot: what takes effect
 	// with the next boot is not missing then.
 	Staged bool
+	// Reversed is set for Missing when the plan is one that undoes an upgrade.
+	Reversed bool
 	// Progress reports progress for people; it is never nil. percent is 0 to 100,
 	// or negative if unknown.
 	Progress func(percent int, message string)

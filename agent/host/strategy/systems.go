@@ -62,12 +62,16 @@ func (s Systems) Resumed(plan message.ChangeSet) (Outcome, error) {
 	return NotDone, nil
 }
 
-// Missing returns the changes of a job's plan that the host does not have. What starts
-// next counts before the reboot.
+// Missing returns the changes of a job's plan that the host does not have. Before the reboot
+// what starts next counts, and not what runs.
 func (s Systems) Missing(job Job) (missing []message.Change) {
+	has := s.Running
+	if job.Staged && s.Next != "" {
+		has = s.Next
+	}
 	for _, c := range job.Plan.Changes {
-		if c.To != s.Running && (c.To != s.Next || !job.Staged) {
-			missing = append(missing, message.Change{Name: c.Name, From: s.Running, To: c.To})
+		if c.To != has {
+			missing = append(missing, message.Change{Name: c.Name, From: has, To: c.To})
 		}
 	}
 	return missing

@@ -49,6 +49,22 @@ func TestSystems(t *testing.T) {
 	}
 }
 
+// TestSystemsMissingOfARollback checks that the failed version is found where it starts next,
+// though the version of before runs.
+func TestSystemsMissingOfARollback(t *testing.T) {
+	t.Parallel()
+	back := message.ChangeSet{Changes: []message.Change{{Name: "rootfs", From: "2", To: "1"}}}
+	for next, want := range map[string]int{"": 0, "1": 0, "2": 1} {
+		now := Systems{Name: "rootfs", Running: "1", Next: next}
+		if got := now.Missing(Job{Plan: back, Staged: true}); len(got) != want {
+			t.Errorf("with %q as the next, %v is missing", next, got)
+		}
+		if got := now.Missing(Job{Plan: back}); len(got) != 0 {
+			t.Errorf("of what runs, %v is missing", got)
+		}
+	}
+}
+
 // TestSystemsPlan checks what a version changes.
 func TestSystemsPlan(t *testing.T) {
 	t.Parallel()

@@ -45,6 +45,13 @@ func ToUndo(plan, differs []message.Change) (u Undo) {
 	return u
 }
 
+// Own returns the changes of the plan without the packages that somebody else has changed.
+func (u Undo) Own(plan []message.Change) []message.Change {
+	return slices.DeleteFunc(slices.Clone(plan), func(c message.Change) bool {
+		return slices.ContainsFunc(u.Left, func(left message.Change) bool { return left.Name == c.Name })
+	})
+}
+
 // Unchanged reports whether an upgrade has changed nothing: missing are the changes of the
 // plan that the host lacks, and nothing is to be undone.
 func (u Undo) Unchanged(plan, missing []message.Change) bool {

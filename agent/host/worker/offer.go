@@ -11,8 +11,8 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/report"
 )
 
-// fetchLimit bounds a plan that fetches what there is to install: a step that is commanded
-// meanwhile waits for it.
+// fetchLimit bounds a plan that fetches what there is to install: a run that begins meanwhile
+// waits for it.
 const fetchLimit = 2 * time.Minute
 
 // sendOffers reports what an upgrade would change if it began now, each time that the versions
@@ -38,7 +38,9 @@ func (w *Worker) offer(ctx context.Context) ([]byte, error) {
 		return nil, nil
 	}
 	defer func() { <-w.atHost }()
-	fetch, limit := w.fetches.Swap(false), w.Limits.Step
+	asked, limit := w.fetches.Swap(false), w.Limits.Step
+	// What a run has prepared must stay as it is until its upgrade, and a step must not wait.
+	fetch := asked && w.written.Load().Over(w.Now())
 	if fetch {
 		limit = min(limit, fetchLimit)
 	}
@@ -52,7 +54,7 @@ func (w *Worker) offer(ctx context.Context) ([]byte, error) {
 		return nil, err
 	}
 	w.wouldChange(len(plan.Changes))
-	if fetch {
+	if asked {
 		w.anew.Store(true)
 	}
 	return message.PackPlan(plan.Sorted())

@@ -153,6 +153,42 @@ func TestOfferIsAskedFor(t *testing.T) {
 	})
 }
 
+// TestPreparedHostFetchesNothing checks that a host which has prepared a run plans anew without
+// fetching when it is asked to, so that its upgrade finds what it has prepared, and that it
+// fetches again once the time of the run has passed.
+func TestPreparedHostFetchesNothing(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		then    func(r *rig)
+		fetches bool
+	}{
+		"prepared": {func(*rig) {}, false},
+		"too late": {func(r *rig) { time.Sleep(time.Hour) }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(r *rig) {
+				o := &offering{}
+				r.hostLog.asks = make(chan log.Ask)
+				r.offer(o, func() {
+					r.prepare()
+					time.Sleep(2 * time.Minute)
+					if got := r.hostLog.answer(message.Prepare); got != string(message.Done) {
+						t.Fatalf("prepare was answered %q", got)
+					}
+					c.then(r)
+					before := len(r.hostLog.told())
+					r.hostLog.asks <- log.Ask{Kind: report.Offer}
+					synctest.Wait()
+					if n := len(r.hostLog.told()); n != before+1 || o.job.Load().Fetch != c.fetches {
+						t.Errorf("it has told %d offers after %d, the last job fetches: %v", n, before, o.job.Load().Fetch)
+					}
+				})
+			})
+		})
+	}
+}
+
 // TestOfferWaitsForSteps checks that the strategy is never asked for a plan while it
 // carries out a step, nor a step begun while it makes a plan, and that an offer follows.
 func TestOfferWaitsForSteps(t *testing.T) {

@@ -50,15 +50,26 @@ func (w *Worker) callRollback(ctx context.Context, job strategy.Job) (strategy.O
 	if err != nil || outcome != strategy.Done {
 		return outcome, err
 	}
-	undo, err := w.toUndo(ctx, job)
-	switch {
-	case err != nil:
-		return 0, err
-	case len(undo.Back) > 0:
-		return 0, strategy.Fail(message.Install, fmt.Errorf("it reported success, but %s not undone: %s; read its output, then repair the host",
-			text.Count(len(undo.Back), "change is", "changes are"), text.List(message.ChangeTexts(strategy.Reversed(undo.Back)), 5)))
+	// First what runs, then what the next boot starts: that must not be the failed upgrade.
+	for _, job.Staged = range []bool{false, true} {
+		undo, err := w.toUndo(ctx, job)
+		switch {
+		case err != nil:
+			return 0, err
+		case len(undo.Back) > 0:
+			return 0, strategy.Fail(message.Install, notUndone(undo, job.Staged))
+		}
 	}
 	return outcome, nil
+}
+
+func notUndone(undo strategy.Undo, staged bool) error {
+	when := ""
+	if staged {
+		when = " for the next boot"
+	}
+	return fmt.Errorf("it reported success, but %s not undone%s: %s; read its output, then repair the host",
+		text.Count(len(undo.Back), "change is", "changes are"), when, text.List(message.ChangeTexts(strategy.Reversed(undo.Back)), 5))
 }
 
 // toUndo compares the host with what it was before its plan.
@@ -67,7 +78,7 @@ func (w *Worker) toUndo(ctx context.Context, job strategy.Job) (strategy.Undo, e
 	if len(plan) == 0 {
 		return strategy.Undo{}, nil
 	}
-	job.Plan = message.ChangeSet{Changes: strategy.Reversed(plan)}
+	job.Plan, job.Reversed = message.ChangeSet{Changes: strategy.Reversed(plan)}, true
 	differs, err := w.missing(ctx, job)
 	return strategy.ToUndo(plan, differs), err
 }

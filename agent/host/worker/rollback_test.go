@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -18,6 +19,8 @@ type packaged struct {
 	has map[string]string
 	// upgraded and rolledBack are what a failed upgrade and its rollback leave.
 	upgraded, rolledBack map[string]string
+	// staged are versions that take effect with the next boot.
+	staged map[string]string
 	// plain is set for scripts that make no plan; without a way back there is no rollback.
 	plain, noWayBack bool
 }
@@ -41,7 +44,14 @@ func (p *packaged) Resume(context.Context, strategy.Job) (strategy.Outcome, erro
 }
 
 func (p *packaged) Missing(_ context.Context, job strategy.Job) ([]message.Change, error) {
-	return strategy.Lacks(job.Plan, p.has), nil
+	if reversed := len(job.Plan.Changes) > 0 && job.Plan.Changes[0].From == "2"; reversed != job.Reversed {
+		return nil, fmt.Errorf("the plan %v is called reversed: %v", job.Plan.Changes, job.Reversed)
+	}
+	has := maps.Clone(p.has)
+	if job.Staged {
+		maps.Copy(has, p.staged)
+	}
+	return strategy.Lacks(job.Plan, has), nil
 }
 
 func (p *packaged) Rollback(context.Context, strategy.Job) (strategy.Outcome, error) {
@@ -66,7 +76,8 @@ func TestRolledBackIsProved(t *testing.T) {
 		"nothing was changed":           {packaged{}, "no room; nothing was changed"},
 		"nothing and no way back":       {packaged{noWayBack: true}, "no room; nothing was changed"},
 		"half and no way back":          {packaged{upgraded: versions{"a": "2"}, noWayBack: true}, "no room"},
-		"a rollback that does nothing":  {packaged{upgraded: versions{"a": "2"}}, "no room; rollback failed: it ended well, and 1 change is not undone: a 1 → 2; see what it printed, then mend the host"},
+		"a rollback that does nothing":  {packaged{upgraded: versions{"a": "2"}}, "no room; rollback failed: it reported success, but 1 change is not undone: a 1 → 2; read its output, then repair the host"},
+		"the next boot upgrades":        {packaged{staged: versions{"a": "2"}}, "no room; rollback failed: it reported success, but 1 change is not undone for the next boot: a 1 → 2; read its output, then repair the host"},
 		"another has changed one":       {packaged{upgraded: versions{"a": "2", "b": "3"}, rolledBack: versions{"a": "1"}}, "no room; b is 3 (planned: 2)" + others + "; rolled back"},
 		"another has changed all of it": {packaged{upgraded: versions{"a": "3", "b": ""}}, "no room; a is 3 (planned: 2), b is gone (planned: 2)" + others + "; nothing was changed"},
 		"no plan":                       {packaged{plain: true}, "no room; what it changed could not be verified, because prepare made no plan; rolled back"},

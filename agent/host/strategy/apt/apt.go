@@ -102,7 +102,7 @@ type Strategy struct {
 	Options
 	host   hostfs.Root
 	run    program.Runner
-	sync   func(tell func(string)) error
+	sync   func(ctx context.Context, tell func(string)) error
 	space  func(folder string) (hostfs.Filesystem, error)
 	locked func() (string, error)
 	native func(context.Context) (string, error)
@@ -122,7 +122,9 @@ func New(o Options) (*Strategy, error) {
 	h := hostfs.Root("/")
 	s := &Strategy{
 		Options: o, host: h, run: program.System(o.Output, environment...), space: h.Filesystem, locked: func() (string, error) { return h.Holder(lockFiles...) },
-		sync: func(tell func(string)) error { return errors.Join(h.Sync(synced...), h.SyncMounts(tell)) },
+		sync: func(ctx context.Context, tell func(string)) error {
+			return errors.Join(h.Sync(ctx, synced...), h.SyncMounts(ctx, tell))
+		},
 	}
 	s.native = s.architecture()
 	return s, nil

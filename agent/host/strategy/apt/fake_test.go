@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/begun"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/hostfs"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/program"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
@@ -88,7 +89,7 @@ func (f *fake) strategy() *Strategy {
 	return s
 }
 
-func (f *fake) sync(func(string)) error {
+func (f *fake) sync(context.Context, func(string)) error {
 	f.syncedListed, f.syncedArchives, f.syncedFiles = maps.Clone(f.listed), maps.Clone(f.archives), maps.Clone(f.files)
 	return nil
 }
@@ -615,6 +616,57 @@ func TestPrepareRepairsOwnRuns(t *testing.T) {
 			}
 			if unfinished, reinstall := f.dpkg.broken(); err != nil || len(next.Changes) != c.changes || len(unfinished)+len(reinstall) > 0 || f.journal {
 				t.Errorf("prepare ends with %v, %v, and leaves %+v", next.Changes, err, f.dpkg)
+			}
+		})
+	}
+}
+
+// TestPrepareDowngradesNoHost has an upgrade end where nobody resumes it, and a person bring the
+// host into service. What prepare then finds broken is no reason to go back with all of it.
+func TestPrepareDowngradesNoHost(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		breaks func(f *fake)
+		want   map[string]string
+	}{
+		"nothing is broken": {func(*fake) {}, map[string]string{"a": "2", "b": "2", "c": "2"}},
+		"a dpkg was ended":  {func(f *fake) { f.interrupt(true) }, map[string]string{"a": "2", "b": "2", "c": "2"}},
+		"one is broken": {func(f *fake) {
+			f.dpkg["b"] = installed{want: "install", status: "half-installed", reinstall: true, version: "2"}
+		}, map[string]string{"a": "2", "b": "1", "c": "2"}},
+		"one is broken, another is newer, and there is no way back": {func(f *fake) {
+			f.dpkg["b"] = installed{want: "install", status: "half-installed", reinstall: true, version: "2"}
+			f.dpkg["c"] = installed{want: "install", status: "installed", version: "3"}
+			if err := os.RemoveAll(filepath.Join(f.root, f.archive("b=1"))); err != nil {
+				t.Fatal(err)
+			}
+		}, map[string]string{"a": "2", "b": "2", "c": "3"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f, plan := prepared(t)
+			f.kill = 3
+			if _, err := f.strategy().Upgrade(t.Context(), job(plan)); !errors.Is(err, errKilled) {
+				t.Fatal(err)
+			}
+			f.kill = -1
+			f.interrupt(false)
+			for _, name := range []string{"a", "b", "c"} {
+				f.dpkg[name], f.files[name] = installed{want: "install", status: "installed", version: "2"}, "2"
+				f.write(f.archive(name+"=1"), name+"=1")
+			}
+			c.breaks(f)
+			_, err := f.strategy().Prepare(t.Context(), job(message.ChangeSet{}))
+			if unfinished, reinstall := f.dpkg.broken(); err != nil || len(unfinished)+len(reinstall) > 0 || f.journal {
+				t.Errorf("prepare ends with %v, and leaves %+v", err, f.dpkg)
+			}
+			for name, want := range c.want {
+				if got := f.dpkg[name].version; got != want {
+					t.Errorf("%s is %s, not %s", name, got, want)
+				}
+			}
+			if _, err := f.strategy().Prepare(t.Context(), job(message.ChangeSet{})); err != nil || begun.Read(filepath.Join(f.root, "state")) != nil {
+				t.Errorf("the next prepare ends with %v, and what was begun is not forgotten", err)
 			}
 		})
 	}

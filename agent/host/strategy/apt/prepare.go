@@ -80,7 +80,7 @@ func (s *steps) prepare(ctx context.Context, job strategy.Job) (message.ChangeSe
 	if err := s.keepAutomatic(ctx); err != nil {
 		return message.ChangeSet{}, err
 	}
-	return plan, s.toDisk()
+	return plan, s.toDisk(ctx)
 }
 
 // update fetches the lists. By default apt-get update ends with 0 when a repository
@@ -98,10 +98,12 @@ func (s *steps) sound(ctx context.Context) error {
 	}
 	unfinished := slices.Concat(now.reinstall, now.unfinished)
 	if !now.interrupted && len(unfinished) == 0 {
-		return nil
+		return begun.Clear(s.StateDir) // A person may have repaired the host: it stays as it is.
 	}
 	if left := begun.Read(s.StateDir); begun.Covers(left, unfinished) {
-		return s.mend(ctx, left)
+		return s.mend(ctx, left, unfinished)
+	} else if len(left) > 0 && len(unfinished) == 0 {
+		return s.repair(ctx, nil) // No package is changed when dpkg merges what it has left.
 	}
 	what := "has not finished with its database"
 	if len(unfinished) > 0 {
@@ -110,19 +112,30 @@ func (s *steps) sound(ctx context.Context) error {
 	return strategy.Fail(message.Install, fmt.Errorf("dpkg %s, from before this run; run: dpkg --configure -a; apt-get -f install", what))
 }
 
-// mend repairs what an own run has begun and left broken: it undoes that or, where the
-// versions of before are gone, completes it.
-func (s *steps) mend(ctx context.Context, left []message.Change) error {
+// mend repairs the packages that an own run has left broken. It undoes their changes and no
+// other change of that run, with which the host may have been in service since. Where that
+// fails, it completes the run, without what somebody else has changed.
+func (s *steps) mend(ctx context.Context, left []message.Change, broken []string) error {
 	s.progress(-1, "repairing what an earlier run has left")
-	_, err := s.rollback(ctx, left)
+	_, err := s.rollback(ctx, begun.Of(left, broken))
 	if err != nil && ctx.Err() == nil {
 		s.progress(-1, message.CleanText("repair failed: "+err.Error()))
-		err = s.repair(ctx, left)
+		err = s.complete(ctx, left)
 	}
 	if err != nil {
 		return fmt.Errorf("cannot repair what an earlier run has left: %w", err)
 	}
 	return nil
+}
+
+// complete makes the changes of an own run that broke off.
+func (s *steps) complete(ctx context.Context, left []message.Change) error {
+	now, err := s.packages(ctx)
+	if err != nil {
+		return err
+	}
+	own := strategy.ToUndo(left, now.missing(strategy.Reversed(left))).Own(left)
+	return s.repair(ctx, own)
 }
 
 // listed returns an error if the host has no lists: without them there is nothing to

@@ -51,9 +51,18 @@ func Clear(dir string) error {
 	return nil
 }
 
-// Covers reports whether changes that were begun explain all packages that are broken.
+// Covers reports whether changes that were begun explain all packages that are broken. Where
+// none is broken there is nothing to explain: the host may be in service with what it has.
 func Covers(begun []message.Change, broken []string) bool {
-	return len(begun) > 0 && !slices.ContainsFunc(broken, func(name string) bool {
-		return !slices.ContainsFunc(begun, func(c message.Change) bool { return c.Name == name })
-	})
+	return len(broken) > 0 && !slices.ContainsFunc(broken, func(name string) bool { return len(Of(begun, []string{name})) == 0 })
+}
+
+// Of returns the changes of some packages.
+func Of(changes []message.Change, names []string) (of []message.Change) {
+	for _, c := range changes {
+		if slices.Contains(names, c.Name) {
+			of = append(of, c)
+		}
+	}
+	return of
 }

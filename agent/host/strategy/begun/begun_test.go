@@ -23,8 +23,11 @@ func TestBegun(t *testing.T) {
 		t.Fatal(err)
 	}
 	left := begun.Read(dir)
-	if !slices.Equal(left, changes) || !begun.Covers(left, nil) || !begun.Covers(left, []string{"b", "a"}) || begun.Covers(left, []string{"a", "c"}) {
+	if !slices.Equal(left, changes) || begun.Covers(left, nil) || !begun.Covers(left, []string{"b", "a"}) || begun.Covers(left, []string{"a", "c"}) {
 		t.Errorf("begun is %v", left)
+	}
+	if of := begun.Of(left, []string{"b"}); !slices.Equal(of, changes[1:]) {
+		t.Errorf("of b it has %v", of)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "begun.json"), []byte(`[{"name":"a"`), 0o600); err != nil {
 		t.Fatal(err)

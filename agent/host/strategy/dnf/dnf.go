@@ -78,7 +78,7 @@ type Strategy struct {
 	*generation
 	host   hostfs.Root
 	run    program.Runner
-	sync   func(tell func(string)) error
+	sync   func(ctx context.Context, tell func(string)) error
 	space  func(folder string) (hostfs.Filesystem, error)
 	locked func() (string, error)
 }
@@ -111,8 +111,8 @@ func New(o Options) (*Strategy, error) {
 	g := generationOf(h)
 	return &Strategy{
 		Options: o, generation: g, host: h, run: program.System(o.Output), space: h.Filesystem,
-		sync: func(tell func(string)) error {
-			return errors.Join(h.Sync(append(slices.Clone(synced), g.cache, o.StateDir)...), h.SyncMounts(tell))
+		sync: func(ctx context.Context, tell func(string)) error {
+			return errors.Join(h.Sync(ctx, append(slices.Clone(synced), g.cache, o.StateDir)...), h.SyncMounts(ctx, tell))
 		},
 		locked: func() (string, error) { return g.holder(h) },
 	}, nil

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/begun"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/hostfs"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/program"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
@@ -28,7 +29,7 @@ func both(t *testing.T, name string, test func(t *testing.T, s *Strategy)) {
 				t.Fatal(err)
 			}
 			s.generation, s.host = g, hostfs.Root(t.TempDir())
-			s.sync, s.locked = func(func(string)) error { return nil }, func() (string, error) { return "", nil }
+			s.sync, s.locked = func(context.Context, func(string)) error { return nil }, func() (string, error) { return "", nil }
 			test(t, s)
 		})
 	}
@@ -192,6 +193,51 @@ func TestRollbackLeavesOthers(t *testing.T) {
 			t.Errorf("got %v, %v, by the transaction %s", outcome, err, stored)
 		}
 	})
+}
+
+// TestPrepareDowngradesNoHost: what an upgrade has begun that nobody resumed is forgotten once
+// nothing is broken, and otherwise only what is broken goes back: the host may have been in
+// service with the rest.
+func TestPrepareDowngradesNoHost(t *testing.T) {
+	t.Parallel()
+	for _, broken := range []bool{false, true} {
+		both(t, map[bool]string{true: "two versions", false: "nothing is broken"}[broken], func(t *testing.T, s *Strategy) {
+			changes := []message.Change{{Name: "a.noarch", From: "1-1", To: "2-1"}, {Name: "b.noarch", From: "1-1", To: "2-1"}}
+			if err := begun.Write(s.StateDir, changes); err != nil {
+				t.Fatal(err)
+			}
+			now := "a 0 2 1 noarch 9\nb 0 2 1 noarch 9\n"
+			if broken {
+				now = "a 0 1 1 noarch 9\n" + now
+			}
+			var stored []string
+			s.run = func(_ context.Context, run program.Command) (program.Ended, error) {
+				switch {
+				case run.Name == "rpm":
+					return program.Ended{Stdout: now}, nil
+				case slices.Contains(run.Args, "repoquery") && slices.Contains(run.Args, "--duplicates"):
+					return program.Ended{Stdout: strings.Repeat("a.noarch\n", map[bool]int{true: 2}[broken])}, nil
+				case slices.Contains(run.Args, "repoquery"):
+					return program.Ended{Stdout: strings.Join([]string{"a.noarch", "0", "1", "1", "9", "9"}, "\t") + "\n"}, nil
+				case slices.Contains(run.Args, "replay"):
+					text, err := os.ReadFile(filepath.Join(s.StateDir, storedName))
+					stored = append(stored, string(text))
+					if now = "a 0 2 1 noarch 9\nb 0 2 1 noarch 9\n"; len(stored) > 1 {
+						now = "a 0 1 1 noarch 9\nb 0 2 1 noarch 9\n"
+					}
+					return program.Ended{}, err
+				}
+				return program.Ended{}, nil
+			}
+			err := s.steps(strategy.Job{Progress: func(int, string) {}}).sound(t.Context())
+			if err != nil || begun.Read(s.StateDir) != nil || strings.Contains(strings.Join(stored, ""), "b-") {
+				t.Errorf("it ends with %v, keeps %v, and has made %q", err, begun.Read(s.StateDir), stored)
+			}
+			if back := len(stored) > 0 && strings.Contains(stored[len(stored)-1], "a-1-1.noarch"); back != broken {
+				t.Errorf("it has made %q", stored)
+			}
+		})
+	}
 }
 
 // TestNoPlan: a host that somebody else changes has no plan, and nobody waits for one.

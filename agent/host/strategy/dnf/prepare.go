@@ -72,7 +72,7 @@ func (s *steps) prepare(ctx context.Context, job strategy.Job) (message.ChangeSe
 			return message.ChangeSet{}, err
 		}
 	}
-	return plan, s.toDisk()
+	return plan, s.toDisk(ctx)
 }
 
 // sound checks that no package has two versions that must not be beside each other. What an
@@ -80,8 +80,11 @@ func (s *steps) prepare(ctx context.Context, job strategy.Job) (message.ChangeSe
 // prepare must not.
 func (s *steps) sound(ctx context.Context) error {
 	rows, err := s.query(ctx, []string{"%{name}.%{arch}"}, "--duplicates")
-	if err != nil || len(rows) == 0 {
+	if err != nil {
 		return err
+	}
+	if len(rows) == 0 {
+		return begun.Clear(s.StateDir) // A person may have repaired the host: it stays as it is.
 	}
 	var names []string
 	for _, row := range rows {
@@ -90,25 +93,36 @@ func (s *steps) sound(ctx context.Context) error {
 	slices.Sort(names)
 	names = slices.Compact(names)
 	if left := begun.Read(s.StateDir); begun.Covers(left, names) {
-		return s.mend(ctx, left)
+		return s.mend(ctx, left, names)
 	}
 	return strategy.Fail(message.Install, fmt.Errorf("%s has two versions, from a transaction that was interrupted before this run; run: %s remove --duplicates",
 		few(names), s.command))
 }
 
-// mend repairs what an own run has begun and left broken: it undoes that or, where the
-// versions of before are gone, completes it.
-func (s *steps) mend(ctx context.Context, left []message.Change) error {
+// mend repairs the packages that an own run has left broken. It undoes their changes and no
+// other change of that run, with which the host may have been in service since. Where that
+// fails, it completes the run, without what somebody else has changed.
+func (s *steps) mend(ctx context.Context, left []message.Change, broken []string) error {
 	s.progress(-1, "repairing what an earlier run has left")
-	_, err := s.rollback(ctx, left)
+	_, err := s.rollback(ctx, begun.Of(left, broken))
 	if err != nil && ctx.Err() == nil {
 		s.progress(-1, message.CleanText("repair failed: "+err.Error()))
-		err = s.repair(ctx, message.ChangeSet{Changes: left})
+		err = s.complete(ctx, left)
 	}
 	if err != nil {
 		return fmt.Errorf("cannot repair what an earlier run has left: %w", err)
 	}
 	return nil
+}
+
+// complete makes the changes of an own run that broke off.
+func (s *steps) complete(ctx context.Context, left []message.Change) error {
+	now, err := s.database(ctx)
+	if err != nil {
+		return err
+	}
+	own := strategy.ToUndo(left, now.missing(strategy.Reversed(left))).Own(left)
+	return s.repair(ctx, message.ChangeSet{Changes: own})
 }
 
 // plan returns what an upgrade changes by the metadata that is there.

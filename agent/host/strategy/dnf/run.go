@@ -46,9 +46,9 @@ func (s *steps) dnf(ctx context.Context, what string, args ...string) error {
 
 // toDisk has everything on disk that was written so far: what is told to be prepared or done
 // stays so in a power cut.
-func (s *steps) toDisk() error {
+func (s *steps) toDisk(ctx context.Context) error {
 	s.progress(98, "syncing to disk")
-	return s.sync(func(text string) { s.progress(-1, text) })
+	return s.sync(ctx, func(text string) { s.progress(-1, text) })
 }
 
 // read runs a command that only reads, and returns its standard output.

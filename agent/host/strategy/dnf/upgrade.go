@@ -73,7 +73,7 @@ func (s *steps) finish(ctx context.Context, plan message.ChangeSet) (strategy.Ou
 	if err := begun.Clear(s.StateDir); err != nil {
 		return 0, err
 	}
-	if err := s.toDisk(); err != nil {
+	if err := s.toDisk(ctx); err != nil {
 		return 0, err
 	}
 	why, err := s.rebootReason(ctx, plan)

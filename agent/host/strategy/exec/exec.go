@@ -31,9 +31,11 @@
 // not to be offered again; the name "" stands for any. plan gets "fetch" when somebody has
 // asked for it: it then first fetches what there is to install, such as lists of packages.
 // missing gets "staged" when it is asked before the reboot: what takes effect with the next
-// boot is not missing then. After a rollback it gets the reversed plan, by which the rollback
-// is proved; "from" is what the host has. Without a plan nothing is proved, and the reply says
-// so. confirm gets "boot", which is what booted printed.
+// boot is not missing then. To prove a rollback it gets "reversed" and the reversed plan: it
+// must compare the host with "to" of each change, not with what it has stored of the upgrade,
+// and print what the host has as "from". A change without "to" is a package that was not there
+// before. Without a plan nothing is proved, and the reply says so.
+// confirm gets "boot", which is what booted printed.
 //
 // The environment holds PATH and HOME (the worker's), LANG=C.UTF-8,
 // OSUPGRADE_ACTION, OSUPGRADE_TENANT, OSUPGRADE_HOST, OSUPGRADE_RUN and

@@ -26,6 +26,8 @@ type request struct {
 	Fetch bool `json:"fetch,omitzero"`
 	// Staged is set for missing before the reboot.
 	Staged bool `json:"staged,omitzero"`
+	// Reversed is set for missing when the plan undoes an upgrade.
+	Reversed bool `json:"reversed,omitzero"`
 	// Boot is what confirm confirms.
 	Boot *boot `json:"boot,omitempty"`
 	// Rejected are the versions of each name that were rolled back.
@@ -39,7 +41,7 @@ func requestOf(st step, options json.RawMessage) request {
 	job := st.job
 	r := request{
 		Action: st.action, Tenant: job.Tenant, Host: job.Host, Run: job.Run, NotAfter: job.NotAfter.UTC(), BootID: job.BootID,
-		Staged: job.Staged, Fetch: job.Fetch, Rejected: job.Rejected, Options: options,
+		Staged: job.Staged, Reversed: job.Reversed, Fetch: job.Fetch, Rejected: job.Rejected, Options: options,
 	}
 	if !job.Plan.Empty() {
 		r.Plan = &job.Plan
@@ -54,7 +56,7 @@ func requestOf(st step, options json.RawMessage) request {
 func (r request) job(progress func(int, string)) strategy.Job {
 	job := strategy.Job{
 		Tenant: r.Tenant, Host: r.Host, Run: r.Run, NotAfter: r.NotAfter, BootID: r.BootID,
-		Staged: r.Staged, Fetch: r.Fetch, Rejected: r.Rejected, Progress: progress,
+		Staged: r.Staged, Reversed: r.Reversed, Fetch: r.Fetch, Rejected: r.Rejected, Progress: progress,
 	}
 	if r.Plan != nil {
 		job.Plan = *r.Plan

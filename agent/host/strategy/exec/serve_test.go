@@ -308,7 +308,7 @@ func TestScriptsOfTheContract(t *testing.T) {
 		t.Errorf("plan gets %s", got)
 	}
 	j.Fetch = false
-	j.Plan.Changes, j.Staged, j.Rejected = changes, true, message.Rejected{"base-os": {"0.9"}}
+	j.Plan.Changes, j.Staged, j.Reversed, j.Rejected = changes, true, true, message.Rejected{"base-os": {"0.9"}}
 	if missing, err := s.Missing(ctx, j); err != nil || !slices.Equal(missing, changes) {
 		t.Errorf("missing are %v, %v", missing, err)
 	}
@@ -318,7 +318,7 @@ func TestScriptsOfTheContract(t *testing.T) {
 	}
 	for file, want := range map[string]string{
 		"stdin-of-missing": `{"format":1,"action":"missing","tenant":"acme","host":"h01","run":41,"not-after":"2027-01-31T04:00:00Z","boot-id":"b1",` +
-			`"staged":true,"rejected":{"base-os":["0.9"]},"plan":{"changes":[{"name":"base-os","from":"1.0","to":"1.1"}]}}` + "\n",
+			`"staged":true,"reversed":true,"rejected":{"base-os":["0.9"]},"plan":{"changes":[{"name":"base-os","from":"1.0","to":"1.1"}]}}` + "\n",
 		"stdin-of-confirm": `{"format":1,"action":"confirm","boot":{"running":"1.0","failed":"1.1"}}` + "\n",
 	} {
 		if got := h.read(file); got != want {

@@ -3,6 +3,7 @@
 package hostfs
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -68,9 +69,9 @@ func (r Root) Filesystem(folder string) (Filesystem, error) {
 
 // Sync has everything on disk that was written to the file systems of some folders;
 // those that do not exist are passed over.
-func (r Root) Sync(folders ...string) error {
+func (r Root) Sync(ctx context.Context, folders ...string) error {
 	for _, folder := range folders {
-		if err := syncFilesystem(r.Path(folder)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := within(ctx, func() error { return syncFilesystem(r.Path(folder)) }); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("cannot sync the file system of %s: %w", folder, err)
 		}
 	}

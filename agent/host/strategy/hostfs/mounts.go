@@ -1,6 +1,8 @@
 package hostfs
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -8,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // mount is a line of /proc/self/mountinfo, proc_pid_mountinfo(5).
@@ -17,11 +20,16 @@ type mount struct {
 	readOnly bool
 }
 
+// othersLimit bounds the sync of a file system on which packages have no files: a disk that does
+// not answer must not hold up an upgrade.
+const othersLimit = time.Minute
+
 // SyncMounts has everything on disk that was written to the file systems of this host, since
-// packages have files on all of them: a package manager syncs what it writes, and not the
+// packages may have files on all of them: a package manager syncs what it writes, and not the
 // names that it gives to it in a folder of another file system than its database. It tells
-// which file systems are left out, and why.
-func (r Root) SyncMounts(tell func(string)) error {
+// which file systems are left out or cannot be synced, and why. It is an error only for those
+// on which packages have files: a broken backup disk fails no upgrade.
+func (r Root) SyncMounts(ctx context.Context, tell func(string)) error {
 	info, err := os.ReadFile(r.Path("/proc/self/mountinfo"))
 	if err != nil {
 		return fmt.Errorf("cannot tell which file systems to sync: %w", err)
@@ -30,14 +38,17 @@ func (r Root) SyncMounts(tell func(string)) error {
 	if err != nil {
 		return fmt.Errorf("cannot tell which file systems to sync: %w", err)
 	}
-	return syncMounts(mounts, func(path string) error { return syncFilesystem(r.Path(path)) }, tell)
+	return syncMounts(ctx, mounts, func(path string) error { return syncFilesystem(r.Path(path)) }, tell)
 }
 
-// syncMounts syncs each file system once. One that cannot be synced keeps no other from it.
-func syncMounts(mounts []mount, sync func(path string) error, tell func(string)) error {
+// syncMounts syncs each file system once, those with packages first. One that cannot be synced
+// keeps no other from it.
+func syncMounts(ctx context.Context, mounts []mount, sync func(path string) error, tell func(string)) error {
 	var problems []error
 	done := map[string]bool{}
-	for _, m := range mounts {
+	packagesFirst := slices.Clone(mounts)
+	slices.SortStableFunc(packagesFirst, func(a, b mount) int { return cmp.Compare(b.rank(), a.rank()) })
+	for _, m := range packagesFirst {
 		if done[m.device] {
 			continue
 		}
@@ -45,16 +56,61 @@ func syncMounts(mounts []mount, sync func(path string) error, tell func(string))
 		if why != "" {
 			tell(fmt.Sprintf("not synced to disk: %s, %s", m.path, why))
 		}
-		done[m.device] = true
-		if !syncs {
-			continue
+		var err error
+		if syncs {
+			err = m.bounded(ctx, sync)
 		}
-		// What another mount hides cannot be reached, and no package has files there.
-		if err := sync(m.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		// What another mount hides cannot be reached, and no package has files there; the
+		// file system may be reached where it is mounted as well.
+		done[m.device] = !errors.Is(err, fs.ErrNotExist)
+		switch {
+		case err == nil, !done[m.device]:
+		case m.hasPackages():
 			problems = append(problems, fmt.Errorf("cannot sync the file system of %s, where packages may have files: %w", m.path, err))
+		default:
+			tell(fmt.Sprintf("not synced to disk: %s: %v", m.path, err))
 		}
 	}
 	return errors.Join(problems...)
+}
+
+// bounded syncs a file system, but waits for it no longer than it has to.
+func (m mount) bounded(ctx context.Context, sync func(path string) error) error {
+	if !m.hasPackages() {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, othersLimit, fmt.Errorf("it does not answer for %s", othersLimit))
+		defer cancel()
+	}
+	return within(ctx, func() error { return sync(m.path) })
+}
+
+// within calls a function that nobody can end, and leaves it alone when ctx ends.
+func within(ctx context.Context, call func() error) error {
+	ended := make(chan error, 1)
+	go func() { ended <- call() }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// hasPackages reports whether packages may have files on a file system, by where it is mounted.
+// On others, such as a backup disk, they have none, or none that the host needs to start.
+func (m mount) hasPackages() bool {
+	exact := []string{"/", "/efi", "/srv", "/var", "/var/cache", "/var/lib"}
+	below := []string{"/boot", "/etc", "/opt", "/usr"}
+	return slices.Contains(exact, m.path) || slices.ContainsFunc(below, func(folder string) bool {
+		return m.path == folder || strings.HasPrefix(m.path, folder+"/")
+	})
+}
+
+func (m mount) rank() int {
+	if m.hasPackages() {
+		return 1
+	}
+	return 0
 }
 
 // noDevice are the local file systems on disks that name no device as their source.
