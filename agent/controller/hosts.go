@@ -58,7 +58,10 @@ type host struct {
 	// start.
 	seen time.Time
 	// skew is how far its clock was ahead of the site's at the last heartbeat.
-	skew       time.Duration
+	skew time.Duration
+	// changes is how many packages an upgrade would change, as its last heartbeat said; nil
+	// while its worker does not know.
+	changes    *int
 	progress   message.Progress
 	progressAt time.Time
 	// self is what it has and lacks for a run, as it said last.
@@ -114,7 +117,7 @@ func (h *hosts) heard(name string, a message.Alive, at time.Time) (described, ch
 		h.joined = at
 	}
 	wasOnline := h.present.online(name)
-	known.seen, known.self = at, a.SelfReport
+	known.seen, known.self, known.changes = at, a.SelfReport, a.Changes
 	h.present.hear(name, at)
 	if described = described || !says(a, &known.Host); described {
 		known.Application, known.AgentVersion, known.Protocol = a.Application, a.AgentVersion, a.Protocol
@@ -293,8 +296,12 @@ func (h *hosts) ended(r *run.State, keep func(store.Host)) {
 			continue
 		}
 		last, since := view.HostRun(r, member), missedSince(known.MissedSince, member.Status, view.Time(r.EndedAt))
-		if !last.Equal(known.LastRun) || !since.Equal(known.MissedSince) {
-			known.LastRun, known.MissedSince = last, since
+		outdated := known.OutdatedSince
+		if member.Status == run.Upgraded && known.changes == nil {
+			outdated = time.Time{} // Its worker may never say that nothing is left to change.
+		}
+		if !last.Equal(known.LastRun) || !since.Equal(known.MissedSince) || !outdated.Equal(known.OutdatedSince) {
+			known.LastRun, known.MissedSince, known.OutdatedSince = last, since, outdated
 			keep(known.Host)
 		}
 	}

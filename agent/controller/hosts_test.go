@@ -207,6 +207,43 @@ func TestOutdated(t *testing.T) {
 	})
 }
 
+// TestOutdatedUntilUpgraded checks that a host whose worker does not know what an upgrade would
+// change is outdated until a run upgrades it, and that no run changes what a worker knows.
+func TestOutdatedUntilUpgraded(t *testing.T) {
+	t.Parallel()
+	now, some := time.Now(), 2
+	s, r := stateOf(newMemory().options(t)), halfDone(t, now)
+	upgraded, other := "h01", ""
+	for _, member := range r.Hosts() {
+		if member.Name != upgraded {
+			other = member.Name
+		}
+		s.heard(member.Name, message.Alive{Application: "app"}, now)
+	}
+	for name, row := range map[string]struct {
+		host    string
+		changes *int
+		stays   bool
+	}{
+		"upgraded, not known":     {upgraded, nil, false},
+		"upgraded, known":         {upgraded, &some, true},
+		"not upgraded, not known": {other, nil, true},
+	} {
+		known := s.hosts.known[row.host]
+		known.LastRun, known.OutdatedSince = v1.HostRun{}, now.Add(-time.Hour)
+		s.heard(row.host, message.Alive{Application: "app", Changes: row.changes}, now)
+		var kept store.Host
+		s.hosts.ended(r, func(h store.Host) {
+			if h.Name == row.host {
+				kept = h
+			}
+		})
+		if kept.Name == "" || kept.OutdatedSince.IsZero() == row.stays {
+			t.Errorf("%s: %+v is kept", name, kept)
+		}
+	}
+}
+
 // TestLastRunOfAHost checks what a host shows of its last run, and since when it has missed
 // its upgrades: from the end of the first run that did not upgrade it to the next that
 // does, also after a restart and for a host that is silent.

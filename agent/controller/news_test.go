@@ -300,8 +300,8 @@ func TestNewsOfOverdueHosts(t *testing.T) {
 		m.restart(t)
 		m.pass(10*time.Minute, "h02", "h03") // h01 falls silent.
 		got := strings.Join(shelf.told()[1:], "\n")
-		want := `run.overdue: Run 2 of tenant acme waits for h03 to answer prepare since 2000-01-01T00:00:00Z: this takes unusually long; other hosts took 1m.
-run.overdue: Run 2 of tenant acme waits for h01 to answer upgrade since 2000-01-01T00:05:01Z: it has been silent since 2000-01-01T00:15:01Z.`
+		want := `run.overdue: Run 2 of tenant acme has been waiting for h03 to answer prepare since 2000-01-01T00:00:00Z: this takes unusually long; other hosts took 1m.
+run.overdue: Run 2 of tenant acme has been waiting for h01 to answer upgrade since 2000-01-01T00:05:01Z: it has been silent since 2000-01-01T00:15:01Z.`
 		if got != want {
 			t.Errorf("told was:\n%s", got)
 		}

@@ -140,3 +140,31 @@ func BenchmarkForecast(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkOverdue is the look for overdue hosts while all hosts of a run are at work and silent:
+// its time per host must stay the same however many there are.
+func BenchmarkOverdue(b *testing.B) {
+	for _, hosts := range []int{1000, 10_000} {
+		b.Run(fmt.Sprintf("%d-hosts", hosts), func(b *testing.B) {
+			p := newPlayer(b)
+			policy := rollout.Default(hosts)
+			policy.Stages[0].MaxUnavailable = hosts
+			e := message.Opened{Trigger: message.TriggerWindow, NotAfter: epoch.Add(4 * time.Hour), Rollout: policy}
+			silent := map[string]time.Time{}
+			for i := range hosts {
+				e.Members = append(e.Members, fmt.Sprintf("h%05d", i+1))
+				silent[e.Members[i]] = epoch.Add(time.Minute)
+			}
+			p.fact(e)
+			run := p.ledger.Current()
+			p.take(run, run.Next(p.now, p.look()))
+			if overdue := run.Overdue(p.now.Add(2*time.Minute), silent); len(overdue) != hosts {
+				b.Fatalf("%d hosts are overdue; want %d", len(overdue), hosts)
+			}
+			for b.Loop() {
+				run.Overdue(p.now.Add(2*time.Minute), silent)
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*hosts), "ns/host")
+		})
+	}
+}

@@ -62,13 +62,17 @@ func (s *State) Overdue(now time.Time, silent map[string]time.Time) []Overdue {
 			all = append(all, s.overdueHost(t, t.since.Add(from), silent))
 		}
 	}
+	late := make(map[string]int, len(all)) // Where each host is among all.
+	for i := range all {
+		late[all[i].Host] = i
+	}
 	for host, since := range silent {
 		i, err := s.member(host)
 		if err != nil || s.members[i].IsAbsent() || !s.members[i].needsContact() {
 			continue
 		}
 		t := ticket{host: i, since: times.Later(s.members[i].since, since)}
-		if n := slices.IndexFunc(all, func(o Overdue) bool { return o.Host == host }); n < 0 {
+		if n, is := late[host]; !is {
 			all = append(all, s.overdueHost(t, t.since, silent))
 		} else {
 			all[n].From = times.Sooner(all[n].From, t.since)

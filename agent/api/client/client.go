@@ -81,6 +81,9 @@ type pace struct {
 	// idle is how long an event stream may say nothing. The server sends a
 	// comment every 3 s.
 	idle time.Duration
+	// brisk is how long it may say nothing before it begins, and once its comments come
+	// less than shortly apart; zero for idle.
+	brisk time.Duration
 	// login bounds a login, and a refresh of its token, with all tries.
 	login time.Duration
 }

@@ -21,6 +21,8 @@ type events struct {
 	lines *bufio.Scanner
 	// event is the one that next has read.
 	event event
+	// comment is called with each comment.
+	comment func()
 	// err is why next found none; nil at the end of the stream.
 	err error
 }
@@ -29,10 +31,10 @@ type events struct {
 // memory than any answer may.
 var errEventTooLarge = errors.New("an event is larger than 16 MiB")
 
-func newEvents(r io.Reader) *events {
+func newEvents(r io.Reader, comment func()) *events {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxBody)
-	return &events{lines: lines}
+	return &events{lines: lines, comment: comment}
 }
 
 // next waits for an event, and reports whether one came. One that the stream
@@ -46,6 +48,9 @@ func (s *events) next() bool {
 				return true
 			}
 			continue
+		}
+		if line[0] == ':' {
+			s.comment()
 		}
 		begun = s.event.take(line) || begun
 		if len(s.event.data) > maxBody {

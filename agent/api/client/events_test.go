@@ -12,7 +12,7 @@ import (
 // readEvents shows all events of a stream, and how it ended.
 func readEvents(r io.Reader) ([]string, error) {
 	var got []string
-	s := newEvents(r)
+	s := newEvents(r, func() {})
 	for s.next() {
 		got = append(got, fmt.Sprintf("%s|%s|%s", s.event.kind, s.event.id, s.event.data))
 	}
@@ -82,7 +82,7 @@ func FuzzEvents(f *testing.F) {
 	f.Add([]byte(": hello\n\nevent: run\nid: 7\ndata: {\"id\":41}\n\n"))
 	f.Add([]byte("data: a\r\ndata: b\r\n\r\nid: 9\n\n"))
 	f.Fuzz(func(t *testing.T, stream []byte) {
-		s := newEvents(strings.NewReader(string(stream)))
+		s := newEvents(strings.NewReader(string(stream)), func() {})
 		whole := 0
 		for s.next() {
 			e := s.event

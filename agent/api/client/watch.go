@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -50,9 +51,11 @@ type Contact struct {
 }
 
 // A person who follows a run is told within 10 seconds that the site cannot be reached,
-// and soon after it can that it is back.
+// and soon after it can that it is back. That needs a site that is heard of more often: older
+// ones send a comment every 15 seconds only.
 const (
 	followIdle    = 9 * time.Second
+	shortly       = 5 * time.Second
 	followWaitMax = 5 * time.Second
 )
 
@@ -61,7 +64,7 @@ const (
 // are left out.
 func (c *Client) Follow(ctx context.Context, tenant string, see func(News) (more bool)) error {
 	p := c.pace
-	p.idle, p.waitMax = min(p.idle, followIdle), min(p.waitMax, followWaitMax)
+	p.brisk, p.waitMax = min(p.idle, followIdle), min(p.waitMax, followWaitMax)
 	return c.watch(ctx, tenant, url.Values{"hosts": {"changed"}}, p, see)
 }
 
@@ -156,11 +159,10 @@ func (w *watch) ended(ctx context.Context) error {
 func (w *watch) follow(ctx context.Context) (pause time.Duration, err error) {
 	listening, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	idle := w.pace.idle
-	silence := fmt.Errorf("nothing was heard for %s", idle)
-	patience := time.AfterFunc(idle, func() { cancel(silence) })
-	defer patience.Stop()
+	brisk := cmp.Or(w.pace.brisk, w.pace.idle)
+	patience := time.AfterFunc(brisk, func() { cancel(silence(brisk)) })
 	resp, err := w.connect(listening)
+	patience.Stop()
 	if err != nil {
 		if login, ok := errors.AsType[*LoginError](err); ok && (login.Useless || login.final()) {
 			return 0, login
@@ -184,12 +186,18 @@ func (w *watch) follow(ctx context.Context) (pause time.Duration, err error) {
 	if !w.found() {
 		return 0, errEnough
 	}
-	err = w.read(&patientReader{resp.Body, patience, idle, &w.heard})
-	if errors.Is(context.Cause(listening), silence) {
-		w.trouble = silence.Error()
+	err = w.read(&patientReader{r: resp.Body, idle: w.pace.idle, brisk: brisk, end: cancel, heard: &w.heard})
+	if silent, is := errors.AsType[silence](context.Cause(listening)); is {
+		w.trouble = silent.Error()
 	}
 	return 0, err
 }
+
+// silence is why a watch ends its connection: the site has said nothing for so long.
+type silence time.Duration
+
+// Error implements error.
+func (s silence) Error() string { return fmt.Sprintf("nothing was heard for %s", time.Duration(s)) }
 
 // connect asks for the stream with the token of the session.
 func (w *watch) connect(ctx context.Context) (*http.Response, error) {
@@ -243,8 +251,8 @@ func (w *watch) refused(resp *http.Response) (pause time.Duration, err error) {
 }
 
 // read hands on events until the stream breaks, which is no error.
-func (w *watch) read(r io.Reader) error {
-	events := newEvents(r)
+func (w *watch) read(r *patientReader) error {
+	events := newEvents(r, r.comment)
 	for events.next() {
 		if err := w.handle(events.event); err != nil {
 			return err
@@ -357,17 +365,29 @@ func (w *watch) decode(e event, what string, into any) error {
 // patientReader ends the connection when a read waits longer than idle. The
 // time that see takes between reads does not count.
 type patientReader struct {
-	r        io.Reader
-	patience *time.Timer
-	idle     time.Duration
-	// heard is set to when bytes came.
-	heard *time.Time
+	r           io.Reader
+	idle, brisk time.Duration
+	// end ends the connection.
+	end func(error)
+	// heard is set to when bytes came, commented to when the last comment did.
+	heard     *time.Time
+	commented time.Time
+}
+
+// comment notes a comment: when the site sends them often, it is silent after a shorter time.
+func (p *patientReader) comment() {
+	if now := time.Now(); now.Sub(p.commented) < shortly {
+		p.idle = p.brisk
+	} else {
+		p.commented = now
+	}
 }
 
 // Read waits for bytes with a limit.
 func (p *patientReader) Read(b []byte) (int, error) {
-	p.patience.Reset(p.idle)
-	defer p.patience.Stop()
+	idle := p.idle
+	patience := time.AfterFunc(idle, func() { p.end(silence(idle)) })
+	defer patience.Stop()
 	n, err := p.r.Read(b)
 	if n > 0 {
 		*p.heard = time.Now()

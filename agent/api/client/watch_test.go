@@ -228,6 +228,51 @@ func TestWatchMissesTheHeartbeat(t *testing.T) {
 	})
 }
 
+// TestFollowAndTheComments checks that who follows is told soon that the site cannot be reached
+// when its comments come often, and that a site whose comments are far apart counts as reached
+// all the time.
+func TestFollowAndTheComments(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		period, silent time.Duration
+		trouble        string
+	}{
+		"often":     {3 * time.Second, 9 * time.Second, "nothing was heard for 9s"},
+		"far apart": {15 * time.Second, 45 * time.Second, "nothing was heard for 45s"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(w http.ResponseWriter, r *http.Request) {
+				beat(w, r, row.period, time.Minute)
+			}, func(t *testing.T, c *Client) {
+				begin := time.Now()
+				err := c.Follow(t.Context(), "acme", func(n News) bool {
+					wantEqual(t, "trouble", n.Contact.Trouble, row.trouble)
+					return false
+				})
+				wantEqual(t, "error", err, nil)
+				wantEqual(t, "told after", time.Since(begin), time.Minute-row.period+row.silent)
+			})
+		})
+	}
+}
+
+// TestFollowHearsNoAnswer checks that who follows is told soon that a site does not answer.
+func TestFollowHearsNoAnswer(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(_ http.ResponseWriter, r *http.Request) {
+		<-r.Context().Done()
+	}, func(t *testing.T, c *Client) {
+		begin := time.Now()
+		err := c.Follow(t.Context(), "acme", func(n News) bool {
+			wantEqual(t, "trouble", n.Contact.Trouble, "nothing was heard for 9s")
+			return false
+		})
+		wantEqual(t, "error", err, nil)
+		wantEqual(t, "told after", time.Since(begin), followIdle)
+	})
+}
+
 func TestWatchHearsNoAnswer(t *testing.T) {
 	t.Parallel()
 	var connections atomic.Int32

@@ -1,8 +1,7 @@
 // Package dial connects to addresses that a tenant has chosen, such as the URL of a webhook.
 //
-// A Rule decides which addresses are allowed: all but those of the site's own machine and of its
-// link (link-local addresses, where clouds serve credentials), unless the site's configuration
-// lists them. It judges the address of each connection just before the connection is made. So it
+// A Rule decides which addresses are allowed: all but those of the site's own machine, of its
+// link, and those at which clouds serve credentials, unless the site's configuration lists them. It judges the address of each connection just before the connection is made. So it
 // makes no difference which names lead there, and what DNS said when somebody looked before.
 package dial
 
@@ -72,7 +71,7 @@ type LocalError struct{ Address netip.AddrPort }
 
 // Error implements error. It is the same whatever listens at the address.
 func (e *LocalError) Error() string {
-	return fmt.Sprintf("the site does not connect to %s, which is an address of its own machine or link-local; an administrator of the site can allow it with osupgrade-agent serve %[2]s %[1]s", e.Address, Flag)
+	return fmt.Sprintf("the site does not connect to %s, which is an address of its own machine, link-local, or one at which a cloud serves credentials; an administrator of the site can allow it with osupgrade-agent serve %[2]s %[1]s", e.Address, Flag)
 }
 
 // Check returns a LocalError for an address that is local and not allowed.
@@ -91,16 +90,31 @@ func (r Rule) Check(address netip.AddrPort) error {
 	return nil
 }
 
-// isLocal reports whether an address is one of this machine or of its link. The addresses of
-// the machine are read each time, because they may change.
+// metadata are the addresses that serve credentials to a machine in a cloud and are not
+// link-local: of AWS, Azure, Alibaba and Oracle.
+var metadata = []netip.Addr{
+	netip.MustParseAddr("fd00:ec2::254"), netip.MustParseAddr("168.63.129.16"),
+	netip.MustParseAddr("100.100.100.200"), netip.MustParseAddr("192.0.0.192"),
+}
+
+// nat64 is the prefix behind which a gateway reaches the IPv4 address in the last 4 bytes
+// (RFC 6052 2.1).
+var nat64 = netip.MustParsePrefix("64:ff9b::/96")
+
+// isLocal reports whether an address is one of this machine or of its link, or one of metadata,
+// also behind nat64. The addresses of the machine are read each time, because they may change.
 func isLocal(address netip.Addr) (bool, error) {
-	if address.IsLoopback() || address.IsUnspecified() || address.IsLinkLocalUnicast() {
+	address = address.WithZone("")
+	if bytes := address.As16(); nat64.Contains(address) {
+		address = netip.AddrFrom4([4]byte(bytes[12:]))
+	}
+	if address.IsLoopback() || address.IsUnspecified() || address.IsLinkLocalUnicast() || slices.Contains(metadata, address) {
 		return true, nil
 	}
 	own, err := net.InterfaceAddrs()
 	return slices.ContainsFunc(own, func(a net.Addr) bool {
 		at, err := netip.ParsePrefix(a.String())
-		return err == nil && at.Addr().Unmap() == address.WithZone("")
+		return err == nil && at.Addr().Unmap() == address
 	}), err
 }
 

@@ -48,6 +48,18 @@ func TestLocalAddresses(t *testing.T) {
 		{"[fe80::1%eth0]:80", true, true},
 		{"[fe80::1%eth1]:80", true, false},
 		{"[fe80::2%eth0]:80", true, false},
+		{"[fd00:ec2::254]:80", true, false},
+		{"[fd00:ec2::253]:80", false, true},
+		{"168.63.129.16:80", true, false},
+		{"[::ffff:168.63.129.16]:80", true, false},
+		{"100.100.100.200:80", true, false},
+		{"192.0.0.192:80", true, false},
+		{"[64:ff9b::169.254.169.254]:80", true, false},
+		{"[64:ff9b::a9fe:a9fe%eth0]:80", true, false},
+		{"[64:ff9b::127.0.0.1]:80", true, false},
+		{"[64:ff9b::100.100.100.200]:80", true, false},
+		{"[64:ff9b::192.0.2.1]:80", false, true},
+		{"[64:ff9b:1::127.0.0.1]:80", false, true},
 	} {
 		at := netip.MustParseAddrPort(row.address)
 		if err := none.Check(at); (err != nil) != row.local {

@@ -253,11 +253,11 @@ func (g *Gate) commanded(ctx context.Context, r message.Record) (bool, error) {
 	return g.cache.commanded(r), nil
 }
 
-// takesOfRun reports whether a report of a run is stored: one of the newest run, or one in place
-// of what is kept, as of a host that was released and still carries out an earlier run. So a host
-// cannot fill the store.
+// takesOfRun reports whether a report of a run is stored: one of the newest run, or an output in
+// place of one that is kept, as of a host that was released and still carries out an earlier run.
+// So a host cannot fill the store, nor change what it has planned.
 func (g *Gate) takesOfRun(ctx context.Context, host string, id report.ID) (bool, error) {
-	if newest, err := g.isNewest(ctx, id.Run); newest || err != nil {
+	if newest, err := g.isNewest(ctx, id.Run); newest || err != nil || id.Kind != report.Output {
 		return newest, err
 	}
 	switch _, err := g.Keeper.Report(ctx, g.Tenant, log.Token(host), id); {

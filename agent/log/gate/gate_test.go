@@ -451,6 +451,10 @@ func TestPlan(t *testing.T) {
 		if got, unpacking := message.UnpackPlan(kept.Body); err != nil || unpacking != nil || len(got.Changes) != 3000 {
 			t.Errorf("%d changes are kept, %v: %v", len(got.Changes), err, unpacking)
 		}
+		before := report.Report{ID: report.ID{Kind: report.Plan, Run: old}, Body: kept.Body}
+		if err := r.keeper.PutReport(t.Context(), "", log.Token("h01"), before); err != nil {
+			t.Fatal(err)
+		}
 		if err := put(old, large); !errors.Is(err, log.ErrRefused) || !strings.Contains(err.Error(), "is not the newest") {
 			t.Errorf("the plan of an earlier run: %v", err)
 		}

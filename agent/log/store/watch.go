@@ -5,18 +5,20 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/wait"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 )
 
-var errWatchEnded = errors.New("the watch has ended")
+var errWatchEnded = fmt.Errorf("the watch has ended: %w", log.ErrStale)
 
 // watch calls take with the current entries of some keys, with nil after them,
 // and then with each entry that changes, until take returns false. The error is
@@ -91,7 +93,8 @@ type share struct {
 
 // watch calls take with a tenant's entries, with nil after them, and then with each that
 // changes, in the order of the changes. The error is that of ctx, or why the store cannot
-// be watched.
+// be watched: that is log.ErrStale, because the store may be back at once, and one failure
+// ends the watches of all tenants.
 func (d *divided) watch(ctx context.Context, tenant string, take func(jetstream.KeyValueEntry)) error {
 	w, mine := d.join(tenant)
 	defer d.leave(w, mine, tenant)
@@ -104,7 +107,7 @@ func (d *divided) watch(ctx context.Context, tenant string, take func(jetstream.
 	}
 	last, err := d.read(ctx, tenant, take)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: %w", log.ErrStale, err)
 	}
 	take(nil)
 	for {
@@ -201,7 +204,7 @@ func (d *divided) run(ctx context.Context, w *sharedWatch) {
 func (d *divided) distribute(ctx context.Context, w *sharedWatch) error {
 	watcher, err := d.WatchAll(ctx, jetstream.UpdatesOnly())
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: %w", log.ErrStale, err)
 	}
 	close(w.begun)
 	return follow(ctx, watcher, func(entry jetstream.KeyValueEntry) bool {
@@ -268,8 +271,13 @@ type lastEntry struct {
 	revision uint64
 }
 
+// lastLimit bounds the wait for a leader that does not answer.
+const lastLimit = 5 * time.Second
+
 // last asks the API of JetStream, which only the leader answers. keys may have wildcards.
 func (d *divided) last(ctx context.Context, keys string) (lastEntry, error) {
+	ctx, stop := context.WithTimeout(ctx, lastLimit)
+	defer stop()
 	request, err := json.Marshal(map[string]string{"last_by_subj": "$KV." + d.Bucket() + "." + keys})
 	if err != nil {
 		return lastEntry{}, err
