@@ -280,7 +280,7 @@ func TestHelp(t *testing.T) {
 			t.Errorf("%s --help: exit code %d:\n%s", command, code, stdout)
 		}
 	}
-	for command, part := range map[string]string{"": "3 the run that the command waited for", "worker run": "one of worker-applications", "worker join": "never an argument", "runs": "The number of a run is its place on the log"} {
+	for command, part := range map[string]string{"": "3 the run that the command waited for", "worker run": "one of worker-applications", "worker join": "never an argument", "runs": "The id of a run is its position in the log"} {
 		_, stdout, _ := call(t, strings.Fields(command+" --help")...)
 		if words := strings.Join(strings.Fields(stdout), " "); !strings.Contains(words, part) {
 			t.Errorf("%s --help does not say %q:\n%s", command, part, stdout)

@@ -36,7 +36,7 @@ func TestApplyICS(t *testing.T) {
 		"a file and a document":        {"", []string{"-f", ics, "--name", "shop", "-f", document}, exitUsage, document + ":2: calendars.shop: it is declared twice, here and at " + ics + "; declare it once"},
 		"no name":                      {"", []string{"-f", ics}, exitUsage, ics + " is a calendar; name it with --name"},
 		"two of one name":              {"", []string{"-f", ics, "-f", ics, "--name", "shop"}, exitUsage, "are both calendars, and --name is for one"},
-		"a name for no calendar":       {"", []string{"-f", document, "--name", "shop"}, exitUsage, "--name is for an .ics file, and " + document + " is none"},
+		"a name for no calendar":       {"", []string{"-f", document, "--name", "shop"}, exitUsage, "--name is for an .ics file, and " + document + " is not one"},
 		"a wrong name":                 {"", []string{"-f", ics, "--name", "Shop"}, exitUsage, ics + `: "Shop" is not the name of a calendar`},
 		"a wrong text":                 {"", []string{"-f", dir + "/broken.ics", "--name", "shop"}, exitUsage, dir + "/broken.ics: ics: "},
 		"a wrong text in a document":   {"", []string{"-f", wrong}, exitUsage, wrong + ":4: calendars.shop.ics-file: broken.ics: ics: "},

@@ -53,7 +53,7 @@ func TestWarnedOfUnmatched(t *testing.T) {
 	do(true, append(placed, "Written, in this order: rollout, config."), "apply", "-f", file)
 	do(true, append(placed, "Nothing to write"), "apply", "-f", file)
 	do(true, []string{
-		`"object": "config",`, `"path": "config.worker-applications[1].name",`, `"field": "worker-applications[1].name",`, `"line": 4`, `"text": "\"applianse\" is the application`,
+		`"object": "config",`, `"path": "config.worker-applications[1].name",`, `"field": "worker-applications[1].name",`, `"line": 4`, `"text": "no known host has application \"applianse\"`,
 	}, "apply", "-f", file, "-o", "json")
 	do(true, []string{
 		"Declared, but matching no known host:\n" +

@@ -94,8 +94,8 @@ func TestWebhookToTheSite(t *testing.T) {
 	refused := newsSite(t)
 	for _, at := range []string{address, "127.0.0.1:1"} {
 		refused(exitOK, "webhook", "add", "here", "--url", "http://"+at)
-		contains(t, refused(exitFailed, "webhook", "test", "here"), "webhook here: the test was not accepted: "+at+
-			" is an address of the site's own machine or its link, to which the site does not connect; an administrator of the site can allow it with --allow-local "+at+" of osupgrade-agent serve")
+		contains(t, refused(exitFailed, "webhook", "test", "here"), "webhook here: the test was not accepted: the site does not connect to "+at+
+			", which is an address of its own machine, link-local, or one at which a cloud serves credentials; an administrator of the site can allow it with osupgrade-agent serve --allow-local "+at)
 	}
 	allowed := newsSite(t, address)
 	allowed(exitOK, "webhook", "add", "here", "--url", receiver.URL)
