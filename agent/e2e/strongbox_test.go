@@ -65,7 +65,7 @@ func TestSealedProcess(t *testing.T) {
 	says(passphrase+"\n", 0, "The site is open.", unseal...)
 	f.sealed(false, "ok")
 	says("", 0, "h01", operator("hosts")...)
-	says("", 1, "an administrator of the site can allow it with --allow-local 127.0.0.1:1 of", operator("webhook", "test", "chat")...)
+	says("", 1, "an administrator of the site can allow it with osupgrade-agent serve --allow-local 127.0.0.1:1", operator("webhook", "test", "chat")...)
 	says("", 1, "strongbox sealed: it is opened by a passphrase; run osupgrade-agent unseal; or give --current FILE", "seal", "rotate", "--data", data)
 	says(passphrase, 0, "Restart the site", "seal", "rotate", "--data", data, "--current", "-")
 

@@ -235,14 +235,14 @@ func TestOlderList(t *testing.T) {
 		// want is what the log says; empty if the next list counts.
 		want string
 	}{
-		"a lower number":           {list(site, 7, now, revoked), list(site, 6, later), `the list of \"CN=site\" in %s has the number 6, and the one in force has 7: an older list would take back revocations`},
+		"a lower number":           {list(site, 7, now, revoked), list(site, 6, later), `the list of \"CN=site\" in %s has number 6, and the one in force has number 7: an older list would take back revocations`},
 		"the same number":          {list(site, 7, now, revoked), list(site, 7, later), ""},
 		"a higher number":          {list(site, 255, later, revoked), list(site, 256, now), ""},
-		"one of two":               {append(list(other, 3, now), list(site, 7, now, revoked)...), append(list(site, 6, now), list(other, 4, now)...), `has the number 6, and the one in force has 7`},
+		"one of two":               {append(list(other, 3, now), list(site, 7, now, revoked)...), append(list(site, 6, now), list(other, 4, now)...), `has number 6, and the one in force has number 7`},
 		"a number of another":      {list(site, 7, now, revoked), append(list(site, 8, now), list(other, 1, now)...), ""},
-		"no number, an older date": {list(site, 7, later, revoked), list(site, 0, now), `is of 2026-11-22 01:00 UTC, and the one in force of 2026-11-22 01:01 UTC`},
+		"no number, an older date": {list(site, 7, later, revoked), list(site, 0, now), `is dated 2026-11-22 01:00 UTC, and the one in force 2026-11-22 01:01 UTC`},
 		"no number, a newer date":  {list(site, 0, now, revoked), list(site, 0, later), ""},
-		"two of one, the last old": {append(list(site, 7, now, revoked), list(site, 5, now)...), list(site, 6, now), `has the number 6, and the one in force has 7`},
+		"two of one, the last old": {append(list(site, 7, now, revoked), list(site, 5, now)...), list(site, 6, now), `has number 6, and the one in force has number 7`},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
@@ -295,7 +295,7 @@ func TestOlderListAfterARestart(t *testing.T) {
 	}
 	refused := func(what string) {
 		t.Helper()
-		want := `has the number 6, and the one in force has 7: an older list would take back revocations; put the newest one in place`
+		want := `has number 6, and the one in force has number 7: an older list would take back revocations; put the newest one in place`
 		if err := start(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", what, err)
 		}
