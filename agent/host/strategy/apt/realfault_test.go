@@ -52,8 +52,14 @@ func TestRealRepositoryFaults(t *testing.T) {
 	d.fails("plan", "repository", "no lists of packages")
 	d.has("ii appliance 1.0")
 	wantPlan(t, d.prepare(), "appliance 1.0 → 2.0")
-	// What was fetched is lost before the upgrade: it is fetched again.
+	// An archive that is lost before the upgrade is fetched again. Where that fails, nothing is
+	// changed, and nothing is done.
 	d.Must("rm /var/cache/apt/archives/*.deb")
+	d.repository.Break(realhost.Damaged)
+	d.fails("upgrade", "artifact")
+	d.has("ii appliance 1.0")
+	d.must("resume", 11)
+	d.repository.Break(realhost.None)
 	d.must("upgrade", 0)
 	d.done()
 }
@@ -70,6 +76,11 @@ func TestRealBrokenScript(t *testing.T) {
 	d.has("iF appliance-broken 2.0\nii appliance 2.0")
 	d.fails("resume", "install", "dpkg has not finished with appliance-broken", "dpkg --configure -a")
 	d.fails("verify", "verify", "dpkg --audit")
+	// The next run takes back what this one left broken, and tries it again.
+	d.prepare()
+	d.has("ii appliance 2.0\nii appliance-broken 1.0")
+	d.fails("upgrade", "install", "appliance-broken")
+	d.has("iF appliance-broken 2.0\nii appliance 2.0")
 	d.Must("touch /etc/fixed")
 	d.must("resume", 0)
 	d.done()

@@ -92,6 +92,13 @@ func TestRealRelease(t *testing.T) {
 		t.Errorf("prepare has changed the sources:\n%s", now)
 	}
 
+	d.Must("rm /var/cache/apt/archives/*.deb")
+	trixie.Break(realhost.Damaged)
+	d.fails("upgrade", "artifact")
+	if now := d.Must(sources); now != before {
+		t.Errorf("an upgrade that was refused has left the sources:\n%s", now)
+	}
+	trixie.Break(realhost.None)
 	d.must("upgrade", 0)
 	d.done()
 	d.has("ii appliance 2.0\nii appliance-new 2.0\nii appliance-theirs 1.0")
