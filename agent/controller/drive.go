@@ -29,7 +29,8 @@ func (s *state) next(now time.Time) (run.Step, *request) {
 	}
 }
 
-// seen gathers what the controller knows besides the log, and drops what the run knows already.
+// seen gathers what the controller knows from sources other than the log, and leaves out what
+// the run knows already.
 func (s *state) seen(now time.Time, q *request) run.Seen {
 	seen := run.Seen{Deleted: s.hosts.deleted}
 	if q != nil {
@@ -60,8 +61,8 @@ func (s *state) seen(now time.Time, q *request) run.Seen {
 	return seen
 }
 
-// judgeAt is when the controller can tell which hosts are silent and which have taken too long.
-// After a start that is once every host has had time to send a heartbeat; after its process was
+// judgeAt is when the controller can tell which hosts are silent and which have taken too long:
+// after a start, once every host has had time to send a heartbeat; after its process was
 // suspended, once it has read what hosts sent in the meantime.
 func (s *state) judgeAt(current *run.State, now time.Time) time.Time {
 	if !s.hasGathered(current, now) {
@@ -116,12 +117,12 @@ func (s *state) written(current *run.State, q *request, seq uint64) {
 		logger = logger.With("host", q.Host)
 	case run.Pause, run.Resume, run.Abort:
 	}
-	logger.Info("operator's request: " + string(q.Ask))
+	logger.Info("request accepted: " + string(q.Ask))
 	q.seq = seq
 }
 
-// recognize finds the event of a request on the log though its append has failed.
-// Decided again, the request would be refused because of its own event.
+// recognize finds the event of a request on the log although its append seemed to fail. Without
+// it the request would be decided again, and refused because of its own event.
 func (s *state) recognize(current *run.State, r message.Record) {
 	if q := s.nextRequest(); q != nil && r.Kind == message.EventRecord && q.tried != nil && bytes.Equal(r.Body, q.tried) {
 		s.written(current, q, r.Seq)

@@ -75,8 +75,8 @@ func TestRunIsLogged(t *testing.T) {
 		}
 		want := `level=INFO msg="run begins" tenant=acme run=2 trigger=manual by=test reason="a test" hosts=2 not-after=2000-01-01T04:00:00.000Z
 level=INFO msg="stage begins" tenant=acme run=2 stage=canary hosts=1
-level=INFO msg="operator's request: pause" tenant=acme run=2 by=ann reason=lunch
-level=INFO msg="operator's request: resume" tenant=acme run=2 by=ann reason=back
+level=INFO msg="request accepted: pause" tenant=acme run=2 by=ann reason=lunch
+level=INFO msg="request accepted: resume" tenant=acme run=2 by=ann reason=back
 level=INFO msg="stage begins" tenant=acme run=2 stage=rest hosts=1
 level=WARN msg="host failed" tenant=acme run=2 host=h02 stage=rest error="no space left"
 level=WARN msg="run has ended" tenant=acme run=2 result=partial reason="1 of 2 hosts upgraded; failed: h02" took=1m`

@@ -31,11 +31,11 @@ func (s *State) apply(r message.Decoded) error {
 	case r.Kind == message.EventRecord:
 		return s.foldEvent(r)
 	case s.Over():
-		return fmt.Errorf("record %d belongs to no run under way", r.Seq)
+		return fmt.Errorf("no run is active that record %d could change", r.Seq)
 	case r.Kind == message.CommandAll, r.Kind == message.CommandHost:
 		return s.foldCommand(r)
 	}
-	return fmt.Errorf("record %d is of no kind that belongs to a run", r.Seq)
+	return fmt.Errorf("record %d is neither a command, nor a reply, nor an event", r.Seq)
 }
 
 func (s *State) foldCommand(r message.Decoded) error {
@@ -47,7 +47,7 @@ func (s *State) foldCommand(r message.Decoded) error {
 		return s.foldPrepare(r, command)
 	}
 	if r.Run != s.ID {
-		return fmt.Errorf("%s for %s is of run %d, not of run %d", command.Action, command.Host, r.Run, s.ID)
+		return fmt.Errorf("%s for %s belongs to run %d, not to run %d", command.Action, command.Host, r.Run, s.ID)
 	}
 	i, err := s.member(command.Host)
 	if err != nil {
@@ -65,7 +65,7 @@ func (s *State) foldCommand(r message.Decoded) error {
 
 func (s *State) foldPrepare(r message.Decoded, command *message.Command) error {
 	if s.Phase != Open {
-		return fmt.Errorf("run %d is prepared already", s.ID)
+		return fmt.Errorf("run %d has its prepare already", s.ID)
 	}
 	for _, host := range command.Hosts {
 		if _, err := s.member(host); err != nil {
@@ -98,7 +98,7 @@ func (s *State) order() {
 // foldReply counts a reply only as the answer to the host's last command.
 func (s *State) foldReply(r message.Decoded) error {
 	if r.Run != s.ID {
-		return fmt.Errorf("reply of %s is to run %d, not to run %d", r.Host, r.Run, s.ID)
+		return fmt.Errorf("the reply of %s is for run %d, not for run %d", r.Host, r.Run, s.ID)
 	}
 	i, err := s.member(r.Host)
 	if err != nil {
@@ -128,7 +128,7 @@ func (s *State) foldReply(r message.Decoded) error {
 		s.noteUnmet(i, reply.Result.String())
 		s.fail(i, reply.Result.String(), r.Time)
 	case reply.Result.Outcome == message.Unknown:
-		// Another worker of the host, or what it left behind, may be at work.
+		// Another worker of the host, or a process that it left behind, may still be at work.
 		s.serve(i, r.Time, func() { s.roster.Answer(i, true, r.Time) })
 		s.fail(i, reply.Result.String(), r.Time)
 	case reply.Result.Outcome == message.Done:
@@ -163,7 +163,7 @@ func (s *State) needsReboot(i int, at time.Time) {
 	s.isUpgraded(i, at)
 }
 
-// isUpgraded notes that the host has answered "done": the checks after it come next.
+// isUpgraded notes that the host has answered "done": the checks after its upgrade come next.
 func (s *State) isUpgraded(i int, at time.Time) {
 	if s.rollout.checksHosts() {
 		_ = s.move(i, checkingAfter, at)
@@ -172,8 +172,8 @@ func (s *State) isUpgraded(i int, at time.Time) {
 	s.isWell(i, at)
 }
 
-// isWell notes that the checks after the host have passed: it is undrained, or
-// upgraded.
+// isWell notes that the checks after the upgrade of a host have passed: it is undrained next,
+// or it is upgraded.
 func (s *State) isWell(i int, at time.Time) {
 	m := &s.members[i]
 	if m.Owes().Undrain {
@@ -208,7 +208,7 @@ func (s *State) fail(i int, text string, at time.Time) {
 	})
 }
 
-// onFailure stops or pauses the run, or does neither, as the policy says.
+// onFailure stops or pauses the run, or does neither, as on-failure of the rollout says.
 func (s *State) onFailure(why string, at time.Time) {
 	switch s.rollout.OnFailure {
 	case rollout.Stop:
@@ -246,7 +246,7 @@ func (s *State) foldEvent(r message.Decoded) error {
 		return s.each(e, r.Time, s.recover)
 	}
 	if s.Over() {
-		return fmt.Errorf("event %s belongs to no run under way", message.Name(event))
+		return fmt.Errorf("no run is active that event %s could change", message.Name(event))
 	}
 	switch e := event.(type) {
 	case message.Silent:
@@ -282,7 +282,7 @@ func (s *State) foldEvent(r message.Decoded) error {
 	case message.Finished:
 		return s.finish(e, r.Record)
 	}
-	return fmt.Errorf("run %d is under way and cannot be %s", s.Key(), message.Name(event))
+	return fmt.Errorf("event %s has no place in the middle of run %d", message.Name(event), s.Key())
 }
 
 // each applies a change to every host of an event, or to none if one of them is not in the
@@ -304,8 +304,8 @@ func (s *State) each(e message.Event, at time.Time, change func(i int, at time.T
 	return nil
 }
 
-// fallSilent notes that a host is silent. A host that is being checked before its
-// upgrade is not admitted any more, and is a candidate again once it is heard of.
+// fallSilent notes that a host is silent. If it was being checked before its upgrade, it has
+// to be admitted again once it is heard.
 func (s *State) fallSilent(i int, at time.Time) bool {
 	if !s.roster.HeedsSilence(i) {
 		return false
@@ -372,8 +372,8 @@ func (s *State) remove(i int, text string, at time.Time, change func()) {
 	})
 }
 
-// admit starts the checks before a host, or starts them again when their result is
-// not valid any more.
+// admit starts the checks before the upgrade of a host, or starts them again when their result
+// is no longer valid.
 func (s *State) admit(i int, at time.Time) bool {
 	if !s.mayBeAdmitted(i) || s.move(i, checkingBefore, at) != nil {
 		return false
@@ -449,10 +449,10 @@ func (s *State) abort(e message.Aborted, at time.Time) error {
 // whether the freeze is over: the clock of the controller that wrote the event may be wrong.
 func (s *State) freeze(e message.Frozen, at time.Time) error {
 	if !at.Before(e.Until) {
-		return fmt.Errorf("freeze %s was over at %s", e.Freeze, stamp(e.Until))
+		return fmt.Errorf("freeze %s had already ended at %s", e.Freeze, stamp(e.Until))
 	}
 	if !e.NotAfter.Before(s.NotAfter) {
-		return fmt.Errorf("run %d ends at %s anyway, before %s", s.Key(), stamp(s.NotAfter), stamp(e.NotAfter))
+		return fmt.Errorf("run %d already ends at %s, before %s", s.Key(), stamp(s.NotAfter), stamp(e.NotAfter))
 	}
 	s.Deadline.freeze(e.Freeze, e.NotAfter, at)
 	s.changed = at

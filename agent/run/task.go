@@ -127,7 +127,7 @@ func (s *State) passed(i int, kind message.TaskKind, at time.Time) {
 
 // taskWords name the tasks in texts about a host.
 var taskWords = map[message.TaskKind]string{
-	message.BeforeHost: "the checks before it", message.Drain: "its drain hook", message.AfterHost: "the checks after it",
+	message.BeforeHost: "its before-host checks", message.Drain: "its drain hook", message.AfterHost: "its after-host checks",
 	message.Undrain: "its undrain hook", message.Fleet: "the checks of the fleet",
 }
 

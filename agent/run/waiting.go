@@ -14,14 +14,14 @@ import (
 const (
 	// ForHost means that a host has yet to answer, or to come back.
 	ForHost = "host"
-	// ForIdle means that hosts which are busy have yet to be idle.
+	// ForIdle means that busy hosts have yet to be idle.
 	ForIdle = "idle"
-	// ForSlot means that hosts which are out of service hold all slots.
+	// ForSlot means that the hosts out of service hold all slots.
 	ForSlot = "slot"
 	// ForCheck and ForHook mean that a task has no outcome yet.
 	ForCheck = "check"
 	ForHook  = "hook"
-	// ForApproval and ForResume mean that a person has to do something.
+	// ForApproval and ForResume mean that a person has to approve a stage, or to resume the run.
 	ForApproval = "approval"
 	ForResume   = "resume"
 	// ForSoak and ForSplay mean that some time has to pass.
@@ -36,8 +36,8 @@ type Waiting struct {
 	Since  time.Time
 	// Until is when the wait ends by itself; zero when it does not.
 	Until time.Time
-	// Stage is the stage that soaks or wants to be approved, Hosts are the hosts that
-	// the run waits for, whose progress or whose slots it needs.
+	// Stage is the stage that soaks or needs an approval. Hosts are the hosts whose answers
+	// or whose slots the run waits for.
 	Stage string
 	Hosts []string
 }
@@ -100,8 +100,8 @@ func (s *State) NeedsPerson(now time.Time) (w Waiting, blocked, some bool) {
 	return Waiting{}, false, false
 }
 
-// noSlot returns which hosts hold the slots. A host under way is named first, because
-// its slot becomes free without anybody doing anything.
+// noSlot returns which hosts hold the slots. A host under way is named first, because its slot
+// becomes free without a person.
 func (s *State) noSlot(g *stage) (Waiting, bool) {
 	var h holders
 	hosts := s.members.of(g)
@@ -124,8 +124,7 @@ func (s *State) noSlot(g *stage) (Waiting, bool) {
 type holders struct {
 	names []string
 	since time.Time
-	// unwell are those that have to recover, finishing those that still carry out an earlier
-	// run.
+	// unwell have to recover; finishing still carry out a command of an earlier run.
 	unwell, finishing []string
 }
 
@@ -195,8 +194,8 @@ func (s *State) waitingHosts(g *stage) (Waiting, bool) {
 	return w, true
 }
 
-// ways says what ends the wait for hosts that are busy, silent, have to be looked at, or are
-// late.
+// ways says what ends the wait for hosts that are busy, are silent, need a look by an operator,
+// or are late.
 func ways(busy, silent, look, late bool) string {
 	var all []string
 	if busy {
@@ -247,13 +246,11 @@ func (s *State) busyWith(m *member) (Waiting, bool) {
 	return w, true
 }
 
-// taskOf names the task that a host waits for.
+// taskOf names the check or hook that a host waits for.
 func taskOf(m *member) string {
 	switch m.wants() {
-	case message.BeforeHost:
-		return "the checks before " + m.Name
-	case message.AfterHost:
-		return "the checks after " + m.Name
+	case message.BeforeHost, message.AfterHost:
+		return fmt.Sprintf("the %s checks of %s", m.wants(), m.Name)
 	case message.Drain, message.Undrain, message.Fleet:
 	}
 	return fmt.Sprintf("the %s hook of %s", m.wants(), m.Name)

@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// A server may keep members in an object that this version does not know: those of a
-// newer version, or another server's own. A PUT replaces the object, so whoever writes
-// only what they know deletes the rest. overlay therefore takes from the object that
-// is there each member that the type does not know, at every level.
+// An object on the server may have members that this version does not know: a newer version
+// or another server has added them. A PUT replaces the whole object, so a client that sends
+// only the members that it knows deletes the others. overlay therefore copies the unknown
+// members of the stored object into the new one, at every level.
 
-// overlay returns value as JSON text, with the members of base that T does not know. An
-// entry of a list keeps those of the entry of base that it matches: see pairs.
+// overlay returns value as JSON text, with the members of base that T does not know. Each entry
+// of a list takes over the unknown members of the old entry that it replaces: see match.
 func overlay[T any](base json.RawMessage, value T, canonical func(T) T) (json.RawMessage, error) {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -25,7 +25,7 @@ func overlay[T any](base json.RawMessage, value T, canonical func(T) T) (json.Ra
 	}
 	var was T
 	if err := json.Unmarshal(base, &was); err != nil {
-		return nil, fmt.Errorf("cannot read the object that is there: %w", err)
+		return nil, fmt.Errorf("cannot read the stored object: %w", err)
 	}
 	sides := make([]any, 4)
 	for i, side := range []any{base, json.RawMessage(text), canonical(was), canonical(value)} {
@@ -36,7 +36,7 @@ func overlay[T any](base json.RawMessage, value T, canonical func(T) T) (json.Ra
 	return json.Marshal(graft(reflect.TypeFor[T](), sides[0], sides[1], sides[2], sides[3]))
 }
 
-// tree is a value as maps, lists and scalars; numbers keep their digits.
+// tree returns a value as maps, lists and scalars; numbers keep their digits.
 func tree(value any) (any, error) {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -98,8 +98,8 @@ func graftEntries(t reflect.Type, base, next, baseMeans, nextMeans any) any {
 	return result
 }
 
-// sameLength returns the canonical form of a list if that has as many entries, and else
-// the list itself.
+// sameLength returns the canonical form of a list if both have as many entries, and the list
+// itself otherwise.
 func sameLength(list []any, means any) []any {
 	if canonical, ok := means.([]any); ok && len(canonical) == len(list) {
 		return canonical
@@ -203,8 +203,7 @@ func unknownIn(value any, t reflect.Type) bool {
 	return false
 }
 
-// member returns the type of the member of an object that encoding/json reads a name
-// into.
+// member returns the type of the struct field that encoding/json fills from a name.
 func member(t reflect.Type, name string) (reflect.Type, bool) {
 	for _, field := range reflect.VisibleFields(t) {
 		if tag, _, _ := strings.Cut(field.Tag.Get("json"), ","); tag != "" && tag != "-" && strings.EqualFold(tag, name) {
