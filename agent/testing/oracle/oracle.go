@@ -60,8 +60,9 @@ type Oracle struct {
 	uncheckedRun uint64
 	// seen is the last record, written the last command or event before it.
 	seen, written uint64
-	// knows is Sending.Knows of the record at hand.
-	knows uint64
+	// knows and frozen are Sending.Knows and Sending.Frozen of the record at hand.
+	knows  uint64
+	frozen Frozen
 	// newest is the time of the last record.
 	newest time.Time
 	// Passed returns how much real time has passed since the last record: a clock
@@ -90,12 +91,14 @@ type Sending struct {
 	At time.Time
 	// Knows is the last record that its writer, a controller, had been given.
 	Knows uint64
+	// Frozen is the freeze that its writer had been given; zero for none.
+	Frozen Frozen
 }
 
 // Record judges the next record of the log and applies it, if it counts.
 func (o *Oracle) Record(record message.Record, sending Sending) {
 	r, sent := record.Decode(), sending.At
-	o.knows = sending.Knows
+	o.knows, o.frozen = sending.Knows, sending.Frozen
 	if r.Seq != o.seen+1 {
 		o.violated("record %d follows record %d", r.Seq, o.seen)
 	}

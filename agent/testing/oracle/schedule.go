@@ -11,6 +11,13 @@ import (
 // recover from an outage.
 const notice = 5 * time.Minute
 
+// reaction is how long a controller may take to act on a change of the configuration that it
+// was given.
+const reaction = time.Minute
+
+// Frozen is a freeze that a controller was given, and when.
+type Frozen struct{ Start, End, Given time.Time }
+
 // span is the time from a start, included, to an end, excluded.
 type span struct{ start, end time.Time }
 
@@ -76,6 +83,10 @@ func (o *Oracle) notFrozen(what string, r message.Decoded, sent time.Time) {
 		if !f.removed && f.contains(sent) && sent.Sub(f.written) > notice {
 			o.violated("invariant 3: %s, record %d, was sent at %s, inside of a freeze from %s to %s", what, r.Seq, sent, f.start, f.end)
 		}
+	}
+	// Most freezes are replaced before the notice is over.
+	if f := o.frozen; (span{f.Start, f.End}).contains(sent) && sent.Sub(f.Given) > reaction {
+		o.violated("invariant 3: %s, record %d, was sent at %s by a controller that had known since %s of a freeze from %s to %s", what, r.Seq, sent, f.Given, f.Start, f.End)
 	}
 }
 

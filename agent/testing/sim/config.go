@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/oracle"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
@@ -110,6 +111,19 @@ func (w *World) freeze() {
 	w.setCalendar(stop, &v1.Calendar{Kind: "freeze", Events: []v1.Event{{
 		Start: start.Format("2006-01-02T15:04"), Duration: fmt.Sprintf("%dm", int(lasts.Minutes())), Timezone: "UTC",
 	}}})
+}
+
+// frozen is the freeze of a calendar that freeze has written; zero for no calendar.
+func (w *World) frozen(c *v1.Calendar) oracle.Frozen {
+	if c == nil {
+		return oracle.Frozen{}
+	}
+	event := c.Events[0]
+	start, err := time.Parse("2006-01-02T15:04", event.Start)
+	w.must(err)
+	lasts, err := time.ParseDuration(event.Duration)
+	w.must(err)
+	return oracle.Frozen{Start: start, End: start.Add(lasts)}
 }
 
 // thaw removes the freeze.

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/oracle"
 )
 
 // process is a controller, a worker or a byzantine host. It may die at any moment:
@@ -22,6 +24,8 @@ type process struct {
 	paused atomic.Bool
 	// run is the run in its journal; the world's lock guards it.
 	run uint64
+	// frozen is the freeze that a controller was given last; nil before the first.
+	frozen atomic.Pointer[oracle.Frozen]
 	// power cuts the power of its machine; nil for a process without a machine.
 	power func(why string)
 }
@@ -67,4 +71,19 @@ func (p *process) pause(label string) {
 		}
 	}
 	p.w.note("%s goes on", p.name)
+	p.given(p.freeze()) // It may find only now what it was given meanwhile.
+}
+
+// given notes that a controller is given a freeze, or none, just now.
+func (p *process) given(f oracle.Frozen) {
+	f.Given = time.Now()
+	p.frozen.Store(&f)
+}
+
+// freeze is the freeze that a controller was given last.
+func (p *process) freeze() oracle.Frozen {
+	if f := p.frozen.Load(); f != nil {
+		return *f
+	}
+	return oracle.Frozen{}
 }

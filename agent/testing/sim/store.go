@@ -8,6 +8,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/memory"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/oracle"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/report"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
@@ -96,7 +97,15 @@ func (s siteStore) delayed(ctx context.Context) error {
 
 // WatchIntent implements controller.Store.
 func (s siteStore) WatchIntent(ctx context.Context, tenant string, see func(store.Seen)) error {
-	return watching(ctx, s, see, func(ctx context.Context, see func(store.Seen)) error {
+	// A watch that begins again gives what is there, and does not tell what is gone.
+	s.p.given(oracle.Frozen{})
+	given := func(seen store.Seen) {
+		see(seen)
+		if seen.Name == stop {
+			s.p.given(s.w.frozen(seen.Calendar))
+		}
+	}
+	return watching(ctx, s, given, func(ctx context.Context, see func(store.Seen)) error {
 		return s.Store.WatchIntent(ctx, tenant, see)
 	})
 }
