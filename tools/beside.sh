@@ -3,7 +3,7 @@
 #
 #   tools/beside.sh TARGET OTHER...
 #
-# TARGET runs at the lowest priority, and what it prints is shown at its end. If another one
+# TARGET runs at a low priority, and what it prints is shown at its end. If another one
 # fails, TARGET is stopped.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -11,11 +11,11 @@ target=$1
 shift
 log=.cache/beside.log
 
-echo "make $target: at the lowest priority, beside $*"
+echo "make $target: at a low priority, beside $*"
 # It is a session of its own, so that all of it can be stopped. Where the kernel weighs whole
 # sessions against each other (autogroup of sched(7)), this one gives way to all others.
 # shellcheck disable=SC2016 # $0 is of the shell that it starts
-STEPS=.cache/steps-beside setsid nice -n 19 bash -c '{ echo 19 >/proc/self/autogroup; } 2>/dev/null || true; exec make "$0"' "$target" >"$log" 2>&1 &
+STEPS=.cache/steps-beside setsid nice -n 10 bash -c '{ echo 10 >/proc/self/autogroup; } 2>/dev/null || true; exec make "$0"' "$target" >"$log" 2>&1 &
 beside=$!
 trap 'kill -- "-$beside" "$beside" 2>/dev/null || true' EXIT
 

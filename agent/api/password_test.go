@@ -153,7 +153,14 @@ func TestOwnPasswordsAtOnce(t *testing.T) {
 	tokens := []string{c.loggedIn("ann", password), c.loggedIn("ann", password), c.loggedIn("ann", password)}
 	for i, token := range tokens {
 		all.Go(func() {
-			switch a := c.call("POST", passwordPath, passwords(password, newPassword+strings.Repeat("!", i)), "Authorization", token); a.status {
+			change := func() answer {
+				return c.call("POST", passwordPath, passwords(password, newPassword+strings.Repeat("!", i)), "Authorization", token)
+			}
+			a := change()
+			for a.status == http.StatusServiceUnavailable && t.Context().Err() == nil {
+				a = change() // On a machine with much to do, one waits too long for its turn, and may try again.
+			}
+			switch a.status {
 			case http.StatusOK:
 				mu.Lock()
 				defer mu.Unlock()
