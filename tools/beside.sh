@@ -10,6 +10,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 target=$1
 shift
 log=.cache/beside.log
+mkdir -p .cache
 
 echo "make $target: at a low priority, beside $*"
 # It is a session of its own, so that all of it can be stopped. Where the kernel weighs whole
