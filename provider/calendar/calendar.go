@@ -23,7 +23,7 @@ const TypeName = "osupgrade_calendar"
 
 // Resource is osupgrade_calendar.
 type Resource struct {
-	tenantobject.MappedResource[v1.Calendar, model, *model]
+	tenantobject.Resource[v1.Calendar, model, *model]
 }
 
 var (
@@ -42,14 +42,14 @@ var kind = &tenantobject.Mapping[v1.Calendar]{
 
 // New returns the resource.
 func New() resource.Resource {
-	return &Resource{tenantobject.NewMapped[v1.Calendar, model](kind, "Calendars", tenantobject.Kind[v1.Calendar]{
+	return &Resource{tenantobject.New[v1.Calendar, model](kind.Kind("Calendars", tenantobject.Kind[v1.Calendar]{
 		Noun:   "calendar",
 		Warn:   window.WarnOfCalendar,
 		Object: func(at tenantobject.Key) client.Object[v1.Calendar] { return client.CalendarNamed(at.Name) },
 		List: func(ctx context.Context, api *client.Client, tenant string) (map[string]client.Stored[v1.Calendar], error) {
 			return api.StoredCalendars(ctx, tenant)
 		},
-	})}
+	}))}
 }
 
 // locate returns the attribute of a field of the API. For a place within an

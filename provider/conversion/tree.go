@@ -1,13 +1,11 @@
 package conversion
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math/big"
 	"strconv"
 
-	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
@@ -193,9 +191,4 @@ func (d *Document) Object(resource tftypes.Value, names []string) map[string]any
 		}
 	}
 	return members
-}
-
-// Null returns the null value of a type.
-func Null(of attr.Type) tftypes.Value {
-	return tftypes.NewValue(of.TerraformType(context.Background()), nil)
 }

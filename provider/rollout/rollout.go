@@ -22,7 +22,7 @@ const TypeName = "osupgrade_rollout"
 
 // Resource is osupgrade_rollout.
 type Resource struct {
-	tenantobject.MappedResource[v1.Rollout, model, *model]
+	tenantobject.Resource[v1.Rollout, model, *model]
 }
 
 var (
@@ -42,7 +42,9 @@ const (
 
 var kind = &tenantobject.Mapping[v1.Rollout]{
 	TypeName: TypeName, Describe: attributes, Renamed: map[string]string{timeoutsAttribute: timeoutsMember},
-	Defaults: true, Parts: []string{"checks", "hooks", timeoutsAttribute},
+	Defaults: tenantobject.Defaults[v1.Rollout]{
+		Filled: v1.Rollout.Filled, Trimmed: v1.Rollout.Trimmed, Parts: []string{"checks", "hooks", timeoutsAttribute},
+	},
 	Meaning:  func(r v1.Rollout) v1.Rollout { return r.WithDefaults().Canonical() },
 	Validate: v1.Rollout.Validate,
 	Locate:   locate,
@@ -50,11 +52,11 @@ var kind = &tenantobject.Mapping[v1.Rollout]{
 
 // New returns the resource.
 func New() resource.Resource {
-	return &Resource{tenantobject.NewMapped[v1.Rollout, model](kind, "Rollouts", tenantobject.Kind[v1.Rollout]{
+	return &Resource{tenantobject.New[v1.Rollout, model](kind.Kind("Rollouts", tenantobject.Kind[v1.Rollout]{
 		Noun:   "rollout",
 		Warn:   window.NoteRollout,
 		Object: func(tenantobject.Key) client.Object[v1.Rollout] { return client.Rollouts },
-	})}
+	}))}
 }
 
 // locate returns the attribute of a field of the API.

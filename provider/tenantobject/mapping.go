@@ -35,10 +35,7 @@ type Mapping[T any] struct {
 	Describe func() map[string]schema.Attribute
 	// Defaults is set if the state has the default of each member that is not declared. An
 	// attribute with a default is unknown in the plans of a mock_provider.
-	Defaults bool
-	// Parts are the attributes of objects that mean the same when they are absent as
-	// with nothing in them.
-	Parts []string
+	Defaults Defaults[T]
 	// Renamed maps attributes of another name to their members.
 	Renamed map[string]string
 	// Meaning returns the canonical form of an object, with every default filled in.
@@ -50,7 +47,6 @@ type Mapping[T any] struct {
 
 	once       sync.Once
 	attributes map[string]schema.Attribute
-	defaults   *defaults
 	kind       types.ObjectType
 }
 
@@ -58,15 +54,17 @@ type Mapping[T any] struct {
 func (k *Mapping[T]) build() {
 	k.once.Do(func() {
 		k.attributes = k.Describe()
-		if k.Defaults {
-			k.attributes = k.defaulted(k.attributes, reflect.TypeFor[T](), k.Parts)
+		defaults := k.Defaults.Filled != nil
+		if defaults {
+			k.attributes = k.defaulted(k.attributes, reflect.TypeFor[T]())
 		}
-		k.defaults = &defaults{members: k.defaultsOf(k.attributes)}
-		kinds := map[string]attr.Type{}
+		k.kind = types.ObjectType{AttrTypes: map[string]attr.Type{}}
 		for name, a := range k.attributes {
-			kinds[name] = a.GetType()
+			k.kind.AttrTypes[name] = a.GetType()
 		}
-		k.kind = types.ObjectType{AttrTypes: kinds}
+		if defaults {
+			k.withParts(k.attributes)
+		}
 	})
 }
 
@@ -138,31 +136,28 @@ func (k *Mapping[T]) Declared(ctx context.Context, own any, diags *diag.Diagnost
 
 // ToAPI returns the object that own, a struct of the attributes, declares.
 func (k *Mapping[T]) ToAPI(ctx context.Context, own any, diags *diag.Diagnostics) T {
-	return k.object(k.stripped(k.Declared(ctx, own, diags)), diags)
-}
-
-// stripped returns members without those that have their defaults.
-func (k *Mapping[T]) stripped(members map[string]any) map[string]any {
-	k.build()
-	return stripMembers(k.defaults.members, members)
-}
-
-// Filled returns members with the defaults of those that are absent, as a plan has them.
-func (k *Mapping[T]) Filled(members map[string]any) map[string]any {
-	k.build()
-	return fillMembers(k.defaults.members, members)
+	object := k.object(k.Declared(ctx, own, diags), diags)
+	if k.Defaults.Trimmed == nil {
+		return object
+	}
+	return k.Defaults.Trimmed(object)
 }
 
 func (k *Mapping[T]) object(members map[string]any, diags *diag.Diagnostics) T {
-	var object T
-	text, err := json.Marshal(members)
-	if err == nil {
-		err = json.Unmarshal(text, &object)
-	}
+	object, err := objectOf[T](members)
 	if err != nil {
 		k.broken(diags, err)
 	}
 	return object
+}
+
+// objectOf is the inverse of Tree.
+func objectOf[T any](members map[string]any) (object T, err error) {
+	text, err := json.Marshal(members)
+	if err == nil {
+		err = json.Unmarshal(text, &object)
+	}
+	return object, err
 }
 
 // FromAPI sets own, a pointer to a struct of the attributes, to the server's
@@ -180,17 +175,21 @@ func (k *Mapping[T]) FromAPI(ctx context.Context, own any, server T, all bool, d
 // Declare sets own, a pointer to a struct of the attributes, to members. It is
 // the inverse of Declared.
 func (k *Mapping[T]) Declare(ctx context.Context, own, members any, diags *diag.Diagnostics) {
-	raw, err := conversion.Write(k.objectType().TerraformType(ctx), members, k.Member)
-	if err != nil {
-		k.broken(diags, err)
-		return
-	}
-	value, err := k.objectType().ValueFromTerraform(ctx, raw)
+	value, err := k.value(ctx, k.objectType(), members)
 	if err != nil {
 		k.broken(diags, err)
 		return
 	}
 	diags.Append(tfsdk.ValueAs(ctx, value, own)...)
+}
+
+// value converts what a field has to a value of a type.
+func (k *Mapping[T]) value(ctx context.Context, of attr.Type, plain any) (attr.Value, error) {
+	raw, err := conversion.Write(of.TerraformType(ctx), plain, k.Member)
+	if err != nil {
+		return nil, err
+	}
+	return of.ValueFromTerraform(ctx, raw)
 }
 
 // keep returns the server's value, or own wherever the two have the same

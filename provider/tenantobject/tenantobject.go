@@ -16,6 +16,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/diagnostics"
@@ -43,6 +44,9 @@ type Kind[T any] struct {
 	NotFound string
 	// Locate returns the attribute of a field of the API.
 	Locate diagnostics.Locate
+	// Validate applies the API's rules to a configuration; nil if the attributes have
+	// validators for all of them.
+	Validate func(config tftypes.Value, diags *diag.Diagnostics)
 	// Warn adds warnings about the effect of a change, and never an error. A nil
 	// Warn warns of nothing.
 	Warn func(ctx context.Context, change Change[T], diags *diag.Diagnostics)
@@ -153,6 +157,13 @@ func (r *Resource[T, M, P]) Metadata(_ context.Context, _ resource.MetadataReque
 // Configure gets the connection from the provider.
 func (r *Resource[T, M, P]) Configure(_ context.Context, req resource.ConfigureRequest, resp *resource.ConfigureResponse) {
 	r.data = providerdata.From(req.ProviderData, &resp.Diagnostics)
+}
+
+// ValidateConfig applies the API's rules.
+func (r *Resource[T, M, P]) ValidateConfig(_ context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
+	if r.kind.Validate != nil {
+		r.kind.Validate(req.Config.Raw, &resp.Diagnostics)
+	}
 }
 
 // Key identifies an object: by its tenant and, if a tenant may have several

@@ -1,13 +1,11 @@
 package tenantobject
 
 import (
-	"context"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/path"
-	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
@@ -18,30 +16,13 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/validators"
 )
 
-// MappedResource is a resource that owns an object of a kind, without its Schema.
-type MappedResource[T, M any, P interface {
-	*M
-	Model[T]
-}] struct {
-	Resource[T, M, P]
-	kind *Mapping[T]
-}
-
-// NewMapped returns a resource of a mapping. plural names the objects at the beginning of
-// a sentence.
-func NewMapped[T, M any, P interface {
-	*M
-	Model[T]
-}](kind *Mapping[T], plural string, of Kind[T]) MappedResource[T, M, P] {
-	of.TypeName, of.Locate, of.Rules = kind.TypeName, kind.Locate, kind.Rules()
+// Kind returns the kind of the objects, of which of has what the mapping does not know. plural
+// names them at the beginning of a sentence.
+func (k *Mapping[T]) Kind(plural string, of Kind[T]) Kind[T] {
+	of.TypeName, of.Locate, of.Rules, of.Validate = k.TypeName, k.Locate, k.Rules(), k.ValidateConfig
 	of.NotFound = plural + " are supported by osupgrade-agent only; Avassa's own API has no such object. " +
 		"If the endpoint is an osupgrade-agent, check its version and the name of the tenant."
-	return MappedResource[T, M, P]{New[T, M, P](of), kind}
-}
-
-// ValidateConfig applies the API's rules.
-func (r *MappedResource[T, M, P]) ValidateConfig(_ context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
-	r.kind.ValidateConfig(req.Config.Raw, &resp.Diagnostics)
+	return of
 }
 
 // Locate returns the attribute of a field of the object, among attributes. For a
