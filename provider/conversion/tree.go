@@ -1,7 +1,6 @@
 package conversion
 
 import (
-	"errors"
 	"fmt"
 	"math/big"
 	"strconv"
@@ -20,17 +19,6 @@ type Document struct {
 	Unknown []string
 	// Err is the first error of a conversion.
 	Err error
-}
-
-// Plain converts a Terraform value to maps, lists and scalars and keeps the
-// attribute names. It omits null values. An unknown value is an error.
-func Plain(v tftypes.Value) (any, error) {
-	d := Document{Member: func(attribute string) string { return attribute }}
-	value := d.Read("", v)
-	if d.Err == nil && !v.IsFullyKnown() {
-		d.Err = errors.New("a value in it is not known yet")
-	}
-	return value, d.Err
 }
 
 // Read converts v, the value of a field.
