@@ -21,8 +21,10 @@ import (
 // hide a server that never comes back.
 const mostRetries = 20
 
-// anyTenant is the tenant of a user of all tenants.
-const anyTenant = "*"
+// rightLoginTenant says what the attribute login_tenant may be.
+const rightLoginTenant = "the name of a tenant, or * for a user of all tenants"
+
+func validLoginTenant(text string) bool { return text == "*" || names.Valid(text) }
 
 // model is the provider's configuration.
 type model struct {
@@ -171,8 +173,8 @@ func (r reader) login(m model, certificate bool) (token string, login *client.Cr
 	switch chosen {
 	case 1:
 		login = &client.Credentials{Username: texts["username"], Password: texts["password"], Tenant: r.text("login_tenant", m.LoginTenant)}
-		if t := login.Tenant; t != "" && t != anyTenant && !names.Valid(t) {
-			r.wrong("login_tenant", t, "the name of a tenant, or * for a user of all tenants")
+		if t := login.Tenant; t != "" && !validLoginTenant(t) {
+			r.wrong("login_tenant", t, rightLoginTenant)
 		}
 	case 2:
 		login = &client.Credentials{RoleID: texts["role_id"], SecretID: texts["secret_id"]}

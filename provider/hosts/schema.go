@@ -5,7 +5,6 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework-timetypes/timetypes"
 	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
-	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
@@ -46,7 +45,7 @@ func (*DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *d
 				MarkdownDescription: "Only hosts in this state: `online` or `offline`, which is whether the worker has been heard of recently; " +
 					"`busy`: no upgrade begins on it now; `outdated`: an upgrade would change something on it now; " +
 					"`missed`: the last run that should have upgraded it did not.",
-				Validators: []validator.String{stringvalidator.OneOf(states...)},
+				Validators: []validator.String{validators.OneOf(states...)},
 			},
 			"version_constraints": schema.MapAttribute{
 				ElementType: types.StringType, Optional: true,
