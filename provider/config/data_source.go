@@ -35,7 +35,7 @@ type declared struct {
 // Fetch reads the configuration.
 func (d *declared) Fetch(ctx context.Context, api *client.Client, tenant string) error {
 	server, _, err := api.Config(ctx, tenant)
-	d.WorkerApplications, d.MaintenanceWindows = names(server), window.AllFromAPI(server.MaintenanceWindows)
+	d.WorkerApplications, d.MaintenanceWindows = names(server.WorkerApplications), window.AllFromAPI(server.MaintenanceWindows)
 	return err
 }
 

@@ -19,7 +19,7 @@ import (
 // Kind returns the kind of the objects, of which of has what the mapping does not know. plural
 // names them at the beginning of a sentence.
 func (k *Mapping[T]) Kind(plural string, of Kind[T]) Kind[T] {
-	of.TypeName, of.Locate, of.Rules, of.Validate = k.TypeName, k.Locate, k.Rules(), k.ValidateConfig
+	of.TypeName, of.Locate, of.Parts, of.Validate = k.TypeName, k.Locate, Parts[T]{k.whole()}, k.ValidateConfig
 	of.NotFound = plural + " are supported by osupgrade-agent only; Avassa's own API has no such object. " +
 		"If the endpoint is an osupgrade-agent, check its version and the name of the tenant."
 	return of

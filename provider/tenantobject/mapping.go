@@ -238,21 +238,18 @@ func keepMembers(own, server map[string]any, ownMeans, serverMeans any) map[stri
 	return kept
 }
 
-// Rules are the rules of an object with one owner. An undeclared attribute has
-// its default; if somebody else sets it, that is a change of this resource.
-func (k *Mapping[T]) Rules() Rules[T] {
-	var none T
-	return Rules[T]{
-		Merged:     func(want, _ T) T { return want },
-		InSync:     k.Same,
-		Unchanged:  k.Same,
-		Conflicts:  k.conflicts,
-		OwnsAll:    func(T) bool { return true },
-		Restricted: func(content, _ T) T { return content },
-		Emptied:    func(T) T { return none },
-		// Only a deletion calls Empty. While the resource exists, an object that
-		// declares nothing is kept.
-		Empty: func(content T) bool { return k.Same(content, none) },
+// whole is the one part of an object with one owner. An undeclared attribute has its default;
+// if somebody else sets it, that is a change of this resource.
+func (k *Mapping[T]) whole() Part[T] {
+	return Part[T]{
+		Owned: func(T) bool { return true },
+		Same:  k.Same,
+		Copy:  func(to *T, from T) { *to = from },
+		Clear: func(object *T) {
+			var none T
+			*object = none
+		},
+		Conflicts: k.conflicts,
 	}
 }
 

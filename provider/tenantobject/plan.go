@@ -157,7 +157,7 @@ func (w write[T]) validate(ctx context.Context) ([]v1.IntentWarning, error) {
 	if !w.base.exists {
 		when = client.Precondition{IfNoneMatch: "*"}
 	}
-	return w.store.Validate(ctx, w.base.Stored, w.kind.Merged(w.want, w.base.Value), when)
+	return w.store.Validate(ctx, w.base.Stored, w.kind.Parts.Merged(w.want, w.base.Value), when)
 }
 
 // compare reads an object that is not what the plan took it for, and finds what is in the way.

@@ -59,7 +59,8 @@ type Kind[T any] struct {
 	// List gets all objects of a tenant by name, in one request. It is nil if a tenant has
 	// one object of the kind.
 	List func(ctx context.Context, api *client.Client, tenant string) (map[string]client.Stored[T], error)
-	Rules[T]
+	// Parts are the parts of the object that a resource may own.
+	Parts Parts[T]
 }
 
 // Beside is told what the owner of a list has and wants, so that entries can move between a
@@ -90,30 +91,6 @@ type Change[T any] struct {
 	// Deletion is set if the object is deleted; there is no Want then. Renamed is set too if
 	// one of another name is created after that.
 	Deletion, Renamed bool
-}
-
-// Rules decide which part of an object a resource owns. prior is what the
-// resource owned, want what it shall own, server the object on the server.
-type Rules[T any] struct {
-	// Merged returns the complete object to write.
-	Merged func(want, server T) T
-	// InSync reports whether the owned part on the server is want.
-	InSync func(want, server T) bool
-	// Unchanged reports whether there is nothing to write.
-	Unchanged func(prior, want T) bool
-	// Conflicts lists what somebody else wrote and a write would overwrite.
-	Conflicts func(prior, server, want T) []Conflict
-	// OwnsAll reports whether the resource owns the complete object.
-	OwnsAll func(owned T) bool
-	// Empty reports whether an object with this content should be deleted.
-	Empty func(content T) bool
-	// Shared is set if an object may have members that the resource does not own and
-	// the provider does not know. It is then deleted only if there are none.
-	Shared bool
-	// Restricted returns the owned part of the content.
-	Restricted func(content, owned T) T
-	// Emptied returns the owned part after its deletion.
-	Emptied func(owned T) T
 }
 
 // Model is the Terraform model of a resource.
