@@ -2,6 +2,7 @@ package provider
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -71,32 +72,16 @@ type settings struct {
 	validateAtPlan              bool
 }
 
-// unknown names the attributes of the client with unknown values.
+// unknown names the attributes of the client with unknown values. The client can do without
+// the tenant, and without knowing when to validate.
 func (m model) unknown() []string {
 	var names []string
-	for _, needed := range []struct {
-		name  string
-		value attr.Value
-	}{
-		{"endpoint", m.Endpoint},
-		{"token", m.Token},
-		{"username", m.Username},
-		{"password", m.Password},
-		{"login_tenant", m.LoginTenant},
-		{"role_id", m.RoleID},
-		{"secret_id", m.SecretID},
-		{"ca_cert_pem", m.CACertPEM},
-		{"ca_cert_file", m.CACertFile},
-		{"client_cert_pem", m.ClientCertPEM},
-		{"client_cert_file", m.ClientCertFile},
-		{"client_key_pem", m.ClientKeyPEM},
-		{"client_key_file", m.ClientKeyFile},
-		{"insecure", m.Insecure},
-		{"retries", m.Retries},
-		{"timeout", m.Timeout},
-	} {
-		if needed.value.IsUnknown() {
-			names = append(names, needed.name)
+	all := reflect.ValueOf(m)
+	for i := range all.NumField() {
+		name := all.Type().Field(i).Tag.Get("tfsdk")
+		value, ok := all.Field(i).Interface().(attr.Value)
+		if ok && value.IsUnknown() && name != "tenant" && name != "validate_at_plan" {
+			names = append(names, name)
 		}
 	}
 	return names
