@@ -7,9 +7,7 @@ package calendar
 
 import (
 	"context"
-	"strings"
 
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
@@ -36,8 +34,7 @@ var (
 
 var kind = &tenantobject.Mapping[v1.Calendar]{
 	TypeName: TypeName, Describe: attributes,
-	Meaning:  v1.Calendar.Canonical,
-	Validate: v1.Calendar.Validate, Locate: locate,
+	Meaning: v1.Calendar.Canonical, Validate: v1.Calendar.Validate,
 }
 
 // New returns the resource.
@@ -50,13 +47,4 @@ func New() resource.Resource {
 			return api.StoredCalendars(ctx, tenant)
 		},
 	}))}
-}
-
-// locate returns the attribute of a field of the API. For a place within an
-// iCalendar text it returns ics; the message names the place.
-func locate(field string) (path.Path, bool) {
-	if strings.HasPrefix(field, "ics.") || strings.HasPrefix(field, "ics[") {
-		field = "ics"
-	}
-	return tenantobject.Locate(attributes(), field)
 }

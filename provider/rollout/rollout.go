@@ -6,9 +6,6 @@
 package rollout
 
 import (
-	"strings"
-
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
@@ -33,21 +30,15 @@ var (
 	_ resource.ResourceWithValidateConfig = (*Resource)(nil)
 )
 
-// The member timeouts has another name as an attribute, because the attribute
-// timeouts limits Terraform's own operations.
-const (
-	timeoutsMember    = "timeouts"
-	timeoutsAttribute = "step_timeouts"
-)
-
 var kind = &tenantobject.Mapping[v1.Rollout]{
-	TypeName: TypeName, Describe: attributes, Renamed: map[string]string{timeoutsAttribute: timeoutsMember},
+	TypeName: TypeName, Describe: attributes,
+	// The attribute timeouts limits Terraform's own operations.
+	Renamed: map[string]string{"step_timeouts": "timeouts"},
 	Defaults: tenantobject.Defaults[v1.Rollout]{
-		Filled: v1.Rollout.Filled, Trimmed: v1.Rollout.Trimmed, Parts: []string{"checks", "hooks", timeoutsAttribute},
+		Filled: v1.Rollout.Filled, Trimmed: v1.Rollout.Trimmed, Parts: []string{"checks", "hooks", "step_timeouts"},
 	},
 	Meaning:  func(r v1.Rollout) v1.Rollout { return r.WithDefaults().Canonical() },
 	Validate: v1.Rollout.Validate,
-	Locate:   locate,
 }
 
 // New returns the resource.
@@ -57,12 +48,4 @@ func New() resource.Resource {
 		Warn:   window.NoteRollout,
 		Object: func(tenantobject.Key) client.Object[v1.Rollout] { return client.Rollouts },
 	}))}
-}
-
-// locate returns the attribute of a field of the API.
-func locate(field string) (path.Path, bool) {
-	if rest, found := strings.CutPrefix(field, timeoutsMember); found {
-		field = strings.ReplaceAll(timeoutsAttribute, "_", "-") + rest
-	}
-	return tenantobject.Locate(attributes(), field, "hosts", "roles", "applications", "labels")
 }

@@ -42,8 +42,6 @@ type Mapping[T any] struct {
 	Meaning func(T) T
 	// Validate returns every problem of an object.
 	Validate func(T) v1.Problems
-	// Locate returns the attribute of a field of the object.
-	Locate diagnostics.Locate
 
 	once       sync.Once
 	attributes map[string]schema.Attribute
@@ -94,6 +92,48 @@ func (k *Mapping[T]) Member(attribute string) string {
 		return member
 	}
 	return strings.ReplaceAll(attribute, "_", "-")
+}
+
+// Kind returns the kind of the objects, of which of has what the mapping does not know. plural
+// names them at the beginning of a sentence.
+func (k *Mapping[T]) Kind(plural string, of Kind[T]) Kind[T] {
+	of.TypeName, of.Locate, of.Parts, of.Validate = k.TypeName, k.Locate, Parts[T]{k.whole()}, k.ValidateConfig
+	of.NotFound = plural + " are supported by osupgrade-agent only; Avassa's own API has no such object. " +
+		"If the endpoint is an osupgrade-agent, check its version and the name of the tenant."
+	return of
+}
+
+// Locate returns the attribute of a field of the object. What has no attribute of its own, such
+// as an element of a set, a key of a map or a place in a text, is located at the one around it.
+func (k *Mapping[T]) Locate(field string) (path.Path, bool) {
+	all := strings.Split(field, ".")
+	var steps []string
+	for inside := k.Attributes(); len(steps) < len(all); {
+		step := all[len(steps)]
+		member, _, _ := strings.Cut(step, "[")
+		name := strings.ReplaceAll(member, "-", "_")
+		if len(steps) == 0 {
+			name = k.Attribute(member)
+			step = strings.ReplaceAll(name, "_", "-") + strings.TrimPrefix(step, member)
+		}
+		attribute, known := inside[name]
+		if !known {
+			break
+		}
+		steps = append(steps, step)
+		switch a := attribute.(type) {
+		case schema.SingleNestedAttribute:
+			inside = a.Attributes
+		case schema.ListNestedAttribute:
+			inside = a.NestedObject.Attributes
+		case schema.ListAttribute:
+			inside = nil
+		default:
+			inside = nil
+			steps[len(steps)-1], _, _ = strings.Cut(step, "[")
+		}
+	}
+	return diagnostics.Field(strings.Join(steps, "."))
 }
 
 // objectType is the type of an object with the attributes.

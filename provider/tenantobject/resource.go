@@ -34,7 +34,7 @@ func (r *Resource[T, M, P]) Create(ctx context.Context, req resource.CreateReque
 	change.want, change.begin, change.overwrite = want, true, common.OverwriteExisting.ValueBool()
 	_, there := r.data.Recall(existing + r.kind.object(at))
 	change.absent = r.data.ValidateAtPlan && !there
-	r.beside(api, at, func(b Beside[T]) { b.Hold(want) })
+	r.beside(api, at, func(b Beside[T]) { b.HoldAll(want) })
 	written, err := change.do(ctx)
 	if err != nil {
 		r.kind.report(&resp.Diagnostics, operation, at, err)
@@ -73,7 +73,7 @@ func (r *Resource[T, M, P]) Read(ctx context.Context, req resource.ReadRequest, 
 	state.FromAPI(ctx, server.Value, TakeImported(ctx, resp.Private, &resp.Diagnostics), &resp.Diagnostics)
 	r.data.Remember(r.kind.object(at), found[T]{server, true})
 	owned := state.ToAPI(ctx, &resp.Diagnostics)
-	r.beside(api, at, func(b Beside[T]) { b.Own(owned) })
+	r.beside(api, at, func(b Beside[T]) { b.OwnAll(owned) })
 	keepBase(ctx, resp.Private, r.kind.base(server, owned), &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.State.Set(ctx, state)...)
 }
@@ -97,7 +97,7 @@ func (r *Resource[T, M, P]) Update(ctx context.Context, req resource.UpdateReque
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	r.beside(api, change.at, func(b Beside[T]) { b.Hold(change.want) })
+	r.beside(api, change.at, func(b Beside[T]) { b.HoldAll(change.want) })
 	if r.kind.Parts.Unchanged(change.prior, change.want) {
 		resp.Diagnostics.Append(resp.State.Set(ctx, plan)...)
 		return

@@ -66,10 +66,10 @@ type Kind[T any] struct {
 // Beside is told what the owner of a list has and wants, so that entries can move between a
 // list and resources of their own.
 type Beside[T any] interface {
-	// Own records what is owned.
-	Own(owned T)
-	// Hold records what is wanted: no other resource of the process removes it.
-	Hold(want T)
+	// OwnAll records what is owned.
+	OwnAll(owned T)
+	// HoldAll records what is wanted: no other resource of the process removes it.
+	HoldAll(want T)
 	// Left returns what a deletion leaves: want, and what of the owned part other resources
 	// of the process ask for.
 	Left(ctx context.Context, owned, want T) T

@@ -128,36 +128,9 @@ var windowList = tenantobject.List[v1.OSUpgrade, v1.MaintenanceWindow]{
 	Key: Key,
 }
 
-// beside is what the owner of all windows of a tenant has to do with this resource.
-type beside struct {
-	*tenantobject.Entries[v1.OSUpgrade, v1.MaintenanceWindow]
-}
-
 // Beside returns what the owner of all windows of a tenant is to tell this resource.
 func Beside(data *providerdata.Data, api *client.Client, tenant string) tenantobject.Beside[v1.OSUpgrade] {
-	return beside{tenantobject.EntriesOf(data, api, windowList, tenant)}
-}
-
-// Own implements tenantobject.Beside.
-func (b beside) Own(owned v1.OSUpgrade) {
-	for _, w := range owned.MaintenanceWindows {
-		b.Entries.Own(w)
-	}
-}
-
-// Hold implements tenantobject.Beside.
-func (b beside) Hold(want v1.OSUpgrade) {
-	for _, w := range want.MaintenanceWindows {
-		b.Entries.Hold(w)
-	}
-}
-
-// Left implements tenantobject.Beside.
-func (b beside) Left(ctx context.Context, owned, want v1.OSUpgrade) v1.OSUpgrade {
-	if len(owned.MaintenanceWindows) > 0 {
-		want.MaintenanceWindows = append(want.MaintenanceWindows, b.Kept(ctx, owned.MaintenanceWindows)...)
-	}
-	return want
+	return tenantobject.EntriesOf(data, api, windowList, tenant)
 }
 
 func (r *Resource) windows(api *client.Client, tenant string) *tenantobject.Entries[v1.OSUpgrade, v1.MaintenanceWindow] {
