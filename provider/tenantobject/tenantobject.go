@@ -6,6 +6,13 @@
 // creates, reads, updates and deletes by ETag. A Kind defines the content of its object
 // and which part of it the resource owns; a Mapping does so for objects that a resource
 // owns completely. The package never starts or ends a run.
+//
+// What an operation does is in two files: resource.go has Create, Read, Update and Delete from
+// the plan to the state, and write.go what becomes of the object on the server. All else is
+// what they use: parts.go (which part is owned), mapping.go and defaults.go (attributes and
+// members), store.go and prefetch.go (requests), silence.go (a server that does not answer),
+// private.go (what a plan tells its apply). plan.go has what a plan looks at, and entries.go the
+// windows that have a resource each.
 package tenantobject
 
 import (
