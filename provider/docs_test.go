@@ -52,6 +52,18 @@ func TestDocs_once(t *testing.T) {
 	})
 }
 
+// TestDocs_groups: each page of the provider is in a group of the navigation. A registry puts
+// those without a group below all others, which have more than 20 guides for the agent.
+func TestDocs_groups(t *testing.T) {
+	t.Parallel()
+	group := regexp.MustCompile(`(?m)^subcategory: "(Declared|Runs and hosts|Access)"$`)
+	eachPage(t, func(path, page string) {
+		if below := filepath.Base(filepath.Dir(path)); below != "guides" && below != "docs" && !group.MatchString(page) {
+			t.Errorf("%s has no group: set subcategory in its template", path)
+		}
+	})
+}
+
 func eachPage(t *testing.T, look func(path, page string)) {
 	t.Helper()
 	err := filepath.WalkDir("../docs", func(path string, entry os.DirEntry, err error) error {

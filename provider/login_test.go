@@ -280,6 +280,9 @@ func TestLogin_protocol(t *testing.T) {
 	if found := validate(map[string]tftypes.Value{"password": text("")}); len(found) != 1 || strings.Contains(found[0], "token") {
 		t.Errorf("an empty password is answered %q", found)
 	}
+	if found := validate(map[string]tftypes.Value{"login_tenant": text("A!")}); len(found) != 1 || found[0] != `"A!" is invalid; use the name of a tenant, or * for a user of all tenants` {
+		t.Errorf("a wrong tenant of a login is answered %q", found)
+	}
 
 	api, server := acctest.Fake(t)
 	api.SetUser("ann", aPassword)

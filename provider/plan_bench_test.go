@@ -5,14 +5,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/protobuf/types/known/emptypb"
@@ -78,25 +80,119 @@ func BenchmarkPlan(b *testing.B) {
 }
 
 // BenchmarkApply is terraform apply of 200 configurations at 20 ms from the server: all of it,
-// and over its floor, which is the time of the requests alone at the usual parallelism.
+// over its floor, which is the time of the requests alone at the usual parallelism, and over
+// terraform_data, which is what Terraform itself costs. The provider's own part is
+// BenchmarkChanges.
 func BenchmarkApply(b *testing.B) {
-	const latency, parallelism = 20 * time.Millisecond, 10
-	var wall, over time.Duration
+	var ours, data, floor time.Duration
 	var requests int
 	for b.Loop() {
 		api := fakeapi.New(b)
-		api.Latency(latency)
+		api.Latency(away)
 		server := acctest.Server{Endpoint: api.URL, Token: api.Token, Tenant: acctest.Tenant}
-		w := acctest.NewWorkspace(b, server.Env()...)
+		w, d := acctest.NewWorkspace(b, server.Env()...), acctest.NewWorkspace(b)
 		w.Write(b, "main.tf", server.Config(fmt.Sprintf(manyConfigs, measure.Size(200))))
-		c := costOf(b, w, "apply", "-auto-approve", "-no-color")
-		n := api.Count(http.MethodGet, "") + api.Count(http.MethodPut, "")
-		wall, over, requests = wall+c.wall, over+c.wall-latency*time.Duration(n)/parallelism, requests+n
+		d.Write(b, "main.tf", fmt.Sprintf(manyData, measure.Size(200)))
+		ours += costOf(b, w, "apply", "-auto-approve", "-no-color").wall
+		data += costOf(b, d, "apply", "-auto-approve", "-no-color").wall
+		requests += len(api.Requests())
+		floor += floorOf(api)
 	}
-	b.ReportMetric(wall.Seconds()/float64(b.N), "s/apply")
-	b.ReportMetric(over.Seconds()/float64(b.N), "s-over-floor")
+	b.ReportMetric(ours.Seconds()/float64(b.N), "s/apply")
 	b.ReportMetric(float64(requests)/float64(b.N), "requests/apply")
+	b.ReportMetric(ours.Seconds()/floor.Seconds(), "wall/floor")
+	b.ReportMetric(ours.Seconds()/data.Seconds(), "wall/terraform_data")
 	b.ReportMetric(0, "ns/op")
+}
+
+// away is how far a server is in the benchmarks of an apply, atATime how many changes
+// Terraform makes at a time.
+const away, atATime = 20 * time.Millisecond, 10
+
+// floorOf is the time of all requests that a server has had.
+func floorOf(api *fakeapi.Server) time.Duration {
+	return away * time.Duration(len(api.Requests())) / atATime
+}
+
+// BenchmarkChanges is the same 200 creations as Terraform asks a provider for them, without
+// Terraform: all are planned by one process, then planned and applied by another.
+func BenchmarkChanges(b *testing.B) {
+	var took, floor time.Duration
+	for b.Loop() {
+		api := fakeapi.New(b)
+		api.Latency(away)
+		server := acctest.Server{Endpoint: api.URL, Token: api.Token, Tenant: acctest.Tenant}
+		planner, applier := configured(b, server), configured(b, server)
+		began := time.Now()
+		atOnce(measure.Size(200), func(i int) { planner.create(b, i) })
+		atOnce(measure.Size(200), func(i int) { applier.apply(b, i, applier.create(b, i)) })
+		took += time.Since(began)
+		floor += floorOf(api)
+	}
+	b.ReportMetric(took.Seconds()/float64(b.N), "s/apply")
+	b.ReportMetric(took.Seconds()/floor.Seconds(), "wall/floor")
+	b.ReportMetric(0, "ns/op")
+}
+
+// atOnce does something so many times, with as many at a time as Terraform.
+func atOnce(times int, do func(i int)) {
+	var all sync.WaitGroup
+	next := make(chan int)
+	for range atATime {
+		all.Go(func() {
+			for i := range next {
+				do(i)
+			}
+		})
+	}
+	for i := range times {
+		next <- i
+	}
+	close(next)
+	all.Wait()
+}
+
+// create plans the creation of the configuration of a tenant.
+func (p protocol) create(b *testing.B, i int) *tfprotov6.PlanResourceChangeResponse {
+	none, want := p.tenantConfig(b, i)
+	planned, err := p.PlanResourceChange(b.Context(), &tfprotov6.PlanResourceChangeRequest{
+		TypeName: "osupgrade_config", PriorState: none, ProposedNewState: want, Config: want,
+	})
+	if err != nil || len(planned.Diagnostics) > 0 {
+		b.Errorf("%v %v", err, planned.Diagnostics)
+	}
+	return planned
+}
+
+func (p protocol) apply(b *testing.B, i int, planned *tfprotov6.PlanResourceChangeResponse) {
+	none, want := p.tenantConfig(b, i)
+	applied, err := p.ApplyResourceChange(b.Context(), &tfprotov6.ApplyResourceChangeRequest{
+		TypeName: "osupgrade_config", PriorState: none, PlannedState: planned.PlannedState, Config: want,
+		PlannedPrivate: planned.PlannedPrivate, PlannedIdentity: planned.PlannedIdentity,
+	})
+	if err != nil || len(applied.Diagnostics) > 0 {
+		b.Errorf("%v %v", err, applied.Diagnostics)
+	}
+}
+
+// tenantConfig returns no configuration, and that of a tenant.
+func (p protocol) tenantConfig(b *testing.B, i int) (none, want *tfprotov6.DynamicValue) {
+	of := p.schemas.ResourceSchemas["osupgrade_config"].ValueType()
+	nothing, err := tfprotov6.NewDynamicValue(of, tftypes.NewValue(of, nil))
+	if err != nil {
+		b.Error(err)
+	}
+	window := tftypes.Object{AttributeTypes: map[string]tftypes.Type{
+		"days_of_week": tftypes.Set{ElementType: tftypes.String}, "start_time": tftypes.String, "timezone": tftypes.String, "duration": tftypes.String,
+	}}
+	return &nothing, object(b, of, map[string]tftypes.Value{
+		"tenant":              text(fmt.Sprintf("tenant-%d", i)),
+		"worker_applications": tftypes.NewValue(tftypes.Set{ElementType: tftypes.String}, []tftypes.Value{text("os-upgrade-simulated")}),
+		"maintenance_windows": tftypes.NewValue(tftypes.List{ElementType: window}, []tftypes.Value{tftypes.NewValue(window, map[string]tftypes.Value{
+			"days_of_week": tftypes.NewValue(tftypes.Set{ElementType: tftypes.String}, []tftypes.Value{text("Friday"), text("Saturday")}),
+			"start_time":   text("01:00"), "timezone": text("site-local"), "duration": text("4h"),
+		})}),
+	})
 }
 
 // BenchmarkStart is the start of the provider up to its schemas, as a CLI asks for them.

@@ -17,7 +17,7 @@ type protocol struct {
 	identities *tfprotov6.GetResourceIdentitySchemasResponse
 }
 
-func configured(t *testing.T, server acctest.Server) protocol {
+func configured(t testing.TB, server acctest.Server) protocol {
 	t.Helper()
 	values := map[string]tftypes.Value{"endpoint": text(server.Endpoint), "token": text(server.Token)}
 	if server.Tenant != "" {
@@ -27,7 +27,7 @@ func configured(t *testing.T, server acctest.Server) protocol {
 }
 
 // configuredBy is configured with these attributes of the provider.
-func configuredBy(t *testing.T, values map[string]tftypes.Value) protocol {
+func configuredBy(t testing.TB, values map[string]tftypes.Value) protocol {
 	t.Helper()
 	p := protocol{ProviderServer: provider.NewServer("test")()}
 	var err error
@@ -44,7 +44,7 @@ func configuredBy(t *testing.T, values map[string]tftypes.Value) protocol {
 }
 
 // object returns an object with these attributes; the others are null.
-func object(t *testing.T, of tftypes.Type, attributes map[string]tftypes.Value) *tfprotov6.DynamicValue {
+func object(t testing.TB, of tftypes.Type, attributes map[string]tftypes.Value) *tfprotov6.DynamicValue {
 	t.Helper()
 	kind, ok := of.(tftypes.Object)
 	if !ok {
@@ -63,7 +63,7 @@ func object(t *testing.T, of tftypes.Type, attributes map[string]tftypes.Value) 
 	return &value
 }
 
-func healthy(t *testing.T, found []*tfprotov6.Diagnostic, err error) {
+func healthy(t testing.TB, found []*tfprotov6.Diagnostic, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

@@ -2,10 +2,10 @@ package provider
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/providervalidator"
-	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/provider/schema"
@@ -34,7 +34,12 @@ func (*Osupgrade) Schema(_ context.Context, _ provider.SchemaRequest, resp *prov
 				Optional: true,
 				MarkdownDescription: "Tenant of the user, `*` for a user of all tenants; needed if several tenants have a user of that name. It is not the tenant of resources: that is `tenant`. " +
 					"Environment: `OSUPGRADE_LOGIN_TENANT`.",
-				Validators: []validator.String{stringvalidator.Any(stringvalidator.OneOf(anyTenant), validators.Name())},
+				Validators: []validator.String{validators.Rule("the name of a tenant, or *", func(text string) error {
+					if !validLoginTenant(text) {
+						return fmt.Errorf("%q is invalid; use %s", text, rightLoginTenant)
+					}
+					return nil
+				})},
 			},
 			"role_id": text("Role-id of the approle as which the provider logs in, once for each plan or apply; with `secret_id`. It is no secret. Environment: `OSUPGRADE_ROLE_ID`."),
 			"secret_id": secret("Secret-id of the approle. Environment: `OSUPGRADE_SECRET_ID`. `terraform plan` takes one of its uses, `apply` two and `destroy` three, for each provider block; " +

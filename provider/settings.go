@@ -2,6 +2,7 @@ package provider
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,8 +22,10 @@ import (
 // hide a server that never comes back.
 const mostRetries = 20
 
-// anyTenant is the tenant of a user of all tenants.
-const anyTenant = "*"
+// rightLoginTenant says what the attribute login_tenant may be.
+const rightLoginTenant = "the name of a tenant, or * for a user of all tenants"
+
+func validLoginTenant(text string) bool { return text == "*" || names.Valid(text) }
 
 // model is the provider's configuration.
 type model struct {
@@ -69,32 +72,16 @@ type settings struct {
 	validateAtPlan              bool
 }
 
-// unknown names the attributes of the client with unknown values.
+// unknown names the attributes of the client with unknown values. The client can do without
+// the tenant, and without knowing when to validate.
 func (m model) unknown() []string {
 	var names []string
-	for _, needed := range []struct {
-		name  string
-		value attr.Value
-	}{
-		{"endpoint", m.Endpoint},
-		{"token", m.Token},
-		{"username", m.Username},
-		{"password", m.Password},
-		{"login_tenant", m.LoginTenant},
-		{"role_id", m.RoleID},
-		{"secret_id", m.SecretID},
-		{"ca_cert_pem", m.CACertPEM},
-		{"ca_cert_file", m.CACertFile},
-		{"client_cert_pem", m.ClientCertPEM},
-		{"client_cert_file", m.ClientCertFile},
-		{"client_key_pem", m.ClientKeyPEM},
-		{"client_key_file", m.ClientKeyFile},
-		{"insecure", m.Insecure},
-		{"retries", m.Retries},
-		{"timeout", m.Timeout},
-	} {
-		if needed.value.IsUnknown() {
-			names = append(names, needed.name)
+	all := reflect.ValueOf(m)
+	for i := range all.NumField() {
+		name := all.Type().Field(i).Tag.Get("tfsdk")
+		value, ok := all.Field(i).Interface().(attr.Value)
+		if ok && value.IsUnknown() && name != "tenant" && name != "validate_at_plan" {
+			names = append(names, name)
 		}
 	}
 	return names
@@ -171,8 +158,8 @@ func (r reader) login(m model, certificate bool) (token string, login *client.Cr
 	switch chosen {
 	case 1:
 		login = &client.Credentials{Username: texts["username"], Password: texts["password"], Tenant: r.text("login_tenant", m.LoginTenant)}
-		if t := login.Tenant; t != "" && t != anyTenant && !names.Valid(t) {
-			r.wrong("login_tenant", t, "the name of a tenant, or * for a user of all tenants")
+		if t := login.Tenant; t != "" && !validLoginTenant(t) {
+			r.wrong("login_tenant", t, rightLoginTenant)
 		}
 	case 2:
 		login = &client.Credentials{RoleID: texts["role_id"], SecretID: texts["secret_id"]}

@@ -7,9 +7,7 @@ package calendar
 
 import (
 	"context"
-	"strings"
 
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
@@ -23,7 +21,7 @@ const TypeName = "osupgrade_calendar"
 
 // Resource is osupgrade_calendar.
 type Resource struct {
-	tenantobject.MappedResource[v1.Calendar, model, *model]
+	tenantobject.Resource[v1.Calendar, model, *model]
 }
 
 var (
@@ -36,27 +34,17 @@ var (
 
 var kind = &tenantobject.Mapping[v1.Calendar]{
 	TypeName: TypeName, Describe: attributes,
-	Meaning:  v1.Calendar.Canonical,
-	Validate: v1.Calendar.Validate, Locate: locate,
+	Meaning: v1.Calendar.Canonical, Validate: v1.Calendar.Validate,
 }
 
 // New returns the resource.
 func New() resource.Resource {
-	return &Resource{tenantobject.NewMapped[v1.Calendar, model](kind, "Calendars", tenantobject.Kind[v1.Calendar]{
+	return &Resource{tenantobject.New[v1.Calendar, model](kind.Kind("Calendars", tenantobject.Kind[v1.Calendar]{
 		Noun:   "calendar",
 		Warn:   window.WarnOfCalendar,
 		Object: func(at tenantobject.Key) client.Object[v1.Calendar] { return client.CalendarNamed(at.Name) },
 		List: func(ctx context.Context, api *client.Client, tenant string) (map[string]client.Stored[v1.Calendar], error) {
 			return api.StoredCalendars(ctx, tenant)
 		},
-	})}
-}
-
-// locate returns the attribute of a field of the API. For a place within an
-// iCalendar text it returns ics; the message names the place.
-func locate(field string) (path.Path, bool) {
-	if strings.HasPrefix(field, "ics.") || strings.HasPrefix(field, "ics[") {
-		field = "ics"
-	}
-	return tenantobject.Locate(attributes(), field)
+	}))}
 }

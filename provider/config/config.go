@@ -51,10 +51,7 @@ func New() resource.Resource {
 		Warn:     window.WarnOfConfig,
 		Beside:   window.Beside,
 		Object:   func(tenantobject.Key) client.Object[v1.OSUpgrade] { return client.Configs },
-		Rules: tenantobject.Rules[v1.OSUpgrade]{
-			Merged: merged, InSync: inSync, Unchanged: unchanged, Conflicts: conflicts,
-			OwnsAll: ownsAll, Empty: empty, Restricted: restricted, Emptied: emptied, Shared: true,
-		},
+		Parts:    parts,
 	})}
 }
 

@@ -5,7 +5,6 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantobject"
@@ -35,7 +34,7 @@ type declared struct {
 // Fetch reads the configuration.
 func (d *declared) Fetch(ctx context.Context, api *client.Client, tenant string) error {
 	server, _, err := api.Config(ctx, tenant)
-	d.WorkerApplications, d.MaintenanceWindows = names(server), window.AllFromAPI(server.MaintenanceWindows)
+	d.WorkerApplications, d.MaintenanceWindows = names(server.WorkerApplications), window.AllFromAPI(server.MaintenanceWindows)
 	return err
 }
 
@@ -45,12 +44,9 @@ func (*DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *d
 		MarkdownDescription: "A tenant's OS-upgrade configuration as the server has it, such as one that another Terraform configuration manages. " +
 			"A tenant without a configuration is an error. The data source `osupgrade_state` also has what moves by itself.",
 		Attributes: map[string]schema.Attribute{
-			"tenant": tenantobject.TenantDataAttribute(),
-			applications: schema.SetAttribute{
-				ElementType: types.StringType, Computed: true,
-				MarkdownDescription: "The names of the worker applications.",
-			},
-			windows: window.DataAttribute("The maintenance windows, in the order and form of the server."),
+			"tenant":     tenantobject.TenantDataAttribute(),
+			applications: tenantobject.ComputedTextSet("The names of the worker applications."),
+			windows:      window.DataAttribute("The maintenance windows, in the order and form of the server."),
 		},
 	}
 }

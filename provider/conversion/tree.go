@@ -1,13 +1,10 @@
 package conversion
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"math/big"
 	"strconv"
 
-	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
@@ -22,17 +19,6 @@ type Document struct {
 	Unknown []string
 	// Err is the first error of a conversion.
 	Err error
-}
-
-// Plain converts a Terraform value to maps, lists and scalars and keeps the
-// attribute names. It omits null values. An unknown value is an error.
-func Plain(v tftypes.Value) (any, error) {
-	d := Document{Member: func(attribute string) string { return attribute }}
-	value := d.Read("", v)
-	if d.Err == nil && !v.IsFullyKnown() {
-		d.Err = errors.New("a value in it is not known yet")
-	}
-	return value, d.Err
 }
 
 // Read converts v, the value of a field.
@@ -193,9 +179,4 @@ func (d *Document) Object(resource tftypes.Value, names []string) map[string]any
 		}
 	}
 	return members
-}
-
-// Null returns the null value of a type.
-func Null(of attr.Type) tftypes.Value {
-	return tftypes.NewValue(of.TerraformType(context.Background()), nil)
 }

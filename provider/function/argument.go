@@ -2,147 +2,61 @@ package function
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/function"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/schedule/window"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/conversion"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/diagnostics"
 )
 
-// argument converts an argument of any type and collects its problems, each with
-// its path. Unlike in a value of a fixed type, objects may omit optional
-// attributes.
-type argument struct {
-	name  string
-	at    int64
-	found []string
-	// paths are the paths of the calendars, by name.
-	paths map[string]string
+// Windows and calendars are arguments of any type, because values of a fixed type could not
+// omit optional attributes. They become the bodies of requests, and the agent's decoder of
+// those says what is wrong with them.
+
+// member returns the member of an attribute, and the attribute of a member. A hyphen becomes
+// an underscore, so that start-time is unknown as an attribute.
+var member = strings.NewReplacer("_", "-", "-", "_").Replace
+
+// problems are what is wrong with an argument, each with its path.
+type problems []string
+
+func (p *problems) add(path, format string, args ...any) {
+	*p = append(*p, path+": "+fmt.Sprintf(format, args...))
 }
 
-func (a *argument) wrong(at, format string, args ...any) {
-	a.found = append(a.found, at+": "+fmt.Sprintf(format, args...))
+// addAll adds the problems of a body. path returns the path of a field of it.
+func (p *problems) addAll(err error, path func(field string) string) {
+	var found v1.Problems
+	if !errors.As(err, &found) && err != nil {
+		p.add(path(""), "%v", err)
+	}
+	for _, problem := range found {
+		field := problem.Field
+		if !strings.HasPrefix(field, "ics") {
+			field = member(field)
+		}
+		p.add(path(field), "%s", diagnostics.HCL(problem.Message))
+	}
 }
 
-// failure returns one error with all problems.
-func (a *argument) failure() *function.FuncError {
-	if len(a.found) == 0 {
+// failure returns one error with all problems of the argument at a position.
+func (p *problems) failure(position int64) *function.FuncError {
+	if len(*p) == 0 {
 		return nil
 	}
-	return function.NewArgumentFuncError(a.at, strings.Join(a.found, "\n"))
-}
-
-// value converts to a string, float64, bool, []any or map[string]any; null is
-// nil.
-func (a *argument) value(ctx context.Context, given types.Dynamic) any {
-	if given.IsNull() || given.IsUnderlyingValueNull() {
-		return nil
-	}
-	raw, err := given.UnderlyingValue().ToTerraformValue(ctx)
-	if err != nil {
-		a.wrong(a.name, "cannot be read: %v", err)
-		return nil
-	}
-	plain, err := conversion.Plain(raw)
-	if err != nil {
-		a.wrong(a.name, "cannot be read: %v", err)
-	}
-	return plain
-}
-
-// as returns a value that must be of a type; null is its zero value.
-func as[T any](a *argument, at string, value any, wanted string) T {
-	typed, ok := value.(T)
-	if !ok && value != nil {
-		a.wrong(at, "is %s; use %s", kindOf(value), wanted)
-	}
-	return typed
-}
-
-// list returns a value that must be a list; null has no elements.
-func (a *argument) list(at string, value any) []any {
-	return as[[]any](a, at, value, "a list of objects")
-}
-
-// object returns a value that must be an object without other attributes than
-// the known ones.
-func (a *argument) object(at string, value any, known ...string) object {
-	members, ok := value.(map[string]any)
-	if !ok {
-		a.wrong(at, "is %s; use an object", kindOf(value))
-	}
-	for _, name := range slices.Sorted(maps.Keys(members)) {
-		if slices.Contains(known, name) {
-			continue
-		}
-		advice := "use " + strings.Join(known, ", ")
-		if closest, ok := window.Closest(name, known); ok {
-			advice = "did you mean " + closest + "?"
-		}
-		a.wrong(at, "has no attribute %q; %s", name, advice)
-	}
-	return object{a, at, members}
-}
-
-// object is an object at a path of the argument.
-type object struct {
-	argument *argument
-	at       string
-	members  map[string]any
-}
-
-// text returns an attribute; empty if it is null or absent.
-func (o object) text(name string) string {
-	return as[string](o.argument, o.at+"."+name, o.members[name], "a text")
-}
-
-func (o object) flag(name string) bool {
-	return as[bool](o.argument, o.at+"."+name, o.members[name], "true or false")
-}
-
-func (o object) texts(name string) []string {
-	var texts []string
-	for i, each := range as[[]any](o.argument, o.at+"."+name, o.members[name], "a list of texts") {
-		text, ok := each.(string)
-		if !ok {
-			o.argument.wrong(o.at+"."+name+"["+strconv.Itoa(i)+"]", "is %s; use a text", kindOf(each))
-		}
-		texts = append(texts, text)
-	}
-	return texts
-}
-
-// days returns the days of a window as one text, the form of the API.
-func (o object) days(name string) string {
-	if text, ok := o.members[name].(string); ok {
-		return text
-	}
-	return strings.Join(o.texts(name), ", ")
-}
-
-func kindOf(value any) string {
-	switch value.(type) {
-	case nil:
-		return "null"
-	case string:
-		return "a text"
-	case bool:
-		return "a bool"
-	case []any:
-		return "a list"
-	case map[string]any:
-		return "an object"
-	default:
-		return "a number"
-	}
+	return function.NewArgumentFuncError(position, strings.Join(*p, "\n"))
 }
 
 // scheduleOf converts the arguments to a schedule. zoneAt is the position of the
@@ -152,104 +66,147 @@ func scheduleOf(ctx context.Context, windows, calendars types.Dynamic, zones []s
 	if failure != nil {
 		return window.Schedule{}, failure
 	}
-	w := argument{name: "windows", at: windowsAt}
-	config := v1.OSUpgrade{MaintenanceWindows: w.windows(ctx, windows)}
-	if failure := w.failure(); failure != nil {
+	var wrong problems
+	config := wrong.windows(rawOf(ctx, windows))
+	if failure := wrong.failure(windowsAt); failure != nil {
 		return window.Schedule{}, failure
 	}
-	c := argument{name: "calendars", at: calendarsAt}
-	named := c.calendars(ctx, calendars)
-	if failure := c.failure(); failure != nil {
+	named := wrong.calendars(rawOf(ctx, calendars))
+	if failure := wrong.failure(calendarsAt); failure != nil {
 		return window.Schedule{}, failure
 	}
 	schedule, err := v1.ScheduleOf(config, named, location)
 	if err != nil {
-		return schedule, invalidSchedule(err, c.paths)
+		return schedule, function.NewFuncError(err.Error())
 	}
 	return schedule, nil
 }
 
-// invalidSchedule translates the API's problems to paths within the arguments.
-// paths are the paths of the calendars.
-func invalidSchedule(err error, paths map[string]string) *function.FuncError {
-	var problems v1.Problems
-	if !errors.As(err, &problems) || len(problems) == 0 {
-		return function.NewFuncError(err.Error())
+// rawOf returns the value of an argument; null is an empty list.
+func rawOf(ctx context.Context, given types.Dynamic) tftypes.Value {
+	none := tftypes.NewValue(tftypes.Tuple{}, []tftypes.Value{})
+	if given.IsNull() || given.IsUnderlyingValueNull() {
+		return none
 	}
-	at, lines := windowsAt, make([]string, len(problems))
-	for i, p := range problems {
-		path, below := "windows", strings.TrimPrefix(p.Field, "maintenance-windows")
-		if rest, ok := strings.CutPrefix(p.Field, "calendars."); ok {
-			name, field, _ := strings.Cut(rest, ".")
-			at, path, below = calendarsAt, paths[name], "."+field
-		}
-		if !strings.HasPrefix(below, ".ics") {
-			below = strings.ReplaceAll(below, "-", "_")
-		}
-		lines[i] = path + below + ": " + p.Message
+	raw, err := given.UnderlyingValue().ToTerraformValue(ctx)
+	if err != nil {
+		panic("function: an argument has no value: " + err.Error())
 	}
-	return function.NewArgumentFuncError(at, strings.Join(lines, "\n"))
+	return raw
 }
 
 // windows converts the argument windows.
-func (a *argument) windows(ctx context.Context, given types.Dynamic) []v1.MaintenanceWindow {
-	windows := []v1.MaintenanceWindow{}
-	for i, each := range a.list(a.name, a.value(ctx, given)) {
-		o := a.object(a.name+"["+strconv.Itoa(i)+"]", each, "days_of_week", "start_time", "timezone", "duration")
-		windows = append(windows, v1.MaintenanceWindow{
-			DaysOfWeek: o.days("days_of_week"), StartTime: o.text("start_time"),
-			Timezone: o.text("timezone"), Duration: o.text("duration"),
-		})
+func (p *problems) windows(raw tftypes.Value) v1.OSUpgrade {
+	plain := p.plain("windows", raw)
+	list, _ := plain.([]any)
+	for _, each := range list {
+		w, _ := each.(map[string]any)
+		if days, ok := w["days-of-week"].([]any); ok {
+			w["days-of-week"] = strings.Join(textsOf(days), ", ")
+		}
 	}
-	return windows
+	config, err := read(map[string]any{"maintenance-windows": plain}, v1.DecodeOSUpgrade)
+	p.addAll(err, func(field string) string { return "windows" + strings.TrimPrefix(field, "maintenance_windows") })
+	return config
 }
 
-// calendars converts the argument calendars and records their paths.
-func (a *argument) calendars(ctx context.Context, given types.Dynamic) map[string]v1.Calendar {
-	named := map[string]v1.Calendar{}
-	a.paths = map[string]string{}
-	add := func(name, at string, o object) {
-		if first, twice := a.paths[name]; twice {
-			a.wrong(at, "its name %q is also the name of %s; use distinct names", name, first)
-		}
-		a.paths[name] = at
-		named[name] = o.calendar()
+func textsOf(list []any) []string {
+	texts := make([]string, len(list))
+	for i, each := range list {
+		texts[i] = fmt.Sprint(each)
 	}
-	known := []string{"name", "kind", "description", "events", "ics", "tenant", "overwrite_existing", "timeouts"}
-	all := a.value(ctx, given)
-	if members, ok := all.(map[string]any); ok {
-		for _, name := range slices.Sorted(maps.Keys(members)) {
-			at := a.name + "[" + strconv.Quote(name) + "]"
-			add(name, at, a.object(at, members[name], known...))
+	return texts
+}
+
+// calendars converts the argument calendars: a list, or a map by name.
+func (p *problems) calendars(raw tftypes.Value) map[string]v1.Calendar {
+	named, paths := map[string]v1.Calendar{}, map[string]string{}
+	var byName map[string]tftypes.Value
+	if raw.As(&byName) == nil {
+		for _, name := range slices.Sorted(maps.Keys(byName)) {
+			at := "calendars[" + strconv.Quote(name) + "]"
+			named[name] = p.calendar(at, p.plain(at, byName[name]))
 		}
 		return named
 	}
-	for i, each := range a.list(a.name, all) {
-		at := a.name + "[" + strconv.Itoa(i) + "]"
-		o := a.object(at, each, known...)
-		name := o.text("name")
-		if name == "" && o.members != nil {
-			a.wrong(at, "has no name; give it one, or use a map of calendars by name")
+	var list []tftypes.Value
+	if raw.As(&list) != nil {
+		p.add("calendars", "it is neither a list of calendars nor a map of them by name")
+	}
+	for i, each := range list {
+		at := "calendars[" + strconv.Itoa(i) + "]"
+		plain := p.plain(at, each)
+		members, isObject := plain.(map[string]any)
+		name, _ := members["name"].(string)
+		if first, twice := paths[name]; twice && name != "" {
+			p.add(at, "its name %q is also the name of %s; use distinct names", name, first)
+		} else if name == "" && isObject {
+			p.add(at, "has no name; give it one, or use a map of calendars by name")
 		}
-		add(name, at, o)
+		paths[name], named[name] = at, p.calendar(at, plain)
 	}
 	return named
 }
 
-func (o object) calendar() v1.Calendar {
-	c := v1.Calendar{Kind: o.text("kind"), Description: o.text("description")}
-	if ics := o.text("ics"); o.members["ics"] != nil {
-		c.ICS = &ics
+// calendar converts a calendar, which may be a resource: its other attributes do not count.
+func (p *problems) calendar(at string, plain any) v1.Calendar {
+	if members, ok := plain.(map[string]any); ok {
+		for _, other := range []string{"name", "tenant", "overwrite_existing", "timeouts"} {
+			delete(members, member(other))
+		}
 	}
-	at := o.at + ".events"
-	for i, each := range o.argument.list(at, o.members["events"]) {
-		e := o.argument.object(at+"["+strconv.Itoa(i)+"]", each,
-			"summary", "start", "end", "duration", "timezone", "all_day", "rrule", "rdate", "exdate")
-		c.Events = append(c.Events, v1.Event{
-			Summary: e.text("summary"), Start: e.text("start"), End: e.text("end"), Duration: e.text("duration"),
-			Timezone: e.text("timezone"), AllDay: e.flag("all_day"), RRule: e.text("rrule"),
-			RDate: e.texts("rdate"), ExDate: e.texts("exdate"),
-		})
+	calendar, err := read(plain, v1.DecodeCalendar)
+	p.addAll(err, func(field string) string { return strings.TrimSuffix(at+"."+field, ".") })
+	return calendar
+}
+
+// plain converts a value to texts, numbers, lists and members.
+func (p *problems) plain(at string, raw tftypes.Value) any {
+	d := conversion.Document{Member: member}
+	plain := d.Read("", raw)
+	if !raw.IsFullyKnown() {
+		d.Err = errors.New("a value in it is not known yet")
 	}
-	return c
+	if d.Err != nil {
+		p.add(at, "cannot be read: %v", d.Err)
+	}
+	return plain
+}
+
+// read decodes an object as the body of a request.
+func read[T any](plain any, decode func(contentType string, body []byte) (T, error)) (T, error) {
+	body, err := json.Marshal(plain)
+	if err != nil {
+		var none T
+		return none, fmt.Errorf("it cannot be read: %w", err)
+	}
+	return decode("", body)
+}
+
+// instant parses the argument of an instant.
+func instant(text string) (time.Time, *function.FuncError) {
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return at, function.NewArgumentFuncError(instantAt, fmt.Sprintf(
+			"%q is not an instant; use RFC 3339, such as 2026-12-24T18:00:00Z or the result of timestamp()", text))
+	}
+	return at, nil
+}
+
+// site parses the optional argument of the site's time zone at a position.
+func site(texts []string, position int64) (*time.Location, *function.FuncError) {
+	switch len(texts) {
+	case 0:
+		return time.UTC, nil
+	case 1:
+		zone, err := window.ParseZone(texts[0])
+		if err == nil && (texts[0] == "" || zone.String() == window.SiteLocal) {
+			err = fmt.Errorf("%q is not the site's time zone; use UTC or an IANA name such as Europe/Stockholm", texts[0])
+		}
+		if err != nil {
+			return nil, function.NewArgumentFuncError(position, err.Error())
+		}
+		return zone.Location(time.UTC), nil
+	}
+	return nil, function.NewArgumentFuncError(position, fmt.Sprintf("there are %d time zones of the site; give at most one", len(texts)))
 }

@@ -9,7 +9,6 @@ package function
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/function"
@@ -61,34 +60,6 @@ func siteParameter() function.Parameter {
 		Name:                "site_timezone",
 		MarkdownDescription: "The IANA name of the site's time zone, used for `site-local`; `UTC` by default. Give at most one.",
 	}
-}
-
-// instant parses the argument of an instant.
-func instant(text string) (time.Time, *function.FuncError) {
-	at, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		return at, function.NewArgumentFuncError(instantAt, fmt.Sprintf(
-			"%q is not an instant; use RFC 3339, such as 2026-12-24T18:00:00Z or the result of timestamp()", text))
-	}
-	return at, nil
-}
-
-// site parses the optional argument of the site's time zone at a position.
-func site(texts []string, position int64) (*time.Location, *function.FuncError) {
-	switch len(texts) {
-	case 0:
-		return time.UTC, nil
-	case 1:
-		zone, err := window.ParseZone(texts[0])
-		if err == nil && (texts[0] == "" || zone.String() == window.SiteLocal) {
-			err = fmt.Errorf("%q is not the site's time zone; use UTC or an IANA name such as Europe/Stockholm", texts[0])
-		}
-		if err != nil {
-			return nil, function.NewArgumentFuncError(position, err.Error())
-		}
-		return zone.Location(time.UTC), nil
-	}
-	return nil, function.NewArgumentFuncError(position, fmt.Sprintf("there are %d time zones of the site; give at most one", len(texts)))
 }
 
 type nextWindows struct{ named }

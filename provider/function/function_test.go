@@ -2,6 +2,7 @@ package function
 
 import (
 	"context"
+	"math/big"
 	"reflect"
 	"strings"
 	"testing"
@@ -186,11 +187,14 @@ func TestWrongArguments(t *testing.T) {
 		argument           int64
 		says               string
 	}{
-		"windows no list":       {types.DynamicValue(text("x")), none(), "2026-11-06T00:00:00Z", 1, zones(), 0, `windows: is a text; use a list of objects`},
-		"window no object":      {tuple(text("x")), none(), "2026-11-06T00:00:00Z", 1, zones(), 0, `windows[0]: is a text; use an object`},
-		"attribute misspelt":    {tuple(obj(members{"start_tme": text("01:00")})), none(), "2026-11-06T00:00:00Z", 1, zones(), 0, `windows[0]: has no attribute "start_tme"; did you mean start_time?`},
-		"number for a text":     {tuple(obj(members{"start_time": types.Int64Value(1)})), none(), "2026-11-06T00:00:00Z", 1, zones(), 0, `windows[0].start_time: is a number; use a text`},
-		"number for a day":      {tuple(obj(members{"days_of_week": types.TupleValueMust([]attr.Type{types.Int64Type}, []attr.Value{types.Int64Value(1)})})), none(), "2026-11-06T00:00:00Z", 1, zones(), 0, `windows[0].days_of_week[0]: is a number`},
+		"windows no list":       {types.DynamicValue(text("x")), none(), "2026-11-06T00:00:00Z", 1, zones(), 0, `windows: "x" is not a list; write a list`},
+		"window no object":      {tuple(text("x")), none(), "2026-11-06T00:00:00Z", 1, zones(), 0, `windows[0]: "x" is not an object; write keys and values`},
+		"attribute misspelt":    {tuple(obj(members{"start_tme": text("01:00")})), none(), "2026-11-06T00:00:00Z", 1, zones(), 0, `windows[0].start_tme: unknown key; did you mean start_time?`},
+		"member of the API":     {tuple(obj(members{"start-time": text("01:00")})), none(), "2026-11-06T00:00:00Z", 1, zones(), 0, `windows[0].start-time: unknown key; did you mean start_time?`},
+		"no calendars":          {none(), types.DynamicValue(text("x")), "2026-11-06T00:00:00Z", 1, zones(), 1, `calendars: it is neither a list of calendars nor a map of them by name`},
+		"number for a text":     {tuple(obj(members{"start_time": types.Int64Value(1)})), none(), "2026-11-06T00:00:00Z", 1, zones(), 0, `windows[0].start_time: 1 is not text; put it in quotes`},
+		"number without an end": {tuple(obj(members{"start_time": types.NumberValue(new(big.Float).SetMantExp(big.NewFloat(1), 5000))})), none(), "2026-11-06T00:00:00Z", 1, zones(), 0, `windows: it cannot be read`},
+		"number for a day":      {tuple(obj(members{"days_of_week": types.TupleValueMust([]attr.Type{types.Int64Type}, []attr.Value{types.Int64Value(1)})})), none(), "2026-11-06T00:00:00Z", 1, zones(), 0, `windows[0].days_of_week: "1" is not a day`},
 		"day misspelt":          {tuple(obj(members{"days_of_week": texts("Frday"), "start_time": text("01:00"), "duration": text("1h")})), none(), "2026-11-06T00:00:00Z", 1, zones(), 0, `windows[0].days_of_week: "Frday" is not a day; did you mean Friday?`},
 		"same window twice":     {tuple(weekend(""), weekend("")), none(), "2026-11-06T00:00:00Z", 1, zones(), 0, `windows[1]`},
 		"zone of an event":      {none(), tuple(freeze(event)), "2026-11-06T00:00:00Z", 1, zones(), 1, `calendars[0].events[0].timezone: "Europe/Stockhom" is not a time zone; use site-local, UTC or an IANA name; did you mean Europe/Stockholm?`},
@@ -198,8 +202,8 @@ func TestWrongArguments(t *testing.T) {
 		"calendar without name": {none(), tuple(obj(members{"kind": text("freeze")})), "2026-11-06T00:00:00Z", 1, zones(), 1, `calendars[0]: has no name`},
 		"name twice":            {none(), tuple(freeze(), freeze()), "2026-11-06T00:00:00Z", 1, zones(), 1, `calendars[1]: its name "christmas" is also the name of calendars[0]`},
 		"by name":               {none(), types.DynamicValue(obj(members{"x-y": obj(members{"kind": text("a")})})), "2026-11-06T00:00:00Z", 1, zones(), 1, `calendars["x-y"].kind: "a"`},
-		"flag":                  {none(), tuple(freeze(obj(members{"all_day": text("yes")}))), "2026-11-06T00:00:00Z", 1, zones(), 1, `calendars[0].events[0].all_day: is a text; use true or false`},
-		"dates":                 {none(), tuple(freeze(obj(members{"rdate": text("x")}))), "2026-11-06T00:00:00Z", 1, zones(), 1, `calendars[0].events[0].rdate: is a text; use a list of texts`},
+		"flag":                  {none(), tuple(freeze(obj(members{"all_day": text("yes")}))), "2026-11-06T00:00:00Z", 1, zones(), 1, `calendars[0].events[0].all_day: "yes" is not a boolean; use true or false`},
+		"dates":                 {none(), tuple(freeze(obj(members{"rdate": text("x")}))), "2026-11-06T00:00:00Z", 1, zones(), 1, `calendars[0].events[0].rdate: "x" is not a list; write a list`},
 		"text of a calendar":    {none(), tuple(obj(members{"name": text("a"), "kind": text("freeze"), "ics": text("soon")})), "2026-11-06T00:00:00Z", 1, zones(), 1, `calendars[0].ics`},
 		"instant":               {none(), none(), "now", 1, zones(), 2, `"now" is not an instant`},
 		"count of none":         {none(), none(), "2026-11-06T00:00:00Z", 0, zones(), 3, `0 is out of range; use 1 to 1000`},

@@ -194,7 +194,7 @@ func TestAccHosts_filtered(t *testing.T) {
 	api.ForgetRequests()
 	steps = nil
 	for body, says := range map[string]string{
-		`state = "gone"`: `(?s)"online"\s+"offline"`,
+		`state = "gone"`: `(?s)Invalid\s+value\s+of\s+state.*"gone"\s+is\s+invalid;\s+use\s+online,\s+offline,\s+busy,\s+outdated\s+or\s+missed`,
 		`version_constraints = { kernel = "=> 6" }`: `(?s)not\s+a\s+version\s+constraint`,
 		`outdated_since = "yesterday"`:              `Invalid RFC3339`,
 	} {

@@ -1,11 +1,11 @@
 package hosts
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/debversion"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
@@ -92,81 +92,11 @@ func constraintRule(text string) error {
 
 func (all constraints) allow(version string) bool {
 	for _, c := range all {
-		order := compareVersions(version, c.version)
+		order := debversion.Compare(version, c.version)
 		ok := map[string]bool{">=": order >= 0, "<=": order <= 0, "!=": order != 0, ">": order > 0, "<": order < 0, "=": order == 0}
 		if !ok[c.operator] {
 			return false
 		}
 	}
 	return true
-}
-
-// compareVersions compares two versions as dpkg does, which suits other systems too: the
-// epoch before a colon first, then digits as numbers and all else as text, in which ~ comes
-// before the end and letters before other characters (deb-version(7)).
-func compareVersions(a, b string) int {
-	epochA, restA := epoch(a)
-	epochB, restB := epoch(b)
-	if order := compareNumbers(epochA, epochB); order != 0 {
-		return order
-	}
-	for restA != "" || restB != "" {
-		var textA, textB, numberA, numberB string
-		textA, restA = span(restA, false)
-		textB, restB = span(restB, false)
-		if order := compareTexts(textA, textB); order != 0 {
-			return order
-		}
-		numberA, restA = span(restA, true)
-		numberB, restB = span(restB, true)
-		if order := compareNumbers(numberA, numberB); order != 0 {
-			return order
-		}
-	}
-	return 0
-}
-
-func epoch(version string) (number, rest string) {
-	if before, after, found := strings.Cut(version, ":"); found {
-		return before, after
-	}
-	return "0", version
-}
-
-// span cuts the digits, or what is no digit, from the beginning of a version.
-func span(version string, digits bool) (first, rest string) {
-	end := strings.IndexFunc(version, func(r rune) bool { return ('0' <= r && r <= '9') != digits })
-	if end < 0 {
-		end = len(version)
-	}
-	return version[:end], version[end:]
-}
-
-func compareNumbers(a, b string) int {
-	a, b = strings.TrimLeft(a, "0"), strings.TrimLeft(b, "0")
-	return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b))
-}
-
-func compareTexts(a, b string) int {
-	for i := range max(len(a), len(b)) {
-		if order := cmp.Compare(rank(a, i), rank(b, i)); order != 0 {
-			return order
-		}
-	}
-	return 0
-}
-
-// rank orders the characters of a text: ~, the end, letters, all else.
-func rank(text string, i int) int {
-	const others = 256
-	switch {
-	case i >= len(text):
-		return 0
-	case text[i] == '~':
-		return -1
-	case 'a' <= text[i]|0x20 && text[i]|0x20 <= 'z':
-		return int(text[i])
-	default:
-		return others + int(text[i])
-	}
 }

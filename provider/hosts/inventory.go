@@ -76,34 +76,24 @@ func inventoryAttributes() map[string]schema.Attribute {
 		"architecture": tenantobject.ComputedText("The architecture, such as `amd64` or `arm64`."),
 		"kind":         tenantobject.ComputedText("`physical`, `virtual` or `container`."),
 		"processor":    tenantobject.ComputedText("The model of the processors; null if they do not tell."),
-		"sockets":      integer("How many processors there are; null if they do not tell."),
-		"cores":        integer("How many cores they have; null if they do not tell."),
-		"threads":      integer("How many processors the kernel can use."),
-		"memory_bytes": integer("The memory that the kernel can use, in bytes."),
-		"disks": schema.ListNestedAttribute{
-			Computed: true, MarkdownDescription: "The disks, sorted by name.",
-			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-				"name":       tenantobject.ComputedText("The name, such as `nvme0n1`."),
-				"model":      tenantobject.ComputedText("The model; null if the disk does not tell."),
-				"bytes":      integer("The size in bytes."),
-				"rotational": schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether the kernel takes it for a disk that rotates."},
-				"removable":  schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether it is removable."},
-			}},
-		},
-		"interfaces": schema.ListNestedAttribute{
-			Computed: true, MarkdownDescription: "The network interfaces with a device or an address of their own, sorted by name.",
-			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-				"name": tenantobject.ComputedText("The name, such as `eno1`."),
-				"mac":  tenantobject.ComputedText("The hardware address; null if there is none."),
-				"addresses": schema.ListAttribute{
-					ElementType: types.StringType, Computed: true,
-					MarkdownDescription: "The global addresses with their prefixes, such as `192.0.2.7/24`, without temporary ones.",
-				},
-			}},
-		},
+		"sockets":      tenantobject.ComputedNumber("How many processors there are; null if they do not tell."),
+		"cores":        tenantobject.ComputedNumber("How many cores they have; null if they do not tell."),
+		"threads":      tenantobject.ComputedNumber("How many processors the kernel can use."),
+		"memory_bytes": tenantobject.ComputedNumber("The memory that the kernel can use, in bytes."),
+		"disks": tenantobject.ComputedObjects("The disks, sorted by name.", map[string]schema.Attribute{
+			"name":       tenantobject.ComputedText("The name, such as `nvme0n1`."),
+			"model":      tenantobject.ComputedText("The model; null if the disk does not tell."),
+			"bytes":      tenantobject.ComputedNumber("The size in bytes."),
+			"rotational": tenantobject.ComputedBool("Whether the kernel takes it for a disk that rotates."),
+			"removable":  tenantobject.ComputedBool("Whether it is removable."),
+		}),
+		"interfaces": tenantobject.ComputedObjects("The network interfaces with a device or an address of their own, sorted by name.", map[string]schema.Attribute{
+			"name": tenantobject.ComputedText("The name, such as `eno1`."),
+			"mac":  tenantobject.ComputedText("The hardware address; null if there is none."),
+			"addresses": schema.ListAttribute{
+				ElementType: types.StringType, Computed: true,
+				MarkdownDescription: "The global addresses with their prefixes, such as `192.0.2.7/24`, without temporary ones.",
+			},
+		}),
 	}
-}
-
-func integer(about string) schema.Int64Attribute {
-	return schema.Int64Attribute{Computed: true, MarkdownDescription: about}
 }

@@ -5,7 +5,6 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework-timetypes/timetypes"
 	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
-	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
@@ -46,7 +45,7 @@ func (*DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *d
 				MarkdownDescription: "Only hosts in this state: `online` or `offline`, which is whether the worker has been heard of recently; " +
 					"`busy`: no upgrade begins on it now; `outdated`: an upgrade would change something on it now; " +
 					"`missed`: the last run that should have upgraded it did not.",
-				Validators: []validator.String{stringvalidator.OneOf(states...)},
+				Validators: []validator.String{validators.OneOf(states...)},
 			},
 			"version_constraints": schema.MapAttribute{
 				ElementType: types.StringType, Optional: true,
@@ -58,65 +57,37 @@ func (*DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *d
 				Optional: true, CustomType: timetypes.RFC3339Type{},
 				MarkdownDescription: "Only hosts that have been outdated since this instant or longer (RFC 3339), such as `timeadd(plantimestamp(), \"-720h\")` for more than 30 days.",
 			},
-			"hosts": schema.ListNestedAttribute{
-				Computed:            true,
-				MarkdownDescription: "The hosts, sorted by name.",
-				NestedObject:        schema.NestedAttributeObject{Attributes: hostAttributes()},
-			},
+			"hosts": tenantobject.ComputedObjects("The hosts, sorted by name.", hostAttributes()),
 		},
 	}
 }
 
 func hostAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"hostname":    tenantobject.ComputedText("The name of the host."),
-		"application": tenantobject.ComputedText("The worker application of the host."),
-		"online": schema.BoolAttribute{
-			Computed:            true,
-			MarkdownDescription: "Whether the host's worker has been heard of recently.",
-		},
-		"last_seen":     tenantobject.ComputedText("When the host's worker was last heard of (RFC 3339); null if not since the agent started."),
-		"agent_version": tenantobject.ComputedText("The version of the agent on the host; null if unknown."),
-		"role":          tenantobject.ComputedText("The role that the worker reports; null if none."),
-		"labels": schema.MapAttribute{
-			ElementType: types.StringType, Computed: true,
-			MarkdownDescription: "The labels that the worker reports; null if none.",
-		},
-		"versions": schema.MapAttribute{
-			ElementType: types.StringType, Computed: true,
-			MarkdownDescription: "The version of each package, as last reported; null if never reported.",
-		},
-		"versions_at": tenantobject.ComputedText("When `versions` was reported (RFC 3339); null if never reported."),
-		"last_run": schema.Int64Attribute{
-			Computed:            true,
-			MarkdownDescription: "The id of the last run that the host was a member of; null if none.",
-		},
+		"hostname":        tenantobject.ComputedText("The name of the host."),
+		"application":     tenantobject.ComputedText("The worker application of the host."),
+		"online":          tenantobject.ComputedBool("Whether the host's worker has been heard of recently."),
+		"last_seen":       tenantobject.ComputedText("When the host's worker was last heard of (RFC 3339); null if not since the agent started."),
+		"agent_version":   tenantobject.ComputedText("The version of the agent on the host; null if unknown."),
+		"role":            tenantobject.ComputedText("The role that the worker reports; null if none."),
+		"labels":          tenantobject.ComputedTextMap("The labels that the worker reports; null if none."),
+		"versions":        tenantobject.ComputedTextMap("The version of each package, as last reported; null if never reported."),
+		"versions_at":     tenantobject.ComputedText("When `versions` was reported (RFC 3339); null if never reported."),
+		"last_run":        tenantobject.ComputedNumber("The id of the last run that the host was a member of; null if none."),
 		"last_run_result": tenantobject.ComputedText("The result of that run; null if none, or until it ends."),
 		"last_run_status": tenantobject.ComputedText("The status of the host in that run, such as `upgraded`, `failed` or `unreachable`; null if none."),
 		"last_run_class":  tenantobject.ComputedText("The class of the host's failure in that run: `transient`, `artifact`, `space`, `lock`, `repository`, `install`, `boot` or `verify`; null if it did not fail, or the failure has no class."),
 		"outdated_since":  tenantobject.ComputedText("Since when an upgrade would change something on the host (RFC 3339); null if it would change nothing, or the host has not reported it."),
 		"missed_since":    tenantobject.ComputedText("When the first run ended that should have upgraded the host and did not (RFC 3339); null if the last such run upgraded it."),
-		"busy": schema.SingleNestedAttribute{
-			Computed:            true,
-			MarkdownDescription: "Why no upgrade begins on the host now; null while one may.",
-			Attributes: map[string]schema.Attribute{
-				"reason": tenantobject.ComputedText("What keeps the host busy."),
-				"until":  tenantobject.ComputedText("When it is idle at the latest (RFC 3339)."),
-			},
-		},
-		"warnings": schema.ListNestedAttribute{
-			Computed:            true,
-			MarkdownDescription: "What is wrong with the host beside its runs.",
-			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-				"kind":  tenantobject.ComputedText("The kind of the warning, such as `clock`, `key-refused`, `second-worker` or `rolled-back`."),
-				"text":  tenantobject.ComputedText("What is wrong and what to do."),
-				"since": tenantobject.ComputedText("When it was noticed first (RFC 3339)."),
-			}},
-		},
-		"inventory": schema.SingleNestedAttribute{
-			Computed:            true,
-			MarkdownDescription: "What the machine of the host consists of; null without `inventories`, and if the host has not told it. It has no serial numbers.",
-			Attributes:          inventoryAttributes(),
-		},
+		"busy": tenantobject.ComputedObject("Why no upgrade begins on the host now; null while one may.", map[string]schema.Attribute{
+			"reason": tenantobject.ComputedText("What keeps the host busy."),
+			"until":  tenantobject.ComputedText("When it is idle at the latest (RFC 3339)."),
+		}),
+		"warnings": tenantobject.ComputedObjects("What is wrong with the host beside its runs.", map[string]schema.Attribute{
+			"kind":  tenantobject.ComputedText("The kind of the warning, such as `clock`, `key-refused`, `second-worker` or `rolled-back`."),
+			"text":  tenantobject.ComputedText("What is wrong and what to do."),
+			"since": tenantobject.ComputedText("When it was noticed first (RFC 3339)."),
+		}),
+		"inventory": tenantobject.ComputedObject("What the machine of the host consists of; null without `inventories`, and if the host has not told it. It has no serial numbers.", inventoryAttributes()),
 	}
 }

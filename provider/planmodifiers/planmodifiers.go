@@ -17,29 +17,29 @@ import (
 // KeepDuration returns a plan modifier that plans the prior text of a duration
 // if the configured text has the same meaning: 240m instead of 4h is no change.
 func KeepDuration() planmodifier.String {
-	return keepText{"Another form of the same duration is no change.", func(a, b string) bool {
-		durationA, errA := window.ParseDuration(a)
-		durationB, errB := window.ParseDuration(b)
-		return errA == nil && errB == nil && durationA == durationB
-	}}
+	return keepText{"Another form of the same duration is no change.", same(window.ParseDuration)}
 }
 
 // KeepTimeOfDay is KeepDuration for the time of day at which a window starts.
 func KeepTimeOfDay() planmodifier.String {
-	return keepText{"Another form of the same time is no change.", func(a, b string) bool {
-		timeA, errA := window.ParseTimeOfDay(a)
-		timeB, errB := window.ParseTimeOfDay(b)
-		return errA == nil && errB == nil && timeA == timeB
-	}}
+	return keepText{"Another form of the same time is no change.", same(window.ParseTimeOfDay)}
 }
 
 // KeepZone is KeepDuration for the name of a time zone.
 func KeepZone() planmodifier.String {
-	return keepText{"Another form of the same time zone is no change.", func(a, b string) bool {
-		zoneA, errA := window.ParseZone(a)
-		zoneB, errB := window.ParseZone(b)
-		return errA == nil && errB == nil && zoneA.String() == zoneB.String()
-	}}
+	return keepText{"Another form of the same time zone is no change.", same(func(text string) (string, error) {
+		zone, err := window.ParseZone(text)
+		return zone.String(), err
+	})}
+}
+
+// same returns what reports whether two texts stand for one value.
+func same[T comparable](parse func(text string) (T, error)) func(a, b string) bool {
+	return func(a, b string) bool {
+		valueA, errA := parse(a)
+		valueB, errB := parse(b)
+		return errA == nil && errB == nil && valueA == valueB
+	}
 }
 
 // KeepTime is KeepDuration for a wall-clock time: 18:00:00 instead of 18:00 is

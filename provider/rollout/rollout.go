@@ -6,9 +6,6 @@
 package rollout
 
 import (
-	"strings"
-
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
@@ -22,7 +19,7 @@ const TypeName = "osupgrade_rollout"
 
 // Resource is osupgrade_rollout.
 type Resource struct {
-	tenantobject.MappedResource[v1.Rollout, model, *model]
+	tenantobject.Resource[v1.Rollout, model, *model]
 }
 
 var (
@@ -33,34 +30,22 @@ var (
 	_ resource.ResourceWithValidateConfig = (*Resource)(nil)
 )
 
-// The member timeouts has another name as an attribute, because the attribute
-// timeouts limits Terraform's own operations.
-const (
-	timeoutsMember    = "timeouts"
-	timeoutsAttribute = "step_timeouts"
-)
-
 var kind = &tenantobject.Mapping[v1.Rollout]{
-	TypeName: TypeName, Describe: attributes, Renamed: map[string]string{timeoutsAttribute: timeoutsMember},
-	Defaults: true, Parts: []string{"checks", "hooks", timeoutsAttribute},
+	TypeName: TypeName, Describe: attributes,
+	// The attribute timeouts limits Terraform's own operations.
+	Renamed: map[string]string{"step_timeouts": "timeouts"},
+	Defaults: tenantobject.Defaults[v1.Rollout]{
+		Filled: v1.Rollout.Filled, Trimmed: v1.Rollout.Trimmed, Parts: []string{"checks", "hooks", "step_timeouts"},
+	},
 	Meaning:  func(r v1.Rollout) v1.Rollout { return r.WithDefaults().Canonical() },
 	Validate: v1.Rollout.Validate,
-	Locate:   locate,
 }
 
 // New returns the resource.
 func New() resource.Resource {
-	return &Resource{tenantobject.NewMapped[v1.Rollout, model](kind, "Rollouts", tenantobject.Kind[v1.Rollout]{
+	return &Resource{tenantobject.New[v1.Rollout, model](kind.Kind("Rollouts", tenantobject.Kind[v1.Rollout]{
 		Noun:   "rollout",
 		Warn:   window.NoteRollout,
 		Object: func(tenantobject.Key) client.Object[v1.Rollout] { return client.Rollouts },
-	})}
-}
-
-// locate returns the attribute of a field of the API.
-func locate(field string) (path.Path, bool) {
-	if rest, found := strings.CutPrefix(field, timeoutsMember); found {
-		field = strings.ReplaceAll(timeoutsAttribute, "_", "-") + rest
-	}
-	return tenantobject.Locate(attributes(), field, "hosts", "roles", "applications", "labels")
+	}))}
 }

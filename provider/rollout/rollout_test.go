@@ -20,7 +20,7 @@ func TestLocate(t *testing.T) {
 		"":                                "",
 		"stages[x].name":                  "",
 	} {
-		at, ok := locate(field)
+		at, ok := kind.Locate(field)
 		if got := at.String(); ok != (want != "") || ok && got != want {
 			t.Errorf("%q: got %s %v, want %s", field, got, ok, want)
 		}

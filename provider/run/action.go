@@ -37,7 +37,7 @@ func Actions() []func() action.Action {
 type ask struct {
 	// what is the operation of the API, and send its call.
 	what string
-	send func(*client.Client) func(context.Context, string, v1.Ask) (v1.Run, error)
+	send func(c *client.Client, ctx context.Context, tenant string, ask v1.Ask) (v1.Run, error)
 	// does says what the action does, and did what was done to the run.
 	does, did string
 	// refused is the advice if the server refuses as things are.
@@ -54,13 +54,13 @@ type ask struct {
 var asks = []ask{
 	{
 		what: "pause", does: "Pauses the run under way: no other host begins, and those under way go on to their end.", did: "was paused",
-		send:    func(c *client.Client) func(context.Context, string, v1.Ask) (v1.Run, error) { return c.Pause },
+		send:    (*client.Client).Pause,
 		refused: "Nothing was paused. A run can be paused while it is under way and not paused already.",
 		never:   true,
 	},
 	{
 		what: "resume", does: "Lets the run under way go on that is paused, by somebody or because it waits for a decision.", did: "was resumed",
-		send:    func(c *client.Client) func(context.Context, string, v1.Ask) (v1.Run, error) { return c.Resume },
+		send:    (*client.Client).Resume,
 		refused: "Nothing was resumed. A run can be resumed while it is under way and paused.",
 		own: map[string]schema.Attribute{"reset_failures": schema.BoolAttribute{
 			Optional: true, MarkdownDescription: "Whether the hosts that have failed so far no longer count against `max_failures`; `false` by default.",
@@ -68,7 +68,7 @@ var asks = []ask{
 	},
 	{
 		what: "abort", does: "Aborts the run under way: no other host begins, and the run ends when those under way have ended.", did: "was aborted",
-		send:    func(c *client.Client) func(context.Context, string, v1.Ask) (v1.Run, error) { return c.Abort },
+		send:    (*client.Client).Abort,
 		refused: "Nothing was aborted. A run can be aborted while it is under way, and once; now = true ends also one that is aborting.",
 		own: map[string]schema.Attribute{"now": schema.BoolAttribute{
 			Optional: true, MarkdownDescription: "Whether the run ends at once, without waiting for hosts under way; `false` by default.",
@@ -77,7 +77,7 @@ var asks = []ask{
 	},
 	{
 		what: "approve", does: "Approves a stage of the run under way that waits for approval.", did: "was approved",
-		send:    func(c *client.Client) func(context.Context, string, v1.Ask) (v1.Run, error) { return c.Approve },
+		send:    (*client.Client).Approve,
 		refused: "Nothing was approved. A stage can be approved while the run waits for that; osupgrade-agent status names the stage.",
 		own: map[string]schema.Attribute{"stage": schema.StringAttribute{
 			Required: true, MarkdownDescription: "The name of the stage to approve.",
@@ -86,7 +86,7 @@ var asks = []ask{
 	},
 	{
 		what: "release", does: "Frees the slot of a host by force: the run no longer waits for the host, which may be out of service.", did: "goes on",
-		send:    func(c *client.Client) func(context.Context, string, v1.Ask) (v1.Run, error) { return c.Release },
+		send:    (*client.Client).Release,
 		refused: "Nothing was released. A host can be released while it holds a slot or is out of service; osupgrade-agent hosts shows those.",
 		own: map[string]schema.Attribute{"host": schema.StringAttribute{
 			Required: true, MarkdownDescription: "The name of the host whose slot is to be freed.",
@@ -189,7 +189,7 @@ func (a *askAction) Invoke(ctx context.Context, req action.InvokeRequest, resp *
 	}
 	ctx, cancel := context.WithTimeout(ctx, invokeLimit(m.Timeouts))
 	defer cancel()
-	run, err := a.ask.send(api)(ctx, tenant, m.request())
+	run, err := a.ask.send(api, ctx, tenant, m.request())
 	if err != nil {
 		diagnostics.Failure{
 			Operation: operation, Tenant: tenant, Err: err, Refused: a.ask.refused,

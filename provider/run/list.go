@@ -72,24 +72,37 @@ func find(ctx context.Context, ask tenantobject.Query) ([]tenantobject.Listed, e
 }
 
 func filterOf(ctx context.Context, ask tenantobject.Query) v1.RunFilter {
-	var result, host types.String
-	var since, until timetypes.RFC3339
-	for name, into := range map[string]any{"result": &result, "host": &host, "since": &since, "until": &until} {
+	var f Filter
+	for name, into := range map[string]any{"result": &f.Result, "host": &f.Host, "since": &f.Since, "until": &f.Until} {
 		ask.Diags.Append(ask.Config.GetAttribute(ctx, path.Root(name), into)...)
 	}
+	filter := f.API(ask.Diags)
+	filter.Limit = v1.MaxRuns
+	if ask.Limit > 0 {
+		filter.Limit = min(ask.Limit, filter.Limit)
+	}
+	return filter
+}
+
+// Filter are the attributes that choose runs of the history.
+type Filter struct {
+	Result types.String      `tfsdk:"result"`
+	Host   types.String      `tfsdk:"host"`
+	Since  timetypes.RFC3339 `tfsdk:"since"`
+	Until  timetypes.RFC3339 `tfsdk:"until"`
+}
+
+// API returns the filter of a request. A value that is unknown chooses all.
+func (f Filter) API(diags *diag.Diagnostics) v1.RunFilter {
 	instant := func(at timetypes.RFC3339) time.Time {
-		if at.IsNull() {
+		if at.IsNull() || at.IsUnknown() {
 			return time.Time{}
 		}
 		parsed, problems := at.ValueRFC3339Time()
-		ask.Diags.Append(problems...)
+		diags.Append(problems...)
 		return parsed
 	}
-	limit := v1.MaxRuns
-	if ask.Limit > 0 {
-		limit = min(ask.Limit, limit)
-	}
-	return v1.RunFilter{Result: result.ValueString(), Host: host.ValueString(), Since: instant(since), Until: instant(until), Limit: limit}
+	return v1.RunFilter{Result: f.Result.ValueString(), Host: f.Host.ValueString(), Since: instant(f.Since), Until: instant(f.Until)}
 }
 
 func listed(tenant string, r v1.Run) tenantobject.Listed {

@@ -58,15 +58,8 @@ func requestAttributes() map[string]schema.Attribute {
 			MarkdownDescription: "Any values. A change of one of them starts another run.",
 			PlanModifiers:       []planmodifier.Map{mapplanmodifier.RequiresReplace()},
 		},
-		"override_window": schema.BoolAttribute{
-			Optional:            true,
-			MarkdownDescription: aboutOverride,
-		},
-		"reason": schema.StringAttribute{
-			Optional:            true,
-			MarkdownDescription: aboutReason,
-			Validators:          []validator.String{validators.Text()},
-		},
+		"override_window": tenantobject.BoolAttribute(aboutOverride),
+		"reason":          tenantobject.TextAttribute(aboutReason),
 		"duration": schema.StringAttribute{
 			Optional:            true,
 			MarkdownDescription: aboutDuration,

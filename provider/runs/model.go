@@ -2,9 +2,7 @@ package runs
 
 import (
 	"context"
-	"time"
 
-	"github.com/hashicorp/terraform-plugin-framework-timetypes/timetypes"
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -20,12 +18,9 @@ import (
 // model is the Terraform model of the data source.
 type model struct {
 	tenantobject.Tenanted
-	Result types.String      `tfsdk:"result"`
-	Host   types.String      `tfsdk:"host"`
-	Since  timetypes.RFC3339 `tfsdk:"since"`
-	Until  timetypes.RFC3339 `tfsdk:"until"`
-	Limit  types.Int64       `tfsdk:"limit"`
-	Runs   []pastRun         `tfsdk:"runs"`
+	run.Filter
+	Limit types.Int64 `tfsdk:"limit"`
+	Runs  []pastRun   `tfsdk:"runs"`
 }
 
 type pastRun struct {
@@ -49,7 +44,8 @@ type host struct {
 // Fetch reads the list of runs and, where the list omits the hosts of a run, the
 // run itself.
 func (m *model) Fetch(ctx context.Context, api *client.Client, tenant string) error {
-	filter, _ := m.filter()
+	filter := m.API(&diag.Diagnostics{}) // ValidateConfig has reported what is wrong.
+	filter.Limit = int(m.Limit.ValueInt64())
 	found, err := api.Runs(ctx, tenant, filter)
 	if err != nil {
 		return err
@@ -83,30 +79,11 @@ func fromAPI(r v1.Run) pastRun {
 	}
 }
 
-// filter returns the filter. An unknown value counts as none.
-func (m *model) filter() (v1.RunFilter, diag.Diagnostics) {
-	var problems diag.Diagnostics
-	instant := func(at timetypes.RFC3339) time.Time {
-		if at.IsNull() || at.IsUnknown() {
-			return time.Time{}
-		}
-		parsed, found := at.ValueRFC3339Time()
-		problems.Append(found...)
-		return parsed
-	}
-	return v1.RunFilter{
-		Result: m.Result.ValueString(), Host: m.Host.ValueString(),
-		Since: instant(m.Since), Until: instant(m.Until),
-		Limit: int(m.Limit.ValueInt64()),
-	}, problems
-}
-
 // ValidateConfig refuses a filter that no run passes.
 func (*DataSource) ValidateConfig(ctx context.Context, req datasource.ValidateConfigRequest, resp *datasource.ValidateConfigResponse) {
 	var m model
 	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
-	f, problems := m.filter()
-	resp.Diagnostics.Append(problems...)
+	f := m.API(&resp.Diagnostics)
 	if !f.Since.IsZero() && !f.Until.IsZero() && !f.Since.Before(f.Until) {
 		resp.Diagnostics.AddAttributeError(path.Root("until"), "Invalid value of until", m.Until.ValueString()+" is not after since, "+m.Since.ValueString()+".")
 	}

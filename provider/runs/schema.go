@@ -38,11 +38,7 @@ func (*DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *d
 				MarkdownDescription: "The largest number of runs, from `1` to `1000`; `100` by default. The provider may send one request for each run.",
 				Validators:          []validator.Int64{validators.Number(1, v1.MaxRuns)},
 			},
-			"runs": schema.ListNestedAttribute{
-				Computed:            true,
-				MarkdownDescription: "The runs, newest first.",
-				NestedObject:        schema.NestedAttributeObject{Attributes: runAttributes()},
-			},
+			"runs": tenantobject.ComputedObjects("The runs, newest first.", runAttributes()),
 		},
 	}
 }
@@ -53,7 +49,7 @@ func instant(description string) schema.Attribute {
 
 func runAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"id":        schema.Int64Attribute{Computed: true, MarkdownDescription: "The id of the run."},
+		"id":        tenantobject.ComputedNumber("The id of the run."),
 		"phase":     tenantobject.ComputedText("The phase of the run: `open`, `preparing`, `upgrading` or `finished`."),
 		"result":    tenantobject.ComputedText("The result of the run: `completed`, `partial`, `failed`, `aborted` or `timed-out`; null until it ends."),
 		"reason":    tenantobject.ComputedText("The reason of the result, or why the run does not proceed; null if there is none."),
@@ -61,11 +57,7 @@ func runAttributes() map[string]schema.Attribute {
 		"opened_at": tenantobject.ComputedText("When the run was opened (RFC 3339)."),
 		"ended_at":  tenantobject.ComputedText("When the run ended (RFC 3339); null until it ends."),
 		"not_after": tenantobject.ComputedText("When the run ends at the latest (RFC 3339)."),
-		"hosts": schema.ListNestedAttribute{
-			Computed:            true,
-			MarkdownDescription: "The result of each host.",
-			NestedObject:        schema.NestedAttributeObject{Attributes: hostAttributes()},
-		},
+		"hosts":     tenantobject.ComputedObjects("The result of each host.", hostAttributes()),
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/run"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantobject"
@@ -18,12 +17,9 @@ func (*DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *d
 		MarkdownDescription: "The state of a tenant's OS upgrades: the configuration, the current status, when the next window opens, and the result of the last run. " +
 			"The values change by themselves, so do not use them as values of a resource.",
 		Attributes: map[string]schema.Attribute{
-			"tenant": tenantobject.TenantDataAttribute(),
-			"site":   tenantobject.SiteDataAttribute(),
-			"worker_applications": schema.SetAttribute{
-				ElementType: types.StringType, Computed: true,
-				MarkdownDescription: "The names of the worker applications. Every host on which one of them is scheduled takes part.",
-			},
+			"tenant":              tenantobject.TenantDataAttribute(),
+			"site":                tenantobject.SiteDataAttribute(),
+			"worker_applications": tenantobject.ComputedTextSet("The names of the worker applications. Every host on which one of them is scheduled takes part."),
 			"maintenance_windows": window.DataAttribute("The maintenance windows. A run may be under way while any of them is open."),
 			"status": tenantobject.ComputedText("The current status: `idle`, `waiting`, `preparing`, `upgrading`, `rebooting`, `verifying`, `paused` or `aborting`. " +
 				"Other systems may report other values."),
@@ -36,29 +32,17 @@ func (*DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *d
 }
 
 func workersAttribute() schema.Attribute {
-	return schema.ListNestedAttribute{
-		Computed:            true,
-		MarkdownDescription: "The hosts that would take part in a run now.",
-		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-			"host":        tenantobject.ComputedText("The name of the host."),
-			"application": tenantobject.ComputedText("The host's worker application."),
-		}},
-	}
+	return tenantobject.ComputedObjects("The hosts that would take part in a run now.", map[string]schema.Attribute{
+		"host":        tenantobject.ComputedText("The name of the host."),
+		"application": tenantobject.ComputedText("The host's worker application."),
+	})
 }
 
 func lastAttribute() schema.Attribute {
-	return schema.SingleNestedAttribute{
-		Computed:            true,
-		MarkdownDescription: "The last run that has ended; null if there is none.",
-		Attributes: map[string]schema.Attribute{
-			"start_time": tenantobject.ComputedText("When the run started (RFC 3339)."),
-			"end_time":   tenantobject.ComputedText("When the run ended (RFC 3339)."),
-			"result":     tenantobject.ComputedText("The result of the run: `completed`, `partial`, `failed`, `aborted` or `timed-out`."),
-			"hosts": schema.ListNestedAttribute{
-				Computed:            true,
-				MarkdownDescription: "The result of each host.",
-				NestedObject:        schema.NestedAttributeObject{Attributes: run.HostAttributes(tenantobject.ComputedText)},
-			},
-		},
-	}
+	return tenantobject.ComputedObject("The last run that has ended; null if there is none.", map[string]schema.Attribute{
+		"start_time": tenantobject.ComputedText("When the run started (RFC 3339)."),
+		"end_time":   tenantobject.ComputedText("When the run ended (RFC 3339)."),
+		"result":     tenantobject.ComputedText("The result of the run: `completed`, `partial`, `failed`, `aborted` or `timed-out`."),
+		"hosts":      tenantobject.ComputedObjects("The result of each host.", run.HostAttributes(tenantobject.ComputedText)),
+	})
 }

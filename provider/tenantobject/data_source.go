@@ -94,3 +94,33 @@ func SiteDataAttribute() schema.Attribute {
 func ComputedText(description string) schema.Attribute {
 	return schema.StringAttribute{Computed: true, MarkdownDescription: description}
 }
+
+// ComputedNumber is a computed whole number.
+func ComputedNumber(description string) schema.Attribute {
+	return schema.Int64Attribute{Computed: true, MarkdownDescription: description}
+}
+
+// ComputedBool is a computed boolean.
+func ComputedBool(description string) schema.Attribute {
+	return schema.BoolAttribute{Computed: true, MarkdownDescription: description}
+}
+
+// ComputedTextSet is a computed set of texts.
+func ComputedTextSet(description string) schema.Attribute {
+	return schema.SetAttribute{ElementType: types.StringType, Computed: true, MarkdownDescription: description}
+}
+
+// ComputedTextMap is a computed map of texts.
+func ComputedTextMap(description string) schema.Attribute {
+	return schema.MapAttribute{ElementType: types.StringType, Computed: true, MarkdownDescription: description}
+}
+
+// ComputedObject is a computed object.
+func ComputedObject(description string, of map[string]schema.Attribute) schema.Attribute {
+	return schema.SingleNestedAttribute{Computed: true, MarkdownDescription: description, Attributes: of}
+}
+
+// ComputedObjects is a computed list of objects.
+func ComputedObjects(description string, of map[string]schema.Attribute) schema.Attribute {
+	return schema.ListNestedAttribute{Computed: true, MarkdownDescription: description, NestedObject: schema.NestedAttributeObject{Attributes: of}}
+}

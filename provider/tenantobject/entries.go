@@ -128,27 +128,55 @@ func (s *Entries[T, E]) Own(entry E) {
 	s.tell()
 }
 
-// Hold records that a resource which owns the list wants an entry in it: no other removes it.
-func (s *Entries[T, E]) Hold(entry E) {
+// OwnAll records that a resource of this process owns all entries of an object.
+func (s *Entries[T, E]) OwnAll(owned T) {
+	for _, entry := range s.list.Entries(owned) {
+		s.Own(entry)
+	}
+}
+
+// HoldAll records that a resource which owns the list wants all entries of an object: no other
+// removes them.
+func (s *Entries[T, E]) HoldAll(want T) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.wanted[s.list.Key(entry)]++
+	for _, entry := range s.list.Entries(want) {
+		s.wanted[s.list.Key(entry)]++
+	}
 	s.arrived = time.Now()
 	s.tell()
 }
 
-// Kept returns those of the entries of a list that is given up which resources of this
-// process ask for. It waits as the removal of an entry does.
-func (s *Entries[T, E]) Kept(ctx context.Context, entries []E) (kept []E) {
+// Left returns what the deletion of a list leaves: want, and those of the owned entries which
+// resources of this process ask for. It waits as the removal of an entry does.
+func (s *Entries[T, E]) Left(ctx context.Context, owned, want T) T {
+	entries := s.list.Entries(owned)
+	if len(entries) == 0 {
+		return want
+	}
 	s.mu.Lock()
 	s.arrived = time.Now()
 	s.mu.Unlock()
+	s.until(ctx, s.settled)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	kept := slices.Clone(s.list.Entries(want))
+	for _, entry := range entries {
+		if s.wanted[s.list.Key(entry)] > 0 {
+			kept = append(kept, entry)
+		}
+	}
+	return s.list.With(want, kept)
+}
+
+// until waits for the time that due returns, which what happens meanwhile may change.
+func (s *Entries[T, E]) until(ctx context.Context, due func() time.Time) {
 	for {
 		s.mu.Lock()
-		moved, pause := s.moved, time.Until(s.settled())
+		moved, pause := s.moved, time.Until(due())
 		s.mu.Unlock()
 		if pause <= 0 || ctx.Err() != nil {
-			break
+			return
 		}
 		select {
 		case <-moved:
@@ -156,14 +184,6 @@ func (s *Entries[T, E]) Kept(ctx context.Context, entries []E) (kept []E) {
 		case <-ctx.Done():
 		}
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, entry := range entries {
-		if s.wanted[s.list.Key(entry)] > 0 {
-			kept = append(kept, entry)
-		}
-	}
-	return kept
 }
 
 // Refresh records that a refresh has come across the owner of an entry, and reports whether
@@ -196,23 +216,16 @@ func (s *Entries[T, E]) Lost(entry E) bool {
 // Owned reports whether a resource of this process owns an entry, or has owned it. It waits
 // for a moment for those that have not been read yet.
 func (s *Entries[T, E]) Owned(ctx context.Context, entry E) bool {
-	timeout := time.NewTimer(settle / 2)
-	defer timeout.Stop()
-	for {
-		s.mu.Lock()
-		owned, moved := s.owned[s.list.Key(entry)], s.moved
-		s.mu.Unlock()
-		if owned {
-			return true
+	key, limit := s.list.Key(entry), time.Now().Add(settle/2)
+	s.until(ctx, func() time.Time {
+		if s.owned[key] {
+			return time.Time{}
 		}
-		select {
-		case <-moved:
-		case <-timeout.C:
-			return false
-		case <-ctx.Done():
-			return false
-		}
-	}
+		return limit
+	})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.owned[key]
 }
 
 // Plan records that a plan is made, until its end is called. An apply plans each change

@@ -35,22 +35,16 @@ type Mapping[T any] struct {
 	Describe func() map[string]schema.Attribute
 	// Defaults is set if the state has the default of each member that is not declared. An
 	// attribute with a default is unknown in the plans of a mock_provider.
-	Defaults bool
-	// Parts are the attributes of objects that mean the same when they are absent as
-	// with nothing in them.
-	Parts []string
+	Defaults Defaults[T]
 	// Renamed maps attributes of another name to their members.
 	Renamed map[string]string
 	// Meaning returns the canonical form of an object, with every default filled in.
 	Meaning func(T) T
 	// Validate returns every problem of an object.
 	Validate func(T) v1.Problems
-	// Locate returns the attribute of a field of the object.
-	Locate diagnostics.Locate
 
 	once       sync.Once
 	attributes map[string]schema.Attribute
-	defaults   *defaults
 	kind       types.ObjectType
 }
 
@@ -58,15 +52,17 @@ type Mapping[T any] struct {
 func (k *Mapping[T]) build() {
 	k.once.Do(func() {
 		k.attributes = k.Describe()
-		if k.Defaults {
-			k.attributes = k.defaulted(k.attributes, reflect.TypeFor[T](), k.Parts)
+		defaults := k.Defaults.Filled != nil
+		if defaults {
+			k.attributes = k.defaulted(k.attributes, reflect.TypeFor[T]())
 		}
-		k.defaults = &defaults{members: k.defaultsOf(k.attributes)}
-		kinds := map[string]attr.Type{}
+		k.kind = types.ObjectType{AttrTypes: map[string]attr.Type{}}
 		for name, a := range k.attributes {
-			kinds[name] = a.GetType()
+			k.kind.AttrTypes[name] = a.GetType()
 		}
-		k.kind = types.ObjectType{AttrTypes: kinds}
+		if defaults {
+			k.withParts(k.attributes)
+		}
 	})
 }
 
@@ -96,6 +92,48 @@ func (k *Mapping[T]) Member(attribute string) string {
 		return member
 	}
 	return strings.ReplaceAll(attribute, "_", "-")
+}
+
+// Kind returns the kind of the objects, of which of has what the mapping does not know. plural
+// names them at the beginning of a sentence.
+func (k *Mapping[T]) Kind(plural string, of Kind[T]) Kind[T] {
+	of.TypeName, of.Locate, of.Parts, of.Validate = k.TypeName, k.Locate, Parts[T]{k.whole()}, k.ValidateConfig
+	of.NotFound = plural + " are supported by osupgrade-agent only; Avassa's own API has no such object. " +
+		"If the endpoint is an osupgrade-agent, check its version and the name of the tenant."
+	return of
+}
+
+// Locate returns the attribute of a field of the object. What has no attribute of its own, such
+// as an element of a set, a key of a map or a place in a text, is located at the one around it.
+func (k *Mapping[T]) Locate(field string) (path.Path, bool) {
+	all := strings.Split(field, ".")
+	var steps []string
+	for inside := k.Attributes(); len(steps) < len(all); {
+		step := all[len(steps)]
+		member, _, _ := strings.Cut(step, "[")
+		name := strings.ReplaceAll(member, "-", "_")
+		if len(steps) == 0 {
+			name = k.Attribute(member)
+			step = strings.ReplaceAll(name, "_", "-") + strings.TrimPrefix(step, member)
+		}
+		attribute, known := inside[name]
+		if !known {
+			break
+		}
+		steps = append(steps, step)
+		switch a := attribute.(type) {
+		case schema.SingleNestedAttribute:
+			inside = a.Attributes
+		case schema.ListNestedAttribute:
+			inside = a.NestedObject.Attributes
+		case schema.ListAttribute:
+			inside = nil
+		default:
+			inside = nil
+			steps[len(steps)-1], _, _ = strings.Cut(step, "[")
+		}
+	}
+	return diagnostics.Field(strings.Join(steps, "."))
 }
 
 // objectType is the type of an object with the attributes.
@@ -138,31 +176,28 @@ func (k *Mapping[T]) Declared(ctx context.Context, own any, diags *diag.Diagnost
 
 // ToAPI returns the object that own, a struct of the attributes, declares.
 func (k *Mapping[T]) ToAPI(ctx context.Context, own any, diags *diag.Diagnostics) T {
-	return k.object(k.stripped(k.Declared(ctx, own, diags)), diags)
-}
-
-// stripped returns members without those that have their defaults.
-func (k *Mapping[T]) stripped(members map[string]any) map[string]any {
-	k.build()
-	return stripMembers(k.defaults.members, members)
-}
-
-// Filled returns members with the defaults of those that are absent, as a plan has them.
-func (k *Mapping[T]) Filled(members map[string]any) map[string]any {
-	k.build()
-	return fillMembers(k.defaults.members, members)
+	object := k.object(k.Declared(ctx, own, diags), diags)
+	if k.Defaults.Trimmed == nil {
+		return object
+	}
+	return k.Defaults.Trimmed(object)
 }
 
 func (k *Mapping[T]) object(members map[string]any, diags *diag.Diagnostics) T {
-	var object T
-	text, err := json.Marshal(members)
-	if err == nil {
-		err = json.Unmarshal(text, &object)
-	}
+	object, err := objectOf[T](members)
 	if err != nil {
 		k.broken(diags, err)
 	}
 	return object
+}
+
+// objectOf is the inverse of Tree.
+func objectOf[T any](members map[string]any) (object T, err error) {
+	text, err := json.Marshal(members)
+	if err == nil {
+		err = json.Unmarshal(text, &object)
+	}
+	return object, err
 }
 
 // FromAPI sets own, a pointer to a struct of the attributes, to the server's
@@ -180,17 +215,21 @@ func (k *Mapping[T]) FromAPI(ctx context.Context, own any, server T, all bool, d
 // Declare sets own, a pointer to a struct of the attributes, to members. It is
 // the inverse of Declared.
 func (k *Mapping[T]) Declare(ctx context.Context, own, members any, diags *diag.Diagnostics) {
-	raw, err := conversion.Write(k.objectType().TerraformType(ctx), members, k.Member)
-	if err != nil {
-		k.broken(diags, err)
-		return
-	}
-	value, err := k.objectType().ValueFromTerraform(ctx, raw)
+	value, err := k.value(ctx, k.objectType(), members)
 	if err != nil {
 		k.broken(diags, err)
 		return
 	}
 	diags.Append(tfsdk.ValueAs(ctx, value, own)...)
+}
+
+// value converts what a field has to a value of a type.
+func (k *Mapping[T]) value(ctx context.Context, of attr.Type, plain any) (attr.Value, error) {
+	raw, err := conversion.Write(of.TerraformType(ctx), plain, k.Member)
+	if err != nil {
+		return nil, err
+	}
+	return of.ValueFromTerraform(ctx, raw)
 }
 
 // keep returns the server's value, or own wherever the two have the same
@@ -239,21 +278,18 @@ func keepMembers(own, server map[string]any, ownMeans, serverMeans any) map[stri
 	return kept
 }
 
-// Rules are the rules of an object with one owner. An undeclared attribute has
-// its default; if somebody else sets it, that is a change of this resource.
-func (k *Mapping[T]) Rules() Rules[T] {
-	var none T
-	return Rules[T]{
-		Merged:     func(want, _ T) T { return want },
-		InSync:     k.Same,
-		Unchanged:  k.Same,
-		Conflicts:  k.conflicts,
-		OwnsAll:    func(T) bool { return true },
-		Restricted: func(content, _ T) T { return content },
-		Emptied:    func(T) T { return none },
-		// Only a deletion calls Empty. While the resource exists, an object that
-		// declares nothing is kept.
-		Empty: func(content T) bool { return k.Same(content, none) },
+// whole is the one part of an object with one owner. An undeclared attribute has its default;
+// if somebody else sets it, that is a change of this resource.
+func (k *Mapping[T]) whole() Part[T] {
+	return Part[T]{
+		Owned: func(T) bool { return true },
+		Same:  k.Same,
+		Copy:  func(to *T, from T) { *to = from },
+		Clear: func(object *T) {
+			var none T
+			*object = none
+		},
+		Conflicts: k.conflicts,
 	}
 }
 

@@ -48,38 +48,39 @@ func (r *Resource[T, M, P]) ModifyPlan(ctx context.Context, req resource.ModifyP
 	if w.begin {
 		KeepSuccessor(ctx, resp.Private, w.at.ID(), w.want, &resp.Diagnostics)
 	}
-	change := Change[T]{Data: r.data, Now: r.data.Now(), At: w.at, Want: w.want}
+	change := Change[T]{At: w.at, Want: w.want}
 	if exists {
 		state := P(new(M))
 		resp.Diagnostics.Append(req.State.Get(ctx, state)...)
 		w.prior = state.ToAPI(ctx, &resp.Diagnostics)
 		change.Prior = &w.prior
 		if was := r.key(state); was != w.at {
-			r.warnOfRename(ctx, was, w.prior, &resp.Diagnostics)
+			// The object of the old key goes first. The creation is planned by itself.
+			r.warn(ctx, true, Change[T]{At: was, Prior: &w.prior, Deletion: true, Renamed: true}, &resp.Diagnostics)
 			return
 		}
 		w.base = r.read(w.at, known(baseOf(ctx, req.Private, &resp.Diagnostics), w.prior, &resp.Diagnostics))
 	}
 	ctx, cancel := context.WithTimeout(ctx, PlanLimit)
 	defer cancel()
-	if r.check(ctx, w, &resp.Diagnostics) {
-		change.API = r.data.Client(&resp.Diagnostics, "")
-	}
-	if r.kind.Warn != nil && !resp.Diagnostics.HasError() && !r.planned() {
-		r.kind.Warn(ctx, change, &resp.Diagnostics)
+	answers := r.check(ctx, w, &resp.Diagnostics)
+	if !resp.Diagnostics.HasError() && !r.planned() {
+		r.warn(ctx, answers, change, &resp.Diagnostics)
 	}
 }
 
-// warnOfRename warns of the effect of the deletion of an object before one of another key is
-// created. The creation is planned by itself.
-func (r *Resource[T, M, P]) warnOfRename(ctx context.Context, was Key, prior T, diags *diag.Diagnostics) {
+// warn adds warnings about the effect of a change; answers is set if the server can be asked.
+func (r *Resource[T, M, P]) warn(ctx context.Context, answers bool, change Change[T], diags *diag.Diagnostics) {
 	if r.kind.Warn == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, PlanLimit)
 	defer cancel()
-	api := r.data.Client(diags, "")
-	r.kind.Warn(ctx, Change[T]{API: api, Data: r.data, Now: r.data.Now(), At: was, Prior: &prior, Deletion: true, Renamed: true}, diags)
+	change.Data, change.Now = r.data, r.data.Now()
+	if answers && r.data.Reachable() {
+		change.API = r.data.Client(diags, "")
+	}
+	r.kind.Warn(ctx, change, diags)
 }
 
 // planned reports whether what is planned now has been planned before: an apply plans again. A
@@ -157,7 +158,7 @@ func (w write[T]) validate(ctx context.Context) ([]v1.IntentWarning, error) {
 	if !w.base.exists {
 		when = client.Precondition{IfNoneMatch: "*"}
 	}
-	return w.store.Validate(ctx, w.base.Stored, w.kind.Merged(w.want, w.base.Value), when)
+	return w.store.Validate(ctx, w.base.Stored, w.kind.Parts.Merged(w.want, w.base.Value), when)
 }
 
 // compare reads an object that is not what the plan took it for, and finds what is in the way.
@@ -239,12 +240,7 @@ func (r *Resource[T, M, P]) planDeletion(ctx context.Context, req resource.Modif
 	if server, ok := r.current(ctx, at, &resp.Diagnostics); ok {
 		keepBase(ctx, resp.Private, snapshot{ETag: server.ETag, Body: server.Text()}, &resp.Diagnostics)
 		keepContent(ctx, resp.Private, server.Value, &resp.Diagnostics)
-		if r.kind.Warn != nil {
-			ctx, cancel := context.WithTimeout(ctx, PlanLimit)
-			defer cancel()
-			api := r.data.Client(&resp.Diagnostics, "")
-			r.kind.Warn(ctx, Change[T]{API: api, Data: r.data, Now: r.data.Now(), At: at, Prior: &server.Value, Deletion: true}, &resp.Diagnostics)
-		}
+		r.warn(ctx, true, Change[T]{At: at, Prior: &server.Value, Deletion: true}, &resp.Diagnostics)
 	}
 	if summary, detail := state.Loss(at.Tenant); summary != "" && resp.Diagnostics.WarningsCount() == 0 {
 		resp.Diagnostics.AddWarning(summary, detail)

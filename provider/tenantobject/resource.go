@@ -34,7 +34,7 @@ func (r *Resource[T, M, P]) Create(ctx context.Context, req resource.CreateReque
 	change.want, change.begin, change.overwrite = want, true, common.OverwriteExisting.ValueBool()
 	_, there := r.data.Recall(existing + r.kind.object(at))
 	change.absent = r.data.ValidateAtPlan && !there
-	r.beside(api, at, func(b Beside[T]) { b.Hold(want) })
+	r.beside(api, at, func(b Beside[T]) { b.HoldAll(want) })
 	written, err := change.do(ctx)
 	if err != nil {
 		r.kind.report(&resp.Diagnostics, operation, at, err)
@@ -73,7 +73,7 @@ func (r *Resource[T, M, P]) Read(ctx context.Context, req resource.ReadRequest, 
 	state.FromAPI(ctx, server.Value, TakeImported(ctx, resp.Private, &resp.Diagnostics), &resp.Diagnostics)
 	r.data.Remember(r.kind.object(at), found[T]{server, true})
 	owned := state.ToAPI(ctx, &resp.Diagnostics)
-	r.beside(api, at, func(b Beside[T]) { b.Own(owned) })
+	r.beside(api, at, func(b Beside[T]) { b.OwnAll(owned) })
 	keepBase(ctx, resp.Private, r.kind.base(server, owned), &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.State.Set(ctx, state)...)
 }
@@ -97,8 +97,8 @@ func (r *Resource[T, M, P]) Update(ctx context.Context, req resource.UpdateReque
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	r.beside(api, change.at, func(b Beside[T]) { b.Hold(change.want) })
-	if r.kind.Unchanged(change.prior, change.want) {
+	r.beside(api, change.at, func(b Beside[T]) { b.HoldAll(change.want) })
+	if r.kind.Parts.Unchanged(change.prior, change.want) {
 		resp.Diagnostics.Append(resp.State.Set(ctx, plan)...)
 		return
 	}
@@ -124,8 +124,8 @@ func (r *Resource[T, M, P]) Delete(ctx context.Context, req resource.DeleteReque
 	owned := state.ToAPI(ctx, &resp.Diagnostics)
 	api := r.data.Client(&resp.Diagnostics, operation)
 	change := r.write(api, r.key(state))
-	change.prior = r.kind.Restricted(contentOf(ctx, req.Private, owned, &resp.Diagnostics), owned)
-	change.want, change.remove = r.kind.Emptied(owned), true
+	change.prior = r.kind.Parts.Restricted(contentOf(ctx, req.Private, owned, &resp.Diagnostics), owned)
+	change.want, change.remove = r.kind.Parts.Emptied(owned), true
 	if next, replaced := SuccessorOf[T](ctx, req.Private, change.at.ID(), &resp.Diagnostics); replaced {
 		change.want, change.remove = next, false
 	}
@@ -164,7 +164,7 @@ func (w write[T]) readBack(ctx context.Context, written found[T], diags *diag.Di
 	case err != nil:
 		diags.AddWarning("The "+w.kind.Noun+" could not be read back",
 			"The write succeeded, but the read after it failed: "+err.Error()+"\n\nThe next plan reads it again.")
-	case !w.kind.InSync(w.want, server.Value):
+	case !w.kind.Parts.InSync(w.want, server.Value):
 		diags.AddWarning("The server's "+w.kind.Noun+" differs from what was written",
 			"Somebody else or the server may have changed it in the meantime. The next plan shows the difference.")
 	}
@@ -182,7 +182,7 @@ func (k Kind[T]) object(at Key) string { return k.TypeName + " " + at.ID() }
 // kept only if the state does not have all of it.
 func (k Kind[T]) base(server client.Stored[T], owned T) snapshot {
 	base := snapshot{ETag: server.ETag}
-	if !k.OwnsAll(owned) || server.HasUnknown() {
+	if !k.Parts.OwnsAll(owned) || server.HasUnknown() {
 		base.Body = server.Text()
 	}
 	return base

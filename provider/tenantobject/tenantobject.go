@@ -6,6 +6,13 @@
 // creates, reads, updates and deletes by ETag. A Kind defines the content of its object
 // and which part of it the resource owns; a Mapping does so for objects that a resource
 // owns completely. The package never starts or ends a run.
+//
+// What an operation does is in two files: resource.go has Create, Read, Update and Delete from
+// the plan to the state, and write.go what becomes of the object on the server. All else is
+// what they use: parts.go (which part is owned), mapping.go and defaults.go (attributes and
+// members), store.go and prefetch.go (requests), silence.go (a server that does not answer),
+// private.go (what a plan tells its apply). plan.go has what a plan looks at, and entries.go the
+// windows that have a resource each.
 package tenantobject
 
 import (
@@ -16,6 +23,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/diagnostics"
@@ -43,6 +51,9 @@ type Kind[T any] struct {
 	NotFound string
 	// Locate returns the attribute of a field of the API.
 	Locate diagnostics.Locate
+	// Validate applies the API's rules to a configuration; nil if the attributes have
+	// validators for all of them.
+	Validate func(config tftypes.Value, diags *diag.Diagnostics)
 	// Warn adds warnings about the effect of a change, and never an error. A nil
 	// Warn warns of nothing.
 	Warn func(ctx context.Context, change Change[T], diags *diag.Diagnostics)
@@ -55,16 +66,17 @@ type Kind[T any] struct {
 	// List gets all objects of a tenant by name, in one request. It is nil if a tenant has
 	// one object of the kind.
 	List func(ctx context.Context, api *client.Client, tenant string) (map[string]client.Stored[T], error)
-	Rules[T]
+	// Parts are the parts of the object that a resource may own.
+	Parts Parts[T]
 }
 
 // Beside is told what the owner of a list has and wants, so that entries can move between a
 // list and resources of their own.
 type Beside[T any] interface {
-	// Own records what is owned.
-	Own(owned T)
-	// Hold records what is wanted: no other resource of the process removes it.
-	Hold(want T)
+	// OwnAll records what is owned.
+	OwnAll(owned T)
+	// HoldAll records what is wanted: no other resource of the process removes it.
+	HoldAll(want T)
 	// Left returns what a deletion leaves: want, and what of the owned part other resources
 	// of the process ask for.
 	Left(ctx context.Context, owned, want T) T
@@ -86,30 +98,6 @@ type Change[T any] struct {
 	// Deletion is set if the object is deleted; there is no Want then. Renamed is set too if
 	// one of another name is created after that.
 	Deletion, Renamed bool
-}
-
-// Rules decide which part of an object a resource owns. prior is what the
-// resource owned, want what it shall own, server the object on the server.
-type Rules[T any] struct {
-	// Merged returns the complete object to write.
-	Merged func(want, server T) T
-	// InSync reports whether the owned part on the server is want.
-	InSync func(want, server T) bool
-	// Unchanged reports whether there is nothing to write.
-	Unchanged func(prior, want T) bool
-	// Conflicts lists what somebody else wrote and a write would overwrite.
-	Conflicts func(prior, server, want T) []Conflict
-	// OwnsAll reports whether the resource owns the complete object.
-	OwnsAll func(owned T) bool
-	// Empty reports whether an object with this content should be deleted.
-	Empty func(content T) bool
-	// Shared is set if an object may have members that the resource does not own and
-	// the provider does not know. It is then deleted only if there are none.
-	Shared bool
-	// Restricted returns the owned part of the content.
-	Restricted func(content, owned T) T
-	// Emptied returns the owned part after its deletion.
-	Emptied func(owned T) T
 }
 
 // Model is the Terraform model of a resource.
@@ -153,6 +141,13 @@ func (r *Resource[T, M, P]) Metadata(_ context.Context, _ resource.MetadataReque
 // Configure gets the connection from the provider.
 func (r *Resource[T, M, P]) Configure(_ context.Context, req resource.ConfigureRequest, resp *resource.ConfigureResponse) {
 	r.data = providerdata.From(req.ProviderData, &resp.Diagnostics)
+}
+
+// ValidateConfig applies the API's rules.
+func (r *Resource[T, M, P]) ValidateConfig(_ context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
+	if r.kind.Validate != nil {
+		r.kind.Validate(req.Config.Raw, &resp.Diagnostics)
+	}
 }
 
 // Key identifies an object: by its tenant and, if a tenant may have several

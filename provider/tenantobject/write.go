@@ -182,7 +182,7 @@ func (w write[T]) do(ctx context.Context) (found[T], error) {
 	return change(ctx, w.store, w.quiet, w.base, w.base.ETag != "" || w.absent, func(server found[T], asked bool) (step[T], error) {
 		done, err := w.decide(server)
 		// What is known is what the plan was made from, and that found something to write.
-		return step[T]{w.kind.Merged(w.want, server.Value), w.removes(server), done && asked}, err
+		return step[T]{w.kind.Parts.Merged(w.want, server.Value), w.removes(server), done && asked}, err
 	})
 }
 
@@ -198,13 +198,13 @@ func (w write[T]) decide(server found[T]) (done bool, err error) {
 	if w.removes(server) {
 		return false, nil
 	}
-	return server.exists && w.kind.InSync(w.want, server.Value), nil
+	return server.exists && w.kind.Parts.InSync(w.want, server.Value), nil
 }
 
 // conflicts lists what a write would overwrite.
 func (w write[T]) conflicts(server found[T]) []Conflict {
 	var result []Conflict
-	for _, c := range w.kind.Conflicts(w.prior, server.Value, w.want) {
+	for _, c := range w.kind.Parts.Conflicts(w.prior, server.Value, w.want) {
 		c.Unowned = c.Unowned || w.begin
 		if !c.Unowned || !w.overwrite {
 			result = append(result, c)
@@ -215,15 +215,15 @@ func (w write[T]) conflicts(server found[T]) []Conflict {
 
 // adopts lists what the server has already of what a creation wants.
 func (w write[T]) adopts(server found[T]) []Conflict {
-	if !w.begin || w.overwrite || !server.exists || !w.kind.InSync(w.want, server.Value) {
+	if !w.begin || w.overwrite || !server.exists || !w.kind.Parts.InSync(w.want, server.Value) {
 		return nil
 	}
-	return w.kind.Conflicts(w.prior, server.Value, w.kind.Emptied(w.want))
+	return w.kind.Parts.Conflicts(w.prior, server.Value, w.kind.Parts.Emptied(w.want))
 }
 
 // removes reports whether the write deletes the object: nothing would be left in it.
 func (w write[T]) removes(server found[T]) bool {
-	return w.remove && w.kind.Empty(w.kind.Merged(w.want, server.Value)) && (!w.kind.Shared || !server.HasUnknown())
+	return w.remove && w.kind.Parts.Empty(w.kind.Parts.Merged(w.want, server.Value)) && (len(w.kind.Parts) == 1 || !server.HasUnknown())
 }
 
 // removed reports whether a failed read proves that the object has been removed,

@@ -32,53 +32,28 @@ func same(a, b *string) bool {
 	return a == b || a != nil && b != nil && *a == *b
 }
 
-func noteMerged(want, server note) note {
-	if want.Left == nil {
-		want.Left = server.Left
-	}
-	if want.Right == nil {
-		want.Right = server.Right
-	}
-	return want
-}
-
 func blank(s *string) bool { return s == nil || *s == "" }
 
-func noteConflicts(prior, server, want note) []Conflict {
-	var found []Conflict
-	for _, m := range []struct {
-		name              string
-		was, stored, want *string
-	}{{"left", prior.Left, server.Left, want.Left}, {"right", prior.Right, server.Right, want.Right}} {
-		equal := func(a, b *string) bool { return same(a, b) || blank(a) && blank(b) }
-		if m.want != nil && !equal(m.stored, m.was) && !equal(m.stored, m.want) {
-			found = append(found, Conflict{At: path.Root(m.name), Unowned: m.was == nil})
-		}
+// notePart is the part of a note that is a member.
+func notePart(name string, in func(*note) **string) Part[note] {
+	of := func(n note) *string { return *in(&n) }
+	return Part[note]{
+		Owned: func(n note) bool { return of(n) != nil },
+		Same:  func(a, b note) bool { return same(of(a), of(b)) || blank(of(a)) && blank(of(b)) },
+		Copy:  func(to *note, from note) { *in(to) = of(from) },
+		Clear: func(n *note) { *in(n) = text("") },
+		Conflicts: func(prior, _, _ note) []Conflict {
+			return []Conflict{{At: path.Root(name), Unowned: of(prior) == nil}}
+		},
 	}
-	return found
 }
 
 // noteKind is a kind of which a resource may own a part, like the configuration.
 var noteKind = Kind[note]{
 	TypeName: "test_note", Noun: "note",
-	Rules: Rules[note]{
-		Merged: noteMerged,
-		InSync: func(want, server note) bool {
-			return (want.Left == nil || same(want.Left, server.Left)) && (want.Right == nil || same(want.Right, server.Right))
-		},
-		Conflicts: noteConflicts,
-		OwnsAll:   func(owned note) bool { return owned.Left != nil && owned.Right != nil },
-		Empty:     func(n note) bool { return blank(n.Left) && blank(n.Right) },
-		Shared:    true,
-		Emptied: func(owned note) note {
-			if owned.Left != nil {
-				owned.Left = text("")
-			}
-			if owned.Right != nil {
-				owned.Right = text("")
-			}
-			return owned
-		},
+	Parts: Parts[note]{
+		notePart("left", func(n *note) **string { return &n.Left }),
+		notePart("right", func(n *note) **string { return &n.Right }),
 	},
 }
 

@@ -128,36 +128,9 @@ var windowList = tenantobject.List[v1.OSUpgrade, v1.MaintenanceWindow]{
 	Key: Key,
 }
 
-// beside is what the owner of all windows of a tenant has to do with this resource.
-type beside struct {
-	*tenantobject.Entries[v1.OSUpgrade, v1.MaintenanceWindow]
-}
-
 // Beside returns what the owner of all windows of a tenant is to tell this resource.
 func Beside(data *providerdata.Data, api *client.Client, tenant string) tenantobject.Beside[v1.OSUpgrade] {
-	return beside{tenantobject.EntriesOf(data, api, windowList, tenant)}
-}
-
-// Own implements tenantobject.Beside.
-func (b beside) Own(owned v1.OSUpgrade) {
-	for _, w := range owned.MaintenanceWindows {
-		b.Entries.Own(w)
-	}
-}
-
-// Hold implements tenantobject.Beside.
-func (b beside) Hold(want v1.OSUpgrade) {
-	for _, w := range want.MaintenanceWindows {
-		b.Entries.Hold(w)
-	}
-}
-
-// Left implements tenantobject.Beside.
-func (b beside) Left(ctx context.Context, owned, want v1.OSUpgrade) v1.OSUpgrade {
-	if len(owned.MaintenanceWindows) > 0 {
-		want.MaintenanceWindows = append(want.MaintenanceWindows, b.Kept(ctx, owned.MaintenanceWindows)...)
-	}
-	return want
+	return tenantobject.EntriesOf(data, api, windowList, tenant)
 }
 
 func (r *Resource) windows(api *client.Client, tenant string) *tenantobject.Entries[v1.OSUpgrade, v1.MaintenanceWindow] {
@@ -301,22 +274,29 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		return
 	}
 	exists := !req.State.Raw.IsNull()
-	want, tenant := plan.API(), plan.Tenant.ValueString()
 	if !exists {
-		tenantobject.KeepSuccessor(ctx, resp.Private, tenant, want, &resp.Diagnostics)
+		tenantobject.KeepSuccessor(ctx, resp.Private, plan.Tenant.ValueString(), plan.API(), &resp.Diagnostics)
 	}
 	r.claim(plan, req.Config.Raw.String(), exists, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() || !r.data.Reachable() || !r.data.ValidateAtPlan {
 		return
 	}
-	api := r.data.Client(&resp.Diagnostics, "")
-	shared := r.windows(api, tenant)
-	defer shared.Plan()()
 	var was *v1.MaintenanceWindow
 	if exists {
 		var state model
 		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 		was = new(state.API())
+	}
+	r.planChange(ctx, plan, was, &resp.Diagnostics)
+}
+
+// planChange compares a planned window with those of the server. was is the window in the
+// state; nil if the plan creates one.
+func (r *Resource) planChange(ctx context.Context, plan model, was *v1.MaintenanceWindow, diags *diag.Diagnostics) {
+	want, tenant := plan.API(), plan.Tenant.ValueString()
+	shared := r.windows(r.data.Client(diags, ""), tenant)
+	defer shared.Plan()()
+	if was != nil {
 		shared.Own(*was)
 		if Key(*was) == Key(want) {
 			return
@@ -329,26 +309,29 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	server, err := shared.Get(ctx)
 	switch {
 	case err != nil:
-		diagnostics.Failure{Operation: "Unable to look for " + TypeName, Tenant: tenant, Err: err}.Warn(&resp.Diagnostics,
+		diagnostics.Failure{Operation: "Unable to look for " + TypeName, Tenant: tenant, Err: err}.Warn(diags,
 			"The plan was not compared with the server; apply may still fail.")
-	case index(server.MaintenanceWindows, want) >= 0:
-		if !plan.OverwriteExisting.ValueBool() && !shared.Owned(ctx, want) {
-			resp.Diagnostics.AddAttributeWarning(path.Root("days_of_week"), "What exists is managed from now on", fmt.Sprintf(
-				"Tenant %s has this window already. An apply whose answer was lost leaves it so, or another resource of this configuration that gives it up.\n\n  %s\n\n%s",
-				tenant, Key(want), tenantobject.AlsoManaged))
-		}
-	default:
-		r.warnOfEdited(ctx, shared, tenant, server.MaintenanceWindows, want, &resp.Diagnostics)
-		after := planned.config(server)
-		before := after
-		before.MaintenanceWindows = slices.DeleteFunc(slices.Clone(after.MaintenanceWindows), func(w v1.MaintenanceWindow) bool { return Key(w) == Key(want) })
-		if was != nil {
-			before.MaintenanceWindows = append(before.MaintenanceWindows, *was)
-		}
-		warnIfOpen(ctx, tenantobject.Change[v1.OSUpgrade]{
-			API: api, Data: r.data, Now: r.data.Now(), At: tenantobject.Key{Tenant: tenant}, Prior: &before, Want: after,
-		}, want, &resp.Diagnostics)
+	case index(server.MaintenanceWindows, want) < 0:
+		r.warnOfEdited(ctx, shared, tenant, server.MaintenanceWindows, want, diags)
+		r.warnOfRun(ctx, tenant, was, want, planned.config(server), diags)
+	case !plan.OverwriteExisting.ValueBool() && !shared.Owned(ctx, want):
+		diags.AddAttributeWarning(path.Root("days_of_week"), "What exists is managed from now on", fmt.Sprintf(
+			"Tenant %s has this window already. An apply whose answer was lost leaves it so, or another resource of this configuration that gives it up.\n\n  %s\n\n%s",
+			tenant, Key(want), tenantobject.AlsoManaged))
 	}
+}
+
+// warnOfRun warns if a run starts at once because a window is made of another. after is the
+// configuration with all that is planned.
+func (r *Resource) warnOfRun(ctx context.Context, tenant string, was *v1.MaintenanceWindow, want v1.MaintenanceWindow, after v1.OSUpgrade, diags *diag.Diagnostics) {
+	before := after
+	before.MaintenanceWindows = slices.DeleteFunc(slices.Clone(after.MaintenanceWindows), func(w v1.MaintenanceWindow) bool { return Key(w) == Key(want) })
+	if was != nil {
+		before.MaintenanceWindows = append(before.MaintenanceWindows, *was)
+	}
+	warnIfOpen(ctx, tenantobject.Change[v1.OSUpgrade]{
+		API: r.data.Client(diags, ""), Data: r.data, Now: r.data.Now(), At: tenantobject.Key{Tenant: tenant}, Prior: &before, Want: after,
+	}, want, diags)
 }
 
 // warnOfEdited warns that a window which somebody else changed is created again: the changed

@@ -51,17 +51,10 @@ func Attributes() map[string]schema.Attribute {
 
 // DataAttribute is the attribute maintenance_windows of a data source.
 func DataAttribute(description string) dataschema.Attribute {
-	return dataschema.ListNestedAttribute{
-		Computed:            true,
-		MarkdownDescription: description,
-		NestedObject: dataschema.NestedAttributeObject{Attributes: map[string]dataschema.Attribute{
-			"days_of_week": dataschema.SetAttribute{
-				ElementType: types.StringType, Computed: true,
-				MarkdownDescription: "The days on which the window starts.",
-			},
-			"start_time": tenantobject.ComputedText("The time of day at which the window starts, `HH:MM`."),
-			"timezone":   tenantobject.ComputedText("The time zone of `days_of_week` and `start_time`: `site-local`, `UTC` or an IANA name."),
-			"duration":   tenantobject.ComputedText("The duration of the window in elapsed time, such as `4h`."),
-		}},
-	}
+	return tenantobject.ComputedObjects(description, map[string]dataschema.Attribute{
+		"days_of_week": tenantobject.ComputedTextSet("The days on which the window starts."),
+		"start_time":   tenantobject.ComputedText("The time of day at which the window starts, `HH:MM`."),
+		"timezone":     tenantobject.ComputedText("The time zone of `days_of_week` and `start_time`: `site-local`, `UTC` or an IANA name."),
+		"duration":     tenantobject.ComputedText("The duration of the window in elapsed time, such as `4h`."),
+	})
 }

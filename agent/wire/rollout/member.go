@@ -304,6 +304,11 @@ func setDefault(of reflect.Value) {
 	if own, ok := of.Addr().Interface().(completed); ok {
 		own.complete()
 	}
+	setFallbacks(of)
+}
+
+// setFallbacks gives each member of a struct that is absent the default in its tag.
+func setFallbacks(of reflect.Value) {
 	for n, f := range fieldsOf(of.Type()) {
 		field, text := of.Field(n), f.fallback
 		if text == "" || !field.IsZero() {
@@ -321,6 +326,15 @@ func setDefault(of reflect.Value) {
 			field.Set(reflect.ValueOf(&number))
 		} else {
 			field.SetInt(int64(number))
+		}
+	}
+}
+
+// dropFallbacks removes each member of a struct that is the default in its tag.
+func dropFallbacks(of reflect.Value) {
+	for n, f := range fieldsOf(of.Type()) {
+		if field := of.Field(n); f.fallback != "" && !field.IsZero() && fmt.Sprint(reflect.Indirect(field)) == f.fallback {
+			field.SetZero()
 		}
 	}
 }

@@ -167,6 +167,32 @@ func (r Rollout) WithDefaults() Rollout {
 	return rewritten(r, setDefault)
 }
 
+// Filled returns the rollout with the parts that are absent, and with the default in the tag
+// of each other member that is absent. It has no stage and no member of a check or hook that
+// depends on the others.
+func (r Rollout) Filled() Rollout {
+	r.AddParts()
+	return rewritten(r, setFallbacks)
+}
+
+// Trimmed returns the rollout without what Filled adds.
+func (r Rollout) Trimmed() Rollout {
+	r = rewritten(r, dropFallbacks)
+	if len(r.Stages) == 0 {
+		r.Stages = nil
+	}
+	if r.Checks != nil && len(r.Checks.BeforeHost)+len(r.Checks.AfterHost)+len(r.Checks.Fleet) == 0 {
+		r.Checks = nil
+	}
+	if r.Hooks != nil && *r.Hooks == (Hooks{}) {
+		r.Hooks = nil
+	}
+	if r.Timeouts != nil && *r.Timeouts == (Timeouts{}) {
+		r.Timeouts = nil
+	}
+	return r
+}
+
 // AddParts adds the parts that are absent, with nothing in them.
 func (r *Rollout) AddParts() {
 	if r.Checks == nil {

@@ -148,3 +148,32 @@ func TestAddMissing(t *testing.T) {
 		}
 	}
 }
+
+// TestTrimmed: what Filled adds is taken out again, whatever is there besides, and neither
+// changes the meaning.
+func TestTrimmed(t *testing.T) {
+	t.Parallel()
+	two, none := 2, 0
+	for name, r := range map[string]Rollout{
+		"nothing": {},
+		"all that has a default": {
+			MaxFailures: "2", Splay: "0m", Paused: true, Stages: []Stage{{Name: "a", Soak: "5m"}, {Name: "b", MaxUnavailable: "2"}},
+			Checks: &Checks{Fleet: []Check{{Type: "tcp", Address: "a:1", Passes: 2}}},
+			Hooks:  &Hooks{Drain: &Hook{Type: "http", URL: "http://a/", Retries: &none}}, Timeouts: &Timeouts{Reboot: "20m"},
+		},
+	} {
+		filled := r.Filled()
+		if filled.MaxFailures == "" || filled.Checks == nil || filled.Timeouts.Prepare != "1h" {
+			t.Errorf("%s: Filled left %+v", name, filled)
+		}
+		if got := filled.Trimmed(); !reflect.DeepEqual(got, r) {
+			t.Errorf("%s: got %+v, want %+v", name, got, r)
+		}
+		if !reflect.DeepEqual(filled.WithDefaults(), r.WithDefaults()) {
+			t.Errorf("%s: Filled changes the meaning", name)
+		}
+	}
+	if got := (Rollout{Stages: []Stage{}, Hooks: &Hooks{Drain: &Hook{Retries: &two}}}).Trimmed(); got.Stages != nil || got.Hooks.Drain.Retries != nil {
+		t.Errorf("got %+v", got)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/debversion"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
@@ -40,7 +41,7 @@ func installArguments(changes []message.Change) []string {
 // downgrades reports whether a change goes to an older version.
 func downgrades(changes []message.Change) bool {
 	return slices.ContainsFunc(changes, func(c message.Change) bool {
-		return c.From != "" && c.To != "" && compareVersions(c.To, c.From) < 0
+		return c.From != "" && c.To != "" && debversion.Compare(c.To, c.From) < 0
 	})
 }
 

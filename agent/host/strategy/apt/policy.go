@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/debversion"
 )
 
 // policy is what apt-cache policy prints about packages.
@@ -155,7 +157,7 @@ func fromSecurity(releases string) bool {
 // the installed one; empty if there is none.
 func (o available) securityVersion(known sources) string {
 	for _, v := range o.versions {
-		if o.installed != "" && compareVersions(v.version, o.installed) <= 0 {
+		if o.installed != "" && debversion.Compare(v.version, o.installed) <= 0 {
 			continue
 		}
 		for _, index := range v.sources {

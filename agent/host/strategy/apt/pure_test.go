@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -14,78 +13,6 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/hostfs"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
-
-func TestCompareVersions(t *testing.T) {
-	t.Parallel()
-	ordered := []string{
-		"0~~", "0~", "0", "1.0~rc1", "1.0-0~1", "1.0", "1.0-1", "1.0-1+b1", "1.0-1+deb12u2", "1.0-1+deb12u11", "1.0a", "1.0+dfsg", "1.0.1",
-		"1.2", "1.10", "1.10-1", "2", "1:0.1", "1:1", "10:0",
-	}
-	for i, a := range ordered {
-		for j, b := range ordered {
-			if got := compareVersions(a, b); got < 0 != (i < j) || got > 0 != (i > j) {
-				t.Errorf("comparing %s to %s returns %d", a, b, got)
-			}
-		}
-	}
-	if compareVersions("1.0", "0:1.0") != 0 || compareVersions("1.01", "1.1") != 0 || compareVersions("1.0-0", "1.0") != 0 {
-		t.Error("an epoch of 0, leading zeros and a revision of 0 change nothing")
-	}
-}
-
-// TestCompareVersionsAsDpkgDoes compares random versions as this machine's dpkg does.
-func TestCompareVersionsAsDpkgDoes(t *testing.T) {
-	t.Parallel()
-	dpkg, err := exec.LookPath("dpkg")
-	if err != nil {
-		t.Skip("needs dpkg")
-	}
-	const letters = "0019ab~~+..-"
-	rng := rand.New(rand.NewPCG(1, 2))
-	random := func() string {
-		version := []byte{'0' + byte(rng.IntN(3))}
-		for range rng.IntN(7) {
-			version = append(version, letters[rng.IntN(len(letters))])
-		}
-		if rng.IntN(5) == 0 {
-			return "1:" + string(version)
-		}
-		return string(version)
-	}
-	var script strings.Builder
-	type pair struct{ a, b string }
-	var pairs []pair
-	for range 500 {
-		a, b := random(), random()
-		if strings.HasSuffix(a, "-") || strings.HasSuffix(b, "-") { // dpkg warns of an empty revision.
-			continue
-		}
-		pairs = append(pairs, pair{a, b})
-		fmt.Fprintf(&script, "if %[1]s --compare-versions '%[2]s' lt '%[3]s'; then echo -1; elif %[1]s --compare-versions '%[2]s' gt '%[3]s'; then echo 1; else echo 0; fi\n", dpkg, a, b)
-	}
-	out, err := exec.CommandContext(t.Context(), "sh", "-c", script.String()).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, want := range strings.Fields(string(out)) {
-		got := compareVersions(pairs[i].a, pairs[i].b)
-		if sign := fmt.Sprint(min(1, max(-1, got))); sign != want {
-			t.Errorf("comparing %s to %s returns %s, and dpkg says %s", pairs[i].a, pairs[i].b, sign, want)
-		}
-	}
-}
-
-// FuzzCompareVersions holds that the order is one: antisymmetric, and equal to itself.
-func FuzzCompareVersions(f *testing.F) {
-	f.Add("1.0-1", "1.0-1+deb12u1")
-	f.Add("1:0~", "0")
-	f.Fuzz(func(t *testing.T, a, b string) {
-		x, y := compareVersions(a, b), compareVersions(b, a)
-		if x > 0 != (y < 0) || x < 0 != (y > 0) || compareVersions(a, a) != 0 {
-			t.Fatalf("%q and %q: %d and %d", a, b, x, y)
-		}
-	})
-}
 
 func TestParseStatus(t *testing.T) {
 	t.Parallel()

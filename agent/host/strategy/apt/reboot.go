@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/debversion"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/osinfo"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
@@ -42,7 +43,7 @@ func (r rebootSigns) reason() string {
 		return ""
 	case r.kernels.Outdated():
 		return fmt.Sprintf("kernel %s runs and %s is installed", r.kernels.Running, r.kernels.Newest())
-	case r.built != "" && r.installed != "" && compareVersions(r.built, r.installed) < 0:
+	case r.built != "" && r.installed != "" && debversion.Compare(r.built, r.installed) < 0:
 		return fmt.Sprintf("kernel %s of %s runs and %s is installed", r.kernels.Running, r.built, r.installed)
 	}
 	return ""

@@ -91,5 +91,5 @@ func needs(changes []message.Change, download int64, archives map[string]archive
 func isKernel(name string) bool {
 	rest, ok := strings.CutPrefix(name, "linux-image-")
 	rest = strings.TrimPrefix(rest, "unsigned-")
-	return ok && rest != "" && isDigit(rest[0]) && !strings.HasSuffix(rest, "-dbg")
+	return ok && rest != "" && '0' <= rest[0] && rest[0] <= '9' && !strings.HasSuffix(rest, "-dbg")
 }

@@ -34,7 +34,7 @@ func TestConflicts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := conflicts(row.prior, row.server, row.want)
+			got := parts.Conflicts(row.prior, row.server, row.want)
 			if (len(got) == 1) != row.conflict {
 				t.Fatalf("got %+v, want a conflict: %v", got, row.conflict)
 			}
@@ -68,22 +68,22 @@ func TestMerged_writesOwnListsAndKeepsTheOthers(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		prior, server, want := drawnConfig().Draw(t, "prior"), drawnConfig().Draw(t, "server"), drawnConfig().Draw(t, "want")
-		after := merged(want, server)
-		if !inSync(want, after) {
+		after := parts.Merged(want, server)
+		if !parts.InSync(want, after) {
 			t.Fatalf("wrote %+v, wanted %+v", after, want)
 		}
-		if want.WorkerApplications == nil && !sameApplications(after, server) || want.MaintenanceWindows == nil && !sameWindows(after, server) {
+		if want.WorkerApplications == nil && !parts[0].Same(after, server) || want.MaintenanceWindows == nil && !parts[1].Same(after, server) {
 			t.Fatalf("lost what others own: %+v of %+v", after, server)
 		}
 		var clashing []string
-		for _, c := range conflicts(prior, server, want) {
+		for _, c := range parts.Conflicts(prior, server, want) {
 			clashing = append(clashing, c.At.String())
 		}
-		foreign := !sameApplications(server, prior) && !sameApplications(server, after)
+		foreign := !parts[0].Same(server, prior) && !parts[0].Same(server, after)
 		if foreign && !slices.Contains(clashing, applications) {
 			t.Fatalf("overwrites the foreign applications %+v", server)
 		}
-		foreign = !sameWindows(server, prior) && !sameWindows(server, after)
+		foreign = !parts[1].Same(server, prior) && !parts[1].Same(server, after)
 		if foreign && !slices.Contains(clashing, windows) {
 			t.Fatalf("overwrites the foreign windows %+v", server)
 		}
@@ -106,7 +106,7 @@ func TestUnchanged(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := unchanged(row.prior, row.want); got != row.unchanged {
+			if got := parts.Unchanged(row.prior, row.want); got != row.unchanged {
 				t.Errorf("got %v, want %v", got, row.unchanged)
 			}
 		})
@@ -116,10 +116,10 @@ func TestUnchanged(t *testing.T) {
 func TestRestricted(t *testing.T) {
 	t.Parallel()
 	server := v1.OSUpgrade{WorkerApplications: toApplications([]string{"a"}), MaintenanceWindows: []v1.MaintenanceWindow{{DaysOfWeek: "Friday"}}}
-	if got := restricted(server, some("x")); !sameApplications(got, server) || got.MaintenanceWindows != nil {
+	if got := parts.Restricted(server, some("x")); !parts[0].Same(got, server) || got.MaintenanceWindows != nil {
 		t.Errorf("got %+v, want the applications only", got)
 	}
-	if got := restricted(v1.OSUpgrade{}, some("x")); got.WorkerApplications == nil || len(got.WorkerApplications) != 0 {
+	if got := parts.Restricted(v1.OSUpgrade{}, some("x")); got.WorkerApplications == nil || len(got.WorkerApplications) != 0 {
 		t.Errorf("got %+v, want owned and empty applications", got)
 	}
 }

@@ -1,10 +1,12 @@
-package apt
+// Package debversion compares versions of packages as dpkg does (deb-version(7)), which suits
+// the versions of other systems too.
+package debversion
 
 import "strings"
 
-// compareVersions compares two versions of Debian packages as dpkg does
-// (deb-version(7)): by epoch, then by upstream version, then by Debian revision.
-func compareVersions(a, b string) int {
+// Compare returns a negative number if version a is before b, and a positive one if it is after
+// it. It compares by epoch, then by upstream version, then by Debian revision.
+func Compare(a, b string) int {
 	epochA, upstreamA, revisionA := splitVersion(a)
 	epochB, upstreamB, revisionB := splitVersion(b)
 	for _, pair := range [][2]string{{epochA, epochB}, {upstreamA, upstreamB}, {revisionA, revisionB}} {

@@ -1,69 +1,16 @@
 package tenantobject
 
 import (
-	"context"
-	"strings"
-
 	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
-	"github.com/hashicorp/terraform-plugin-framework/path"
-	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/diagnostics"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/planmodifiers"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/validators"
 )
-
-// MappedResource is a resource that owns an object of a kind, without its Schema.
-type MappedResource[T, M any, P interface {
-	*M
-	Model[T]
-}] struct {
-	Resource[T, M, P]
-	kind *Mapping[T]
-}
-
-// NewMapped returns a resource of a mapping. plural names the objects at the beginning of
-// a sentence.
-func NewMapped[T, M any, P interface {
-	*M
-	Model[T]
-}](kind *Mapping[T], plural string, of Kind[T]) MappedResource[T, M, P] {
-	of.TypeName, of.Locate, of.Rules = kind.TypeName, kind.Locate, kind.Rules()
-	of.NotFound = plural + " are supported by osupgrade-agent only; Avassa's own API has no such object. " +
-		"If the endpoint is an osupgrade-agent, check its version and the name of the tenant."
-	return MappedResource[T, M, P]{New[T, M, P](of), kind}
-}
-
-// ValidateConfig applies the API's rules.
-func (r *MappedResource[T, M, P]) ValidateConfig(_ context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
-	r.kind.ValidateConfig(req.Config.Raw, &resp.Diagnostics)
-}
-
-// Locate returns the attribute of a field of the object, among attributes. For a
-// field below one of the leaves it returns the leaf: elements of a set have no index,
-// and keys of a map may be any text.
-func Locate(attributes map[string]schema.Attribute, field string, leaves ...string) (path.Path, bool) {
-	steps := strings.Split(field, ".")
-	for i, step := range steps {
-		name, _, _ := strings.Cut(step, "[")
-		for _, leaf := range leaves {
-			if name == leaf && i > 0 {
-				field = strings.Join(append(steps[:i:i], name), ".")
-			}
-		}
-	}
-	at, ok := diagnostics.Field(field)
-	if !ok {
-		return at, false
-	}
-	_, ok = attributes[at.Steps()[0].String()]
-	return at, ok
-}
 
 // The attributes of an object refuse null elements and what the API's object cannot
 // tell from an absent member: an empty text, a zero. ValidateConfig applies the API's
