@@ -48,7 +48,7 @@ func (d *siteIntent) withoutWindows(ctx context.Context, want intent.Intent, now
 	if opens(*want.Config, nil, now) {
 		return nil
 	}
-	calendars, err := d.api.CalendarContents(ctx, d.tenant)
+	calendars, err := d.api.CalendarsInForce(ctx, d.tenant)
 	if err != nil {
 		return nil
 	}
