@@ -167,6 +167,9 @@ func (t *Teller) Calendar(name string, declared v1.Calendar, kept v1.CalendarCop
 	tell := func(kind string, at time.Time, why, said string) []v1.News {
 		key := fmt.Sprintf("%s %s %d", kind, name, at.UnixNano())
 		n := t.news(kind, key, at, v1.NewsData{Calendar: name, Error: text.Cut(why, maxText, "…"), Text: said})
+		if kind == v1.NewsCalendarFailing {
+			n.Data.Command = run.Command("calendar refresh " + name)
+		}
 		n.ID = id(t.tenant, t.log, 0, key)
 		return []v1.News{n}
 	}

@@ -42,8 +42,8 @@ type NewsData struct {
 	Error string `json:"error,omitempty"`
 	// WaitingFor is what the run waits for.
 	WaitingFor *WaitingFor `json:"waiting-for,omitempty"`
-	// Command is what a person can type so that the run continues, or to see what a host that is
-	// overdue does; NAME is a placeholder.
+	// Command is what a person can type so that the run continues, to see what a host that is overdue
+	// does, or to try a calendar again; NAME is a placeholder.
 	Command string `json:"command,omitempty"`
 	// Result and Reason are of a run that has ended.
 	Result string `json:"result,omitempty"`
