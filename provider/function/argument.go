@@ -215,7 +215,7 @@ func (a *argument) calendars(ctx context.Context, given types.Dynamic) map[strin
 		a.paths[name] = at
 		named[name] = o.calendar()
 	}
-	known := []string{"name", "kind", "description", "events", "ics", "tenant", "overwrite_existing", "timeouts"}
+	known := []string{"name", "kind", "description", "events", "ics", "url", "refresh", "tenant", "overwrite_existing", "timeouts"}
 	all := a.value(ctx, given)
 	if members, ok := all.(map[string]any); ok {
 		for _, name := range slices.Sorted(maps.Keys(members)) {
@@ -238,6 +238,9 @@ func (a *argument) calendars(ctx context.Context, given types.Dynamic) map[strin
 
 func (o object) calendar() v1.Calendar {
 	c := v1.Calendar{Kind: o.text("kind"), Description: o.text("description")}
+	if o.members["url"] != nil {
+		o.argument.wrong(o.at, "has a url, whose events only the site knows; leave the calendar out, or read osupgrade_state, which knows the next window")
+	}
 	if ics := o.text("ics"); o.members["ics"] != nil {
 		c.ICS = &ics
 	}

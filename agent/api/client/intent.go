@@ -263,26 +263,6 @@ func (c *Client) StoredCalendars(ctx context.Context, tenant string) (map[string
 	return all, nil
 }
 
-// CalendarContents gets all calendars of a tenant at once, by name.
-func (c *Client) CalendarContents(ctx context.Context, tenant string) (map[string]v1.Calendar, error) {
-	path, err := tenantPath("config", tenant, "/calendars")
-	if err != nil {
-		return nil, err
-	}
-	var list []v1.CalendarInfo
-	if err := c.get(ctx, path, url.Values{"content": {"true"}}, &list); err != nil {
-		return nil, err
-	}
-	contents := map[string]v1.Calendar{}
-	for _, info := range list {
-		if info.Calendar == nil {
-			return nil, fmt.Errorf("GET %s told nothing of what is in calendar %q", path, info.Name)
-		}
-		contents[info.Name] = *info.Calendar
-	}
-	return contents, nil
-}
-
 // CalendarsInForce gets all calendars of a tenant at once, by name, as the site reckons with them:
 // one with a URL has the events that the site fetched last, and none if it never could.
 func (c *Client) CalendarsInForce(ctx context.Context, tenant string) (map[string]v1.Calendar, error) {
