@@ -25,7 +25,7 @@ func (f *fetcher) Refresh(ctx context.Context, tenant, name string, revision uin
 	}
 	at := time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
 	_, err := f.m.intent.PutCalendarCopy(ctx, tenant, name, v1.CalendarCopy{
-		URL: "https://calendar.example/4711", Source: "https://calendar.example/4711", Events: []v1.Event{{Start: "2026-12-24", AllDay: true}}, FetchedAt: at, ChangedAt: at, Next: at.Add(time.Hour),
+		URL: "https://calendar.example/swordfish", Source: "https://calendar.example/swordfish", Events: []v1.Event{{Start: "2026-12-24", AllDay: true}}, FetchedAt: at, ChangedAt: at, Next: at.Add(time.Hour),
 	}, store.Revision{})
 	return err
 }
@@ -34,8 +34,8 @@ func (f *fetcher) Refresh(ctx context.Context, tenant, name string, revision uin
 // fetched, and that the fetching changes no ETag of what is declared.
 func TestFetchedCalendars(t *testing.T) {
 	t.Parallel()
-	const states, body = "/v1/state/tenants/acme/os-upgrade/calendars", `{"kind":"freeze","url":"https://calendar.example/4711","refresh":"120m"}`
-	const declared, fetched = `{"kind":"freeze","url":"https://calendar.example/4711","refresh":"2h"}`, `"status":"fetched","fetched-at":"2026-11-24T12:00:00Z","changed-at":"2026-11-24T12:00:00Z","next-fetch":"2026-11-24T13:00:00Z","event-count":1`
+	const states, body = "/v1/state/tenants/acme/os-upgrade/calendars", `{"kind":"freeze","url":"https://calendar.example/swordfish","refresh":"120m"}`
+	const declared, fetched = `{"kind":"freeze","url":"https://calendar.example/swordfish","refresh":"2h"}`, `"status":"fetched","fetched-at":"2026-11-24T12:00:00Z","changed-at":"2026-11-24T12:00:00Z","next-fetch":"2026-11-24T13:00:00Z","event-count":1`
 	m := &memory{}
 	f := &fetcher{m: m}
 	m.calendars = f

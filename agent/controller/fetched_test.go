@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	fetchedFrom  = "https://calendar.example/private-4711/a.ics"
+	fetchedFrom  = "https://calendar.example/swordfish/a.ics"
 	fetchedLater = "https://other.example/b.ics"
 )
 

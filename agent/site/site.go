@@ -244,7 +244,8 @@ func (s *Site) control(ctx, running context.Context, o Options, tenant string, m
 	measured.Webhooks(func(ctx context.Context) ([]v1.WebhookState, error) { return s.webhooks.States(ctx, tenant) })
 	measured.Serve(c.Figures)
 	one.running.Go(func() { s.webhooks.Run(running, tenant, c, measured.Sent) })
-	one.running.Go(func() { s.calendars.Run(running, tenant) })
+	fetching := s.calendars.Add(tenant)
+	one.running.Go(func() { fetching(running) })
 	one.Controller = c
 	gate.Refused = c.Warn
 	s.warners.add(tenant, c.Warn)

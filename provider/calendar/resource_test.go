@@ -91,7 +91,7 @@ func TestAccCalendar_lifecycle(t *testing.T) {
 func TestAccCalendar_byURL(t *testing.T) {
 	t.Parallel()
 	api, server := acctest.Fake(t)
-	const url = "https://calendar.example/private-4711/a.ics"
+	const url = "https://calendar.example/swordfish/a.ics"
 	byURL := "kind = \"freeze\"\n url = \"" + url + "\""
 	acctest.Run(t, resource.TestCase{
 		CheckDestroy: absent(api),

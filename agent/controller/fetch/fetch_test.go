@@ -12,7 +12,7 @@ import (
 
 var noon = time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
 
-const address = "https://calendar.example/private-4711/freeze.ics"
+const address = "https://calendar.example/swordfish/freeze.ics"
 
 // ics is a published text with events, each a line such as "20261221 a day off".
 func ics(events ...string) string {

@@ -100,16 +100,20 @@ type subscribed struct {
 	wanted         uint64
 }
 
-// Run fetches the calendars of a tenant until ctx ends.
-func (f *Fetcher) Run(ctx context.Context, name string) {
+// Add adds a tenant. Its calendars are fetched while run runs, until ctx ends; it must be called.
+func (f *Fetcher) Add(name string) (run func(ctx context.Context)) {
 	t := &tenant{Fetcher: f, name: name, posted: make(chan func()), ended: make(chan struct{}), calendars: map[string]*subscribed{}}
 	f.mu.Lock()
 	f.tenants[name] = t
 	f.mu.Unlock()
+	return t.run
+}
+
+func (t *tenant) run(ctx context.Context) {
 	defer func() {
-		f.mu.Lock()
-		delete(f.tenants, name)
-		f.mu.Unlock()
+		t.mu.Lock()
+		delete(t.tenants, t.name)
+		t.mu.Unlock()
 		close(t.ended)
 		t.running.Wait()
 	}()

@@ -72,12 +72,11 @@ func open(t *testing.T, kept *memory.Store) *site {
 		Client: func() *http.Client { return &http.Client{Transport: s.web, CheckRedirect: stayOnHost} },
 	})
 	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan struct{})
+	run, ended := s.fetcher.Add("acme"), make(chan struct{})
 	go func() {
 		defer close(ended)
-		s.fetcher.Run(ctx, "acme")
+		run(ctx)
 	}()
-	synctest.Wait()
 	s.stop = sync.OnceFunc(func() {
 		cancel()
 		<-ended

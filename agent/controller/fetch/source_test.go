@@ -19,7 +19,7 @@ import (
 )
 
 // secretPath is the path of a calendar that only those know who share it.
-const secretPath = "/private-4711/freeze.ics"
+const secretPath = "/swordfish/freeze.ics"
 
 // source is a real https server.
 type source struct {
@@ -84,10 +84,10 @@ func TestAsk(t *testing.T) {
 		why                 string
 	}{
 		{name: "a calendar", answer: text(ics("20261221 a"))},
-		{name: "a redirect on the same host", answer: redirect("/other.ics?secret=4711")},
-		{name: "a redirect to another host", answer: redirect("https://evil.example/private-4711"), why: "the server redirects to another host, evil.example, which is not followed; use the address there"},
-		{name: "a redirect to another port", answer: redirect("https://127.0.0.1:1/private-4711"), why: "redirects to another host, 127.0.0.1:1"},
-		{name: "a redirect to http", answer: redirect("http://calendar.example/private-4711"), why: "redirects to http://calendar.example, which is not https"},
+		{name: "a redirect on the same host", answer: redirect("/other.ics?secret=swordfish")},
+		{name: "a redirect to another host", answer: redirect("https://evil.example/swordfish"), why: "the server redirects to another host, evil.example, which is not followed; use the address there"},
+		{name: "a redirect to another port", answer: redirect("https://127.0.0.1:1/swordfish"), why: "redirects to another host, 127.0.0.1:1"},
+		{name: "a redirect to http", answer: redirect("http://calendar.example/swordfish"), why: "redirects to http://calendar.example, which is not https"},
 		{name: "a redirect to itself", answer: func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, secretPath, http.StatusFound) }, why: "has redirected more than 5 times"},
 		{name: "huge", answer: func(w http.ResponseWriter, _ *http.Request) {
 			line := []byte(strings.Repeat("X", 1<<10))
@@ -116,7 +116,7 @@ func TestAsk(t *testing.T) {
 			if !strings.Contains(got.Error, row.why) || (got.Error == "") != (row.why == "") {
 				t.Errorf("the error is %q; want %q", got.Error, row.why)
 			}
-			if strings.Contains(got.Error, "4711") {
+			if strings.Contains(got.Error, "swordfish") {
 				t.Errorf("the error %q repeats the secret part of the URL", got.Error)
 			}
 			if row.why == "" && len(got.Events) != 1 {

@@ -13,7 +13,7 @@ import (
 func TestCalendar(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
-	declared := v1.Calendar{Kind: "freeze", URL: "https://calendar.example/private-4711/a.ics"}
+	declared := v1.Calendar{Kind: "freeze", URL: "https://calendar.example/swordfish/a.ics"}
 	fresh := v1.CalendarCopy{URL: declared.URL, Source: declared.URL, FetchedAt: at, ChangedAt: at}
 	retrying := fresh
 	retrying.Tries, retrying.Error, retrying.FailingSince = 2, "no route to host", at.Add(time.Hour)
@@ -50,7 +50,7 @@ func TestCalendar(t *testing.T) {
 		if len(told) == 0 {
 			continue
 		}
-		if n := told[0]; n.Type != row.kind || !strings.Contains(n.Data.Text, row.text) || n.Data.Calendar != "xmas" || n.Data.Run != 0 || strings.Contains(n.Data.Text, "4711") {
+		if n := told[0]; n.Type != row.kind || !strings.Contains(n.Data.Text, row.text) || n.Data.Calendar != "xmas" || n.Data.Run != 0 || strings.Contains(n.Data.Text, "swordfish") {
 			t.Errorf("%s: told is %+v", row.name, n)
 		}
 	}

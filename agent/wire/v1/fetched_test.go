@@ -10,7 +10,7 @@ import (
 // calendar with a URL.
 func TestCalendarOfURL(t *testing.T) {
 	t.Parallel()
-	c, err := DecodeCalendar("application/json", []byte(`{"kind":"freeze","url":"https://calendar.example:8443/private-4711/a.ics?k=1","refresh":"90m"}`))
+	c, err := DecodeCalendar("application/json", []byte(`{"kind":"freeze","url":"https://calendar.example:8443/swordfish/a.ics?k=1","refresh":"90m"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -18,8 +18,8 @@ func TestCalendarOfURL(t *testing.T) {
 		t.Errorf("the calendar is %+v", c)
 	}
 	other := c
-	other.URL = strings.Replace(c.URL, "4711", "4712", 1)
-	if recorded := c.Recorded().URL; !strings.HasPrefix(recorded, "https://calendar.example:8443/") || strings.Contains(recorded, "4711") || recorded == other.Recorded().URL {
+	other.URL = strings.Replace(c.URL, "swordfish", "cuttlefish", 1)
+	if recorded := c.Recorded().URL; !strings.HasPrefix(recorded, "https://calendar.example:8443/") || strings.Contains(recorded, "swordfish") || recorded == other.Recorded().URL {
 		t.Errorf("recorded is %s, and of another address %s", recorded, other.Recorded().URL)
 	}
 	if c.Refresh = ""; c.RefreshEvery() != time.Hour {
