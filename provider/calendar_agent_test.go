@@ -31,6 +31,21 @@ resource "osupgrade_calendar" "holidays" {
 	w.Write(t, "main.tf", acctest.Requirement+calendars)
 	w.Run(t, 0, "apply", "-auto-approve", "-no-color")
 	w.Run(t, 0, "plan", "-detailed-exitcode", "-no-color")
+	fetched := `
+resource "osupgrade_calendar" "fetched" {
+  name = "fetched"
+  kind = "allow"
+  url  = "https://127.0.0.1:1/a.ics"
+}
+`
+	// What the site fetches, or fails to, is no change of the resource, nor of its ETag.
+	w.Write(t, "main.tf", acctest.Requirement+calendars+fetched)
+	w.Run(t, 0, "apply", "-auto-approve", "-no-color")
+	for range 2 {
+		w.Run(t, 0, "plan", "-detailed-exitcode", "-no-color")
+	}
+	w.Write(t, "main.tf", acctest.Requirement+calendars+strings.Replace(fetched, "a.ics\"", "a.ics\"\n  refresh = \"2h\"", 1))
+	w.Run(t, 0, "apply", "-auto-approve", "-no-color")
 	windows := func(start string) string {
 		return acctest.Requirement + calendars + `
 resource "osupgrade_config" "acme" {

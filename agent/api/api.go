@@ -84,6 +84,16 @@ type Store interface {
 	RoomForCalendar(ctx context.Context, tenant string) error
 	PutCalendar(ctx context.Context, tenant, name string, calendar v1.Kept[v1.Calendar], base store.Revision) (store.Revision, error)
 	DeleteCalendar(ctx context.Context, tenant, name string, base store.Revision) (store.Revision, error)
+	// CalendarCopy returns what was fetched of a calendar with a URL.
+	CalendarCopy(ctx context.Context, tenant, name string) (v1.CalendarCopy, store.Revision, error)
+	CalendarCopies(ctx context.Context, tenant string) ([]store.Named[v1.CalendarCopy], error)
+}
+
+// Calendars fetches the calendars with a URL.
+type Calendars interface {
+	// Refresh fetches a calendar now, as of a revision of it or a later one, and returns once
+	// what came of it is kept. It returns store.ErrNotFound if the calendar has no URL any more.
+	Refresh(ctx context.Context, tenant, name string, revision uint64) error
 }
 
 // Options configure the API.
@@ -95,7 +105,9 @@ type Options struct {
 	// TenantObjects make and remove tenants; nil means that nobody does.
 	TenantObjects TenantObjects
 	Store         Store
-	Tokens        *principal.Tokens
+	// Calendars fetches calendars; nil means that nobody does.
+	Calendars Calendars
+	Tokens    *principal.Tokens
 	// Logins log users and approles in.
 	Logins *principal.Logins
 	// ClientCertificates decide which client certificates are good; nil means that none is

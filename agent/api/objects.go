@@ -60,7 +60,7 @@ func (s *server) calendar(c *call) (*object[v1.Calendar], error) {
 		remove: func(ctx context.Context, tenant string, base store.Revision) (store.Revision, error) {
 			return s.Store.DeleteCalendar(ctx, tenant, name, base)
 		},
-		form: v1.CalendarForm, recorded: v1.Calendar.Canonical,
+		form: v1.CalendarForm, recorded: v1.Calendar.Recorded,
 		room: s.Store.RoomForCalendar,
 	}, nil
 }
@@ -91,11 +91,19 @@ func (s *server) getCalendars(c *call) error {
 	if err != nil {
 		return err
 	}
-	list := make([]v1.CalendarInfo, len(all))
+	list, copies := make([]v1.CalendarInfo, len(all)), map[string]*v1.CalendarCopy{}
+	if c.has("content") {
+		if copies, err = s.calendarCopies(c); err != nil {
+			return err
+		}
+	}
 	for i, named := range all {
 		list[i] = named.Value.Info(named.Name, named.Revision.ETag())
-		if c.has("content") {
-			list[i].Calendar = &all[i].Value
+		if !c.has("content") {
+			continue
+		}
+		if list[i].Calendar = &all[i].Value; named.Value.URL != "" {
+			list[i].Fetched = new(copies[named.Name].State(named.Name, named.Value))
 		}
 	}
 	return sendList(s, c, list, func(i v1.CalendarInfo) string { return i.Name })

@@ -31,6 +31,8 @@ type memory struct {
 	asked  []string
 	filter v1.RunFilter
 	refuse error
+	// calendars fetches calendars; nil when nobody does.
+	calendars Calendars
 }
 
 // racing is a store in which somebody else may write.
@@ -117,7 +119,7 @@ func serve(t *testing.T, f fake, rights ...access.Role) *served {
 	m := f.memoryOf()
 	m.err = errors.New("this is not to be asked for")
 	bare := New(Options{
-		Site: "test", Tenants: Fixed{"acme": f}, Store: &m.intent, Tokens: tokens,
+		Site: "test", Tenants: Fixed{"acme": f}, Store: &m.intent, Calendars: m.calendars, Tokens: tokens,
 		Healthy: func() error { return nil }, Log: slog.New(slog.DiscardHandler),
 	})
 	return &served{T: t, token: token, handler: checked(t, bare), bare: bare}

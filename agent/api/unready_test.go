@@ -69,6 +69,14 @@ func (b broken) Windows(context.Context, time.Time, time.Time, int) ([]v1.Window
 	return nil, b.err
 }
 
+func (b broken) CalendarCopy(context.Context, string, string) (v1.CalendarCopy, store.Revision, error) {
+	return v1.CalendarCopy{}, store.Revision{}, b.err
+}
+
+func (b broken) CalendarCopies(context.Context, string) ([]store.Named[v1.CalendarCopy], error) {
+	return nil, b.err
+}
+
 func (b broken) RoomForCalendar(context.Context, string) error { return b.err }
 
 func (b broken) Ask(context.Context, string, run.Ask, v1.Ask) (v1.Run, error) {

@@ -4,10 +4,13 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/intent"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/document"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // applyCommand writes what files declare.
@@ -133,10 +136,27 @@ func (c *getCommand) Run(ctx context.Context, out io.Writer) error {
 		}
 	}
 	return c.Output.show(out, site.has, func(to *terminal) error {
+		if err := c.noteFetched(ctx, to, site); err != nil {
+			return err
+		}
 		text, err := site.has.Encode(document.YAML)
 		to.print(string(text))
 		return err
 	})
+}
+
+// noteFetched prints how old the calendars with a URL are, as comments.
+func (c *getCommand) noteFetched(ctx context.Context, to *terminal, site *siteIntent) error {
+	if !slices.ContainsFunc(slices.Collect(maps.Values(site.has.Calendars)), func(declared v1.Calendar) bool { return declared.URL != "" }) {
+		return nil
+	}
+	states, err := site.api.CalendarStates(ctx, c.Tenant)
+	for _, state := range states {
+		if _, shown := site.has.Calendars[state.Name]; shown {
+			to.line("# " + fetched(c.format(), state))
+		}
+	}
+	return err
 }
 
 // validateCommand checks files.

@@ -14,7 +14,7 @@
 //   - Run: start.go (also retry) with preflight.go (--dry-run), operations.go (pause,
 //     resume, abort, approve, release) with confirm.go, hosts.go (forget).
 //   - Declare: apply.go (also get, validate) with declared.go (the files), edit.go,
-//     webhook.go.
+//     calendar.go, webhook.go.
 //   - Let in: login.go, password.go, policy.go, credentials.go with the files of each
 //     kind: logins.go, jointokens.go, usercertificate.go, stored.go.
 //   - Site: serve.go, dev.go, init.go, backup.go (also restore, recover), seal.go,
@@ -116,6 +116,7 @@ type commands struct {
 	Get      getCommand      `cmd:"" help:"Print the configuration, rollout and calendars in the form that apply reads." group:"declare"`
 	Edit     editCommand     `cmd:"" help:"Edit the configuration, rollout and calendars in an editor." group:"declare"`
 	Validate validateCommand `cmd:"" help:"Check a file without writing anything." group:"declare"`
+	Calendar calendarCommand `cmd:"" help:"Fetch a calendar from its URL now." group:"declare"`
 	Webhook  webhookCommand  `cmd:"" help:"Declare who is notified, and see what could not be delivered." group:"declare"`
 
 	Login    loginCommand    `cmd:"" help:"Log in as a user, and print a token for the other commands." group:"let-in"`

@@ -114,6 +114,11 @@ func namesOf(ctx context.Context, api *client.Client, tenant, what string) []she
 		for _, t := range tenants {
 			add(t.Name, t.DescriptiveName)
 		}
+	case "calendars":
+		calendars, _ := api.CalendarStates(ctx, tenant)
+		for _, c := range calendars {
+			add(c.Name, c.Host)
+		}
 	case "webhooks":
 		webhooks, _ := api.Webhooks(ctx, tenant)
 		for _, w := range webhooks {

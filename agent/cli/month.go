@@ -48,7 +48,7 @@ func (c *windowsCommand) picture(ctx context.Context, out io.Writer, site *time.
 // markFreezes marks the days of a tenant's freezes. They are asked for by
 // themselves, as a window that is wholly frozen is none.
 func markFreezes(ctx context.Context, api *client.Client, tenant string, p *picture) error {
-	calendars, err := calendarsOf(ctx, api, tenant)
+	calendars, err := api.CalendarsInForce(ctx, tenant)
 	if err != nil {
 		return err
 	}
@@ -65,26 +65,6 @@ func markFreezes(ctx context.Context, api *client.Client, tenant string, p *pict
 		}
 	}
 	return nil
-}
-
-// calendarsOf returns the calendars of a tenant by name.
-func calendarsOf(ctx context.Context, api *client.Client, tenant string) (map[string]v1.Calendar, error) {
-	list, err := api.Calendars(ctx, tenant)
-	if err != nil {
-		return nil, err
-	}
-	calendars := map[string]v1.Calendar{}
-	for _, info := range list {
-		written, _, err := api.Calendar(ctx, tenant, info.Name)
-		if client.Missing(err) {
-			continue // Deleted since it was listed.
-		}
-		if err != nil {
-			return nil, err
-		}
-		calendars[info.Name] = written
-	}
-	return calendars, nil
 }
 
 // mark says what a day is: bits, as a day may be both.

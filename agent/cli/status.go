@@ -99,7 +99,7 @@ func (c *statusCommand) show(to *terminal, at timeFormat, state v1.State, newest
 	showWarnings(to, at, state)
 	showUnmatched(to, state)
 	to.line("")
-	printAdvice(to, at, append(advise(state.Situation, newest), adviseCertificates(state.Certificates)...))
+	printAdvice(to, at, append(advise(state.Situation, newest), append(adviseCalendars(at, state.Calendars), adviseCertificates(state.Certificates)...)...))
 }
 
 // situationFacts tell of hosts, windows and freezes.
@@ -124,6 +124,9 @@ func situationFacts(at timeFormat, s v1.Situation, newest *v1.Run) [][2]string {
 	}
 	if f := s.Frozen; f != nil {
 		all = append(all, [2]string{"frozen", fmt.Sprintf("by %s until %s", f.Calendar, at.at(f.To))})
+	}
+	for _, c := range s.Calendars {
+		all = append(all, [2]string{"calendar", fetched(at, c)})
 	}
 	if m := missedSince(s, newest); m != nil {
 		all = append(all, [2]string{"last missed", fmt.Sprintf("the window of %s: %s", at.at(m.Start), at.text(m.Reason))})

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/intent"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/schedule/calendar"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
@@ -48,7 +49,7 @@ func (d *siteIntent) withoutWindows(ctx context.Context, want intent.Intent, now
 	if opens(*want.Config, nil, now) {
 		return nil
 	}
-	calendars, err := d.api.CalendarContents(ctx, d.tenant)
+	calendars, err := d.api.CalendarsInForce(ctx, d.tenant)
 	if err != nil {
 		return nil
 	}
@@ -66,8 +67,13 @@ func (d *siteIntent) withoutWindows(ctx context.Context, want intent.Intent, now
 }
 
 // opens reports whether a window lies ahead, whatever freezes it. Values that are wrong are
-// the site's to refuse.
+// the site's to refuse, and what is at a URL may open.
 func opens(config v1.OSUpgrade, calendars map[string]v1.Calendar, now time.Time) bool {
+	for _, c := range calendars {
+		if c.URL != "" && c.Kind == string(calendar.Allow) {
+			return true
+		}
+	}
 	schedule, err := v1.ScheduleOf(config, calendars, time.UTC)
 	schedule.Freezes = nil
 	_, ahead := schedule.Next(now)

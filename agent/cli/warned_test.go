@@ -79,14 +79,16 @@ func TestWarnedOfNoWindow(t *testing.T) {
 		text      string
 		want      bool
 	}{
-		"no window":                     {nil, none, true},
-		"an empty list":                 {nil, none + "  maintenance-windows: []\n", true},
-		"a window":                      {nil, strings.Split(unmatchedText, "---")[0], false},
-		"a frozen window":               {map[string]v1.Calendar{"shop": freeze}, strings.Split(unmatchedText, "---")[0], false},
-		"the site's calendar":           {map[string]v1.Calendar{"nights": allow}, none, false},
-		"a calendar of the file":        {nil, none + "calendars: {nights: {kind: allow, events: [{start: 2026-01-01, all-day: true, rrule: FREQ=MONTHLY}]}}\n", false},
-		"a calendar that is deleted":    {map[string]v1.Calendar{"nights": allow}, none + "calendars: {nights: null}\n", true},
-		"the file leaves the config be": {nil, "rollout: {max-failures: 1}\n", false},
+		"no window":                        {nil, none, true},
+		"an empty list":                    {nil, none + "  maintenance-windows: []\n", true},
+		"a window":                         {nil, strings.Split(unmatchedText, "---")[0], false},
+		"a frozen window":                  {map[string]v1.Calendar{"shop": freeze}, strings.Split(unmatchedText, "---")[0], false},
+		"the site's calendar":              {map[string]v1.Calendar{"nights": allow}, none, false},
+		"a calendar of the file":           {nil, none + "calendars: {nights: {kind: allow, events: [{start: 2026-01-01, all-day: true, rrule: FREQ=MONTHLY}]}}\n", false},
+		"a calendar of the file, at a URL": {nil, none + "calendars: {nights: {kind: allow, url: 'https://calendar.example/a.ics'}}\n", false},
+		"a freeze of the file, at a URL":   {nil, none + "calendars: {nights: {kind: freeze, url: 'https://calendar.example/a.ics'}}\n", true},
+		"a calendar that is deleted":       {map[string]v1.Calendar{"nights": allow}, none + "calendars: {nights: null}\n", true},
+		"the file leaves the config be":    {nil, "rollout: {max-failures: 1}\n", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -45,13 +45,28 @@ func (c *windowsCommand) Run(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	return c.Output.show(out, windows, func(to *terminal) error {
-		swallowed, err := c.swallowed(ctx, api, filter, windows)
+		state, err := api.State(ctx, c.Tenant, "")
+		if err != nil {
+			return err
+		}
+		swallowed, err := c.swallowed(ctx, api, state, filter, windows)
 		if err != nil {
 			return err
 		}
 		listWindows(to, append(windows, swallowed...), site)
+		showFetched(to, timeFormat{zone: site, now: time.Now()}, state.Calendars)
 		return nil
 	})
+}
+
+// showFetched prints how old the calendars with a URL are.
+func showFetched(to *terminal, at timeFormat, all []v1.CalendarState) {
+	for i, c := range all {
+		if i == 0 {
+			to.line("")
+		}
+		to.line("Calendar " + fetched(at, c))
+	}
 }
 
 // longestSwallowed is how far ahead windows that a freeze swallows are looked for, unless more is
@@ -60,12 +75,8 @@ const longestSwallowed = 366 * 24 * time.Hour
 
 // swallowed returns the windows of which a freeze leaves nothing, among those that are listed.
 // They are none to the site.
-func (c *windowsCommand) swallowed(ctx context.Context, api *client.Client, filter v1.WindowFilter, listed []v1.Window) ([]v1.Window, error) {
-	state, err := api.State(ctx, c.Tenant, "")
-	if err != nil {
-		return nil, err
-	}
-	calendars, err := calendarsOf(ctx, api, c.Tenant)
+func (c *windowsCommand) swallowed(ctx context.Context, api *client.Client, state v1.State, filter v1.WindowFilter, listed []v1.Window) ([]v1.Window, error) {
+	calendars, err := api.CalendarsInForce(ctx, c.Tenant)
 	if err != nil {
 		return nil, err
 	}

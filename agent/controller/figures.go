@@ -7,6 +7,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/roster"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // Figures are what a tenant amounts to now, in numbers, for metrics.
@@ -36,8 +37,19 @@ type Figures struct {
 	// zero when none will. Frozen tells that a freeze is in force.
 	WindowStart, WindowEnd time.Time
 	Frozen                 bool
+	// Calendars are those with a URL.
+	Calendars []CalendarFigures
 	// Run is the run under way; nil when none is.
 	Run *RunFigures
+}
+
+// CalendarFigures are what the fetching of a calendar amounts to.
+type CalendarFigures struct {
+	Name string
+	// Age is how long ago it was last fetched; negative if it never was. Failing tells that
+	// several tries in a row have failed.
+	Age     time.Duration
+	Failing bool
 }
 
 // RunFigures are what the run under way amounts to.
@@ -77,6 +89,13 @@ func (s *state) figures(now time.Time) Figures {
 	}
 	if freeze, found := s.intent.nextFreeze(now); found {
 		f.Frozen = freeze.Contains(now)
+	}
+	for _, c := range s.intent.fetchedStates() {
+		one := CalendarFigures{Name: c.Name, Age: -1, Failing: c.Status == v1.CalendarFailing}
+		if c.FetchedAt != nil {
+			one.Age = max(0, now.Sub(*c.FetchedAt))
+		}
+		f.Calendars = append(f.Calendars, one)
 	}
 	return f
 }

@@ -39,6 +39,9 @@ type intent struct {
 	effective v1.Rollout
 	// calendars are those that can be used, by name.
 	calendars map[string]*calendar.Calendar
+	// fetched are the calendars with a URL, and copies what the site fetched, by name.
+	fetched map[string]v1.Calendar
+	copies  map[string]*v1.CalendarCopy
 	// unusable are the objects that are there and cannot be used, and why.
 	unusable map[store.Object]error
 	// complete tells that all was seen that was there at the start, and revision
@@ -72,7 +75,7 @@ var (
 
 func newIntent(o Options) intent {
 	return intent{
-		tenant: o.Tenant, zone: o.Zone, logger: o.Logger, now: o.Now, calendars: map[string]*calendar.Calendar{}, unusable: map[store.Object]error{},
+		tenant: o.Tenant, zone: o.Zone, logger: o.Logger, now: o.Now, calendars: map[string]*calendar.Calendar{}, fetched: map[string]v1.Calendar{}, copies: map[string]*v1.CalendarCopy{}, unusable: map[store.Object]error{},
 		effective: v1.Rollout{}.WithDefaults(),
 	}
 }
@@ -85,6 +88,12 @@ func (i *intent) reread() {
 	}
 	for name := range i.calendars {
 		i.unconfirmed[store.Object{Kind: store.Calendar, Name: name}] = true
+	}
+	for name := range i.fetched {
+		i.unconfirmed[store.Object{Kind: store.Calendar, Name: name}] = true
+	}
+	for name := range i.copies {
+		i.unconfirmed[store.Object{Kind: store.Copy, Name: name}] = true
 	}
 	if i.config != nil {
 		i.unconfirmed[theConfig] = true
@@ -102,6 +111,10 @@ func (i *intent) set(seen store.Seen) {
 		return // It decides nothing about runs.
 	}
 	delete(i.unconfirmed, seen.Object)
+	if seen.Kind == store.Copy {
+		i.setCopy(seen.Name, seen.Copy)
+		return
+	}
 	err := seen.Err
 	switch seen.Kind {
 	case store.Config:
@@ -115,26 +128,95 @@ func (i *intent) set(seen store.Seen) {
 			i.effective = i.rollout.WithDefaults()
 		}
 	case store.Calendar:
-		if delete(i.calendars, seen.Name); seen.Calendar != nil {
-			err = i.addCalendar(seen.Name, *seen.Calendar)
+		delete(i.calendars, seen.Name)
+		delete(i.fetched, seen.Name)
+		switch c := seen.Calendar; {
+		case c == nil:
+		case c.URL != "":
+			i.fetched[seen.Name] = *c
+			err = i.addFetched(seen.Name)
+		default:
+			err = i.addCalendar(seen.Name, *c)
 		}
 	default: // The end of those that were there at first.
 		i.complete = true
 		for o := range i.unconfirmed {
 			i.set(store.Seen{Object: o})
 		}
-	}
-	if delete(i.unusable, seen.Object); err != nil {
-		i.unusable[seen.Object] = err
-		logger := i.logger.With("tenant", i.tenant)
-		if seen.Name != "" {
-			logger = logger.With("calendar", seen.Name)
+		for name := range i.fetched { // Their copies may have been read after them.
+			i.note(store.Object{Kind: store.Calendar, Name: name}, i.addFetched(name))
 		}
-		logger.Error(consequences[seen.Kind], "error", err)
 	}
+	i.note(seen.Object, err)
 	if seen.Kind != store.Rollout {
 		i.reschedule(seen.At)
 	}
+}
+
+// note notes whether an object can be used.
+func (i *intent) note(o store.Object, err error) {
+	if delete(i.unusable, o); err == nil {
+		return
+	}
+	i.unusable[o] = err
+	if _, is := errors.AsType[errNotFetched](err); is {
+		return // Whoever fetches it says why.
+	}
+	logger := i.logger.With("tenant", i.tenant)
+	if o.Name != "" {
+		logger = logger.With("calendar", o.Name)
+	}
+	logger.Error(consequences[o.Kind], "error", err)
+}
+
+// setCopy puts what was fetched of a calendar in place of what was fetched before; nil means that
+// there is none. An answer with the same events changes no window.
+func (i *intent) setCopy(name string, next *v1.CalendarCopy) {
+	was := i.copies[name]
+	if delete(i.copies, name); next != nil {
+		i.copies[name] = next
+	}
+	declared, isFetched := i.fetched[name]
+	if !isFetched {
+		return
+	}
+	before, wasKnown := was.In(declared)
+	after, isKnown := next.In(declared)
+	if wasKnown == isKnown && v1.SameCalendar(before, after) {
+		return
+	}
+	delete(i.calendars, name)
+	i.note(store.Object{Kind: store.Calendar, Name: name}, i.addFetched(name))
+	at := i.now()
+	if isKnown {
+		at = next.ChangedAt
+	}
+	i.reschedule(at)
+}
+
+// errNotFetched is a freeze of which no event is known.
+type errNotFetched struct{ name, host string }
+
+func (e errNotFetched) Error() string {
+	return fmt.Sprintf("calendar %s is a freeze that was not fetched from %s yet", e.name, e.host)
+}
+
+// addFetched adds a calendar with the events that were fetched of it. Without any, one of kind
+// allow opens nothing. One of kind freeze cannot be used: nobody knows what it forbids. Before all
+// was read the copy may follow.
+func (i *intent) addFetched(name string) error {
+	declared, kept := i.fetched[name], i.copies[name]
+	inForce, known := kept.In(declared)
+	err := error(errNotFetched{name, declared.Host()})
+	if known {
+		if err = i.addCalendar(name, inForce); err == nil {
+			return nil
+		}
+	}
+	if declared.Kind != string(calendar.Freeze) || !known && !i.complete {
+		return nil
+	}
+	return err
 }
 
 // consequences tell what follows from an object that cannot be used.
@@ -154,6 +236,16 @@ func (i *intent) addCalendar(name string, c v1.Calendar) error {
 		i.logger.Warn("part of a calendar is left out", "tenant", i.tenant, "calendar", name, "reason", problem)
 	}
 	return nil
+}
+
+// fetchedStates tells what was fetched of each calendar with a URL, by name.
+func (i *intent) fetchedStates() (all []v1.CalendarState) {
+	for _, name := range slices.Sorted(maps.Keys(i.fetched)) {
+		s := i.copies[name].State(name, i.fetched[name])
+		s.Events = nil
+		all = append(all, s)
+	}
+	return all
 }
 
 // reschedule adds windows and calendars up anew. at is when what has changed
@@ -189,7 +281,10 @@ func (i *intent) unreadable() error {
 		all = append(all, fmt.Sprintf("the configuration cannot be read: %v; write it anew", err))
 	}
 	for _, o := range slices.SortedFunc(maps.Keys(i.unusable), func(a, b store.Object) int { return strings.Compare(a.Name, b.Name) }) {
-		if o.Kind == store.Calendar {
+		switch notFetched, is := errors.AsType[errNotFetched](i.unusable[o]); {
+		case is:
+			all = append(all, notFetched.Error()+"; correct its URL or delete it")
+		case o.Kind == store.Calendar:
 			all = append(all, fmt.Sprintf("calendar %s cannot be read: %v; write it anew or delete it", o.Name, i.unusable[o]))
 		}
 	}

@@ -144,6 +144,14 @@ func (s *state) setIntent(seen store.Seen) {
 		s.intent.owed = s.owed(times.Sooner(seen.At, s.Now()))
 	}
 	s.intent.set(seen)
+	s.tellCalendar(seen)
+}
+
+// tellCalendar tells people of a calendar that cannot be fetched, or can be again.
+func (s *state) tellCalendar(seen store.Seen) {
+	if declared, isFetched := s.intent.fetched[seen.Name]; isFetched && seen.Kind == store.Copy && seen.Copy != nil {
+		s.news.putBeside(s.teller.Calendar(seen.Name, declared, *seen.Copy, s.Now())...)
+	}
 }
 
 // owed returns the last windows that have closed by now without a run, and of which

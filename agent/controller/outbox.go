@@ -87,6 +87,9 @@ func (b *outbox) put(asOf uint64, all ...v1.News) {
 	}
 }
 
+// putBeside queues news that are of no record.
+func (b *outbox) putBeside(all ...v1.News) { b.put(b.asOf, all...) }
+
 // empty reports whether all news are kept.
 func (b *outbox) empty() bool {
 	_, some := b.queue.First()

@@ -21,6 +21,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/dial"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/throttle"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/controller"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/controller/fetch"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/check"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/audit"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/certificate"
@@ -99,6 +100,8 @@ type Site struct {
 	metrics  *metrics.Site
 	audit    *audit.Logs
 	webhooks *webhook.Senders
+	// calendars fetches the calendars with a URL.
+	calendars *fetch.Fetcher
 	// traces sends spans; nil when nobody wants them.
 	traces *otlp.Exporter
 	box    *strongbox.Box
@@ -165,6 +168,7 @@ func (s *Site) open(ctx context.Context, o Options) (err error) {
 		return fmt.Errorf("news scripts: %w", err)
 	}
 	s.webhooks = webhook.New(webhook.Options{Store: kept, Box: s.box, Local: o.Local, Scripts: scripts, Version: o.Version, Log: o.Log, At: o.at("webhook")})
+	s.calendars = fetch.New(fetch.Options{Store: kept, Local: o.Local, Version: o.Version, Log: o.Log, At: o.at("calendars")})
 	running, stop := context.WithCancel(context.Background())
 	s.stop = stop
 	objects, err := openTenants(o.Dir)
@@ -188,7 +192,7 @@ func (s *Site) open(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	handler := api.New(api.Options{
-		Site: o.Name, Tenants: s.tenants, TenantObjects: s.tenants, Store: kept, Tokens: s.Tokens, Logins: s.Logins, ClientCertificates: s.verifier(), Policies: s.Policies, Healthy: s.server.Healthy, Reaches: s.reaches, Certificates: s.expiries, Joining: joining, HostKeys: hostKeys{s.Hosts},
+		Site: o.Name, Tenants: s.tenants, TenantObjects: s.tenants, Store: kept, Calendars: s.calendars, Tokens: s.Tokens, Logins: s.Logins, ClientCertificates: s.verifier(), Policies: s.Policies, Healthy: s.server.Healthy, Reaches: s.reaches, Certificates: s.expiries, Joining: joining, HostKeys: hostKeys{s.Hosts},
 		Strongbox: s.box, Maintenance: s.maintenance(o.Dir), Webhooks: s.webhooks, Audit: s.audit, Metrics: s.metrics, Traces: s.exporter(), Log: o.Log,
 	})
 	if err := s.serveLocal(running, o.Dir, handler); err != nil {
@@ -240,6 +244,8 @@ func (s *Site) control(ctx, running context.Context, o Options, tenant string, m
 	measured.Webhooks(func(ctx context.Context) ([]v1.WebhookState, error) { return s.webhooks.States(ctx, tenant) })
 	measured.Serve(c.Figures)
 	one.running.Go(func() { s.webhooks.Run(running, tenant, c, measured.Sent) })
+	fetching := s.calendars.Add(tenant)
+	one.running.Go(func() { fetching(running) })
 	one.Controller = c
 	gate.Refused = c.Warn
 	s.warners.add(tenant, c.Warn)

@@ -17,11 +17,15 @@ func NewList() list.ListResource {
 
 // all returns the calendars of a tenant by their names, in one request.
 func all(ctx context.Context, ask tenantobject.Query) (map[string]v1.Calendar, error) {
+	calendars := map[string]v1.Calendar{}
 	if ask.Contents {
-		return ask.API.CalendarContents(ctx, ask.Tenant)
+		all, err := ask.API.StoredCalendars(ctx, ask.Tenant)
+		for name, one := range all {
+			calendars[name] = one.Value
+		}
+		return calendars, err
 	}
 	named, err := ask.API.Calendars(ctx, ask.Tenant)
-	calendars := map[string]v1.Calendar{}
 	for _, one := range named {
 		calendars[one.Name] = v1.Calendar{}
 	}

@@ -33,6 +33,8 @@ type Dates struct {
 	Description types.String `tfsdk:"description"`
 	Events      types.List   `tfsdk:"events"`
 	ICS         types.String `tfsdk:"ics"`
+	URL         types.String `tfsdk:"url"`
+	Refresh     types.String `tfsdk:"refresh"`
 }
 
 var _ tenantobject.Named = (*model)(nil)
@@ -94,7 +96,7 @@ func (*Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resou
 			"Supported by `osupgrade-agent` only; Avassa's own API has no such object.\n\n" +
 			"A tenant may have up to 100 independent calendars. A freeze wins over every window and every calendar of kind `allow`, " +
 			"and also over a run under way: no further host is started.\n\n" +
-			"The events are either in `events` or in an iCalendar text in `ics`. A calendar without either has no events. " +
+			"The events are in `events`, in an iCalendar text in `ics`, or in one that the site fetches from `url`. A calendar without any of them has no events. " +
 			"Another form of the same duration or time (`4h` or `240m`) is no change.",
 		Attributes: tenantobject.Attributes(all, tenantobject.WaitsForNo),
 	}
@@ -108,6 +110,9 @@ func attributes() map[string]schema.Attribute {
 		"description": tenantobject.TextAttribute("A text for people."),
 		"events":      tenantobject.ObjectListAttribute("The events, at most 1,000; `[]` means none.", eventAttributes()),
 		"ics":         tenantobject.TextAttribute("Instead of `events`: an iCalendar text (RFC 5545), such as `file(\"freeze.ics\")`, stored unchanged; at most 1 MiB and 1,000 events."),
+		"url": tenantobject.TextAttribute("Instead of `events`: the `https` address of an iCalendar text, which the site fetches again and again. What it fetched is no part of the state, so it is no change. " +
+			"Until the first text is fetched, a freeze lets no run start. The address is in the state and in plans; pass a secret one through a `sensitive` variable."),
+		"refresh": tenantobject.DurationAttribute("How often the site fetches `url`: from `15m` to `7d`; `1h` by default."),
 	}
 }
 

@@ -86,6 +86,31 @@ func TestAccCalendar_lifecycle(t *testing.T) {
 	})
 }
 
+// TestAccCalendar_byURL takes a calendar with a URL through its life. What the site fetches
+// is no change, the form of a duration is none, and an import has what was declared.
+func TestAccCalendar_byURL(t *testing.T) {
+	t.Parallel()
+	api, server := acctest.Fake(t)
+	const url = "https://calendar.example/swordfish/a.ics"
+	byURL := "kind = \"freeze\"\n url = \"" + url + "\""
+	acctest.Run(t, resource.TestCase{
+		CheckDestroy: absent(api),
+		Steps: []resource.TestStep{
+			{Config: server.Config(block(complete)), Check: stored(api, whole())},
+			{Config: server.Config(block(byURL)), ConfigPlanChecks: action(plancheck.ResourceActionUpdate), Check: stored(api, v1.Calendar{Kind: "freeze", URL: url})},
+			{Config: server.Config(block(byURL + "\n refresh = \"120m\"")), ConfigPlanChecks: action(plancheck.ResourceActionUpdate), Check: stored(api, v1.Calendar{Kind: "freeze", URL: url, Refresh: "2h"})},
+			{Config: server.Config(block(byURL + "\n refresh = \"2h\"")), ConfigPlanChecks: emptyPlan()},
+			{ResourceName: address, ImportState: true, ImportStateId: "acme/christmas", ImportStateKind: resource.ImportBlockWithID},
+			{
+				PreConfig:        func() { api.EditCalendar(acctest.Tenant, name, func(c *v1.Calendar) { c.URL += "?other" }) },
+				Config:           server.Config(block(byURL)),
+				ConfigPlanChecks: action(plancheck.ResourceActionUpdate), Check: stored(api, v1.Calendar{Kind: "freeze", URL: url}),
+			},
+			{Config: server.Config(block("kind = \"freeze\"\n ics = " + quoted(ics))), ConfigPlanChecks: action(plancheck.ResourceActionUpdate), Check: stored(api, v1.Calendar{Kind: "freeze", ICS: new(ics)})},
+		},
+	})
+}
+
 // TestAccCalendar_noPerpetualDiff checks that a declared value keeps its form,
 // whatever form the server returns.
 func TestAccCalendar_noPerpetualDiff(t *testing.T) {

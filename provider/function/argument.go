@@ -157,6 +157,9 @@ func (p *problems) calendar(at string, plain any) v1.Calendar {
 	}
 	calendar, err := read(plain, v1.DecodeCalendar)
 	p.addAll(err, func(field string) string { return strings.TrimSuffix(at+"."+field, ".") })
+	if calendar.URL != "" {
+		p.add(at, "has a url, whose events only the site knows; leave the calendar out, or read osupgrade_state, which knows the next window")
+	}
 	return calendar
 }
 

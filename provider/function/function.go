@@ -51,7 +51,7 @@ func calendarsParameter() function.Parameter {
 	return function.DynamicParameter{
 		Name: "calendars", AllowNullValue: true,
 		MarkdownDescription: "The calendars: a list of objects with the attributes `name`, `kind` and `events` or `ics` of `osupgrade_calendar`, " +
-			"such as `[osupgrade_calendar.christmas]`, or a map of them by name. `[]` or `null` means none.",
+			"such as `[osupgrade_calendar.christmas]`, or a map of them by name. `[]` or `null` means none. One with a `url` is refused, because only the site knows its events.",
 	}
 }
 

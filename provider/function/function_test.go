@@ -199,6 +199,7 @@ func TestWrongArguments(t *testing.T) {
 		"same window twice":     {tuple(weekend(""), weekend("")), none(), "2026-11-06T00:00:00Z", 1, zones(), 0, `windows[1]`},
 		"zone of an event":      {none(), tuple(freeze(event)), "2026-11-06T00:00:00Z", 1, zones(), 1, `calendars[0].events[0].timezone: "Europe/Stockhom" is not a time zone; use site-local, UTC or an IANA name; did you mean Europe/Stockholm?`},
 		"kind of a calendar":    {none(), tuple(obj(members{"name": text("a"), "kind": text("freese")})), "2026-11-06T00:00:00Z", 1, zones(), 1, `calendars[0].kind: "freese"`},
+		"a calendar by URL":     {none(), tuple(obj(members{"name": text("a"), "kind": text("freeze"), "url": text("https://calendar.example/a.ics"), "refresh": text("1h")})), "2026-11-06T00:00:00Z", 1, zones(), 1, `calendars[0]: has a url, whose events only the site knows`},
 		"calendar without name": {none(), tuple(obj(members{"kind": text("freeze")})), "2026-11-06T00:00:00Z", 1, zones(), 1, `calendars[0]: has no name`},
 		"name twice":            {none(), tuple(freeze(), freeze()), "2026-11-06T00:00:00Z", 1, zones(), 1, `calendars[1]: its name "christmas" is also the name of calendars[0]`},
 		"by name":               {none(), types.DynamicValue(obj(members{"x-y": obj(members{"kind": text("a")})})), "2026-11-06T00:00:00Z", 1, zones(), 1, `calendars["x-y"].kind: "a"`},

@@ -131,7 +131,7 @@ func WarnOfCalendar(ctx context.Context, change tenantobject.Change[v1.Calendar]
 		warnings{where, "window", change.Now, diags}.reopens(ctx, change)
 		return
 	}
-	if change.Deletion {
+	if change.Deletion || want.URL != "" { // What is at a URL only the site knows.
 		return
 	}
 	parsed, wrong := want.Parse(at.Name)
@@ -296,7 +296,7 @@ func calendarsOf(ctx context.Context, api *client.Client, tenant string) (map[st
 	if api == nil {
 		return map[string]v1.Calendar{}, false
 	}
-	calendars, err := api.CalendarContents(ctx, tenant)
+	calendars, err := api.CalendarsInForce(ctx, tenant)
 	if err != nil {
 		return map[string]v1.Calendar{}, false
 	}

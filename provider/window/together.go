@@ -75,8 +75,11 @@ func (t *together) noteConfig(change tenantobject.Change[v1.OSUpgrade]) {
 	}
 }
 
-// noteCalendar records a planned calendar.
+// noteCalendar records a planned calendar. Of one with a URL the server knows the events.
 func (t *together) noteCalendar(change tenantobject.Change[v1.Calendar]) {
+	if !change.Deletion && change.Want.URL != "" {
+		return
+	}
 	t.note(func() {
 		t.calendars[change.At.Name] = nil
 		if !change.Deletion {

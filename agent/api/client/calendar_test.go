@@ -46,7 +46,7 @@ func TestCalendarRoundTrip(t *testing.T) {
 	if want := []v1.CalendarInfo{{Name: "releases", Kind: "allow", Events: 1, ETag: other}, {Name: "xmas", Kind: "freeze", Events: 1, ETag: first}}; err != nil || !reflect.DeepEqual(list, want) {
 		t.Errorf("got %+v, %v; want %+v", list, err, want)
 	}
-	contents, err := c.CalendarContents(ctx, "acme")
+	contents, err := c.CalendarsInForce(ctx, "acme")
 	if want := map[string]v1.Calendar{"xmas": holidays, "releases": releases}; err != nil || !reflect.DeepEqual(contents, want) {
 		t.Errorf("got %+v, %v; want %+v", contents, err, want)
 	}

@@ -263,8 +263,9 @@ func (c *Client) StoredCalendars(ctx context.Context, tenant string) (map[string
 	return all, nil
 }
 
-// CalendarContents gets all calendars of a tenant at once, by name.
-func (c *Client) CalendarContents(ctx context.Context, tenant string) (map[string]v1.Calendar, error) {
+// CalendarsInForce gets all calendars of a tenant at once, by name, as the site reckons with them:
+// one with a URL has the events that the site fetched last, and none if it never could.
+func (c *Client) CalendarsInForce(ctx context.Context, tenant string) (map[string]v1.Calendar, error) {
 	path, err := tenantPath("config", tenant, "/calendars")
 	if err != nil {
 		return nil, err
@@ -273,14 +274,47 @@ func (c *Client) CalendarContents(ctx context.Context, tenant string) (map[strin
 	if err := c.get(ctx, path, url.Values{"content": {"true"}}, &list); err != nil {
 		return nil, err
 	}
-	contents := map[string]v1.Calendar{}
+	inForce := map[string]v1.Calendar{}
 	for _, info := range list {
 		if info.Calendar == nil {
 			return nil, fmt.Errorf("GET %s told nothing of what is in calendar %q", path, info.Name)
 		}
-		contents[info.Name] = *info.Calendar
+		one := *info.Calendar
+		if one.URL != "" {
+			one.URL, one.Refresh = "", ""
+			if info.Fetched != nil {
+				one.Events = info.Fetched.Events
+			}
+		}
+		inForce[info.Name] = one
 	}
-	return contents, nil
+	return inForce, nil
+}
+
+// CalendarStates gets what the site fetched of the calendars with a URL, by name, without events.
+func (c *Client) CalendarStates(ctx context.Context, tenant string) (all []v1.CalendarState, err error) {
+	path, err := tenantPath("state", tenant, "/calendars")
+	if err != nil {
+		return nil, err
+	}
+	return all, c.get(ctx, path, nil, &all)
+}
+
+// RefreshCalendar has the site fetch a calendar with a URL now, and returns what came of it.
+func (c *Client) RefreshCalendar(ctx context.Context, tenant, name string) (s v1.CalendarState, err error) {
+	if err := CalendarNamed(name).invalid; err != nil {
+		return s, err
+	}
+	path, err := tenantPath("state", tenant, "/calendars/"+name+"/refresh")
+	if err != nil {
+		return s, err
+	}
+	q := request{method: http.MethodPost, path: path}
+	a, err := c.do(ctx, q)
+	if err != nil {
+		return s, err
+	}
+	return s, c.decode(q, a, &s)
 }
 
 // Calendar gets a tenant's calendar and its ETag. An absent one is an *Error of

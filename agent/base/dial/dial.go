@@ -7,8 +7,10 @@ package dial
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/netip"
@@ -88,6 +90,22 @@ func (r Rule) Check(address netip.AddrPort) error {
 		return &LocalError{Address: address}
 	}
 	return nil
+}
+
+// Explain says why a request has no answer. An error of the network, of the name or of the
+// certificate tells it; any other repeats what came instead of HTTP, which may be from
+// whatever listens there and is nobody's business.
+func Explain(err error) string {
+	if local, refused := errors.AsType[*LocalError](err); refused {
+		return local.Error()
+	}
+	_, network := errors.AsType[net.Error](err)
+	_, certificate := errors.AsType[*tls.CertificateVerificationError](err)
+	_, record := errors.AsType[tls.RecordHeaderError](err)
+	if network || certificate || record || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return err.Error()
+	}
+	return "the answer is not HTTP, or its header is too long; check the address, its port, and whether it is http or https"
 }
 
 // metadata are the addresses that serve credentials to a machine in a cloud and are not

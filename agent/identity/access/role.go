@@ -100,7 +100,7 @@ var ofMachine = []Rule{{Path: "/**", Allow: everything}}
 // rules are those of each role.
 var rules = map[Role][]Rule{
 	Admin:    {{Path: "/v1/**", Allow: everything}, {Path: system, Reject: everything}, {Path: metrics, Allow: []Operation{Read}}},
-	Operator: slices.Concat(reading, executing("start", "pause", "resume", "abort", "release", "refresh")), // A retry is a start.
+	Operator: slices.Concat(reading, executing("start", "pause", "resume", "abort", "release", "refresh", "calendars/*/refresh")), // A retry is a start.
 	Approver: slices.Concat(reading, executing("approve")),
 	Viewer:   reading,
 	Calendar: {{Path: current + "/windows.ics", Allow: []Operation{Read}}},
@@ -109,8 +109,9 @@ var rules = map[Role][]Rule{
 		{Path: configured + "/**", Allow: []Operation{Create, Update, Delete}},
 		{Path: current + "/hosts/*", Allow: []Operation{Delete}},
 		{Path: current + "/webhooks/**", Allow: []Operation{Execute}},
+		{Path: current + "/calendars/**", Allow: []Operation{Execute}},
 		renewing,
 	},
-	Starts: append(executing("start", "pause", "resume", "abort", "approve", "release", "refresh"), renewing),
+	Starts: append(executing("start", "pause", "resume", "abort", "approve", "release", "refresh", "calendars/*/refresh"), renewing),
 	Joins:  {{Path: current + "/join-tokens/**", Allow: everything}, renewing},
 }

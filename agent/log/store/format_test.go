@@ -107,6 +107,21 @@ var kinds = []struct {
 		},
 	},
 	{
+		name: "copy", subject: "$KV.osu-intent.acme._.copy.holidays",
+		write: func(t *testing.T, s *store.Store) error {
+			at := time.Date(2026, 11, 24, 10, 0, 0, 0, time.UTC)
+			_, err := s.PutCalendarCopy(t.Context(), "acme", "holidays", v1.CalendarCopy{
+				URL: "https://a.example/", Revision: 7, Source: "https://a.example/", Events: []v1.Event{{Start: "2026-12-24", AllDay: true}}, FetchedAt: at, ChangedAt: at,
+				ETag: `"a"`, Error: "no", Tries: 1, FailingSince: at, Next: at.Add(time.Minute),
+			}, store.Revision{})
+			return err
+		},
+		read: func(t *testing.T, s *store.Store) (any, error) {
+			value, _, err := s.CalendarCopy(t.Context(), "acme", "holidays")
+			return value, err
+		},
+	},
+	{
 		name: "webhook-state", subject: "$KV.osu-webhooks.acme.chat",
 		write: func(t *testing.T, s *store.Store) error {
 			at := time.Date(2026, 11, 22, 23, 0, 0, 0, time.UTC)

@@ -32,10 +32,13 @@ const (
 	Rollout  Kind = "rollout"
 	Calendar Kind = "calendar"
 	Webhook  Kind = "webhook"
+	// Copy is what the site fetched of a calendar with a URL. Nobody declares it, but it counts
+	// like what is declared.
+	Copy Kind = "copy"
 )
 
 // nouns are what people call the kinds.
-var nouns = map[Kind]string{Config: "os-upgrade configuration", Rollout: "rollout", Calendar: "calendar", Webhook: "webhook"}
+var nouns = map[Kind]string{Config: "os-upgrade configuration", Rollout: "rollout", Calendar: "calendar", Webhook: "webhook", Copy: "copy of calendar"}
 
 // Object names an object of a tenant's intent.
 type Object struct {
@@ -49,11 +52,12 @@ type Seen struct {
 	// Object is zero once, with nothing else: after those that were there when the
 	// watch began.
 	Object
-	// Config, Rollout, Calendar or Webhook is the value; nil when there is none.
+	// Config, Rollout, Calendar, Webhook or Copy is the value; nil when there is none.
 	Config   *v1.OSUpgrade
 	Rollout  *v1.Rollout
 	Calendar *v1.Calendar
 	Webhook  *KeptWebhook
+	Copy     *v1.CalendarCopy
 	// Number is the revision's; of the deletion when there is no value.
 	Number uint64
 	// Bucket is the revision's.
@@ -248,6 +252,8 @@ func (i *intent) seen(entry jetstream.KeyValueEntry) Seen {
 		s.Calendar, s.Err = seenValue[v1.Calendar](entry)
 	case Webhook:
 		s.Webhook, s.Err = seenValue[KeptWebhook](entry)
+	case Copy:
+		s.Copy, s.Err = seenValue[v1.CalendarCopy](entry)
 	}
 	return s
 }
@@ -333,6 +339,28 @@ func (s *Store) RoomForCalendar(ctx context.Context, tenant string) error {
 // DeleteCalendar removes a calendar as DeleteConfig removes a configuration.
 func (s *Store) DeleteCalendar(ctx context.Context, tenant, name string, base Revision) (Revision, error) {
 	return s.intent.remove(ctx, calendarOf(tenant, name), base)
+}
+
+func copyOf(tenant, name string) intentKey { return intentKey{tenant, Object{Kind: Copy, Name: name}} }
+
+// PutCalendarCopy writes what was fetched of a calendar as PutConfig writes a configuration.
+func (s *Store) PutCalendarCopy(ctx context.Context, tenant, name string, fetched v1.CalendarCopy, base Revision) (Revision, error) {
+	return s.intent.put(ctx, copyOf(tenant, name), fetched, base)
+}
+
+// DeleteCalendarCopy removes it as DeleteConfig removes a configuration.
+func (s *Store) DeleteCalendarCopy(ctx context.Context, tenant, name string, base Revision) (Revision, error) {
+	return s.intent.remove(ctx, copyOf(tenant, name), base)
+}
+
+// CalendarCopy returns what was fetched of a calendar and its revision, or ErrNotFound.
+func (s *Store) CalendarCopy(ctx context.Context, tenant, name string) (v1.CalendarCopy, Revision, error) {
+	return getIntent[v1.CalendarCopy](ctx, s.intent, copyOf(tenant, name))
+}
+
+// CalendarCopies returns what was fetched of a tenant's calendars, by name.
+func (s *Store) CalendarCopies(ctx context.Context, tenant string) ([]Named[v1.CalendarCopy], error) {
+	return named[v1.CalendarCopy](ctx, s.intent, copyOf(tenant, "*"), "copies of the calendars")
 }
 
 // Named is an object of which a tenant has several.

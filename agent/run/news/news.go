@@ -17,6 +17,8 @@
 //	a pause, or an approval that is due               run.waiting
 //	finished                                          run.finished
 //	missed                                            window.missed
+//	a calendar could not be fetched 3 times in a row  calendar.failing
+//	it can be fetched again                           calendar.recovered
 package news
 
 import (
@@ -29,6 +31,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/view"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/schedule/calendar"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/schedule/window"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
@@ -153,6 +156,44 @@ func (t *Teller) Missed(seq uint64, at time.Time, m message.Missed) v1.News {
 	})
 	n.ID = id(t.tenant, t.log, 0, "missed "+strconv.FormatUint(seq, 10))
 	return n
+}
+
+// recent is for how long it is told that a calendar can be fetched again: news of the same id may
+// be kept no more after that.
+const recent = 24 * time.Hour
+
+// Calendar returns what the copy of a calendar with a URL tells at a time.
+func (t *Teller) Calendar(name string, declared v1.Calendar, kept v1.CalendarCopy, now time.Time) []v1.News {
+	tell := func(kind string, at time.Time, why, said string) []v1.News {
+		key := fmt.Sprintf("%s %s %d", kind, name, at.UnixNano())
+		n := t.news(kind, key, at, v1.NewsData{Calendar: name, Error: text.Cut(why, maxText, "…"), Text: said})
+		if kind == v1.NewsCalendarFailing {
+			n.Data.Command = run.Command("calendar refresh " + name)
+		}
+		n.ID = id(t.tenant, t.log, 0, key)
+		return []v1.News{n}
+	}
+	switch about := fmt.Sprintf("calendar %s of tenant %s from %s", name, t.tenant, declared.Host()); {
+	case kept.URL != declared.URL:
+		return nil
+	case kept.Failing() && kept.Source == declared.URL:
+		return tell(v1.NewsCalendarFailing, kept.FailingSince, kept.Error, fmt.Sprintf(
+			"The site cannot fetch %s since %s: %s. Its events of %s stay in force.", about, stamp(kept.FailingSince), kept.Error, stamp(kept.FetchedAt)))
+	case kept.Failing():
+		return tell(v1.NewsCalendarFailing, kept.FailingSince, kept.Error, fmt.Sprintf(
+			"The site could never fetch %s, and tries since %s: %s. %s", about, stamp(kept.FailingSince), kept.Error, consequence(declared.Kind)))
+	case kept.RecoveredAt.After(now.Add(-recent)):
+		return tell(v1.NewsCalendarRecovered, kept.RecoveredAt, "", fmt.Sprintf("The site can fetch %s again.", about))
+	}
+	return nil
+}
+
+// consequence says what follows from a calendar of which no event is known.
+func consequence(kind string) string {
+	if kind == string(calendar.Freeze) {
+		return "Until it can, no run starts, because it may be frozen."
+	}
+	return "Until it can, the calendar opens no window."
 }
 
 func (t *Teller) opened(r *run.State) v1.News {

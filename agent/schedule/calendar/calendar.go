@@ -216,6 +216,8 @@ const maxProblems = 20
 // problems collects the problems of a calendar, and what is left out of it.
 type problems struct {
 	found, leftOut []Problem
+	// mayBeEmpty tells that an iCalendar text needs no event that happens.
+	mayBeEmpty bool
 	// lines are the lines of an iCalendar text, by path.
 	lines map[string]int
 }

@@ -12,7 +12,16 @@ import (
 // problem it returns no events. Whether an event is too long for kind allow is not decided
 // here.
 func Events(ics string) (events []EventText, leftOut, found []Problem) {
-	p := &problems{}
+	return eventsOf(ics, &problems{})
+}
+
+// Published is Events of a text that somebody publishes: it may have no event, because all may
+// have been removed.
+func Published(ics string) (events []EventText, leftOut, found []Problem) {
+	return eventsOf(ics, &problems{mayBeEmpty: true})
+}
+
+func eventsOf(ics string, p *problems) (events []EventText, leftOut, found []Problem) {
 	drafts := readICS(ics, p)
 	c := &Calendar{kind: Freeze}
 	if c.compile(drafts, p); len(p.found) > 0 {

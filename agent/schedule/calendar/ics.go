@@ -61,13 +61,15 @@ func readICS(text string, p *problems) []draft {
 	switch {
 	case len(p.found) > 0:
 		return nil
+	case len(events) == 0 && p.mayBeEmpty:
+		return nil
 	case len(events) == 0:
 		p.notef("ics", "", "the text has no VEVENT; add one, or delete the calendar")
 		return nil
 	}
 	drafts := override(newest(events, p), p)
 	happen := slices.DeleteFunc(drafts, func(d draft) bool { return d.never(p) })
-	if len(drafts) > 0 && len(happen) == 0 {
+	if len(drafts) > 0 && len(happen) == 0 && !p.mayBeEmpty {
 		p.notef("ics", "", "no event of the text ever happens; the first: %w", p.leftOut[0])
 	}
 	return happen

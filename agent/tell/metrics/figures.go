@@ -39,6 +39,9 @@ var (
 	windowEndDesc   = desc("osupgrade_window_end_timestamp_seconds", "When that window closes.")
 	frozenDesc      = desc("osupgrade_frozen", "1 while a freeze is in force.")
 
+	calendarAgeDesc     = desc("osupgrade_calendar_age_seconds", "How long ago a calendar with a URL was last fetched. Absent if it never was.", "calendar")
+	calendarFailingDesc = desc("osupgrade_calendar_failing", "1 while a calendar with a URL cannot be fetched: 3 tries in a row or more have failed.", "calendar")
+
 	runActiveDesc   = desc("osupgrade_run_active", "1 while a run is in progress. Otherwise the other metrics of a run are absent.")
 	runPhaseDesc    = desc("osupgrade_run_phase", "1 for the phase of the current run, 0 for all others.", "phase")
 	runPausedDesc   = desc("osupgrade_run_paused", "1 while the current run is paused.")
@@ -68,7 +71,7 @@ type tenantCollector struct{ *Tenant }
 func (tenantCollector) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		upDesc, servingDesc, alarmDesc, failsDesc, seqDesc, hostsDesc, othersDesc, outdatedDesc, longestDesc, missedDesc, unversionedDesc, ageDesc, warningsDesc,
-		windowOpenDesc, windowStartDesc, windowEndDesc, frozenDesc, runActiveDesc, runPhaseDesc, runPausedDesc, runOpenedDesc, runNotAfterDesc,
+		windowOpenDesc, windowStartDesc, windowEndDesc, frozenDesc, calendarAgeDesc, calendarFailingDesc, runActiveDesc, runPhaseDesc, runPausedDesc, runOpenedDesc, runNotAfterDesc,
 		runHostsDesc, runOverdueDesc, runWaitingDesc, slotsDesc, heldDesc, webhookQueueDesc, webhookDeadDesc,
 	} {
 		out <- d
@@ -97,6 +100,12 @@ func (c tenantCollector) Collect(out chan<- prometheus.Metric) {
 	if !f.WindowStart.IsZero() {
 		out <- gauge(windowStartDesc, seconds(f.WindowStart))
 		out <- gauge(windowEndDesc, seconds(f.WindowEnd))
+	}
+	for _, c := range f.Calendars {
+		if c.Age >= 0 {
+			out <- gauge(calendarAgeDesc, c.Age.Seconds(), c.Name)
+		}
+		out <- gauge(calendarFailingDesc, truth(c.Failing), c.Name)
 	}
 	out <- gauge(runActiveDesc, truth(f.Run != nil))
 	if f.Run != nil {

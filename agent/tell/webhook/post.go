@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -76,9 +75,7 @@ func post(ctx context.Context, c *http.Client, agent, address string, key []byte
 	return o
 }
 
-// unanswered says why there is no answer. An error of the network, of the name or of the
-// certificate tells it; any other repeats what came instead of HTTP, which may be from
-// whatever listens there and is nobody's business.
+// unanswered says why there is no answer.
 func unanswered(err error) string {
 	wrapped, ok := errors.AsType[*url.Error](err)
 	if ok && wrapped.Timeout() {
@@ -87,16 +84,7 @@ func unanswered(err error) string {
 	if ok {
 		err = wrapped.Err // It repeats the address.
 	}
-	if local, refused := errors.AsType[*dial.LocalError](err); refused {
-		return local.Error()
-	}
-	_, network := errors.AsType[net.Error](err)
-	_, certificate := errors.AsType[*tls.CertificateVerificationError](err)
-	_, record := errors.AsType[tls.RecordHeaderError](err)
-	if network || certificate || record || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return err.Error()
-	}
-	return "the answer is not HTTP, or its header is too long; check the address, its port, and whether it is http or https"
+	return dial.Explain(err)
 }
 
 // retryAfter reads the header, in seconds or as a time (RFC 9110 10.2.3).

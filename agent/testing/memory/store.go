@@ -246,6 +246,7 @@ var (
 
 func calendar(name string) store.Object { return store.Object{Kind: store.Calendar, Name: name} }
 func webhook(name string) store.Object  { return store.Object{Kind: store.Webhook, Name: name} }
+func fetched(name string) store.Object  { return store.Object{Kind: store.Copy, Name: name} }
 
 // Config is that of store.Store.
 func (s *Store) Config(_ context.Context, tenant string) (v1.Kept[v1.OSUpgrade], store.Revision, error) {
@@ -302,6 +303,26 @@ func (s *Store) DeleteCalendar(_ context.Context, tenant, name string, base stor
 	return s.remove(tenant, calendar(name), base)
 }
 
+// CalendarCopy is that of store.Store.
+func (s *Store) CalendarCopy(_ context.Context, tenant, name string) (v1.CalendarCopy, store.Revision, error) {
+	return get[v1.CalendarCopy](s, tenant, fetched(name))
+}
+
+// CalendarCopies is that of store.Store.
+func (s *Store) CalendarCopies(_ context.Context, tenant string) ([]store.Named[v1.CalendarCopy], error) {
+	return all[v1.CalendarCopy](s, tenant, store.Copy)
+}
+
+// PutCalendarCopy is that of store.Store.
+func (s *Store) PutCalendarCopy(_ context.Context, tenant, name string, c v1.CalendarCopy, base store.Revision) (store.Revision, error) {
+	return s.put(tenant, fetched(name), c, base, 0)
+}
+
+// DeleteCalendarCopy is that of store.Store.
+func (s *Store) DeleteCalendarCopy(_ context.Context, tenant, name string, base store.Revision) (store.Revision, error) {
+	return s.remove(tenant, fetched(name), base)
+}
+
 // Webhook is that of store.Store.
 func (s *Store) Webhook(_ context.Context, tenant, name string) (store.KeptWebhook, store.Revision, error) {
 	return get[store.KeptWebhook](s, tenant, webhook(name))
@@ -347,6 +368,8 @@ func seen(e entry) store.Seen {
 		found.Calendar, found.Err = seenAs[v1.Calendar](e)
 	case store.Webhook:
 		found.Webhook, found.Err = seenAs[store.KeptWebhook](e)
+	case store.Copy:
+		found.Copy, found.Err = seenAs[v1.CalendarCopy](e)
 	}
 	return found
 }

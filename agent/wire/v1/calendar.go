@@ -19,11 +19,16 @@ const (
 	// MaxCalendar is the maximum length of a calendar as JSON, in bytes. It is that of
 	// a request body, whatever form the calendar has in the body.
 	MaxCalendar = MaxBody
+	// DefaultRefresh is how often a calendar is fetched from its URL.
+	DefaultRefresh = time.Hour
+	// MinRefresh is how often it is fetched at most, MaxRefresh at least.
+	MinRefresh = 15 * time.Minute
+	MaxRefresh = 7 * 24 * time.Hour
 )
 
 // Calendar is a named set of spans, the object at
-// /v1/config/tenants/{tenant}/os-upgrade/calendars/{name}: as events or as an
-// iCalendar text. A calendar without either has no events.
+// /v1/config/tenants/{tenant}/os-upgrade/calendars/{name}: as events, as an iCalendar text,
+// or as the URL of one. A calendar without any of them has no events.
 type Calendar struct {
 	// Kind is allow (more windows) or freeze (no run, whatever else is open).
 	Kind string `json:"kind"`
@@ -33,6 +38,11 @@ type Calendar struct {
 	// ICS is a whole iCalendar text (RFC 5545), kept as it is; nil means that there is
 	// none. An empty text is invalid unless there are events, which then replace the text.
 	ICS *string `json:"ics,omitempty"`
+	// URL is the https address of an iCalendar text, which the site fetches again and again.
+	// Anyone who can read the configuration can read it.
+	URL string `json:"url,omitempty"`
+	// Refresh is how often the site fetches the text: from "15m" to "7d"; "1h" if absent.
+	Refresh string `json:"refresh,omitempty"`
 }
 
 // Event is one event of a calendar. Times are those of the wall clock in Timezone, such as
@@ -67,6 +77,9 @@ type CalendarInfo struct {
 	ETag string `json:"etag,omitempty"`
 	// Calendar is the calendar itself; only in a list with content=true.
 	Calendar *Calendar `json:"calendar,omitempty"`
+	// Fetched is what the site fetched last, of a calendar with a URL; only in a list with
+	// content=true.
+	Fetched *CalendarState `json:"fetched,omitempty"`
 }
 
 // Info returns the calendar's entry in a list.
@@ -102,6 +115,10 @@ type NewCalendar struct {
 	Events      []Event `json:"events,omitempty"`
 	// ICS is a whole iCalendar text (RFC 5545), kept as it is.
 	ICS *string `json:"ics,omitempty"`
+	// URL is the https address of an iCalendar text, which the site fetches again and again.
+	URL string `json:"url,omitempty"`
+	// Refresh is how often the site fetches the text: from "15m" to "7d"; "1h" if absent.
+	Refresh string `json:"refresh,omitempty"`
 }
 
 // DecodeNewCalendar reads the body of a request that creates a calendar; its error and keep
@@ -128,7 +145,8 @@ func (c Calendar) withoutEmptyText() Calendar {
 }
 
 // Parse reads the calendar for calculating with it. It looks at the canonical
-// form, so that an event which is there twice in two spellings is found.
+// form, so that an event which is there twice in two spellings is found. One with a URL has
+// no events here; see In.
 func (c Calendar) Parse(name string) (*calendar.Calendar, Problems) {
 	parsed, wrong := calendar.Parse(name, c.Canonical().text())
 	return parsed, problemsOf(wrong)
@@ -164,6 +182,7 @@ func (c Calendar) text() calendar.Text {
 // all is right.
 func (c Calendar) Validate() Problems {
 	_, found := c.Parse("")
+	found = append(found, c.validateURL()...)
 	for _, p := range validateReason(c.Description) {
 		p.Field = "description"
 		found = append(found, p)
@@ -186,6 +205,9 @@ func (c Calendar) size() (int, error) {
 // wrong. It shares no list with c.
 func (c Calendar) Canonical() Calendar {
 	c.Events = append([]Event(nil), c.Events...)
+	if every, err := window.ParseDuration(c.Refresh); err == nil {
+		c.Refresh = window.FormatDuration(every)
+	}
 	for i := range c.Events {
 		e := &c.Events[i]
 		if length, err := window.ParseDuration(e.Duration); err == nil {

@@ -78,6 +78,17 @@ func TestWrongCalendars(t *testing.T) {
 		"an empty text, no event": {`{"kind":"freeze","ics":"","events":[]}`, "ics", "the iCalendar text is empty"},
 		"a blank text":            {`{"kind":"freeze","ics":" \n"}`, "ics", "begin with BEGIN:VCALENDAR"},
 		"a text that is no ics":   {`{"kind":"allow","ics":"hello"}`, "ics", "use NAME:VALUE"},
+		"a url without https":     {`{"kind":"freeze","url":"http://calendar.example/a.ics"}`, "url", "use https, so that nobody on the way"},
+		"a url for programs":      {`{"kind":"freeze","url":"webcal://calendar.example/a.ics"}`, "url", "write https instead of webcal"},
+		"a url with a password":   {`{"kind":"freeze","url":"https://jim:secret@calendar.example/a.ics"}`, "url", "has a user or password in it"},
+		"a url that is none":      {`{"kind":"freeze","url":"calendar.ics"}`, "url", "use one such as https://calendar.example/freeze.ics"},
+		"a url with a fragment":   {`{"kind":"freeze","url":"https://calendar.example/a.ics#b"}`, "url", "leave it out"},
+		"a url too long":          {`{"kind":"freeze","url":"https://calendar.example/` + strings.Repeat("x", 2000) + `"}`, "url", "is longer than 2000 bytes"},
+		"a url and events":        {`{"kind":"freeze","url":"https://calendar.example/a.ics","events":[{"start":"2026-12-24","all-day":true}]}`, "url", "use one of them"},
+		"a url and a text":        {`{"kind":"freeze","url":"https://calendar.example/a.ics","ics":"BEGIN:VCALENDAR\nBEGIN:VEVENT\nDTSTART:20261224\nEND:VEVENT\nEND:VCALENDAR"}`, "url", "use one of them"},
+		"a refresh too often":     {`{"kind":"freeze","url":"https://calendar.example/a.ics","refresh":"5m"}`, "refresh", "use 15m to 7d"},
+		"a refresh too rare":      {`{"kind":"freeze","url":"https://calendar.example/a.ics","refresh":"8d"}`, "refresh", "use 15m to 7d"},
+		"a refresh of nothing":    {`{"kind":"freeze","refresh":"1h"}`, "refresh", "leave it out"},
 		"an ics without a start":  {`{"kind":"allow","ics":"BEGIN:VCALENDAR\nBEGIN:VEVENT\nEND:VEVENT\nEND:VCALENDAR"}`, "ics.VEVENT[0].DTSTART", "add one"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -22,7 +22,7 @@ type NewsData struct {
 	Tenant string `json:"tenant"`
 	// Text says all of it in a sentence, for people.
 	Text string `json:"text"`
-	// Run is the run concerned; absent for a missed window.
+	// Run is the run concerned; absent for a missed window and for a calendar.
 	Run uint64 `json:"run,omitempty"`
 	// Trigger, RequestedBy and RequestReason are of a run that was opened.
 	Trigger       string `json:"trigger,omitempty"`
@@ -42,12 +42,14 @@ type NewsData struct {
 	Error string `json:"error,omitempty"`
 	// WaitingFor is what the run waits for.
 	WaitingFor *WaitingFor `json:"waiting-for,omitempty"`
-	// Command is what a person can type so that the run continues, or to see what a host that is
-	// overdue does; NAME is a placeholder.
+	// Command is what a person can type so that the run continues, to see what a host that is overdue
+	// does, or to try a calendar again; NAME is a placeholder.
 	Command string `json:"command,omitempty"`
 	// Result and Reason are of a run that has ended.
 	Result string `json:"result,omitempty"`
 	Reason string `json:"reason,omitempty"`
+	// Calendar is the calendar that cannot be fetched; Error says why.
+	Calendar string `json:"calendar,omitempty"`
 	// Window and WindowEnd are the start and the end of a missed window.
 	Window    *time.Time `json:"window,omitempty"`
 	WindowEnd *time.Time `json:"window-end,omitempty"`
@@ -63,13 +65,16 @@ const (
 	NewsRunWaiting   = "run.waiting"
 	NewsRunFinished  = "run.finished"
 	NewsWindowMissed = "window.missed"
+	// A calendar with a URL could not be fetched several times in a row, or can be again.
+	NewsCalendarFailing   = "calendar.failing"
+	NewsCalendarRecovered = "calendar.recovered"
 	// NewsTest is told to one webhook alone, when somebody asks for it.
 	NewsTest = "test"
 )
 
 // NewsTypes lists the types of news, but for the test.
 func NewsTypes() []string {
-	return []string{NewsRunOpened, NewsStageDone, NewsHostFailed, NewsRunBlocked, NewsRunOverdue, NewsRunWaiting, NewsRunFinished, NewsWindowMissed}
+	return []string{NewsRunOpened, NewsStageDone, NewsHostFailed, NewsRunBlocked, NewsRunOverdue, NewsRunWaiting, NewsRunFinished, NewsWindowMissed, NewsCalendarFailing, NewsCalendarRecovered}
 }
 
 // MaxNews is how many news of a tenant are kept; the oldest go first.

@@ -71,6 +71,8 @@ type Situation struct {
 	// listed; WarningCount counts all.
 	Warnings     []Warning `json:"warnings,omitempty"`
 	WarningCount int       `json:"warning-count,omitempty"`
+	// Calendars tell what the site fetched of each calendar with a URL, by name.
+	Calendars []CalendarState `json:"calendars,omitempty"`
 	// SiteTimezone is the zone of the site, such as Europe/Stockholm, in which its
 	// people read times.
 	SiteTimezone string `json:"site-timezone,omitempty"`

@@ -47,7 +47,7 @@ type WebhookInfo struct {
 const (
 	minWebhookSecret = 24
 	maxWebhookSecret = 64
-	maxWebhookURL    = 2000
+	maxURL           = 2000
 )
 
 // WebhookSecretPrefix begins the text of a secret.
@@ -113,22 +113,34 @@ func WebhookKey(secret string) ([]byte, error) {
 
 // wrongWebhookURL returns what is wrong with an address; empty when nothing is.
 func wrongWebhookURL(text string) string {
-	u, err := url.Parse(text)
-	switch {
-	case text == "":
+	if text == "" {
 		return "is missing; use the https address of the receiver"
-	case len(text) > maxWebhookURL:
-		return fmt.Sprintf("is longer than %d bytes", maxWebhookURL)
-	case err != nil || u.Hostname() == "" || u.Opaque != "":
-		return "is not an address; use one such as https://hooks.example/osupgrade"
-	case u.User != nil:
-		return "has a user or password in it, which would be shown; the signature proves who sends"
-	case u.Fragment != "":
-		return "has a fragment (#), which is never sent; leave it out"
+	}
+	u, wrong := readURL(text, "https://hooks.example/osupgrade", "the signature proves who sends")
+	switch {
+	case wrong != "":
+		return wrong
 	case u.Scheme == "https", u.Scheme == "http" && isLoopback(u.Hostname()):
 		return ""
 	}
 	return "is not https; use https, or http to a receiver on 127.0.0.1"
+}
+
+// readURL returns an address, or what is wrong with it in any case. example is one that is
+// right, user says what to do without a user in it.
+func readURL(text, example, user string) (u *url.URL, wrong string) {
+	u, err := url.Parse(text)
+	switch {
+	case len(text) > maxURL:
+		return nil, fmt.Sprintf("is longer than %d bytes", maxURL)
+	case err != nil || u.Hostname() == "" || u.Opaque != "":
+		return nil, "is not an address; use one such as " + example
+	case u.User != nil:
+		return nil, "has a user or password in it, which would be shown; " + user
+	case u.Fragment != "":
+		return nil, "has a fragment (#), which is never sent; leave it out"
+	}
+	return u, ""
 }
 
 func isLoopback(host string) bool {

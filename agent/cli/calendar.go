@@ -1,0 +1,85 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/schedule/calendar"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
+)
+
+// calendarCommand are the commands for calendars with a URL.
+type calendarCommand struct {
+	Refresh refreshCalendarCommand `cmd:"" help:"Fetch a calendar from its URL now, and report the result."`
+}
+
+// refreshCalendarCommand fetches a calendar.
+type refreshCalendarCommand struct {
+	operator
+	Name string `arg:"" help:"Name of the calendar, as status shows it." complete:"calendars"`
+}
+
+// Run implements the command.
+func (c *refreshCalendarCommand) Run(ctx context.Context, out io.Writer) error {
+	api, err := c.client()
+	if err != nil {
+		return err
+	}
+	state, err := api.RefreshCalendar(ctx, c.Tenant, c.Name)
+	if err != nil {
+		return err
+	}
+	err = c.Output.show(out, state, func(to *terminal) error {
+		if state.Error == "" {
+			to.linef("Calendar %s is fetched from %s: %s.", c.Name, state.Host, text.Count(state.EventCount, "event", "events"))
+		}
+		for _, line := range state.LeftOut {
+			to.line("Left out: " + line)
+		}
+		return nil
+	})
+	if err == nil && state.Error != "" {
+		err = fmt.Errorf("calendar %s: it cannot be fetched from %s: %s; %s", c.Name, state.Host, state.Error, inForce(c.format(), state))
+	}
+	return err
+}
+
+// inForce says what is in force of a calendar that cannot be fetched.
+func inForce(at timeFormat, c v1.CalendarState) string {
+	switch {
+	case c.FetchedAt != nil:
+		return "its events of " + at.at(*c.FetchedAt) + " stay in force"
+	case c.Kind == string(calendar.Freeze):
+		return "until it can, no run starts, because it may be frozen"
+	}
+	return "until it can, it opens no window"
+}
+
+// fetched tells of a calendar with a URL: from where, how long ago, and what is wrong.
+func fetched(at timeFormat, c v1.CalendarState) string {
+	said := c.Name + ": "
+	if c.FetchedAt != nil {
+		said += fmt.Sprintf("%s, fetched %s ago from %s", text.Count(c.EventCount, "event", "events"), at.age(*c.FetchedAt), c.Host)
+	} else {
+		said += "not fetched from " + c.Host + " yet"
+	}
+	if c.Error != "" && c.FailingSince != nil {
+		said += fmt.Sprintf("; failing %s (%s)", at.since(*c.FailingSince), c.Error)
+	}
+	return said
+}
+
+// adviseCalendars is about calendars that cannot be fetched.
+func adviseCalendars(at timeFormat, all []v1.CalendarState) []advice {
+	var todo []advice
+	for _, c := range all {
+		if c.Status == v1.CalendarFailing {
+			todo = append(todo, advice{
+				fmt.Sprintf("make calendar %s available at %s (%s); %s", c.Name, c.Host, c.Error, inForce(at, c)), command("calendar", "refresh", c.Name),
+			})
+		}
+	}
+	return todo
+}
