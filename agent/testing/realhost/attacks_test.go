@@ -89,11 +89,12 @@ func TestRealAttacks(t *testing.T) {
 					}
 				}
 				has = r.judge(r.Ended(run), has, version, &c)
+				t.Logf("round %d of %d: %d struck, %d completed, %d rolled back, %d left to a person", round, a.times, c.struck, c.completed, c.back, c.left)
 				if round == 0 {
 					lines = strings.Count(read(t, r.c.Path("/var/log/dpkg.log")), "\n") - before
 				}
 			}
-			t.Logf("TABLE %s: %d of %d struck, %d completed, %d rolled back, %d left to a person", a.name, c.struck, a.times, c.completed-1, c.back, c.left)
+			t.Logf("%s: %d of %d struck in time; with the first, undisturbed run %d completed, %d rolled back, %d left to a person", a.name, c.struck, a.times, c.completed, c.back, c.left)
 		})
 	}
 }

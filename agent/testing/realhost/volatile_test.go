@@ -115,5 +115,5 @@ func (r *rig) cutsAtFlushes(power *realhost.Power, rounds int) {
 		r.has("vendor " + version)
 		r.holds(version)
 	}
-	r.t.Logf("TABLE power cut at a flush of a volatile disk: %d of %d struck, %d completed", hits, rounds, completed)
+	r.t.Logf("power cut at a flush of a volatile disk: %d of %d struck, %d completed", hits, rounds, completed)
 }
