@@ -10,7 +10,7 @@ import (
 // Mount is a file system of a virtual machine, on a disk of its own with a volatile cache.
 type Mount struct {
 	Path string
-	// Kind is ext4, btrfs or xfs; an xfs is empty at first. "/" is an ext4.
+	// Kind is ext4, or btrfs or xfs, which are empty at first. "/" is an ext4.
 	Kind string
 	// Options are those of mount, "defaults" if empty.
 	Options string
@@ -60,7 +60,7 @@ func (v *VM) format() {
 		case "ext4":
 			v.fileSystem(image, v.Path(m.Path), "2G")
 		case "btrfs":
-			v.make(image, "mkfs.btrfs", "-q", "--rootdir", v.Path(m.Path))
+			v.make(image, "mkfs.btrfs", "-q")
 		case "xfs":
 			v.make(image, "mkfs.xfs", "-q")
 		default:
