@@ -62,6 +62,14 @@ func (r *rig) status(run v1.Run) v1.RunHost {
 // newVM returns a rig whose host is a virtual machine.
 func newVM(t *testing.T, debs ...realhost.Deb) *rig {
 	t.Helper()
+	r, _ := newVolatile(t, nil, debs...)
+	return r
+}
+
+// newVolatile returns a rig whose host is a virtual machine, with disks that have a volatile
+// cache if mounts names file systems besides "/".
+func newVolatile(t *testing.T, mounts []realhost.Mount, debs ...realhost.Deb) (*rig, *realhost.Power) {
+	t.Helper()
 	r := &rig{Site: realhost.NewSite(t), t: t, repository: realhost.NewRepository(t), c: realhost.NewContainer(t, realhost.ContainerOptions{})}
 	r.repository.Publish(debs...)
 	realhost.AddRepository(r.c, "appliance", r.repository)
@@ -69,12 +77,16 @@ func newVM(t *testing.T, debs ...realhost.Deb) *rig {
 	r.c.Must("apt-get -q update && apt-get -q -y install " + names(debs))
 	r.c.Cut()
 	v := realhost.NewVM(t, r.c)
+	var power *realhost.Power
+	if len(mounts) > 0 {
+		power = v.Volatile(mounts...)
+	}
 	realhost.AddRepository(v, "appliance", r.repository)
 	r.AddHost(v, "h01", settings)
 	r.machine = v
 	v.Start()
 	r.Online("h01")
-	return r
+	return r, power
 }
 
 // TestRealPowerCuts cuts the power of a virtual machine in the first seconds of its

@@ -35,7 +35,8 @@
 // power cut what was not synced. It boots in 20 s of processor time, so only one runs at a
 // time, and only in tests of level Hosts or Long. Its processor is emulated, because a
 // /dev/kvm that can be opened does not prove that a kernel boots with it;
-// REALHOST_ACCEL=kvm uses it where it is known to work.
+// REALHOST_ACCEL=kvm uses it where it is known to work. With VM.Volatile its disks lose what
+// no flush has followed, and Power.CutAt cuts the power at a chosen flush.
 //
 // Repositories are made, signed and served by the test, and break as real ones do. A site
 // is the real program. apply_test.go is the whole way from terraform apply to a new boot
@@ -187,6 +188,9 @@ func lacks(level Level, trees []Tree) lacking {
 	if reason := lacksTools(vmTools); level > Quick && reason != "" {
 		return lacking{reason: reason}
 	}
+	if reason := lacksTools(longTools); level > Hosts && reason != "" {
+		return lacking{reason: reason}
+	}
 	if reason := lacksSlots(); level > Hosts && reason != "" {
 		return lacking{reason: reason}
 	}
@@ -218,6 +222,7 @@ func Times(quick, hosts, long int) int {
 var (
 	containerTools = [][2]string{{"systemd-nspawn", "systemd-container"}, {"nsenter", "util-linux"}, {"unshare", "util-linux"}}
 	vmTools        = [][2]string{{"qemu-system-x86_64", "qemu-system-x86"}, {"busybox", "busybox-static"}, {"mke2fs", "e2fsprogs"}}
+	longTools      = [][2]string{{"mkfs.xfs", "xfsprogs"}, {"mkfs.btrfs", "btrfs-progs"}}
 )
 
 func lacksTools(tools [][2]string) string {

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -43,6 +44,10 @@ type VM struct {
 	before time.Duration
 	// slots is set if the disk has a boot loader and two systems.
 	slots *Slots
+	// mounts are the file systems of a machine whose disks have a volatile cache, and power
+	// feeds these; nil if its disk loses nothing that it was given.
+	mounts []Mount
+	power  *Power
 	// control is the connection to the service that runs commands.
 	control *control
 }
@@ -71,6 +76,11 @@ func NewVM(t testing.TB, c *Container) *VM {
 	v.Enable("realhost-control.service")
 	v.Enable("realhost-network.service")
 	v.boot(c.options.Tree)
+	t.Cleanup(func() {
+		if v.power != nil {
+			v.power.close()
+		}
+	})
 	t.Cleanup(func() {
 		if t.Failed() {
 			ctx, cancel := context.WithTimeout(context.Background(), time.Minute) //nolint:usetesting // in a cleanup
@@ -177,9 +187,12 @@ func (v *VM) Start() {
 	}
 	if v.image == "" {
 		v.image = filepath.Join(v.dir, "image")
-		if v.slots != nil {
+		switch {
+		case v.slots != nil:
 			v.slots.write(v.image)
-		} else {
+		case v.power != nil:
+			v.format()
+		default:
 			v.fileSystem(v.image, v.Path("/"), "2G")
 		}
 	}
@@ -238,14 +251,20 @@ func (v *VM) arguments() []string {
 	if v.slots != nil {
 		kernel = nil
 	}
-	return append(kernel,
+	disks := []string{"-drive", "if=virtio,format=raw,file=" + v.image}
+	if v.power != nil {
+		disks = nil
+		for i := range v.mounts {
+			disks = append(disks, "-drive", "if=virtio,format=raw,file=nbd:unix:"+v.diskSocket(i))
+		}
+	}
+	return slices.Concat(kernel, disks, []string{
 		"-accel", accelerator(v.t), "-cpu", "Nehalem", "-M", "pc,usb=off", "-smp", "1", "-m", "384",
 		"-nodefaults", "-no-user-config", "-vga", "none", "-display", "none",
-		"-chardev", "file,id=console,append=on,path="+filepath.Join(v.dir, "console"), "-serial", "chardev:console",
-		"-chardev", "socket,id=control,server=on,wait=off,path="+v.socket(), "-serial", "chardev:control",
-		"-drive", "if=virtio,format=raw,file="+v.image,
+		"-chardev", "file,id=console,append=on,path=" + filepath.Join(v.dir, "console"), "-serial", "chardev:console",
+		"-chardev", "socket,id=control,server=on,wait=off,path=" + v.socket(), "-serial", "chardev:control",
 		"-netdev", network, "-device", "virtio-net-pci,netdev=net,romfile=", "-device", "virtio-rng-pci",
-	)
+	})
 }
 
 // fileSystem makes an image of ext4 of a folder. Neither a loop device nor a mount is
@@ -294,13 +313,21 @@ func (v *VM) Cut() {
 	if qemu == nil {
 		return
 	}
-	// nsenter has forked, to be in the namespace of processes, and ends with its child.
+	kill(qemu)
+	<-off
+	if v.power != nil {
+		v.power.lose()
+	}
+}
+
+// kill ends a machine at once. nsenter has forked, to be in the namespace of processes, and
+// ends with its child.
+func kill(qemu *exec.Cmd) {
 	for _, pid := range childrenOf(strconv.Itoa(qemu.Process.Pid)) {
 		if n, err := strconv.Atoi(pid); err == nil {
 			_ = syscall.Kill(n, syscall.SIGKILL)
 		}
 	}
-	<-off
 }
 
 // BootID implements Machine.

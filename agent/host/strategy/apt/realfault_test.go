@@ -215,3 +215,35 @@ func TestRealModes(t *testing.T) {
 		t.Errorf("the lists of the host itself: %s", got)
 	}
 }
+
+// TestRealQuestion upgrades packages whose scripts ask: by debconf with the highest priority, the
+// standard input, and the terminal. Nobody is there, so each goes on with what it has.
+func TestRealQuestion(t *testing.T) {
+	realhost.Need(t, realhost.Hosts)
+	t.Parallel()
+	const question = `cat >/run/templates <<'END'
+Template: appliance/colour
+Type: string
+Default: green
+Description: Which colour?
+END
+. /usr/share/debconf/confmodule
+db_x_loadtemplatefile /run/templates appliance
+db_fset appliance/colour seen false
+db_input critical appliance/colour || true
+db_go || true
+db_get appliance/colour
+echo "$RET" >/var/colour
+`
+	const reads = `read answer || true; echo "input $answer" >/var/input; (read answer </dev/tty) 2>/dev/null || true; echo terminal >>/var/input
+`
+	d := newDebian(t, simple("appliance", "1.0", ""), simple("appliance-other", "1.0", ""))
+	d.repository.Add(simple("appliance", "2.0", question), simple("appliance-other", "2.0", reads))
+	d.prepare()
+	d.must("upgrade", 0)
+	d.done()
+	d.has("ii appliance 2.0\nii appliance-other 2.0")
+	if got := d.Must("cat /var/colour /var/input"); got != "green\ninput \nterminal\n" {
+		t.Errorf("the scripts got %q", got)
+	}
+}

@@ -497,7 +497,7 @@ func TestRealKills(t *testing.T) {
 		m := newMachine(t, s, family("1.0")...)
 		m.publish(family("2.0")...)
 		both := 0
-		for i := range realhost.Times(1, 6, 40) {
+		for i := range realhost.Times(1, 6, 50) {
 			m.prepare()
 			at := time.Duration(rand.IntN(1800)) * time.Millisecond
 			m.Must("rm -f /var/out; (setsid " + m.request("upgrade") + " >/var/out 2>&1) >/dev/null 2>&1 </dev/null &")

@@ -76,7 +76,7 @@ func (st step) results(out *output) error {
 		return nil
 	}
 	if out.tail.planErr != nil {
-		return fmt.Errorf("%s is done, and its plan cannot be used: %w, output in %s", st.action, out.tail.planErr, out.log.Name())
+		return fmt.Errorf("%s is done, and its plan cannot be used: %w%s", st.action, out.tail.planErr, out.where)
 	}
 	st.planned(*out.tail.plan)
 	return nil
@@ -116,7 +116,7 @@ func overdue(a action, limit time.Duration, out *output) error {
 	if out.tail.last != "" {
 		said = fmt.Sprintf(" after it said %q", text.Fit(out.tail.last, script.MaxText/2, "..."))
 	}
-	return strategy.Fail(a.class(), fmt.Errorf("%s exceeded its time limit of %s and was ended%s, output in %s", a, limit, said, out.log.Name()))
+	return strategy.Fail(a.class(), fmt.Errorf("%s exceeded its time limit of %s and was ended%s%s", a, limit, said, out.where))
 }
 
 // stop stops a script and its process group: with SIGTERM, and with SIGKILL after
@@ -283,10 +283,9 @@ func (s *Strategy) has(a action) (bool, error) {
 
 // ended returns the outcome of a script that has ended, or the error of a failure.
 func (s *Strategy) ended(a action, state *os.ProcessState, out *output) (strategy.Outcome, error) {
-	where := "output in " + out.log.Name()
 	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		number := status.Signal()
-		return 0, fmt.Errorf("%s was ended by signal %d (%s), %s", a, int(number), number, where)
+		return 0, strategy.Fail(s.endedBy(a, number), fmt.Errorf("%s was ended by signal %d (%s)%s", a, int(number), number, out.where))
 	}
 	status := state.ExitCode()
 	result, ok, err := outcome(a, status)
@@ -294,7 +293,7 @@ func (s *Strategy) ended(a action, state *os.ProcessState, out *output) (strateg
 	case errors.Is(err, strategy.ErrNoPlan), errors.Is(err, strategy.ErrNoRollback):
 		return 0, err
 	case err != nil:
-		return 0, fmt.Errorf("%w, %s", err, where)
+		return 0, fmt.Errorf("%w%s", err, out.where)
 	case ok:
 		return result, nil
 	}
@@ -302,7 +301,7 @@ func (s *Strategy) ended(a action, state *os.ProcessState, out *output) (strateg
 	if said == "" {
 		said = string(a) + " failed and printed nothing"
 	}
-	err = fmt.Errorf("%s: exit status %d, %s", said, status, where)
+	err = fmt.Errorf("%s: exit status %d%s", said, status, out.where)
 	if s.program != nil && out.tail.last != "" && (status == statusFailed || status == statusTransient) {
 		// It ended in order, see Serve: its last line is the whole error, made for people.
 		err = errors.New(said)
@@ -314,4 +313,14 @@ func (s *Strategy) ended(a action, state *os.ProcessState, out *output) (strateg
 		return 0, strategy.Fail(message.Transient, err)
 	}
 	return 0, err
+}
+
+// endedBy returns the class of an action that a signal has ended. SIGTERM is what systemd
+// sends when somebody reboots this host: the action is resumed after the boot. A strategy of
+// this program is also resumed if it was killed, as when memory was short.
+func (s *Strategy) endedBy(a action, number syscall.Signal) message.Class {
+	if number == terminate || number == kill && s.program != nil {
+		return message.Transient
+	}
+	return a.class()
 }

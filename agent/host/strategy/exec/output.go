@@ -24,6 +24,8 @@ type output struct {
 	// log is standard output and error; of an action that prints a result only standard
 	// error.
 	log *os.File
+	// where says where that is, for people who write scripts; it is empty for a program's.
+	where string
 	// printed is the standard output of an action that prints a result, and most its
 	// size; it is nil for other actions.
 	printed *os.File
@@ -69,8 +71,12 @@ func (s *Strategy) openLog(h holder, flags int, progress func(int, string)) (*ou
 	if err != nil {
 		return nil, errors.Join(err, log.Close())
 	}
+	where := ""
+	if s.program == nil {
+		where = ", output in " + log.Name()
+	}
 	return &output{
-		log: log, tail: newTail(log, info.Size(), s.output, progress),
+		log: log, where: where, tail: newTail(log, info.Size(), s.output, progress),
 		changes: make(chan struct{}, 1), failed: make(chan error, 1), unwatch: func() {},
 	}, nil
 }

@@ -45,7 +45,7 @@ func Serve(ctx context.Context, name string, open func(options json.RawMessage) 
 	case errors.Is(err, strategy.ErrNoPlan), errors.Is(err, strategy.ErrNoRollback), err == nil && outcome == strategy.NotDone:
 		return statusNotDone
 	case err != nil:
-		return v.fail(err)
+		return v.fail(ctx, err)
 	case outcome == strategy.RebootRequired:
 		return statusRebootRequired
 	}
@@ -172,8 +172,13 @@ func (v *server) progress(percent int, text string) {
 }
 
 // fail tells an error and its class, and returns the exit status.
-func (v *server) fail(err error) int {
+// fail tells why the action has failed. One that was stopped, as by systemd when somebody
+// reboots this host, is resumed.
+func (v *server) fail(ctx context.Context, err error) int {
 	class := cmp.Or(strategy.ClassOf(err), v.action.class())
+	if ctx.Err() != nil {
+		class = message.Transient
+	}
 	if v.line(v.told, told{Message: script.Clean([]byte(err.Error())), Class: class}) != nil {
 		_, _ = fmt.Fprintln(v.Err, err)
 	}

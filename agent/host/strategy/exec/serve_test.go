@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -17,6 +18,31 @@ import (
 )
 
 // servesNative makes the test binary serve a native strategy, as the agent's program does.
+// TestKilledStrategyIsResumed checks that a native strategy that was killed, as when memory is
+// short, fails with a class by which it is resumed, and that operators are told no file of
+// the host.
+func TestKilledStrategyIsResumed(t *testing.T) {
+	t.Parallel()
+	_, err := openNative(t, native{Fails: "killed"}).Upgrade(t.Context(), job())
+	if strategy.ClassOf(err) != message.Transient || err.Error() != "upgrade was ended by signal 9 (killed)" {
+		t.Errorf("it fails with %v of class %q", err, strategy.ClassOf(err))
+	}
+}
+
+// TestStoppedStrategyIsResumed checks that a native strategy that is told to end, as by systemd
+// when somebody reboots this host, fails with a class by which it is resumed.
+func TestStoppedStrategyIsResumed(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	open := func(json.RawMessage) (strategy.Strategy, error) { return &native{Fails: message.Install}, nil }
+	var out strings.Builder
+	std := Streams{In: strings.NewReader(`{"format":1,"action":"upgrade"}`), Out: &out, Err: &out}
+	if status := Serve(ctx, "upgrade", open, std); status != statusTransient || !strings.Contains(out.String(), `"class":"transient"`) {
+		t.Errorf("it ends with %d: %s", status, out.String())
+	}
+}
+
 const servesNative = "serves-native"
 
 // serveNative serves an action in this process, see TestMain.
@@ -42,8 +68,11 @@ type native struct {
 var errNative = errors.New("it went wrong <here> & there")
 
 func (n *native) fails() error {
-	if n.Fails == "none" {
+	switch n.Fails {
+	case "none":
 		return errNative
+	case "killed":
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 	}
 	if n.Fails != "" {
 		return strategy.Fail(n.Fails, errNative)
@@ -365,7 +394,7 @@ func TestBootedIsChecked(t *testing.T) {
 }
 
 // TestClassOfScripts checks that the class of a failure is that of its last class line,
-// and transient for exit status 75.
+// and transient for exit status 75 and for SIGTERM, which a reboot by a person sends.
 func TestClassOfScripts(t *testing.T) {
 	t.Parallel()
 	for script, want := range map[string]message.Class{
@@ -374,7 +403,9 @@ func TestClassOfScripts(t *testing.T) {
 		`echo '{"class": "space"}'; exit 1`:    message.Space,
 		`echo '{"class": "lock"}'; exit 75`:    message.Lock,
 		`echo '{"class": "colour"}'; exit 1`:   "",
-		`echo '{"class": "install"}'; kill $$`: "",
+		`echo '{"class": "install"}'; kill $$`: message.Transient,
+		`kill -9 $$`:                           message.Install,
+		`kill -SEGV $$`:                        message.Install,
 	} {
 		_, err := newHost(t, map[string]string{"upgrade": script}).open().Upgrade(t.Context(), job())
 		if got := strategy.ClassOf(err); err == nil || got != want {

@@ -342,7 +342,7 @@ func TestRealCut(t *testing.T) {
 	t.Parallel()
 	a := newAppliance(t, func(*realhost.Container) {})
 	ctx := t.Context()
-	for i := range 6 {
+	for i := range realhost.Times(6, 6, 50) {
 		from, to := fmt.Sprint(i+1), fmt.Sprint(i+2)
 		a.release(to)
 		act := func(ctx context.Context) { _, _ = a.s.Prepare(ctx, a.job(message.ChangeSet{})) }

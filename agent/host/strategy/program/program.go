@@ -181,10 +181,20 @@ func (r *running) tail(atEnd bool) error {
 		return err
 	}
 	r.copied += int64(len(text))
+	if atEnd && r.copied > 0 && !r.endsLine() {
+		text = append(text, '\n') // A program that was killed leaves half a line.
+	}
 	if r.out != nil {
 		_, _ = r.out.Write(text) // The copy is for people; the program must not stop without it.
 	}
 	return nil
+}
+
+// endsLine reports whether what was printed ends with a line.
+func (r *running) endsLine() bool {
+	last := make([]byte, 1)
+	_, err := r.stdout.ReadAt(last, r.copied-1)
+	return err == nil && last[0] == '\n'
 }
 
 // from returns what is in a file after a position.

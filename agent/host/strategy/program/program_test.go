@@ -21,6 +21,10 @@ func TestRun(t *testing.T) {
 	if want := "one\nC.UTF-8 noninteractive more\n"; err != nil || ended.Exit != 7 || ended.Printed != want || out.String() != want {
 		t.Errorf("got %+v, %v, copied %q", ended, err, out.String())
 	}
+	out.Reset()
+	if _, err := System(&out)(t.Context(), shell("printf 'half a l'; kill -9 $$")); err == nil || out.String() != "half a l\n" {
+		t.Errorf("what is told next begins in the line of a program that was killed: %q, %v", out.String(), err)
+	}
 	if strings.Join(lines, ",") != "a:1,b" {
 		t.Errorf("status lines %q", lines)
 	}

@@ -344,7 +344,7 @@ func TestRealCut(t *testing.T) {
 	a.boot(strategy.Boot{Running: unknown})
 	ctx := t.Context()
 	outcomes := map[strategy.Outcome]int{}
-	for i := range 3 {
+	for i := range realhost.Times(3, 3, 50) {
 		version := fmt.Sprint(i + 2)
 		a.bundle(version, "version "+version, "cert", "appliance", size)
 		a.open(version)
