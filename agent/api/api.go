@@ -32,6 +32,8 @@ type Controller interface {
 	State(ctx context.Context) (v1.State, error)
 	// Hosts returns those of the hosts that the filter chooses, by name.
 	Hosts(ctx context.Context, filter v1.HostFilter) ([]v1.Host, error)
+	// CountHosts returns how many hosts Hosts would return without a filter.
+	CountHosts(ctx context.Context) (int, error)
 	// HostsWithInventories is Hosts with what the machine of each consists of.
 	HostsWithInventories(ctx context.Context, filter v1.HostFilter) ([]v1.Host, error)
 	Host(ctx context.Context, name string) (v1.Host, error)

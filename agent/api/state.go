@@ -46,6 +46,14 @@ func (s *server) getHosts(c *call) error {
 	if err != nil {
 		return err
 	}
+	if c.has("count") && !c.has("keys") {
+		count, err := c.controller.CountHosts(c.Context())
+		if err != nil {
+			return err
+		}
+		s.send(c.w, c.Request, http.StatusOK, count)
+		return nil
+	}
 	list := c.controller.Hosts
 	if c.has("inventory") {
 		list = c.controller.HostsWithInventories

@@ -86,6 +86,7 @@ func (b broken) Ask(context.Context, string, run.Ask, v1.Ask) (v1.Run, error) {
 func (b broken) State(context.Context) (v1.State, error) { return v1.State{}, b.err }
 
 func (b broken) Hosts(context.Context, v1.HostFilter) ([]v1.Host, error) { return nil, b.err }
+func (b broken) CountHosts(context.Context) (int, error)                 { return 0, b.err }
 
 func (b broken) HostsWithInventories(context.Context, v1.HostFilter) ([]v1.Host, error) {
 	return nil, b.err

@@ -393,6 +393,12 @@ func (h *hosts) reportsSince(number uint64) (events []v1.VersionsEvent, upTo uin
 	return events, h.versionsRead
 }
 
+// count returns how many hosts there are.
+func (h *hosts) count(now time.Time) int {
+	h.expire(now)
+	return len(h.known)
+}
+
 // view shows those of the known hosts that a filter chooses, by name. newest is the run that people see as the newest; nil is none.
 func (h *hosts) view(now time.Time, newest *run.State, filter v1.HostFilter) []v1.Host {
 	h.expire(now)

@@ -386,6 +386,9 @@ func TestHostsInParts(t *testing.T) {
 					break
 				}
 				between(&s.hosts)
+				if all, counted := len(s.hosts.view(now, nil, v1.HostFilter{})), s.hosts.count(now); counted != all {
+					t.Fatalf("it counts %d hosts of %d", counted, all)
+				}
 				if parts > 10 {
 					t.Fatal("it never ends")
 				}

@@ -204,6 +204,14 @@ func (c *Controller) Hosts(ctx context.Context, filter v1.HostFilter) ([]v1.Host
 	})
 }
 
+// CountHosts returns how many hosts Hosts would return without a filter.
+func (c *Controller) CountHosts(ctx context.Context) (int, error) {
+	if err := c.versionsRead(ctx); err != nil {
+		return 0, err
+	}
+	return ask(ctx, c, func(s *state) int { return s.hosts.count(s.Now()) })
+}
+
 // HostsWithInventories is Hosts with what the machine of each host consists of.
 func (c *Controller) HostsWithInventories(ctx context.Context, filter v1.HostFilter) ([]v1.Host, error) {
 	hosts, err := c.Hosts(ctx, filter)

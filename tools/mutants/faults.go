@@ -86,6 +86,7 @@ var faults = []fault{
 	{"sum-of-journal-is-not-checked", "agent/wire/format.sumOf", `return ""`, "", tests("agent/host/decide", "TestJournalFlippedAnywhere")},
 	{"full-disk-ends-the-worker", "agent/host/worker.temporary", `return false`, "", tests("agent/host/worker", "TestDiskFull")},
 	{"write-is-acknowledged-before-its-mark", "agent/log/natsd.Server.Mark", `return nil`, "", tests("agent/site", "TestAcknowledgedWriteIsLost")},
+	{"stream-in-the-making-is-lost", "agent/log/natsd.missingStreams", `return nil`, "", tests("agent/log/natsd", "TestHealthy|TestStreamBeingMade")},
 	{"append-without-compare-and-set", "agent/log/jetstream.Log.append", "", "WithExpectLastSequenceForSubject", tests("agent/log/jetstream", "TestOneWriter")},
 	{"log-is-not-compared", "agent/log/guard.Guard.See", `return nil`, "", tests("agent/log/guard", "TestGap|TestGuard")},
 	{"end-of-log-is-not-compared", "agent/log/guard.Guard.End", `return nil`, "", tests("agent/log/guard", "TestGuard")},

@@ -2,6 +2,8 @@ package natsd
 
 import (
 	"fmt"
+	"maps"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -10,7 +12,8 @@ import (
 const (
 	// unreadyFor is how long the server may report that it is not ready before it
 	// counts as unhealthy, unreadyPause the wait before it is asked again. It gives
-	// its own check one millisecond, which is too short on a busy machine.
+	// its own check one millisecond, which is too short on a busy machine. A stream
+	// that is being made may take as long.
 	unreadyFor   = 5 * time.Second
 	unreadyPause = 10 * time.Millisecond
 )
@@ -26,18 +29,55 @@ func (s *Server) Healthy() error {
 // healthy returns an error when a server that was ready once reports that it is
 // unhealthy.
 func healthy(ask func(*server.HealthzOptions) *server.HealthStatus) error {
+	var missing map[string]bool // By every look so far.
 	for begun := time.Now(); ; time.Sleep(unreadyPause) {
 		health := ask(&server.HealthzOptions{Details: true})
 		if health.Status == "ok" {
 			return nil
 		}
-		trouble := health.Error
-		if len(health.Errors) > 0 { // With Details the reason is here.
-			trouble = health.Errors[0].Error
+		now := missingStreams(health)
+		if missing == nil {
+			missing = now
+		} else if now != nil {
+			maps.DeleteFunc(missing, func(stream string, _ bool) bool { return !now[stream] })
 		}
-		unready := len(health.Errors) > 0 && health.Errors[0].Type == server.HealthzErrorConn
+		if now != nil && len(missing) == 0 {
+			return nil
+		}
+		unready := now != nil || len(health.Errors) > 0 && health.Errors[0].Type == server.HealthzErrorConn
 		if !unready || time.Since(begun) >= unreadyFor {
-			return fmt.Errorf("its store is not healthy: %s", trouble)
+			return fmt.Errorf("its store is not healthy: %s", troubleOf(health, missing))
 		}
 	}
+}
+
+// unrecovered is how the server says that a stream has a folder and does not exist. That is
+// so with a stream that was lost, and for a moment with each stream that is being made: the
+// server makes its folder first (nats-server #3752).
+const unrecovered = "could not be recovered"
+
+// missingStreams returns the streams that have a folder and do not exist, and nil if something
+// else is wrong.
+func missingStreams(health *server.HealthStatus) map[string]bool {
+	var missing map[string]bool
+	for _, e := range health.Errors {
+		if e.Type != server.HealthzErrorStream || !strings.HasSuffix(e.Error, unrecovered) {
+			return nil
+		}
+		if missing == nil {
+			missing = map[string]bool{}
+		}
+		missing[e.Stream] = true
+	}
+	return missing
+}
+
+// troubleOf is what the server says is wrong, of those that were made meanwhile nothing.
+func troubleOf(health *server.HealthStatus, missing map[string]bool) string {
+	for _, e := range health.Errors { // With Details the reason is here.
+		if !strings.HasSuffix(e.Error, unrecovered) || missing[e.Stream] {
+			return e.Error
+		}
+	}
+	return health.Error
 }

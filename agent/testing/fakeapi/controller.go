@@ -233,6 +233,13 @@ func (t *tenant) Hosts(ctx context.Context, filter v1.HostFilter) ([]v1.Host, er
 	return hosts, err
 }
 
+// CountHosts implements api.Controller.
+func (t *tenant) CountHosts(context.Context) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.hosts), nil
+}
+
 // HostsWithInventories implements api.Controller.
 func (t *tenant) HostsWithInventories(_ context.Context, filter v1.HostFilter) ([]v1.Host, error) {
 	t.mu.Lock()

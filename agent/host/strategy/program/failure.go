@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
@@ -12,15 +13,16 @@ import (
 
 // Cause is what a program prints about one kind of failure.
 type Cause struct {
-	Class   message.Class
-	Printed *regexp.Regexp
+	Class message.Class
+	// Printed is compiled when it is needed first: most commands need none.
+	Printed func() *regexp.Regexp
 	// Advice is what a person can do.
 	Advice string
 }
 
 // Prints returns a cause by the pattern of what is printed about it.
 func Prints(class message.Class, pattern, advice string) Cause {
-	return Cause{Class: class, Printed: regexp.MustCompile(pattern), Advice: advice}
+	return Cause{Class: class, Printed: sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) }), Advice: advice}
 }
 
 // Causes are tried in their order: one failure prints what belongs to several, and a lock
@@ -31,7 +33,7 @@ type Causes []Cause
 // install.
 func (all Causes) Find(printed string) (message.Class, string) {
 	for _, c := range all {
-		if c.Printed.MatchString(printed) {
+		if c.Printed().MatchString(printed) {
 			return c.Class, c.Advice
 		}
 	}
