@@ -117,7 +117,7 @@ func TestForecastCost(t *testing.T) {
 		}
 	}
 	first := f.of(r, costs(10*time.Millisecond))
-	if first == nil || first.Hosts["h02"].IsZero() {
+	if first == nil || first.Hosts[1].IsZero() {
 		t.Fatalf("the forecast is %+v", first)
 	}
 	now = now.Add(150 * time.Millisecond)

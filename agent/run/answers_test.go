@@ -52,8 +52,8 @@ func (p *player) answer(question string) {
 			ends = "waits for " + f.Waits
 		}
 		fmt.Fprintf(&p.out, "= %d not done in time, %s\n", f.Left, ends)
-		for _, h := range run.Hosts() {
-			if end, some := f.Hosts[h.Name]; some {
+		for i, h := range run.Hosts() {
+			if end := f.Hosts[i]; !end.IsZero() {
 				fmt.Fprintf(&p.out, "= %s %s\n", h.Name, end.Sub(epoch))
 			}
 		}

@@ -2,7 +2,6 @@ package run
 
 import (
 	"cmp"
-	"container/heap"
 	"crypto/sha256"
 	"encoding/binary"
 	"math/bits"
@@ -66,7 +65,7 @@ func (m *member) candidateQueue() (int, bool) {
 func (c *candidates) update(members []member, i int) {
 	m := &members[i]
 	if n, ok := m.candidateQueue(); ok && !m.queued[n] {
-		heap.Push(&c.queues[n], m.position)
+		c.queues[n].push(m.position)
 		m.queued[n] = true
 	}
 	for n := range c.queues {
@@ -76,7 +75,7 @@ func (c *candidates) update(members []member, i int) {
 				break
 			}
 			first.queued[n] = false
-			heap.Pop(q)
+			q.pop()
 		}
 	}
 }
@@ -99,26 +98,41 @@ func (c *candidates) clone() candidates {
 
 // positions is a heap of positions with lazy deletion: a host that is no candidate
 // any more is removed when it reaches the top, and regains its old position when it
-// is a candidate again. Each step is O(log n).
+// is a candidate again. Each step is O(log n). Unlike container/heap it makes no value of
+// each position for the garbage collector.
 type positions []int
 
-// Len implements heap.Interface.
-func (p positions) Len() int { return len(p) }
+// push adds a position.
+func (p *positions) push(position int) {
+	q := append(*p, position)
+	*p = q
+	for i := len(q) - 1; i > 0; {
+		parent := (i - 1) / 2
+		if q[parent] <= q[i] {
+			return
+		}
+		q[parent], q[i] = q[i], q[parent]
+		i = parent
+	}
+}
 
-// Less implements heap.Interface.
-func (p positions) Less(i, j int) bool { return p[i] < p[j] }
-
-// Swap implements heap.Interface.
-func (p positions) Swap(i, j int) { p[i], p[j] = p[j], p[i] }
-
-// Push implements heap.Interface.
-func (p *positions) Push(position any) { *p = append(*p, position.(int)) } //nolint:forcetypeassert // only update pushes
-
-// Pop implements heap.Interface.
-func (p *positions) Pop() any {
-	last := (*p)[len(*p)-1]
-	*p = (*p)[:len(*p)-1]
-	return last
+// pop removes the first position.
+func (p *positions) pop() {
+	q := *p
+	last := len(q) - 1
+	q[0], q = q[last], q[:last]
+	*p = q
+	for i := 0; 2*i+1 < last; {
+		child := 2*i + 1
+		if child+1 < last && q[child+1] < q[child] {
+			child++
+		}
+		if q[i] <= q[child] {
+			return
+		}
+		q[i], q[child] = q[child], q[i]
+		i = child
+	}
 }
 
 // hashOf is a random number of a host in a run, the same in each controller.

@@ -57,23 +57,29 @@ type Forecast struct {
 	// foresee, which Waits says in words.
 	End   time.Time
 	Waits string
-	// Hosts are the ends of the members that are not done, by name; those that
-	// wait for what nobody can foresee have none.
-	Hosts map[string]time.Time
+	// Hosts are the ends of the members, in the order of State.Hosts; zero for those that are
+	// done, and for those that wait for what nobody can foresee.
+	Hosts []time.Time
 	// Left counts the hosts that are expected not to be done by not-after.
 	Left int
 }
 
 // Forecast tells when the run is expected to end; false when nothing is
-// measured yet, or the run waits for members to answer prepare. It plays the rest of the
-// run on a copy, in virtual time: each host takes what is typical, checks pass,
+// measured yet, or the run waits for members to answer prepare. Unless hosts wait for
+// nothing but slots, it plays the rest of the run on a copy, in virtual time: each host takes what is typical, checks pass,
 // and nobody does anything else. Its cost grows with the number of hosts.
 func (s *State) Forecast(now time.Time) (Forecast, bool) {
 	took := s.durations.usual
 	if took == 0 || s.Over() || s.isPreparing() {
 		return Forecast{}, false
 	}
-	p := &forecaster{run: s.clone(), now: now, took: took, f: Forecast{Hosts: make(map[string]time.Time, s.counts.unstarted+s.counts.underWay)}}
+	if f, only := s.forecastSlots(now, took); only {
+		return f, true
+	}
+	p := &forecaster{
+		run: s.clone(), now: now, took: took, f: Forecast{Hosts: make([]time.Time, len(s.members))},
+		working: make([]int, 0, s.counts.unstarted+s.counts.underWay),
+	}
 	_, p.ending = s.ending(now)
 	p.run.durations.usual = 0 // A host that will be late starts all the same, and is counted.
 	p.resume()
@@ -82,7 +88,77 @@ func (s *State) Forecast(now time.Time) (Forecast, bool) {
 	if p.f.Waits == "" {
 		p.f.End = p.now
 	}
-	return p.f, p.f.Waits == "" || len(p.f.Hosts) > 0
+	return p.f, p.f.Waits == "" || p.some
+}
+
+// forecastSlots is the forecast of a run in whose last stage hosts wait for nothing but free
+// slots: each starts when the first of those at work is done. It needs no copy of the run. False
+// means that the rest of the run depends on more.
+func (s *State) forecastSlots(now time.Time, took time.Duration) (Forecast, bool) {
+	g, free := s.stages.current(), s.roster.Free(s.stages.index)
+	order, only := s.waitForSlots(now)
+	if !only {
+		return Forecast{}, false
+	}
+	starts := len(order) // From here on, order has those that start.
+	for _, i := range g.candidates.order {
+		if m := &s.members[i]; m.isCandidate() && !m.HasSlot() {
+			order = append(order, i)
+		}
+	}
+	if len(order)-starts != s.counts.unstarted || starts+free < 1 && len(order) > starts {
+		return Forecast{}, false
+	}
+	f := Forecast{End: now, Hosts: make([]time.Time, len(s.members))}
+	for k, i := range order {
+		switch before := k - starts - free; {
+		case k < starts:
+			f.End = times.Later(now, s.members[i].takenAt.Add(took))
+		case before < 0:
+			f.End = now.Add(took)
+		default:
+			start := f.Hosts[order[before]]
+			if !s.fits(start, 0) {
+				return Forecast{}, false
+			}
+			f.End = start.Add(took)
+		}
+		f.Hosts[i] = f.End
+		if f.End.After(s.NotAfter) {
+			f.Left++
+		}
+	}
+	return f, true
+}
+
+// waitForSlots reports whether hosts of the current stage, the last that has any, may start
+// whenever a slot is free. It returns the hosts at work, those first that are done first: each
+// of them frees a slot then.
+func (s *State) waitForSlots(now time.Time) (working []int, only bool) {
+	_, ending := s.ending(now)
+	b, g := s.blocker(now), s.stages.current()
+	begun := !now.Before(times.Later(s.stages.reached(), g.approvedAt))
+	if ending || !begun || b != nothing && b != slots || s.rollout.Splay.Duration() > 0 || len(s.rollout.Checks.Fleet) > 0 || g.admitted > 0 || !s.stages.lastWithHosts() {
+		return nil, false
+	}
+	working = make([]int, 0, s.counts.unstarted+s.counts.underWay)
+	for i := range s.members {
+		m := &s.members[i]
+		if !m.underWay() {
+			continue
+		}
+		if owes := m.Owes(); m.final != "" || m.IsSilent() || owes.Look || owes.Answer != "" || m.takenAt.After(now) {
+			return nil, false
+		}
+		working = append(working, i)
+	}
+	s.sortTaken(working)
+	return working, true
+}
+
+// sortTaken sorts hosts by when they were taken out of service.
+func (s *State) sortTaken(hosts []int) {
+	slices.SortStableFunc(hosts, func(a, b int) int { return s.members[a].takenAt.Compare(s.members[b].takenAt) })
 }
 
 // forecaster plays a run to its end.
@@ -93,6 +169,8 @@ type forecaster struct {
 	// took is how long each host takes.
 	took time.Duration
 	f    Forecast
+	// some tells that a host has an end.
+	some bool
 	// ending means that no host starts any more.
 	ending bool
 	// working are the hosts at work, in the order in which they are done: all take
@@ -107,7 +185,7 @@ func (p *forecaster) resume() {
 			p.working = append(p.working, i)
 		}
 	}
-	slices.SortStableFunc(p.working, func(a, b int) int { return p.run.members[a].takenAt.Compare(p.run.members[b].takenAt) })
+	p.run.sortTaken(p.working)
 	for _, i := range p.working {
 		p.expect(i, times.Later(p.now, p.run.members[i].takenAt.Add(p.took)))
 	}
@@ -115,7 +193,7 @@ func (p *forecaster) resume() {
 
 // expect notes when a host will be done.
 func (p *forecaster) expect(i int, at time.Time) {
-	p.f.Hosts[p.run.members[i].Name] = at
+	p.f.Hosts[i], p.some = at, true
 	if at.After(p.run.NotAfter) {
 		p.f.Left++
 	}
@@ -139,7 +217,7 @@ func (p *forecaster) step() bool {
 	}
 	if len(p.working) > 0 {
 		i := p.working[0]
-		if end := p.f.Hosts[p.run.members[i].Name]; until.IsZero() || !end.After(until) {
+		if end := p.f.Hosts[i]; until.IsZero() || !end.After(until) {
 			p.now, p.working = end, p.working[1:]
 			p.finishHost(i)
 			return true
@@ -163,7 +241,7 @@ func (p *forecaster) start() bool {
 		return true
 	}
 	i := p.run.next()
-	p.run.edit(i, p.now, func(m *member) {
+	p.move(i, func(m *member) {
 		p.run.roster.Take(i, p.now)
 		m.step, m.takenAt = upgrading, p.now
 	})
@@ -175,14 +253,46 @@ func (p *forecaster) start() bool {
 
 // finishHost has a host be upgraded and back in service.
 func (p *forecaster) finishHost(i int) {
-	p.run.edit(i, p.now, func(m *member) {
+	p.move(i, func(m *member) {
 		p.run.roster.Pass(i, message.Undrain, p.now)
 		p.run.roster.Return(i, p.now)
 		m.step, m.final = done, Upgraded
 	})
 }
 
-// clone copies the state, but for what never changes.
+// move changes a member as edit does, but keeps right only what starts depend on: what is
+// counted of its stage, who goes next in it, and when it is done. It is called twice for each
+// host, and what a forecast does not ask for would cost more than the rest.
+func (p *forecaster) move(i int, change func(*member)) {
+	s := p.run
+	m := &s.members[i]
+	g := &s.stages.list[m.Group]
+	from, left, held, candidate := m.step, m.left(), m.HasSlot(), m.isCandidate()
+	s.counts.add(m, -1)
+	g.add(m, -1)
+	change(m)
+	s.counts.add(m, 1)
+	g.add(m, 1)
+	s.changed = p.now
+	m.moves++
+	if from == ready {
+		s.queues.leave(s.members, ready)
+	}
+	if candidate != m.isCandidate() || held != m.HasSlot() {
+		g.candidates.update(s.members, i)
+	}
+	if held && !m.HasSlot() {
+		s.fleet.stale()
+	}
+	if left && !m.left() {
+		if unmet := s.stages.advance(p.now); unmet != "" {
+			s.onFailure(unmet, p.now)
+		}
+	}
+	s.noteLate(p.now)
+}
+
+// clone copies the state, but for what never changes and what no forecast asks for.
 func (s *State) clone() *State {
 	c := *s
 	c.roster = s.roster.Clone()
@@ -190,6 +300,7 @@ func (s *State) clone() *State {
 	for i := range c.members {
 		c.members[i].Host = c.roster.Host(i)
 	}
-	c.stages, c.queues, c.counts, c.busyHosts = s.stages.clone(), s.queues.clone(), s.counts.clone(), s.busyHosts.clone()
+	c.queues = queues{ready: slices.Clone(s.queues[ready])}
+	c.stages, c.counts, c.busyHosts = s.stages.clone(), s.counts.clone(), s.busyHosts.clone()
 	return &c
 }

@@ -2,6 +2,7 @@ package run
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -512,12 +513,18 @@ func (p *property) sameRoster(s *State) {
 // end while the run waits for anything but hosts at work and time.
 func foreseen(s *State, now time.Time) error {
 	f, known := s.Forecast(now)
+	if want, wanted := stepByStep(s, now); known != wanted || !reflect.DeepEqual(f, want) {
+		return fmt.Errorf("the forecast is %+v, %t; step by step it is %+v, %t", f, known, want, wanted)
+	}
 	if !known {
 		return nil
 	}
-	for name, at := range f.Hosts {
-		h, _ := s.Host(name)
-		switch m := &s.members[s.indexOf(name)]; {
+	for i, at := range f.Hosts {
+		if at.IsZero() {
+			continue
+		}
+		m := &s.members[i]
+		switch name, h := m.Name, s.view(i); {
 		case at.Before(now) || !f.End.IsZero() && at.After(f.End):
 			return fmt.Errorf("%s is done at %s, and the run at %s", name, at, f.End)
 		case h.Status.Final() || !m.underWay() && (m.IsSilent() || m.Owes().Look || m.isBusy()):

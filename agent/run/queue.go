@@ -97,11 +97,3 @@ func (q queues) setBack(now time.Time) {
 		}
 	}
 }
-
-func (q queues) clone() queues {
-	clone := queues{}
-	for at, queue := range q {
-		clone[at] = slices.Clone(queue)
-	}
-	return clone
-}

@@ -105,6 +105,7 @@ var faults = []fault{
 	{"released-host-is-awaited", "agent/run/roster.Host.Works", `return "", false`, "", append(tests("agent/controller", "TestRetryBesideReleased"), scripts)},
 	{"clock-set-back-is-ignored", "agent/run.State.follow", `return`, "", []suite{scripts}},
 	{"clock-set-back-is-not-followed", "agent/controller.state.followClock", `return`, "", tests("agent/controller", "TestClockIsSetBack|TestSilentAfterTheClockWasSetBack")},
+	{"forecast-counts-slots-alone", "agent/run.State.waitForSlots", `return nil, true`, "", tests("agent/run", "TestForecastOfSlots")},
 	{"nobody-is-overdue", "agent/run.State.Overdue", `return nil`, "", append(tests("agent/controller", "TestNewsOfOverdueHosts"), scripts)},
 
 	// 8. A window that opens while the site is up has its run, or a reason that is told.

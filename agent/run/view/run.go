@@ -144,9 +144,8 @@ func foresee(r *run.State, view *v1.Run, now time.Time, f run.Forecast) {
 		return OptionalTime(end)
 	}
 	view.ExpectedEnd = expected(f.End)
-	for i := range view.Hosts {
-		h := &view.Hosts[i]
-		if end, pending := f.Hosts[h.Hostname]; pending && !run.Status(h.Status).Final() {
+	for i, end := range f.Hosts { // The members come first, in their order.
+		if h := &view.Hosts[i]; !end.IsZero() && !run.Status(h.Status).Final() {
 			h.ExpectedEnd = expected(end)
 		}
 	}
