@@ -366,6 +366,9 @@ func statusInRun(r v1.HostRun) string {
 	if r.Class != "" {
 		text += " (" + r.Class + ")"
 	}
+	if r.UpToDate {
+		text += " (was up to date)"
+	}
 	return text
 }
 

@@ -263,7 +263,7 @@ func (s *scene) reply(ctx context.Context, host string, id uint64, action messag
 		return
 	}
 	body := message.Reply{Action: action, Result: a.result}.Encode()
-	if _, err := s.log.Add(message.Record{Kind: message.ReplyRecord, Host: host, Run: id, Action: action, Outcome: a.result.Outcome.Beside(), Class: a.result.Class, Body: body}); err != nil {
+	if _, err := s.log.Add(message.Record{Kind: message.ReplyRecord, Host: host, Run: id, Action: action, Outcome: a.result.Outcome.Beside(), Class: a.result.Class, UpToDate: a.result.UpToDate, Body: body}); err != nil {
 		s.t.Error(err)
 	}
 }

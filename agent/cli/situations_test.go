@@ -55,6 +55,11 @@ func neverPrepares(action message.Action) answer {
 // worksOn is a host that still carries out a command, and so answers no other.
 func worksOn(message.Action) answer { return answer{} }
 
+// upToDateNow is a host with nothing to change.
+func upToDateNow(action message.Action) answer {
+	return answer{time.Second, message.Result{Outcome: message.Done, UpToDate: action == message.Upgrade}}
+}
+
 // situation is what an operator may find, and how it came to that.
 type situation struct {
 	name string
@@ -144,6 +149,12 @@ var situations = []situation{
 		s.until(1, 16, 0)
 		s.types("retry", "2")
 		s.until(1, 20, 0)
+	}, 0, nil},
+	{"up to date", intended{windows: saturdays}, func(s *scene) {
+		for _, h := range threeHosts {
+			s.host(h, upToDateNow)
+		}
+		s.until(1, 45, 0)
 	}, 0, nil},
 }
 

@@ -244,6 +244,9 @@ func progressLine(r v1.Run) string {
 // rolledBack is the status in which a host is shown whose upgrade was rolled back.
 const rolledBack = "rolled-back"
 
+// upToDate counts the upgraded hosts that had nothing to change.
+const upToDate = "up-to-date"
+
 // shownStatus is the status of a host as people see it.
 func shownStatus(status string, isRolledBack bool) string {
 	if isRolledBack {
@@ -260,6 +263,9 @@ func countHosts(r v1.Run) (counts map[string]int, members int) {
 		if h.Stage != "" {
 			counts[shownStatus(h.Status, h.RolledBack)]++
 			members++
+			if h.UpToDate {
+				counts[upToDate]++
+			}
 		}
 	}
 	return counts, members
@@ -284,7 +290,7 @@ func countLine(counts map[string]int, members int) string {
 	if members == 0 {
 		return ""
 	}
-	parts := []string{fmt.Sprintf("%d of %s upgraded", counts[string(run.Upgraded)], text.Count(members, "host", "hosts"))}
+	parts := []string{run.Achieved(members, counts[string(run.Upgraded)], counts[upToDate])}
 	for _, status := range statusOrder {
 		if n := counts[status]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, status))
@@ -389,6 +395,9 @@ func hostNotes(at timeFormat, h v1.RunHost) []string {
 	add(h.Error)
 	if h.Class != "" {
 		add("class " + h.Class)
+	}
+	if h.UpToDate {
+		add("was up to date")
 	}
 	add(at.text(h.Note))
 	add(h.Progress)

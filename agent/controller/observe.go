@@ -15,7 +15,7 @@ type Observer interface {
 	RunEnded(result run.Result, took time.Duration)
 	// HostEnded tells of a member that has come to its final status; class is empty
 	// unless the host has told the class of its failure.
-	HostEnded(status run.Status, class message.Class)
+	HostEnded(member run.Host)
 	// Answered tells how long a host took for its answer to a command.
 	Answered(action message.Action, took time.Duration)
 	// WindowMissed tells of a window that closed without a run.
@@ -89,7 +89,7 @@ func (o *observed) ends(r *run.State, record message.Decoded, live bool) {
 		}
 		if member, found := r.Host(name); found && member.Status.Final() {
 			if o.ended[name] = true; live {
-				o.to.HostEnded(member.Status, member.Class)
+				o.to.HostEnded(member)
 			}
 		}
 	}

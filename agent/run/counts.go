@@ -9,8 +9,8 @@ type counts struct {
 	status map[Status]int
 	// unprepared counts the hosts whose answer to prepare is waited for, unstarted the hosts
 	// that have not had a slot, underWay the hosts that the run waits for before it
-	// can end.
-	unprepared, unstarted, underWay int
+	// can end, upToDate those of the upgraded ones that had nothing to change.
+	unprepared, unstarted, underWay, upToDate int
 }
 
 // add adds a member to what is counted, or takes it away, apart from its status.
@@ -23,6 +23,9 @@ func (c *counts) add(m *member, n int) {
 	}
 	if m.step <= ready {
 		c.unstarted += n
+	}
+	if m.final == Upgraded && m.upToDate {
+		c.upToDate += n
 	}
 }
 

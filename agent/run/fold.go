@@ -114,7 +114,7 @@ func (s *State) foldReply(r message.Decoded) error {
 		return fmt.Errorf("%s was not asked to %s: it is %s", r.Host, r.Action, m.status())
 	}
 	s.changed = r.Time
-	m.class, m.rolledBack = reply.Result.Class, reply.Result.Outcome == message.RolledBack
+	m.class, m.rolledBack, m.upToDate = reply.Result.Class, reply.Result.Outcome == message.RolledBack, reply.Result.UpToDate
 	switch {
 	case m.hasLateAnswer():
 		s.edit(i, r.Time, func(m *member) {

@@ -119,6 +119,9 @@ type Host struct {
 	// the host has undone its upgrade after that.
 	Class      message.Class
 	RolledBack bool
+	// UpToDate means that the host counts as upgraded because it had nothing to change; false
+	// also if the host cannot tell.
+	UpToDate bool
 	// Note is what is to be known of it though it did not fail.
 	Note string
 	// Slot is since when it counts as out of service, zero while it does not;
@@ -146,9 +149,10 @@ type member struct {
 	since      time.Time
 	text, note string
 	// class is that of the host's last answer; empty for a success. rolledBack means that it
-	// has undone its upgrade.
+	// has undone its upgrade, upToDate that it had nothing to change.
 	class      message.Class
 	rolledBack bool
+	upToDate   bool
 
 	// takenAt is when this run took the host out of service, took how long its
 	// upgrade kept it out; zero before.
@@ -319,7 +323,7 @@ func (m *member) view(stage string) Host {
 	}
 	return Host{
 		Name: m.Name, Stage: stage, Status: m.status(), Since: m.since, Error: m.text, Class: m.class, RolledBack: m.rolledBack, Note: note,
-		Slot: m.OutSince(), SlotReason: reason, Took: m.took, Done: !m.left(),
+		UpToDate: m.final == Upgraded && m.upToDate, Slot: m.OutSince(), SlotReason: reason, Took: m.took, Done: !m.left(),
 	}
 }
 

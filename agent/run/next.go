@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/times"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
@@ -300,7 +299,7 @@ func finish(result Result, reason string) Step {
 // end finishes a run that has nothing left to do. One in which hosts failed and
 // none was upgraded has failed, whatever the rollout does at a failure.
 func (s *State) end() Step {
-	reason := fmt.Sprintf("%d of %s upgraded", s.counts.status[Upgraded], text.Count(len(s.members), "host", "hosts"))
+	reason := Achieved(len(s.members), s.counts.status[Upgraded], s.counts.upToDate)
 	if s.counts.status[Upgraded] == len(s.members) {
 		return finish(Completed, reason)
 	}

@@ -127,12 +127,13 @@ func (p *player) replies(words []string, line string) {
 	switch words[0] {
 	case "reply":
 		outcome := message.ReplyOutcome("")
-		result, unknown := strings.CutPrefix(strings.Join(words[3:], " "), "unknown: ")
+		said, upToDate := strings.CutSuffix(strings.Join(words[3:], " "), " (up to date)")
+		result, unknown := strings.CutPrefix(said, "unknown: ")
 		if unknown {
 			outcome = message.Unknown
 		}
 		p.append(message.Record{
-			Kind: message.ReplyRecord, Run: run.ID, Host: words[1], Action: message.Action(words[2]), Outcome: outcome,
+			Kind: message.ReplyRecord, Run: run.ID, Host: words[1], Action: message.Action(words[2]), Outcome: outcome, UpToDate: upToDate,
 			Body: message.Reply{Action: message.Action(words[2]), Result: message.ResultOf(result)}.Encode(),
 		})
 	case "all":

@@ -252,6 +252,9 @@ func (s *State) Host(name string) (Host, bool) {
 // Count returns how many members are in a status.
 func (s *State) Count(status Status) int { return s.counts.status[status] }
 
+// UpToDate returns how many of the upgraded members had nothing to change.
+func (s *State) UpToDate() int { return s.counts.upToDate }
+
 // Size returns how many members there are.
 func (s *State) Size() int { return len(s.members) }
 

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
@@ -16,3 +17,20 @@ const maxNames = 3
 
 // list lists the first few of names.
 func list(names []string) string { return text.List(names, maxNames) }
+
+// Achieved says how many hosts of a run were upgraded, and how many of these had nothing to
+// change.
+func Achieved(hosts, upgraded, upToDate int) string {
+	of := fmt.Sprintf("%d of %s", upgraded, text.Count(hosts, "host", "hosts"))
+	were := "were"
+	if upToDate == 1 {
+		were = "was"
+	}
+	switch upToDate {
+	case 0:
+		return of + " upgraded"
+	case upgraded:
+		return of + " " + were + " up to date"
+	}
+	return fmt.Sprintf("%s upgraded (%d %s up to date)", of, upToDate, were)
+}

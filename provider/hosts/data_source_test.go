@@ -50,7 +50,7 @@ func TestAccHosts_complete(t *testing.T) {
 					"last_seen": text("2026-11-27T01:00:00.0000005Z"), "agent_version": text("1.2.3"),
 					"role": text("db"), "labels": knownvalue.MapExact(map[string]knownvalue.Check{"ring": text("0")}),
 					"versions": knownvalue.MapExact(map[string]knownvalue.Check{"kernel": text("6.12")}), "versions_at": text("2026-11-27T01:00:00.0000005Z"),
-					"last_run": knownvalue.Int64Exact(41), "last_run_result": text("partial"), "last_run_status": text("failed"), "last_run_class": text("space"), "outdated_since": text("2026-11-27T01:00:00.0000005Z"), "missed_since": text("2026-11-27T01:00:00.0000005Z"),
+					"last_run": knownvalue.Int64Exact(41), "last_run_result": text("partial"), "last_run_status": text("failed"), "last_run_class": text("space"), "last_run_up_to_date": knownvalue.Bool(false), "outdated_since": text("2026-11-27T01:00:00.0000005Z"), "missed_since": text("2026-11-27T01:00:00.0000005Z"),
 					"busy":      knownvalue.ObjectExact(map[string]knownvalue.Check{"reason": text("backup"), "until": text("2026-11-27T01:00:00.0000005Z")}),
 					"inventory": server640(),
 					"warnings": knownvalue.ListExact([]knownvalue.Check{knownvalue.ObjectExact(map[string]knownvalue.Check{
@@ -60,7 +60,7 @@ func TestAccHosts_complete(t *testing.T) {
 				knownvalue.ObjectExact(map[string]knownvalue.Check{
 					"hostname": text("h02"), "application": text("a"), "online": knownvalue.Bool(false),
 					"last_seen": knownvalue.Null(), "agent_version": knownvalue.Null(), "role": knownvalue.Null(), "labels": knownvalue.Null(), "versions": knownvalue.Null(), "versions_at": knownvalue.Null(),
-					"last_run": knownvalue.Null(), "last_run_result": knownvalue.Null(), "warnings": knownvalue.ListSizeExact(0), "last_run_status": knownvalue.Null(), "last_run_class": knownvalue.Null(), "outdated_since": knownvalue.Null(), "missed_since": knownvalue.Null(), "busy": knownvalue.Null(), "inventory": knownvalue.Null(),
+					"last_run": knownvalue.Null(), "last_run_result": knownvalue.Null(), "warnings": knownvalue.ListSizeExact(0), "last_run_status": knownvalue.Null(), "last_run_class": knownvalue.Null(), "last_run_up_to_date": knownvalue.Null(), "outdated_since": knownvalue.Null(), "missed_since": knownvalue.Null(), "busy": knownvalue.Null(), "inventory": knownvalue.Null(),
 				}),
 			})),
 		},

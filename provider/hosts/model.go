@@ -42,6 +42,7 @@ type host struct {
 	Result       types.String      `tfsdk:"last_run_result"`
 	Status       types.String      `tfsdk:"last_run_status"`
 	Class        types.String      `tfsdk:"last_run_class"`
+	UpToDate     types.Bool        `tfsdk:"last_run_up_to_date"`
 	Outdated     types.String      `tfsdk:"outdated_since"`
 	Missed       types.String      `tfsdk:"missed_since"`
 	Busy         *busy             `tfsdk:"busy"`
@@ -111,9 +112,9 @@ func (m *model) filter() filter {
 
 // hostFromAPI returns a host of the server's answer.
 func hostFromAPI(h v1.Host) host {
-	run, last := types.Int64Null(), v1.HostRun{}
+	run, last, upToDate := types.Int64Null(), v1.HostRun{}, types.BoolNull()
 	if h.LastRun != nil {
-		run, last = types.Int64Value(int64(h.LastRun.ID)), *h.LastRun
+		run, last, upToDate = types.Int64Value(int64(h.LastRun.ID)), *h.LastRun, types.BoolValue(h.LastRun.UpToDate)
 	}
 	return host{
 		Hostname:     types.StringValue(h.Hostname),
@@ -129,6 +130,7 @@ func hostFromAPI(h v1.Host) host {
 		Result:       conversion.Text(last.Result),
 		Status:       conversion.Text(last.Status),
 		Class:        conversion.Text(last.Class),
+		UpToDate:     upToDate,
 		Outdated:     conversion.Time(h.OutdatedSince),
 		Missed:       conversion.Time(h.MissedSince),
 		Busy:         busyFromAPI(h.Busy),

@@ -14,6 +14,15 @@ type Host struct {
 	Error    types.String `tfsdk:"error"`
 }
 
+// UpToDate describes whether a host of a run had nothing to change.
+const UpToDate = "Whether the host counts as upgraded because it had nothing to change; `false` also if it cannot tell."
+
+// member is the Terraform model of a host of the resource.
+type member struct {
+	Host
+	UpToDate types.Bool `tfsdk:"up_to_date"`
+}
+
 // HostOf returns the model of a host.
 func HostOf(hostname, status, problem string) Host {
 	return Host{conversion.Text(hostname), conversion.Text(status), conversion.Text(problem)}
@@ -31,6 +40,6 @@ func HostAttributes[A any](text func(description string) A) map[string]A {
 
 func hostType() types.ObjectType {
 	return types.ObjectType{AttrTypes: map[string]attr.Type{
-		"hostname": types.StringType, "status": types.StringType, "error": types.StringType,
+		"hostname": types.StringType, "status": types.StringType, "error": types.StringType, "up_to_date": types.BoolType,
 	}}
 }

@@ -78,9 +78,9 @@ func (m *model) fromAPI(ctx context.Context, r v1.Run, diags *diag.Diagnostics) 
 	m.Result = conversion.Text(r.Result)
 	m.OpenedAt = conversion.Time(&r.OpenedAt)
 	m.EndedAt = conversion.Time(r.EndedAt)
-	hosts := make([]Host, 0, len(r.Hosts))
+	hosts := make([]member, 0, len(r.Hosts))
 	for _, h := range r.Hosts {
-		hosts = append(hosts, HostOf(h.Hostname, h.Status, h.Error))
+		hosts = append(hosts, member{HostOf(h.Hostname, h.Status, h.Error), types.BoolValue(h.UpToDate)})
 	}
 	list, problems := types.ListValueFrom(ctx, hostType(), hosts)
 	diags.Append(problems...)

@@ -110,9 +110,15 @@ func resultAttributes() map[string]schema.Attribute {
 			Computed:            true,
 			MarkdownDescription: "The result of each host.",
 			PlanModifiers:       []planmodifier.List{listplanmodifier.UseStateForUnknown()},
-			NestedObject:        schema.NestedAttributeObject{Attributes: HostAttributes(computedText)},
+			NestedObject:        schema.NestedAttributeObject{Attributes: memberAttributes()},
 		},
 	}
+}
+
+func memberAttributes() map[string]schema.Attribute {
+	all := HostAttributes(computedText)
+	all["up_to_date"] = schema.BoolAttribute{Computed: true, MarkdownDescription: UpToDate}
+	return all
 }
 
 func computedText(description string) schema.Attribute {

@@ -32,7 +32,7 @@ func withRuns(t *testing.T) (*fakeapi.Server, acctest.Server) {
 	ended := noon.Add(time.Hour)
 	api.AddRun(acctest.Tenant, v1.Run{
 		Phase: "finished", Result: "completed", Trigger: "window", OpenedAt: noon, EndedAt: &ended, NotAfter: noon.Add(4 * time.Hour),
-		Hosts: []v1.RunHost{{Hostname: "h01", Status: "upgraded", Stage: "canary", Note: "its reboot was skipped"}},
+		Hosts: []v1.RunHost{{Hostname: "h01", Status: "upgraded", UpToDate: true, Stage: "canary", Note: "its reboot was skipped"}},
 	})
 	api.AddRun(acctest.Tenant, v1.Run{
 		Phase: "finished", Result: "failed", Reason: "h02 failed", Trigger: "manual", OpenedAt: noon.Add(time.Hour), EndedAt: &ended, NotAfter: noon.Add(5 * time.Hour),
@@ -47,7 +47,7 @@ func TestAccRuns_complete(t *testing.T) {
 	_, server := withRuns(t)
 	host := func(name, status string, failure, stage, note knownvalue.Check) knownvalue.Check {
 		return knownvalue.ListExact([]knownvalue.Check{knownvalue.ObjectExact(map[string]knownvalue.Check{
-			"hostname": text(name), "status": text(status), "error": failure, "stage": stage, "note": note,
+			"hostname": text(name), "status": text(status), "error": failure, "stage": stage, "note": note, "up_to_date": knownvalue.Bool(name == "h01"),
 		})})
 	}
 	null := knownvalue.Null()

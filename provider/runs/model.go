@@ -37,8 +37,9 @@ type pastRun struct {
 
 type host struct {
 	run.Host
-	Stage types.String `tfsdk:"stage"`
-	Note  types.String `tfsdk:"note"`
+	UpToDate types.Bool   `tfsdk:"up_to_date"`
+	Stage    types.String `tfsdk:"stage"`
+	Note     types.String `tfsdk:"note"`
 }
 
 // Fetch reads the list of runs and, where the list omits the hosts of a run, the
@@ -70,7 +71,7 @@ func (m *model) Fetch(ctx context.Context, api *client.Client, tenant string) er
 func fromAPI(r v1.Run) pastRun {
 	hosts := make([]host, 0, len(r.Hosts))
 	for _, h := range r.Hosts {
-		hosts = append(hosts, host{run.HostOf(h.Hostname, h.Status, h.Error), conversion.Text(h.Stage), conversion.Text(h.Note)})
+		hosts = append(hosts, host{run.HostOf(h.Hostname, h.Status, h.Error), types.BoolValue(h.UpToDate), conversion.Text(h.Stage), conversion.Text(h.Note)})
 	}
 	return pastRun{
 		ID: types.Int64Value(int64(r.ID)), Phase: conversion.Text(r.Phase), Result: conversion.Text(r.Result), Reason: conversion.Text(r.Reason),

@@ -63,6 +63,7 @@ func runAttributes() map[string]schema.Attribute {
 
 func hostAttributes() map[string]schema.Attribute {
 	all := run.HostAttributes(tenantobject.ComputedText)
+	all["up_to_date"] = tenantobject.ComputedBool(run.UpToDate)
 	all["stage"] = tenantobject.ComputedText("The name of the host's stage; null if it has none.")
 	all["note"] = tenantobject.ComputedText("A remark on a host that did not fail, such as that its reboot was skipped; null if there is none.")
 	return all

@@ -1,7 +1,9 @@
-// Package dial connects to addresses that a tenant has chosen, such as the URL of a webhook.
+// Package dial connects to addresses that a tenant has chosen, such as the URL of a webhook or
+// of a check that runs at the site.
 //
 // A Rule decides which addresses are allowed: all but those of the site's own machine, of its
-// link, and those at which clouds serve credentials, unless the site's configuration lists them. It judges the address of each connection just before the connection is made. So it
+// link, and those at which clouds serve credentials, unless the site's configuration lists
+// them. It judges the address of each connection just before the connection is made. So it
 // makes no difference which names lead there, and what DNS said when somebody looked before.
 package dial
 
@@ -153,12 +155,12 @@ type transport struct {
 	direct, proxied *http.Transport
 }
 
-// Transport returns a copy of an HTTP transport that follows the rule, and uses the proxy of
-// the environment. That proxy is the choice of the site's administrator, so it may be local. It
-// looks up names by itself, so the rule judges only the addresses in URLs there.
-func (r Rule) Transport(base *http.Transport) http.RoundTripper {
-	t := &transport{rule: r, direct: base.Clone(), proxied: base.Clone()}
-	t.direct.Proxy, t.direct.DialContext = nil, r.Dialer().DialContext
+// Transport returns an HTTP transport that follows the rule, and uses the proxy of the
+// environment. with makes a transport that connects with a dialer and uses no proxy. The proxy
+// is the choice of the site's administrator, so it may be local. It looks up names by itself, so
+// the rule judges only the addresses in URLs there.
+func (r Rule) Transport(with func(*net.Dialer) *http.Transport) http.RoundTripper {
+	t := &transport{rule: r, direct: with(r.Dialer()), proxied: with(&net.Dialer{})}
 	t.proxied.Proxy = http.ProxyFromEnvironment
 	return t
 }

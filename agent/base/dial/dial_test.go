@@ -111,6 +111,8 @@ func answers(t *testing.T) string {
 	return server.URL
 }
 
+func dialing(d *net.Dialer) *http.Transport { return &http.Transport{DialContext: d.DialContext} }
+
 // TestTransport checks that the rule judges the address to which a name leads, and that a
 // refusal is the same whether or not something listens there.
 func TestTransport(t *testing.T) {
@@ -119,7 +121,7 @@ func TestTransport(t *testing.T) {
 	_, port, _ := net.SplitHostPort(strings.TrimPrefix(address, "http://"))
 	byName := "http://localhost:" + port
 	get := func(r dial.Rule, url string) error {
-		client := http.Client{Transport: r.Transport(&http.Transport{})}
+		client := http.Client{Transport: r.Transport(dialing)}
 		defer client.CloseIdleConnections()
 		response, err := client.Get(url)
 		if err == nil {
@@ -152,7 +154,7 @@ func TestProxy(t *testing.T) {
 		}
 		return
 	}
-	client := http.Client{Transport: rule(t).Transport(&http.Transport{})}
+	client := http.Client{Transport: rule(t).Transport(dialing)}
 	response, err := client.Get("http://receiver.example/")
 	if err != nil {
 		t.Fatalf("through a local proxy: %v", err)

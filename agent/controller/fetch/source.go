@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -33,8 +34,11 @@ func newClient(local dial.Rule, tlsConfig *tls.Config) *http.Client {
 	}
 	return &http.Client{
 		Timeout: timeout, CheckRedirect: stayOnHost,
-		Transport: local.Transport(&http.Transport{
-			ForceAttemptHTTP2: true, DisableKeepAlives: true, TLSHandshakeTimeout: timeout, MaxResponseHeaderBytes: maxHeader, TLSClientConfig: tlsConfig,
+		Transport: local.Transport(func(dialer *net.Dialer) *http.Transport {
+			return &http.Transport{
+				DialContext:       dialer.DialContext,
+				ForceAttemptHTTP2: true, DisableKeepAlives: true, TLSHandshakeTimeout: timeout, MaxResponseHeaderBytes: maxHeader, TLSClientConfig: tlsConfig.Clone(),
+			}
 		}),
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/dial"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/wait"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
@@ -34,7 +35,11 @@ type Runner struct {
 	Tenant string
 	// Systemctl is the path of systemctl(1); "systemctl" if empty.
 	Systemctl string
-	// Transport is the transport of requests; nil means transport().
+	// Local says to which local addresses checks and hooks over the network may connect: at the
+	// site a tenant chooses the address, and what listens there may trust the machine. Nil, as
+	// on a host, allows all.
+	Local *dial.Rule
+	// Transport is the transport of requests; nil means one that follows Local.
 	Transport http.RoundTripper
 	// Log logs each failed try; it may be nil.
 	Log *slog.Logger

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/dial"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
 )
@@ -62,10 +63,7 @@ type hookBody struct {
 func (r *Runner) send(request *http.Request, want int, redirect func(*http.Request, []*http.Request) error) error {
 	request.Close = true
 	request.Header.Set("User-Agent", "osupgrade-agent")
-	client := http.Client{Transport: r.Transport, CheckRedirect: redirect}
-	if client.Transport == nil {
-		client.Transport = transport()
-	}
+	client := http.Client{Transport: r.transport(), CheckRedirect: redirect}
 	response, err := client.Do(request)
 	if err != nil && request.Context().Err() != nil {
 		return errNoAnswer
@@ -108,8 +106,12 @@ func judge(response *http.Response, want int) error {
 	return fmt.Errorf("status %d", status)
 }
 
-// plain removes the URL from an error, because the check's name contains it.
+// plain removes the URL from an error, because the check's name contains it. Of an address
+// that is not allowed only that is told.
 func plain(err error) error {
+	if local, refused := errors.AsType[*dial.LocalError](err); refused {
+		return local
+	}
 	var wrapped *url.Error
 	if errors.As(err, &wrapped) {
 		return wrapped.Err
@@ -117,23 +119,33 @@ func plain(err error) error {
 	return err
 }
 
-// dialer is the dialer of all checks and hooks.
-var dialer net.Dialer
+// transport returns the transport of requests.
+func (r *Runner) transport() http.RoundTripper {
+	switch {
+	case r.Transport != nil:
+		return r.Transport
+	case r.Local != nil:
+		return r.Local.Transport(newTransport)
+	}
+	t := newTransport(&net.Dialer{})
+	t.Proxy = http.ProxyFromEnvironment
+	return t
+}
 
-// transport is the transport of net/http, except for servers that send before they
+// newTransport returns a transport of net/http, except for servers that send before they
 // get a request, such as ssh. net/http prints their data to standard error and
 // returns a misleading error. Here nothing is read before the request is written.
-var transport = sync.OnceValue(func() *http.Transport {
+func newTransport(dialer *net.Dialer) *http.Transport {
 	return &http.Transport{
-		Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true,
+		DisableKeepAlives: true,
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 			return newWriteFirst(dialer.DialContext(ctx, network, address))
 		},
 		DialTLSContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-			return newWriteFirst((&tls.Dialer{NetDialer: &dialer}).DialContext(ctx, network, address))
+			return newWriteFirst((&tls.Dialer{NetDialer: dialer}).DialContext(ctx, network, address))
 		},
 	}
-})
+}
 
 // writeFirst is a connection whose Read blocks until the first Write.
 type writeFirst struct {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/dial"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
 )
@@ -146,4 +147,43 @@ func TestTCP(t *testing.T) {
 	check(t, &Runner{answer: time.Hour}, single(rollout.Check{Type: rollout.TCP, Address: listener.Addr().String()}), "")
 	check(t, &Runner{answer: time.Hour}, single(rollout.Check{Type: rollout.TCP, Address: "127.0.0.1:1"}), fails("dial tcp 127.0.0.1:1: connect: connection refused"))
 	check(t, &Runner{answer: time.Hour}, single(rollout.Check{Type: rollout.TCP, Address: "127.0.0.1"}), fails("dial tcp: address 127.0.0.1: missing port in address"))
+}
+
+// TestLocal checks that at the site checks and hooks connect to the site's own machine only if
+// its administrator allows it, and that a refusal is the same whether or not something listens.
+func TestLocal(t *testing.T) {
+	t.Parallel()
+	plain, secured := httptest.NewServer(http.NotFoundHandler()), httptest.NewTLSServer(http.NotFoundHandler())
+	t.Cleanup(plain.Close)
+	t.Cleanup(secured.Close)
+	address := strings.TrimPrefix(plain.URL, "http://")
+	none := &dial.Rule{}
+	listed, err := dial.Parse([]string{address})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const remedy = "an administrator of the site can allow it with osupgrade-agent serve --allow-local "
+	for name, row := range map[string]struct {
+		local   *dial.Rule
+		task    message.Task
+		refused bool
+	}{
+		"tcp":                {none, single(rollout.Check{Type: rollout.TCP, Address: address}), true},
+		"tcp, nobody there":  {none, single(rollout.Check{Type: rollout.TCP, Address: "127.0.0.1:1"}), true},
+		"tcp, listed":        {&listed, single(rollout.Check{Type: rollout.TCP, Address: address}), false},
+		"http":               {none, single(rollout.Check{Type: rollout.HTTP, URL: plain.URL, Status: 404}), true},
+		"https":              {none, single(rollout.Check{Type: rollout.HTTP, URL: secured.URL, Status: 404}), true},
+		"http, nobody there": {none, single(rollout.Check{Type: rollout.HTTP, URL: "http://127.0.0.1:1", Status: 404}), true},
+		"http, listed":       {&listed, single(rollout.Check{Type: rollout.HTTP, URL: plain.URL, Status: 404}), false},
+		"http on a host":     {nil, single(rollout.Check{Type: rollout.HTTP, URL: plain.URL, Status: 404}), false},
+		"a hook":             {none, message.Task{Kind: message.Drain, Hook: &rollout.Hook{Type: rollout.HTTP, URL: plain.URL, Timeout: span(time.Hour)}}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := (&Runner{Local: row.local}).Run(t.Context(), row.task)
+			if got.OK == row.refused || strings.Contains(got.Text, remedy) != row.refused || row.refused && strings.Contains(got.Text, "dial tcp") {
+				t.Errorf("it comes out as %+v", got)
+			}
+		})
+	}
 }

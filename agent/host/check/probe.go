@@ -27,7 +27,7 @@ var probes = map[string]func(*Runner, message.Task, rollout.Check) (try, error){
 		return r.answered(func(ctx context.Context) error { return r.get(ctx, c) }), nil
 	},
 	rollout.TCP: func(r *Runner, _ message.Task, c rollout.Check) (try, error) {
-		return r.answered(func(ctx context.Context) error { return connect(ctx, c.Address) }), nil
+		return r.answered(func(ctx context.Context) error { return r.connect(ctx, c.Address) }), nil
 	},
 	rollout.Systemd: func(r *Runner, _ message.Task, c rollout.Check) (try, error) {
 		return func(ctx context.Context) error { return r.active(ctx, c.Unit) }, nil
@@ -60,13 +60,17 @@ func (r *Runner) answered(attempt try) try {
 	return func(ctx context.Context) error { return within(ctx, cmp.Or(r.answer, answerTime), attempt) }
 }
 
-func connect(ctx context.Context, address string) error {
-	connection, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+func (r *Runner) connect(ctx context.Context, address string) error {
+	dialer := &net.Dialer{}
+	if r.Local != nil {
+		dialer = r.Local.Dialer()
+	}
+	connection, err := dialer.DialContext(ctx, "tcp", address)
 	if err != nil && ctx.Err() != nil {
 		return errNoAnswer
 	}
 	if err != nil {
-		return err
+		return plain(err)
 	}
 	_ = connection.Close() // That there was one is all that counts.
 	return nil

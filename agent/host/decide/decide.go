@@ -182,8 +182,10 @@ type Ended struct {
 	Do      Do
 	Outcome strategy.Outcome
 	Err     error
-	Began   time.Time
-	Limit   time.Duration
+	// UpToDate says of DoVerify that the plan has nothing to change.
+	UpToDate bool
+	Began    time.Time
+	Limit    time.Duration
 }
 
 // After returns the state after a step. again means that the step is to be taken again.
@@ -192,6 +194,9 @@ func (s State) After(e Ended, bootID string, now time.Time) (next State, again b
 		return s.begin(j), true
 	}
 	j := s.after(e.Do, e.Outcome, e.Err, now)
+	if e.Do == DoVerify && j.Action == message.Upgrade && j.Result.Outcome == message.Done {
+		j.Result.UpToDate = e.UpToDate // A host that has rebooted for it was not.
+	}
 	if e.Do == DoRollback && j.Phase == Rebooting {
 		j.BootID = bootID
 	}

@@ -43,6 +43,47 @@ func TestPlanIsKept(t *testing.T) {
 	})
 }
 
+// TestUpToDate checks that a host whose plan changes nothing says so with its answer to upgrade,
+// and one whose plan changes something does not.
+func TestUpToDate(t *testing.T) {
+	t.Parallel()
+	for name, plan := range map[string]message.ChangeSet{
+		"nothing to change":     {},
+		"one package held back": {Held: []message.HeldPackage{{Name: "linux", Version: "1", Offered: "2", Reason: "held by apt-mark"}}},
+		"a change":              {Changes: []message.Change{{Name: "a", From: "1", To: "2"}}},
+		"a reboot":              {Reboot: "the kernel changes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(r *rig) {
+				r.change = func(o *Options) { o.Strategy = planned{planless{o.Strategy}, plan} }
+				r.bear()
+				r.prepare()
+				r.command(11, message.Upgrade)
+				expect(r, message.Upgrade, message.Done)
+				want := len(plan.Changes) == 0 && plan.Reboot == ""
+				if got := r.journal().Result; got.UpToDate != want {
+					t.Errorf("its answer is %+v", got)
+				}
+			})
+		})
+	}
+}
+
+// planned is a host with a plan that misses nothing.
+type planned struct {
+	planless
+	plan message.ChangeSet
+}
+
+func (planned) Plans() bool { return true }
+
+func (p planned) Prepare(context.Context, strategy.Job) (message.ChangeSet, error) {
+	return p.plan, nil
+}
+
+func (planned) Missing(context.Context, strategy.Job) ([]message.Change, error) { return nil, nil }
+
 // planSpy records the plan that each step gets.
 type planSpy struct {
 	strategy.Strategy

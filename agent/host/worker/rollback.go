@@ -92,6 +92,12 @@ func (w *Worker) missing(ctx context.Context, job strategy.Job) ([]message.Chang
 	return missing, nil
 }
 
+// foundUpToDate reports whether the plan of the run proves that there is nothing to change.
+func (w *Worker) foundUpToDate() bool {
+	plan, err := readPlan(w.planPath(), w.state.Journal)
+	return err == nil && len(plan.Changes) == 0 && plan.Reboot == "" && w.proves(plan)
+}
+
 // proves reports whether a plan proves an upgrade: it has changes, or says that there are none.
 func (w *Worker) proves(plan message.ChangeSet) bool {
 	planner, may := w.Strategy.(strategy.Planner)

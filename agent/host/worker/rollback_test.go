@@ -122,6 +122,9 @@ func TestDoneWithoutAPlan(t *testing.T) {
 		expect(r, message.Prepare, message.Done)
 		r.command(11, message.Upgrade)
 		expect(r, message.Upgrade, message.Done)
+		if r.journal().Result.UpToDate {
+			t.Error("a host without a plan says that it was up to date")
+		}
 		if !slices.ContainsFunc(r.hostLog.progress, func(p message.Progress) bool { return p.Message == unproved }) {
 			t.Errorf("it tells %+v", r.hostLog.progress)
 		}

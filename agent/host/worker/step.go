@@ -32,7 +32,9 @@ func (w *Worker) step(ctx context.Context, now leaseTerm, do decide.Do) error {
 		return w.yield(now, err)
 	}
 	w.At("after " + string(do))
-	next, again := w.state.After(decide.Ended{Do: do, Outcome: outcome, Err: err, Began: began, Limit: w.Limits.Step}, w.bootID, w.Now())
+	next, again := w.state.After(decide.Ended{
+		Do: do, Outcome: outcome, Err: err, UpToDate: do == decide.DoVerify && err == nil && w.foundUpToDate(), Began: began, Limit: w.Limits.Step,
+	}, w.bootID, w.Now())
 	switch {
 	case again:
 		w.tellRetry(do, next.Journal, err)

@@ -5,9 +5,9 @@
 // before, so that a reader notices a record that was changed, removed or inserted. The
 // head, a file beside them, has the number of the first record, and the number and the hash
 // of the last one, so that a reader notices records that are missing at either end. The
-// record that follows a head that is gone does not continue the chain. Who can write to the
-// folder can make the whole anew, or remove it: a copy elsewhere, such as an export to syslog,
-// is the proof against that.
+// record that follows a head that is gone does not continue the chain. A copy of the head in a
+// folder beside all logs shows that a log was removed whole. Who can write to both folders can
+// make the whole anew: a copy elsewhere, such as an export to syslog, is the proof against that.
 //
 // The size of a log is bounded: its oldest file goes first. Since each tenant has its own,
 // no tenant can push out the records of another.
@@ -34,6 +34,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
@@ -90,7 +91,7 @@ func (l *Logs) Log(tenant string) (*Log, error) {
 	if !filepath.IsLocal(folder) || filepath.Base(folder) != folder {
 		return nil, fmt.Errorf("%q cannot have an audit log", tenant)
 	}
-	log := &Log{dir: filepath.Join(l.dir, folder), tenant: tenant, limit: l.size, count: l.count}
+	log := &Log{dir: filepath.Join(l.dir, folder), mark: filepath.Join(l.marks(), folder+markEnd), tenant: tenant, limit: l.size, count: l.count}
 	if err := log.open(); err != nil {
 		return nil, fmt.Errorf("cannot open the audit log of tenant %s: %w", tenant, err)
 	}
@@ -98,22 +99,39 @@ func (l *Logs) Log(tenant string) (*Log, error) {
 	return log, nil
 }
 
-// Tenants returns whose logs there are.
+// marks is the folder of the copies of the heads, and markEnd ends the name of each.
+func (l *Logs) marks() string { return l.dir + "-heads" }
+
+const markEnd = ".json"
+
+// Tenants returns whose logs there are, or were until somebody removed them.
 func (l *Logs) Tenants() (all []string, err error) {
-	entries, err := os.ReadDir(l.dir)
+	folders, err := list(l.dir, func(e fs.DirEntry) (string, bool) { return e.Name(), e.IsDir() })
+	if err != nil {
+		return nil, err
+	}
+	marked, err := list(l.marks(), func(e fs.DirEntry) (string, bool) { return strings.CutSuffix(e.Name(), markEnd) })
+	for _, folder := range slices.Compact(slices.Sorted(slices.Values(append(folders, marked...)))) {
+		if folder == allFolder {
+			folder = AllTenants
+		}
+		all = append(all, folder)
+	}
+	return all, err
+}
+
+// list returns names that a function takes from the entries of a folder; none if it is not there.
+func list(dir string, name func(fs.DirEntry) (string, bool)) (names []string, err error) {
+	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	for _, e := range entries {
-		switch {
-		case !e.IsDir():
-		case e.Name() == allFolder:
-			all = append(all, AllTenants)
-		default:
-			all = append(all, e.Name())
+		if n, is := name(e); is {
+			names = append(names, n)
 		}
 	}
-	return all, err
+	return names, err
 }
 
 // Resume gives a record to all that was begun by a process that has ended.

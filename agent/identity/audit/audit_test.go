@@ -333,6 +333,48 @@ func TestGone(t *testing.T) {
 	}
 }
 
+// TestFolderGone checks that a log whose whole folder is gone says so, whether it was removed
+// while the log is open or before it is opened, and whether with those of the other tenants.
+func TestFolderGone(t *testing.T) {
+	t.Parallel()
+	const missing = "1: records 1 to 3 are missing"
+	for what, remove := range map[string]string{"one log": "acme", "all logs": "."} {
+		for when, open := range map[string]bool{"while it is open": true, "before it is opened": false} {
+			t.Run(what+" "+when, func(t *testing.T) {
+				t.Parallel()
+				dir := filepath.Join(t.TempDir(), "audit")
+				l := openLogs(t, dir, DefaultSize)
+				add(t, l, record("ann"), record("bob"), record("cid"))
+				if !open {
+					_ = l.Close()
+				}
+				if err := os.RemoveAll(filepath.Join(dir, remove)); err != nil {
+					t.Fatal(err)
+				}
+				if !open {
+					l = openLogs(t, dir, DefaultSize)
+				}
+				if all, err := l.Tenants(); err != nil || !slices.Contains(all, "acme") {
+					t.Errorf("there are the logs %v: %v", all, err)
+				}
+				if got := by(t, l, "acme", after(0)); got != missing {
+					t.Errorf("it is read as %q", got)
+				}
+				if err := l.Do(record("dan"), func(*v1.AuditRecord) error { return nil }); err != nil {
+					t.Fatal(err)
+				}
+				for range 2 { // Also after a restart.
+					if got := by(t, l, "acme", after(0)); got != "dan "+missing {
+						t.Errorf("after one more record it is read as %q", got)
+					}
+					_ = l.Close()
+					l = openLogs(t, dir, DefaultSize)
+				}
+			})
+		}
+	}
+}
+
 // TestTornEnd checks that a record of which a power cut left a part is dropped at the next
 // start, with zeros in place of the rest or without, whatever the head then says; and that
 // the log goes on behind the last whole one.

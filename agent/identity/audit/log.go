@@ -25,7 +25,9 @@ import (
 // Log is the audit log of a tenant.
 type Log struct {
 	dir, tenant string
-	limit       Size
+	// mark is the path of a copy of the head, which outlives the folder of the log.
+	mark  string
+	limit Size
 	// count notes whether a record was written.
 	count func(error)
 
@@ -35,8 +37,8 @@ type Log struct {
 	file           *os.File
 	size, reserved int64
 	// head is what the last record is.
-	head     head
-	headFile *os.File
+	head               head
+	headFile, markFile *os.File
 	// begun counts what is under way.
 	begun int
 	// abandoned are the files of what was begun, has no record, and is worked at by nobody.
@@ -68,11 +70,13 @@ const (
 
 // open reads where the log ends, and what the process before has begun.
 func (l *Log) open() error {
-	if err := os.MkdirAll(l.dir, 0o700); err != nil {
-		return err
-	}
-	if err := durable.SyncFolder(filepath.Dir(l.dir)); err != nil {
-		return err
+	for _, folder := range []string{l.dir, filepath.Dir(l.mark)} {
+		if err := os.MkdirAll(folder, 0o700); err != nil {
+			return err
+		}
+		if err := durable.SyncFolder(filepath.Dir(folder)); err != nil {
+			return err
+		}
 	}
 	begun, err := l.files(begunPattern)
 	if err != nil {
@@ -85,6 +89,9 @@ func (l *Log) open() error {
 	headless := errors.Is(err, os.ErrNotExist)
 	if l.headFile, err = os.OpenFile(filepath.Join(l.dir, headName), os.O_RDWR|os.O_CREATE, 0o600); err != nil {
 		return err
+	}
+	if l.markFile, err = os.OpenFile(l.mark, os.O_RDWR|os.O_CREATE, 0o600); err != nil {
+		return errors.Join(err, l.headFile.Close())
 	}
 	if err := l.load(headless); err != nil {
 		return errors.Join(err, l.close())
@@ -120,12 +127,18 @@ func firstOf(name string) uint64 {
 // head is gone, which no crash removes.
 func (l *Log) load(headless bool) error {
 	var err error
-	if l.head, err = l.readHead(); err != nil {
+	if l.head, err = readHead(l.headFile); err != nil {
 		return err
 	}
 	names, err := l.files(filePattern)
 	if err != nil {
 		return err
+	}
+	if len(names) == 0 && headless {
+		// The log is new, or somebody has removed all of it: then its records are missing.
+		if l.head, err = readHead(l.markFile); err != nil {
+			return err
+		}
 	}
 	if len(names) == 0 {
 		return l.next(l.head.Seq + 1)
@@ -213,8 +226,8 @@ func lastRecord(text []byte) (last v1.AuditRecord, found bool, err error) {
 }
 
 // readHead returns the head. One that a power cut has damaged is none.
-func (l *Log) readHead() (kept head, err error) {
-	text, err := io.ReadAll(io.NewSectionReader(l.headFile, 0, headSize))
+func readHead(file *os.File) (kept head, err error) {
+	text, err := io.ReadAll(io.NewSectionReader(file, 0, headSize))
 	if err != nil {
 		return head{}, err
 	}
@@ -227,14 +240,17 @@ func (l *Log) readHead() (kept head, err error) {
 	return kept, nil
 }
 
-// writeHead writes the head, which is not synced: it may be behind after a power cut.
+// writeHead writes the head and its copy, which are not synced: they may be behind after a power cut.
 func (l *Log) writeHead() error {
 	text, err := format.AuditHead.EncodeSummed("head", l.head)
 	if err != nil {
 		return err
 	}
 	text = append(bytes.TrimSpace(text), bytes.Repeat([]byte(" "), max(0, headSize-len(text)))...)
-	_, err = l.headFile.WriteAt(append(text, '\n')[:min(headSize, len(text)+1)], 0)
+	text = append(text, '\n')[:min(headSize, len(text)+1)]
+	if _, err = l.headFile.WriteAt(text, 0); err == nil {
+		_, err = l.markFile.WriteAt(text, 0)
+	}
 	return err
 }
 
@@ -274,8 +290,29 @@ func (l *Log) next(first uint64) error {
 	return durable.SyncFolder(l.dir)
 }
 
+// again makes the folder of the log anew if somebody has removed it while the log is open. The
+// log goes on behind its last record, so whoever reads it sees that the others are missing.
+func (l *Log) again() error {
+	if _, err := os.Stat(l.dir); !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	if err := os.MkdirAll(l.dir, 0o700); err != nil {
+		return err
+	}
+	file, err := os.OpenFile(filepath.Join(l.dir, headName), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	_ = l.headFile.Close() // It is one of the files that are gone.
+	l.headFile, l.torn = file, false
+	return errors.Join(l.next(l.head.Seq+1), durable.SyncFolder(filepath.Dir(l.dir)))
+}
+
 // reserve has room on the disk for one more record than are under way.
 func (l *Log) reserve() error {
+	if err := l.again(); err != nil {
+		return err
+	}
 	if l.size >= l.limit.File {
 		if err := l.next(l.head.Seq + 1); err != nil {
 			return err
@@ -315,6 +352,9 @@ func (l *Log) keep(r v1.AuditRecord) error {
 func (l *Log) append(r v1.AuditRecord) (seq uint64, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if err := l.again(); err != nil {
+		return 0, err
+	}
 	if l.size >= l.limit.File {
 		if err := l.next(l.head.Seq + 1); err != nil {
 			return 0, err
@@ -415,7 +455,7 @@ var errChanged = errors.New("it was changed")
 func (l *Log) close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	err := l.headFile.Close()
+	err := errors.Join(l.headFile.Close(), l.markFile.Close())
 	if l.file != nil {
 		err = errors.Join(err, l.file.Close())
 	}

@@ -62,6 +62,9 @@ func (l *Log) read(filter v1.AuditFilter) (read v1.AuditLog, err error) {
 func (l *Log) parts() (parts []part, head head, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if err := l.again(); err != nil {
+		return nil, l.head, err
+	}
 	names, err := l.files(filePattern)
 	if err != nil {
 		return nil, l.head, err

@@ -396,7 +396,9 @@ func (c *Client) LastReport(ctx context.Context, kind *report.Kind) (told report
 // again; the log accepts only one.
 func (c *Client) Reply(ctx context.Context, run uint64, reply message.Reply) error {
 	result := reply.Result
-	return c.reply(ctx, Request{Verb: replyVerb(run, reply.Action), Body: reply.Encode(), Log: reply.Log, Outcome: result.Outcome.Beside(), Class: result.Class})
+	return c.reply(ctx, Request{
+		Verb: replyVerb(run, reply.Action), Body: reply.Encode(), Log: reply.Log, Outcome: result.Outcome.Beside(), Class: result.Class, UpToDate: result.UpToDate,
+	})
 }
 
 // ReplyRaw is Reply with any body, as a byzantine host may send it.

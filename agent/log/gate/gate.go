@@ -167,7 +167,7 @@ func (g *Gate) Answer(ctx context.Context, host string, q Request) Response {
 		return refused("the command is of log %.80q, and this is log %s", q.Log, g.Log.Identity())
 	case verb == verbReply && len(q.Verb) == 3:
 		return g.reply(ctx, message.Record{
-			Kind: message.ReplyRecord, Host: host, Action: message.Action(q.Verb[2]), Epoch: l.Epoch, Outcome: q.Outcome.Beside(), Class: q.Class, Body: q.Body,
+			Kind: message.ReplyRecord, Host: host, Action: message.Action(q.Verb[2]), Epoch: l.Epoch, Outcome: q.Outcome.Beside(), Class: q.Class, UpToDate: q.UpToDate, Body: q.Body,
 		}, q.Verb[1])
 	case verb == verbReport && len(q.Verb) > 1:
 		return g.report(ctx, host, q.Verb[1:], q.Body)

@@ -34,10 +34,11 @@ type Request struct {
 	// Log is the identity of the log that the call is about; empty when it is about
 	// none.
 	Log string
-	// Outcome and Class are of a reply: what of its result is not in the body.
-	Outcome message.ReplyOutcome
-	Class   message.Class
-	Body    []byte
+	// Outcome, Class and UpToDate are of a reply: what of its result is not in the body.
+	Outcome  message.ReplyOutcome
+	Class    message.Class
+	UpToDate bool
+	Body     []byte
 }
 
 // Quick reports whether a call is answered from memory, so that it need not wait

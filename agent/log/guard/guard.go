@@ -130,6 +130,9 @@ func chain(hash [sha256.Size]byte, r message.Record) [sha256.Size]byte {
 	if r.Class != "" {
 		chained = appendText(chained, "class "+r.Class)
 	}
+	if r.UpToDate {
+		chained = appendText(chained, "up-to-date")
+	}
 	return sha256.Sum256(chained)
 }
 

@@ -86,6 +86,9 @@ func (l gateLog) AppendReply(ctx context.Context, r message.Record) error {
 	if r.Class != "" {
 		msg.Header.Set(headerClass, string(r.Class))
 	}
+	if r.UpToDate {
+		msg.Header.Set(headerUpToDate, "1")
+	}
 	_, err := l.js.PublishMsg(ctx, msg, jetstream.WithExpectLastSequencePerSubject(0))
 	if rejected(err) {
 		return log.ErrAnswered
@@ -167,6 +170,7 @@ func (g *Gate) read(msg *nats.Msg) (*call, bool) {
 	q := gate.Request{Verb: parts[4:], Worker: msg.Header.Get(headerWorker), Incarnation: msg.Header.Get(headerIncarnation), Log: msg.Header.Get(headerLog), Body: msg.Data}
 	q.Outcome = message.OutcomeBeside(msg.Header.Get(headerOutcome))
 	q.Class, _ = message.ParseClass(msg.Header.Get(headerClass)) // None when there is none, or one of a newer worker.
+	q.UpToDate = msg.Header.Get(headerUpToDate) != ""
 	q.Protocol, _ = strconv.Atoi(msg.Header.Get(headerProtocol)) // 0 when there is none.
 	return &call{host: host, request: q, inbox: msg.Reply, at: time.Now(), size: msg.Size()}, ok && strings.HasPrefix(msg.Reply, g.log.subjects.Inbox(host)+".")
 }

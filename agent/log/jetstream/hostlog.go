@@ -127,6 +127,9 @@ func (c *hostConn) Call(ctx context.Context, q gate.Request) ([]byte, error) {
 	if q.Class != "" {
 		msg.Header.Set(headerClass, string(q.Class))
 	}
+	if q.UpToDate {
+		msg.Header.Set(headerUpToDate, "1")
+	}
 	response, err := c.nats.RequestMsgWithContext(ctx, msg)
 	switch {
 	case errors.Is(err, nats.ErrMaxPayload):

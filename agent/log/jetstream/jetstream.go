@@ -33,10 +33,11 @@ const (
 	headerEpoch = "Osu-Epoch"
 	// headerChecks is set when message.Record.Checks is.
 	headerChecks = "Osu-Checks"
-	// headerOutcome and headerClass are of a reply: what of its result is not in the body. A
-	// host sends them with its reply, too.
-	headerOutcome = "Osu-Outcome"
-	headerClass   = "Osu-Class"
+	// headerOutcome, headerClass and headerUpToDate are of a reply: what of its result is not
+	// in the body. A host sends them with its reply, too.
+	headerOutcome  = "Osu-Outcome"
+	headerClass    = "Osu-Class"
+	headerUpToDate = "Osu-Up-To-Date"
 )
 
 // Headers of a message of a host: its worker, the worker's process, and the newest
@@ -401,6 +402,7 @@ func withHeaders(r message.Record, header nats.Header) message.Record {
 	if r.Kind == message.ReplyRecord {
 		r.Outcome = message.OutcomeBeside(header.Get(headerOutcome))
 		r.Class, _ = message.ParseClass(header.Get(headerClass)) // One that this version does not know is none.
+		r.UpToDate = header.Get(headerUpToDate) != ""
 	}
 	return r
 }

@@ -249,11 +249,11 @@ func (t *Teller) failures(r *run.State, record message.Decoded) (all []v1.News) 
 
 func (t *Teller) finished(r *run.State) v1.News {
 	data := v1.NewsData{
-		Run: r.Key(), Result: string(r.Result), Reason: text.Cut(r.Reason, maxText, "…"), Hosts: r.Size(), Upgraded: r.Count(run.Upgraded), Failed: r.Count(run.HostFailed),
+		Run: r.Key(), Result: string(r.Result), Reason: text.Cut(r.Reason, maxText, "…"), Hosts: r.Size(), Upgraded: r.Count(run.Upgraded), UpToDate: r.UpToDate(), Failed: r.Count(run.HostFailed),
 	}
 	how := r.Reason
 	if how == "" {
-		how = fmt.Sprintf("%d of %s upgraded", data.Upgraded, text.Count(data.Hosts, "host", "hosts"))
+		how = run.Achieved(data.Hosts, data.Upgraded, data.UpToDate)
 	}
 	data.Text = fmt.Sprintf("Run %d of tenant %s ended %s after %s: %s.", r.Key(), t.tenant, r.Result, window.FormatDuration(r.EndedAt.Sub(r.OpenedAt).Round(time.Second)), how)
 	return t.news(v1.NewsRunFinished, "finished", r.EndedAt, data)

@@ -9,7 +9,7 @@ import (
 func HostRun(r *run.State, member run.Host) v1.HostRun {
 	return v1.HostRun{
 		ID: r.Key(), Phase: string(r.Phase), Result: string(r.Result), Status: string(member.Status), Class: class(member), RolledBack: rolledBack(member),
-		EndedAt: OptionalTime(r.EndedAt),
+		UpToDate: member.UpToDate, EndedAt: OptionalTime(r.EndedAt),
 	}
 }
 

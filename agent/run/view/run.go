@@ -128,7 +128,7 @@ func leftOut(r *run.State) []v1.RunHost {
 func runHost(h run.Host) v1.RunHost {
 	return v1.RunHost{
 		Hostname: h.Name, Stage: h.Stage, Status: string(h.Status), Since: OptionalTime(h.Since), GivesUpAt: OptionalTime(h.GivesUp),
-		Error: h.Error, Class: class(h), Note: h.Note, RolledBack: rolledBack(h),
+		Error: h.Error, Class: class(h), Note: h.Note, RolledBack: rolledBack(h), UpToDate: h.UpToDate,
 		Slot: OptionalTime(h.Slot), SlotReason: h.SlotReason, Seconds: int(h.Took.Round(time.Second) / time.Second),
 	}
 }

@@ -53,6 +53,9 @@ func tell(r message.Decoded) (v1.RunEvent, bool) {
 		if r.Reply.Result.Class != "" {
 			e.Text += " (class " + string(r.Reply.Result.Class) + ")"
 		}
+		if r.Reply.Result.UpToDate {
+			e.Text += " (it was up to date)"
+		}
 	case r.Kind == message.ReplyRecord:
 		e.Event, e.Text = "answered "+string(r.Action), r.Err.Error()
 	case r.Event != nil:

@@ -22,6 +22,7 @@ type Tenant struct {
 	figures  func(context.Context) (controller.Figures, error)
 	runs     *prometheus.CounterVec
 	ended    *prometheus.CounterVec
+	upToDate prometheus.Counter
 	failures *prometheus.CounterVec
 	took     prometheus.Histogram
 	steps    *prometheus.HistogramVec
@@ -61,8 +62,11 @@ func (s *Site) Tenant(name string) *Tenant {
 	}
 	t := &Tenant{
 		site: s, name: name,
-		runs:     counter("osupgrade_runs_total", "Runs that have ended since the agent started, by result.", "result"),
-		ended:    counter("osupgrade_run_hosts_ended_total", "Hosts whose part in a run has ended since the agent started, by status.", "status"),
+		runs:  counter("osupgrade_runs_total", "Runs that have ended since the agent started, by result.", "result"),
+		ended: counter("osupgrade_run_hosts_ended_total", "Hosts whose part in a run has ended since the agent started, by status.", "status"),
+		upToDate: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "osupgrade_run_hosts_up_to_date_total", Help: "Hosts that had nothing to change in a run since the agent started; they count as upgraded, too.",
+		}),
 		failures: counter("osupgrade_host_failures_total", "Hosts that failed in a run since the agent started, by class of the failure; unknown if the host reported none.", "class"),
 		took:     prometheus.NewHistogram(prometheus.HistogramOpts{Name: "osupgrade_run_duration_seconds", Help: "Duration of finished runs.", Buckets: runBuckets}),
 		steps: prometheus.NewHistogramVec(prometheus.HistogramOpts{
@@ -95,7 +99,7 @@ func (t *Tenant) Serve(figures func(context.Context) (controller.Figures, error)
 	t.figures = figures
 	registry := prometheus.NewRegistry()
 	prometheus.WrapRegistererWith(prometheus.Labels{"tenant": t.name}, registry).
-		MustRegister(t.runs, t.ended, t.failures, t.took, t.steps, t.missed, t.appends, t.sent, tenantCollector{t})
+		MustRegister(t.runs, t.ended, t.upToDate, t.failures, t.took, t.steps, t.missed, t.appends, t.sent, tenantCollector{t})
 	t.site.mu.Lock()
 	defer t.site.mu.Unlock()
 	t.site.tenants[t.name] = registry
@@ -140,12 +144,15 @@ func (t *Tenant) RunEnded(result run.Result, took time.Duration) {
 }
 
 // HostEnded implements controller.Observer.
-func (t *Tenant) HostEnded(status run.Status, class message.Class) {
-	t.ended.WithLabelValues(string(status)).Inc()
-	if status == run.HostFailed {
+func (t *Tenant) HostEnded(member run.Host) {
+	t.ended.WithLabelValues(string(member.Status)).Inc()
+	if member.UpToDate {
+		t.upToDate.Inc()
+	}
+	if member.Status == run.HostFailed {
 		label := unknownClass
-		if class.Known() {
-			label = string(class)
+		if member.Class.Known() {
+			label = string(member.Class)
 		}
 		t.failures.WithLabelValues(label).Inc()
 	}

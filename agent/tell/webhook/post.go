@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -30,7 +31,7 @@ const (
 
 // newClient returns a client for one receiver, which may be at a local address if the rule
 // allows that. It follows no redirect: news would go where nobody has declared.
-func newClient(local dial.Rule) *http.Client { return clientOf(local.Transport(newTransport())) }
+func newClient(local dial.Rule) *http.Client { return clientOf(local.Transport(newTransport)) }
 
 func clientOf(transport http.RoundTripper) *http.Client {
 	return &http.Client{
@@ -40,8 +41,9 @@ func clientOf(transport http.RoundTripper) *http.Client {
 	}
 }
 
-func newTransport() *http.Transport {
+func newTransport(dialer *net.Dialer) *http.Transport {
 	return &http.Transport{
+		DialContext:       dialer.DialContext,
 		ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 1, IdleConnTimeout: time.Minute, TLSHandshakeTimeout: tryTimeout,
 		MaxResponseHeaderBytes: maxAnswerHeader, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12},
 	}

@@ -652,9 +652,11 @@ func TestHostileReceivers(t *testing.T) {
 	} {
 		t.Run(strings.TrimPrefix(path, "/"), func(t *testing.T) {
 			t.Parallel()
-			trusting := newTransport()
-			trusting.TLSClientConfig = server.Client().Transport.(*http.Transport).TLSClientConfig //nolint:forcetypeassert // it is
-			client := clientOf(anywhere(t).Transport(trusting))
+			client := clientOf(anywhere(t).Transport(func(d *net.Dialer) *http.Transport {
+				trusting := newTransport(d)
+				trusting.TLSClientConfig = server.Client().Transport.(*http.Transport).TLSClientConfig //nolint:forcetypeassert // it is
+				return trusting
+			}))
 			client.Timeout = 2 * time.Second
 			o := post(t.Context(), client, "test", server.URL+path, []byte("key"), v1.News{ID: "msg_1"}, time.Now())
 			if got := o.Reason(); !strings.HasPrefix(got, want) && !strings.Contains(got, want) || (got == "") != (want == "") {

@@ -73,7 +73,7 @@ func upgrade(host string, epoch uint64) message.Record {
 }
 
 func reply(run uint64, action message.Action, host string) message.Record {
-	return message.Record{Kind: message.ReplyRecord, Run: run, Action: action, Host: host, Epoch: 3, Outcome: map[string]message.ReplyOutcome{"h02": message.Unknown}[host], Class: map[string]message.Class{"h02": message.Install}[host], Body: []byte(`{"result":"done"}`)}
+	return message.Record{Kind: message.ReplyRecord, Run: run, Action: action, Host: host, Epoch: 3, UpToDate: host == "h01", Outcome: map[string]message.ReplyOutcome{"h02": message.Unknown}[host], Class: map[string]message.Class{"h02": message.Install}[host], Body: []byte(`{"result":"done"}`)}
 }
 
 // append appends a record that must be accepted, with a sequence.

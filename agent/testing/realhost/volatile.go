@@ -100,7 +100,7 @@ func (p *Power) judge() {
 }
 
 // volatileDisk is a disk that QEMU reaches as a network block device, by a socket of this
-// machine (protocol: github.com/NetworkBlockDevice/nbd, doc/proto.md).
+// machine (the NBD protocol, as github.com/NetworkBlockDevice/nbd describes it).
 type volatileDisk struct {
 	t     testing.TB
 	power *Power

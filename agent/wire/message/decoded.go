@@ -21,7 +21,7 @@ func (r Record) Decode() Decoded {
 	case ReplyRecord:
 		e.Reply, e.Err = decoded(DecodeReply(r.Body))
 		if e.Reply != nil {
-			e.Reply.Result = e.Reply.Result.with(r.Outcome, r.Class)
+			e.Reply.Result = e.Reply.Result.with(r.Outcome, r.Class, r.UpToDate)
 		}
 	case EventRecord:
 		e.Event, e.Err = DecodeEvent(r.Body)

@@ -60,10 +60,11 @@ type Record struct {
 	// more than one bootable system confirms the new one only when these checks have
 	// passed. It travels beside the body, which is Avassa's.
 	Checks bool
-	// Outcome and Class are of a reply: what of its result is not in the body.
-	Outcome ReplyOutcome
-	Class   Class
-	Body    []byte
+	// Outcome, Class and UpToDate are of a reply: what of its result is not in the body.
+	Outcome  ReplyOutcome
+	Class    Class
+	UpToDate bool
+	Body     []byte
 }
 
 // Action names a command and the reply to it.

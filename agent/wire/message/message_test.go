@@ -197,6 +197,7 @@ func TestResults(t *testing.T) {
 		body   string
 	}{
 		"done":                             {Result{Outcome: Done}, "done"},
+		"done, with nothing to change":     {Result{Outcome: Done, UpToDate: true}, "done"},
 		"a reboot is required":             {Result{Outcome: RebootRequired}, "reboot-required"},
 		"failed":                           {NotDone(Failed, Space, "no space left"), "no space left"},
 		"failed, and prints rolled back":   {NotDone(Failed, "", "half installed; rolled back"), "half installed; rolled back"},
@@ -206,7 +207,7 @@ func TestResults(t *testing.T) {
 		"unknown":                          {NotDone(Unknown, "", "no journal"), "no journal"},
 		"unknown, and printed rolled back": {NotDone(Unknown, "", "who knows; rolled back"), "who knows; rolled back"},
 	} {
-		record := Record{Kind: ReplyRecord, Action: Upgrade, Outcome: OutcomeBeside(string(c.result.Outcome.Beside())), Class: c.result.Class, Body: Reply{Action: Upgrade, Result: c.result}.Encode()}
+		record := Record{Kind: ReplyRecord, Action: Upgrade, Outcome: OutcomeBeside(string(c.result.Outcome.Beside())), Class: c.result.Class, UpToDate: c.result.UpToDate, Body: Reply{Action: Upgrade, Result: c.result}.Encode()}
 		if want := `{"action":"upgrade","result":"` + c.body + `"}`; string(record.Body) != want {
 			t.Errorf("%s: the body is %s, not %s", name, record.Body, want)
 		}

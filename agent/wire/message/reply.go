@@ -64,6 +64,9 @@ type Result struct {
 	Text string `json:"text,omitempty"`
 	// Class is the kind of the failure, if it is known.
 	Class Class `json:"class,omitempty"`
+	// UpToDate says of an upgrade that is Done that there was nothing to change. A worker that
+	// cannot tell, or is too old to, does not say it.
+	UpToDate bool `json:"up-to-date,omitempty"`
 }
 
 // NotDone returns the result of a command that was not carried out, with any text.
@@ -100,7 +103,7 @@ func ResultOf(s string) Result {
 }
 
 // with adds to a result what travels beside the body of its reply.
-func (r Result) with(beside ReplyOutcome, class Class) Result {
+func (r Result) with(beside ReplyOutcome, class Class, upToDate bool) Result {
 	switch {
 	case beside == RolledBack:
 		return NotDone(RolledBack, class, strings.TrimSuffix(r.String(), rolledBack))
@@ -108,6 +111,8 @@ func (r Result) with(beside ReplyOutcome, class Class) Result {
 		return NotDone(Unknown, class, r.String())
 	case r.Outcome == Failed:
 		r.Class = class
+	case r.Outcome == Done:
+		r.UpToDate = upToDate
 	}
 	return r
 }

@@ -115,9 +115,10 @@ type HostRun struct {
 	Result string `json:"result,omitempty"`
 	// Status is the host's own, as in RunHost.
 	Status string `json:"status"`
-	// Class and RolledBack are as in RunHost.
+	// Class, RolledBack and UpToDate are as in RunHost.
 	Class      string     `json:"class,omitempty"`
 	RolledBack bool       `json:"rolled-back,omitempty"`
+	UpToDate   bool       `json:"up-to-date,omitempty"`
 	EndedAt    *time.Time `json:"ended-at,omitempty"`
 }
 

@@ -32,6 +32,8 @@ type NewsData struct {
 	// many of them were upgraded or failed.
 	Hosts    int `json:"hosts,omitempty"`
 	Upgraded int `json:"upgraded,omitempty"`
+	// UpToDate is how many of the upgraded hosts of a run that has ended had nothing to change.
+	UpToDate int `json:"up-to-date,omitempty"`
 	Failed   int `json:"failed,omitempty"`
 	// Stage is the stage that is done or waits, or the stage of the host.
 	Stage string `json:"stage,omitempty"`

@@ -128,6 +128,9 @@ type RunHost struct {
 	// RolledBack means that the upgrade failed and was rolled back: the host runs its
 	// previous version.
 	RolledBack bool `json:"rolled-back,omitempty"`
+	// UpToDate means that the host counts as upgraded because it had nothing to change; absent
+	// also if the host cannot tell.
+	UpToDate bool `json:"up-to-date,omitempty"`
 	// Stage is the name of the host's stage.
 	Stage string `json:"stage,omitempty"`
 	// Note has a remark about a host that did not fail, such as that its reboot was
