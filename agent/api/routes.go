@@ -295,12 +295,12 @@ func stateRoutes() []route {
 			instantParameter("to", "Only windows that begin before this time."),
 			parameter{name: "count", about: "The largest number of windows to return.", schema: schema{"type": "integer", "minimum": 1, "maximum": v1.MaxWindowsListed, "default": v1.DefaultWindows}}),
 		feed,
-		listing(get("/calendars", groupWindows, "List what the site fetched of the calendars with a URL", (*server).getCalendarStates, []v1.CalendarState{})),
-		missingToo(get("/calendars/{name}", groupWindows, "Read what the site fetched of a calendar with a URL, with its events", (*server).getCalendarState, v1.CalendarState{})),
+		listing(get("/calendars", groupWindows, "List the calendars with a URL, and their last fetch", (*server).getCalendarStates, []v1.CalendarState{})),
+		missingToo(get("/calendars/{name}", groupWindows, "Read a calendar with a URL: its last fetch and its events", (*server).getCalendarState, v1.CalendarState{})),
 		{
 			method: http.MethodPost, path: statePath + "/calendars/{name}/refresh", own: true, group: groupWindows, handle: (*server).refreshCalendar,
 			action: "refresh", object: "calendar/{name}", summary: "Fetch a calendar with a URL now",
-			about: "The answer comes once it is fetched, or could not be: then error says why, and the events that were fetched before stay in force.",
+			about: "Waits for the fetch. If it fails, error says why, and the events fetched earlier stay in force.",
 			query: []parameter{siteParameter}, returns: ok("What was fetched.", v1.CalendarState{}), errors: []int{http.StatusNotFound, http.StatusServiceUnavailable},
 		},
 	}

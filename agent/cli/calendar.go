@@ -33,7 +33,7 @@ func (c *refreshCalendarCommand) Run(ctx context.Context, out io.Writer) error {
 	}
 	err = c.Output.show(out, state, func(to *terminal) error {
 		if state.Error == "" {
-			to.linef("Calendar %s is fetched from %s: %s.", c.Name, state.Host, text.Count(state.EventCount, "event", "events"))
+			to.linef("Fetched calendar %s from %s: %s.", c.Name, state.Host, text.Count(state.EventCount, "event", "events"))
 		}
 		for _, line := range state.LeftOut {
 			to.line("Left out: " + line)
@@ -41,7 +41,7 @@ func (c *refreshCalendarCommand) Run(ctx context.Context, out io.Writer) error {
 		return nil
 	})
 	if err == nil && state.Error != "" {
-		err = fmt.Errorf("calendar %s: it cannot be fetched from %s: %s; %s", c.Name, state.Host, state.Error, inForce(c.format(), state))
+		err = fmt.Errorf("cannot fetch calendar %s from %s: %s; %s", c.Name, state.Host, state.Error, inForce(c.format(), state))
 	}
 	return err
 }
@@ -50,11 +50,11 @@ func (c *refreshCalendarCommand) Run(ctx context.Context, out io.Writer) error {
 func inForce(at timeFormat, c v1.CalendarState) string {
 	switch {
 	case c.FetchedAt != nil:
-		return "its events of " + at.at(*c.FetchedAt) + " stay in force"
+		return "the events fetched at " + at.at(*c.FetchedAt) + " stay in force"
 	case c.Kind == string(calendar.Freeze):
-		return "until it can, no run starts, because it may be frozen"
+		return "until it is fetched, no run starts, because a freeze may apply"
 	}
-	return "until it can, it opens no window"
+	return "until it is fetched, it opens no window"
 }
 
 // fetched tells of a calendar with a URL: from where, how long ago, and what is wrong.

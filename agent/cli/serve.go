@@ -35,7 +35,7 @@ type serveCommand struct {
 	Tenants       []string `help:"Tenants of this site, in addition to those created by osupgrade-agent tenant add." env:"OSUPGRADE_TENANTS" placeholder:"NAME,..."`
 	Checks        string   `help:"Folder of the scripts that checks and hooks of a rollout may run at the site (default: none)." type:"path" env:"OSUPGRADE_SITE_CHECKS" placeholder:"DIR"`
 	NewsScripts   string   `help:"Folder of the scripts to run for each news message of any tenant (default: none)." type:"path" env:"OSUPGRADE_NEWS_SCRIPTS" placeholder:"DIR"`
-	AllowLocal    []string `help:"Local addresses (of this machine, or link-local) to which the site may connect for tenants, such as those of webhooks, of calendars, and of the checks and hooks that run at the site; any allows all (default: none)." env:"OSUPGRADE_ALLOW_LOCAL" placeholder:"IP:PORT,..."`
+	AllowLocal    []string `help:"Local addresses (of this machine, or link-local) that the webhooks, calendars, checks and hooks of tenants may reach from the site; any allows all (default: none)." env:"OSUPGRADE_ALLOW_LOCAL" placeholder:"IP:PORT,..."`
 	Listen        string   `help:"Where the REST API listens." default:"127.0.0.1:4646" env:"OSUPGRADE_LISTEN"`
 	TLSCert       string   `help:"Certificate of the REST API, PEM; needed beyond loopback (default: the one made by osupgrade-agent init)." type:"path" env:"OSUPGRADE_TLS_CERT" placeholder:"FILE"`
 	TLSKey        string   `help:"Private key of --tls-cert, PEM." type:"path" env:"OSUPGRADE_TLS_KEY" placeholder:"FILE"`

@@ -62,7 +62,7 @@ func TestCalendarByURL(t *testing.T) {
 	says("config: {maintenance-windows: [{days-of-week: Monday, start-time: '01:00', duration: 4h}]}\n", 0, "Written", "apply", "-f", "-")
 	says(declare("/swordfish/holidays.ics"), 0, "Valid, also for the site", "validate", "--server", "-f", "-")
 	says(declare("/swordfish/holidays.ics"), 0, "Written", "apply", "-f", "-")
-	says("", 0, "Calendar holidays is fetched from "+host+": 1 event.", "calendar", "refresh", "holidays")
+	says("", 0, "Fetched calendar holidays from "+host+": 1 event.", "calendar", "refresh", "holidays")
 	const shown = "holidays: 1 event, fetched "
 	says("", 0, shown, "status")
 	says("", 0, "frozen: it does not open", "windows", "--from", "2027-03-01", "--to", "2027-04-01")
@@ -70,7 +70,7 @@ func TestCalendarByURL(t *testing.T) {
 	says("", 0, "# "+shown, "get", "calendar/holidays")
 
 	serve("<html>Log in</html>")
-	broken := "calendar holidays: it cannot be fetched from " + host + ": the answer is a web page and not an iCalendar text"
+	broken := "cannot fetch calendar holidays from " + host + ": the answer is a web page and not an iCalendar text"
 	for range 3 {
 		says("", 1, broken, "calendar", "refresh", "holidays")
 	}
@@ -78,7 +78,7 @@ func TestCalendarByURL(t *testing.T) {
 	f.answers("/v1/state/tenants/acme/os-upgrade/news", `"type":"calendar.failing"`)
 	f.answers("/metrics", `osupgrade_calendar_failing{calendar="holidays",tenant="acme"} 1`)
 	serve(good)
-	says("", 0, "Calendar holidays is fetched from", "calendar", "refresh", "holidays")
+	says("", 0, "Fetched calendar holidays from", "calendar", "refresh", "holidays")
 	f.answers("/v1/state/tenants/acme/os-upgrade/news", `"type":"calendar.recovered"`)
 	serve("<html>Log in</html>")
 	says("", 0, "frozen: it does not open", "windows", "--from", "2027-03-01", "--to", "2027-04-01")

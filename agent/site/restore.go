@@ -12,12 +12,13 @@ import (
 	"path/filepath"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/durable"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/audit"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/natsd"
 )
 
 // siteParts are what a site keeps in its folder, the store last: without it there is no
 // site.
-var siteParts = []string{"credentials", tenantsKind, "tls", auditFolder, "guard.json", "store-marks.json", "store"}
+var siteParts = []string{"credentials", tenantsKind, "tls", auditFolder, audit.MarksOf(auditFolder), "guard.json", "store-marks.json", "store"}
 
 // backupPath is where the socket of a site makes backups.
 const backupPath = "/backup"

@@ -77,7 +77,7 @@ func hostAttributes() map[string]schema.Attribute {
 		"last_run_result":     tenantobject.ComputedText("The result of that run; null if none, or until it ends."),
 		"last_run_status":     tenantobject.ComputedText("The status of the host in that run, such as `upgraded`, `failed` or `unreachable`; null if none."),
 		"last_run_class":      tenantobject.ComputedText("The class of the host's failure in that run: `transient`, `artifact`, `space`, `lock`, `repository`, `install`, `boot` or `verify`; null if it did not fail, or the failure has no class."),
-		"last_run_up_to_date": tenantobject.ComputedBool("Whether the host had nothing to change in that run; `false` also if it cannot tell; null if none."),
+		"last_run_up_to_date": tenantobject.ComputedBool("Whether the host had nothing to change in that run; also `false` if the host does not report this; null if it was in none."),
 		"outdated_since":      tenantobject.ComputedText("Since when an upgrade would change something on the host (RFC 3339); null if it would change nothing, or the host has not reported it."),
 		"missed_since":        tenantobject.ComputedText("When the first run ended that should have upgraded the host and did not (RFC 3339); null if the last such run upgraded it."),
 		"busy": tenantobject.ComputedObject("Why no upgrade begins on the host now; null while one may.", map[string]schema.Attribute{

@@ -15,7 +15,7 @@ type Host struct {
 }
 
 // UpToDate describes whether a host of a run had nothing to change.
-const UpToDate = "Whether the host counts as upgraded because it had nothing to change; `false` also if it cannot tell."
+const UpToDate = "Whether the host counts as upgraded because it had nothing to change; also `false` if the host does not report this."
 
 // member is the Terraform model of a host of the resource.
 type member struct {

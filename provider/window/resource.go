@@ -316,7 +316,7 @@ func (r *Resource) planChange(ctx context.Context, plan model, was *v1.Maintenan
 		r.warnOfRun(ctx, tenant, was, want, planned.config(server), diags)
 	case !plan.OverwriteExisting.ValueBool() && !shared.Owned(ctx, want):
 		diags.AddAttributeWarning(path.Root("days_of_week"), "What exists is managed from now on", fmt.Sprintf(
-			"Tenant %s has this window already. An apply whose answer was lost leaves it so, or another resource of this configuration that gives it up.\n\n  %s\n\n%s",
+			"Tenant %s already has this window. An earlier apply may have created it without receiving the answer, or another resource of this configuration is giving it up.\n\n  %s\n\n%s",
 			tenant, Key(want), tenantobject.AlsoManaged))
 	}
 }

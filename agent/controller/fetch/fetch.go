@@ -62,6 +62,12 @@ func Due(t Target, kept *v1.CalendarCopy, now time.Time) time.Time {
 	return kept.Next
 }
 
+// judged reports whether what the site keeps was read for this revision of the calendar. If not,
+// it is asked for as a whole, since another revision may take other events from the same text.
+func (t Target) judged(kept *v1.CalendarCopy) bool {
+	return kept != nil && kept.Source == t.Calendar.URL && kept.Revision == t.Revision
+}
+
 // every is how often the calendar is fetched: up to a tenth longer than declared, each calendar by
 // another part of it, so that those of many sites do not ask at once.
 func (t Target) every() time.Duration {
@@ -82,8 +88,12 @@ func After(t Target, kept *v1.CalendarCopy, a Answer, now time.Time) v1.Calendar
 	if next.URL != t.Calendar.URL { // It is another source that has failed so far.
 		next.Tries, next.Error, next.FailingSince = 0, "", time.Time{}
 	}
+	judged := t.judged(kept)
+	if !judged {
+		next.ETag, next.LastModified = "", ""
+	}
 	next.URL, next.Revision = t.Calendar.URL, t.Revision
-	why := take(&next, t, a, now)
+	why := take(&next, t, a, judged, now)
 	if why == "" {
 		if next.Failing() {
 			next.RecoveredAt = now
@@ -113,12 +123,11 @@ func retryAfter(tries int, every time.Duration) time.Duration {
 }
 
 // take puts what was answered into a copy, or returns why it cannot be used.
-func take(next *v1.CalendarCopy, t Target, a Answer, now time.Time) (why string) {
-	known := next.Source == t.Calendar.URL
+func take(next *v1.CalendarCopy, t Target, a Answer, judged bool, now time.Time) (why string) {
 	switch {
 	case a.Err != "":
 		return a.Err
-	case a.Status == http.StatusNotModified && known:
+	case a.Status == http.StatusNotModified && judged:
 		next.FetchedAt = now
 		return ""
 	case a.Status != http.StatusOK:
@@ -130,7 +139,7 @@ func take(next *v1.CalendarCopy, t Target, a Answer, now time.Time) (why string)
 	if len(wrong) > 0 {
 		return notCalendar(a, wrong)
 	}
-	if !known || !sameEvents(events, next.Events) {
+	if next.Source != t.Calendar.URL || !sameEvents(events, next.Events) {
 		next.Events, next.ChangedAt = events, now
 	}
 	next.LeftOut = nil

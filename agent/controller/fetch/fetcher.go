@@ -94,6 +94,10 @@ type subscribed struct {
 	// be tried again.
 	busy      bool
 	notBefore time.Time
+	// unwritten counts the copies in a row that could not be written, unreadable tells that the
+	// calendar cannot be read.
+	unwritten  int
+	unreadable bool
 	// asked are those who want it to be fetched once the revision wanted was seen, waiting those
 	// who wait for the end of the fetch that was begun for them.
 	asked, waiting []chan<- error
@@ -150,7 +154,7 @@ func (t *tenant) post(ctx context.Context, f func()) error {
 // watch follows what is declared and what is kept.
 func (t *tenant) watch(ctx context.Context) {
 	warn := func(err error) {
-		t.o.Log.Warn("calendars with a URL may have changed; reading them anew", "tenant", t.name, "error", err)
+		t.o.Log.Warn("lost the watch on calendars; reading them again", "tenant", t.name, "error", err)
 	}
 	for ctx.Err() == nil {
 		err := log.Again(ctx, func() error {
@@ -179,8 +183,10 @@ func (t *tenant) see(seen store.Seen) {
 	case seen.Object == (store.Object{}):
 		t.read = true
 	case seen.Kind == store.Calendar && seen.Err != nil: // Nobody knows what it is; its copy stays.
+		t.of(seen.Name).unreadable = true
 	case seen.Kind == store.Calendar:
 		c := t.of(seen.Name)
+		c.unreadable = false
 		c.target.Revision, c.target.Calendar = seen.Number, v1.Calendar{}
 		if seen.Calendar != nil && seen.Calendar.URL != "" {
 			c.target.Calendar = *seen.Calendar
@@ -232,7 +238,7 @@ func (c *subscribed) next(now time.Time) time.Time {
 		return now
 	case has:
 		return times.Later(Due(c.target, c.kept, now), c.notBefore)
-	case c.base != (store.Revision{}): // The copy goes.
+	case c.base != (store.Revision{}) && !c.unreadable: // The copy goes.
 		return times.Later(now, c.notBefore)
 	}
 	return time.Time{}
@@ -283,9 +289,12 @@ func (t *tenant) fetch(ctx context.Context, target Target, kept *v1.CalendarCopy
 	logger := t.o.Log.With("tenant", t.name, "calendar", target.Name, "host", target.Calendar.Host())
 	switch {
 	case next.Tries == 1:
-		logger.Warn("a calendar cannot be fetched; the events that were fetched last stay", "error", next.Error)
+		logger.Warn("cannot fetch a calendar; what was fetched before stays in force", "error", next.Error)
 	case next.Tries == 0 && kept != nil && kept.Tries > 0:
-		logger.Info("a calendar can be fetched again")
+		logger.Info("a calendar is fetched again")
+	}
+	if kept != nil && len(kept.Events) > 0 && len(next.Events) == 0 {
+		logger.Warn("a calendar has no events any more", "kind", target.Calendar.Kind)
 	}
 	return &next, revision, nil
 }
@@ -295,12 +304,17 @@ func (t *tenant) end(c *subscribed, next *v1.CalendarCopy, base store.Revision, 
 	t.fetching--
 	c.busy = false
 	c.notBefore = time.Time{}
-	if err != nil {
-		if !errors.Is(err, store.ErrConflict) { // Then the watch has the newer one.
-			t.o.Log.Warn("cannot keep what was fetched of a calendar; trying again", "tenant", t.name, "calendar", c.target.Name, "error", err)
-		}
+	switch {
+	case errors.Is(err, store.ErrConflict): // The watch has the newer one.
 		c.notBefore = time.Now().Add(pause)
-	} else if base.Number >= c.base.Number || base == (store.Revision{}) {
+	case err != nil: // The source is asked no more often than if it had failed itself.
+		c.unwritten++
+		c.notBefore = time.Now().Add(retryAfter(c.unwritten, c.target.every()))
+		t.o.Log.Warn("cannot store what was fetched of a calendar; trying again", "tenant", t.name, "calendar", c.target.Name, "at", c.notBefore.UTC(), "error", err)
+	default:
+		c.unwritten = 0
+	}
+	if err == nil && (base.Number >= c.base.Number || base == (store.Revision{})) {
 		c.kept, c.base = next, base
 	}
 	if next == nil && err == nil {

@@ -70,7 +70,7 @@ func ask(ctx context.Context, c *http.Client, agent string, t Target, kept *v1.C
 	}
 	r.Header.Set("Accept", "text/calendar, */*;q=0.1")
 	r.Header.Set("User-Agent", agent)
-	if kept != nil && kept.Source == t.Calendar.URL {
+	if t.judged(kept) {
 		setIf(r.Header, "If-None-Match", kept.ETag)
 		setIf(r.Header, "If-Modified-Since", kept.LastModified)
 	}

@@ -100,7 +100,10 @@ func (l *Logs) Log(tenant string) (*Log, error) {
 }
 
 // marks is the folder of the copies of the heads, and markEnd ends the name of each.
-func (l *Logs) marks() string { return l.dir + "-heads" }
+func (l *Logs) marks() string { return MarksOf(l.dir) }
+
+// MarksOf returns the folder of the copies of the heads of the logs in a folder.
+func MarksOf(dir string) string { return dir + "-heads" }
 
 const markEnd = ".json"
 

@@ -96,7 +96,10 @@ func (b *Begun) Keep(r v1.AuditRecord) error {
 // Drop forgets what was begun: nothing was done that needs a record.
 func (b *Begun) Drop() error {
 	b.done()
-	return os.Remove(b.name)
+	if err := os.Remove(b.name); !errors.Is(err, os.ErrNotExist) { // Somebody may have removed it.
+		return err
+	}
+	return nil
 }
 
 // Abandon leaves what was begun without a result: nobody knows what was done.

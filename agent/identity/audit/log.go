@@ -96,6 +96,7 @@ func (l *Log) open() error {
 	if err := l.load(headless); err != nil {
 		return errors.Join(err, l.close())
 	}
+	l.writeMark() // There is none yet for a log from before there were copies, or of a backup.
 	return nil
 }
 
@@ -134,7 +135,7 @@ func (l *Log) load(headless bool) error {
 	if err != nil {
 		return err
 	}
-	if len(names) == 0 && headless {
+	if len(names) == 0 && l.head.Seq == 0 {
 		// The log is new, or somebody has removed all of it: then its records are missing.
 		if l.head, err = readHead(l.markFile); err != nil {
 			return err
@@ -242,16 +243,33 @@ func readHead(file *os.File) (kept head, err error) {
 
 // writeHead writes the head and its copy, which are not synced: they may be behind after a power cut.
 func (l *Log) writeHead() error {
-	text, err := format.AuditHead.EncodeSummed("head", l.head)
+	text, err := l.head.encode()
 	if err != nil {
 		return err
 	}
-	text = append(bytes.TrimSpace(text), bytes.Repeat([]byte(" "), max(0, headSize-len(text)))...)
-	text = append(text, '\n')[:min(headSize, len(text)+1)]
-	if _, err = l.headFile.WriteAt(text, 0); err == nil {
-		_, err = l.markFile.WriteAt(text, 0)
+	if _, err := l.headFile.WriteAt(text, 0); err != nil {
+		return err
 	}
-	return err
+	l.writeMark()
+	return nil
+}
+
+// writeMark writes the copy of the head. A copy that cannot be written is behind: then fewer
+// records are missed if somebody removes the log, and no record is refused for it.
+func (l *Log) writeMark() {
+	if text, err := l.head.encode(); err == nil {
+		_, _ = l.markFile.WriteAt(text, 0)
+	}
+}
+
+// encode returns the text of a head, which always has the same size.
+func (h head) encode() ([]byte, error) {
+	text, err := format.AuditHead.EncodeSummed("head", h)
+	if err != nil {
+		return nil, err
+	}
+	text = append(bytes.TrimSpace(text), bytes.Repeat([]byte(" "), max(0, headSize-len(text)))...)
+	return append(text, '\n')[:min(headSize, len(text)+1)], nil
 }
 
 // next begins a file and removes the oldest ones. The one before is synced first.
@@ -290,22 +308,49 @@ func (l *Log) next(first uint64) error {
 	return durable.SyncFolder(l.dir)
 }
 
-// again makes the folder of the log anew if somebody has removed it while the log is open. The
-// log goes on behind its last record, so whoever reads it sees that the others are missing.
+// again makes the files of the log anew that somebody has removed or replaced while the log is
+// open: what is written to those that are open would be lost. The log goes on behind its last
+// record, so whoever reads it sees that the others are missing.
 func (l *Log) again() error {
-	if _, err := os.Stat(l.dir); !errors.Is(err, os.ErrNotExist) {
+	headGone, headErr := replaced(l.headFile)
+	newestGone, newestErr := replaced(l.file)
+	if err := errors.Join(headErr, newestErr); err != nil || !headGone && !newestGone {
 		return err
 	}
 	if err := os.MkdirAll(l.dir, 0o700); err != nil {
 		return err
 	}
-	file, err := os.OpenFile(filepath.Join(l.dir, headName), os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return err
+	if headGone {
+		file, err := os.OpenFile(filepath.Join(l.dir, headName), os.O_RDWR|os.O_CREATE, 0o600)
+		if err != nil {
+			return err
+		}
+		_ = l.headFile.Close() // It is one of the files that are gone.
+		l.headFile = file
+		if err := errors.Join(l.writeHead(), l.headFile.Sync()); err != nil {
+			return err
+		}
 	}
-	_ = l.headFile.Close() // It is one of the files that are gone.
-	l.headFile, l.torn = file, false
-	return errors.Join(l.next(l.head.Seq+1), durable.SyncFolder(filepath.Dir(l.dir)))
+	if newestGone {
+		if err := l.next(l.head.Seq + 1); err != nil {
+			return err
+		}
+		l.torn = false
+	}
+	return errors.Join(durable.SyncFolder(l.dir), durable.SyncFolder(filepath.Dir(l.dir)))
+}
+
+// replaced reports whether a file that is open is not the one at its path any more.
+func replaced(file *os.File) (bool, error) {
+	open, err := file.Stat()
+	if err != nil {
+		return false, err
+	}
+	there, err := os.Stat(file.Name())
+	if errors.Is(err, os.ErrNotExist) {
+		return true, nil
+	}
+	return err == nil && !os.SameFile(open, there), err
 }
 
 // reserve has room on the disk for one more record than are under way.

@@ -35,9 +35,9 @@ func TestCalendar(t *testing.T) {
 	}{
 		{"all is well", declared, fresh, at, "", ""},
 		{"it has failed twice", declared, retrying, at, "", ""},
-		{"it fails", declared, failing, at, v1.NewsCalendarFailing, "The site cannot fetch calendar xmas of tenant acme from calendar.example since 2026-11-24T13:00:00Z: no route to host. Its events of 2026-11-24T12:00:00Z stay in force."},
-		{"a freeze has always failed", declared, never, at, v1.NewsCalendarFailing, "The site could never fetch calendar xmas of tenant acme from calendar.example, and tries since 2026-11-24T13:00:00Z: no route to host. Until it can, no run starts, because it may be frozen."},
-		{"a calendar of windows has always failed", allow, never, at, v1.NewsCalendarFailing, "Until it can, the calendar opens no window."},
+		{"it fails", declared, failing, at, v1.NewsCalendarFailing, "The site has been unable to fetch calendar xmas of tenant acme from calendar.example since 2026-11-24T13:00:00Z: no route to host. The events fetched at 2026-11-24T12:00:00Z stay in force."},
+		{"a freeze has always failed", declared, never, at, v1.NewsCalendarFailing, "The site has never been able to fetch calendar xmas of tenant acme from calendar.example and has tried since 2026-11-24T13:00:00Z: no route to host. No run starts until it succeeds, because a freeze may apply."},
+		{"a calendar of windows has always failed", allow, never, at, v1.NewsCalendarFailing, "The calendar opens no window until it succeeds."},
 		{"another URL fails", declared, other, at, "", ""},
 		{"it is back", declared, back, at.Add(2 * time.Hour), v1.NewsCalendarRecovered, "The site can fetch calendar xmas of tenant acme from calendar.example again."},
 		{"it is back for days", declared, back, at.Add(50 * time.Hour), "", ""},

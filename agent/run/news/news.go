@@ -178,10 +178,10 @@ func (t *Teller) Calendar(name string, declared v1.Calendar, kept v1.CalendarCop
 		return nil
 	case kept.Failing() && kept.Source == declared.URL:
 		return tell(v1.NewsCalendarFailing, kept.FailingSince, kept.Error, fmt.Sprintf(
-			"The site cannot fetch %s since %s: %s. Its events of %s stay in force.", about, stamp(kept.FailingSince), kept.Error, stamp(kept.FetchedAt)))
+			"The site has been unable to fetch %s since %s: %s. The events fetched at %s stay in force.", about, stamp(kept.FailingSince), kept.Error, stamp(kept.FetchedAt)))
 	case kept.Failing():
 		return tell(v1.NewsCalendarFailing, kept.FailingSince, kept.Error, fmt.Sprintf(
-			"The site could never fetch %s, and tries since %s: %s. %s", about, stamp(kept.FailingSince), kept.Error, consequence(declared.Kind)))
+			"The site has never been able to fetch %s and has tried since %s: %s. %s", about, stamp(kept.FailingSince), kept.Error, consequence(declared.Kind)))
 	case kept.RecoveredAt.After(now.Add(-recent)):
 		return tell(v1.NewsCalendarRecovered, kept.RecoveredAt, "", fmt.Sprintf("The site can fetch %s again.", about))
 	}
@@ -191,9 +191,9 @@ func (t *Teller) Calendar(name string, declared v1.Calendar, kept v1.CalendarCop
 // consequence says what follows from a calendar of which no event is known.
 func consequence(kind string) string {
 	if kind == string(calendar.Freeze) {
-		return "Until it can, no run starts, because it may be frozen."
+		return "No run starts until it succeeds, because a freeze may apply."
 	}
-	return "Until it can, the calendar opens no window."
+	return "The calendar opens no window until it succeeds."
 }
 
 func (t *Teller) opened(r *run.State) v1.News {

@@ -65,7 +65,7 @@ func (s *Site) Tenant(name string) *Tenant {
 		runs:  counter("osupgrade_runs_total", "Runs that have ended since the agent started, by result.", "result"),
 		ended: counter("osupgrade_run_hosts_ended_total", "Hosts whose part in a run has ended since the agent started, by status.", "status"),
 		upToDate: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "osupgrade_run_hosts_up_to_date_total", Help: "Hosts that had nothing to change in a run since the agent started; they count as upgraded, too.",
+			Name: "osupgrade_run_hosts_up_to_date_total", Help: "Hosts that a run found up to date since the agent started; they also count as upgraded.",
 		}),
 		failures: counter("osupgrade_host_failures_total", "Hosts that failed in a run since the agent started, by class of the failure; unknown if the host reported none.", "class"),
 		took:     prometheus.NewHistogram(prometheus.HistogramOpts{Name: "osupgrade_run_duration_seconds", Help: "Duration of finished runs.", Buckets: runBuckets}),

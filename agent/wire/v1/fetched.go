@@ -160,7 +160,7 @@ func (c Calendar) Recorded() Calendar {
 func (c Calendar) validateURL() (found Problems) {
 	if c.URL == "" {
 		if c.Refresh != "" {
-			found = append(found, document.Wrong("refresh", c.Refresh, "is how often a url is fetched, and there is none; leave it out"))
+			found = append(found, document.Wrong("refresh", c.Refresh, "is for a calendar with a url, and this one has none; leave it out"))
 		}
 		return found
 	}
@@ -173,10 +173,10 @@ func (c Calendar) validateURL() (found Problems) {
 		wrong = "is not https; use https, so that nobody on the way can change the calendar"
 	}
 	if wrong != "" {
-		found = append(found, document.Wrong("url", c.URL, wrong))
+		found = append(found, Problem{Field: "url", Message: "the address " + wrong}) // It may be a secret.
 	}
 	if len(c.Events) > 0 || c.icsText() != "" {
-		found = append(found, Problem{Field: "url", Message: "there are events or an iCalendar text besides the url; use one of them"})
+		found = append(found, Problem{Field: "url", Message: "cannot stand beside events or an iCalendar text; use one of them"})
 	}
 	if c.Refresh != "" {
 		if _, err := window.ParseDurationWithin(c.Refresh, MinRefresh, MaxRefresh); err != nil {
