@@ -1,11 +1,15 @@
 package fetch
 
 import (
+	"errors"
+	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/schedule/window"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
@@ -114,6 +118,63 @@ func TestAfterAnotherURL(t *testing.T) {
 	if c, known := got.In(was.Calendar); !known || len(c.Events) != 1 {
 		t.Errorf("of the first source is in force %+v, known %v; want its events", c, known)
 	}
+}
+
+// TestAfterAnotherRevision checks that a calendar that was written anew is asked for as a whole:
+// another kind may take other events from the same text. What is kept stays until then.
+func TestAfterAnotherRevision(t *testing.T) {
+	t.Parallel()
+	was := target("freeze", "")
+	kept := After(was, nil, good(ics("20261221 first")), noon)
+	now := was
+	now.Revision++
+	if !was.judged(&kept) || now.judged(&kept) {
+		t.Errorf("validators are sent for the revision before: %v, for the new one: %v", was.judged(&kept), now.judged(&kept))
+	}
+	got := After(now, &kept, Answer{Status: http.StatusNotModified}, noon.Add(time.Hour))
+	if got.Tries != 1 || got.ETag != "" || len(got.Events) != 1 {
+		t.Errorf("after 304 the copy is %+v; want its events, a failed try and no ETag", got)
+	}
+	if got = After(now, &got, good(ics("20261221 first")), noon.Add(2*time.Hour)); got.Tries != 0 || !now.judged(&got) || got.ETag == "" {
+		t.Errorf("after the whole text the copy is %+v", got)
+	}
+}
+
+// TestCopyOfAnUnreadableCalendar checks that the copy of a calendar that cannot be read is not
+// removed, and that of a calendar without a URL is.
+func TestCopyOfAnUnreadableCalendar(t *testing.T) {
+	t.Parallel()
+	calendar, kept := store.Object{Kind: store.Calendar, Name: "xmas"}, store.Seen{Object: store.Object{Kind: store.Copy, Name: "xmas"}, Copy: &v1.CalendarCopy{}, Number: 7}
+	loop := &tenant{calendars: map[string]*subscribed{}}
+	loop.see(store.Seen{Object: calendar, Err: store.ErrDamaged})
+	loop.see(kept)
+	if at := loop.of("xmas").next(noon); !at.IsZero() {
+		t.Errorf("the copy of one that cannot be read goes at %v", at)
+	}
+	loop.see(store.Seen{Object: calendar, Calendar: &v1.Calendar{}, Number: 8})
+	if at := loop.of("xmas").next(noon); !at.Equal(noon) {
+		t.Errorf("the copy of one without a URL goes at %v; want at once", at)
+	}
+}
+
+// TestCopyThatCannotBeStored checks that a source is asked no more often than if it had failed
+// while its copies cannot be stored.
+func TestCopyThatCannotBeStored(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		loop := &tenant{Fetcher: New(Options{Log: slog.New(slog.DiscardHandler)})}
+		c := &subscribed{target: target("freeze", "")}
+		for n, want := range []time.Duration{time.Minute, 2 * time.Minute, 4 * time.Minute} {
+			loop.end(c, nil, store.Revision{}, errors.New("the disk is full"))
+			if got := time.Until(c.notBefore); got != want {
+				t.Errorf("after failure %d it is fetched again in %v; want %v", n+1, got, want)
+			}
+		}
+		loop.end(c, &v1.CalendarCopy{}, store.Revision{Number: 9}, nil)
+		if loop.end(c, nil, store.Revision{}, errors.New("the disk is full")); time.Until(c.notBefore) != time.Minute {
+			t.Errorf("after one that was stored it is fetched again in %v; want a minute", time.Until(c.notBefore))
+		}
+	})
 }
 
 // TestDue checks when a calendar is fetched.

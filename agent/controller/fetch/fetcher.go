@@ -63,8 +63,8 @@ func New(o Options) *Fetcher {
 const (
 	// atOnce is how many calendars of a tenant are fetched at once.
 	atOnce = 4
-	// pause is the wait before a copy that could not be written is fetched again, and before
-	// the calendars are read anew.
+	// pause is the wait before a calendar is fetched again whose copy another process has
+	// written, and before the calendars are read again.
 	pause = 10 * time.Second
 )
 
