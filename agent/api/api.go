@@ -202,15 +202,25 @@ type call struct {
 	query url.Values
 	// audit is what the handler knows of the audit record of the request.
 	audit v1.AuditRecord
+	// whole is the body once all of it was read; nil before.
+	whole []byte
 }
 
-// body reads the body of the request. What cannot be read was not sent as HTTP wants it.
+// body returns the body of the request, once it is there whole. What cannot be read was not
+// sent as HTTP wants it.
 func (c *call) body() ([]byte, error) {
-	body, err := io.ReadAll(c.Body)
-	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); err != nil && !tooLarge {
-		return nil, problem(http.StatusBadRequest, "", "", "the body cannot be read: %v", err)
+	if c.whole != nil {
+		return c.whole, nil
 	}
-	return body, err
+	body, err := io.ReadAll(c.Body)
+	if err == nil {
+		c.whole = body
+		return body, nil
+	}
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
+		return nil, err
+	}
+	return nil, problem(http.StatusBadRequest, "", "", "the body cannot be read: %v", err)
 }
 
 // around wraps every request: it limits the body and logs a line, which never

@@ -58,8 +58,12 @@ func (s *server) audited(route route, c *call) {
 	held.release()
 }
 
-// record carries a request out and keeps its record.
+// record carries a request out and keeps its record. It begins once the body is there, so a
+// client that sends its body slowly, or never, costs no work of the disk.
 func (s *server) record(route route, c *call, held *heldWriter) error {
+	if _, err := c.body(); err != nil {
+		return s.recordUnread(route, c, held, err)
+	}
 	begun, err := s.Audit.Begin(c.recorded())
 	if err != nil {
 		return fmt.Errorf("nothing was changed: %w", err)
@@ -73,17 +77,36 @@ func (s *server) record(route route, c *call, held *heldWriter) error {
 	err = route.handle(s, c)
 	kept = true
 	s.auditResult(c, held, err)
-	if route.public && c.audit.By == "" { // Nobody has logged in or joined.
-		var keep bool
-		if keep, c.audit.Omitted = s.refusals.Keep(route.action, c.audit.At); !keep {
-			return begun.Drop()
-		}
+	if !s.keeps(route, c) {
+		return begun.Drop()
 	}
 	if err := begun.Keep(c.recorded()); err != nil {
 		s.Log.Error("a request was carried out and is not in the audit log yet", "request", c.audit.Request, "by", c.audit.By, "status", held.status, "error", err)
 		return problem(http.StatusInternalServerError, "", "", "the request was answered with status %d, but that cannot be recorded in the audit log; look whether it was carried out before you send it again: %v", held.status, err)
 	}
 	return nil
+}
+
+// recordUnread keeps the record of a request whose body cannot be read.
+func (s *server) recordUnread(route route, c *call, held *heldWriter, why error) error {
+	s.auditResult(c, held, why)
+	if !s.keeps(route, c) {
+		return nil
+	}
+	if err := s.Audit.Keep(c.recorded()); err != nil {
+		return fmt.Errorf("nothing was changed: %w", err)
+	}
+	return nil
+}
+
+// keeps reports whether a request gets a record: within limits if nobody has logged in or
+// joined with it.
+func (s *server) keeps(route route, c *call) (keep bool) {
+	if !route.public || c.audit.By != "" {
+		return true
+	}
+	keep, c.audit.Omitted = s.refusals.Keep(route.action, c.audit.At)
+	return keep
 }
 
 // refuse refuses a request, and keeps a record of that if its sender is known.

@@ -1,8 +1,11 @@
 package api_test
 
 import (
+	"bufio"
 	"encoding/json"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -224,6 +227,90 @@ func TestAuditOfLogins(t *testing.T) { //nolint:funlen // a story
 	})
 	if err != nil {
 		t.Error(err)
+	}
+}
+
+// halfSent sends the head of a request to a path and waits until the site wants its body, which
+// has that many bytes.
+func (c *caller) halfSent(method, path, token string, length int) *net.TCPConn {
+	c.t.Helper()
+	dialed, err := (&net.Dialer{}).DialContext(c.t.Context(), "tcp", strings.TrimPrefix(c.dev.Endpoint, "http://"))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(func() { _ = dialed.Close() })
+	conn, ok := dialed.(*net.TCPConn)
+	if !ok {
+		c.t.Fatalf("it is a %T", dialed)
+	}
+	head := fmt.Sprintf("%s %s HTTP/1.1\r\nHost: site\r\nAuthorization: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n", method, path, token, length)
+	if _, err := io.WriteString(conn, head); err != nil {
+		c.t.Fatal(err)
+	}
+	const wanted = "HTTP/1.1 100 Continue\r\n\r\n"
+	got := make([]byte, len(wanted))
+	if _, err := io.ReadFull(conn, got); err != nil || string(got) != wanted {
+		c.t.Fatalf("the site answers %q: %v", got, err)
+	}
+	return conn
+}
+
+// TestAuditOfSlowBodies checks that a request costs no work of the disk before its body is there
+// whole: a thousand clients that send theirs slowly held up all others. One whose body never
+// comes, or is too large, has its record all the same.
+func TestAuditOfSlowBodies(t *testing.T) {
+	t.Parallel()
+	c := newCaller(t, 0)
+	const wrong, rollout = `{"username":"ann","password":"correct horse battery"}`, `{"splay":"1s"}`
+	writer, root := c.bearer("terraform", "demo", access.Writes), c.bearer("root", access.AnyTenant, access.Admin)
+	for _, row := range []struct {
+		method, path, token, body string
+		cut                       bool
+		want                      int
+	}{
+		{"POST", "/v1/login", "", wrong, false, 401},
+		{"POST", "/v1/login", "", wrong, true, 400},
+		{"PUT", configPath + "/rollout", writer, rollout, true, 400},
+		{"PUT", configPath + "/rollout", writer, strings.Repeat(" ", v1.MaxBody+1), false, 413},
+		{"PUT", configPath + "/rollout", writer, rollout, false, 201},
+	} {
+		conn := c.halfSent(row.method, row.path, row.token, len(row.body))
+		begun, err := filepath.Glob(filepath.Join(c.dir, "audit", "*", "begun-*"))
+		if err != nil || len(begun) > 0 {
+			t.Errorf("%s %s: without its body it has begun %v: %v", row.method, row.path, begun, err)
+		}
+		if row.cut {
+			err = conn.CloseWrite()
+		} else {
+			_, err = io.WriteString(conn, row.body)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		answered, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Fatalf("%s %s: %v", row.method, row.path, err)
+		}
+		_ = answered.Body.Close()
+		if answered.StatusCode != row.want {
+			t.Errorf("%s %s is answered %s; want %d", row.method, row.path, answered.Status, row.want)
+		}
+	}
+	var got []string
+	for _, log := range []string{"/v1/state/audit", auditPath} {
+		for _, r := range c.audit(log+"?after=0", root).Records {
+			got = append(got, told(r))
+		}
+	}
+	want := []string{
+		"  login token refused 401 | the login is wrong: ",
+		"  login token refused 400 | bad request",
+		"token terraform write rollout refused 400 | bad request",
+		"token terraform write rollout refused 413 | the body is larger than 1048576 bytes",
+		"token terraform write rollout done 201",
+	}
+	if !slices.EqualFunc(got, want, strings.HasPrefix) {
+		t.Errorf("the records are\n%s\nnot\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 

@@ -176,12 +176,15 @@ func TestPostJoin(t *testing.T) {
 		"a proof for another":    {made.Token, strings.Replace(hostJoin(t, key, "h02"), "h02", "h01", 1), 409, "the proof is not a signature"},
 		"no body":                {made.Token, "", 400, "error-message"},
 		"a deep body":            {made.Token, strings.Repeat("[", 10_000), 400, "error-message"},
-		"a large body":           {made.Token, strings.Repeat(" ", 2<<20), 413, "larger than"},
+		"a list":                 {made.Token, "[]", 400, "error-message"},
 		"more than is asked for": {made.Token, strings.Replace(good, "{", `{"tenant":"beta",`, 1), 400, "tenant"},
 	} {
 		if status, _, text := j.call("POST", "/v1/join", c.token, c.body); status != c.status || !strings.Contains(text, c.part) {
 			t.Errorf("%s: %d %s", name, status, text)
 		}
+	}
+	if status, _, text := j.call("POST", "/v1/join", made.Token, strings.Repeat(" ", 2<<20)); status != 413 || !strings.Contains(text, "larger than") {
+		t.Errorf("a large body, of which no token is looked at: %d %s", status, text)
 	}
 	if status, header, text := j.call("POST", "/v1/join", made.Token, good); status != 429 || header.Get("Retry-After") == "" {
 		t.Errorf("after ten failures: %d %s", status, text)
