@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -184,6 +185,39 @@ func TestRunsThatAFilterChooses(t *testing.T) {
 			if err != nil || !slices.Equal(ids, f.want) {
 				t.Errorf("%s: the runs are %v, %v; want %v", name, ids, err, f.want)
 			}
+		}
+	})
+}
+
+// unreadable is a store whose history cannot be read once it is told so.
+type unreadable struct {
+	Store
+	now atomic.Bool
+}
+
+func (u *unreadable) Runs(ctx context.Context, tenant string, deliver func(v1.Run) bool) error {
+	if u.now.Load() {
+		return errors.New("the history is gone")
+	}
+	return u.Store.Runs(ctx, tenant, deliver)
+}
+
+// TestNewestRunAlone checks that whoever wants only the newest run costs no look at the history.
+func TestNewestRunAlone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory("h01", "h02")
+		o := m.options(t)
+		history := &unreadable{Store: o.Store}
+		o.Store = history
+		c, _ := m.run(t, o)
+		newest := m.upgraded(t, c, "done")
+		history.now.Store(true)
+		if runs, err := c.Runs(t.Context(), v1.RunFilter{Limit: 1}); err != nil || len(runs) != 1 || runs[0].ID != newest.ID {
+			t.Errorf("the newest run is %+v, %v", runs, err)
+		}
+		if runs, err := c.Runs(t.Context(), v1.RunFilter{Limit: 2}); err == nil {
+			t.Errorf("without a history two runs are %+v", runs)
 		}
 	})
 }

@@ -19,19 +19,22 @@ import (
 // Runs returns the runs that a filter chooses, newest first. They come without
 // their hosts, but for the one that was opened last.
 func (c *Controller) Runs(ctx context.Context, filter v1.RunFilter) ([]v1.Run, error) {
-	newest, err := ask(ctx, c, (*state).snapshot)
+	newest, err := ask(ctx, c, func(s *state) *v1.Run { return s.newestRun(s.Now()) })
 	if err != nil {
 		return nil, err
 	}
 	l := listing{filter: filter, seen: map[uint64]bool{}, runs: []v1.Run{}}
-	if newest.Run != nil {
-		l.add(*newest.Run)
+	if newest != nil {
+		l.add(*newest)
 		for i := range l.runs {
-			l.runs[i].Hosts = newest.Run.Hosts
+			l.runs[i].Hosts = newest.Hosts
 		}
 	}
 	for _, r := range c.session().beside.past.queued() {
 		l.add(r)
+	}
+	if !l.hasRoom() {
+		return l.runs, nil
 	}
 	var failed error
 	err = c.o.Store.Runs(ctx, c.o.Tenant, func(r v1.Run) bool {
@@ -67,8 +70,8 @@ func (l *listing) mayKeep(r v1.Run) bool {
 
 // add takes in a run, and reports whether there is room for more.
 func (l *listing) add(r v1.Run) bool {
-	if l.seen[r.ID] || len(l.runs) >= l.filter.Most() {
-		return len(l.runs) < l.filter.Most()
+	if l.seen[r.ID] || !l.hasRoom() {
+		return l.hasRoom()
 	}
 	l.seen[r.ID] = true
 	if l.filter.Keeps(r) {
@@ -78,8 +81,10 @@ func (l *listing) add(r v1.Run) bool {
 		r.Events = nil
 		l.runs = append(l.runs, r)
 	}
-	return len(l.runs) < l.filter.Most()
+	return l.hasRoom()
 }
+
+func (l *listing) hasRoom() bool { return len(l.runs) < l.filter.Most() }
 
 // Find returns one run with its hosts and its story: the newest from memory,
 // an earlier one from the history.

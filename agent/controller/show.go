@@ -15,14 +15,18 @@ import (
 // the clock.
 const showFor = 5 * time.Second
 
-// snapshot is what is shown now. The view of a run is shared by all who ask between
-// two changes, of which time alone may be one.
+// snapshot is what is shown now.
 func (s *state) snapshot() v1.Snapshot {
 	now := s.Now()
-	snapshot := v1.Snapshot{Situation: s.situation(now), Seq: s.ledger.LastSeq, Log: s.Log.Identity()}
+	return v1.Snapshot{Situation: s.situation(now), Run: s.newestRun(now), Seq: s.ledger.LastSeq, Log: s.Log.Identity()}
+}
+
+// newestRun is the run that was opened last, as people see it; nil is none. It is shared by all
+// who ask between two changes, of which time alone may be one.
+func (s *state) newestRun(now time.Time) *v1.Run {
 	r := s.visible()
 	if r == nil {
-		return snapshot
+		return nil
 	}
 	if s.shown.run == nil || now.Before(s.shown.at) || !now.Before(s.shown.until) {
 		v := s.view(r)
@@ -32,8 +36,7 @@ func (s *state) snapshot() v1.Snapshot {
 		}
 	}
 	shared := *s.shown.run
-	snapshot.Run = &shared
-	return snapshot
+	return &shared
 }
 
 // visible returns the run that people see as the newest. A run has no id between

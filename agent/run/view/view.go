@@ -82,6 +82,6 @@ func OptionalTime(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
 	}
-	t = Time(t)
-	return &t
+	at := Time(t) // The address of t would put each time in the heap, also a zero one.
+	return &at
 }
