@@ -18,12 +18,29 @@ const (
 	unreadyPause = 10 * time.Millisecond
 )
 
-// Healthy returns an error when the server cannot take records.
+// Healthy returns an error when the server cannot take records. It answers at once: what may
+// pass by itself counts once the watch over the store has found that it stays.
 func (s *Server) Healthy() error {
-	if err := healthy(s.current().Healthz); err != nil {
+	s.mu.RLock()
+	found := s.found
+	s.mu.RUnlock()
+	if err := atOnce(s.current().Healthz(&server.HealthzOptions{Details: true}), found); err != nil {
 		return err
 	}
 	return s.space()
+}
+
+// atOnce returns an error when a server that was ready once is unhealthy, by what it reports now
+// and what the last patient look, which is healthy, has found.
+func atOnce(now *server.HealthStatus, found error) error {
+	switch missing := missingStreams(now); {
+	case now.Status == "ok":
+		return nil
+	case mayPass(now, missing):
+		return found
+	default:
+		return unhealthy(now, missing)
+	}
 }
 
 // healthy returns an error when a server that was ready once reports that it is
@@ -44,11 +61,20 @@ func healthy(ask func(*server.HealthzOptions) *server.HealthStatus) error {
 		if now != nil && len(missing) == 0 {
 			return nil
 		}
-		unready := now != nil || len(health.Errors) > 0 && health.Errors[0].Type == server.HealthzErrorConn
-		if !unready || time.Since(begun) >= unreadyFor {
-			return fmt.Errorf("its store is not healthy: %s", troubleOf(health, missing))
+		if !mayPass(health, now) || time.Since(begun) >= unreadyFor {
+			return unhealthy(health, missing)
 		}
 	}
+}
+
+// mayPass reports whether what a server reports may pass by itself: it is too busy to find out
+// that it is ready, or makes the streams that are missing.
+func mayPass(health *server.HealthStatus, missing map[string]bool) bool {
+	return missing != nil || len(health.Errors) > 0 && health.Errors[0].Type == server.HealthzErrorConn
+}
+
+func unhealthy(health *server.HealthStatus, missing map[string]bool) error {
+	return fmt.Errorf("its store is not healthy: %s", troubleOf(health, missing))
 }
 
 // unrecovered is how the server says that a stream has a folder and does not exist. That is

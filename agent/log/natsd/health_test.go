@@ -1,6 +1,7 @@
 package natsd
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -104,5 +105,35 @@ func TestStreamBeingMade(t *testing.T) {
 	})
 	if err != nil {
 		t.Error(err)
+	}
+}
+
+// TestHealthyAtOnce checks what is said of a server without waiting: what may pass by itself
+// counts once the watch has found that it stays, and all else at once.
+func TestHealthyAtOnce(t *testing.T) {
+	t.Parallel()
+	sick := func(kind server.HealthZErrorType, text string) *server.HealthStatus {
+		return &server.HealthStatus{Status: "error", Errors: []server.HealthzError{{Type: kind, Error: text}}}
+	}
+	busy, missing := sick(server.HealthzErrorConn, "startup did not complete"), sick(server.HealthzErrorStream, "a could not be recovered")
+	lost := errors.New("stream b is lost")
+	for name, c := range map[string]struct {
+		now   *server.HealthStatus
+		found error
+		part  string
+	}{
+		"well":                  {&server.HealthStatus{Status: "ok"}, nil, ""},
+		"well again":            {&server.HealthStatus{Status: "ok"}, lost, ""},
+		"busy":                  {busy, nil, ""},
+		"busy for long":         {busy, lost, "stream b is lost"},
+		"a stream is made":      {missing, nil, ""},
+		"a stream stays away":   {missing, lost, "stream b is lost"},
+		"it cannot be written":  {sick(server.HealthzErrorStream, "b write error: no space"), nil, "b write error"},
+		"its store is lost":     {sick(server.HealthzErrorJetStream, "no store"), nil, "no store"},
+		"it says nothing of it": {&server.HealthStatus{Status: "unavailable", Error: "why not"}, nil, "why not"},
+	} {
+		if err := atOnce(c.now, c.found); (err == nil) != (c.part == "") || err != nil && !strings.Contains(err.Error(), c.part) {
+			t.Errorf("%s: the error is %v, not one with %q", name, err, c.part)
+		}
 	}
 }

@@ -19,7 +19,9 @@ const markDelay = time.Second
 
 // marker keeps the high-water marks of a store on which a server runs.
 type marker struct {
-	nats    *server.Server
+	nats *server.Server
+	// health is what the server says of itself.
+	health  func(*server.HealthzOptions) *server.HealthStatus
 	dir     string
 	conn    *nats.Conn
 	changed wait.Signal
@@ -39,7 +41,7 @@ func startMarker(s *server.Server, dir string, conn *nats.Conn, tried func(error
 		return nil, err
 	}
 	m := &marker{
-		nats: s, kept: kept, dir: dir, conn: conn,
+		nats: s, health: s.Healthz, kept: kept, dir: dir, conn: conn,
 		changed: wait.NewSignal(), stop: make(chan struct{}), stopped: make(chan struct{}),
 	}
 	// The last write before the store was reopened may have no mark yet.
@@ -113,17 +115,27 @@ func (m *marker) raise(stream string, seq uint64) error {
 // leaves the marks as they are: after a full disk the server may count a record
 // that it could not write, such as the first of a block. A mark of that record,
 // which was never acknowledged, would be reported as damage for good.
+//
+// The check may take seconds. Writers that raise a mark do not wait for it.
 func (m *marker) mark() error {
 	m.mu.Lock()
-	defer m.mu.Unlock()
+	before := m.kept
+	m.mu.Unlock()
 	marks, err := m.reached()
 	if err != nil {
 		return err
 	}
 	// The check comes after the sequences: a write that failed before makes its
 	// stream unhealthy until the store is reopened.
-	if err := healthy(m.nats.Healthz); err != nil {
+	if err := healthy(m.health); err != nil {
 		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for stream, seq := range m.kept {
+		if seq > before[stream] { // It was raised meanwhile.
+			marks[stream] = max(marks[stream], seq)
+		}
 	}
 	if maps.Equal(marks, m.kept) {
 		return nil

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go/jetstream"
 
 	files "github.com/osupgrade/terraform-provider-osupgrade/agent/log/natsd/store"
@@ -95,5 +96,36 @@ func TestDamageWhileRunning(t *testing.T) {
 	}
 	if _, _, err := open(t, dir); err == nil || !strings.Contains(err.Error(), "1.blk") {
 		t.Errorf("it starts with %v", err)
+	}
+}
+
+// TestRaisedDuringCheck checks that a writer need not wait for the health check of the server to
+// raise a mark, and that the marks which are written after the check have what it raised.
+func TestRaisedDuringCheck(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s, _, err := open(t, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &marker{nats: s.current(), dir: dir}
+	m.health = func(*server.HealthzOptions) *server.HealthStatus {
+		raised := make(chan error, 1)
+		go func() { raised <- m.raise("$G/acme", 7) }()
+		select {
+		case err := <-raised:
+			if err != nil {
+				t.Error(err)
+			}
+		case <-time.After(time.Minute):
+			t.Error("a writer waits for the health check")
+		}
+		return &server.HealthStatus{Status: "ok"}
+	}
+	if err := m.mark(); err != nil {
+		t.Fatal(err)
+	}
+	if marks, err := files.ReadMarks(dir); err != nil || marks["$G/acme"] != 7 {
+		t.Errorf("the marks are %v: %v", marks, err)
 	}
 }

@@ -137,6 +137,8 @@ type Server struct {
 	auth     *authenticator
 	// marks keeps the high-water marks while the server runs.
 	marks *marker
+	// found is what the watch over the store has found last.
+	found error
 	// disk and opening throttle the log lines about the disk and about reopening
 	// the store, why is the last error of reopening.
 	disk, opening throttle.Failing

@@ -40,6 +40,9 @@ func (s *Server) watch(ctx context.Context) {
 		case <-checks.C:
 		}
 		err := healthy(s.current().Healthz)
+		s.mu.Lock()
+		s.found = err
+		s.mu.Unlock()
 		if err == nil {
 			unhealthy = 0
 			continue
