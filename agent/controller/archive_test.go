@@ -19,7 +19,14 @@ import (
 // with done, h02 as given.
 func (m *memory) upgraded(t *testing.T, c *Controller, h02 string) v1.Run {
 	t.Helper()
-	m.beat("h01", "h02")
+	return m.upgradedAs(t, c, nil, h02)
+}
+
+// upgradedAs is upgraded with what an upgrade would change on h01, as it says while it runs.
+func (m *memory) upgradedAs(t *testing.T, c *Controller, changes *int, h02 string) v1.Run {
+	t.Helper()
+	m.Alive("h01", message.Alive{Application: "app", Changes: changes})
+	m.beat("h02")
 	r, err := c.Start(t.Context(), "test", start)
 	if err != nil {
 		t.Fatal(err)

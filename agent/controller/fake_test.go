@@ -63,6 +63,8 @@ type memory struct {
 	// trims counts the trims that were tried, and refuseTrims how many of the next
 	// ones fail.
 	trims, refuseTrims uint64
+	// refuseLastRuns is how many of the next writes of last runs fail.
+	refuseLastRuns int
 	// rolloutDelay is how long it takes until the rollout is seen at the start.
 	rolloutDelay time.Duration
 	// incarnation is the process that the tasks of hosts are for.
@@ -341,6 +343,20 @@ func (m *memory) PutHost(ctx context.Context, key string, h store.Host) error {
 		return errors.New("no space left on device")
 	}
 	return m.Store.PutHost(ctx, key, h)
+}
+
+// PutLastRuns is that of the store, and may fail.
+func (m *memory) PutLastRuns(ctx context.Context, tenant string, runs []store.LastRun) error {
+	m.mu.Lock()
+	refused := m.refuseLastRuns > 0
+	if refused {
+		m.refuseLastRuns--
+	}
+	m.mu.Unlock()
+	if refused {
+		return errors.New("no space left on device")
+	}
+	return m.Store.PutLastRuns(ctx, tenant, runs)
 }
 
 // kept returns what the store has of a host, and how many writes there were.

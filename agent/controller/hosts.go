@@ -287,24 +287,39 @@ func (h *hosts) listed(applications []v1.WorkerApplication, only map[string]bool
 	return fleet
 }
 
-// ended notes how each host has come out of a run that has ended, and calls keep with
-// the hosts of which that is new.
+// ended notes how each host has come out of a run that has ended. It calls keep with the hosts of
+// which the log does not tell all: whether a host that was upgraded is still outdated depends on
+// what it says when the run ends.
 func (h *hosts) ended(r *run.State, keep func(store.Host)) {
 	for _, member := range r.Hosts() {
 		known := h.known[member.Name]
-		if known == nil || known.LastRun.ID > r.ID {
+		if known == nil || isNoted(known.LastRun, r.Key()) {
 			continue
 		}
-		last, since := view.HostRun(r, member), missedSince(known.MissedSince, member.Status, view.Time(r.EndedAt))
-		outdated := known.OutdatedSince
-		if member.Status == run.Upgraded && known.changes == nil {
-			outdated = time.Time{} // Its worker may never say that nothing is left to change.
+		known.LastRun, known.MissedSince = view.HostRun(r, member), missedSince(known.MissedSince, member.Status, view.Time(r.EndedAt))
+		if member.Status != run.Upgraded || known.OutdatedSince.IsZero() {
+			continue
 		}
-		if !last.Equal(known.LastRun) || !since.Equal(known.MissedSince) || !outdated.Equal(known.OutdatedSince) {
-			known.LastRun, known.MissedSince, known.OutdatedSince = last, since, outdated
-			keep(known.Host)
+		if known.changes == nil {
+			known.OutdatedSince = time.Time{} // Its worker may never say that nothing is left to change.
 		}
+		keep(known.Host)
 	}
+}
+
+// isNoted reports whether the end of a run is noted of a host with a last run. A controller that
+// starts folds runs that the one before has noted: what the host has said since then counts.
+func isNoted(last v1.HostRun, id uint64) bool {
+	return last.ID > id || last.ID == id && last.Status == string(run.Upgraded)
+}
+
+// lastRuns returns the last runs of all hosts.
+func (h *hosts) lastRuns() []store.LastRun {
+	all := make([]store.Host, 0, len(h.known))
+	for _, known := range h.sorted() {
+		all = append(all, known.Host)
+	}
+	return store.LastRuns(all)
 }
 
 // outdatedSince returns since when a host is outdated, after a heartbeat: an upgrade that begins

@@ -3,6 +3,7 @@ package controller
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -238,9 +239,56 @@ func TestOutdatedUntilUpgraded(t *testing.T) {
 				kept = h
 			}
 		})
-		if kept.Name == "" || kept.OutdatedSince.IsZero() == row.stays {
+		if known.OutdatedSince.IsZero() == row.stays {
+			t.Errorf("%s: it is outdated since %v", name, known.OutdatedSince)
+		}
+		if told := row.host == upgraded; told != (kept.Name != "") || told && (kept.LastRun.Status != "upgraded" || !kept.OutdatedSince.Equal(known.OutdatedSince)) {
 			t.Errorf("%s: %+v is kept", name, kept)
 		}
+	}
+}
+
+// TestOutdatedAfterARestart checks that a controller which starts takes in each run once: what a
+// host has told since the end of its run, or told all along, is not cleared before it is heard again.
+func TestOutdatedAfterARestart(t *testing.T) {
+	t.Parallel()
+	none, some := 0, 3
+	for name, row := range map[string]struct{ before, after *int }{
+		"outdated since its upgrade": {nil, &some},
+		"outdated all along":         {&some, &some},
+		"not known any more":         {&some, nil},
+		"up to date":                 {&some, &none},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				m := newMemory("h01", "h02")
+				c, _ := m.control(t)
+				beat := func(changes *int) {
+					m.Alive("h01", message.Alive{Application: "app", Changes: changes})
+					m.beat("h02")
+				}
+				since := func() *time.Time {
+					t.Helper()
+					h, err := c.Host(t.Context(), "h01")
+					if err != nil {
+						t.Fatal(err)
+					}
+					return h.OutdatedSince
+				}
+				beat(row.before)
+				m.upgradedAs(t, c, row.before, "done")
+				time.Sleep(time.Minute)
+				beat(row.after)
+				want := since()
+				for range 2 {
+					c = m.restart(t)
+					if got := since(); (got == nil) != (want == nil) || got != nil && !got.Equal(*want) {
+						t.Errorf("after a restart it is outdated since %v, and was since %v", got, want)
+					}
+				}
+			})
+		})
 	}
 }
 
@@ -289,9 +337,6 @@ func TestLastRunOfAHost(t *testing.T) {
 		c = m.restart(t)
 		m.beat("h01")
 		shows("after a restart", failed, failed)
-		if kept, _ := m.kept("h02"); kept.LastRun.Status != "failed" || kept.MissedSince.Format(time.DateOnly) != night(1) {
-			t.Errorf("the store has %+v", kept)
-		}
 		m.setObedient(true)
 		m.pass(24*time.Hour, "h01", "h02")
 		shows("after a run that they answer", night(3)+" completed, upgraded", night(3)+" completed, upgraded")
@@ -305,24 +350,38 @@ func (m *memory) setObedient(obedient bool) {
 	m.obedient = obedient
 }
 
-// TestEndedTwice checks that the end of a run is noted once, and again only when a
-// host comes out of it in another way.
-func TestEndedTwice(t *testing.T) {
+// TestRunWritesNoHost checks that a run writes no host of which the log tells all, also at a stop,
+// and that a controller knows after a kill how hosts came out of it.
+func TestRunWritesNoHost(t *testing.T) {
 	t.Parallel()
-	s := stateOf(newMemory().options(t))
-	now := time.Now()
-	s.heard("h01", message.Alive{Application: "app"}, now)
-	r := halfDone(t, now)
-	for _, member := range r.Hosts() {
-		s.heard(member.Name, message.Alive{Application: "app"}, now)
-	}
-	ended := func() (changed int) {
-		s.hosts.ended(r, func(store.Host) { changed++ })
-		return changed
-	}
-	if first, again := ended(), ended(); first == 0 || again != 0 {
-		t.Errorf("the end is noted of %d hosts, and then of %d", first, again)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory("h01", "h02")
+		c, stop := m.control(t)
+		m.beat("h01", "h02")
+		time.Sleep(2 * hostPause)
+		_, before := m.kept("h01")
+		m.upgraded(t, c, "no space")
+		time.Sleep(2 * hostPause)
+		m.upgraded(t, c, "no space")
+		want, err := c.Hosts(t.Context(), v1.HostFilter{})
+		if err != nil || want[0].LastRun.Status != "upgraded" || want[1].LastRun.Status != "failed" || want[1].MissedSince == nil {
+			t.Fatalf("the hosts are %+v, %v", want, err)
+		}
+		stop()
+		if _, after := m.kept("h01"); after != before {
+			t.Errorf("two runs of two hosts wrote %d hosts", after-before)
+		}
+		c, _ = m.control(t)
+		got, err := c.Hosts(t.Context(), v1.HostFilter{})
+		if err != nil || len(got) != len(want) {
+			t.Fatalf("the hosts are %+v, %v", got, err)
+		}
+		for i := range got {
+			if !reflect.DeepEqual(got[i].LastRun, want[i].LastRun) || !reflect.DeepEqual(got[i].MissedSince, want[i].MissedSince) {
+				t.Errorf("after a restart %s shows %+v, missed since %v; before that %+v, %v", got[i].Hostname, got[i].LastRun, got[i].MissedSince, want[i].LastRun, want[i].MissedSince)
+			}
+		}
+	})
 }
 
 // BenchmarkHeartbeat is what the loop does on the heartbeat of a known host

@@ -167,13 +167,14 @@ func (s *state) idleWork(ctx context.Context, now time.Time) time.Time {
 }
 
 // trimWhenDue removes the records before the newest run once that run and all
-// earlier ones are in the history, and what they tell is among the news.
+// earlier ones are in the history, what they tell is among the news, and each host is
+// written of which they do not tell all.
 func (s *state) trimWhenDue(ctx context.Context, now time.Time) time.Time {
 	newest := s.ledger.Newest()
-	if newest == nil || !s.trim.mayTrim(newest.OpenedSeq) || !s.past.complete(newest.Key()) || !s.news.empty() {
+	if newest == nil || !s.trim.mayTrim(newest.OpenedSeq) || !s.past.complete(newest.Key()) || !s.news.empty() || s.writer.queue.Len() > 0 {
 		return time.Time{}
 	}
-	return s.trim.trim(ctx, now, newest.OpenedSeq-1)
+	return s.trim.trim(ctx, now, newest.OpenedSeq-1, s.hosts.lastRuns)
 }
 
 // followClock discards everything that was computed from the clock when the clock was set,

@@ -19,6 +19,7 @@ type Store interface {
 	WatchIntent(ctx context.Context, tenant string, see func(store.Seen)) error
 	Hosts(ctx context.Context, tenant string) ([]store.Host, error)
 	PutHost(ctx context.Context, key string, host store.Host) error
+	PutLastRuns(ctx context.Context, tenant string, runs []store.LastRun) error
 	DeleteHost(ctx context.Context, tenant, key string) error
 	// Report returns a report of a host; store.ErrNotFound when there is none.
 	Report(ctx context.Context, tenant, key string, id report.ID) (report.Kept, error)

@@ -12,6 +12,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // fill lets the log grow by replies that belong to no run.
@@ -86,6 +87,56 @@ func TestTrim(t *testing.T) {
 		if runs, _ := m.runsKept(); len(runs) != 4 {
 			t.Errorf("the history has %d runs", len(runs))
 		}
+	})
+}
+
+// TestLastRunsOutliveTheLog checks that hosts show their last run, and since when they have missed
+// their upgrades, also when the records of that run were trimmed: after a kill before the trim and
+// after it. As long as this cannot be kept the log is not trimmed.
+func TestLastRunsOutliveTheLog(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory("h01", "h02")
+		c, _ := m.control(t)
+		failed := m.upgraded(t, c, "no space")
+		m.fill(trimAfter)
+		m.mu.Lock()
+		m.refuseLastRuns, m.refuseTrims = 1, 2
+		m.mu.Unlock()
+		shows := func(when string, begins bool) {
+			t.Helper()
+			h01, err := c.Host(t.Context(), "h01")
+			if err != nil || h01.LastRun == nil || h01.LastRun.ID <= failed.ID || h01.LastRun.Status != "upgraded" || h01.MissedSince != nil {
+				t.Errorf("%s h01 is %+v, %v", when, h01, err)
+			}
+			h02, err := c.Host(t.Context(), "h02")
+			if err != nil || h02.LastRun == nil || h02.LastRun.ID != failed.ID || h02.LastRun.Status != "failed" || h02.MissedSince == nil || !h02.MissedSince.Equal(*failed.EndedAt) {
+				t.Errorf("%s h02 is %+v, %v", when, h02, err)
+			}
+			if first, _ := m.trimmed(); (first == 1) != begins {
+				t.Errorf("%s the log begins at %d", when, first)
+			}
+		}
+		m.beat("h01", "h02")
+		r, err := c.Start(t.Context(), "test", v1.Start{OverrideWindow: true, Hosts: []string{"h01"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.reply("h01", r.ID, message.Prepare)
+		m.reply("h01", r.ID, message.Upgrade)
+		m.pass(longestSleep, "h01", "h02")
+		shows("while its last run cannot be kept", true)
+		m.pass(trimPause, "h01", "h02")
+		shows("when the trim has failed", true)
+		if _, trims := m.trimmed(); trims != 1 {
+			t.Fatalf("there were %d trims", trims)
+		}
+		c = m.restart(t)
+		shows("after a kill before the trim", true)
+		m.pass(2*longestSleep, "h01", "h02")
+		shows("after the trim", false)
+		c = m.restart(t)
+		shows("after a kill", false)
 	})
 }
 

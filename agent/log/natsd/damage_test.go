@@ -216,7 +216,7 @@ func TestDamageAtRest(t *testing.T) {
 				t.Fatal(err)
 			}
 			var damage *files.Damage
-			if err := files.Check(filepath.Join(dir, "store")); !errors.As(err, &damage) {
+			if _, err := files.Check(filepath.Join(dir, "store")); !errors.As(err, &damage) {
 				t.Errorf("%s %s: it is not noticed: %v", name, way, err)
 			}
 			if err := write(path, body); err != nil {

@@ -127,6 +127,8 @@ type Server struct {
 	lock *durable.Lock
 	own  nkeys.KeyPair
 	dir  string
+	// known is what the last check of the store has found; its seal need not find it again.
+	known *store.Known
 	// address is where it listens; it stays the same when the store is reopened.
 	address string
 	// stop ends the watch over the store.
@@ -203,13 +205,14 @@ func (s *Server) open(ctx context.Context) (err error) {
 // damage: no server runs on it. A single one has nobody to get a damaged stream
 // from; a member has.
 func (s *Server) prepare() error {
-	err := store.Check(s.dir)
+	known, err := store.Check(s.dir)
 	if _, damaged := errors.AsType[*store.Damage](err); damaged && s.o.Role == Member {
 		return fmt.Errorf("%w; remove %s to have it copied from the other servers", err, s.dir)
 	}
 	if err != nil {
 		return err
 	}
+	s.known = known
 	return store.Prepare(s.dir)
 }
 
@@ -416,7 +419,7 @@ func (s *Server) Close() error {
 	s.marks.close()
 	// After a full disk the server's own notes are wrong: the store gets no seal,
 	// and is left as after a crash.
-	finish := func() error { return store.Seal(s.dir) }
+	finish := func() error { return store.Seal(s.dir, s.known) }
 	if !s.current().Running() || healthy(s.current().Healthz) != nil {
 		finish = s.prepare
 	}

@@ -74,6 +74,16 @@ var kinds = []struct {
 		read: func(t *testing.T, s *store.Store) (any, error) { return s.Hosts(t.Context(), "acme") },
 	},
 	{
+		name: "last-runs", subject: "$KV.osu-hosts.acme._.last-runs",
+		write: func(t *testing.T, s *store.Store) error {
+			at := time.Date(2026, 11, 24, 4, 0, 0, 0, time.UTC)
+			ran := v1.HostRun{ID: 7, Phase: "finished", Result: "partial", Status: "failed", Class: "space", RolledBack: true, EndedAt: &at}
+			return errors.Join(s.PutHost(t.Context(), "h01", store.Host{Tenant: "acme", Name: "h01", Application: "app"}),
+				s.PutLastRuns(t.Context(), "acme", store.LastRuns([]store.Host{{Name: "h01", LastRun: ran, MissedSince: at}})))
+		},
+		read: func(t *testing.T, s *store.Store) (any, error) { return s.Hosts(t.Context(), "acme") },
+	},
+	{
 		name: "versions", subject: "$KV.osu-versions.acme.h01", guards: true,
 		write: func(t *testing.T, s *store.Store) error {
 			return s.PutReport(t.Context(), "acme", "h01", report.Versions.Of([]byte(`{"format":"7","kernel":"6.1"}`)))
@@ -259,6 +269,10 @@ func TestFormats(t *testing.T) {
 				t.Fatal(err)
 			}
 			if _, err := reader.News(t.Context(), "acme"); err != nil {
+				t.Fatal(err)
+			}
+			// Last runs are those of hosts that are known.
+			if err := reader.PutHost(t.Context(), "h01", store.Host{Tenant: "acme", Name: "h01", Application: "app"}); err != nil {
 				t.Fatal(err)
 			}
 			check := func(what string) {

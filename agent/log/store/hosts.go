@@ -12,7 +12,8 @@ import (
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
-// Host is what is known of a host between two starts of the agent.
+// Host is what is known of a host between two starts of the agent. What runs have told of it
+// is as of when it was written: later runs are on the log, or in LastRun.
 type Host struct {
 	Tenant       string `json:"tenant"`
 	Name         string `json:"name"`
@@ -43,6 +44,83 @@ func (s *Store) PutHost(ctx context.Context, key string, host Host) error {
 	return nil
 }
 
+// LastRun is what the last ended run of some hosts has told of them. It is kept before that run
+// is trimmed from the log.
+type LastRun struct {
+	Run         v1.HostRun `json:"run"`
+	MissedSince time.Time  `json:"missed-since,omitzero"`
+	Hosts       []string   `json:"hosts"`
+}
+
+// LastRuns returns the last runs of hosts, those with the same together.
+func LastRuns(hosts []Host) (all []LastRun) {
+	type told struct {
+		run    v1.HostRun
+		missed time.Time
+	}
+	places := map[told]int{}
+	for _, h := range hosts {
+		if h.LastRun.ID == 0 {
+			continue
+		}
+		same := told{h.LastRun, h.MissedSince.UTC()}
+		same.run.EndedAt = nil // It is that of the run.
+		place, known := places[same]
+		if !known {
+			place = len(all)
+			places[same] = place
+			all = append(all, LastRun{Run: h.LastRun, MissedSince: h.MissedSince})
+		}
+		all[place].Hosts = append(all[place].Hosts, h.Name)
+	}
+	return all
+}
+
+// HostEntry is a host as it is kept, and the number of the write.
+type HostEntry struct {
+	Host
+	Number uint64
+}
+
+// WithLastRuns returns hosts with their last runs, which were kept with a number. A host that
+// was written after them counts as it is: it may have been deleted and have come back.
+func WithLastRuns(entries []HostEntry, runs []LastRun, number uint64) []Host {
+	last := map[string]LastRun{}
+	for _, r := range runs {
+		for _, name := range r.Hosts {
+			last[name] = r
+		}
+	}
+	hosts := make([]Host, len(entries))
+	for i, e := range entries {
+		if r := last[e.Name]; e.Number < number && r.Run.ID > e.LastRun.ID {
+			e.LastRun, e.MissedSince = r.Run, r.MissedSince
+		}
+		hosts[i] = e.Host
+	}
+	return hosts
+}
+
+// keptLastRuns is the body of the entry with the last runs of a tenant's hosts.
+type keptLastRuns struct {
+	Runs []LastRun `json:"runs"`
+}
+
+// lastRunsKey has three tokens, so that it is the key of no host.
+func lastRunsKey(tenant string) string { return tenant + "._.last-runs" }
+
+// PutLastRuns replaces the last runs of a tenant's hosts.
+func (s *Store) PutLastRuns(ctx context.Context, tenant string, runs []LastRun) error {
+	body, err := format.LastRuns.Encode(keptLastRuns{runs})
+	if err != nil {
+		return err
+	}
+	if _, err := s.hosts.Put(ctx, lastRunsKey(tenant), body); err != nil {
+		return fmt.Errorf("cannot keep the last runs of the hosts of tenant %s: %w", tenant, err)
+	}
+	return nil
+}
+
 // DeleteHost forgets a host, its reports and its lease; one that is not there is no error. The
 // host goes last: what fails in between can be done again.
 func (s *Store) DeleteHost(ctx context.Context, tenant, key string) error {
@@ -65,26 +143,48 @@ func (s *Store) Hosts(ctx context.Context, tenant string) (hosts []Host, err err
 		return nil, fmt.Errorf("cannot read the hosts of tenant %s: %w", tenant, err)
 	}
 	defer done()
-	var unreadable error
-	err = watch(ctx, s.hosts, tenant+".*", func(entry jetstream.KeyValueEntry) bool {
-		if entry == nil { // The end of the initial values.
-			return false
-		}
-		var host Host
-		switch err := format.Host.Decode(entry.Value(), &host); {
-		case format.IsUnsupported(err):
-			unreadable = fmt.Errorf("the stored host %s was %w", entry.Key(), err)
-		case err != nil:
-			unreadable = fmt.Errorf("the stored host %s is damaged: %w", entry.Key(), err)
-		}
-		hosts = append(hosts, host)
-		return unreadable == nil
+	var read hostEntries
+	err = watch(ctx, s.hosts, tenant+".>", func(entry jetstream.KeyValueEntry) bool {
+		return entry != nil && read.add(entry, lastRunsKey(tenant)) // Nil is the end of the initial values.
 	}, jetstream.IgnoreDeletes())
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("cannot read the hosts of tenant %s: %w", tenant, err)
-	case unreadable != nil:
-		return nil, unreadable
+	case read.err != nil:
+		return nil, read.err
 	}
-	return hosts, nil
+	return WithLastRuns(read.hosts, read.runs, read.number), nil
+}
+
+// hostEntries are the entries of a tenant's hosts, and the error of the first that cannot be read.
+type hostEntries struct {
+	hosts  []HostEntry
+	runs   []LastRun
+	number uint64
+	err    error
+}
+
+// add takes in an entry, and reports whether it could be read.
+func (r *hostEntries) add(entry jetstream.KeyValueEntry, lastRuns string) bool {
+	if entry.Key() == lastRuns {
+		var kept keptLastRuns
+		r.err = readable("last runs", entry, format.LastRuns.Decode(entry.Value(), &kept))
+		r.runs, r.number = kept.Runs, entry.Revision()
+		return r.err == nil
+	}
+	host := HostEntry{Number: entry.Revision()}
+	r.err = readable("host", entry, format.Host.Decode(entry.Value(), &host.Host))
+	r.hosts = append(r.hosts, host)
+	return r.err == nil
+}
+
+// readable says of an entry why it cannot be read.
+func readable(what string, entry jetstream.KeyValueEntry, err error) error {
+	switch {
+	case format.IsUnsupported(err):
+		return fmt.Errorf("the stored %s %s was %w", what, entry.Key(), err)
+	case err != nil:
+		return fmt.Errorf("the stored %s %s is damaged: %w", what, entry.Key(), err)
+	}
+	return nil
 }

@@ -38,7 +38,8 @@ func (ended) Stop() error                               { return nil }
 
 type host struct{ jetstream.KeyValueEntry }
 
-func (host) Value() []byte { return []byte(`{"format":1,"name":"h01"}`) }
+func (host) Revision() uint64 { return 1 }
+func (host) Value() []byte    { return []byte(`{"format":1,"name":"h01"}`) }
 
 // TestBrokenWatch checks that a list which breaks off is an error: half of the
 // hosts would be taken for all.

@@ -438,14 +438,39 @@ func (s *Store) DeleteHost(_ context.Context, tenant, key string) error {
 	return nil
 }
 
+// PutLastRuns is that of store.Store.
+func (s *Store) PutLastRuns(_ context.Context, tenant string, runs []store.LastRun) error {
+	body, err := json.Marshal(runs)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.write(&s.hosts, lastRunsOf(tenant), body)
+	return nil
+}
+
+// lastRunsOf is the key of the last runs of a tenant's hosts.
+func lastRunsOf(tenant string) string { return tenant + "._.last-runs" }
+
 // Hosts is that of store.Store.
-func (s *Store) Hosts(_ context.Context, tenant string) (hosts []store.Host, err error) {
+func (s *Store) Hosts(_ context.Context, tenant string) ([]store.Host, error) {
+	var (
+		hosts  []store.HostEntry
+		runs   []store.LastRun
+		number uint64
+		failed error
+	)
 	for _, e := range s.list(&s.hosts, tenant+".") {
-		var h store.Host
-		err = errors.Join(err, format.Host.Decode(e.body, &h))
+		if e.key == lastRunsOf(tenant) {
+			failed, number = errors.Join(failed, json.Unmarshal(e.body, &runs)), e.number
+			continue
+		}
+		h := store.HostEntry{Number: e.number}
+		failed = errors.Join(failed, format.Host.Decode(e.body, &h.Host))
 		hosts = append(hosts, h)
 	}
-	return hosts, err
+	return store.WithLastRuns(hosts, runs, number), failed
 }
 
 // PutLease is that of store.Store.

@@ -164,6 +164,14 @@ func (s siteStore) PutHost(ctx context.Context, key string, h store.Host) error 
 	return s.Store.PutHost(ctx, key, h)
 }
 
+// PutLastRuns implements controller.Store.
+func (s siteStore) PutLastRuns(ctx context.Context, tenant string, runs []store.LastRun) error {
+	if err := s.write(); err != nil {
+		return err
+	}
+	return s.Store.PutLastRuns(ctx, tenant, runs)
+}
+
 // DeleteHost implements controller.Store.
 func (s siteStore) DeleteHost(ctx context.Context, tenant, key string) error {
 	if err := s.write(); err != nil {

@@ -55,6 +55,70 @@ func hosts(b *tested) {
 	}
 }
 
+// lastRuns checks that hosts are returned with their last runs, and that what was written
+// of a host after these counts alone.
+func lastRuns(b *tested) {
+	ran := func(id uint64, status string) v1.HostRun {
+		at := time.Date(2026, 11, 21, 4, 0, int(id), 0, time.UTC)
+		return v1.HostRun{ID: id, Phase: "finished", Result: "partial", Status: status, EndedAt: &at}
+	}
+	missed := time.Date(2026, 11, 20, 4, 0, 0, 0, time.UTC)
+	put := func(name string, last v1.HostRun) {
+		b.Helper()
+		if err := b.PutHost(b.Context(), name, store.Host{Tenant: "acme", Name: name, Application: "app", LastRun: last}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	shows := func(want ...string) {
+		b.Helper()
+		all, err := b.Hosts(b.Context(), "acme")
+		if err != nil {
+			b.Fatal(err)
+		}
+		var got []string
+		for _, h := range all {
+			text := fmt.Sprintf("%s %d %s", h.Name, h.LastRun.ID, h.LastRun.Status)
+			if h.LastRun.EndedAt != nil && h.LastRun.EndedAt.Second() != int(h.LastRun.ID) {
+				text += ", ended at " + h.LastRun.EndedAt.String()
+			}
+			if !h.MissedSince.IsZero() {
+				text += ", missed since " + h.MissedSince.Format(time.DateOnly)
+			}
+			got = append(got, text)
+		}
+		slices.Sort(got)
+		if !slices.Equal(got, want) {
+			b.Errorf("the hosts are %q, not %q", got, want)
+		}
+	}
+	put("h01", v1.HostRun{})
+	put("h02", ran(5, "failed"))
+	put("h03", ran(9, "upgraded"))
+	all := store.LastRuns([]store.Host{
+		{Name: "h01", LastRun: ran(7, "upgraded")},
+		{Name: "h02", LastRun: ran(7, "failed"), MissedSince: missed},
+		{Name: "h03", LastRun: ran(7, "upgraded")},
+		{Name: "h04"},
+		{Name: "gone", LastRun: ran(7, "upgraded")},
+	})
+	if len(all) != 2 || len(all[0].Hosts) != 3 {
+		b.Errorf("the last runs are %+v", all)
+	}
+	if err := b.PutLastRuns(b.Context(), "acme", all); err != nil {
+		b.Fatal(err)
+	}
+	shows("h01 7 upgraded", "h02 7 failed, missed since 2026-11-20", "h03 9 upgraded")
+	if err := b.DeleteHost(b.Context(), "acme", "h01"); err != nil {
+		b.Fatal(err)
+	}
+	put("h01", v1.HostRun{})
+	put("h02", ran(8, "upgraded"))
+	shows("h01 0 ", "h02 8 upgraded", "h03 9 upgraded")
+	if got := b.names("other"); got != "" {
+		b.Errorf("another tenant has %q", got)
+	}
+}
+
 func endedRun(id uint64) v1.Run {
 	at := time.Date(2026, 11, 21, 4, 0, 0, 0, time.UTC)
 	return v1.Run{

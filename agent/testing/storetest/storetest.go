@@ -48,6 +48,7 @@ func Contract(t *testing.T, open func(t *testing.T) Store) {
 		"a watch sees each object, old and new":             watchIntent,
 		"a watch of a tenant without intent begins at once": watchNoIntent,
 		"hosts are kept by tenant and deleted":              hosts,
+		"hosts have their last runs":                        lastRuns,
 		"ended runs are listed, the newest first":           history,
 		"a later state of a run takes the place of another": changesAfterTheEnd,
 		"news are kept once and bounded":                    news,

@@ -60,8 +60,10 @@ var (
 	Lease = Kind{"lease", 1}
 	// Config is a configuration, rollout, calendar or webhook of a tenant.
 	Config = Kind{"configuration", 1}
-	// Host is what a site keeps of a host, Versions what the host reported.
+	// Host is what a site keeps of a host, LastRuns how hosts came out of runs that are not on
+	// the log any more, Versions what a host reported.
 	Host     = Kind{"host", 1}
+	LastRuns = Kind{"last runs", 1}
 	Versions = Kind{"versions", 1}
 	// Inventory is what a machine consists of, as its worker tells it.
 	Inventory = Kind{"inventory", 1}

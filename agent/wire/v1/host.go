@@ -122,13 +122,6 @@ type HostRun struct {
 	EndedAt    *time.Time `json:"ended-at,omitempty"`
 }
 
-// Equal reports whether two say the same.
-func (r HostRun) Equal(other HostRun) bool {
-	same := r.EndedAt == nil && other.EndedAt == nil || r.EndedAt != nil && other.EndedAt != nil && r.EndedAt.Equal(*other.EndedAt)
-	r.EndedAt, other.EndedAt = nil, nil
-	return same && r == other
-}
-
 // HostLease is the right of one worker to work for a host.
 type HostLease struct {
 	// Worker identifies the worker by its state directory, Incarnation its process.

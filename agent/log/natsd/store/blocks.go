@@ -32,7 +32,7 @@ const (
 var errTorn = errors.New("its last record is not whole")
 
 // checkStream checks one stream and returns its last sequence.
-func checkStream(dir string, whole bool) (last uint64, err error) {
+func (k *Known) checkStream(dir string, whole bool) (last uint64, err error) {
 	blocks, err := blocks(dir)
 	if err != nil {
 		return 0, err
@@ -45,15 +45,14 @@ func checkStream(dir string, whole bool) (last uint64, err error) {
 	}
 	for i, number := range blocks {
 		path := blockPath(dir, number)
-		body, err := os.ReadFile(path)
+		block, err := k.file(path, false)
 		if err != nil {
 			return 0, fmt.Errorf("cannot check the store: %w", err)
 		}
-		ends, err := checkBlock(body, blockHash(filepath.Base(dir), number))
-		if err != nil && (whole || i < len(blocks)-1 || !errors.Is(err, errTorn)) {
-			return 0, &Damage{What: path, cause: err}
+		if torn := errors.Is(block.damage, errTorn); block.damage != nil && (whole || i < len(blocks)-1 || !torn) {
+			return 0, &Damage{What: path, cause: block.damage}
 		}
-		last = max(last, ends)
+		last = max(last, block.ends)
 	}
 	return last, nil
 }
@@ -65,13 +64,19 @@ func blocks(dir string) (numbers []int, err error) {
 		return nil, nil
 	}
 	for _, file := range files {
-		name, isBlock := strings.CutSuffix(file.Name(), ".blk")
-		if number, err := strconv.Atoi(name); isBlock && err == nil {
+		if number, isBlock := blockNumber(file.Name()); isBlock {
 			numbers = append(numbers, number)
 		}
 	}
 	slices.Sort(numbers)
 	return numbers, err
+}
+
+// blockNumber returns the number of a block, by the name of its file.
+func blockNumber(name string) (number int, isBlock bool) {
+	digits, isBlock := strings.CutSuffix(name, ".blk")
+	number, err := strconv.Atoi(digits)
+	return number, isBlock && err == nil
 }
 
 func emptyBlocks(dir string, numbers []int) bool {

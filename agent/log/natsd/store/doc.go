@@ -16,7 +16,8 @@
 //	------------------------------------------------------------------------------------------
 //	a second server on the same folder              lock of the folder   start (natsd)
 //	any file changed, cut or removed after the      seal                 next start
-//	  server has stopped in order
+//	  server has stopped in order, or a large file
+//	  by its disk while the server ran
 //	a record changed in its block                   its checksum         start after a crash, stop
 //	the last record of a stream is not whole        its checksum         start after a crash: not
 //	                                                                     damage, nobody was told of it;
@@ -33,6 +34,9 @@
 //	                                                                     anew from the records
 //	the disk is full or fails while the server      health of the        every few seconds (natsd)
 //	  runs                                          server
+//
+// The check at a start reads all files. The one at the stop reads those that the server has
+// written since; of the others the seal has the checksum of the start.
 //
 // High-water marks and guard that are put back together with the streams, from one copy
 // of the folder, are found out by the hosts: each tells the site the position of its

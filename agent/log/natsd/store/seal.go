@@ -1,8 +1,6 @@
 package store
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -25,11 +23,12 @@ type sealFile struct {
 
 // Seal checks a store whose server has stopped in order, and makes the checksums
 // of its files durable, so that the next Check finds what happens to them at rest.
-func Seal(dir string) error {
-	if err := checkStreams(dir, true); err != nil {
+// It does not read the files again that are as they were when they became known.
+func Seal(dir string, known *Known) error {
+	if err := known.checkStreams(dir, true); err != nil {
 		return err
 	}
-	sums, err := checksums(dir)
+	sums, err := known.checksums(dir)
 	if err != nil {
 		return err
 	}
@@ -37,7 +36,7 @@ func Seal(dir string) error {
 }
 
 // checkSeal compares a store with its seal, and reports whether it has one.
-func checkSeal(dir string) (sealed bool, err error) {
+func (k *Known) checkSeal(dir string) (sealed bool, err error) {
 	path := filepath.Join(dir, sealName)
 	var seal sealFile
 	sealed, err = readFile(format.Seal, path, &seal)
@@ -47,7 +46,7 @@ func checkSeal(dir string) (sealed bool, err error) {
 	case seal.Files == nil:
 		return true, &Damage{What: path + " cannot be read", Override: path}
 	}
-	got, err := checksums(dir)
+	got, err := k.checksums(dir)
 	if err != nil {
 		return true, err
 	}
@@ -79,7 +78,7 @@ const purgedName = "__msgs__"
 
 // checksums returns those of all files of a store that the server cannot make
 // anew: index.db it can. What was purged has none.
-func checksums(dir string) (map[string]string, error) {
+func (k *Known) checksums(dir string) (map[string]string, error) {
 	sums := map[string]string{}
 	root := filepath.Join(dir, "jetstream")
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
@@ -93,7 +92,7 @@ func checksums(dir string) (map[string]string, error) {
 		case entry.Name() == indexName || !entry.Type().IsRegular():
 			return nil
 		}
-		body, err := os.ReadFile(path)
+		file, err := k.file(path, true)
 		if err != nil {
 			return err
 		}
@@ -101,8 +100,7 @@ func checksums(dir string) (map[string]string, error) {
 		if err != nil {
 			return err
 		}
-		sum := sha256.Sum256(body)
-		sums[name] = hex.EncodeToString(sum[:])
+		sums[name] = file.sum
 		return nil
 	})
 	if err != nil {

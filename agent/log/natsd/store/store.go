@@ -47,14 +47,15 @@ func (d *Damage) Error() string {
 func (d *Damage) Unwrap() error { return d.cause }
 
 // Check looks for damage in a store on which no server runs. Damage is an error
-// of type *Damage. Check changes nothing.
-func Check(dir string) error {
-	sealed, err := checkSeal(dir)
+// of type *Damage. Check changes nothing. It returns what it knows now, for Seal.
+func Check(dir string) (*Known, error) {
+	known := &Known{}
+	sealed, err := known.checkSeal(dir)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	// A store that was sealed has no record that was being written.
-	return checkStreams(dir, sealed)
+	return known, known.checkStreams(dir, sealed)
 }
 
 // Prepare makes a store in which Check found no damage ready for a server. It
@@ -124,7 +125,7 @@ func streamFolders(dir string) ([]string, error) {
 // checkStreams checks each stream by its own checksums, and that none ends before
 // its high-water mark. whole tells that the last record of each stream must be
 // whole.
-func checkStreams(dir string, whole bool) error {
+func (k *Known) checkStreams(dir string, whole bool) error {
 	streams, err := streamFolders(dir)
 	if err != nil {
 		return err
@@ -136,7 +137,7 @@ func checkStreams(dir string, whole bool) error {
 			continue
 		}
 		account := filepath.Base(filepath.Dir(filepath.Dir(stream)))
-		if last[account+"/"+filepath.Base(stream)], err = checkStream(stream, whole); err != nil {
+		if last[account+"/"+filepath.Base(stream)], err = k.checkStream(stream, whole); err != nil {
 			return err
 		}
 	}

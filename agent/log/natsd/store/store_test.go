@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/formattest"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/format"
@@ -45,30 +46,30 @@ func TestFormats(t *testing.T) {
 	}
 	// The streams that are marked are not there.
 	var damage *Damage
-	if err := Check(dir); !errors.As(err, &damage) || damage.Override != marks || !strings.Contains(err.Error(), "$G/KV_osu-hosts ends at record 0, and record 7 had been there") {
+	if _, err := Check(dir); !errors.As(err, &damage) || damage.Override != marks || !strings.Contains(err.Error(), "$G/KV_osu-hosts ends at record 0, and record 7 had been there") {
 		t.Errorf("without the streams that are marked: %v", err)
 	}
 	write(t, marks, `{"streams":{}}`)
 	const old = "it bears no format number: it was written by a version before the first release, or is damaged"
-	if err := Check(dir); err == nil || err.Error() != "the store cannot be taken up: "+marks+": "+old+"; restore a backup, or run osupgrade-agent recover to go on with what is left: it removes "+marks {
+	if _, err := Check(dir); err == nil || err.Error() != "the store cannot be taken up: "+marks+": "+old+"; restore a backup, or run osupgrade-agent recover to go on with what is left: it removes "+marks {
 		t.Errorf("of a store of before the first release it is said: %v", err)
 	}
 	write(t, marks, `{"format":1,"streams":{}}`)
-	if err := Seal(dir); err != nil {
+	if err := Seal(dir, &Known{}); err != nil {
 		t.Fatal(err)
 	}
 	write(t, seal, string(formattest.Golden(t, "testdata/format1/seal.json", []byte(read(t, seal)))))
-	if err := Check(dir); err != nil {
+	if _, err := Check(dir); err != nil {
 		t.Errorf("as it was sealed: %v", err)
 	}
 	write(t, filepath.Join(dir, "jetstream", "$G", "file"), "Text")
-	if err := Check(dir); !errors.As(err, &damage) || damage.Override != seal {
+	if _, err := Check(dir); !errors.As(err, &damage) || damage.Override != seal {
 		t.Errorf("with another file: %v", err)
 	}
 	const newer = `{"format":2,"of":{}}`
 	for _, path := range []string{seal, marks} {
 		write(t, path, newer)
-		err := Check(dir)
+		_, err := Check(dir)
 		if !format.IsUnsupported(err) || errors.As(err, &damage) || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s of another format: %v", filepath.Base(path), err)
 		}
@@ -76,7 +77,7 @@ func TestFormats(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := Check(dir); err != nil {
+	if _, err := Check(dir); err != nil {
 		t.Errorf("without marks and seal: %v", err)
 	}
 }
@@ -126,13 +127,89 @@ func TestPurged(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(purged, "1.blk"), "purged")
-	if err := Seal(dir); err != nil {
+	if err := Seal(dir, &Known{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.RemoveAll(purged); err != nil {
 		t.Fatal(err)
 	}
-	if err := Check(dir); err != nil {
+	if _, err := Check(dir); err != nil {
 		t.Errorf("what was purged is missed: %v", err)
+	}
+}
+
+// TestKnownFiles checks that a file which is as it was at the start is not read again at the stop,
+// so that the next start finds what its disk has changed in between, and that any other file is.
+func TestKnownFiles(t *testing.T) {
+	t.Parallel()
+	large, other := strings.Repeat("a", smallFile+1), strings.Repeat("a", smallFile)+"b"
+	for name, row := range map[string]struct {
+		text   string
+		change func(path string, before os.FileInfo) error
+		found  bool
+	}{
+		"as it was": {large, func(string, os.FileInfo) error { return nil }, false},
+		"written":   {large, func(path string, _ os.FileInfo) error { return os.WriteFile(path, []byte(other), 0o600) }, false},
+		"longer": {large, func(path string, before os.FileInfo) error {
+			return errors.Join(os.WriteFile(path, []byte(large+"b"), 0o600), os.Chtimes(path, time.Time{}, before.ModTime()))
+		}, false},
+		"changed by its disk": {large, func(path string, before os.FileInfo) error {
+			return errors.Join(os.WriteFile(path, []byte(other), 0o600), os.Chtimes(path, time.Time{}, before.ModTime()))
+		}, true},
+		"small": {"a", func(path string, before os.FileInfo) error {
+			return errors.Join(os.WriteFile(path, []byte("b"), 0o600), os.Chtimes(path, time.Time{}, before.ModTime()))
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			path := filepath.Join(dir, "jetstream", "$G", "file")
+			write(t, path, row.text)
+			if err := os.Chtimes(path, time.Time{}, time.Now().Add(-time.Hour)); err != nil {
+				t.Fatal(err)
+			}
+			if err := Seal(dir, &Known{}); err != nil {
+				t.Fatal(err)
+			}
+			known, err := Check(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			before, err := os.Stat(path)
+			if err := errors.Join(err, row.change(path, before), Seal(dir, known)); err != nil {
+				t.Fatal(err)
+			}
+			var damage *Damage
+			if _, err := Check(dir); errors.As(err, &damage) != row.found {
+				t.Errorf("the next start finds %v", err)
+			}
+		})
+	}
+}
+
+// TestUnsettledFileIsNotKnown checks that a file which has just changed is read again: its time
+// may not show the next change.
+func TestUnsettledFileIsNotKnown(t *testing.T) {
+	t.Parallel()
+	dir, ahead := t.TempDir(), time.Now().Add(time.Hour)
+	path := filepath.Join(dir, "jetstream", "$G", "file")
+	fill := func(text string) {
+		t.Helper()
+		write(t, path, strings.Repeat(text, smallFile+1))
+		if err := os.Chtimes(path, time.Time{}, ahead); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fill("a")
+	known := &Known{}
+	if _, err := known.checksums(dir); err != nil {
+		t.Fatal(err)
+	}
+	fill("b")
+	if err := Seal(dir, known); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Check(dir); err != nil {
+		t.Error(err)
 	}
 }
