@@ -97,22 +97,18 @@ func OpenApart(ctx context.Context, nc, hosts *nats.Conn, tenant string) (*Log, 
 	}
 	subjects := log.Subjects{Tenant: tenant}
 	l := &Log{subjects: subjects, nats: hosts, js: js}
-	if l.identity, err = durability.Identity(ctx, js, subjects.Stream()); err == nil {
-		l.stream, err = js.CreateOrUpdateStream(ctx, streamConfig(subjects, l.identity))
-	}
-	if err != nil {
+	if l.stream, l.identity, err = durability.OpenIdentified(ctx, js, streamConfig(subjects)); err != nil {
 		return nil, fmt.Errorf("cannot open the log of tenant %s: %w", tenant, err)
 	}
 	return l, nil
 }
 
-func streamConfig(s log.Subjects, identity string) jetstream.StreamConfig {
-	return durability.Stream(jetstream.StreamConfig{
-		Metadata: durability.Metadata(identity),
-		Name:     s.Stream(), Description: "the log of tenant " + s.Tenant, Subjects: s.All(),
+func streamConfig(s log.Subjects) jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name: s.Stream(), Description: "the log of tenant " + s.Tenant, Subjects: s.All(),
 		Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardNew,
 		MaxBytes: maxLog, DenyDelete: true, AllowDirect: true,
-	})
+	}
 }
 
 // Append implements log.Log.
