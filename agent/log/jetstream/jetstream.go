@@ -57,6 +57,10 @@ const (
 	// wrongLastSequence is the server's error when the expected last sequence
 	// of a subject is not the one on the log.
 	wrongLastSequence jetstream.ErrorCode = 10071
+	// askAgain is how often who follows the log asks for more of it, and stillThere how often
+	// the server says meanwhile that there is nothing. Each tenant has two who follow, and most
+	// of what an idle site does is to ask and to answer.
+	askAgain, stillThere = 10 * time.Minute, 30 * time.Second
 	// appendTimeout bounds the wait for one acknowledgement.
 	appendTimeout = 5 * time.Second
 )
@@ -311,7 +315,8 @@ func (l *Log) follow(ctx context.Context, from uint64, subjects []string, delive
 			}
 			deliver(r)
 		},
-		jetstream.ConsumeErrHandler(func(_ jetstream.ConsumeContext, err error) { l.tellLost(ctx, err, lost) }))
+		jetstream.ConsumeErrHandler(func(_ jetstream.ConsumeContext, err error) { l.tellLost(ctx, err, lost) }),
+		jetstream.PullExpiry(askAgain), jetstream.PullHeartbeat(stillThere))
 	if err != nil {
 		return fmt.Errorf("cannot follow the log: %w", err)
 	}
