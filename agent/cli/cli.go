@@ -32,10 +32,14 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -153,7 +157,7 @@ func Run(ctx context.Context, program string, args []string, stdin io.Reader, st
 func execute(ctx context.Context, program string, args []string, stdin io.Reader, stdout, stderr io.Writer, dial dialer) int {
 	var c commands
 	code := -1
-	parser, err := newParser(&c, program, kong.Bind(dial),
+	parser, err := newParser(&c, program, onlyCalled(args), kong.Bind(dial),
 		kong.Writers(stdout, stderr), kong.Exit(func(status int) { code = status }),
 		kong.Bind(&console{in: stdin, err: stderr}), kong.Bind(exec.Streams{In: stdin, Out: stdout, Err: stderr}), kong.BindTo(ctx, (*context.Context)(nil)), kong.BindTo(stdout, (*io.Writer)(nil)), kong.BindTo(stdin, (*io.Reader)(nil)),
 	)
@@ -198,6 +202,39 @@ func newParser(c *commands, program string, more ...kong.Option) (*kong.Kong, er
 		return nil, err
 	}
 	return parser, withoutEmptyPaths(parser)
+}
+
+// onlyCalled lets the parser leave out all commands but the one that is called. To learn all
+// of them took more than half of the time of a start, and a worker starts a process for each
+// action.
+func onlyCalled(args []string) kong.Option {
+	if len(args) == 0 {
+		return kong.IgnoreFields()
+	}
+	fields := commandFields(reflect.TypeFor[commands]())
+	_, found := fields[args[0]]
+	version := len(args) == 1 && args[0] == "--version"
+	if !found && !version || slices.Contains(listers, args[0]) {
+		return kong.IgnoreFields()
+	}
+	delete(fields, args[0])
+	return kong.IgnoreFields(`^commands\.(` + strings.Join(slices.Sorted(maps.Values(fields)), "|") + `)$`)
+}
+
+// listers are the commands that list the others.
+var listers = []string{"man", "__complete"}
+
+// commandFields returns the name of the field of each command of the program.
+func commandFields(t reflect.Type) map[string]string {
+	fields := map[string]string{}
+	for field := range t.Fields() {
+		if _, embedded := field.Tag.Lookup("embed"); embedded {
+			maps.Copy(fields, commandFields(field.Type))
+		} else if _, command := field.Tag.Lookup("cmd"); command {
+			fields[cmp.Or(field.Tag.Get("name"), strings.ToLower(field.Name))] = field.Name
+		}
+	}
+	return fields
 }
 
 func exitCode(stderr io.Writer, err error) int {

@@ -3,6 +3,8 @@ package cli
 import (
 	"bytes"
 	"errors"
+	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -11,6 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/alecthomas/kong"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/cli/shell"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/fakeapi"
 )
 
@@ -301,4 +306,57 @@ func TestHelp(t *testing.T) {
 	if code, stdout, _ := call(t, "--version"); code != exitOK || strings.TrimSpace(stdout) != "1.2.3" {
 		t.Errorf("--version: exit code %d: %s", code, stdout)
 	}
+}
+
+// TestOnlyCalled checks that a command is the same whether the parser knows only it or all
+// commands.
+func TestOnlyCalled(t *testing.T) {
+	commandsOf := func(args ...string) map[string]*kong.Node {
+		parser, err := newParser(&commands{}, "1.2.3", onlyCalled(args))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := map[string]*kong.Node{}
+		for _, n := range parser.Model.Children {
+			found[n.Name] = n
+		}
+		return found
+	}
+	all := commandsOf()
+	for name, whole := range all {
+		alone := commandsOf(name, "--help")
+		if slices.Contains(listers, name) {
+			if len(alone) != len(all) {
+				t.Errorf("%s lists %d of %d commands", name, len(alone), len(all))
+			}
+			continue
+		}
+		if len(alone) != 1 || alone[name] == nil {
+			t.Errorf("the parser of %s knows %v", name, slices.Collect(maps.Keys(alone)))
+			continue
+		}
+		if got, want := described(alone[name]), described(whole); got != want {
+			t.Errorf("%s alone is another command:\n%s\nnot\n%s", name, got, want)
+		}
+	}
+	for _, args := range [][]string{{"--log-level", "debug", "status"}, {"--version", "status"}, {"nonsense"}} {
+		if got := commandsOf(args...); len(got) != len(all) {
+			t.Errorf("%q: the parser knows %d of %d commands", args, len(got), len(all))
+		}
+	}
+	if got := commandsOf("--version"); len(got) != 0 {
+		t.Errorf("the parser of the version knows %d commands", len(got))
+	}
+}
+
+// described returns what people see of a command and of those below it.
+func described(n *kong.Node) string {
+	var b strings.Builder
+	for _, command := range shell.Commands(n) {
+		fmt.Fprintf(&b, "%s: %s\n%s\n", command.FullPath(), command.Help, command.Detail)
+		for _, flag := range shell.Flags(command) {
+			fmt.Fprintf(&b, "  %s %s %v\n", flag, flagHelp(flag.Value), flag.Group)
+		}
+	}
+	return b.String()
 }

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -229,4 +231,41 @@ func hostsBucket(t *testing.T, s *Site) natsstream.KeyValue {
 		t.Fatal(err)
 	}
 	return hosts
+}
+
+// TestRestartWritesNoSettings checks that a site which starts again leaves the settings of its
+// streams as they are: with many tenants their writes, each of them synced, were most of the
+// time of a start.
+func TestRestartWritesNoSettings(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	var before map[string]os.FileInfo
+	for range 2 {
+		s := openTwo(t, dir)
+		for name, c := range s.tenants.All() {
+			if _, err := c.Current(t.Context()); err != nil {
+				t.Fatalf("tenant %s: %v", name, err)
+			}
+		}
+		closeSite(t, s)
+		after := map[string]os.FileInfo{}
+		err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+			if err == nil && entry.Name() == "meta.inf" {
+				after[path], err = entry.Info()
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for path, settings := range before {
+			if after[path] == nil || !os.SameFile(settings, after[path]) {
+				t.Errorf("%s was written again", path)
+			}
+		}
+		before = after
+	}
+	if len(before) < 10 {
+		t.Errorf("there are the settings of %d streams", len(before))
+	}
 }

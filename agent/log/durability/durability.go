@@ -2,7 +2,7 @@
 // replicas, their placement, and when a write counts as on disk. Each stream relies on
 // the data of the others, so all have the same settings.
 //
-// It also gives each stream its identity, and decides nothing else.
+// It also opens them, and gives each stream its identity. It decides nothing else.
 package durability
 
 import "github.com/nats-io/nats.go/jetstream"
@@ -23,16 +23,4 @@ func placement() *jetstream.Placement {
 		return nil
 	}
 	return &jetstream.Placement{Tags: tags}
-}
-
-// Stream returns the configuration of a stream with these settings.
-func Stream(c jetstream.StreamConfig) jetstream.StreamConfig {
-	c.Storage, c.Replicas, c.Placement = jetstream.FileStorage, Replicas, placement()
-	return c
-}
-
-// Bucket returns the configuration of a bucket with these settings.
-func Bucket(c jetstream.KeyValueConfig) jetstream.KeyValueConfig {
-	c.Storage, c.Replicas, c.Placement = jetstream.FileStorage, Replicas, placement()
-	return c
 }

@@ -2,7 +2,6 @@ package durability
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -14,23 +13,18 @@ import (
 // with the stream, so that all servers that have a copy of the stream agree on it.
 const identityKey = "osu-identity"
 
-// Identity returns the identity of a stream, or a new one for a stream that does not
-// exist yet: its configuration must have it as Metadata. A stream that was deleted and
-// made again has another identity, and so has one that was restored from a backup
-// (Renew).
-func Identity(ctx context.Context, js jetstream.JetStream, stream string) (string, error) {
-	s, err := js.Stream(ctx, stream)
-	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		return newIdentity(), nil
-	}
-	if err != nil {
-		return "", fmt.Errorf("cannot look at stream %s: %w", stream, err)
+// identityOf returns the identity of a stream, or a new one for a stream that does not exist
+// yet: its configuration must have it as metadata. A stream that was deleted and made again
+// has another identity, and so has one that was restored from a backup (Renew).
+func identityOf(s jetstream.Stream) string {
+	if s == nil {
+		return newIdentity()
 	}
 	info := s.CachedInfo()
 	if identity := info.Config.Metadata[identityKey]; identity != "" {
-		return identity, nil
+		return identity
 	}
-	return strconv.FormatInt(info.Created.UnixNano(), 36), nil
+	return strconv.FormatInt(info.Created.UnixNano(), 36)
 }
 
 // newIdentity returns an identity that no stream had before: the time of its making.
@@ -45,8 +39,8 @@ func Number(identity string) (int64, error) {
 	return number, nil
 }
 
-// Metadata is the metadata of a stream with an identity.
-func Metadata(identity string) map[string]string { return map[string]string{identityKey: identity} }
+// metadata is that of a stream with an identity.
+func metadata(identity string) map[string]string { return map[string]string{identityKey: identity} }
 
 // Renew gives a stream a new identity, and returns it: its records are not, or need not
 // be, all those that were acknowledged under the old one.
@@ -56,7 +50,7 @@ func Renew(ctx context.Context, js jetstream.JetStream, stream string) (string, 
 		return "", fmt.Errorf("cannot look at stream %s: %w", stream, err)
 	}
 	config, identity := s.CachedInfo().Config, newIdentity()
-	config.Metadata = Metadata(identity)
+	config.Metadata = metadata(identity)
 	if _, err := js.UpdateStream(ctx, config); err != nil {
 		return "", fmt.Errorf("cannot give stream %s a new identity: %w", stream, err)
 	}

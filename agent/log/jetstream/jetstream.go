@@ -57,6 +57,10 @@ const (
 	// wrongLastSequence is the server's error when the expected last sequence
 	// of a subject is not the one on the log.
 	wrongLastSequence jetstream.ErrorCode = 10071
+	// askAgain is how often who follows the log asks for more of it, and stillThere how often
+	// the server says meanwhile that there is nothing. Each tenant has two who follow, and most
+	// of what an idle site does is to ask and to answer.
+	askAgain, stillThere = 10 * time.Minute, 30 * time.Second
 	// appendTimeout bounds the wait for one acknowledgement.
 	appendTimeout = 5 * time.Second
 )
@@ -97,22 +101,18 @@ func OpenApart(ctx context.Context, nc, hosts *nats.Conn, tenant string) (*Log, 
 	}
 	subjects := log.Subjects{Tenant: tenant}
 	l := &Log{subjects: subjects, nats: hosts, js: js}
-	if l.identity, err = durability.Identity(ctx, js, subjects.Stream()); err == nil {
-		l.stream, err = js.CreateOrUpdateStream(ctx, streamConfig(subjects, l.identity))
-	}
-	if err != nil {
+	if l.stream, l.identity, err = durability.OpenIdentified(ctx, js, streamConfig(subjects)); err != nil {
 		return nil, fmt.Errorf("cannot open the log of tenant %s: %w", tenant, err)
 	}
 	return l, nil
 }
 
-func streamConfig(s log.Subjects, identity string) jetstream.StreamConfig {
-	return durability.Stream(jetstream.StreamConfig{
-		Metadata: durability.Metadata(identity),
-		Name:     s.Stream(), Description: "the log of tenant " + s.Tenant, Subjects: s.All(),
+func streamConfig(s log.Subjects) jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name: s.Stream(), Description: "the log of tenant " + s.Tenant, Subjects: s.All(),
 		Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardNew,
 		MaxBytes: maxLog, DenyDelete: true, AllowDirect: true,
-	})
+	}
 }
 
 // Append implements log.Log.
@@ -315,7 +315,8 @@ func (l *Log) follow(ctx context.Context, from uint64, subjects []string, delive
 			}
 			deliver(r)
 		},
-		jetstream.ConsumeErrHandler(func(_ jetstream.ConsumeContext, err error) { l.tellLost(ctx, err, lost) }))
+		jetstream.ConsumeErrHandler(func(_ jetstream.ConsumeContext, err error) { l.tellLost(ctx, err, lost) }),
+		jetstream.PullExpiry(askAgain), jetstream.PullHeartbeat(stillThere))
 	if err != nil {
 		return fmt.Errorf("cannot follow the log: %w", err)
 	}

@@ -21,6 +21,13 @@ const (
 	maxFromHost = 2 * message.MaxVersionsBody
 )
 
+// What a connection for hosts buffers each way, in bytes: each tenant has one, and most of them
+// are idle. Both are many messages of an honest host.
+const (
+	receiveBuffer = 16 << 10
+	sendBuffer    = 8 << 10
+)
+
 // receiver connects inside of the process for what hosts send.
 type receiver struct {
 	server *Server
@@ -38,7 +45,7 @@ func (r receiver) InProcessConn() (net.Conn, error) {
 		// Not here: the server waits for this connection to be read.
 		go r.server.floods(Identity{Tenant: r.tenant, Host: host})
 	}
-	return &sieve{Conn: conn, in: bufio.NewReaderSize(conn, 64<<10), log: r.log, floods: floods}, nil
+	return &sieve{Conn: conn, in: bufio.NewReaderSize(conn, receiveBuffer), log: r.log, floods: floods}, nil
 }
 
 // sieve is a connection to the server that drops each message that is larger than

@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/durability"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/report"
 )
@@ -157,7 +158,7 @@ func consumers(t *testing.T, nc *nats.Conn, bucket string) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stream, err := js.Stream(t.Context(), store.BucketStream(bucket))
+	stream, err := js.Stream(t.Context(), durability.BucketStream(bucket))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -63,10 +63,10 @@ func (r *runs) stream(ctx context.Context, tenant string) (jetstream.Stream, err
 	if s := r.streams[tenant]; s != nil {
 		return s, nil
 	}
-	s, err := r.js.CreateOrUpdateStream(ctx, durability.Stream(jetstream.StreamConfig{
+	s, err := durability.Open(ctx, r.js, jetstream.StreamConfig{
 		Name: "osu-runs-" + tenant, Description: "the ended runs of tenant " + tenant, Subjects: []string{"osu-runs." + tenant + ".*"},
 		Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardOld, MaxBytes: maxHistory, AllowDirect: true,
-	}))
+	})
 	if err != nil {
 		return nil, fmt.Errorf("cannot open the history of tenant %s: %w", tenant, err)
 	}

@@ -119,11 +119,7 @@ type intent struct {
 const maxIntent = 3 * maxBucket
 
 func openIntent(ctx context.Context, js jetstream.JetStream) (*intent, error) {
-	kv, err := bucket(ctx, js, IntentBucket, "configurations, rollouts and calendars by tenant and site", maxIntent)
-	if err != nil {
-		return nil, err
-	}
-	identity, err := durability.Identity(ctx, js, BucketStream(IntentBucket))
+	kv, identity, err := identifiedBucket(ctx, js, IntentBucket, "configurations, rollouts and calendars by tenant and site", maxIntent)
 	if err != nil {
 		return nil, err
 	}
@@ -195,7 +191,7 @@ func (i *intent) put(ctx context.Context, k intentKey, value any, base Revision)
 // block of a stream that lost its last record looks as if nothing had been written.
 func (i *intent) written(k intentKey, number uint64) (Revision, error) {
 	if i.store.Written != nil {
-		if err := i.store.Written(BucketStream(IntentBucket), number); err != nil {
+		if err := i.store.Written(durability.BucketStream(IntentBucket), number); err != nil {
 			return Revision{}, fmt.Errorf("the %s was written, and may be lost if the agent ends now: %w", k, err)
 		}
 	}

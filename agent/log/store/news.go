@@ -39,10 +39,10 @@ func (n *news) stream(ctx context.Context, tenant string) (jetstream.Stream, err
 	if s := n.streams[tenant]; s != nil {
 		return s, nil
 	}
-	s, err := n.js.CreateOrUpdateStream(ctx, durability.Stream(jetstream.StreamConfig{
+	s, err := durability.Open(ctx, n.js, jetstream.StreamConfig{
 		Name: "osu-news-" + tenant, Description: "what was told of tenant " + tenant, Subjects: []string{"osu-news." + tenant + ".*"},
 		Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardOld, MaxMsgs: v1.MaxNews, MaxBytes: maxNewsBytes, AllowDirect: true,
-	}))
+	})
 	if err != nil {
 		return nil, fmt.Errorf("cannot open the news of tenant %s: %w", tenant, err)
 	}

@@ -49,7 +49,7 @@ func openReports(ctx context.Context, js jetstream.JetStream) (*reports, error) 
 		if err != nil {
 			return nil, err
 		}
-		stream, err := js.Stream(ctx, BucketStream(kind.Bucket))
+		stream, err := js.Stream(ctx, durability.BucketStream(kind.Bucket))
 		if err != nil {
 			return nil, fmt.Errorf("cannot look at bucket %s: %w", kind.Bucket, err)
 		}
@@ -69,11 +69,11 @@ func (r *reports) stream(ctx context.Context, tenant string, kind *report.Kind) 
 	if s := r.ofRuns[tenant]; s != nil {
 		return s, nil
 	}
-	s, err := r.js.CreateOrUpdateStream(ctx, durability.Stream(jetstream.StreamConfig{
+	s, err := durability.Open(ctx, r.js, jetstream.StreamConfig{
 		Name: "osu-output-" + tenant, Description: "plans and outputs of the runs of tenant " + tenant, Subjects: []string{"osu-output." + tenant + ".*.*.*"},
 		Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardOld, MaxMsgsPerSubject: 1,
 		MaxBytes: maxRunReportBytes, MaxMsgs: maxRunReports, AllowDirect: true,
-	}))
+	})
 	if err != nil {
 		return nil, fmt.Errorf("cannot open the reports of runs of tenant %s: %w", tenant, err)
 	}

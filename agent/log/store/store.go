@@ -67,11 +67,8 @@ type Store struct {
 	webhooks jetstream.KeyValue
 }
 
-// IntentBucket is the bucket of the intent, and BucketStream the stream of a bucket.
+// IntentBucket is the bucket of the intent.
 const IntentBucket = "osu-intent"
-
-// BucketStream returns the name of the stream that has the entries of a bucket.
-func BucketStream(bucket string) string { return "KV_" + bucket }
 
 // maxBucket bounds a bucket, in bytes.
 const maxBucket = 256 << 20
@@ -113,22 +110,21 @@ func Open(ctx context.Context, nc *nats.Conn) (*Store, error) {
 // Renew gives the intent a new identity: none of the revisions that were returned for it
 // is good for a write any more.
 func (s *Store) Renew(ctx context.Context) error {
-	_, err := durability.Renew(ctx, s.intent.js, BucketStream(IntentBucket))
+	_, err := durability.Renew(ctx, s.intent.js, durability.BucketStream(IntentBucket))
 	return err
 }
 
 func bucket(ctx context.Context, js jetstream.JetStream, name, description string, most int64) (jetstream.KeyValue, error) {
-	identity, err := durability.Identity(ctx, js, BucketStream(name))
+	kv, _, err := identifiedBucket(ctx, js, name, description, most)
+	return kv, err
+}
+
+func identifiedBucket(ctx context.Context, js jetstream.JetStream, name, description string, most int64) (kv jetstream.KeyValue, identity string, err error) {
+	kv, identity, err = durability.OpenBucket(ctx, js, jetstream.KeyValueConfig{Bucket: name, Description: description, History: 1, MaxBytes: most})
 	if err != nil {
-		return nil, err
+		return nil, "", fmt.Errorf("cannot open bucket %s: %w", name, err)
 	}
-	kv, err := js.CreateOrUpdateKeyValue(ctx, durability.Bucket(jetstream.KeyValueConfig{
-		Bucket: name, Description: description, History: 1, MaxBytes: most, Metadata: durability.Metadata(identity),
-	}))
-	if err != nil {
-		return nil, fmt.Errorf("cannot open bucket %s: %w", name, err)
-	}
-	return kv, nil
+	return kv, identity, nil
 }
 
 // translate converts errors of the key-value layer to errors of this package.

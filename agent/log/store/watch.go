@@ -16,6 +16,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/wait"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/durability"
 )
 
 var errWatchEnded = fmt.Errorf("the watch has ended: %w", log.ErrStale)
@@ -282,7 +283,7 @@ func (d *divided) last(ctx context.Context, keys string) (lastEntry, error) {
 	if err != nil {
 		return lastEntry{}, err
 	}
-	msg, err := d.js.Conn().RequestWithContext(ctx, "$JS.API.STREAM.MSG.GET."+BucketStream(d.Bucket()), request)
+	msg, err := d.js.Conn().RequestWithContext(ctx, "$JS.API.STREAM.MSG.GET."+durability.BucketStream(d.Bucket()), request)
 	if err != nil {
 		return lastEntry{}, err
 	}
