@@ -35,6 +35,9 @@ func (j Journal) retry(do Do, err error, began, now time.Time, limit time.Durati
 	return j, true
 }
 
+// Lasts reports whether several tries have failed, so that a person should know why.
+func (r Retry) Lasts() bool { return r.Tries > 1 }
+
 // UntilRetry returns how long the worker waits before the next try; 0 when it is due. A
 // clock that was set back delays it by one pause at most.
 func (j Journal) UntilRetry(now time.Time) time.Duration {
