@@ -10,7 +10,9 @@ import (
 // Back-off between two tries of a step.
 const (
 	firstRetry   = 5 * time.Second
-	longestRetry = 5 * time.Minute
+	// longestRetry is shorter than a run waits for a host that is late with its prepare:
+	// a mirror that is back is used in time.
+	longestRetry = time.Minute
 )
 
 // retry returns the journal of a step that has failed and is to be taken again; false
