@@ -37,7 +37,7 @@ func advise(s v1.Situation, r *v1.Run) []advice {
 	case s.WaitingFor != nil && s.WaitingFor.What == waitsForLog:
 		return adviseLog(s.WaitingFor.Detail)
 	case s.WaitingFor != nil:
-		todo = append(todo, advice{"the open window waits for " + s.WaitingFor.Detail, ""})
+		todo = append(todo, advice{startsAfter(s) + s.WaitingFor.Detail, ""})
 	case s.NextUpgradeAt == nil && s.OpenWindow == nil && s.Frozen == nil:
 		todo = append(todo, advice{"declare a window, because none ever opens", command("apply", "-f", "FILE")})
 	}
@@ -53,6 +53,14 @@ func advise(s v1.Situation, r *v1.Run) []advice {
 		todo = append(todo, adviseSilent(s)...)
 	}
 	return todo
+}
+
+// startsAfter begins the sentence about what holds up the start of a run.
+func startsAfter(s v1.Situation) string {
+	if s.OpenWindow == nil {
+		return "no run starts: the site waits for "
+	}
+	return "the open window waits for "
 }
 
 // adviseRun returns what the run under way and its hosts need of a person.

@@ -183,7 +183,7 @@ func (p *progress) showSituation(s v1.Situation) {
 		p.line("the clock of the site %s", stepped(at, *c))
 	}
 	if w := s.WaitingFor; w != nil && (before.WaitingFor == nil || before.WaitingFor.Detail != w.Detail) {
-		begins := "the open window waits for "
+		begins := startsAfter(s)
 		if w.What == waitsForLog {
 			begins = "stopped: "
 		}
