@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -36,7 +37,7 @@ func advise(s v1.Situation, r *v1.Run) []advice {
 	case s.WaitingFor != nil && s.WaitingFor.What == waitsForLog:
 		return adviseLog(s.WaitingFor.Detail)
 	case s.WaitingFor != nil:
-		todo = append(todo, advice{"the open window waits for " + s.WaitingFor.Detail, ""})
+		todo = append(todo, advice{startsAfter(s) + s.WaitingFor.Detail, ""})
 	case s.NextUpgradeAt == nil && s.OpenWindow == nil && s.Frozen == nil:
 		todo = append(todo, advice{"declare a window, because none ever opens", command("apply", "-f", "FILE")})
 	}
@@ -54,9 +55,18 @@ func advise(s v1.Situation, r *v1.Run) []advice {
 	return todo
 }
 
+// startsAfter begins the sentence about what holds up the start of a run.
+func startsAfter(s v1.Situation) string {
+	if s.OpenWindow == nil {
+		return "no run starts: the site waits for "
+	}
+	return "the open window waits for "
+}
+
 // adviseRun returns what the run under way and its hosts need of a person.
 func adviseRun(r v1.Run) []advice {
-	return append(adviseCourse(r), adviseOverdue(r, func(v1.RunHost) bool { return true })...)
+	todo := append(adviseCourse(r), adviseSteps(r, func(v1.RunHost) bool { return true })...)
+	return append(todo, adviseUnanswered(r)...)
 }
 
 // adviseCourse returns what the run under way needs of a person to go on.
@@ -104,27 +114,90 @@ func waitsForHosts(r v1.Run) bool {
 	return w != nil && (w.What == run.ForSlot || w.What == run.ForHost) && w.Until == nil && len(w.Hosts) > 0
 }
 
-// adviseOverdue is about those of the hosts whose step takes unusually long, or that fell
-// silent at it.
-func adviseOverdue(r v1.Run, isOf func(v1.RunHost) bool) []advice {
-	var todo []advice
-	var others []string
+// adviseSteps is about those of the hosts whose step fails again and again, takes unusually
+// long, or at which they fell silent.
+func adviseSteps(r v1.Run, isOf func(v1.RunHost) bool) []advice {
+	var failing, overdue []v1.RunHost
 	for _, h := range r.Hosts {
-		if h.OverdueSince == nil || !isOf(h) || waitsForHosts(r) && slices.Contains(r.WaitingFor.Hosts, h.Hostname) {
+		switch {
+		case !isOf(h) || waitsForHosts(r) && slices.Contains(r.WaitingFor.Hosts, h.Hostname):
+		case isFailing(h):
+			failing = append(failing, h)
+		case h.OverdueSince != nil:
+			overdue = append(overdue, h)
+		}
+	}
+	return append(adviseFailing(r.ID, failing), adviseOverdue(r.ID, overdue)...)
+}
+
+// adviseUnanswered is about hosts that were released at work and have not answered since: they
+// may hang, and nothing but their answer lets them take part in a run again.
+func adviseUnanswered(r v1.Run) []advice {
+	var todo []advice
+	for _, h := range r.Hosts {
+		if h.Unanswered == "" {
 			continue
 		}
-		if len(todo) >= 2*maxAdvised {
-			others = append(others, h.Hostname)
-			continue
+		if len(todo) == maxAdvised {
+			return append(todo, advice{"look also at the other hosts that may still be at work", command("status", "--all")})
 		}
+		of := cmp.Or(h.UnansweredOf, r.ID)
+		what := fmt.Sprintf("look at %s, which may still be at work on the %s of run %d: no run takes it before it has ended that", h.Hostname, h.Unanswered, of)
+		todo = append(todo, advice{what, command("runs", fmt.Sprint(of), "--host", h.Hostname, "--output")})
+	}
+	return todo
+}
+
+// isFailing reports whether a host that is heard of tells why its step fails.
+func isFailing(h v1.RunHost) bool { return h.Failing != "" && h.SilentSince == nil }
+
+// adviseFailing is about hosts that try their step again and again in vain: those with the same
+// error in one line, because they probably have one cause, such as a mirror that is down.
+func adviseFailing(id uint64, failing []v1.RunHost) []advice {
+	var todo []advice
+	causes, same := byCause(failing, func(h v1.RunHost) string { return h.Failing })
+	for _, cause := range causes[:min(len(causes), maxAdvised)] {
+		hosts := same[cause]
+		how := text.Count(len(hosts), "host that fails and tries again", "hosts that fail and try again")
+		todo = append(todo,
+			advice{fmt.Sprintf("look at %s (%s): %s", how, someOf(hosts), text.Cut(cause, maxCause, "…")), command("runs", fmt.Sprint(id), "--host", hosts[0], "--output")},
+			advice{"or stop waiting for " + hosts[0], withReason("release", hosts[0])})
+	}
+	if len(causes) > maxAdvised {
+		todo = append(todo, advice{fmt.Sprintf("look also at the hosts that fail for %d other reasons", len(causes)-maxAdvised), command("status", "--unhealthy")})
+	}
+	return todo
+}
+
+// byCause groups hosts by why they fail, in the order of the hosts.
+func byCause(hosts []v1.RunHost, cause func(v1.RunHost) string) (causes []string, same map[string][]string) {
+	same = map[string][]string{}
+	for _, h := range hosts {
+		why := cause(h)
+		if same[why] == nil {
+			causes = append(causes, why)
+		}
+		same[why] = append(same[why], h.Hostname)
+	}
+	return causes, same
+}
+
+// adviseOverdue is about hosts whose step takes unusually long, or that fell silent at it.
+func adviseOverdue(id uint64, overdue []v1.RunHost) []advice {
+	var todo []advice
+	for _, h := range overdue[:min(len(overdue), maxAdvised)] {
 		what := fmt.Sprintf("look at %s, %s since %s, which is unusually long", h.Hostname, h.Status, stamp(*h.Since))
 		if h.SilentSince != nil {
 			what = fmt.Sprintf("look at %s, %s and silent since %s", h.Hostname, h.Status, stamp(*h.SilentSince))
 		}
-		todo = append(todo, advice{what, command("runs", fmt.Sprint(r.ID), "--host", h.Hostname, "--output")},
+		todo = append(todo, advice{what, command("runs", fmt.Sprint(id), "--host", h.Hostname, "--output")},
 			advice{"or stop waiting for " + h.Hostname, withReason("release", h.Hostname)})
 	}
-	if len(others) > 0 {
+	if len(overdue) > maxAdvised {
+		var others []string
+		for _, h := range overdue[maxAdvised:] {
+			others = append(others, h.Hostname)
+		}
 		todo = append(todo, advice{"look also at these, which take unusually long: " + someOf(others), command("status", "--unhealthy")})
 	}
 	return todo
@@ -190,9 +263,13 @@ func adviseHosts(hosts []string) []advice {
 func adviseEnded(s v1.Situation, r v1.Run) []advice {
 	var todo []advice
 	var failed []v1.RunHost
-	var back, held []string
+	var back, held, left []string
 	for _, h := range r.Hosts {
 		switch h.Status {
+		case string(run.Skipped):
+			if h.Stage != "" && h.Unanswered == "" {
+				left = append(left, h.Hostname)
+			}
 		case string(run.HostFailed):
 			failed = append(failed, h)
 		case string(run.Unreachable):
@@ -211,6 +288,7 @@ func adviseEnded(s v1.Situation, r v1.Run) []advice {
 			withReason("release", held[0]),
 		})
 	}
+	todo = append(todo, adviseUnanswered(r)...)
 	retry := []string{"retry", fmt.Sprint(r.ID)}
 	again := command(retry...)
 	if s.OpenWindow == nil {
@@ -221,6 +299,8 @@ func adviseEnded(s v1.Situation, r v1.Run) []advice {
 		todo = append(todo, advice{"then retry before the next window", again})
 	case len(back) > 0:
 		todo = append(todo, advice{fmt.Sprintf("retry %s (%s)", text.Count(len(back), "host that was unreachable and is back", "hosts that were unreachable and are back"), someOf(back)), again})
+	case len(left) > 0 && s.NextUpgradeAt == nil && s.OpenWindow == nil: // No run takes them by itself.
+		todo = append(todo, advice{fmt.Sprintf("retry %s (%s)", text.Count(len(left), "host that was left out", "hosts that were left out"), someOf(left)), again})
 	}
 	return todo
 }
@@ -232,14 +312,8 @@ const maxCause = 300
 // probably have one cause, such as a mirror that is down.
 func adviseFailed(id uint64, failed []v1.RunHost) []advice {
 	var todo []advice
-	var errors, others []string
-	same := map[string][]string{}
-	for _, h := range failed {
-		if same[h.Error] == nil {
-			errors = append(errors, h.Error)
-		}
-		same[h.Error] = append(same[h.Error], h.Hostname)
-	}
+	var others []string
+	errors, same := byCause(failed, func(h v1.RunHost) string { return h.Error })
 	look := func(hosts []string, cause string) {
 		what := fmt.Sprintf("look at %s (%s)%s", text.Count(len(hosts), "failed host", "failed hosts"), someOf(hosts), cause)
 		todo = append(todo, advice{what, command("runs", fmt.Sprint(id))})
@@ -268,6 +342,10 @@ const mostNames = 10
 // someOf lists the first few of names.
 func someOf(names []string) string { return text.List(names, mostNames) }
 
+// maxWidth bounds the text beside which commands stand in a column: one long text would push
+// the commands of all others away.
+const maxWidth = 100
+
 // printAdvice prints what to do now, or that there is nothing.
 func printAdvice(to *terminal, at timeFormat, todo []advice) {
 	if len(todo) == 0 {
@@ -277,8 +355,8 @@ func printAdvice(to *terminal, at timeFormat, todo []advice) {
 	to.line(to.paint(bold, "To do now:"))
 	width := 0
 	for _, a := range todo {
-		if a.command != "" {
-			width = max(width, utf8.RuneCountInString(at.text(a.what)))
+		if n := utf8.RuneCountInString(at.text(a.what)); a.command != "" && n <= maxWidth {
+			width = max(width, n)
 		}
 	}
 	for _, a := range todo {

@@ -28,7 +28,8 @@ func TestAdvice(t *testing.T) {
 		"idle":                  {idle, nil, ""},
 		"nothing is declared":   {v1.Situation{Status: "idle"}, nil, "start a worker on each host: osupgrade-agent apply -f FILE"},
 		"no window":             {v1.Situation{Status: "idle", Hosts: 3}, nil, "declare a window, because none ever opens: osupgrade-agent apply -f FILE"},
-		"a window without run":  {v1.Situation{Hosts: 3, WaitingFor: &v1.WaitingFor{Detail: "a host to come back"}}, nil, "the open window waits for a host to come back"},
+		"a window without run":  {v1.Situation{Hosts: 3, OpenWindow: &v1.OpenWindow{}, WaitingFor: &v1.WaitingFor{Detail: "a host to come back"}}, nil, "the open window waits for a host to come back"},
+		"no window is open":     {v1.Situation{Hosts: 3, WaitingFor: &v1.WaitingFor{Detail: "somebody to repair a calendar"}}, nil, "no run starts: the site waits for somebody to repair a calendar"},
 		"a missed window":       {v1.Situation{Hosts: 3, NextUpgradeAt: &until, LastMissed: &v1.MissedWindow{Start: at}}, nil, "to make up for the missed window of Sat 2026-11-21 01:00:00 UTC before the next one: osupgrade-agent start --override-window --reason …"},
 		"missed before the run": {v1.Situation{Hosts: 3, NextUpgradeAt: &until, LastMissed: &v1.MissedWindow{Start: at.Add(-time.Hour)}}, &v1.Run{ID: 7, Phase: "finished", OpenedAt: at}, ""},
 		"a silent host":         {v1.Situation{Hosts: 3, NextUpgradeAt: &until, Silent: 12, SilentHosts: []string{"h01", "h02", "h03", "h04", "h05"}}, nil, "12 silent hosts (h01, h02, h03, h04, h05 and 7 more): osupgrade-agent hosts\ndelete a host that no longer exists: osupgrade-agent forget h01 --reason …"},
@@ -39,9 +40,35 @@ func TestAdvice(t *testing.T) {
 		}}, "look at 2 failed hosts (h01, h03): cannot reach deb.example: osupgrade-agent runs 7\nlook at 1 failed host (h02): osupgrade-agent runs 7\nthen retry"},
 		"a host is back":    {idle, unreached, "retry 1 host that was unreachable and is back (h02): osupgrade-agent retry 7 --override-window --reason …"},
 		"a host stays away": {v1.Situation{Hosts: 3, NextUpgradeAt: &until, Silent: 1, SilentHosts: []string{"h02"}}, unreached, "look at 1 silent host (h02): osupgrade-agent hosts"},
+		"a host was left out": {
+			v1.Situation{Hosts: 3},
+			&v1.Run{ID: 7, Phase: "finished", Hosts: []v1.RunHost{{Hostname: "h01", Status: "upgraded"}, {Hostname: "h02", Status: "skipped", Stage: "all"}}},
+			"retry 1 host that was left out (h02): osupgrade-agent retry 7 --override-window --reason …",
+		},
+		"the next run takes it": {idle, &v1.Run{ID: 7, Phase: "finished", Hosts: []v1.RunHost{{Hostname: "h02", Status: "skipped", Stage: "all"}}}, ""},
+		"a released host hangs": {
+			v1.Situation{Hosts: 3},
+			&v1.Run{ID: 7, Phase: "finished", Hosts: []v1.RunHost{{Hostname: "h02", Status: "skipped", Stage: "all", Unanswered: "upgrade", UnansweredOf: 4}}},
+			"look at h02, which may still be at work on the upgrade of run 4: no run takes it before it has ended that: osupgrade-agent runs 4 --host h02 --output",
+		},
+		"it hangs while others are upgraded": {
+			idle, &v1.Run{ID: 7, Phase: "upgrading", Hosts: []v1.RunHost{{Hostname: "h02", Status: "skipped", Stage: "all", Unanswered: "upgrade", UnansweredOf: 7}}},
+			"look at h02, which may still be at work on the upgrade of run 7: ",
+		},
 		"a host is overdue": {
 			idle, &v1.Run{ID: 7, Phase: "upgrading", Hosts: []v1.RunHost{{Hostname: "h01", Status: "upgrading", Since: &at, OverdueSince: &until}}},
 			"look at h01, upgrading since Sat 2026-11-21 01:00:00 UTC, which is unusually long: osupgrade-agent runs 7 --host h01 --output\nor stop waiting for h01: osupgrade-agent release h01 --reason …",
+		},
+		"one mirror is down": {
+			idle, &v1.Run{ID: 7, Phase: "preparing", Hosts: []v1.RunHost{
+				{Hostname: "h01", Status: "preparing", Since: &at, Failing: "cannot reach deb.example"},
+				{Hostname: "h02", Status: "preparing", Since: &at, Failing: "the lists are locked", OverdueSince: &until},
+				{Hostname: "h03", Status: "preparing", Since: &at, Failing: "cannot reach deb.example"},
+				{Hostname: "h04", Status: "preparing", Since: &at, Failing: "cannot reach deb.example", OverdueSince: &until, SilentSince: &until},
+			}},
+			"look at 2 hosts that fail and try again (h01, h03): cannot reach deb.example: osupgrade-agent runs 7 --host h01 --output\nor stop waiting for h01: osupgrade-agent release h01 --reason …\n" +
+				"look at 1 host that fails and tries again (h02): the lists are locked: osupgrade-agent runs 7 --host h02 --output\nor stop waiting for h02: osupgrade-agent release h02 --reason …\n" +
+				"look at h04, preparing and silent since Sat 2026-11-21 02:00:00 UTC: ",
 		},
 		"paused by failures":    {idle, under(v1.WaitingFor{What: "resume"}, "by on-failure: 2 hosts failed"), "or resume it and reset its failure count: osupgrade-agent resume --reset-failures --reason …"},
 		"a host is still out":   {idle, &v1.Run{ID: 7, Phase: "finished", OpenedAt: at, Hosts: []v1.RunHost{{Hostname: "h01", Status: "failed", SlotReason: "nobody knows what it did"}}}, "look at 1 host that may be out of service (h01), and release each that is healthy: osupgrade-agent release h01 --reason …\nthen retry before the next window: osupgrade-agent retry 7"},

@@ -356,9 +356,9 @@ func (f hostFlags) showHosts(to *terminal, at timeFormat, r v1.Run) {
 	}
 }
 
-// isConspicuous reports whether a person should look at a host: it is unhealthy, or its step takes
-// unusually long.
-func isConspicuous(h v1.RunHost) bool { return unhealthy(h) || h.OverdueSince != nil }
+// isConspicuous reports whether a person should look at a host: it is unhealthy, or its step fails
+// or takes unusually long.
+func isConspicuous(h v1.RunHost) bool { return unhealthy(h) || isFailing(h) || h.OverdueSince != nil }
 
 // unhealthy reports whether a host failed, was left out because it could not be reached, or is
 // out of service though it is not at work.
@@ -400,6 +400,9 @@ func hostNotes(at timeFormat, h v1.RunHost) []string {
 		add("was up to date")
 	}
 	add(at.text(h.Note))
+	if !strings.Contains(h.Progress, h.Failing) {
+		add("tries again after: " + h.Failing)
+	}
 	add(h.Progress)
 	if h.Slot != nil && (h.Error != "" || unhealthy(h)) {
 		add("out of service since " + at.at(*h.Slot) + ": " + at.text(h.SlotReason))

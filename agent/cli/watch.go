@@ -183,7 +183,7 @@ func (p *progress) showSituation(s v1.Situation) {
 		p.line("the clock of the site %s", stepped(at, *c))
 	}
 	if w := s.WaitingFor; w != nil && (before.WaitingFor == nil || before.WaitingFor.Detail != w.Detail) {
-		begins := "the open window waits for "
+		begins := startsAfter(s)
 		if w.What == waitsForLog {
 			begins = "stopped: "
 		}
@@ -283,16 +283,17 @@ func (p *progress) showWaiting(at timeFormat, r v1.Run) {
 	p.showToDo(at, r, adviseCourse(r))
 }
 
-// showOverdue prints what a person has to do about hosts that have become overdue.
+// showOverdue prints what a person has to do about hosts whose step has begun to fail or has
+// become overdue.
 func (p *progress) showOverdue(at timeFormat, r v1.Run) {
 	before := p.overdue
 	p.overdue = map[string]string{}
 	for _, h := range r.Hosts {
-		if h.OverdueSince != nil {
+		if h.OverdueSince != nil || isFailing(h) {
 			p.overdue[h.Hostname] = h.Status
 		}
 	}
-	p.showToDo(at, r, adviseOverdue(r, func(h v1.RunHost) bool { return before[h.Hostname] != h.Status }))
+	p.showToDo(at, r, adviseSteps(r, func(h v1.RunHost) bool { return before[h.Hostname] != h.Status }))
 }
 
 func (p *progress) showToDo(at timeFormat, r v1.Run, todo []advice) {

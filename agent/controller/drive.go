@@ -55,7 +55,7 @@ func (s *state) seen(now time.Time, q *request) run.Seen {
 	seen.Busy = s.hosts.busy
 	seen.Doing = func(host string) string {
 		member, _ := current.Host(host)
-		return s.hosts.progressOf(current, member)
+		return s.hosts.told(current, member).Doing()
 	}
 	seen.Outcomes = s.tasks.news(current)
 	return seen

@@ -153,14 +153,14 @@ func (h *hosts) progressed(name string, p message.Progress, at time.Time) bool {
 	return known
 }
 
-// progressOf is what a member of a run has told of the step at which it is; empty when it
-// has told nothing.
-func (h *hosts) progressOf(r *run.State, member run.Host) string {
+// told is what a member of a run has told of the step at which it is; zero when it has told
+// nothing.
+func (h *hosts) told(r *run.State, member run.Host) view.Told {
 	host := h.known[member.Name]
 	if host == nil {
-		return ""
+		return view.Told{}
 	}
-	return view.Progress(r, member, host.progress, host.progressAt)
+	return view.ToldOf(r, member, host.progress, host.progressAt)
 }
 
 // endSteps shows of each host that ends its step itself before the run gives it up when it does

@@ -56,6 +56,36 @@ func TestPrepareThatHangs(t *testing.T) {
 	})
 }
 
+// TestStepThatFails checks that a run shows why the step of a host fails while the host tries
+// it again, and that a host that is left out has that reason.
+func TestStepThatFails(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory("h01", "h02")
+		c, _ := m.control(t)
+		m.beat("h01", "h02")
+		r, err := c.Start(t.Context(), "test", v1.Start{OverrideWindow: true, Reason: "a test", Duration: "2m"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		m.Progress("h02", message.Progress{Run: r.ID, Percent: 0, Message: "fetching lists", Failing: "cannot reach deb.example"})
+		synctest.Wait()
+		if h := look(t, c, r.ID).Hosts[1]; h.Failing != "cannot reach deb.example" || h.Progress != "0% fetching lists" {
+			t.Errorf("h02 is shown as %+v", h)
+		}
+		m.reply("h01", r.ID, message.Prepare)
+		time.Sleep(12 * time.Second)
+		synctest.Wait()
+		m.reply("h01", r.ID, message.Upgrade)
+		time.Sleep(12 * time.Second)
+		synctest.Wait()
+		if h := look(t, c, r.ID).Hosts[1]; h.Failing != "" || h.Error != "it did not prepare in time; last it told: cannot reach deb.example" {
+			t.Errorf("h02 is shown as %+v", h)
+		}
+	})
+}
+
 // TestHostEndsItsStep checks that a run shows when a host ends its step itself, if that is
 // before the run gives it up.
 func TestHostEndsItsStep(t *testing.T) {
@@ -113,6 +143,17 @@ func TestRetryBesideReleased(t *testing.T) {
 		shown := look(t, c, again.ID)
 		if got := m.last(); got != `{"action":"upgrade","host":"h02"}` || shown.Hosts[0].Error != "it had not answered upgrade of an earlier run when the other hosts were prepared" {
 			t.Errorf("the log ends with %s, and h01 is %+v", got, shown.Hosts[0])
+		}
+		// Whoever looks is told what h01 may still be at, until it answers the new run: it does one
+		// thing after the other.
+		m.reply("h02", again.ID, message.Upgrade)
+		if h := look(t, c, again.ID).Hosts[0]; h.Unanswered != "upgrade" || h.UnansweredOf != r.ID {
+			t.Errorf("h01 is %+v", h)
+		}
+		m.reply("h01", r.ID, message.Upgrade)
+		m.reply("h01", again.ID, message.Prepare)
+		if h := look(t, c, again.ID).Hosts[0]; h.Unanswered != "" || h.UnansweredOf != 0 {
+			t.Errorf("h01 is %+v", h)
 		}
 	})
 }

@@ -59,7 +59,7 @@ func (s *state) fullView(r *run.State) v1.Run {
 // view is a run as the API shows it.
 func (s *state) view(r *run.State) v1.Run {
 	now := s.Now()
-	shown := view.Run(r, s.runTime(now), s.forecast.of(r, s.Now), s.silent(now), func(h run.Host) string { return s.hosts.progressOf(r, h) })
+	shown := view.Run(r, s.runTime(now), s.forecast.of(r, s.Now), s.silent(now), func(h run.Host) view.Told { return s.hosts.told(r, h) })
 	if !r.Over() {
 		s.hosts.endSteps(&shown, s.runTime(now))
 		s.whyNot(r, &shown, now)

@@ -128,6 +128,10 @@ type Host struct {
 	// SlotReason says why it does.
 	Slot       time.Time
 	SlotReason string
+	// Unanswered is the command that the host had not answered when it was released: it may
+	// still carry it out. UnansweredOf is the run of the command, 0 if it is not known.
+	Unanswered   message.Action
+	UnansweredOf uint64
 	// GivesUp is when the run stops waiting for it at its present step; zero when it
 	// does not wait for it.
 	GivesUp time.Time
@@ -321,7 +325,9 @@ func (m *member) view(stage string) Host {
 	if m.isBusy() {
 		note = "it is busy " + m.busy.String()
 	}
+	works, _ := m.Works()
 	return Host{
+		Unanswered: works, UnansweredOf: m.WorksFor(),
 		Name: m.Name, Stage: stage, Status: m.status(), Since: m.since, Error: m.text, Class: m.class, RolledBack: m.rolledBack, Note: note,
 		UpToDate: m.final == Upgraded && m.upToDate, Slot: m.OutSince(), SlotReason: reason, Took: m.took, Done: !m.left(),
 	}

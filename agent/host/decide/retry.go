@@ -10,7 +10,9 @@ import (
 // Back-off between two tries of a step.
 const (
 	firstRetry   = 5 * time.Second
-	longestRetry = 5 * time.Minute
+	// longestRetry is shorter than a run waits for a host that is late with its prepare:
+	// a mirror that is back is used in time.
+	longestRetry = time.Minute
 )
 
 // retry returns the journal of a step that has failed and is to be taken again; false
@@ -34,6 +36,9 @@ func (j Journal) retry(do Do, err error, began, now time.Time, limit time.Durati
 	j.Retry = r
 	return j, true
 }
+
+// Lasts reports whether several tries have failed, so that a person should know why.
+func (r Retry) Lasts() bool { return r.Tries > 1 }
 
 // UntilRetry returns how long the worker waits before the next try; 0 when it is due. A
 // clock that was set back delays it by one pause at most.

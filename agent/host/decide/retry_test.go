@@ -62,7 +62,7 @@ func TestRetry(t *testing.T) {
 			}
 		})
 	}
-	if got := backOff(1000); got != longestRetry {
+	if got := backOff(1000); got != time.Minute {
 		t.Errorf("the longest pause is %s", got)
 	}
 }

@@ -55,9 +55,7 @@ func (w *Worker) awaitIdle(ctx context.Context, now leaseTerm) error {
 	if busy == nil {
 		return nil // Just now.
 	}
-	if err := w.HostLog.Progress(message.Progress{Run: w.state.Run, Percent: -1, Message: message.CleanText("the upgrade waits, because the host is busy " + busy.String())}); err != nil {
-		w.Log.Debug("cannot send progress", "host", w.Host, "error", err)
-	}
+	w.say(message.Progress{Run: w.state.Run, Percent: -1, Message: message.CleanText("the upgrade waits, because the host is busy " + busy.String())})
 	waiting, end := w.waiting(now.ctx)
 	defer end()
 	again := time.NewTimer(min(w.state.NotAfter.Sub(w.Now()), message.Heartbeat))

@@ -24,13 +24,11 @@ func (w *Worker) nothingMissing(ctx context.Context, job strategy.Job) error {
 }
 
 func (w *Worker) job() strategy.Job {
-	run := w.state.Run
+	run, failing := w.state.Run, w.failing(w.state.Journal)
 	return strategy.Job{
 		Tenant: w.Tenant, Host: w.Host, Run: run, NotAfter: w.state.NotAfter, BootID: w.bootID,
 		Progress: func(percent int, text string) {
-			if err := w.HostLog.Progress(message.Progress{Run: run, Percent: percent, Message: text}); err != nil {
-				w.Log.Debug("cannot send progress", "host", w.Host, "error", err)
-			}
+			w.say(message.Progress{Run: run, Percent: percent, Message: text, Failing: failing})
 		},
 	}
 }

@@ -98,9 +98,7 @@ func temporary(err error) bool {
 func (w *Worker) alarm(file string, run uint64, err error) {
 	what := "ALARM: cannot write the " + file + "; nothing is done until it can be written"
 	w.Log.Error(what, "host", w.Host, "run", run, "error", err)
-	if err := w.HostLog.Progress(message.Progress{Run: run, Percent: -1, Message: what + ": " + err.Error()}); err != nil {
-		w.Log.Debug("cannot send progress", "host", w.Host, "error", err)
-	}
+	w.say(message.Progress{Run: run, Percent: -1, Message: what + ": " + err.Error()})
 }
 
 func (w *Worker) journalPath() string { return filepath.Join(w.Dir, journalFile) }

@@ -96,6 +96,15 @@ func TestLockIsWaitedFor(t *testing.T) {
 		if told != 1 {
 			t.Errorf("people were told %d times: %v", told, r.hostLog.progress)
 		}
+		// After two tries in vain each word of the next ones has the reason; other steps do not.
+		failing := map[string]int{}
+		for _, p := range r.hostLog.progress {
+			failing[p.Failing]++
+		}
+		delete(failing, "")
+		if n := failing["apt-get (104) holds the lock"]; len(failing) != 1 || n < 3 {
+			t.Errorf("people are told why it fails: %v", failing)
+		}
 	})
 }
 

@@ -218,10 +218,25 @@ func (w *Worker) awaitRetry(ctx context.Context, now leaseTerm) error {
 
 // tellRetry tells people why a step is taken again, and when.
 func (w *Worker) tellRetry(do decide.Do, next decide.Journal, err error) {
-	text := fmt.Sprintf("%s: %s; it is tried again in %s, for the %s time", do, message.CleanText(err.Error()),
+	w.lastFailure = message.CleanText(err.Error())
+	text := fmt.Sprintf("%s: %s; it is tried again in %s, for the %s time", do, w.lastFailure,
 		next.UntilRetry(w.Now()).Round(time.Second), ordinal(next.Retry.Tries+1))
 	w.Log.Warn("step is to be taken again", "host", w.Host, "run", next.Run, "step", do, "class", strategy.ClassOf(err), "due", next.Retry.Due, "error", err)
-	if err := w.HostLog.Progress(message.Progress{Run: next.Run, Percent: -1, Message: text}); err != nil {
+	w.say(message.Progress{Run: next.Run, Percent: -1, Message: text, Failing: w.failing(next)})
+}
+
+// failing is why the step of a journal fails again and again; empty unless several tries have
+// failed since the worker started.
+func (w *Worker) failing(j decide.Journal) string {
+	if !j.Retry.Lasts() {
+		return ""
+	}
+	return w.lastFailure
+}
+
+// say tells people how the work goes on. It does not matter to the work whether they hear it.
+func (w *Worker) say(p message.Progress) {
+	if err := w.HostLog.Progress(p); err != nil {
 		w.Log.Debug("cannot send progress", "host", w.Host, "error", err)
 	}
 }
@@ -236,9 +251,7 @@ func (w *Worker) tellInterrupted(before decide.State) {
 	}
 	text := fmt.Sprintf("%s; next try in %s", ended, next.UntilRetry(w.Now()).Round(time.Second))
 	w.Log.Warn("the worker has ended in the midst of a step", "host", w.Host, "run", next.Run, "phase", before.Phase, "ends", next.Retry.Ends, "due", next.Retry.Due)
-	if err := w.HostLog.Progress(message.Progress{Run: next.Run, Percent: -1, Message: text}); err != nil {
-		w.Log.Debug("cannot send progress", "host", w.Host, "error", err)
-	}
+	w.say(message.Progress{Run: next.Run, Percent: -1, Message: text})
 }
 
 func ordinal(n int) string {

@@ -23,6 +23,8 @@ type Worker struct {
 	written atomic.Pointer[decide.State]
 	// prepared is the plan that the strategy has just made, until it is on disk.
 	prepared message.ChangeSet
+	// lastFailure is why the last try of a step has failed that is taken again.
+	lastFailure string
 	// idle is signalled when it has changed whether the host is busy.
 	idle wait.Signal
 	// planKept is signalled when the plan of a run is on disk.

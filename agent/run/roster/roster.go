@@ -80,6 +80,14 @@ func (h *Host) Owes() message.Debt { return h.owes }
 // carry out; empty once it has answered. before means that it is of an earlier run.
 func (h *Host) Works() (command message.Action, before bool) { return h.works, h.worksBefore }
 
+// WorksFor is the run of the command that Works returns; 0 if it is not known.
+func (h *Host) WorksFor() uint64 {
+	if h.works == "" {
+		return 0
+	}
+	return h.unanswered
+}
+
 // Unfinished returns the command of an earlier run that keeps the host out of service because
 // it has not answered, and that run, 0 if it is not known; empty when none does.
 func (h *Host) Unfinished() (command message.Action, run uint64) {

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,22 +14,34 @@ import (
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
-// Progress is what a host has told of the step at which it is in a run, at some
-// time; empty for what it told of an earlier step.
-func Progress(r *run.State, h run.Host, p message.Progress, at time.Time) string {
-	switch {
-	case p.Run != r.ID || !at.After(h.Since) || h.Status.Final() || h.Status == run.Prepared:
-		return ""
-	case p.Percent < 0:
-		return p.Message
-	}
-	return fmt.Sprintf("%d%% %s", p.Percent, p.Message)
+// Told is what a host has told of the step at which it is, for people.
+type Told struct {
+	// Progress is what it told last.
+	Progress string
+	// Failing is why the tries of the step fail; empty unless several have failed.
+	Failing string
 }
 
-// Run shows a run without its story. The forecast is nil when there is none, and progress, what
-// a member has told of its progress, when none can have told any. silent are the hosts that are
+// ToldOf is what a host has told of the step at which it is in a run, at some time; zero
+// for what it told of an earlier step.
+func ToldOf(r *run.State, h run.Host, p message.Progress, at time.Time) Told {
+	if p.Run != r.ID || !at.After(h.Since) || h.Status.Final() || h.Status == run.Prepared {
+		return Told{}
+	}
+	told := Told{Progress: p.Message, Failing: p.Failing}
+	if p.Percent >= 0 {
+		told.Progress = fmt.Sprintf("%d%% %s", p.Percent, p.Message)
+	}
+	return told
+}
+
+// Doing is what a host does in one text: why its step fails, if it does.
+func (t Told) Doing() string { return cmp.Or(t.Failing, t.Progress) }
+
+// Run shows a run without its story. The forecast is nil when there is none, and told, what a
+// member has told of its step, when none can have told anything. silent are the hosts that are
 // not heard of, and since when.
-func Run(r *run.State, now time.Time, forecast *run.Forecast, silent map[string]time.Time, progress func(run.Host) string) v1.Run {
+func Run(r *run.State, now time.Time, forecast *run.Forecast, silent map[string]time.Time, told func(run.Host) Told) v1.Run {
 	view := v1.Run{
 		ID: r.Key(), Phase: string(r.Phase), Result: string(r.Result), Reason: r.Reason, Trigger: r.Trigger, RetryOf: r.RetryOf, RequestID: r.RequestID,
 		RequestedBy: r.By, RequestReason: r.Why, OpenedAt: Time(r.OpenedAt), NotAfter: Time(r.NotAfter), EndedAt: OptionalTime(r.EndedAt),
@@ -64,8 +77,9 @@ func Run(r *run.State, now time.Time, forecast *run.Forecast, silent map[string]
 			shown.OverdueSince = OptionalTime(o.From)
 			shown.Note = strings.Join(slices.DeleteFunc([]string{h.Note, o.Why()}, func(s string) bool { return s == "" }), "; ")
 		}
-		if progress != nil {
-			shown.Progress = progress(h)
+		if told != nil {
+			t := told(h)
+			shown.Progress, shown.Failing = t.Progress, t.Failing
 		}
 		view.Hosts = append(view.Hosts, shown)
 	}
@@ -129,6 +143,7 @@ func runHost(h run.Host) v1.RunHost {
 	return v1.RunHost{
 		Hostname: h.Name, Stage: h.Stage, Status: string(h.Status), Since: OptionalTime(h.Since), GivesUpAt: OptionalTime(h.GivesUp),
 		Error: h.Error, Class: class(h), Note: h.Note, RolledBack: rolledBack(h), UpToDate: h.UpToDate,
+		Unanswered: string(h.Unanswered), UnansweredOf: h.UnansweredOf,
 		Slot: OptionalTime(h.Slot), SlotReason: h.SlotReason, Seconds: int(h.Took.Round(time.Second) / time.Second),
 	}
 }

@@ -195,6 +195,8 @@ type Progress struct {
 	// Percent is 0 to 100, or negative when unknown.
 	Percent int    `json:"percent"`
 	Message string `json:"message"`
+	// Failing is why the tries of the present step fail; empty unless several have failed.
+	Failing string `json:"failing,omitempty"`
 }
 
 // Encode returns the JSON body.
@@ -207,6 +209,6 @@ func DecodeProgress(data []byte) (Progress, error) {
 		return Progress{}, fmt.Errorf("cannot read progress: %w", err)
 	}
 	progress.Percent = min(progress.Percent, 100)
-	progress.Message = CleanText(progress.Message)
+	progress.Message, progress.Failing = CleanText(progress.Message), CleanText(progress.Failing)
 	return progress, nil
 }

@@ -140,12 +140,20 @@ type RunHost struct {
 	// absent while it is not.
 	Slot       *time.Time `json:"slot,omitempty"`
 	SlotReason string     `json:"slot-reason,omitempty"`
+	// Unanswered is the command that the host had not answered when it was released, such as
+	// upgrade: it may still carry it out, and runs leave it out until it answers. UnansweredOf
+	// is the run of that command.
+	Unanswered   string `json:"unanswered,omitempty"`
+	UnansweredOf uint64 `json:"unanswered-of,omitempty"`
 	// ExpectedEnd is when the host is done if it takes as long as the hosts before it.
 	ExpectedEnd *time.Time `json:"expected-end,omitempty"`
 	// Seconds is how long the host was out of service for its upgrade, once it is done.
 	Seconds int `json:"seconds,omitempty"`
 	// Progress is what the host last reported about its work, for people.
 	Progress string `json:"progress,omitempty"`
+	// Failing is why the present step fails, as the host tells it after several tries; it
+	// tries again. Absent otherwise.
+	Failing string `json:"failing,omitempty"`
 }
 
 // Equal reports whether two views of a host say the same.
