@@ -109,7 +109,7 @@ func (s *steps) sound(ctx context.Context) error {
 	if len(unfinished) > 0 {
 		what = "has not finished with " + few(unfinished)
 	}
-	return strategy.Fail(message.Install, fmt.Errorf("dpkg %s, from before this run; run: dpkg --configure -a; apt-get -f install", what))
+	return strategy.Fail(message.Install, fmt.Errorf("dpkg %s, from before this run; run: %s", what, now.remedy()))
 }
 
 // mend repairs the packages that an own run has left broken. It undoes their changes and no
