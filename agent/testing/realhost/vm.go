@@ -73,6 +73,8 @@ func NewVM(t testing.TB, c *Container) *VM {
 	v.WriteFile("/usr/local/sbin/realhost-control", controlScript)
 	v.WriteFile("/etc/systemd/system/realhost-control.service", controlUnit)
 	v.WriteFile("/etc/systemd/system/realhost-network.service", networkUnit)
+	// Emulation on a busy machine is many times slower than what these limits are made for.
+	v.WriteFile("/etc/systemd/system.conf.d/realhost.conf", "[Manager]\nDefaultTimeoutStartSec=15min\n")
 	v.Enable("realhost-control.service")
 	v.Enable("realhost-network.service")
 	v.boot(c.options.Tree)
@@ -229,6 +231,7 @@ func (v *VM) Start() {
 		close(off)
 	}()
 	v.BootID()
+	v.mounted()
 	v.t.Logf("%s booted in %.1f s", v.hostname, time.Since(began).Seconds())
 }
 
