@@ -238,7 +238,7 @@ func (v *VM) Start() {
 func (v *VM) socket() string { return filepath.Join(v.dir, "control") }
 
 // kernelArguments save half of the processor time of a boot under emulation.
-const kernelArguments = "console=ttyS0 rw quiet mitigations=off tsc=reliable no_timer_check nokaslr random.trust_cpu=on " +
+const kernelArguments = "console=ttyS0 rw quiet mitigations=off tsc=unstable clocksource=acpi_pm no_timer_check nokaslr random.trust_cpu=on " +
 	"8250.nr_uarts=2 cryptomgr.notests systemd.show_status=0 net.ifnames=0 panic=1"
 
 func (v *VM) arguments() []string {
