@@ -454,7 +454,15 @@ func (f *Folder) checkSum(sum string) (err error) {
 		return err
 	}
 	if got := hex.EncodeToString(h.Sum(nil)); got != sum {
-		return errors.Join(strategy.Fail(message.Artifact, fmt.Errorf("its SHA-256 is %s, not %s", got, sum)), os.Remove(f.recordFile()))
+		return errors.Join(strategy.Fail(message.Artifact, fmt.Errorf("its SHA-256 is %s, not %s", got, sum)), f.Forget())
+	}
+	return nil
+}
+
+// Forget has the next Fetch download the whole file again.
+func (f *Folder) Forget() error {
+	if err := os.Remove(f.recordFile()); !errors.Is(err, os.ErrNotExist) {
+		return err
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package strategy
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -58,6 +59,40 @@ func (u Undo) Unchanged(plan, missing []message.Change) bool {
 	return len(u.Back) == 0 && !slices.ContainsFunc(plan, func(c message.Change) bool {
 		return !slices.ContainsFunc(missing, func(m message.Change) bool { return m.Name == c.Name && m.To == c.To })
 	})
+}
+
+// Mending is what Mend needs of a strategy.
+type Mending struct {
+	Progress func(percent int, message string)
+	// Missing is that of the Strategy.
+	Missing func(ctx context.Context, job Job) ([]message.Change, error)
+	// Undo goes back from changes, and Do makes them, whatever was begun of them.
+	Undo, Do func(ctx context.Context, changes []message.Change) error
+}
+
+// Mend repairs a host whose own run broke off: left are the changes of that run, and broken those
+// of them whose packages are broken. It undoes these and no others, with which the host may have
+// been in service since. Where that fails, it completes the run, without what somebody else
+// has changed.
+func Mend(ctx context.Context, left, broken []message.Change, m Mending) error {
+	m.Progress(-1, "repairing what an earlier run has left")
+	err := m.Undo(ctx, broken)
+	if err != nil && ctx.Err() == nil {
+		m.Progress(-1, message.CleanText("repair failed: "+err.Error()))
+		err = m.complete(ctx, left)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot repair what an earlier run has left: %w", err)
+	}
+	return nil
+}
+
+func (m Mending) complete(ctx context.Context, left []message.Change) error {
+	differs, err := m.Missing(ctx, Job{Plan: message.ChangeSet{Changes: Reversed(left)}})
+	if err != nil {
+		return err
+	}
+	return m.Do(ctx, ToUndo(left, differs).Own(left))
 }
 
 // Others says which packages somebody else has changed; empty if nobody has.

@@ -1,7 +1,10 @@
 package strategy
 
 import (
+	"context"
+	"errors"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
@@ -67,5 +70,50 @@ func TestToUndo(t *testing.T) {
 	}
 	if (Undo{}).Unchanged([]message.Change{upgrade}, nil) {
 		t.Error("what starts next is no change")
+	}
+}
+
+// TestMend repairs what a run has left: it undoes what is broken, or else makes what that run
+// had begun, without what somebody else has changed.
+func TestMend(t *testing.T) {
+	t.Parallel()
+	left := []message.Change{{Name: "a", From: "1", To: "2"}, {Name: "b", From: "1", To: "2"}, {Name: "c", From: "1", To: "2"}}
+	broken, has := left[:1], map[string]string{"a": "2", "b": "2", "c": "3"}
+	refused := errors.New("refused")
+	for name, c := range map[string]struct {
+		undo, do error
+		done     []message.Change
+		says     string
+	}{
+		"it goes back":            {},
+		"it cannot go back":       {undo: refused, done: left[:2]},
+		"it can do neither":       {undo: errors.New("no way back"), do: refused, done: left[:2], says: "cannot repair what an earlier run has left: refused"},
+		"it is stopped meanwhile": {undo: context.Canceled, says: "cannot repair what an earlier run has left: context canceled"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			var undone, done []message.Change
+			err := Mend(ctx, left, broken, Mending{
+				Progress: func(int, string) {},
+				Missing: func(_ context.Context, job Job) ([]message.Change, error) {
+					return Lacks(job.Plan, has), nil
+				},
+				Undo: func(_ context.Context, changes []message.Change) error {
+					if undone = changes; errors.Is(c.undo, context.Canceled) {
+						cancel()
+					}
+					return c.undo
+				},
+				Do: func(_ context.Context, changes []message.Change) error { done = changes; return c.do },
+			})
+			if (err == nil) != (c.says == "") || err != nil && err.Error() != c.says {
+				t.Errorf("it ends with %v, want %q", err, c.says)
+			}
+			if !slices.Equal(undone, broken) || !slices.Equal(done, c.done) {
+				t.Errorf("it undid %v and did %v, want %v and %v", undone, done, broken, c.done)
+			}
+		})
 	}
 }

@@ -118,7 +118,7 @@ func TestRealLock(t *testing.T) {
 	r.c.Must("systemd-run -q --unit slow-apt -E DEBIAN_FRONTEND=noninteractive apt-get -q -y install tool")
 	realhost.Until(t, "apt downloads", patience, func() bool { return strings.Contains(strings.Join(other.Asked(), " "), "pool/tool") })
 	run := r.Begin()
-	r.tells(run, "waiting: process", "(apt-get) holds /var/lib/dpkg/lock")
+	r.tells(run, "waiting: process", "(apt-get) holds /var/lib/dpkg/lock", "it was started by slow-apt.service")
 	other.Hold(false)
 	r.completed(r.Ended(run))
 	r.has("appliance 2.0", "tool 1.0")

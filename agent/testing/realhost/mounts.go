@@ -12,7 +12,7 @@ type Mount struct {
 	Path string
 	// Kind is ext4, or btrfs or xfs, which are empty at first. "/" is an ext4.
 	Kind string
-	// Options are those of mount, "defaults" if empty.
+	// Options are those of mount.
 	Options string
 }
 
@@ -26,10 +26,8 @@ func (v *VM) Volatile(mounts ...Mount) *Power {
 	v.mounts = append([]Mount{{Path: "/", Kind: "ext4"}}, mounts...)
 	var table strings.Builder
 	for i, m := range v.mounts {
-		options := m.Options
-		if options == "" {
-			options = "defaults"
-		}
+		// Without its disks the machine would start without them, and its worker on an empty folder.
+		options := strings.TrimPrefix(m.Options+",x-systemd.device-timeout=0", ",")
 		fmt.Fprintf(&table, "/dev/vd%c %s %s %s 0 0\n", 'a'+i, m.Path, m.Kind, options)
 		if err := os.MkdirAll(v.Path(m.Path), 0o755); err != nil { //nolint:gosec // a folder of the disk
 			v.t.Fatal(err)
@@ -46,6 +44,15 @@ func (v *VM) kill() {
 	defer v.mu.Unlock()
 	if v.qemu != nil {
 		kill(v.qemu)
+	}
+}
+
+// mounted fails the test unless the machine has mounted its disks: on a machine that is too slow for
+// the limits of systemd it has not, and what it says then is of another disk.
+func (v *VM) mounted() {
+	v.t.Helper()
+	for _, m := range v.mounts {
+		v.Must("mountpoint " + m.Path)
 	}
 }
 

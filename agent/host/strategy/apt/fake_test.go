@@ -731,7 +731,7 @@ func TestRepairIsHonest(t *testing.T) {
 	f.powerCut()
 	f.down = true
 	_, err := f.strategy().Resume(t.Context(), job(plan))
-	if err == nil || !strings.Contains(err.Error(), "run: dpkg --configure -a; apt-get -f install") || strategy.ClassOf(err) != message.Transient {
+	if err == nil || !strings.Contains(err.Error(), "run: dpkg --configure -a; apt-get update; apt-get -f install; apt-get --reinstall install b; the last repair") || strategy.ClassOf(err) != message.Transient {
 		t.Errorf("resume ends with %v of class %q", err, strategy.ClassOf(err))
 	}
 	f.down = false

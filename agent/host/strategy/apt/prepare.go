@@ -101,7 +101,7 @@ func (s *steps) sound(ctx context.Context) error {
 		return begun.Clear(s.StateDir) // A person may have repaired the host: it stays as it is.
 	}
 	if left := begun.Read(s.StateDir); begun.Covers(left, unfinished) {
-		return s.mend(ctx, left, unfinished)
+		return strategy.Mend(ctx, left, begun.Of(left, unfinished), s.mending())
 	} else if len(left) > 0 && len(unfinished) == 0 {
 		return s.repair(ctx, nil) // No package is changed when dpkg merges what it has left.
 	}
@@ -109,33 +109,19 @@ func (s *steps) sound(ctx context.Context) error {
 	if len(unfinished) > 0 {
 		what = "has not finished with " + few(unfinished)
 	}
-	return strategy.Fail(message.Install, fmt.Errorf("dpkg %s, from before this run; run: dpkg --configure -a; apt-get -f install", what))
+	return strategy.Fail(message.Install, fmt.Errorf("dpkg %s, from before this run; run: %s", what, now.remedy()))
 }
 
-// mend repairs the packages that an own run has left broken. It undoes their changes and no
-// other change of that run, with which the host may have been in service since. Where that
-// fails, it completes the run, without what somebody else has changed.
-func (s *steps) mend(ctx context.Context, left []message.Change, broken []string) error {
-	s.progress(-1, "repairing what an earlier run has left")
-	_, err := s.rollback(ctx, begun.Of(left, broken))
-	if err != nil && ctx.Err() == nil {
-		s.progress(-1, message.CleanText("repair failed: "+err.Error()))
-		err = s.complete(ctx, left)
+// mending is what strategy.Mend calls.
+func (s *steps) mending() strategy.Mending {
+	return strategy.Mending{
+		Progress: s.progress, Missing: s.Missing,
+		Undo: func(ctx context.Context, changes []message.Change) error {
+			_, err := s.rollback(ctx, changes)
+			return err
+		},
+		Do: s.repair,
 	}
-	if err != nil {
-		return fmt.Errorf("cannot repair what an earlier run has left: %w", err)
-	}
-	return nil
-}
-
-// complete makes the changes of an own run that broke off.
-func (s *steps) complete(ctx context.Context, left []message.Change) error {
-	now, err := s.packages(ctx)
-	if err != nil {
-		return err
-	}
-	own := strategy.ToUndo(left, now.missing(strategy.Reversed(left))).Own(left)
-	return s.repair(ctx, own)
 }
 
 // listed returns an error if the host has no lists: without them there is nothing to

@@ -154,7 +154,7 @@ func TestRealLock(t *testing.T) {
 	d.Must("mkfifo /run/hold 2>/dev/null; systemd-run --quiet --unit slow env DEBIAN_FRONTEND=noninteractive apt-get -q -y install slow")
 	realhost.Until(t, "the slow apt is at work", time.Minute, func() bool { return strings.TrimSpace(d.Must("ls /run/slow 2>/dev/null || true")) != "" })
 	d.options["LockLimit"] = "1s"
-	d.fails("upgrade", "lock", "(apt-get) holds /var/lib/dpkg/lock-frontend", "apt-lock-limit")
+	d.fails("upgrade", "lock", "(apt-get) holds /var/lib/dpkg/lock-frontend; it was started by slow.service", "apt-lock-limit")
 	d.has("ii appliance 1.0")
 	d.options["LockLimit"] = "1m"
 	d.Must("(sleep 1; rm /run/slow) >/dev/null 2>&1 &")

@@ -1,6 +1,9 @@
 package apt
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // condition is what Resume sees of a host.
 type condition struct {
@@ -12,6 +15,16 @@ type condition struct {
 	reinstall, unfinished []string
 	// missing is whether a change of the plan is missing.
 	missing bool
+}
+
+// remedy returns the commands by which a person repairs such a host. apt-get -f install leaves a
+// package as it is whose unpacking was interrupted, if no other needs it. Its name alone does not
+// do either: apt refuses it while packages that it needs wait to be repaired.
+func (c condition) remedy() string {
+	if len(c.reinstall) == 0 {
+		return "dpkg --configure -a; apt-get -f install"
+	}
+	return "dpkg --configure -a; apt-get update; apt-get -f install; apt-get --reinstall install " + strings.Join(c.reinstall, " ")
 }
 
 // repair is a command that repairs a host.

@@ -1,6 +1,7 @@
 package apt
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -240,11 +241,11 @@ func unrepaired(found condition, failed []error) error {
 			class, said = passing, append(said, err.Error())
 		}
 	}
-	what := "the plan is not carried out"
-	if len(left) > 0 {
-		what = "dpkg has not finished with " + few(left)
+	what := "the plan is not carried out after all repairs"
+	if len(left) > 0 || found.interrupted {
+		what = fmt.Sprintf("dpkg has not finished with %s after all repairs; run: %s", cmp.Or(few(left), "its database"), found.remedy())
 	}
-	return strategy.Fail(class, fmt.Errorf("%s after all repairs; run: dpkg --configure -a; apt-get -f install; the last repair said: %s", what, strings.Join(said, "; and before: ")))
+	return strategy.Fail(class, fmt.Errorf("%s; the last repair said: %s", what, strings.Join(said, "; and before: ")))
 }
 
 // try makes one repair.

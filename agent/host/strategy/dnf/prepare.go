@@ -93,36 +93,24 @@ func (s *steps) sound(ctx context.Context) error {
 	slices.Sort(names)
 	names = slices.Compact(names)
 	if left := begun.Read(s.StateDir); begun.Covers(left, names) {
-		return s.mend(ctx, left, names)
+		return strategy.Mend(ctx, left, begun.Of(left, names), s.mending())
 	}
 	return strategy.Fail(message.Install, fmt.Errorf("%s has two versions, from a transaction that was interrupted before this run; run: %s remove --duplicates",
 		few(names), s.command))
 }
 
-// mend repairs the packages that an own run has left broken. It undoes their changes and no
-// other change of that run, with which the host may have been in service since. Where that
-// fails, it completes the run, without what somebody else has changed.
-func (s *steps) mend(ctx context.Context, left []message.Change, broken []string) error {
-	s.progress(-1, "repairing what an earlier run has left")
-	_, err := s.rollback(ctx, begun.Of(left, broken))
-	if err != nil && ctx.Err() == nil {
-		s.progress(-1, message.CleanText("repair failed: "+err.Error()))
-		err = s.complete(ctx, left)
+// mending is what strategy.Mend calls.
+func (s *steps) mending() strategy.Mending {
+	return strategy.Mending{
+		Progress: s.progress, Missing: s.Missing,
+		Undo: func(ctx context.Context, changes []message.Change) error {
+			_, err := s.rollback(ctx, changes)
+			return err
+		},
+		Do: func(ctx context.Context, changes []message.Change) error {
+			return s.repair(ctx, message.ChangeSet{Changes: changes})
+		},
 	}
-	if err != nil {
-		return fmt.Errorf("cannot repair what an earlier run has left: %w", err)
-	}
-	return nil
-}
-
-// complete makes the changes of an own run that broke off.
-func (s *steps) complete(ctx context.Context, left []message.Change) error {
-	now, err := s.database(ctx)
-	if err != nil {
-		return err
-	}
-	own := strategy.ToUndo(left, now.missing(strategy.Reversed(left))).Own(left)
-	return s.repair(ctx, message.ChangeSet{Changes: own})
 }
 
 // plan returns what an upgrade changes by the metadata that is there.

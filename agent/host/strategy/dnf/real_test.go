@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -476,63 +475,5 @@ func TestRealFaults(t *testing.T) {
 		m.Must("dnf -q -y --refresh install appliance-user")
 		m.fails("upgrade", message.Install, "")
 		m.has("appliance-1.0-1.noarch", "appliance-user-1.0-1.noarch")
-	})
-}
-
-// family are packages whose scripts take a moment and leave a mark.
-func family(version string) (packs []pack) {
-	for i := range 3 {
-		name := fmt.Sprintf("appliance-%d", i)
-		packs = append(packs, pack{name: name, version: version, post: "sleep 0.3; echo " + version + " >/var/lib/" + name + ".marked"})
-	}
-	return packs
-}
-
-// TestRealKills kills dnf at random moments of its transaction, and cuts the host's
-// power, also in the midst of the repair. Each time the host ends with the planned
-// versions alone, each of whose scripts has run.
-func TestRealKills(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, s system) {
-		m := newMachine(t, s, family("1.0")...)
-		m.publish(family("2.0")...)
-		both := 0
-		for i := range realhost.Times(1, 6, 50) {
-			m.prepare()
-			at := time.Duration(rand.IntN(1800)) * time.Millisecond
-			m.Must("rm -f /var/out; (setsid " + m.request("upgrade") + " >/var/out 2>&1) >/dev/null 2>&1 </dev/null &")
-			realhost.Until(t, "the transaction", time.Minute, func() bool { return m.Must("grep -c 'Running transaction$' /var/out || true") != "0\n" })
-			time.Sleep(at)
-			what := fmt.Sprintf("%d: killed %s into the transaction", i, at)
-			if i%2 == 0 {
-				m.Must("pkill -9 -x osupgrade-agent; pkill -9 -x 'dnf5?' || true")
-			} else {
-				m.Cut()
-				m.Start()
-			}
-			if strings.Count(m.Must("rpm -qa 'appliance*'"), "\n") > 3 {
-				both++
-			}
-			if rand.IntN(3) == 0 {
-				what += " and in the repair"
-				m.Must("(setsid " + m.request("resume") + " >/var/out 2>&1) >/dev/null 2>&1 </dev/null &")
-				time.Sleep(time.Duration(500+rand.IntN(2500)) * time.Millisecond)
-				m.Cut()
-				m.Start()
-			}
-			if got := m.act("resume"); got.status == 11 {
-				m.must("upgrade")
-			} else if got.status != 0 {
-				t.Fatalf("%s: resume ends with %d:\n%s", what, got.status, got.text)
-			}
-			m.done()
-			m.has("appliance-0-2.0-1.noarch", "appliance-1-2.0-1.noarch", "appliance-2-2.0-1.noarch")
-			if got := m.Must("cat /var/lib/appliance-?.marked"); got != "2.0\n2.0\n2.0\n" {
-				t.Errorf("%s: the scripts left %q", what, got)
-			}
-			m.must("rollback")
-			m.has("appliance-0-1.0-1.noarch", "appliance-1-1.0-1.noarch", "appliance-2-1.0-1.noarch")
-		}
-		t.Logf("both versions were in the database after %d kills", both)
 	})
 }

@@ -1,6 +1,7 @@
 package dnf_test
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -72,15 +73,11 @@ func TestRealDNFKilled(t *testing.T) {
 		m.publish(family("2.0")...)
 		kill := func() {
 			m.prepare()
-			m.Must("rm -f /var/out; (setsid " + m.request("upgrade") + " >/var/out 2>&1; echo ended >>/var/out) >/dev/null 2>&1 </dev/null &")
+			m.begin("upgrade")
 			realhost.UntilOn(t, m, "two versions", time.Minute, func() bool { return strings.Count(m.Must("rpm -qa 'appliance*'"), "\n") > 3 })
-			m.Must("pkill -9 -x 'dnf5?'")
-			var out string
-			realhost.UntilOn(t, m, "the end of the upgrade", time.Minute, func() bool {
-				out = m.Must("cat /var/out")
-				return strings.Contains(out, "ended\n")
-			})
-			if !strings.Contains(out, `"class":"transient"`) {
+			m.kill("dnf5?")
+			realhost.UntilOn(t, m, "the end of the upgrade", time.Minute, m.ended)
+			if out := m.Must("cat /var/out"); !strings.Contains(out, `"class":"transient"`) {
 				t.Fatalf("dnf was killed, and the upgrade ends with\n%s", out)
 			}
 		}
@@ -91,6 +88,30 @@ func TestRealDNFKilled(t *testing.T) {
 		kill()
 		kill() // Prepare repairs what the last one has left.
 		m.must("resume")
+		m.done()
+		m.has("appliance-0-2.0-1.noarch", "appliance-1-2.0-1.noarch", "appliance-2-2.0-1.noarch")
+	})
+}
+
+// TestRealRemedy kills the dnf of a person between new and old versions, and follows the command
+// that prepare prints then: the host is healthy, and is upgraded.
+func TestRealRemedy(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s system) {
+		m := newMachine(t, s, family("1.0")...)
+		m.publish(family("2.0")...)
+		m.Must("(setsid dnf -q -y --refresh upgrade >/dev/null 2>&1) >/dev/null 2>&1 </dev/null &")
+		realhost.UntilOn(t, m, "two versions", time.Minute, func() bool { return strings.Count(m.Must("rpm -qa 'appliance*'"), "\n") > 3 })
+		m.kill("dnf5?")
+		got := m.act("prepare")
+		said := regexp.MustCompile(`run: ([^"]*)`).FindStringSubmatch(got.text)
+		if got.class != "install" || said == nil {
+			t.Fatalf("prepare ends with %d of class %q, and prints no command:\n%s", got.status, got.class, got.text)
+		}
+		t.Logf("it is followed: %s", said[1])
+		m.Must(strings.Replace(said[1], " remove", " -q -y remove", 1))
+		m.prepare()
+		m.must("upgrade")
 		m.done()
 		m.has("appliance-0-2.0-1.noarch", "appliance-1-2.0-1.noarch", "appliance-2-2.0-1.noarch")
 	})

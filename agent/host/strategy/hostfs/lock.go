@@ -34,10 +34,14 @@ func (r Root) Holder(files ...string) (string, error) {
 	return "", nil
 }
 
-// Holds says for people that a process holds a lock.
+// Holds says for people that a process holds a lock, and who has started it.
 func Holds(pid int, name string) string {
 	comm, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "comm")) // It may just have ended.
-	return fmt.Sprintf("process %d (%s) holds %s", pid, strings.TrimSpace(string(comm)), name)
+	holds := fmt.Sprintf("process %d (%s) holds %s", pid, strings.TrimSpace(string(comm)), name)
+	if who := startedBy(pid); who != "" {
+		holds += "; it was started by " + who
+	}
+	return holds
 }
 
 // lockedBy returns the process that holds a lock; 0 if none does.

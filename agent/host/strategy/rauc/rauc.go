@@ -324,12 +324,22 @@ func (s *Strategy) fetch(ctx context.Context, now system, tell func(int, string)
 func (s *Strategy) inspect(ctx context.Context, rauc *service, now system, path string) (bundle, error) {
 	b, err := rauc.inspect(ctx, path)
 	if err != nil {
-		return b, fmt.Errorf("cannot use the bundle %s: %w", path, err)
+		return b, fmt.Errorf("cannot use the bundle %s: %w", path, errors.Join(err, s.forget(err)))
 	}
 	if err := b.check(now, s.o.Version); err != nil {
 		return b, strategy.Fail(message.Artifact, fmt.Errorf("cannot use the bundle %s: %w", path, err))
 	}
 	return b, nil
+}
+
+// forget has the next preparation download a bundle again that RAUC refuses or cannot install. It
+// may have been damaged on its way, and its server would call what is here unchanged for ever.
+func (s *Strategy) forget(failure error) error {
+	class := strategy.ClassOf(failure)
+	if s.o.isFile() || class != message.Artifact && class != message.Install {
+		return nil
+	}
+	return s.folder.Forget()
 }
 
 // check returns an error for a bundle that is not the one wanted for a system.
@@ -399,7 +409,7 @@ func (s *Strategy) install(ctx context.Context, rauc *service, now system, job s
 	// RAUC names the installation so in its log and, from 1.10, with the slot.
 	transaction := fmt.Sprintf("%d-upgrade-%s-%s", job.Run, job.Tenant, job.Host)
 	if err := rauc.install(ctx, file.Path, transaction, job.Progress); err != nil {
-		return fmt.Errorf("cannot install %s %s: %w", want.Name, want.To, err)
+		return fmt.Errorf("cannot install %s %s: %w", want.Name, want.To, errors.Join(err, s.forget(err)))
 	}
 	// RAUC syncs the slots; its own notes about them it does not.
 	unix.Sync()

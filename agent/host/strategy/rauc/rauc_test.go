@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -476,6 +477,43 @@ func TestDownload(t *testing.T) {
 	if h.prepare(); len(asked) != 2 {
 		t.Errorf("the version that runs is fetched: %q", asked)
 	}
+}
+
+// TestDamagedBundle checks that a bundle which RAUC refuses, or cannot install, is downloaded
+// again, though its server calls what is here unchanged. A refusal that may pass keeps it.
+func TestDamagedBundle(t *testing.T) {
+	t.Parallel()
+	var whole atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("ETag", `"1"`)
+		if r.Header.Get("If-None-Match") == `"1"` {
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+		whole.Add(1)
+		_, _ = w.Write([]byte("a bundle"))
+	}))
+	t.Cleanup(server.Close)
+	h := newHost(t, true, func(o *Options) { o.Bundle = server.URL + "/2.raucb" })
+	good := fakeBundle{compatible: "appliance", version: "2"}
+	h.set(func() { h.bundles["content"] = fakeBundle{err: "signature verification failed: digest mismatch"} })
+	if _, err := h.s.Prepare(t.Context(), h.job(message.ChangeSet{})); strategy.ClassOf(err) != message.Artifact {
+		t.Errorf("prepare: %v", err)
+	}
+	h.set(func() { h.bundles["content"] = good })
+	job := h.prepare()
+	for n, fails := range []string{"failed to write: Input/output error", "already processing a different method", "failed to write: No space left on device"} {
+		h.set(func() { h.fails = fails })
+		if _, err := h.s.Upgrade(t.Context(), job); err == nil {
+			t.Errorf("%q: it is installed", fails)
+		}
+		h.prepare()
+		if whole.Load() != 3 {
+			t.Errorf("after failure %d, %q, the bundle was downloaded %d times, want 3", n, fails, whole.Load())
+		}
+	}
+	h.set(func() { h.fails = "" })
+	h.upgrade(job)
 }
 
 // TestUnknownVersion checks that a plan that would take a download is not made.
