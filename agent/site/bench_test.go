@@ -48,6 +48,8 @@ func BenchmarkFleet(b *testing.B) {
 			b.ReportMetric(told.Seconds()/float64(b.N), "s-to-told")
 			b.ReportMetric(kept.Seconds()/float64(b.N), "s-to-replied")
 			b.ReportMetric(whole.Seconds()/float64(b.N), "s-to-end")
+			b.ReportMetric(0, "ns/op")
+			measure.SyncedWrite(b, 256)
 			reportMemory(b, "self")
 		})
 	}
@@ -78,6 +80,8 @@ func BenchmarkSerial(b *testing.B) {
 	b.ReportMetric(float64(each.Microseconds()), "us-each")
 	b.ReportMetric(float64(floor.Microseconds()), "us-append")
 	b.ReportMetric(float64(each)/float64(floor), "appends-each")
+	b.ReportMetric(0, "ns/op")
+	measure.SyncedWrite(b, 256)
 }
 
 // syncedAppend is how long the log takes for one record.
@@ -150,6 +154,8 @@ func restarts(b *testing.B, hosts int) {
 	b.ReportMetric(stop.Seconds()/float64(b.N), "s-to-stop")
 	b.ReportMetric(next.Seconds()/float64(b.N), "s-to-next-command")
 	b.ReportMetric(float64(repeated)/float64(b.N), "calls-repeated")
+	b.ReportMetric(0, "ns/op")
+	measure.SyncedWrite(b, 256)
 }
 
 // reportMemory reports the memory of a process, hosts included where they are
