@@ -199,18 +199,6 @@ func TestAskAgain(t *testing.T) {
 	}
 }
 
-// TestRetryAfter reads the header in its two forms.
-func TestRetryAfter(t *testing.T) {
-	t.Parallel()
-	for header, want := range map[string]time.Duration{
-		"": 0, "60": time.Minute, "x": 0, "-1": 0, noon.Add(time.Hour).Format(http.TimeFormat): time.Hour, noon.Add(-time.Hour).Format(http.TimeFormat): 0,
-	} {
-		if got := asked(header, noon); got != want {
-			t.Errorf("%q is %v; want %v", header, got, want)
-		}
-	}
-}
-
 // FuzzAnswer checks that whatever a source answers, the events that were fetched stay or are
 // replaced by a whole calendar that can be used.
 func FuzzAnswer(f *testing.F) {
