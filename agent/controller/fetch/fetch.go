@@ -62,9 +62,9 @@ func Due(t Target, kept *v1.CalendarCopy, now time.Time) time.Time {
 	return kept.Next
 }
 
-// judged reports whether what the site keeps was read for this revision of the calendar. If not,
+// current reports whether what the site keeps was read for this revision of the calendar. If not,
 // it is asked for as a whole, since another revision may take other events from the same text.
-func (t Target) judged(kept *v1.CalendarCopy) bool {
+func (t Target) current(kept *v1.CalendarCopy) bool {
 	return kept != nil && kept.Source == t.Calendar.URL && kept.Revision == t.Revision
 }
 
@@ -88,12 +88,12 @@ func After(t Target, kept *v1.CalendarCopy, a Answer, now time.Time) v1.Calendar
 	if next.URL != t.Calendar.URL { // It is another source that has failed so far.
 		next.Tries, next.Error, next.FailingSince = 0, "", time.Time{}
 	}
-	judged := t.judged(kept)
-	if !judged {
+	current := t.current(kept)
+	if !current {
 		next.ETag, next.LastModified = "", ""
 	}
 	next.URL, next.Revision = t.Calendar.URL, t.Revision
-	why := take(&next, t, a, judged, now)
+	why := take(&next, t, a, current, now)
 	if why == "" {
 		if next.Failing() {
 			next.RecoveredAt = now
@@ -123,11 +123,11 @@ func retryAfter(tries int, every time.Duration) time.Duration {
 }
 
 // take puts what was answered into a copy, or returns why it cannot be used.
-func take(next *v1.CalendarCopy, t Target, a Answer, judged bool, now time.Time) (why string) {
+func take(next *v1.CalendarCopy, t Target, a Answer, current bool, now time.Time) (why string) {
 	switch {
 	case a.Err != "":
 		return a.Err
-	case a.Status == http.StatusNotModified && judged:
+	case a.Status == http.StatusNotModified && current:
 		next.FetchedAt = now
 		return ""
 	case a.Status != http.StatusOK:

@@ -128,14 +128,14 @@ func TestAfterAnotherRevision(t *testing.T) {
 	kept := After(was, nil, good(ics("20261221 first")), noon)
 	now := was
 	now.Revision++
-	if !was.judged(&kept) || now.judged(&kept) {
-		t.Errorf("validators are sent for the revision before: %v, for the new one: %v", was.judged(&kept), now.judged(&kept))
+	if !was.current(&kept) || now.current(&kept) {
+		t.Errorf("validators are sent for the revision before: %v, for the new one: %v", was.current(&kept), now.current(&kept))
 	}
 	got := After(now, &kept, Answer{Status: http.StatusNotModified}, noon.Add(time.Hour))
 	if got.Tries != 1 || got.ETag != "" || len(got.Events) != 1 {
 		t.Errorf("after 304 the copy is %+v; want its events, a failed try and no ETag", got)
 	}
-	if got = After(now, &got, good(ics("20261221 first")), noon.Add(2*time.Hour)); got.Tries != 0 || !now.judged(&got) || got.ETag == "" {
+	if got = After(now, &got, good(ics("20261221 first")), noon.Add(2*time.Hour)); got.Tries != 0 || !now.current(&got) || got.ETag == "" {
 		t.Errorf("after the whole text the copy is %+v", got)
 	}
 }

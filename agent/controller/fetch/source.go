@@ -69,7 +69,7 @@ func ask(ctx context.Context, c *http.Client, agent string, t Target, kept *v1.C
 	}
 	r.Header.Set("Accept", "text/calendar, */*;q=0.1")
 	r.Header.Set("User-Agent", agent)
-	if t.judged(kept) {
+	if t.current(kept) {
 		setIf(r.Header, "If-None-Match", kept.ETag)
 		setIf(r.Header, "If-Modified-Since", kept.LastModified)
 	}
