@@ -47,6 +47,9 @@ type Target struct {
 	Calendar     v1.Calendar
 	// Revision is the number of its revision.
 	Revision uint64
+	// Read tells that this process has read a whole text for the calendar. An older version may
+	// have read the text that was kept before, and made something else of it.
+	Read bool
 }
 
 // Due returns when to fetch a calendar of which the site keeps a copy; nil means none. A
@@ -62,10 +65,11 @@ func Due(t Target, kept *v1.CalendarCopy, now time.Time) time.Time {
 	return kept.Next
 }
 
-// current reports whether what the site keeps was read for this revision of the calendar. If not,
-// it is asked for as a whole, since another revision may take other events from the same text.
+// current reports whether what the site keeps was read by this process, for this revision of the
+// calendar. If not, it is asked for as a whole: another version of the program, or another
+// revision, may take other events from the same text.
 func (t Target) current(kept *v1.CalendarCopy) bool {
-	return kept != nil && kept.Source == t.Calendar.URL && kept.Revision == t.Revision
+	return t.Read && kept != nil && kept.Source == t.Calendar.URL && kept.Revision == t.Revision
 }
 
 // every is how often the calendar is fetched: up to a tenth longer than declared, each calendar by

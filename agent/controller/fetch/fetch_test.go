@@ -31,7 +31,7 @@ func ics(events ...string) string {
 }
 
 func target(kind, refresh string) Target {
-	return Target{Tenant: "acme", Name: "xmas", Calendar: v1.Calendar{Kind: kind, URL: address, Refresh: refresh}, Revision: 7}
+	return Target{Tenant: "acme", Name: "xmas", Calendar: v1.Calendar{Kind: kind, URL: address, Refresh: refresh}, Revision: 7, Read: true}
 }
 
 func good(text string) Answer { return Answer{Status: http.StatusOK, Body: text, ETag: `"1"`} }

@@ -318,6 +318,9 @@ func (t *tenant) end(c *subscribed, next *v1.CalendarCopy, base store.Revision, 
 	if err == nil && (base.Number >= c.base.Number || base == (store.Revision{})) {
 		c.kept, c.base = next, base
 	}
+	if err == nil && next != nil && next.Tries == 0 {
+		c.target.Read = true
+	}
 	if next == nil && err == nil {
 		err = store.ErrNotFound
 	}

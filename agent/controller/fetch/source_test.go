@@ -59,7 +59,7 @@ func (s *source) client(t *testing.T, trusts, local bool) *http.Client {
 }
 
 func (s *source) target() Target {
-	return Target{Tenant: "acme", Name: "xmas", Calendar: v1.Calendar{Kind: "freeze", URL: s.URL + secretPath}, Revision: 1}
+	return Target{Tenant: "acme", Name: "xmas", Calendar: v1.Calendar{Kind: "freeze", URL: s.URL + secretPath}, Revision: 1, Read: true}
 }
 
 // TestAsk checks what each answer of a source comes to.
