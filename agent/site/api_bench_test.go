@@ -15,6 +15,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/access"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/principal"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/measure"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
@@ -94,6 +95,7 @@ func BenchmarkConfigGet(b *testing.B) {
 	b.ReportMetric(float64(theirs)/float64(ours), "of-bare")
 	b.ReportMetric(float64(ours.Microseconds())/float64(b.N*batch), "µs/get")
 	b.ReportMetric(float64(theirs.Microseconds())/float64(b.N*batch), "µs/bare")
+	measure.RoundTrip(b, 200, len(text))
 	b.ReportMetric(0, "ns/op")
 }
 
@@ -108,16 +110,22 @@ func BenchmarkLists(b *testing.B) {
 		ended(b, s)
 		a := newAsker(b, s)
 		state := "http://" + s.Address() + "/v1/state/os-upgrade"
-		for name, path := range map[string]string{
-			"hosts": "/hosts", "hosts-by-name": "/hosts?fields=hostname", "hosts-count": "/hosts?count=true", "100-hosts": "/hosts?limit=100&after=h00500", "runs": "/runs", "one-run": "/runs?limit=1&fields=id,result",
+		for _, list := range []struct{ name, path string }{
+			{"hosts", "/hosts"},
+			{"hosts-by-name", "/hosts?fields=hostname"},
+			{"hosts-count", "/hosts?count=true"},
+			{"100-hosts", "/hosts?limit=100&after=h00500"},
+			{"runs", "/runs"},
+			{"one-run", "/runs?limit=1&fields=id,result"},
 		} {
-			b.Run(fmt.Sprintf("%d-hosts/%s", hosts, name), func(b *testing.B) {
+			b.Run(fmt.Sprintf("%d-hosts/%s", hosts, list.name), func(b *testing.B) {
 				a.b = b
 				size := 0
 				for b.Loop() {
-					size = a.get(state + path)
+					size = a.get(state + list.path)
 				}
 				b.ReportMetric(float64(size), "B")
+				measure.RoundTrip(b, 200, size)
 			})
 		}
 		f.close()

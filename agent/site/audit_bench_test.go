@@ -14,6 +14,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/access"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/audit"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/principal"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/measure"
 )
 
 // BenchmarkAudit is what the audit log adds to a PUT of a calendar: how long it takes with it
@@ -71,6 +72,7 @@ func BenchmarkAudit(b *testing.B) {
 			b.ReportMetric(took[with].Seconds()*1000/each, "ms/PUT-with")
 			b.ReportMetric(took[without].Seconds()*1000/each, "ms/PUT-without")
 			b.ReportMetric(took[with].Seconds()/took[without].Seconds(), "ratio")
+			measure.SyncedWrite(b, 512)
 		})
 	}
 }

@@ -48,6 +48,8 @@ func BenchmarkFleet(b *testing.B) {
 			b.ReportMetric(told.Seconds()/float64(b.N), "s-to-told")
 			b.ReportMetric(kept.Seconds()/float64(b.N), "s-to-replied")
 			b.ReportMetric(whole.Seconds()/float64(b.N), "s-to-end")
+			b.ReportMetric(0, "ns/op")
+			measure.SyncedWrite(b, 256)
 			reportMemory(b, "self")
 		})
 	}
@@ -78,6 +80,8 @@ func BenchmarkSerial(b *testing.B) {
 	b.ReportMetric(float64(each.Microseconds()), "us-each")
 	b.ReportMetric(float64(floor.Microseconds()), "us-append")
 	b.ReportMetric(float64(each)/float64(floor), "appends-each")
+	b.ReportMetric(0, "ns/op")
+	measure.SyncedWrite(b, 256)
 }
 
 // syncedAppend is how long the log takes for one record.
@@ -105,39 +109,53 @@ func syncedAppend(b *testing.B, s *Site) time.Duration {
 
 // BenchmarkRestart is a site that is stopped in the middle of a run, and
 // started again: until it has stopped, and until the next command after its
-// start.
+// start. The calls that hosts repeat are those that the site could not answer in
+// the time that a worker waits.
 func BenchmarkRestart(b *testing.B) {
 	for _, hosts := range sizes() {
-		b.Run(fmt.Sprintf("%d-hosts", hosts), func(b *testing.B) {
-			dir := b.TempDir()
-			s := openBench(b, dir)
-			configure(b, s, v1.Rollout{Stages: []v1.Stage{{Name: "all", MaxUnavailable: "1"}}})
-			f := settleFleet(b, s, benchNames(hosts), map[string]uint64{})
-			f.gather(s)
-			f.most.Store(int64(hosts) / 10)
-			startRun(b, s)
-			var stop, next time.Duration
-			for b.Loop() {
-				f.most.Store(int64(hosts) / 10)
-				until(&f.commands, int64(hosts)/10)
-				begun := time.Now()
-				f.close()
-				if err := s.Close(); err != nil {
-					b.Fatal(err)
-				}
-				stop += time.Since(begun)
-				begun = time.Now()
-				s = openBench(b, dir)
-				f = settleFleet(b, s, f.names, f.answered)
-				f.askAll() // As a worker does: what the site pushed before it was connected is lost.
-				next += (<-f.command).Sub(begun)
-			}
-			f.close()
-			_ = s.Close()
-			b.ReportMetric(stop.Seconds()/float64(b.N), "s-to-stop")
-			b.ReportMetric(next.Seconds()/float64(b.N), "s-to-next-command")
-		})
+		b.Run(fmt.Sprintf("%d-hosts", hosts), func(b *testing.B) { restarts(b, hosts) })
 	}
+}
+
+func restarts(b *testing.B, hosts int) {
+	dir, tenth := b.TempDir(), int64(hosts)/10
+	s := openBench(b, dir)
+	configure(b, s, v1.Rollout{Stages: []v1.Stage{{Name: "all", MaxUnavailable: "1"}}})
+	f := settleFleet(b, s, benchNames(hosts), map[string]uint64{})
+	f.gather(s)
+	var stop, next time.Duration
+	var repeated int64
+	for i := 0; b.Loop(); i++ {
+		if i%4 == 0 { // A run is long enough for four stops.
+			f.most.Store(0)
+			f.askAll()
+			ended(b, s)
+			f.commands.Store(0)
+			f.most.Store(tenth)
+			startRun(b, s)
+		}
+		until(&f.commands, tenth)
+		repeated += f.repeated.Load()
+		begun := time.Now()
+		f.close()
+		if err := s.Close(); err != nil {
+			b.Fatal(err)
+		}
+		stop += time.Since(begun)
+		begun = time.Now()
+		s = openBench(b, dir)
+		f = settleFleet(b, s, f.names, f.answered)
+		f.most.Store(tenth)
+		f.askAll() // As a worker does: what the site pushed before it was connected is lost.
+		next += (<-f.command).Sub(begun)
+	}
+	f.close()
+	_ = s.Close()
+	b.ReportMetric(stop.Seconds()/float64(b.N), "s-to-stop")
+	b.ReportMetric(next.Seconds()/float64(b.N), "s-to-next-command")
+	b.ReportMetric(float64(repeated)/float64(b.N), "calls-repeated")
+	b.ReportMetric(0, "ns/op")
+	measure.SyncedWrite(b, 256)
 }
 
 // reportMemory reports the memory of a process, hosts included where they are

@@ -23,7 +23,8 @@ import (
 
 // fleet is many hosts that take no time: they speak the hosts' side of the
 // protocol over one connection, and keep nothing, so that what is measured is
-// the site.
+// the site. As a worker does, they repeat a call that the site does not answer:
+// a gate drops a call that has waited for longer than its host does.
 type fleet struct {
 	b        *testing.B
 	nc       *nats.Conn
@@ -34,6 +35,10 @@ type fleet struct {
 	// reply the site has taken. A site that stops may lose a reply, and the host gives it
 	// again then.
 	sent, answered map[string]uint64
+	// calls are those that the site has not answered, by the inbox for the response.
+	calls map[string]call
+	// repeated counts the calls that were sent again.
+	repeated atomic.Int64
 	// told counts the hosts that know the newest prepare, kept the replies that
 	// are on disk, commands those to one host.
 	told, kept, commands atomic.Int64
@@ -44,6 +49,17 @@ type fleet struct {
 	command chan time.Time
 	stop    context.CancelFunc
 }
+
+// call is what a host asks of the site.
+type call struct {
+	subject string
+	body    []byte
+	// until is when the host repeats it.
+	until time.Time
+}
+
+// callLimit is how long a worker waits for the response to a call.
+const callLimit = 2 * gate.CallTimeout
 
 const benchTenant, benchApplication = "acme", "appliance"
 
@@ -57,7 +73,7 @@ func settleFleet(b *testing.B, s *Site, names []string, answered map[string]uint
 	ctx, stop := context.WithCancel(b.Context())
 	f := &fleet{
 		b: b, nc: nc, subjects: log.Subjects{Tenant: benchTenant}, names: names, sent: maps.Clone(answered), answered: answered,
-		command: make(chan time.Time, 1), stop: stop,
+		calls: map[string]call{}, command: make(chan time.Time, 1), stop: stop,
 	}
 	for subject, take := range map[string]nats.MsgHandler{
 		f.subjects.PushAll():                  func(*nats.Msg) { f.askAll() },
@@ -76,6 +92,7 @@ func settleFleet(b *testing.B, s *Site, names []string, answered map[string]uint
 	}
 	f.sayAlive()
 	go f.beat(ctx)
+	go f.repeat(ctx)
 	return f
 }
 
@@ -103,15 +120,62 @@ func (f *fleet) sayAlive() {
 	}
 }
 
+// call sends a call and keeps it until the site has answered it.
+func (f *fleet) call(inbox, subject string, body []byte) {
+	f.mu.Lock()
+	f.calls[inbox] = call{subject: subject, body: body, until: time.Now().Add(callLimit)}
+	f.mu.Unlock()
+	_ = f.nc.PublishRequest(subject, inbox, body)
+}
+
+// response reads the response to a call. False means that the call failed and is repeated.
+func (f *fleet) response(msg *nats.Msg) (r gate.Response, ok bool) {
+	if json.Unmarshal(msg.Data, &r) != nil || r.Error != "" {
+		return r, false
+	}
+	f.mu.Lock()
+	delete(f.calls, msg.Subject)
+	f.mu.Unlock()
+	return r, true
+}
+
+// repeat repeats the calls that have waited for too long.
+func (f *fleet) repeat(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(time.Second):
+			for inbox, c := range f.unanswered(time.Now()) {
+				f.repeated.Add(1)
+				f.call(inbox, c.subject, c.body)
+			}
+		}
+	}
+}
+
+// unanswered returns the calls to repeat, by the inbox for the response.
+func (f *fleet) unanswered(now time.Time) map[string]call {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	unanswered := map[string]call{}
+	for inbox, c := range f.calls {
+		if now.After(c.until) {
+			unanswered[inbox] = c
+		}
+	}
+	return unanswered
+}
+
 func (f *fleet) askAll() {
 	for _, name := range f.names {
-		_ = f.nc.PublishRequest(f.subjects.Call(name, "newest"), f.subjects.Inbox(name)+".newest", nil)
+		f.call(f.subjects.Inbox(name)+".newest", f.subjects.Call(name, "newest"), nil)
 	}
 }
 
 func (f *fleet) newest(msg *nats.Msg) {
-	var a gate.Response
-	if json.Unmarshal(msg.Data, &a) != nil {
+	a, ok := f.response(msg)
+	if !ok {
 		return
 	}
 	for _, w := range a.Commands {
@@ -137,6 +201,9 @@ func (f *fleet) pushed(msg *nats.Msg) {
 
 // taken notes that the site has taken the reply of a host.
 func (f *fleet) taken(msg *nats.Msg) {
+	if _, ok := f.response(msg); !ok {
+		return
+	}
 	host := strings.Split(msg.Subject, ".")[2]
 	f.mu.Lock()
 	f.answered[host] = f.sent[host]
@@ -163,7 +230,7 @@ func (f *fleet) carryOut(host string, w gate.Command) {
 	}
 	verb := fmt.Sprintf("reply.%d.%s", run, c.Action)
 	body := message.Reply{Action: c.Action, Result: message.Result{Outcome: message.Done}}.Encode()
-	_ = f.nc.PublishRequest(f.subjects.Call(host, verb), f.subjects.Inbox(host)+".reply", body)
+	f.call(f.subjects.Inbox(host)+".reply", f.subjects.Call(host, verb), body)
 }
 
 func benchNames(hosts int) []string {

@@ -40,6 +40,7 @@ func BenchmarkTenants(b *testing.B) {
 			b.ReportMetric(float64(memory)/all/1024, "KiB/tenant")
 			b.ReportMetric(float64(idle)/float64(b.N)/span.Seconds(), "%-of-a-core")
 			b.ReportMetric(0, "ns/op")
+			measure.SyncedWrite(b, 256)
 		})
 	}
 }

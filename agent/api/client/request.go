@@ -13,12 +13,12 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/hashicorp/go-retryablehttp"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/dial"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/names"
 )
 
@@ -291,18 +291,11 @@ func jitter(waitMin, waitMax time.Duration, n int, random float64) time.Duration
 // context ends the wait before that.
 const longestWait = 24 * time.Hour
 
-// retryAfter reads Retry-After, in seconds or as a date (RFC 9110 10.2.3), of
-// an answer that may have one.
+// retryAfter reads Retry-After of an answer that may have one.
 func retryAfter(resp *http.Response, now time.Time) (time.Duration, bool) {
 	if resp == nil || resp.StatusCode != http.StatusTooManyRequests && resp.StatusCode != http.StatusServiceUnavailable {
 		return 0, false
 	}
-	header := resp.Header.Get("Retry-After")
-	if seconds, err := strconv.ParseUint(header, 10, 31); err == nil {
-		return min(time.Duration(seconds)*time.Second, longestWait), true
-	}
-	if at, err := http.ParseTime(header); err == nil {
-		return min(max(at.Sub(now), 0), longestWait), true
-	}
-	return 0, false
+	after, ok := dial.RetryAfter(resp.Header.Get("Retry-After"), now)
+	return min(after, longestWait), ok
 }

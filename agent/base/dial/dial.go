@@ -20,6 +20,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // Flag is the flag of osupgrade-agent serve that lists local addresses.
@@ -108,6 +109,18 @@ func Explain(err error) string {
 		return err.Error()
 	}
 	return "the answer is not HTTP, or its header is too long; check the address, its port, and whether it is http or https"
+}
+
+// RetryAfter reads the header Retry-After, in seconds or as a time (RFC 9110 10.2.3). False
+// means that it asks for nothing.
+func RetryAfter(header string, now time.Time) (time.Duration, bool) {
+	if seconds, err := strconv.ParseUint(header, 10, 31); err == nil {
+		return time.Duration(seconds) * time.Second, true
+	}
+	if at, err := http.ParseTime(header); err == nil {
+		return max(0, at.Sub(now)), true
+	}
+	return 0, false
 }
 
 // metadata are the addresses that serve credentials to a machine in a cloud and are not

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/dial"
 )
@@ -164,6 +165,24 @@ func TestProxy(t *testing.T) {
 		response, err := client.Get(url)
 		if _, refused := errors.AsType[*dial.LocalError](err); !refused {
 			t.Errorf("%s is not refused: %v, %v", url, response, err)
+		}
+	}
+}
+
+// TestRetryAfter reads the header in its two forms.
+func TestRetryAfter(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 22, 23, 0, 0, 0, time.UTC)
+	for header, want := range map[string]time.Duration{
+		"0": 0, "120": 2 * time.Minute, now.Add(time.Minute).Format(http.TimeFormat): time.Minute, now.Add(-time.Minute).Format(http.TimeFormat): 0,
+	} {
+		if got, ok := dial.RetryAfter(header, now); got != want || !ok {
+			t.Errorf("%q is %s, %v; want %s", header, got, ok, want)
+		}
+	}
+	for _, header := range []string{"", "-1", "soon", "99999999999999"} {
+		if got, ok := dial.RetryAfter(header, now); got != 0 || ok {
+			t.Errorf("%q is %s, %v; want nothing", header, got, ok)
 		}
 	}
 }

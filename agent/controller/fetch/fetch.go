@@ -47,6 +47,9 @@ type Target struct {
 	Calendar     v1.Calendar
 	// Revision is the number of its revision.
 	Revision uint64
+	// Read tells that this process has read a whole text for the calendar. An older version may
+	// have read the text that was kept before, and made something else of it.
+	Read bool
 }
 
 // Due returns when to fetch a calendar of which the site keeps a copy; nil means none. A
@@ -62,10 +65,11 @@ func Due(t Target, kept *v1.CalendarCopy, now time.Time) time.Time {
 	return kept.Next
 }
 
-// judged reports whether what the site keeps was read for this revision of the calendar. If not,
-// it is asked for as a whole, since another revision may take other events from the same text.
-func (t Target) judged(kept *v1.CalendarCopy) bool {
-	return kept != nil && kept.Source == t.Calendar.URL && kept.Revision == t.Revision
+// current reports whether what the site keeps was read by this process, for this revision of the
+// calendar. If not, it is asked for as a whole: another version of the program, or another
+// revision, may take other events from the same text.
+func (t Target) current(kept *v1.CalendarCopy) bool {
+	return t.Read && kept != nil && kept.Source == t.Calendar.URL && kept.Revision == t.Revision
 }
 
 // every is how often the calendar is fetched: up to a tenth longer than declared, each calendar by
@@ -88,12 +92,12 @@ func After(t Target, kept *v1.CalendarCopy, a Answer, now time.Time) v1.Calendar
 	if next.URL != t.Calendar.URL { // It is another source that has failed so far.
 		next.Tries, next.Error, next.FailingSince = 0, "", time.Time{}
 	}
-	judged := t.judged(kept)
-	if !judged {
+	current := t.current(kept)
+	if !current {
 		next.ETag, next.LastModified = "", ""
 	}
 	next.URL, next.Revision = t.Calendar.URL, t.Revision
-	why := take(&next, t, a, judged, now)
+	why := take(&next, t, a, current, now)
 	if why == "" {
 		if next.Failing() {
 			next.RecoveredAt = now
@@ -123,11 +127,11 @@ func retryAfter(tries int, every time.Duration) time.Duration {
 }
 
 // take puts what was answered into a copy, or returns why it cannot be used.
-func take(next *v1.CalendarCopy, t Target, a Answer, judged bool, now time.Time) (why string) {
+func take(next *v1.CalendarCopy, t Target, a Answer, current bool, now time.Time) (why string) {
 	switch {
 	case a.Err != "":
 		return a.Err
-	case a.Status == http.StatusNotModified && judged:
+	case a.Status == http.StatusNotModified && current:
 		next.FetchedAt = now
 		return ""
 	case a.Status != http.StatusOK:

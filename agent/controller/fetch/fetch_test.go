@@ -31,7 +31,7 @@ func ics(events ...string) string {
 }
 
 func target(kind, refresh string) Target {
-	return Target{Tenant: "acme", Name: "xmas", Calendar: v1.Calendar{Kind: kind, URL: address, Refresh: refresh}, Revision: 7}
+	return Target{Tenant: "acme", Name: "xmas", Calendar: v1.Calendar{Kind: kind, URL: address, Refresh: refresh}, Revision: 7, Read: true}
 }
 
 func good(text string) Answer { return Answer{Status: http.StatusOK, Body: text, ETag: `"1"`} }
@@ -128,14 +128,14 @@ func TestAfterAnotherRevision(t *testing.T) {
 	kept := After(was, nil, good(ics("20261221 first")), noon)
 	now := was
 	now.Revision++
-	if !was.judged(&kept) || now.judged(&kept) {
-		t.Errorf("validators are sent for the revision before: %v, for the new one: %v", was.judged(&kept), now.judged(&kept))
+	if !was.current(&kept) || now.current(&kept) {
+		t.Errorf("validators are sent for the revision before: %v, for the new one: %v", was.current(&kept), now.current(&kept))
 	}
 	got := After(now, &kept, Answer{Status: http.StatusNotModified}, noon.Add(time.Hour))
 	if got.Tries != 1 || got.ETag != "" || len(got.Events) != 1 {
 		t.Errorf("after 304 the copy is %+v; want its events, a failed try and no ETag", got)
 	}
-	if got = After(now, &got, good(ics("20261221 first")), noon.Add(2*time.Hour)); got.Tries != 0 || !now.judged(&got) || got.ETag == "" {
+	if got = After(now, &got, good(ics("20261221 first")), noon.Add(2*time.Hour)); got.Tries != 0 || !now.current(&got) || got.ETag == "" {
 		t.Errorf("after the whole text the copy is %+v", got)
 	}
 }

@@ -98,10 +98,10 @@ type subscribed struct {
 	// calendar cannot be read.
 	unwritten  int
 	unreadable bool
-	// asked are those who want it to be fetched once the revision wanted was seen, waiting those
-	// who wait for the end of the fetch that was begun for them.
-	asked, waiting []chan<- error
-	wanted         uint64
+	// requests are from those who want it to be fetched once the revision wanted was seen, waiting
+	// from those who wait for the end of the fetch that was begun for them.
+	requests, waiting []chan<- error
+	wanted            uint64
 }
 
 // Add adds a tenant. Its calendars are fetched while run runs, until ctx ends; it must be called.
@@ -216,8 +216,8 @@ func (t *tenant) begin(ctx context.Context, now time.Time) (next time.Time) {
 		}
 		at := c.next(now)
 		switch {
-		case c.forgotten():
-			c.waiting, c.asked = c.asked, nil
+		case c.gone():
+			c.waiting, c.requests = c.requests, nil
 			c.answer(store.ErrNotFound)
 			delete(t.calendars, name)
 		case at.IsZero(): // The watch is behind whoever asks.
@@ -234,7 +234,7 @@ func (t *tenant) begin(ctx context.Context, now time.Time) (next time.Time) {
 // next returns when something is to be done for a calendar; zero means never.
 func (c *subscribed) next(now time.Time) time.Time {
 	switch has := c.target.Calendar.URL != ""; {
-	case has && len(c.asked) > 0 && c.seen():
+	case has && len(c.requests) > 0 && c.seen():
 		return now
 	case has:
 		return times.Later(Due(c.target, c.kept, now), c.notBefore)
@@ -247,9 +247,10 @@ func (c *subscribed) next(now time.Time) time.Time {
 // seen reports whether the calendar is as whoever asks knows it, or newer.
 func (c *subscribed) seen() bool { return c.target.Revision >= c.wanted }
 
-// forgotten reports whether nothing is to be known of a calendar any more.
-func (c *subscribed) forgotten() bool {
-	return c.target.Calendar.URL == "" && c.base == (store.Revision{}) && (len(c.asked) == 0 || c.seen())
+// gone reports whether there is neither a calendar with a URL nor a copy, and nobody waits for
+// one.
+func (c *subscribed) gone() bool {
+	return c.target.Calendar.URL == "" && c.base == (store.Revision{}) && (len(c.requests) == 0 || c.seen())
 }
 
 // start fetches a calendar, or removes the copy of one that has no URL any more.
@@ -257,7 +258,7 @@ func (t *tenant) start(ctx context.Context, c *subscribed) {
 	t.fetching++
 	c.busy = true
 	if c.seen() {
-		c.waiting, c.asked = c.asked, nil
+		c.waiting, c.requests = c.requests, nil
 	}
 	target, kept, base := c.target, c.kept, c.base
 	t.running.Go(func() {
@@ -317,6 +318,9 @@ func (t *tenant) end(c *subscribed, next *v1.CalendarCopy, base store.Revision, 
 	if err == nil && (base.Number >= c.base.Number || base == (store.Revision{})) {
 		c.kept, c.base = next, base
 	}
+	if err == nil && next != nil && next.Tries == 0 {
+		c.target.Read = true
+	}
 	if next == nil && err == nil {
 		err = store.ErrNotFound
 	}
@@ -347,7 +351,7 @@ func (f *Fetcher) Refresh(ctx context.Context, tenant, name string, revision uin
 	answered := make(chan error, 1)
 	err := t.post(ctx, func() {
 		c := t.of(name)
-		c.asked, c.wanted = append(c.asked, answered), max(c.wanted, revision)
+		c.requests, c.wanted = append(c.requests, answered), max(c.wanted, revision)
 	})
 	if err != nil {
 		return err

@@ -22,7 +22,9 @@ type web struct {
 	mu     sync.Mutex
 	status int
 	body   string
-	asked  []time.Time
+	// tag is the ETag of the body; whoever has it is answered 304.
+	tag   string
+	asked []time.Time
 	// most is how many requests there were at once.
 	now, most int
 }
@@ -31,6 +33,13 @@ func (w *web) set(status int, body string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.status, w.body = status, body
+}
+
+// name gives the body an ETag.
+func (w *web) name(tag string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.tag = tag
 }
 
 func (w *web) count() int {
@@ -52,7 +61,11 @@ func (w *web) RoundTrip(r *http.Request) (*http.Response, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.now--
-	return &http.Response{StatusCode: w.status, Body: io.NopCloser(strings.NewReader(w.body)), Header: http.Header{}, Request: r}, r.Context().Err()
+	status := w.status
+	if w.tag != "" && r.Header.Get("If-None-Match") == w.tag {
+		status = http.StatusNotModified
+	}
+	return &http.Response{StatusCode: status, Body: io.NopCloser(strings.NewReader(w.body)), Header: http.Header{"Etag": {w.tag}}, Request: r}, r.Context().Err()
 }
 
 // site is a store, the web, and a Fetcher of a tenant.
@@ -177,6 +190,40 @@ func TestRunStartsAnew(t *testing.T) {
 		time.Sleep(20 * time.Minute)
 		if kept := second.copy("xmas"); second.web.count() == 0 || len(kept.Events) != 1 || kept.Error == "" {
 			t.Errorf("after that the copy is %+v, asked %d times", kept, second.web.count())
+		}
+	})
+}
+
+// TestRunReadsAnew checks that a process reads the whole text once, whatever the process before
+// made of it: that may have been an older version, and the text has not changed since.
+func TestRunReadsAnew(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		first := open(t, memory.NewStore())
+		first.web.name(`"a"`)
+		first.put("xmas", byURL)
+		time.Sleep(2 * time.Second)
+		first.stop()
+		older, base, err := first.store.CalendarCopy(t.Context(), "acme", "xmas")
+		if err != nil {
+			t.Fatal(err)
+		}
+		older.Events = nil
+		if _, err := first.store.PutCalendarCopy(t.Context(), "acme", "xmas", older, base); err != nil {
+			t.Fatal(err)
+		}
+		second := open(t, first.store)
+		defer second.stop()
+		second.web.name(`"a"`)
+		time.Sleep(70 * time.Minute)
+		kept := second.copy("xmas")
+		if len(kept.Events) != 1 || kept.ETag != `"a"` {
+			t.Errorf("after a restart the copy is %+v; want its event", kept)
+		}
+		second.web.set(http.StatusBadGateway, "") // It is asked with the ETag from then on.
+		time.Sleep(70 * time.Minute)
+		if kept = second.copy("xmas"); kept.Error != "" || len(kept.Events) != 1 {
+			t.Errorf("while the text does not change the copy is %+v", kept)
 		}
 	})
 }

@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
@@ -70,7 +69,7 @@ func ask(ctx context.Context, c *http.Client, agent string, t Target, kept *v1.C
 	}
 	r.Header.Set("Accept", "text/calendar, */*;q=0.1")
 	r.Header.Set("User-Agent", agent)
-	if t.judged(kept) {
+	if t.current(kept) {
 		setIf(r.Header, "If-None-Match", kept.ETag)
 		setIf(r.Header, "If-Modified-Since", kept.LastModified)
 	}
@@ -80,8 +79,9 @@ func ask(ctx context.Context, c *http.Client, agent string, t Target, kept *v1.C
 	}
 	defer func() { _ = response.Body.Close() }()
 	h := response.Header
+	retryAfter, _ := dial.RetryAfter(h.Get("Retry-After"), time.Now())
 	a := Answer{
-		Status: response.StatusCode, ContentType: h.Get("Content-Type"), RetryAfter: asked(h.Get("Retry-After"), time.Now()),
+		Status: response.StatusCode, ContentType: h.Get("Content-Type"), RetryAfter: retryAfter,
 		ETag: bounded(h.Get("ETag")), LastModified: bounded(h.Get("Last-Modified")),
 	}
 	if a.Status != http.StatusOK {
@@ -109,17 +109,6 @@ func bounded(value string) string {
 		return ""
 	}
 	return value
-}
-
-// asked reads the header Retry-After, in seconds or as a time (RFC 9110 10.2.3).
-func asked(header string, now time.Time) time.Duration {
-	if seconds, err := strconv.ParseUint(header, 10, 31); err == nil {
-		return time.Duration(seconds) * time.Second
-	}
-	if at, err := http.ParseTime(header); err == nil {
-		return max(0, at.Sub(now))
-	}
-	return 0
 }
 
 // unanswered says why there is no answer, or no whole one. It repeats nothing of the URL, which

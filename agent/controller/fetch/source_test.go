@@ -59,7 +59,7 @@ func (s *source) client(t *testing.T, trusts, local bool) *http.Client {
 }
 
 func (s *source) target() Target {
-	return Target{Tenant: "acme", Name: "xmas", Calendar: v1.Calendar{Kind: "freeze", URL: s.URL + secretPath}, Revision: 1}
+	return Target{Tenant: "acme", Name: "xmas", Calendar: v1.Calendar{Kind: "freeze", URL: s.URL + secretPath}, Revision: 1, Read: true}
 }
 
 // TestAsk checks what each answer of a source comes to.
@@ -196,18 +196,6 @@ func TestAskAgain(t *testing.T) {
 	ask(t.Context(), client, "osupgrade-agent/test", s.target(), &first)
 	if tag := s.asked.Load().Header.Get("If-None-Match"); tag != "" {
 		t.Errorf("it is asked whether the calendar of another source has changed: %s", tag)
-	}
-}
-
-// TestRetryAfter reads the header in its two forms.
-func TestRetryAfter(t *testing.T) {
-	t.Parallel()
-	for header, want := range map[string]time.Duration{
-		"": 0, "60": time.Minute, "x": 0, "-1": 0, noon.Add(time.Hour).Format(http.TimeFormat): time.Hour, noon.Add(-time.Hour).Format(http.TimeFormat): 0,
-	} {
-		if got := asked(header, noon); got != want {
-			t.Errorf("%q is %v; want %v", header, got, want)
-		}
 	}
 }
 

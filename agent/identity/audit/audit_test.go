@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/formattest"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/measure"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
@@ -741,6 +742,7 @@ func BenchmarkKeep(b *testing.B) {
 			}
 			all.Wait()
 			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "records/s")
+			measure.SyncedWrite(b, 512)
 		})
 	}
 }

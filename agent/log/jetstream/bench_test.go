@@ -33,6 +33,7 @@ func BenchmarkAppend(b *testing.B) {
 		times = append(times, time.Since(begun))
 	}
 	percentiles(b, times)
+	measure.SyncedWrite(b, 256)
 }
 
 // BenchmarkCommandToReply is a command and the host's answer to it: two
@@ -67,6 +68,7 @@ func BenchmarkCommandToReply(b *testing.B) {
 		times = append(times, time.Since(begun))
 	}
 	percentiles(b, times)
+	measure.SyncedWrite(b, 256)
 }
 
 // BenchmarkTenThousand is a prepare to 10,000 hosts, each with its own
@@ -114,6 +116,7 @@ func BenchmarkTenThousand(b *testing.B) {
 	}
 	b.ReportMetric(telling.Seconds()/float64(b.N), "s-to-told")
 	b.ReportMetric(replying.Seconds()/float64(b.N), "s-to-replied")
+	measure.SyncedWrite(b, 256)
 }
 
 func wait(done <-chan struct{}, times int) {
@@ -142,6 +145,7 @@ func BenchmarkAppendToMany(b *testing.B) {
 		send(i)
 		i++
 	}
+	measure.SyncedWrite(b, 256)
 }
 
 func benchSite(b *testing.B) (*Log, func(string) *HostLog) {

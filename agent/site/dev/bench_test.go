@@ -22,6 +22,7 @@ func BenchmarkRun(b *testing.B) {
 				run(b, api)
 			}
 			b.ReportMetric(b.Elapsed().Seconds()/float64(b.N*hosts)*1000, "ms/host")
+			measure.SyncedWrite(b, 256)
 			mib, err := measure.Resident("self")
 			if err != nil {
 				b.Fatal(err)

@@ -70,7 +70,8 @@ func post(ctx context.Context, c *http.Client, agent, address string, key []byte
 	}
 	defer func() { _ = response.Body.Close() }()
 	_, _ = io.CopyN(io.Discard, response.Body, maxAnswer)
-	o := Outcome{Status: response.StatusCode, After: retryAfter(response.Header.Get("Retry-After"), now)}
+	after, _ := dial.RetryAfter(response.Header.Get("Retry-After"), now)
+	o := Outcome{Status: response.StatusCode, After: after}
 	if response.StatusCode >= 300 && response.StatusCode < 400 {
 		o.Err = fmt.Sprintf("the receiver redirects (%d), which is not followed; use the address to which it redirects", response.StatusCode)
 	}
@@ -87,15 +88,4 @@ func unanswered(err error) string {
 		err = wrapped.Err // It repeats the address.
 	}
 	return dial.Explain(err)
-}
-
-// retryAfter reads the header, in seconds or as a time (RFC 9110 10.2.3).
-func retryAfter(text string, now time.Time) time.Duration {
-	if seconds, err := strconv.ParseUint(text, 10, 32); err == nil {
-		return time.Duration(seconds) * time.Second
-	}
-	if at, err := http.ParseTime(text); err == nil {
-		return max(0, at.Sub(now))
-	}
-	return 0
 }

@@ -100,20 +100,6 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// TestRetryAfter checks both forms of the header.
-func TestRetryAfter(t *testing.T) {
-	t.Parallel()
-	now := time.Date(2026, 11, 22, 23, 0, 0, 0, time.UTC)
-	for text, want := range map[string]time.Duration{
-		"": 0, "120": 2 * time.Minute, "-1": 0, "soon": 0, "99999999999999": 0,
-		now.Add(time.Minute).Format(http.TimeFormat): time.Minute, now.Add(-time.Minute).Format(http.TimeFormat): 0,
-	} {
-		if got := retryAfter(text, now); got != want {
-			t.Errorf("%q is %s, not %s", text, got, want)
-		}
-	}
-}
-
 // anywhere is the rule of a site that allows all local addresses.
 func anywhere(t *testing.T) dial.Rule {
 	t.Helper()
