@@ -26,7 +26,7 @@ func example(t *testing.T, path string) string {
 func TestExamples_run(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{
-		"resources/osupgrade_config/resource.tf", "resources/osupgrade_maintenance_window/resource.tf", "resources/osupgrade_calendar/resource.tf", "resources/osupgrade_rollout/resource.tf", "resources/osupgrade_run/resource.tf",
+		"resources/osupgrade_config/resource.tf", "resources/osupgrade_maintenance_window/resource.tf", "resources/osupgrade_calendar/resource.tf", "resources/osupgrade_rollout/resource.tf", "resources/osupgrade_run/resource.tf", "resources/osupgrade_policy/resource.tf",
 		"data-sources/osupgrade_state/data-source.tf", "data-sources/osupgrade_hosts/data-source.tf", "data-sources/osupgrade_runs/data-source.tf",
 	} {
 		t.Run(path, func(t *testing.T) {
@@ -81,7 +81,7 @@ func TestExamples_functions(t *testing.T) {
 
 func TestExamples_import(t *testing.T) {
 	t.Parallel()
-	for name, resource := range map[string]string{"osupgrade_config": "acme", "osupgrade_calendar": "christmas", "osupgrade_rollout": "acme", "osupgrade_run": "acme", "osupgrade_maintenance_window": "weekend"} {
+	for name, resource := range map[string]string{"osupgrade_config": "acme", "osupgrade_calendar": "christmas", "osupgrade_rollout": "acme", "osupgrade_run": "acme", "osupgrade_maintenance_window": "weekend", "osupgrade_policy": "night_shift"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			api, server := acctest.Fake(t)
@@ -91,6 +91,7 @@ func TestExamples_import(t *testing.T) {
 			})
 			api.SetCalendar(acctest.Tenant, "christmas", v1.Calendar{Kind: "freeze"})
 			api.SetRollout(acctest.Tenant, v1.Rollout{OnFailure: "pause"})
+			setAccess(api)
 			api.AddRun(acctest.Tenant, v1.Run{Phase: "finished", Result: "completed"})
 			w := acctest.NewWorkspace(t, server.Env()...)
 			w.Write(t, "main.tf", acctest.Requirement+example(t, "resources/"+name+"/import-by-string-id.tf"))
@@ -106,6 +107,7 @@ func TestExamples_import(t *testing.T) {
 // required are attributes that must stand in a block to import into.
 var required = map[string]string{
 	"osupgrade_calendar": "\n  name = \"christmas\"\n  kind = \"freeze\"\n",
+	"osupgrade_policy":   "\n  name = \"night-shift\"\n  rest_api = { rules = [] }\n",
 	"osupgrade_config":   "\n  worker_applications = [\"a\"]\n",
 }
 

@@ -23,6 +23,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/config"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/function"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/hosts"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/policy"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/providerdata"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/rollout"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/run"
@@ -82,7 +83,7 @@ func (p *Osupgrade) Configure(ctx context.Context, req provider.ConfigureRequest
 
 // Resources lists the resources.
 func (*Osupgrade) Resources(context.Context) []func() resource.Resource {
-	return []func() resource.Resource{config.New, window.New, calendar.New, rollout.New, run.New}
+	return []func() resource.Resource{config.New, window.New, calendar.New, rollout.New, run.New, policy.New}
 }
 
 // DataSources lists the data sources.
@@ -95,7 +96,7 @@ func (*Osupgrade) Actions(context.Context) []func() action.Action { return run.A
 
 // ListResources lists the lists for terraform query: one for each resource.
 func (*Osupgrade) ListResources(context.Context) []func() list.ListResource {
-	return []func() list.ListResource{config.NewList, window.NewList, calendar.NewList, rollout.NewList, run.NewList}
+	return []func() list.ListResource{config.NewList, window.NewList, calendar.NewList, rollout.NewList, run.NewList, policy.NewList}
 }
 
 // EphemeralResources lists the ephemeral resources.

@@ -5,6 +5,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -35,6 +36,17 @@ func ChoiceAttribute(description string, of ...string) schema.Attribute {
 // RequiredText is a required text.
 func RequiredText(description string, modifiers ...planmodifier.String) schema.Attribute {
 	return schema.StringAttribute{Required: true, MarkdownDescription: description, PlanModifiers: modifiers}
+}
+
+// NameAttribute is the name of an object. Another name is another object.
+func NameAttribute(description string, valid ...validator.String) schema.Attribute {
+	if len(valid) == 0 {
+		valid = []validator.String{validators.Name()}
+	}
+	return schema.StringAttribute{
+		Required: true, MarkdownDescription: description + " A change replaces the resource.",
+		Validators: valid, PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()},
+	}
 }
 
 // DurationAttribute is an optional duration.

@@ -124,6 +124,7 @@ func (r *Resource[T, M, P]) Delete(ctx context.Context, req resource.DeleteReque
 	owned := state.ToAPI(ctx, &resp.Diagnostics)
 	api := r.data.Client(&resp.Diagnostics, operation)
 	change := r.write(api, r.key(state))
+	change.store = r.deletable(api, change.at, state)
 	change.prior = r.kind.Parts.Restricted(contentOf(ctx, req.Private, owned, &resp.Diagnostics), owned)
 	change.want, change.remove = r.kind.Parts.Emptied(owned), true
 	if next, replaced := SuccessorOf[T](ctx, req.Private, change.at.ID(), &resp.Diagnostics); replaced {

@@ -13,13 +13,17 @@ import (
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
-// Object is a kind of object below a tenant's configuration: Configs, Rollouts or
-// one of CalendarNamed.
+// Object is a kind of object of a tenant: Configs, Rollouts, or one of a name, such as
+// CalendarNamed and PolicyNamed.
 type Object[T any] struct {
 	// noun is what warnings call it, rest the end of its path, after os-upgrade.
 	noun, rest string
+	// at returns the path of one that is not below os-upgrade; nil if it is.
+	at func(tenant string) (string, error)
 	// invalid is why there is no such path.
 	invalid error
+	// force deletes it even if it is in use.
+	force bool
 	// same reports whether two of them mean the same.
 	same func(a, b T) bool
 	// canonical is the form in which elements of lists are compared.
@@ -63,7 +67,16 @@ func (o Object[T]) path(tenant string) (string, error) {
 	if o.invalid != nil {
 		return "", o.invalid
 	}
+	if o.at != nil {
+		return o.at(tenant)
+	}
 	return tenantPath("config", tenant, o.rest)
+}
+
+// Forced returns the object with a Delete that removes it even if it is in use.
+func (o Object[T]) Forced() Object[T] {
+	o.force = true
+	return o
 }
 
 // Get gets a tenant's object. An absent one is an *Error of status 404, see
@@ -137,7 +150,7 @@ func (o Object[T]) Delete(ctx context.Context, c *Client, tenant string, when Pr
 	if err != nil {
 		return err
 	}
-	_, err = c.do(ctx, request{method: http.MethodDelete, path: path, when: when})
+	_, err = c.do(ctx, request{method: http.MethodDelete, path: path, query: forced(o.force), when: when})
 	if Missing(err) {
 		return nil
 	}

@@ -38,6 +38,12 @@ func SameRollout(a, b Rollout) bool {
 // spelt.
 func SameCalendar(a, b Calendar) bool { return sameJSON(a.Canonical(), b.Canonical()) }
 
+// SamePolicy reports whether two policies have the same rules. Their names are in their paths.
+func SamePolicy(a, b Policy) bool {
+	a.Name, b.Name = "", ""
+	return sameJSON(a.Canonical(), b.Canonical())
+}
+
 func sameJSON(a, b any) bool {
 	textA, errA := json.Marshal(a)
 	textB, errB := json.Marshal(b)
