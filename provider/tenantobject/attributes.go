@@ -83,6 +83,14 @@ func TextSetAttribute(description string) schema.Attribute {
 	}
 }
 
+// RequiredTextSet is a required set of texts.
+func RequiredTextSet(description string) schema.Attribute {
+	return schema.SetAttribute{
+		ElementType: types.StringType, Required: true, MarkdownDescription: description,
+		Validators: []validator.Set{setvalidator.NoNullValues()},
+	}
+}
+
 // ObjectAttribute is an optional object.
 func ObjectAttribute(description string, of map[string]schema.Attribute) schema.Attribute {
 	return schema.SingleNestedAttribute{Optional: true, MarkdownDescription: description, Attributes: of}

@@ -55,9 +55,18 @@ type Kind[T any] struct {
 	// Validate applies the API's rules to a configuration; nil if the attributes have
 	// validators for all of them.
 	Validate func(config tftypes.Value, diags *diag.Diagnostics)
-	// Warn adds warnings about the effect of a change, and never an error. A nil
-	// Warn warns of nothing.
+	// Warn adds warnings about the effect of a change, and an error only about one after which
+	// nobody could undo it. A nil Warn warns of nothing.
 	Warn func(ctx context.Context, change Change[T], diags *diag.Diagnostics)
+
+	// Secret is what the server never returns; nil if there is nothing.
+	Secret *Secret[T]
+	// Computed are the attributes that the server gives a new object: see Completed.
+	Computed []string
+	// ForAll is set if there are objects of all tenants, of the tenant *. ValidName reports
+	// whether a text is the name of an object; nil is the rule of most.
+	ForAll    bool
+	ValidName func(name string) bool
 
 	// Beside returns what the owner of a whole list has to do with resources of single
 	// entries; nil if there are none.
@@ -167,6 +176,21 @@ func (k Key) ID() string {
 type Named interface {
 	// ObjectName returns the attribute name.
 	ObjectName() types.String
+}
+
+// Completed is a model with attributes that the object of the API does not have.
+type Completed interface {
+	// Complete asks the server for them.
+	Complete(ctx context.Context, api *client.Client, at Key) error
+}
+
+// complete completes a model, if there is something to complete.
+func (r *Resource[T, M, P]) complete(ctx context.Context, api *client.Client, at Key, model P, operation string, diags *diag.Diagnostics) {
+	if incomplete, ok := any(model).(Completed); ok {
+		if err := incomplete.Complete(ctx, api, at); err != nil {
+			r.kind.report(diags, operation, at, err)
+		}
+	}
 }
 
 // Forcible is a model of an object that may be deleted while it is in use.

@@ -178,6 +178,9 @@ type write[T any] struct {
 	begin, absent bool
 	// overwrite permits overwriting parts that the resource did not own.
 	overwrite bool
+	// renews is set if the store sends a secret. Whether the server has it, nobody can see, so it
+	// is sent even if the object is as it should be.
+	renews bool
 	// remove deletes the object if it is empty after the write.
 	remove bool
 }
@@ -187,7 +190,7 @@ func (w write[T]) do(ctx context.Context) (found[T], error) {
 	return change(ctx, w.store, w.quiet, w.base, w.base.ETag != "" || w.absent, func(server found[T], asked bool) (step[T], error) {
 		done, err := w.decide(server)
 		// What is known is what the plan was made from, and that found something to write.
-		return step[T]{w.kind.Parts.Merged(w.want, server.Value), w.removes(server), done && asked}, err
+		return step[T]{w.kind.Parts.Merged(w.want, server.Value), w.removes(server), done && asked && !w.renews}, err
 	})
 }
 

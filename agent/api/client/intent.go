@@ -24,6 +24,9 @@ type Object[T any] struct {
 	invalid error
 	// force deletes it even if it is in use.
 	force bool
+	// withhold takes the secret out of an object and returns it; nil if there is none. A
+	// server never returns it.
+	withhold func(value *T) string
 	// same reports whether two of them mean the same.
 	same func(a, b T) bool
 	// canonical is the form in which elements of lists are compared.
@@ -37,6 +40,19 @@ type Stored[T any] struct {
 	ETag string
 	// body is the JSON text that Value was read from.
 	body json.RawMessage
+}
+
+// shown returns an object without its secret, and whether it has one. Whatever a server says
+// of it, it is not shown.
+func (o Object[T]) shown(c *Client, value T) (shown T, secret bool) {
+	if o.withhold == nil {
+		return value, false
+	}
+	text := o.withhold(&value)
+	if len(text) >= shortestHidden {
+		c.secret.add(text, hiddenProof)
+	}
+	return value, text != ""
 }
 
 // NewStored returns an object from its JSON text, as Text returned it.
@@ -114,12 +130,17 @@ func (o Object[T]) Put(ctx context.Context, c *Client, tenant string, base Store
 	if err != nil {
 		return Stored[T]{}, err
 	}
-	a, err := c.do(ctx, request{method: http.MethodPut, path: path, body: body, when: when})
+	shown, secret := o.shown(c, value)
+	a, err := c.do(ctx, request{method: http.MethodPut, path: path, body: body, when: when, confidential: secret})
 	if err == nil {
-		return Stored[T]{Value: value, ETag: a.header.Get("ETag"), body: body}, nil
+		if secret {
+			body, err = o.Over(base, shown)
+		}
+		return Stored[T]{Value: shown, ETag: a.header.Get("ETag"), body: body}, err
 	}
-	// Our own write, whose answer was lost, fails our precondition now.
-	if a.retried && HasStatus(err, http.StatusPreconditionFailed) {
+	// Our own write, whose answer was lost, fails our precondition now. Whether a secret was
+	// written, nobody can see.
+	if a.retried && !secret && HasStatus(err, http.StatusPreconditionFailed) {
 		if there, lookErr := o.Get(ctx, c, tenant); lookErr == nil && o.same(there.Value, value) {
 			return there, nil
 		}
@@ -137,8 +158,9 @@ func (o Object[T]) Validate(ctx context.Context, c *Client, tenant string, base 
 	if err != nil {
 		return nil, err
 	}
+	_, secret := o.shown(c, value)
 	a, err := c.do(ctx, request{
-		method: http.MethodPut, path: path, query: url.Values{"validate": {"true"}}, body: body, when: when,
+		method: http.MethodPut, path: path, query: url.Values{"validate": {"true"}}, body: body, when: when, confidential: secret,
 	})
 	return v1.ParseWarnings(o.noun, a.header.Values(v1.WarningHeader)), err
 }

@@ -66,6 +66,11 @@ func (s *Server) SetUser(name, password string, life ...time.Duration) {
 	must(s.identity.logins.WriteUser(context.Background(), user, password, nil, time.Now()))
 }
 
+// SetUserOf makes a user of a tenant, or changes it.
+func (s *Server) SetUserOf(user principal.User, password string) {
+	must(s.identity.logins.WriteUser(context.Background(), user, password, nil, time.Now()))
+}
+
 // SetPolicy makes a policy of a tenant, or changes it.
 func (s *Server) SetPolicy(p principal.Policy) { must(s.identity.policies.Write(p, nil)) }
 
