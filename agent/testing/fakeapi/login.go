@@ -71,6 +71,11 @@ func (s *Server) SetUserOf(user principal.User, password string) {
 	must(s.identity.logins.WriteUser(context.Background(), user, password, nil, time.Now()))
 }
 
+// SetApproleOf makes an approle of a tenant, or changes it.
+func (s *Server) SetApproleOf(role principal.Approle) {
+	must(s.identity.logins.WriteApprole(role, nil, time.Now()))
+}
+
 // SetPolicy makes a policy of a tenant, or changes it.
 func (s *Server) SetPolicy(p principal.Policy) { must(s.identity.policies.Write(p, nil)) }
 
