@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hashicorp/terraform-plugin-testing/config"
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
@@ -22,11 +23,14 @@ func example(t *testing.T, path string) string {
 	return string(content)
 }
 
+// exampleSecrets are the ephemeral variables of examples.
+var exampleSecrets = map[string]string{"ann_password": "correct horse"}
+
 // TestExamples_run applies every example of the documentation.
 func TestExamples_run(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{
-		"resources/osupgrade_config/resource.tf", "resources/osupgrade_maintenance_window/resource.tf", "resources/osupgrade_calendar/resource.tf", "resources/osupgrade_rollout/resource.tf", "resources/osupgrade_run/resource.tf",
+		"resources/osupgrade_config/resource.tf", "resources/osupgrade_maintenance_window/resource.tf", "resources/osupgrade_calendar/resource.tf", "resources/osupgrade_rollout/resource.tf", "resources/osupgrade_run/resource.tf", "resources/osupgrade_policy/resource.tf", "resources/osupgrade_user/resource.tf", "resources/osupgrade_approle/resource.tf",
 		"data-sources/osupgrade_state/data-source.tf", "data-sources/osupgrade_hosts/data-source.tf", "data-sources/osupgrade_runs/data-source.tf",
 	} {
 		t.Run(path, func(t *testing.T) {
@@ -34,7 +38,14 @@ func TestExamples_run(t *testing.T) {
 			api, server := acctest.Fake(t)
 			api.SetHosts(acctest.Tenant, v1.Host{Hostname: "h01", Versions: map[string]string{"kernel": "6.12"}})
 			api.OnStart(func(tenant string, run v1.Run) { api.FinishRun(tenant, run.ID, "completed", "") })
-			acctest.Run(t, resource.TestCase{Steps: []resource.TestStep{{Config: server.Config(example(t, path))}}})
+			step := resource.TestStep{Config: server.Config(example(t, path))}
+			for name, secret := range exampleSecrets {
+				if strings.Contains(step.Config, "var."+name) {
+					acctest.Need(t, acctest.WriteOnly)
+					step.ConfigVariables = config.Variables{name: config.StringVariable(secret)}
+				}
+			}
+			acctest.Run(t, resource.TestCase{Steps: []resource.TestStep{step}})
 		})
 	}
 }
@@ -81,7 +92,7 @@ func TestExamples_functions(t *testing.T) {
 
 func TestExamples_import(t *testing.T) {
 	t.Parallel()
-	for name, resource := range map[string]string{"osupgrade_config": "acme", "osupgrade_calendar": "christmas", "osupgrade_rollout": "acme", "osupgrade_run": "acme", "osupgrade_maintenance_window": "weekend"} {
+	for name, resource := range map[string]string{"osupgrade_config": "acme", "osupgrade_calendar": "christmas", "osupgrade_rollout": "acme", "osupgrade_run": "acme", "osupgrade_maintenance_window": "weekend", "osupgrade_policy": "night_shift", "osupgrade_user": "ann", "osupgrade_approle": "deploy"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			api, server := acctest.Fake(t)
@@ -91,6 +102,7 @@ func TestExamples_import(t *testing.T) {
 			})
 			api.SetCalendar(acctest.Tenant, "christmas", v1.Calendar{Kind: "freeze"})
 			api.SetRollout(acctest.Tenant, v1.Rollout{OnFailure: "pause"})
+			setAccess(api)
 			api.AddRun(acctest.Tenant, v1.Run{Phase: "finished", Result: "completed"})
 			w := acctest.NewWorkspace(t, server.Env()...)
 			w.Write(t, "main.tf", acctest.Requirement+example(t, "resources/"+name+"/import-by-string-id.tf"))
@@ -106,6 +118,9 @@ func TestExamples_import(t *testing.T) {
 // required are attributes that must stand in a block to import into.
 var required = map[string]string{
 	"osupgrade_calendar": "\n  name = \"christmas\"\n  kind = \"freeze\"\n",
+	"osupgrade_policy":   "\n  name = \"night-shift\"\n  rest_api = { rules = [] }\n",
+	"osupgrade_user":     "\n  name = \"ann\"\n  token_policies = [\"operator\"]\n",
+	"osupgrade_approle":  "\n  name = \"deploy\"\n  token_policies = [\"read\"]\n",
 	"osupgrade_config":   "\n  worker_applications = [\"a\"]\n",
 }
 

@@ -22,12 +22,16 @@ func TestIdentity_import(t *testing.T) {
 	})
 	api.SetCalendar(acctest.Tenant, "christmas", v1.Calendar{Kind: "freeze"})
 	api.SetRollout(acctest.Tenant, v1.Rollout{OnFailure: "pause"})
+	setAccess(api)
 	run := api.AddRun(acctest.Tenant, v1.Run{Phase: "finished", Result: "completed"})
 	p := configured(t, server)
 	rows := map[string]map[string]tftypes.Value{
 		"osupgrade_config":   {},
 		"osupgrade_rollout":  {},
 		"osupgrade_calendar": {"name": text("christmas")},
+		"osupgrade_policy":   {"name": text("night-shift")},
+		"osupgrade_user":     {"name": text("ann")},
+		"osupgrade_approle":  {"name": text("deploy")},
 		"osupgrade_maintenance_window": {
 			"days_of_week": text("Friday, Saturday"), "start_time": text("22:30"), "timezone": text("Europe/Stockholm"), "duration": text("2h"),
 		},

@@ -1,6 +1,7 @@
 package provider_test
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/principal"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/fakeapi"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest"
@@ -57,9 +59,17 @@ func full(t *testing.T) (*fakeapi.Server, acctest.Server) {
 	api.SetCalendar(acctest.Tenant, "christmas", v1.Calendar{Kind: "freeze"})
 	api.SetCalendar(acctest.Tenant, "summer", v1.Calendar{Kind: "allow"})
 	api.SetRollout(acctest.Tenant, v1.Rollout{OnFailure: "pause"})
+	setAccess(api)
 	api.AddRun(acctest.Tenant, v1.Run{Phase: "finished", Result: "completed", RequestReason: "because", Hosts: []v1.RunHost{{Hostname: "h01", Status: "upgraded"}}})
 	api.AddRun(acctest.Tenant, v1.Run{Phase: "finished", Result: "failed", OpenedAt: time.Date(2026, 11, 20, 1, 0, 0, 0, time.UTC)})
 	return api, server
+}
+
+// setAccess puts in place what says who may do what at a tenant.
+func setAccess(api *fakeapi.Server) {
+	api.SetPolicy(principal.Policy{Tenant: acctest.Tenant, Name: "night-shift", Rules: []principal.PolicyRule{{Path: "/v1/*/os-upgrade/**", Operations: map[string]string{"read": "allow"}}}})
+	api.SetUserOf(principal.User{Tenant: acctest.Tenant, Name: "ann", Allow: []string{"operator", "approver"}, Life: principal.Life{Seconds: 8 * 3600}}, "correct horse")
+	api.SetApproleOf(principal.Approle{Tenant: acctest.Tenant, Name: "deploy", Allow: []string{"read"}, Uses: new(0)})
 }
 
 // TestList: each resource has a list, with identities that import what an import by hand
@@ -73,6 +83,9 @@ func TestList(t *testing.T) {
 		"osupgrade_rollout":            {"acme"},
 		"osupgrade_calendar":           {"acme/christmas", "acme/summer"},
 		"osupgrade_maintenance_window": {"acme/Friday,Saturday@22:30/Europe/Stockholm/2h", "acme/Monday@01:00/site-local/4h"},
+		"osupgrade_policy":             {"acme/night-shift"},
+		"osupgrade_user":               {"acme/ann"},
+		"osupgrade_approle":            {"acme/deploy"},
 		"osupgrade_run":                {"acme/42 2026-11-20T01:00:00Z failed", "acme/41 0001-01-01T00:00:00Z completed"},
 	}
 	for name := range p.schemas.ResourceSchemas {
@@ -132,8 +145,8 @@ func TestList_nothing(t *testing.T) {
 		}
 		_, _, told := configured(t, nobody).list(t, name, nil, 0, true)
 		says(t, told.errors, "There is no tenant")
-		path := map[string]string{"osupgrade_calendar": "/calendars", "osupgrade_rollout": "/rollout", "osupgrade_run": "/runs"}[name]
-		api.Inject(http.MethodGet, "/os-upgrade"+path, fakeapi.Status(http.StatusForbidden, "not for you"))
+		path := map[string]string{"osupgrade_calendar": "/calendars", "osupgrade_rollout": "/rollout", "osupgrade_run": "/runs", "osupgrade_policy": "/policies", "osupgrade_user": "/userpass", "osupgrade_approle": "/approles"}[name]
+		api.Inject(http.MethodGet, cmp.Or(path, "/os-upgrade"), fakeapi.Status(http.StatusForbidden, "not for you"))
 		_, _, told = configured(t, server).list(t, name, nil, 0, true)
 		says(t, told.errors, "^Unable to list "+name+".*403.*not for you")
 	}
@@ -147,23 +160,23 @@ func TestQueryCLI(t *testing.T) {
 	_, server := full(t)
 	w := acctest.NewWorkspace(t, server.Env()...)
 	w.Write(t, "main.tf", acctest.Requirement+"provider \"osupgrade\" {}\n")
-	for _, name := range []string{"config", "maintenance_window", "calendar", "rollout", "run"} {
+	for _, name := range []string{"config", "maintenance_window", "calendar", "rollout", "run", "policy", "user", "approle"} {
 		text := example(t, "list-resources/osupgrade_"+name+"/list-resource.tfquery.hcl")
 		w.Write(t, name+".tfquery.hcl", strings.ReplaceAll(text, `["acme", "globex"]`, `["acme"]`))
 	}
 	out := w.Run(t, 0, "query", "-no-color")
-	for _, want := range []string{"acme/christmas", "acme/summer", "days_of_week=Friday, Saturday", "run_id="} {
+	for _, want := range []string{"acme/christmas", "acme/summer", "acme/night-shift", "acme/ann", "acme/deploy", "days_of_week=Friday, Saturday", "run_id="} {
 		if !strings.Contains(out, want) {
 			t.Errorf("there is no %q in %s", want, out)
 		}
 	}
 	w = acctest.NewWorkspace(t, server.Env()...)
 	w.Write(t, "main.tf", acctest.Requirement+"provider \"osupgrade\" {}\n")
-	for _, name := range []string{"config", "calendar", "rollout"} {
+	for _, name := range []string{"config", "calendar", "rollout", "policy", "user", "approle"} {
 		w.Write(t, name+".tfquery.hcl", "list \"osupgrade_"+name+"\" \"all\" {\n  provider = osupgrade\n}\n")
 	}
 	w.Run(t, 0, "query", "-no-color", "-generate-config-out=generated.tf")
-	if out := w.Run(t, 0, "apply", "-auto-approve", "-no-color"); !strings.Contains(out, "4 imported, 0 added, 0 changed, 0 destroyed") {
+	if out := w.Run(t, 0, "apply", "-auto-approve", "-no-color"); !strings.Contains(out, "7 imported, 0 added, 0 changed, 0 destroyed") {
 		t.Errorf("the import changes something: %s", out)
 	}
 }

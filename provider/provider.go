@@ -19,16 +19,19 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/approle"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/calendar"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/config"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/function"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/hosts"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/policy"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/providerdata"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/rollout"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/run"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/runs"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/state"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/token"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/user"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/window"
 )
 
@@ -82,7 +85,7 @@ func (p *Osupgrade) Configure(ctx context.Context, req provider.ConfigureRequest
 
 // Resources lists the resources.
 func (*Osupgrade) Resources(context.Context) []func() resource.Resource {
-	return []func() resource.Resource{config.New, window.New, calendar.New, rollout.New, run.New}
+	return []func() resource.Resource{config.New, window.New, calendar.New, rollout.New, run.New, policy.New, user.New, approle.New}
 }
 
 // DataSources lists the data sources.
@@ -95,7 +98,7 @@ func (*Osupgrade) Actions(context.Context) []func() action.Action { return run.A
 
 // ListResources lists the lists for terraform query: one for each resource.
 func (*Osupgrade) ListResources(context.Context) []func() list.ListResource {
-	return []func() list.ListResource{config.NewList, window.NewList, calendar.NewList, rollout.NewList, run.NewList}
+	return []func() list.ListResource{config.NewList, window.NewList, calendar.NewList, rollout.NewList, run.NewList, policy.NewList, user.NewList, approle.NewList}
 }
 
 // EphemeralResources lists the ephemeral resources.

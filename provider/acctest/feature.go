@@ -23,6 +23,7 @@ type Feature struct {
 // The features of which the provider has something.
 var (
 	Ephemeral = Feature{"ephemeral resources", 10, 11}
+	WriteOnly = Feature{"write-only attributes", 11, 11}
 	Actions   = Feature{"actions", 14, 0}
 	Query     = Feature{"query", 14, 0}
 )

@@ -8,15 +8,11 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
-	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/planmodifiers"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantobject"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/validators"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/window"
 )
 
@@ -85,12 +81,7 @@ func (m *model) Loss(tenant string) (summary, detail string) {
 // Schema defines the resource.
 func (*Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	all := kind.Attributes()
-	all["name"] = schema.StringAttribute{
-		Required:            true,
-		MarkdownDescription: "The name of the calendar, unique in its tenant: 1 to 63 lower-case letters, digits and hyphens. A change replaces the resource.",
-		Validators:          []validator.String{validators.Name()},
-		PlanModifiers:       []planmodifier.String{stringplanmodifier.RequiresReplace()},
-	}
+	all["name"] = tenantobject.NameAttribute("The name of the calendar, unique in its tenant: 1 to 63 lower-case letters, digits and hyphens.")
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "A named calendar of a tenant: further times at which runs may be under way, or times at which none may. " +
 			"Supported by `osupgrade-agent` only; Avassa's own API has no such object.\n\n" +

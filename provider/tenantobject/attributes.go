@@ -5,6 +5,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -37,6 +38,17 @@ func RequiredText(description string, modifiers ...planmodifier.String) schema.A
 	return schema.StringAttribute{Required: true, MarkdownDescription: description, PlanModifiers: modifiers}
 }
 
+// NameAttribute is the name of an object. Another name is another object.
+func NameAttribute(description string, valid ...validator.String) schema.Attribute {
+	if len(valid) == 0 {
+		valid = []validator.String{validators.Name()}
+	}
+	return schema.StringAttribute{
+		Required: true, MarkdownDescription: description + " A change replaces the resource.",
+		Validators: valid, PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()},
+	}
+}
+
 // DurationAttribute is an optional duration.
 func DurationAttribute(description string) schema.Attribute {
 	return TextAttribute(description, planmodifiers.KeepDuration())
@@ -67,6 +79,14 @@ func TextListAttribute(description string) schema.Attribute {
 func TextSetAttribute(description string) schema.Attribute {
 	return schema.SetAttribute{
 		ElementType: types.StringType, Optional: true, MarkdownDescription: description,
+		Validators: []validator.Set{setvalidator.NoNullValues()},
+	}
+}
+
+// RequiredTextSet is a required set of texts.
+func RequiredTextSet(description string) schema.Attribute {
+	return schema.SetAttribute{
+		ElementType: types.StringType, Required: true, MarkdownDescription: description,
 		Validators: []validator.Set{setvalidator.NoNullValues()},
 	}
 }

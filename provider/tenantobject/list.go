@@ -135,7 +135,7 @@ func (r *Resource[T, M, P]) List(about string, all func(ctx context.Context, ask
 		objects, err := all(ctx, ask)
 		var found []Listed
 		for _, name := range slices.Sorted(maps.Keys(objects)) {
-			found = append(found, r.listed(Key{ask.Tenant, name}, objects[name]))
+			found = append(found, r.listed(ask.API, Key{ask.Tenant, name}, objects[name]))
 		}
 		return found, err
 	}}
@@ -154,7 +154,7 @@ func (r *Resource[T, M, P]) single(ctx context.Context, ask Query) (map[string]T
 	return nil, err
 }
 
-func (r *Resource[T, M, P]) listed(at Key, content T) Listed {
+func (r *Resource[T, M, P]) listed(api *client.Client, at Key, content T) Listed {
 	tenant, name := types.StringValue(at.Tenant), types.StringValue(at.Name)
 	var id any = identity{tenant}
 	if r.named() {
@@ -168,6 +168,7 @@ func (r *Resource[T, M, P]) listed(at Key, content T) Listed {
 		model := P(new(M))
 		diags.Append(to.Get(ctx, model)...)
 		model.FromAPI(ctx, content, true, diags)
+		r.complete(ctx, api, at, model, "Unable to list "+r.kind.TypeName, diags)
 		diags.Append(to.Set(ctx, model)...)
 	}}
 }

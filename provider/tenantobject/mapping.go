@@ -38,6 +38,9 @@ type Mapping[T any] struct {
 	Defaults Defaults[T]
 	// Renamed maps attributes of another name to their members.
 	Renamed map[string]string
+	// Elsewhere maps members to attributes of the resource that are none of the object, such as
+	// its name.
+	Elsewhere map[string]string
 	// Meaning returns the canonical form of an object, with every default filled in.
 	Meaning func(T) T
 	// Validate returns every problem of an object.
@@ -98,6 +101,9 @@ func (k *Mapping[T]) Member(attribute string) string {
 // names them at the beginning of a sentence.
 func (k *Mapping[T]) Kind(plural string, of Kind[T]) Kind[T] {
 	of.TypeName, of.Locate, of.Parts, of.Validate = k.TypeName, k.Locate, Parts[T]{k.whole()}, k.ValidateConfig
+	if of.NotFound != "" {
+		return of
+	}
 	of.NotFound = plural + " are supported by osupgrade-agent only; Avassa's own API has no such object. " +
 		"If the endpoint is an osupgrade-agent, check its version and the name of the tenant."
 	return of
@@ -106,6 +112,9 @@ func (k *Mapping[T]) Kind(plural string, of Kind[T]) Kind[T] {
 // Locate returns the attribute of a field of the object. What has no attribute of its own, such
 // as an element of a set, a key of a map or a place in a text, is located at the one around it.
 func (k *Mapping[T]) Locate(field string) (path.Path, bool) {
+	if attribute, ok := k.Elsewhere[field]; ok {
+		return path.Root(attribute), true
+	}
 	all := strings.Split(field, ".")
 	var steps []string
 	for inside := k.Attributes(); len(steps) < len(all); {

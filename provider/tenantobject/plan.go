@@ -4,11 +4,15 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
@@ -38,7 +42,7 @@ func (r *Resource[T, M, P]) ModifyPlan(ctx context.Context, req resource.ModifyP
 	}
 	exists := !req.State.Raw.IsNull()
 	r.claim(plan, req.Config.Raw.String(), exists, &resp.Diagnostics)
-	if resp.Plan.Raw.Equal(req.State.Raw) || !resp.Plan.Raw.IsFullyKnown() || resp.Diagnostics.HasError() {
+	if resp.Plan.Raw.Equal(req.State.Raw) || !r.kind.known(resp.Plan.Raw) || resp.Diagnostics.HasError() {
 		return
 	}
 	w := write[T]{
@@ -61,12 +65,31 @@ func (r *Resource[T, M, P]) ModifyPlan(ctx context.Context, req resource.ModifyP
 		}
 		w.base = r.read(w.at, known(baseOf(ctx, req.Private, &resp.Diagnostics), w.prior, &resp.Diagnostics))
 	}
+	var state *tfsdk.State
+	if exists {
+		state = &req.State
+	}
+	secret := r.secretOf(ctx, req.Config, state, &resp.Diagnostics)
 	ctx, cancel := context.WithTimeout(ctx, PlanLimit)
 	defer cancel()
-	answers := r.check(ctx, w, &resp.Diagnostics)
+	answers := r.check(ctx, w, secret, &resp.Diagnostics)
 	if !resp.Diagnostics.HasError() && !r.planned() {
 		r.warn(ctx, answers, change, &resp.Diagnostics)
 	}
+}
+
+// known reports whether all is known of a plan but what the server will give.
+func (k Kind[T]) known(plan tftypes.Value) bool {
+	var attributes map[string]tftypes.Value
+	if err := plan.As(&attributes); err != nil {
+		return false
+	}
+	for name, value := range attributes {
+		if !value.IsFullyKnown() && !slices.Contains(k.Computed, name) {
+			return false
+		}
+	}
+	return true
 }
 
 // warn adds warnings about the effect of a change; answers is set if the server can be asked.
@@ -125,11 +148,11 @@ func (r *Resource[T, M, P]) claim(plan P, configuration string, exists bool, dia
 // It reports whether the server answered. A refusal of the content and a conflict
 // are errors; any other failure is a warning, because what is wrong may be mended before
 // the apply.
-func (r *Resource[T, M, P]) check(ctx context.Context, w write[T], diags *diag.Diagnostics) bool {
-	if !r.data.Reachable() || !r.data.ValidateAtPlan || diags.HasError() || r.planned() {
+func (r *Resource[T, M, P]) check(ctx context.Context, w write[T], secret types.String, diags *diag.Diagnostics) bool {
+	if !r.data.Reachable() || secret.IsUnknown() || !r.data.ValidateAtPlan || diags.HasError() || r.planned() {
 		return false
 	}
-	w.store = r.store(r.data.Client(diags, ""), w.at)
+	w.store = r.kind.withSecret(r.store(r.data.Client(diags, ""), w.at), secret)
 	if w.begin {
 		// What a replacement creates is still there.
 		w.base = r.read(w.at, found[T]{})

@@ -5,6 +5,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/providerdata"
@@ -30,7 +31,7 @@ func (r *Resource[T, M, P]) Create(ctx context.Context, req resource.CreateReque
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	change := r.write(api, at)
+	change := r.write(api, at, r.secretOf(ctx, req.Config, nil, &resp.Diagnostics))
 	change.want, change.begin, change.overwrite = want, true, common.OverwriteExisting.ValueBool()
 	_, there := r.data.Recall(existing + r.kind.object(at))
 	change.absent = r.data.ValidateAtPlan && !there
@@ -40,6 +41,7 @@ func (r *Resource[T, M, P]) Create(ctx context.Context, req resource.CreateReque
 		r.kind.report(&resp.Diagnostics, operation, at, err)
 		return
 	}
+	r.complete(ctx, api, at, plan, operation, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.State.Set(ctx, plan)...)
 	keepBase(ctx, resp.Private, r.kind.base(change.readBack(ctx, written, &resp.Diagnostics), want), &resp.Diagnostics)
 }
@@ -71,6 +73,7 @@ func (r *Resource[T, M, P]) Read(ctx context.Context, req resource.ReadRequest, 
 		return
 	}
 	state.FromAPI(ctx, server.Value, TakeImported(ctx, resp.Private, &resp.Diagnostics), &resp.Diagnostics)
+	r.complete(ctx, api, at, state, operation, &resp.Diagnostics)
 	r.data.Remember(r.kind.object(at), found[T]{server, true})
 	owned := state.ToAPI(ctx, &resp.Diagnostics)
 	r.beside(api, at, func(b Beside[T]) { b.OwnAll(owned) })
@@ -90,7 +93,7 @@ func (r *Resource[T, M, P]) Update(ctx context.Context, req resource.UpdateReque
 	r.identify(ctx, resp.Identity, plan, &resp.Diagnostics)
 	limit := Timeout(common.Timeouts, "update", updateLimit)
 	api := r.data.Client(&resp.Diagnostics, operation)
-	change := r.write(api, r.key(plan))
+	change := r.write(api, r.key(plan), r.secretOf(ctx, req.Config, &req.State, &resp.Diagnostics))
 	change.prior, change.want = state.ToAPI(ctx, &resp.Diagnostics), plan.ToAPI(ctx, &resp.Diagnostics)
 	change.overwrite = common.OverwriteExisting.ValueBool()
 	change.base = known(baseOf(ctx, req.Private, &resp.Diagnostics), change.prior, &resp.Diagnostics)
@@ -98,7 +101,7 @@ func (r *Resource[T, M, P]) Update(ctx context.Context, req resource.UpdateReque
 		return
 	}
 	r.beside(api, change.at, func(b Beside[T]) { b.HoldAll(change.want) })
-	if r.kind.Parts.Unchanged(change.prior, change.want) {
+	if r.kind.Parts.Unchanged(change.prior, change.want) && !change.renews {
 		resp.Diagnostics.Append(resp.State.Set(ctx, plan)...)
 		return
 	}
@@ -123,7 +126,8 @@ func (r *Resource[T, M, P]) Delete(ctx context.Context, req resource.DeleteReque
 	limit := Timeout(state.Shared().Timeouts, "delete", deleteLimit)
 	owned := state.ToAPI(ctx, &resp.Diagnostics)
 	api := r.data.Client(&resp.Diagnostics, operation)
-	change := r.write(api, r.key(state))
+	change := r.write(api, r.key(state), types.StringNull())
+	change.store = r.deletable(api, change.at, state)
 	change.prior = r.kind.Parts.Restricted(contentOf(ctx, req.Private, owned, &resp.Diagnostics), owned)
 	change.want, change.remove = r.kind.Parts.Emptied(owned), true
 	if next, replaced := SuccessorOf[T](ctx, req.Private, change.at.ID(), &resp.Diagnostics); replaced {
@@ -146,10 +150,11 @@ func (r *Resource[T, M, P]) Delete(ctx context.Context, req resource.DeleteReque
 	}
 }
 
-// write returns a change of an object.
-func (r *Resource[T, M, P]) write(api *client.Client, at Key) write[T] {
+// write returns a change of an object, with a secret if it is to be sent.
+func (r *Resource[T, M, P]) write(api *client.Client, at Key, secret types.String) write[T] {
 	r.data.Apply()
-	return write[T]{kind: r.kind, at: at, store: r.store(api, at), quiet: silenceOf(r.data)}
+	store := r.kind.withSecret(r.store(api, at), secret)
+	return write[T]{kind: r.kind, at: at, store: store, quiet: silenceOf(r.data), renews: secret.ValueString() != ""}
 }
 
 // readBack returns the object after a write. It reads the object only if the server sent

@@ -17,6 +17,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/names"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/validators"
 )
@@ -65,6 +66,19 @@ func TenantAttribute() schema.Attribute {
 			stringplanmodifier.RequiresReplace(),
 		},
 	}
+}
+
+// TenantOrAllAttribute is TenantAttribute for objects that may belong to all tenants.
+func TenantOrAllAttribute() schema.Attribute {
+	attribute, _ := TenantAttribute().(schema.StringAttribute)
+	attribute.MarkdownDescription = "The tenant, or `*` for all tenants; the provider's `tenant` by default. A change replaces the resource."
+	attribute.Validators = []validator.String{validators.Rule("the name of a tenant, or *", func(text string) error {
+		if text == client.OfAll {
+			return nil
+		}
+		return validators.CheckName(text)
+	})}
+	return attribute
 }
 
 func overwriteAttribute() schema.Attribute {
@@ -147,9 +161,18 @@ func (r *Resource[T, M, P]) ImportState(ctx context.Context, req resource.Import
 	MarkImported(ctx, resp.Private, &resp.Diagnostics)
 }
 
+// validTenant reports whether an object can be of a tenant.
+func (r *Resource[T, M, P]) validTenant(name string) bool {
+	return names.Valid(name) || r.kind.ForAll && name == client.OfAll
+}
+
 // wrongID returns the error of an invalid id; empty if it is valid.
 func (r *Resource[T, M, P]) wrongID(id, tenant, name string) string {
 	switch {
+	case r.kind.ValidName != nil && (!r.validTenant(tenant) || !r.kind.ValidName(name)):
+		return fmt.Sprintf("The id %q does not have the name of a tenant, or * for all tenants, and after a slash the name of the %s. Use an id such as acme/ann.", id, r.kind.Noun)
+	case r.kind.ValidName != nil:
+		return ""
 	case r.named() && (!names.Valid(tenant) || !names.Valid(name)):
 		return fmt.Sprintf("The id %q is not the name of a tenant and the name of a %s with a slash between them. "+
 			"Use lower-case letters, digits and hyphens, as in acme/christmas.", id, r.kind.Noun)

@@ -47,16 +47,26 @@ type Kind[T any] struct {
 	// Noun names the object for people, such as "configuration".
 	Noun string
 	// NotFound is the advice for a write that fails with 404; empty means the
-	// usual advice.
-	NotFound string
+	// usual advice. Refused is the advice for a deletion that is refused with 412 because the
+	// object is in use.
+	NotFound, Refused string
 	// Locate returns the attribute of a field of the API.
 	Locate diagnostics.Locate
 	// Validate applies the API's rules to a configuration; nil if the attributes have
 	// validators for all of them.
 	Validate func(config tftypes.Value, diags *diag.Diagnostics)
-	// Warn adds warnings about the effect of a change, and never an error. A nil
-	// Warn warns of nothing.
+	// Warn adds warnings about the effect of a change, and an error only about one after which
+	// nobody could undo it. A nil Warn warns of nothing.
 	Warn func(ctx context.Context, change Change[T], diags *diag.Diagnostics)
+
+	// Secret is what the server never returns; nil if there is nothing.
+	Secret *Secret[T]
+	// Computed are the attributes that the server gives a new object: see Completed.
+	Computed []string
+	// ForAll is set if there are objects of all tenants, of the tenant *. ValidName reports
+	// whether a text is the name of an object; nil is the rule of most.
+	ForAll    bool
+	ValidName func(name string) bool
 
 	// Beside returns what the owner of a whole list has to do with resources of single
 	// entries; nil if there are none.
@@ -64,7 +74,7 @@ type Kind[T any] struct {
 	// Object returns the client's object of a key.
 	Object func(at Key) client.Object[T]
 	// List gets all objects of a tenant by name, in one request. It is nil if a tenant has
-	// one object of the kind.
+	// one object of the kind, or the API has no such list with the revision of each.
 	List func(ctx context.Context, api *client.Client, tenant string) (map[string]client.Stored[T], error)
 	// Parts are the parts of the object that a resource may own.
 	Parts Parts[T]
@@ -168,6 +178,27 @@ type Named interface {
 	ObjectName() types.String
 }
 
+// Completed is a model with attributes that the object of the API does not have.
+type Completed interface {
+	// Complete asks the server for them.
+	Complete(ctx context.Context, api *client.Client, at Key) error
+}
+
+// complete completes a model, if there is something to complete.
+func (r *Resource[T, M, P]) complete(ctx context.Context, api *client.Client, at Key, model P, operation string, diags *diag.Diagnostics) {
+	if incomplete, ok := any(model).(Completed); ok {
+		if err := incomplete.Complete(ctx, api, at); err != nil {
+			r.kind.report(diags, operation, at, err)
+		}
+	}
+}
+
+// Forcible is a model of an object that may be deleted while it is in use.
+type Forcible interface {
+	// Force returns the attribute force_destroy.
+	Force() types.Bool
+}
+
 // nameOf returns the name of a model; null if it is not Named.
 func nameOf(model any) types.String {
 	if named, ok := model.(Named); ok {
@@ -183,6 +214,14 @@ func (r *Resource[T, M, P]) store(api *client.Client, at Key) store[T] {
 		return object
 	}
 	return listed[T]{object, at.Name, r.prefetched(api, at.Tenant)}
+}
+
+// deletable returns the object of a resource that is deleted.
+func (r *Resource[T, M, P]) deletable(api *client.Client, at Key, state P) store[T] {
+	if forcible, ok := any(state).(Forcible); ok && forcible.Force().ValueBool() {
+		return remote[T]{api, r.kind.Object(at).Forced(), at.Tenant}
+	}
+	return r.store(api, at)
 }
 
 // prefetched returns what the process has read of the objects of a tenant in one request.

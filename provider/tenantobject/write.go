@@ -49,7 +49,9 @@ func (*busyError) Error() string {
 func change[T any](ctx context.Context, at store[T], quiet *silence, server found[T], known bool, edit func(server found[T], asked bool) (step[T], error)) (found[T], error) {
 	lasting, cancel := uninterrupted(ctx)
 	defer cancel()
-	var lost error // Why it is not known what became of the last write.
+	var lost error  // Why it is not known what became of the last write.
+	var inUse error // Why the object of the revision refusedAt is not removed.
+	refusedAt := ""
 	for try := 0; try < tries; {
 		looking := ctx
 		if lost != nil {
@@ -67,6 +69,8 @@ func change[T any](ctx context.Context, at store[T], quiet *silence, server foun
 			return server, err
 		case lost != nil && !silent(lost):
 			return found[T]{}, lost // The server failed, and has not done it.
+		case next.remove && inUse != nil && server.ETag == refusedAt:
+			return found[T]{}, inUse // Nobody has changed it: it is refused for what it is.
 		}
 		if err := quiet.wait(ctx); err != nil {
 			return found[T]{}, err
@@ -83,6 +87,7 @@ func change[T any](ctx context.Context, at store[T], quiet *silence, server foun
 		case id != 0:
 			err = quiet.outlast(ctx, func(ctx context.Context) error { return at.AwaitRun(ctx, id) })
 		case client.HasStatus(err, http.StatusPreconditionFailed):
+			inUse, refusedAt = err, server.ETag
 			if err = nil; server.exists {
 				err = pause(ctx, try)
 			}
@@ -173,6 +178,9 @@ type write[T any] struct {
 	begin, absent bool
 	// overwrite permits overwriting parts that the resource did not own.
 	overwrite bool
+	// renews is set if the store sends a secret. Whether the server has it, nobody can see, so it
+	// is sent even if the object is as it should be.
+	renews bool
 	// remove deletes the object if it is empty after the write.
 	remove bool
 }
@@ -182,7 +190,7 @@ func (w write[T]) do(ctx context.Context) (found[T], error) {
 	return change(ctx, w.store, w.quiet, w.base, w.base.ETag != "" || w.absent, func(server found[T], asked bool) (step[T], error) {
 		done, err := w.decide(server)
 		// What is known is what the plan was made from, and that found something to write.
-		return step[T]{w.kind.Parts.Merged(w.want, server.Value), w.removes(server), done && asked}, err
+		return step[T]{w.kind.Parts.Merged(w.want, server.Value), w.removes(server), done && asked && !w.renews}, err
 	})
 }
 
@@ -268,7 +276,7 @@ func (k Kind[T]) report(diags *diag.Diagnostics, operation string, at Key, err e
 		diags.AddError(operation, "Tenant: "+at.Tenant+"\nCause: "+err.Error()+"\n\nNothing was written. Find out who changes it so often, and apply again.")
 		return
 	case !errors.As(err, &foreign):
-		diagnostics.Failure{Operation: operation, Tenant: at.Tenant, Err: err, NotFound: k.NotFound}.Add(diags, k.Locate)
+		diagnostics.Failure{Operation: operation, Tenant: at.Tenant, Err: err, NotFound: k.NotFound, Refused: k.Refused}.Add(diags, k.Locate)
 		return
 	}
 	for _, c := range foreign.conflicts {

@@ -316,6 +316,28 @@ func TestWrite_waitsForARun(t *testing.T) {
 	}
 }
 
+// TestWrite_inUse: a deletion that is refused although nobody has changed the object ends with
+// the refusal. One that somebody else has changed is tried again.
+func TestWrite_inUse(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &shelf{}
+		s.set(`{"left":"a"}`)
+		s.before = func(try int) error {
+			if try == 1 {
+				s.set(`{"left":"a"}`)
+				return nil
+			}
+			return answer(http.StatusPreconditionFailed, v1.ErrorInfo{Field: "name"})
+		}
+		_, err := write[note]{kind: noteKind, store: s, quiet: &silence{}, prior: left("a"), want: left(""), remove: true}.do(t.Context())
+		refused, ok := errors.AsType[*client.Error](err)
+		if !ok || refused.Errors[0].Info.Field != "name" || s.changes != 2 {
+			t.Errorf("it ended with %v after %d tries, want the refusal after 2", err, s.changes)
+		}
+	})
+}
+
 // TestWrite_givesUp: who is overtaken by others in each try says so, and has written nothing.
 func TestWrite_givesUp(t *testing.T) {
 	t.Parallel()

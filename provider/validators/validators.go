@@ -84,7 +84,7 @@ func (n number) ValidateInt64(ctx context.Context, req validator.Int64Request, r
 
 // Name returns a validator for the name of a tenant, an application or a site.
 func Name() validator.String {
-	return Rule("a name of lower-case letters, digits and hyphens", checkName)
+	return Rule("a name of lower-case letters, digits and hyphens", CheckName)
 }
 
 // Hostname returns a validator for the name of a host.
@@ -97,6 +97,16 @@ func Hostname() validator.String {
 	})
 }
 
+// LoginName returns a validator for the name of a user or an approle.
+func LoginName() validator.String {
+	return Rule("a name of lower-case letters, digits, hyphens, dots, underscores and @", func(text string) error {
+		if names.ValidLogin(text) {
+			return nil
+		}
+		return fmt.Errorf(`%q is not a name; use 1 to %d of a-z, 0-9, "-", ".", "_" and "@"`, text, names.MaxLength)
+	})
+}
+
 // Duration returns a validator for a duration from least to most.
 func Duration(least, most time.Duration) validator.String {
 	description := fmt.Sprintf("a duration from %s to %s", window.FormatDuration(least), window.FormatDuration(most))
@@ -106,7 +116,8 @@ func Duration(least, most time.Duration) validator.String {
 	})
 }
 
-func checkName(text string) error {
+// CheckName returns what is wrong with the name of a tenant, an application or a site.
+func CheckName(text string) error {
 	if names.Valid(text) {
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/names"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
@@ -44,6 +45,62 @@ const (
 	approlesTree = "/strongbox/authentication/approles/"
 )
 
+// UserNamed are the users of a name, of a tenant or of all.
+func UserNamed(name string) Object[v1.User] {
+	return Object[v1.User]{at: loginAt(usersTree, name), same: v1.SameUser, canonical: v1.User.Canonical, withhold: func(u *v1.User) string {
+		password := u.Password
+		u.Password = ""
+		return password
+	}}
+}
+
+// ApproleNamed are the approles of a name, of a tenant or of all.
+func ApproleNamed(name string) Object[v1.Approle] {
+	return Object[v1.Approle]{at: loginAt(approlesTree, name), same: v1.SameApprole, canonical: v1.Approle.Canonical}
+}
+
+// loginAt returns the path of a user or an approle of a tenant.
+func loginAt(tree, name string) func(tenant string) (string, error) {
+	return func(tenant string) (string, error) {
+		segment, err := loginName(name)
+		if err != nil {
+			return "", err
+		}
+		return identityPath("config", tenant, tree+segment)
+	}
+}
+
+// Users returns the users of a tenant, or of all, by name.
+func (c *Client) Users(ctx context.Context, tenant string) (all []v1.User, err error) {
+	return logins[v1.User](ctx, c, tenant, usersTree)
+}
+
+// Approles returns the approles of a tenant, or of all, by name.
+func (c *Client) Approles(ctx context.Context, tenant string) (all []v1.Approle, err error) {
+	return logins[v1.Approle](ctx, c, tenant, approlesTree)
+}
+
+func logins[T any](ctx context.Context, c *Client, tenant, tree string) (all []T, err error) {
+	path, err := identityPath("config", tenant, strings.TrimSuffix(tree, "/"))
+	if err != nil {
+		return nil, err
+	}
+	return all, c.get(ctx, path, nil, &all)
+}
+
+// Approle returns an approle with its role-id.
+func (c *Client) Approle(ctx context.Context, tenant, name string) (state v1.ApproleState, err error) {
+	segment, err := loginName(name)
+	if err != nil {
+		return state, err
+	}
+	path, err := identityPath("state", tenant, approlesTree+segment)
+	if err != nil {
+		return state, err
+	}
+	return state, c.get(ctx, path, nil, &state)
+}
+
 // SetUser makes a user of a tenant, or of all, or gives one other roles and another password.
 // What else it has stays.
 func (c *Client) SetUser(ctx context.Context, tenant string, user v1.User) error {
@@ -62,11 +119,7 @@ func (c *Client) SetApprole(ctx context.Context, tenant string, role v1.Approle)
 	if err != nil {
 		return state, err
 	}
-	path, err := identityPath("state", tenant, approlesTree+url.PathEscape(role.Name))
-	if err != nil {
-		return state, err
-	}
-	return state, c.get(ctx, path, nil, &state)
+	return c.Approle(ctx, tenant, role.Name)
 }
 
 // setLogin writes a user or an approle: fresh, if there is none that can be read, or else the
@@ -152,6 +205,16 @@ func (c *Client) AddHostKey(ctx context.Context, tenant, host string, wanted v1.
 // client is one of a tenant, of that.
 func (c *Client) Credentials(ctx context.Context) (all []v1.Credential, err error) {
 	return ofAllOrOwn[v1.Credential](ctx, c, "/strongbox/credentials")
+}
+
+// CredentialsOf returns the tokens, users, approles and host keys of a tenant; OfAll stands for
+// all tenants.
+func (c *Client) CredentialsOf(ctx context.Context, tenant string) (all []v1.Credential, err error) {
+	path, err := identityPath("state", tenant, "/strongbox/credentials")
+	if err != nil {
+		return nil, err
+	}
+	return all, c.get(ctx, path, nil, &all)
 }
 
 // JoinTokens returns the join tokens of all tenants, or if the client is one of a tenant, of

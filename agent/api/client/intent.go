@@ -13,13 +13,20 @@ import (
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
-// Object is a kind of object below a tenant's configuration: Configs, Rollouts or
-// one of CalendarNamed.
+// Object is a kind of object of a tenant: Configs, Rollouts, or one of a name, such as
+// CalendarNamed and PolicyNamed.
 type Object[T any] struct {
 	// noun is what warnings call it, rest the end of its path, after os-upgrade.
 	noun, rest string
+	// at returns the path of one that is not below os-upgrade; nil if it is.
+	at func(tenant string) (string, error)
 	// invalid is why there is no such path.
 	invalid error
+	// force deletes it even if it is in use.
+	force bool
+	// withhold takes the secret out of an object and returns it; nil if there is none. A
+	// server never returns it.
+	withhold func(value *T) string
 	// same reports whether two of them mean the same.
 	same func(a, b T) bool
 	// canonical is the form in which elements of lists are compared.
@@ -33,6 +40,19 @@ type Stored[T any] struct {
 	ETag string
 	// body is the JSON text that Value was read from.
 	body json.RawMessage
+}
+
+// shown returns an object without its secret, and whether it has one. Whatever a server says
+// of it, it is not shown.
+func (o Object[T]) shown(c *Client, value T) (shown T, secret bool) {
+	if o.withhold == nil {
+		return value, false
+	}
+	text := o.withhold(&value)
+	if len(text) >= shortestHidden {
+		c.secret.add(text, hiddenProof)
+	}
+	return value, text != ""
 }
 
 // NewStored returns an object from its JSON text, as Text returned it.
@@ -63,7 +83,16 @@ func (o Object[T]) path(tenant string) (string, error) {
 	if o.invalid != nil {
 		return "", o.invalid
 	}
+	if o.at != nil {
+		return o.at(tenant)
+	}
 	return tenantPath("config", tenant, o.rest)
+}
+
+// Forced returns the object with a Delete that removes it even if it is in use.
+func (o Object[T]) Forced() Object[T] {
+	o.force = true
+	return o
 }
 
 // Get gets a tenant's object. An absent one is an *Error of status 404, see
@@ -101,12 +130,17 @@ func (o Object[T]) Put(ctx context.Context, c *Client, tenant string, base Store
 	if err != nil {
 		return Stored[T]{}, err
 	}
-	a, err := c.do(ctx, request{method: http.MethodPut, path: path, body: body, when: when})
+	shown, secret := o.shown(c, value)
+	a, err := c.do(ctx, request{method: http.MethodPut, path: path, body: body, when: when, confidential: secret})
 	if err == nil {
-		return Stored[T]{Value: value, ETag: a.header.Get("ETag"), body: body}, nil
+		if secret {
+			body, err = o.Over(base, shown)
+		}
+		return Stored[T]{Value: shown, ETag: a.header.Get("ETag"), body: body}, err
 	}
-	// Our own write, whose answer was lost, fails our precondition now.
-	if a.retried && HasStatus(err, http.StatusPreconditionFailed) {
+	// Our own write, whose answer was lost, fails our precondition now. Whether a secret was
+	// written, nobody can see.
+	if a.retried && !secret && HasStatus(err, http.StatusPreconditionFailed) {
 		if there, lookErr := o.Get(ctx, c, tenant); lookErr == nil && o.same(there.Value, value) {
 			return there, nil
 		}
@@ -124,8 +158,9 @@ func (o Object[T]) Validate(ctx context.Context, c *Client, tenant string, base 
 	if err != nil {
 		return nil, err
 	}
+	_, secret := o.shown(c, value)
 	a, err := c.do(ctx, request{
-		method: http.MethodPut, path: path, query: url.Values{"validate": {"true"}}, body: body, when: when,
+		method: http.MethodPut, path: path, query: url.Values{"validate": {"true"}}, body: body, when: when, confidential: secret,
 	})
 	return v1.ParseWarnings(o.noun, a.header.Values(v1.WarningHeader)), err
 }
@@ -137,7 +172,7 @@ func (o Object[T]) Delete(ctx context.Context, c *Client, tenant string, when Pr
 	if err != nil {
 		return err
 	}
-	_, err = c.do(ctx, request{method: http.MethodDelete, path: path, when: when})
+	_, err = c.do(ctx, request{method: http.MethodDelete, path: path, query: forced(o.force), when: when})
 	if Missing(err) {
 		return nil
 	}

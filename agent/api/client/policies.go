@@ -25,6 +25,16 @@ func policiesPath(tenant, name string) (string, error) {
 	return path + "/" + name, nil
 }
 
+// PolicyNamed are the tenants' policies of a name.
+func PolicyNamed(name string) Object[v1.Policy] {
+	return Object[v1.Policy]{at: func(tenant string) (string, error) {
+		if name == "" {
+			return "", &NameError{Field: "name", Value: name, Right: names.Form}
+		}
+		return policiesPath(tenant, name)
+	}, same: v1.SamePolicy, canonical: v1.Policy.Canonical}
+}
+
 // Policies returns the policies of a tenant, by name.
 func (c *Client) Policies(ctx context.Context, tenant string) (all []v1.Policy, err error) {
 	path, err := policiesPath(tenant, "")

@@ -3,6 +3,7 @@ package client
 import (
 	"encoding/json"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"unicode"
@@ -34,6 +35,9 @@ func (s *secret) add(text, instead string) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if slices.Contains(s.pairs, text) {
+		return
+	}
 	s.pairs = append(s.pairs, text, instead)
 	for _, spelling := range []string{quoted(text), url.QueryEscape(text), url.PathEscape(text)} {
 		if spelling != text {

@@ -2,6 +2,8 @@ package client
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/http"
@@ -112,6 +114,22 @@ func (s *session) authorized(ctx context.Context, send func(token string) (statu
 			return errUseless
 		}
 	}
+}
+
+// TokenID returns the id of the token that the client sends, by which the server lists it;
+// empty if the client sends none.
+func (c *Client) TokenID() string {
+	text := c.session.fixed
+	c.session.mu.Lock()
+	defer c.session.mu.Unlock()
+	if c.session.token != nil {
+		text = c.session.token.text
+	}
+	if text == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
 }
 
 // judge returns the error of a call: problem is that of authorized, err that of what was

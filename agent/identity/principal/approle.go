@@ -12,6 +12,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/credential"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/access"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/format"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/names"
 )
 
 // Approle is a program that logs in with a role-id and a secret-id.
@@ -126,7 +127,7 @@ func newUUID() string {
 
 // Get returns an approle; os.ErrNotExist if there is none.
 func (a *Approles) Get(tenant, name string) (Approle, error) {
-	if !validLogin(name) {
+	if !names.ValidLogin(name) {
 		return Approle{}, os.ErrNotExist
 	}
 	return a.read.Get(KeyOf(tenant, name))

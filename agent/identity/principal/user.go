@@ -91,18 +91,12 @@ func KeyOf(tenant, name string) string {
 	return tenant + "." + name
 }
 
-// validLogin reports whether a name can be that of a user or an approle.
-func validLogin(name string) bool {
-	plain := strings.NewReplacer(".", "a", "_", "a", "@", "a").Replace(name)
-	return names.Valid(plain) && !strings.HasPrefix(name, ".")
-}
-
 // minPassword and maxPassword bound the length of a password, in characters and bytes.
 const minPassword, maxPassword = 8, 1024
 
 // CheckName returns a WrongError if a name cannot be that of a user or an approle.
 func CheckName(name string) error {
-	if !validLogin(name) {
+	if !names.ValidLogin(name) {
 		return wrong("name", `%.100q is invalid; use 1 to %d of a-z, 0-9, "-", ".", "_" and "@"`, name, names.MaxLength)
 	}
 	return nil
@@ -189,7 +183,7 @@ func encodeUser(key string, user User) ([]byte, error) {
 
 // Get returns a user; os.ErrNotExist if there is none.
 func (u *Users) Get(tenant, name string) (User, error) {
-	if !validLogin(name) {
+	if !names.ValidLogin(name) {
 		return User{}, os.ErrNotExist
 	}
 	return u.read.Get(KeyOf(tenant, name))
@@ -263,7 +257,7 @@ func (u *Users) prove(ctx context.Context, from, tenant, name, password string) 
 }
 
 func (u *Users) candidate(tenant, name string) (user User, found bool) {
-	if !validLogin(name) || tenant != "" && tenant != access.AnyTenant && !names.Valid(tenant) {
+	if !names.ValidLogin(name) || tenant != "" && tenant != access.AnyTenant && !names.Valid(tenant) {
 		return User{}, false
 	}
 	if tenant != "" {

@@ -27,6 +27,8 @@ type identity struct {
 	token  string
 	tokens *principal.Tokens
 	logins *principal.Logins
+	// policies are those of the tenants.
+	policies *principal.Policies
 
 	mu   sync.Mutex
 	made int
@@ -39,11 +41,11 @@ func newIdentity(t testing.TB) identity {
 	t.Helper()
 	tokens := principal.NewTokens(&credentialtest.Memory{}, &credentialtest.Memory{})
 	logins := principal.NewLogins(principal.NewUsers(&credentialtest.Memory{}), principal.NewApproles(&credentialtest.Memory{}, &credentialtest.Memory{}), tokens)
-	token, err := tokens.Add(principal.Token{Name: "fakeapi", Tenant: access.AnyTenant, Allow: access.Rights()})
+	token, err := tokens.Add(principal.Token{Name: "fakeapi", Tenant: access.AnyTenant, Allow: append(access.Rights(), access.Admin)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return identity{token: token, tokens: tokens, logins: logins, renamed: map[string]string{}}
+	return identity{token: token, tokens: tokens, logins: logins, policies: principal.NewPolicies(&credentialtest.Memory{}), renamed: map[string]string{}}
 }
 
 // must panics on an error of the temporary folder.
@@ -63,6 +65,19 @@ func (s *Server) SetUser(name, password string, life ...time.Duration) {
 	}
 	must(s.identity.logins.WriteUser(context.Background(), user, password, nil, time.Now()))
 }
+
+// SetUserOf makes a user of a tenant, or changes it.
+func (s *Server) SetUserOf(user principal.User, password string) {
+	must(s.identity.logins.WriteUser(context.Background(), user, password, nil, time.Now()))
+}
+
+// SetApproleOf makes an approle of a tenant, or changes it.
+func (s *Server) SetApproleOf(role principal.Approle) {
+	must(s.identity.logins.WriteApprole(role, nil, time.Now()))
+}
+
+// SetPolicy makes a policy of a tenant, or changes it.
+func (s *Server) SetPolicy(p principal.Policy) { must(s.identity.policies.Write(p, nil)) }
 
 // NewApprole makes an approle with a secret-id that is good for so many logins; zero is for
 // any number.

@@ -46,6 +46,12 @@ func ValidHost(text string) bool {
 	return all(text, func(c byte) bool { return alphanumeric(c) || c == '.' || c == '-' || c == '_' })
 }
 
+// ValidLogin reports whether text can be the name of a user or an approle: as Valid, and with
+// ".", "_" and "@", but for a "." at its beginning.
+func ValidLogin(text string) bool {
+	return Valid(strings.NewReplacer(".", "a", "_", "a", "@", "a").Replace(text)) && !strings.HasPrefix(text, ".")
+}
+
 // ValidLabel reports whether text can be the key of a label, or its value when
 // that is not empty.
 func ValidLabel(text string) bool {

@@ -74,7 +74,7 @@ var (
 	UserForm      = Form[User]{User.Validate, as[User], as[User]}
 	ApproleForm   = Form[Approle]{Approle.Validate, as[Approle], as[Approle]}
 	TenantForm    = Form[Tenant]{Tenant.Validate, as[Tenant], as[Tenant]}
-	PolicyForm    = Form[Policy]{Policy.Validate, as[Policy], Policy.canonical}
+	PolicyForm    = Form[Policy]{Policy.Validate, as[Policy], Policy.Canonical}
 )
 
 func as[T any](value T) T { return value }

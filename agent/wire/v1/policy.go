@@ -42,11 +42,11 @@ type PolicyRule struct {
 // does. Which paths there can be is decided by who decides by them.
 func DecodePolicy(contentType string, body []byte) (Policy, error) {
 	p, err := decode(contentType, body, Policy{}, Policy.Validate)
-	return p.canonical(), err
+	return p.Canonical(), err
 }
 
-// canonical has no rules as an empty list: written as null, it could not be read again.
-func (p Policy) canonical() Policy {
+// Canonical has no rules as an empty list: written as null, it could not be read again.
+func (p Policy) Canonical() Policy {
 	if p.RestAPI != nil && p.RestAPI.Rules == nil {
 		p.RestAPI = &PolicyRules{Rules: []PolicyRule{}}
 	}

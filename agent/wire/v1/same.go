@@ -38,6 +38,19 @@ func SameRollout(a, b Rollout) bool {
 // spelt.
 func SameCalendar(a, b Calendar) bool { return sameJSON(a.Canonical(), b.Canonical()) }
 
+// SamePolicy reports whether two policies have the same rules. Their names are in their paths.
+func SamePolicy(a, b Policy) bool {
+	a.Name, b.Name = "", ""
+	return sameJSON(a.Canonical(), b.Canonical())
+}
+
+// SameUser reports whether two users have the same roles and lives. Their names are in their
+// paths, and a password is never shown.
+func SameUser(a, b User) bool { return sameJSON(a.Canonical(), b.Canonical()) }
+
+// SameApprole is SameUser for approles.
+func SameApprole(a, b Approle) bool { return sameJSON(a.Canonical(), b.Canonical()) }
+
 func sameJSON(a, b any) bool {
 	textA, errA := json.Marshal(a)
 	textB, errB := json.Marshal(b)

@@ -2,6 +2,8 @@ package v1
 
 import (
 	"bytes"
+	"cmp"
+	"slices"
 	"strconv"
 	"time"
 
@@ -24,6 +26,17 @@ type User struct {
 	// TokenMaxTTL is how long after the login a refresh can extend it. Empty means 14d.
 	TokenMaxTTL string `json:"token-max-ttl,omitempty"`
 }
+
+// Canonical returns what a server shows of the user, in one form: without name and password.
+func (u User) Canonical() User {
+	u.Name, u.Password = "", ""
+	u.TokenPolicies = sortedRoles(u.TokenPolicies)
+	u.TokenTTL, u.TokenMaxTTL = OfSeconds(Seconds(u.TokenTTL)), OfSeconds(Seconds(u.TokenMaxTTL))
+	return u
+}
+
+// sortedRoles returns roles in one order, each once: their order has no meaning.
+func sortedRoles(roles []string) []string { return slices.Compact(slices.Sorted(slices.Values(roles))) }
 
 // DecodeUser reads the body of a write of a user and validates it, as DecodeOSUpgrade
 // does. No problem repeats the password. Which names and roles there are is decided where
@@ -105,6 +118,17 @@ type Approle struct {
 	TokenTTL string `json:"token-ttl,omitempty"`
 	// TokenMaxTTL is how long after the login a refresh can extend it. Empty means 30d.
 	TokenMaxTTL string `json:"token-max-ttl,omitempty"`
+}
+
+// Canonical returns what a server shows of the approle, in one form and without its name.
+func (a Approle) Canonical() Approle {
+	a.Name = ""
+	a.TokenPolicies = sortedRoles(a.TokenPolicies)
+	a.TokenTTL, a.TokenMaxTTL = OfSeconds(Seconds(a.TokenTTL)), OfSeconds(Seconds(a.TokenMaxTTL))
+	if seconds := SecretSeconds(a.SecretIDTTL); seconds != nil {
+		a.SecretIDTTL = cmp.Or(OfSeconds(*seconds), "0s")
+	}
+	return a
 }
 
 // DecodeApprole reads the body of a write of an approle and validates it, as

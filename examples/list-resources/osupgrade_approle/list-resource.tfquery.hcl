@@ -1,0 +1,3 @@
+list "osupgrade_approle" "all" {
+  provider = osupgrade
+}

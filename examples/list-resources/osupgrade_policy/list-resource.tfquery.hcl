@@ -1,0 +1,3 @@
+list "osupgrade_policy" "all" {
+  provider = osupgrade
+}

@@ -1,0 +1,3 @@
+list "osupgrade_user" "all" {
+  provider = osupgrade
+}

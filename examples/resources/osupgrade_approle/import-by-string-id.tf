@@ -1,0 +1,4 @@
+import {
+  to = osupgrade_approle.deploy
+  id = "acme/deploy"
+}

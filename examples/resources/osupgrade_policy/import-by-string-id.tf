@@ -1,0 +1,4 @@
+import {
+  to = osupgrade_policy.night_shift
+  id = "acme/night-shift"
+}

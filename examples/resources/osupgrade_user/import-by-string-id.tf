@@ -1,0 +1,4 @@
+import {
+  to = osupgrade_user.ann
+  id = "acme/ann"
+}

@@ -1,0 +1,59 @@
+package lockout
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantobject"
+)
+
+// TestVerdict: what is refused depends on who else may let others in, and on who asks.
+func TestVerdict(t *testing.T) {
+	t.Parallel()
+	end := time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
+	credential := func(kind, tenant, owner string, allow ...string) v1.Credential {
+		return v1.Credential{ID: kind + " " + owner, Kind: kind, Tenant: tenant, Owner: owner, Allow: allow}
+	}
+	ann, bob := credential("user", "acme", "ann", "admin"), credential("user", "acme", "bob", "admin", "viewer")
+	ci := credential("token", "acme", "ci", "admin")
+	short, session := ci, credential("token", "acme", "ann", "admin")
+	short.Expires, session.Expires, session.Login = &end, &end, "user"
+	program := session
+	program.ID, program.Login = "token of a program", "approle"
+	for name, row := range map[string]struct {
+		login      Login
+		all, taken []v1.Credential
+		own, says  string
+	}{
+		"another admin is left":           {all: []v1.Credential{ann, bob, short}, own: short.ID},
+		"a token without an end is left":  {all: []v1.Credential{ann, ci}, own: ci.ID},
+		"only a token with an end":        {all: []v1.Credential{ann, short}, own: short.ID, says: "the last admin of tenant acme"},
+		"only a session of an admin":      {all: []v1.Credential{ann, program}, own: program.ID, says: "the last admin of tenant acme"},
+		"the other one goes too":          {all: []v1.Credential{ann, bob, short}, taken: []v1.Credential{bob}, own: short.ID, says: "the last admin of tenant acme"},
+		"one of all tenants asks":         {all: []v1.Credential{ann}, own: "a token of all tenants"},
+		"a client certificate asks":       {all: []v1.Credential{ann}, says: "the last admin of tenant acme"},
+		"it asks itself":                  {all: []v1.Credential{ann, bob, session}, own: session.ID, says: "logged in as this user"},
+		"a program of its name asks":      {all: []v1.Credential{ann, bob, program}, own: program.ID},
+		"no admin is deleted":             {login: Login{Had: []string{"viewer"}}, all: []v1.Credential{short}, own: short.ID},
+		"the last one of all tenants":     {login: Login{At: tenantobject.Key{Tenant: "*", Name: "ann"}}, all: []v1.Credential{bob, credential("user", "*", "ann", "admin")}, own: "x", says: "the last admin of all tenants"},
+		"the admin of a tenant is no one": {login: Login{At: tenantobject.Key{Tenant: "*", Name: "ann"}}, all: []v1.Credential{credential("user", "*", "eve", "admin")}, own: "x"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			login := row.login
+			login.Kind, login.Deletion = v1.UserCredential, true
+			if login.At.Name == "" {
+				login.At = tenantobject.Key{Tenant: "acme", Name: "ann"}
+			}
+			if login.Had == nil {
+				login.Had = []string{"admin"}
+			}
+			summary, detail := login.verdict(row.all, append(row.taken, login.credential()), row.own)
+			if (row.says == "") != (summary == "") || !strings.Contains(summary, row.says) || summary != "" && !strings.Contains(detail, "Nothing is changed.") {
+				t.Errorf("the verdict is %q, %q, want %q", summary, detail, row.says)
+			}
+		})
+	}
+}
