@@ -92,13 +92,13 @@ type proof struct {
 	who access.Principal
 	// as is what the name is that of, in audit records.
 	as string
-	// token is how the id of the token begins, certificate what tells one from another.
+	// token is the text of the token, certificate what tells one from another.
 	token, certificate string
 }
 
 // proofOf returns the proof by a token.
 func proofOf(token principal.Token, text string) proof {
-	p := proof{who: token.Principal(), as: v1.AuditToken, token: shortID(principal.ID(text))}
+	p := proof{who: token.Principal(), as: v1.AuditToken, token: text}
 	if token.Login != nil {
 		p.as = token.Login.Of
 	}

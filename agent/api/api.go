@@ -234,6 +234,9 @@ func (s *server) around(next http.Handler) http.Handler {
 		id := requestID(r)
 		w.Header().Set(requestIDHeader, id)
 		next.ServeHTTP(w, r)
+		if !s.Log.Enabled(r.Context(), slog.LevelDebug) {
+			return // What the line says costs more than to look.
+		}
 		s.Log.Debug("request", "method", r.Method, "path", r.URL.Path, "from", r.RemoteAddr, "id", id, "took", time.Since(begun))
 	})
 }

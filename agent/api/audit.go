@@ -10,6 +10,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/access"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/audit"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/principal"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/names"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
@@ -132,9 +133,15 @@ func (s *server) logOf(tenant string) string {
 	return tenant
 }
 
-// auditBy notes who sends a request.
+// auditBy notes who sends a request that gets a record.
 func (c *call) auditBy(p proof) {
-	c.audit.By, c.audit.As, c.audit.Token, c.audit.Certificate = p.who.Name, p.as, p.token, p.certificate
+	if c.route.action == "" {
+		return
+	}
+	c.audit.By, c.audit.As, c.audit.Certificate = p.who.Name, p.as, p.certificate
+	if p.token != "" {
+		c.audit.Token = shortID(principal.ID(p.token))
+	}
 }
 
 // shortID is how much of the id of a token is shown.

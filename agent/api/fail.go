@@ -131,15 +131,30 @@ func plain(status int, err error) *answer {
 
 // send writes a value in the format of the Accept header.
 func (s *server) send(w http.ResponseWriter, r *http.Request, status int, value any) {
-	contentType, body, err := v1.Encode(r.Header.Get("Accept"), value)
-	if err != nil {
+	out := &statusFirst{w: w, status: status, contentType: v1.Preferred(r.Header.Get("Accept"))}
+	switch err := v1.Write(out, out.contentType, value); {
+	case err != nil && !out.sent:
 		s.Log.Error("cannot encode an answer", "path", r.URL.Path, "error", err)
 		w.WriteHeader(http.StatusInternalServerError)
-		return
-	}
-	w.Header().Set("Content-Type", contentType)
-	w.WriteHeader(status)
-	if _, err := w.Write(body); err != nil {
+	case err != nil:
 		s.Log.Debug("the client is gone", "path", r.URL.Path, "error", err)
 	}
+}
+
+// statusFirst sends the status of an answer and its content type before its body.
+type statusFirst struct {
+	w           http.ResponseWriter
+	status      int
+	contentType string
+	sent        bool
+}
+
+// Write implements io.Writer.
+func (a *statusFirst) Write(part []byte) (int, error) {
+	if !a.sent {
+		a.sent = true
+		a.w.Header().Set("Content-Type", a.contentType)
+		a.w.WriteHeader(a.status)
+	}
+	return a.w.Write(part)
 }

@@ -123,9 +123,10 @@ func (o *object[T]) answerGet(c *call) error {
 	if err != nil {
 		return err
 	}
-	switch precondition(c.Method, c.Header, now.exists, now.tag()) {
+	tag := now.tag()
+	switch precondition(c.Method, c.Header, now.exists, tag) {
 	case http.StatusNotModified:
-		c.w.Header().Set("ETag", now.tag())
+		c.w.Header().Set("ETag", tag)
 		c.w.WriteHeader(http.StatusNotModified)
 		return nil
 	case http.StatusPreconditionFailed:
@@ -137,7 +138,7 @@ func (o *object[T]) answerGet(c *call) error {
 	case now.damaged != nil:
 		return o.unreadable(now)
 	}
-	c.w.Header().Set("ETag", now.tag())
+	c.w.Header().Set("ETag", tag)
 	return o.server.sendFieldsOf(c, reflect.TypeFor[T](), now.value)
 }
 

@@ -136,7 +136,7 @@ func located(who Principal, segments []string) ([]string, error) {
 
 // sets returns the rules of each role, and those of everybody.
 func (p Principal) sets() [][]Rule {
-	all := [][]Rule{everybody}
+	all := append(make([][]Rule, 0, 1+len(p.Roles)), everybody)
 	for _, role := range p.Roles {
 		set, builtIn := rules[role]
 		switch {
@@ -181,6 +181,7 @@ func split(path string) (segments []string, ok bool) {
 	if !rooted {
 		return nil, false
 	}
+	segments = make([]string, 0, strings.Count(rest, "/")+1)
 	for segment := range strings.SplitSeq(rest, "/") {
 		plain, err := url.PathUnescape(segment)
 		if err != nil || plain == "" || plain == "." || plain == ".." {

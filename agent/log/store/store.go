@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -44,7 +45,9 @@ type Revision struct {
 }
 
 // String is the revision's text form, such as "1a2b3c-7".
-func (r Revision) String() string { return fmt.Sprintf("%x-%d", r.Bucket, r.Number) }
+func (r Revision) String() string {
+	return strconv.FormatInt(r.Bucket, 16) + "-" + strconv.FormatUint(r.Number, 10)
+}
 
 // ETag is the strong entity tag of the revision (RFC 9110 8.8.3).
 func (r Revision) ETag() string { return `"` + r.String() + `"` }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"mime"
 	"regexp"
 	"slices"
@@ -15,32 +16,51 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/document"
 )
 
-// Encode writes a response in the format that the Accept header of the request prefers:
-// JSON, or YAML under any of its names. In both formats the keys, their order and the
-// omitted members are those of the value's JSON form. It fails for a value that has no
-// JSON form.
+// Encode returns a response in the format that the Accept header of the request prefers: see
+// Preferred and Write.
 func Encode(accept string, value any) (contentType string, body []byte, err error) {
-	contentType = preferred(accept)
+	contentType = Preferred(accept)
 	var text bytes.Buffer
-	encoder := json.NewEncoder(&text)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(value); err != nil {
-		return "", nil, fmt.Errorf("cannot encode %T: %w", value, err)
-	}
+	err = Write(&text, contentType, value)
+	return contentType, text.Bytes(), err
+}
+
+// Write writes a value as JSON, or as YAML under any of its names, in one piece. In both formats
+// the keys, their order and the omitted members are those of the value's JSON form. It fails and
+// writes nothing for a value that has no JSON form.
+func Write(to io.Writer, contentType string, value any) error {
+	write := writeYAML
 	if contentType == document.JSON {
-		return contentType, text.Bytes(), nil
+		write = writeJSON
+	}
+	if err := write(to, value); err != nil {
+		return fmt.Errorf("cannot encode %T: %w", value, err)
+	}
+	return nil
+}
+
+func writeJSON(to io.Writer, value any) error {
+	encoder := json.NewEncoder(to)
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(value)
+}
+
+func writeYAML(to io.Writer, value any) error {
+	var text bytes.Buffer
+	if err := writeJSON(&text, value); err != nil {
+		return err
 	}
 	tokens := json.NewDecoder(&text)
 	tokens.UseNumber()
 	root, err := yamlOf(tokens)
 	if err != nil {
-		return "", nil, fmt.Errorf("cannot encode %T: %w", value, err)
+		return err
 	}
-	body, err = yaml.Marshal(root)
-	if err != nil {
-		return "", nil, fmt.Errorf("cannot encode %T: %w", value, err)
+	body, err := yaml.Marshal(root)
+	if err == nil {
+		_, err = to.Write(body)
 	}
-	return contentType, body, nil
+	return err
 }
 
 // yamlOf turns the next JSON value into YAML.
@@ -108,11 +128,11 @@ func yamlText(text string) *yaml.Node {
 // equally, the first is sent.
 var offers = [...]string{document.JSON, document.YAML, document.XYAML, document.TextYAML}
 
-// preferred returns the content type that an Accept header prefers: the one of
+// Preferred returns the content type that an Accept header prefers: the one of
 // the highest quality (RFC 9110 12.5.1), and among equals one that is named over
 // one that a wildcard covers. A client that wants none of them gets JSON, which
 // RFC 9110 allows and which tells it more than 406 would.
-func preferred(accept string) string {
+func Preferred(accept string) string {
 	best, most := document.JSON, rank{}
 	for _, offer := range offers {
 		if r := rankOf(offer, accept); r.better(most) {

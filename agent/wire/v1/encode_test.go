@@ -35,8 +35,8 @@ func TestPreferred(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			if got := preferred(row.accept); got != row.want {
-				t.Fatalf("preferred(%q) = %q; want %q", row.accept, got, row.want)
+			if got := Preferred(row.accept); got != row.want {
+				t.Fatalf("Preferred(%q) = %q; want %q", row.accept, got, row.want)
 			}
 		})
 	}

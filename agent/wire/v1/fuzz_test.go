@@ -125,7 +125,7 @@ func FuzzPreferred(f *testing.F) {
 		if _, _, err := Encode(accept, Start{Reason: accept}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := DecodeStart(preferred(accept), []byte("{}")); err != nil {
+		if _, err := DecodeStart(Preferred(accept), []byte("{}")); err != nil {
 			t.Fatalf("the content type for %q cannot be read: %v", accept, err)
 		}
 	})
