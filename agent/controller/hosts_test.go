@@ -343,6 +343,49 @@ func TestLastRunOfAHost(t *testing.T) {
 	})
 }
 
+// TestHostsOfTheVersionBefore checks that a host shows what is kept of it by a version that wrote
+// each host after each run: of a run that is trimmed, and of the newest one, with what it has said
+// since.
+func TestHostsOfTheVersionBefore(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory("h01", "h02")
+		c, _ := m.control(t)
+		newest := m.upgraded(t, c, "no space")
+		m.stop()
+		ended, outdated := newest.EndedAt.Add(-24*time.Hour), newest.EndedAt.Add(time.Hour)
+		trimmed := v1.HostRun{ID: 1, Phase: "finished", Result: "failed", Status: "failed", EndedAt: &ended}
+		of := func(status string) v1.HostRun {
+			return v1.HostRun{ID: newest.ID, Phase: "finished", Result: newest.Result, Status: status, EndedAt: newest.EndedAt}
+		}
+		kept := []store.Host{
+			{Name: "h01", LastRun: of("upgraded"), OutdatedSince: outdated},
+			{Name: "h02", LastRun: of("failed"), MissedSince: ended},
+			{Name: "h03", LastRun: trimmed, MissedSince: ended},
+		}
+		for _, h := range kept {
+			h.Tenant, h.Application = "acme", "app"
+			must(m.Store.PutHost(t.Context(), h.Name, h))
+		}
+		c, _ = m.control(t)
+		all, err := c.Hosts(t.Context(), v1.HostFilter{})
+		if err != nil || len(all) != len(kept) {
+			t.Fatalf("the hosts are %+v, %v", all, err)
+		}
+		for i, h := range all {
+			want := kept[i]
+			if !reflect.DeepEqual(h.LastRun, &want.LastRun) || !sameTime(h.MissedSince, want.MissedSince) || !sameTime(h.OutdatedSince, want.OutdatedSince) {
+				t.Errorf("%s shows %+v, missed since %v, outdated since %v", h.Hostname, h.LastRun, h.MissedSince, h.OutdatedSince)
+			}
+		}
+	})
+}
+
+// sameTime reports whether a time that may be absent is another, which is zero for absent.
+func sameTime(got *time.Time, want time.Time) bool {
+	return got == nil && want.IsZero() || got != nil && got.Equal(want)
+}
+
 // setObedient has hosts answer each command at once from now on, or none.
 func (m *memory) setObedient(obedient bool) {
 	m.mu.Lock()

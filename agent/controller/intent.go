@@ -276,6 +276,9 @@ func (i *intent) setBack(now time.Time) { i.scheduledAt = times.Earlier(i.schedu
 // unreadable returns what of all that decides when a run may be under way
 // cannot be read, and what to do; nil when all can.
 func (i *intent) unreadable() error {
+	if len(i.unusable) == 0 { // This is asked for each step.
+		return nil
+	}
 	var all []string
 	if err := i.unusable[theConfig]; err != nil {
 		all = append(all, fmt.Sprintf("the configuration cannot be read: %v; write it anew", err))

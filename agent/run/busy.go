@@ -34,6 +34,9 @@ func (b busyHosts) clone() busyHosts { return maps.Clone(b) }
 // tellBusy returns the event of a host that is idle again, or that gives another reason
 // or end; nil when there is none. Nothing is known of a host that is silent.
 func (s *State) tellBusy(seen Seen) message.Event {
+	if len(s.busyHosts) == 0 { // To sort nothing costs two allocations a step.
+		return nil
+	}
 	for _, i := range slices.Sorted(maps.Keys(s.busyHosts)) {
 		m := &s.members[i]
 		switch said, heard := seen.Busy[m.Name]; {

@@ -85,15 +85,15 @@ type HostEntry struct {
 // WithLastRuns returns hosts with their last runs, which were kept with a number. A host that
 // was written after them counts as it is: it may have been deleted and have come back.
 func WithLastRuns(entries []HostEntry, runs []LastRun, number uint64) []Host {
-	last := map[string]LastRun{}
-	for _, r := range runs {
-		for _, name := range r.Hosts {
-			last[name] = r
+	last := map[string]*LastRun{}
+	for i := range runs {
+		for _, name := range runs[i].Hosts {
+			last[name] = &runs[i]
 		}
 	}
 	hosts := make([]Host, len(entries))
 	for i, e := range entries {
-		if r := last[e.Name]; e.Number < number && r.Run.ID > e.LastRun.ID {
+		if r := last[e.Name]; r != nil && e.Number < number && r.Run.ID > e.LastRun.ID {
 			e.LastRun, e.MissedSince = r.Run, r.MissedSince
 		}
 		hosts[i] = e.Host
