@@ -372,7 +372,7 @@ func (s *Server) Connect() (*nats.Conn, error) {
 // that are larger than any of an honest host are dropped.
 func (s *Server) Receive(tenant string) (*nats.Conn, error) {
 	from := receiver{server: s, tenant: tenant, log: throttle.Log(s.o.Log.With("tenant", tenant), 1, dropsEach)}
-	return s.connectOwn("osupgrade-agent hosts of "+tenant, nats.InProcessServer(from), nats.ReconnectWait(receiveAgain), nats.WriteBufferSize(sendBuffer))
+	return s.connectOwn("osupgrade-agent hosts of "+tenant, nats.InProcessServer(from), nats.ReconnectWait(receiveAgain))
 }
 
 // connectOwn connects the agent itself. Without a handler nats.go prints each

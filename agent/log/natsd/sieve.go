@@ -21,12 +21,9 @@ const (
 	maxFromHost = 2 * message.MaxVersionsBody
 )
 
-// What a connection for hosts buffers each way, in bytes: each tenant has one, and most of them
-// are idle. Both are many messages of an honest host.
-const (
-	receiveBuffer = 16 << 10
-	sendBuffer    = 8 << 10
-)
+// receiveBuffer is what a connection for hosts buffers, in bytes: each tenant has one, and most
+// of them are idle. It is many messages of an honest host.
+const receiveBuffer = 16 << 10
 
 // receiver connects inside of the process for what hosts send.
 type receiver struct {
