@@ -69,7 +69,7 @@ func fleetModule(t *testing.T, site realagent.Site) {
 	server := site.Server
 	server.Tenant = "fleet"
 	w := module(t, server, "fleet")
-	if out := w.Run(t, 0, "test", "-no-color"); !strings.Contains(out, " 7 passed, 0 failed") {
+	if out := w.Run(t, 0, "test", "-no-color"); !strings.Contains(out, " 9 passed, 0 failed") {
 		t.Errorf("terraform test ran other tests than the module has:\n%s", out)
 	}
 	w.Write(t, "../root/main.tf", acctest.Requirement+`

@@ -20,6 +20,8 @@ resource "osupgrade_calendar" "freeze" {
   description = each.value.description
   events      = each.value.events
   ics         = each.value.ics
+  url         = each.value.url
+  refresh     = each.value.refresh
 }
 
 resource "osupgrade_rollout" "this" {

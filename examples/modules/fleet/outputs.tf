@@ -12,8 +12,8 @@ output "maintenance_windows" {
 }
 
 output "calendars" {
-  description = "The freezes by name, for the functions next_windows and in_window."
-  value       = { for name, freeze in osupgrade_calendar.freeze : name => { kind = freeze.kind, events = freeze.events, ics = freeze.ics } }
+  description = "The freezes by name, for the functions next_windows and in_window. Those with a url are left out, because Terraform does not know their events."
+  value       = { for name, freeze in osupgrade_calendar.freeze : name => { kind = freeze.kind, events = freeze.events, ics = freeze.ics } if freeze.url == null }
 }
 
 output "stages" {

@@ -25,10 +25,12 @@ variable "maintenance_windows" {
 }
 
 variable "freezes" {
-  description = "When nothing may be upgraded, whatever window is open: calendars of kind freeze by name, each with events or with the text of an .ics file."
+  description = "When nothing may be upgraded, whatever window is open: calendars of kind freeze by name, each with events, with the text of an .ics file, or with the https address of one, which the site fetches again and again."
   type = map(object({
     description = optional(string)
     ics         = optional(string)
+    url         = optional(string)
+    refresh     = optional(string)
     events = optional(list(object({
       start    = string
       end      = optional(string)
@@ -42,8 +44,8 @@ variable "freezes" {
   default = {}
 
   validation {
-    condition     = alltrue([for freeze in values(var.freezes) : (freeze.ics == null) != (freeze.events == null)])
-    error_message = "Give each freeze either events or ics."
+    condition     = alltrue([for freeze in values(var.freezes) : length([for given in [freeze.ics != null, freeze.events != null, freeze.url != null] : given if given]) == 1])
+    error_message = "Give each freeze exactly one of events, ics and url."
   }
 }
 

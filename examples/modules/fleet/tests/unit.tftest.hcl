@@ -40,12 +40,36 @@ run "a_canary_without_hosts_is_refused" {
   expect_failures = [var.canary]
 }
 
-run "a_freeze_has_events_or_ics" {
+run "a_freeze_has_events_ics_or_url" {
   command = plan
   variables {
     freezes = { christmas = {} }
   }
   expect_failures = [var.freezes]
+}
+
+run "a_freeze_has_only_one_of_them" {
+  command = plan
+  variables {
+    freezes = { christmas = { ics = "BEGIN:VCALENDAR", url = "https://calendars.example/christmas.ics" } }
+  }
+  expect_failures = [var.freezes]
+}
+
+run "a_freeze_may_be_fetched" {
+  command = plan
+  variables {
+    freezes = { christmas = { url = "https://calendars.example/christmas.ics", refresh = "6h" } }
+  }
+
+  assert {
+    condition     = osupgrade_calendar.freeze["christmas"].url == "https://calendars.example/christmas.ics" && osupgrade_calendar.freeze["christmas"].refresh == "6h"
+    error_message = "Want the address and how often it is fetched."
+  }
+  assert {
+    condition     = length(output.calendars) == 0
+    error_message = "The functions cannot read the events of a calendar with a url."
+  }
 }
 
 run "no_application_is_refused" {
