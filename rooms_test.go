@@ -40,7 +40,7 @@ var rooms = map[string]string{
 	// What decides on a host knows the contract of a strategy, and nothing of the log.
 	"agent/host/decide": "agent/host/strategy agent/wire agent/base",
 	// A strategy acts on its host and knows nothing of runs and the log.
-	"agent/host/strategy": "agent/host/download agent/host/osinfo agent/wire agent/base",
+	"agent/host/strategy": "agent/host/download agent/host/osinfo agent/host/procs agent/wire agent/base",
 	// The oracle reads records and is independent of everything that decides in the product.
 	"agent/testing/oracle": "agent/wire",
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/busy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/check"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/hardware"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/procs"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/worker"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/jetstream"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
@@ -98,6 +99,9 @@ func (c *workerCommand) Run(ctx context.Context, parsed *kong.Context, files *co
 		return err
 	}
 	err = w.Run(ctx)
+	if by := procs.Stopper(); ctx.Err() != nil && by != "" {
+		log.Info("told to end", "by", by)
+	}
 	if errors.Is(err, worker.ErrReplaced) {
 		log.Info("a file of this worker was replaced, and it has no work in hand: ending, so that systemd starts it anew", "file", c.supervised.files.Replaced())
 		err = nil

@@ -42,3 +42,19 @@ func TestRealAgentUpgraded(t *testing.T) {
 		t.Errorf("dpkg did\n%s", log)
 	}
 }
+
+// TestRealStopperIsNamed has a needrestart restart the worker, as a timer starts it: the log of the
+// worker names the command, that program and its unit.
+func TestRealStopperIsNamed(t *testing.T) {
+	realhost.Need(t, realhost.Hosts)
+	t.Parallel()
+	r := newRig(t, realhost.ContainerOptions{}, appliance("1.0"))
+	r.c.WriteFile("/usr/local/sbin/needrestart", "#!/bin/sh\nsystemctl restart osupgrade-worker.service\ntrue\n")
+	r.c.Must("systemd-run -q --wait --unit nightly /usr/local/sbin/needrestart")
+	log := r.c.Must("journalctl -q -u osupgrade-worker --no-pager -o cat")
+	for _, want := range []string{"told to end", `by="systemctl restart osupgrade-worker.service (process `, " of needrestart (process ", "), started by nightly.service"} {
+		if !strings.Contains(log, want) {
+			t.Errorf("it does not say %q:\n%s", want, log)
+		}
+	}
+}

@@ -105,11 +105,7 @@ func (s *steps) sound(ctx context.Context) error {
 	} else if len(left) > 0 && len(unfinished) == 0 {
 		return s.repair(ctx, nil) // No package is changed when dpkg merges what it has left.
 	}
-	what := "has not finished with its database"
-	if len(unfinished) > 0 {
-		what = "has not finished with " + few(unfinished)
-	}
-	return strategy.Fail(message.Install, fmt.Errorf("dpkg %s, from before this run; run: %s", what, now.remedy()))
+	return now.leftByOthers("from before this run")
 }
 
 // mending is what strategy.Mend calls.

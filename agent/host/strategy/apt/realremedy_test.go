@@ -87,6 +87,11 @@ func TestRealRemedies(t *testing.T) {
 			d.repository.Publish(holding("3.0")...)
 			d.heals("prepare", "install", "dpkg has not finished with appliance-alone")
 		}},
+		{"dpkg of others was killed between prepare and upgrade", func(d *debian) {
+			d.prepare()
+			d.othersKilled("appliance-alone")
+			d.heals("upgrade", "install", "dpkg has not finished with appliance-alone")
+		}},
 		{"an own upgrade lost an archive while no repository answers", func(d *debian) {
 			d.prepare()
 			d.killDpkg()

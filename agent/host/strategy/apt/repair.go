@@ -1,8 +1,13 @@
 package apt
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
 // condition is what Resume sees of a host.
@@ -25,6 +30,12 @@ func (c condition) remedy() string {
 		return "dpkg --configure -a; apt-get -f install"
 	}
 	return "dpkg --configure -a; apt-get update; apt-get -f install; apt-get --reinstall install " + strings.Join(c.reinstall, " ")
+}
+
+// leftByOthers is the failure of a host that others have left so: to repair it is up to them.
+func (c condition) leftByOthers(since string) error {
+	what := cmp.Or(few(slices.Concat(c.reinstall, c.unfinished)), "its database")
+	return strategy.Fail(message.Install, fmt.Errorf("dpkg has not finished with %s, %s; run: %s", what, since, c.remedy()))
 }
 
 // repair is a command that repairs a host.

@@ -30,11 +30,15 @@ func (s *steps) upgrade(ctx context.Context, plan message.ChangeSet) (strategy.O
 	if err := s.awaitLocks(ctx); err != nil {
 		return 0, err
 	}
-	now, err := s.packages(ctx)
+	found, err := s.condition(ctx, plan.Changes)
 	if err != nil {
 		return 0, err
 	}
-	if len(now.missing(plan.Changes)) > 0 {
+	if found.interrupted || len(found.reinstall) > 0 {
+		// apt refuses everything, and says half of what helps.
+		return 0, found.leftByOthers("since this host was prepared")
+	}
+	if found.missing {
 		if err := s.switchRelease(); err != nil {
 			return 0, err
 		}

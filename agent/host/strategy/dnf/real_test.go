@@ -51,11 +51,18 @@ type machine struct {
 	*realhost.Container
 	served string
 	down   atomic.Bool
+	// lies has the repository send other bytes of packages, as many as it should.
+	lies atomic.Bool
 	// options are those of the strategy, as the worker hands them on.
 	options  map[string]any
 	plan     message.ChangeSet
 	rejected message.Rejected
 }
+
+// liar sends zeros.
+type liar struct{ http.ResponseWriter }
+
+func (l liar) Write(data []byte) (int, error) { return l.ResponseWriter.Write(make([]byte, len(data))) }
 
 // pack is an rpm of one file.
 type pack struct {
@@ -74,6 +81,9 @@ func newMachine(t *testing.T, s system, packs ...pack) *machine {
 		if m.down.Load() {
 			http.Error(w, "down", http.StatusServiceUnavailable)
 			return
+		}
+		if strings.HasSuffix(r.URL.Path, ".rpm") && m.lies.Load() {
+			w = liar{w}
 		}
 		http.FileServer(http.Dir(m.served)).ServeHTTP(w, r)
 	}))

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/realhost"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
 // TestRealFilesOfBefore is what a power cut may leave: rpm has recorded the new version, and
@@ -44,6 +45,30 @@ func TestRealDamagedArchive(t *testing.T) {
 		damage()
 		m.prepare()
 		damage()
+		m.must("upgrade")
+		m.done()
+		m.Must("rpm -V appliance")
+	})
+}
+
+// TestRealLyingMirror downloads from a mirror that sends other bytes, in prepare and when the upgrade
+// has to download again. Nothing is installed, and with the truth the host is upgraded.
+func TestRealLyingMirror(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s system) {
+		m := newMachine(t, s, pack{name: "appliance", version: "1.0"})
+		m.publish(pack{name: "appliance", version: "2.0"})
+		m.lies.Store(true)
+		m.fails("prepare", message.Artifact, "appliance")
+		m.has("appliance-1.0-1.noarch")
+		m.lies.Store(false)
+		m.prepare()
+		m.lies.Store(true)
+		m.Must("find " + s.cache + " -name '*.rpm' -delete")
+		m.fails("upgrade", message.Artifact, "appliance")
+		m.has("appliance-1.0-1.noarch")
+		m.lies.Store(false)
+		m.prepare()
 		m.must("upgrade")
 		m.done()
 		m.Must("rpm -V appliance")

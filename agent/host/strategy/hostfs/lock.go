@@ -6,13 +6,11 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
-	"strconv"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/procs"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
@@ -36,9 +34,8 @@ func (r Root) Holder(files ...string) (string, error) {
 
 // Holds says for people that a process holds a lock, and who has started it.
 func Holds(pid int, name string) string {
-	comm, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "comm")) // It may just have ended.
-	holds := fmt.Sprintf("process %d (%s) holds %s", pid, strings.TrimSpace(string(comm)), name)
-	if who := startedBy(pid); who != "" {
+	holds := fmt.Sprintf("process %d (%s) holds %s", pid, procs.Name(pid), name)
+	if who := procs.StartedBy(pid); who != "" {
 		holds += "; it was started by " + who
 	}
 	return holds
