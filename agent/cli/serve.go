@@ -41,12 +41,12 @@ type serveCommand struct {
 	TLSKey        string   `help:"Private key of --tls-cert, PEM." type:"path" env:"OSUPGRADE_TLS_KEY" placeholder:"FILE"`
 	NATSListen    string   `help:"Where workers connect." name:"nats-listen" default:"127.0.0.1:4222" env:"OSUPGRADE_NATS_LISTEN"`
 	NATSTLSCert   string   `help:"Certificate that workers see, PEM; needed beyond loopback (default: the one made by osupgrade-agent init)." name:"nats-tls-cert" type:"path" env:"OSUPGRADE_NATS_TLS_CERT" placeholder:"FILE"`
+	NATSTLSKey    string   `help:"Private key of --nats-tls-cert, PEM." name:"nats-tls-key" type:"path" env:"OSUPGRADE_NATS_TLS_KEY" placeholder:"FILE"`
 	CAFile        string   `help:"Certificates by which joining hosts are to trust this site, PEM (default: those made by osupgrade-agent init)." name:"ca-file" type:"path" env:"OSUPGRADE_CA_FILE" placeholder:"FILE"`
 	ClientCAFile  string   `help:"CA certificates, PEM: a client certificate that they signed identifies a user of the REST API (default: none; clients are not asked for one)." name:"client-ca-file" type:"path" env:"OSUPGRADE_CLIENT_CA_FILE" placeholder:"FILE"`
 	ClientCRLFile string   `help:"Revocation lists of these CAs, PEM or DER." name:"client-crl-file" type:"path" env:"OSUPGRADE_CLIENT_CRL_FILE" placeholder:"FILE"`
 	// PassphraseFD has no variable: who sets one for all commands would have each read it.
-	PassphraseFD int    `help:"Read the passphrase of the strongbox from this file descriptor at the start; 0 is standard input." name:"passphrase-fd" default:"-1" placeholder:"N"`
-	NATSTLSKey   string `help:"Private key of --nats-tls-cert, PEM." name:"nats-tls-key" type:"path" env:"OSUPGRADE_NATS_TLS_KEY" placeholder:"FILE"`
+	PassphraseFD int `help:"Read the passphrase of the strongbox from this file descriptor at the start; 0 is standard input." name:"passphrase-fd" default:"-1" placeholder:"N"`
 	tracesFlags
 }
 

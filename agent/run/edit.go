@@ -13,25 +13,12 @@ import (
 // fleet, so that the checks of the fleet have to pass again.
 func (s *State) edit(i int, at time.Time, change func(*member)) {
 	m := &s.members[i]
-	g := &s.stages.list[m.Group]
 	from, since, status, left := m.step, m.since, m.status(), m.left()
-	held, candidate := m.HasSlot(), m.isCandidate()
-	s.counts.add(m, -1)
-	g.add(m, -1)
-	change(m)
-	s.counts.add(m, 1)
-	g.add(m, 1)
+	s.recount(i, at, change)
 	s.counts.change(status, m.status())
 	s.noteBusy(i)
 	s.noteEnough(at)
-	s.changed = at
 	defer s.noteLate(at)
-	if candidate != m.isCandidate() || held != m.HasSlot() {
-		g.candidates.update(s.members, i)
-	}
-	if held && !m.HasSlot() {
-		s.fleet.stale()
-	}
 	if from == m.step {
 		return
 	}
@@ -49,9 +36,34 @@ func (s *State) edit(i int, at time.Time, change func(*member)) {
 		s.endPreparing(at)
 	}
 	if left && !m.left() {
-		if unmet := s.stages.advance(at); unmet != "" && !s.Over() {
-			s.onFailure(unmet, at)
-		}
+		s.advance(at)
+	}
+}
+
+// recount changes a member, and updates what the next start depends on: the counts, those of
+// its stage, and who goes next in it.
+func (s *State) recount(i int, at time.Time, change func(*member)) {
+	m := &s.members[i]
+	g := &s.stages.list[m.Group]
+	held, candidate := m.HasSlot(), m.isCandidate()
+	s.counts.add(m, -1)
+	g.add(m, -1)
+	change(m)
+	s.counts.add(m, 1)
+	g.add(m, 1)
+	s.changed = at
+	if candidate != m.isCandidate() || held != m.HasSlot() {
+		g.candidates.update(s.members, i)
+	}
+	if held && !m.HasSlot() {
+		s.fleet.stale()
+	}
+}
+
+// advance goes on to the next stage after a member has left its own, if that was the last.
+func (s *State) advance(at time.Time) {
+	if unmet := s.stages.advance(at); unmet != "" && !s.Over() {
+		s.onFailure(unmet, at)
 	}
 }
 

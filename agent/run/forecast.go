@@ -260,34 +260,19 @@ func (p *forecaster) finishHost(i int) {
 	})
 }
 
-// move changes a member as edit does, but keeps right only what starts depend on: what is
-// counted of its stage, who goes next in it, and when it is done. It is called twice for each
-// host, and what a forecast does not ask for would cost more than the rest.
+// move changes a member as edit does, but updates only what starts depend on. It is called
+// twice for each host, and what a forecast does not ask for would cost more than the rest.
 func (p *forecaster) move(i int, change func(*member)) {
 	s := p.run
 	m := &s.members[i]
-	g := &s.stages.list[m.Group]
-	from, left, held, candidate := m.step, m.left(), m.HasSlot(), m.isCandidate()
-	s.counts.add(m, -1)
-	g.add(m, -1)
-	change(m)
-	s.counts.add(m, 1)
-	g.add(m, 1)
-	s.changed = p.now
+	from, left := m.step, m.left()
+	s.recount(i, p.now, change)
 	m.moves++
 	if from == ready {
 		s.queues.leave(s.members, ready)
 	}
-	if candidate != m.isCandidate() || held != m.HasSlot() {
-		g.candidates.update(s.members, i)
-	}
-	if held && !m.HasSlot() {
-		s.fleet.stale()
-	}
 	if left && !m.left() {
-		if unmet := s.stages.advance(p.now); unmet != "" {
-			s.onFailure(unmet, p.now)
-		}
+		s.advance(p.now)
 	}
 	s.noteLate(p.now)
 }
