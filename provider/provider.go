@@ -104,7 +104,7 @@ func (*Osupgrade) ListResources(context.Context) []func() list.ListResource {
 
 // EphemeralResources lists the ephemeral resources.
 func (*Osupgrade) EphemeralResources(context.Context) []func() ephemeral.EphemeralResource {
-	return []func() ephemeral.EphemeralResource{token.New}
+	return []func() ephemeral.EphemeralResource{token.New, token.NewJoin}
 }
 
 // Functions lists the functions.
