@@ -31,6 +31,7 @@ func TestIdentity_import(t *testing.T) {
 		"osupgrade_calendar": {"name": text("christmas")},
 		"osupgrade_policy":   {"name": text("night-shift")},
 		"osupgrade_user":     {"name": text("ann")},
+		"osupgrade_webhook":  {"name": text("chat")},
 		"osupgrade_approle":  {"name": text("deploy")},
 		"osupgrade_maintenance_window": {
 			"days_of_week": text("Friday, Saturday"), "start_time": text("22:30"), "timezone": text("Europe/Stockholm"), "duration": text("2h"),

@@ -61,9 +61,8 @@ func roles(names ...string) tftypes.Value {
 }
 
 // open opens the ephemeral resource at the protocol and returns its values.
-func (p protocol) open(t *testing.T, config values) (opened values, private []byte, told told) {
+func (p protocol) open(t *testing.T, name string, config values) (opened values, private []byte, told told) {
 	t.Helper()
-	const name = "osupgrade_token"
 	of := p.schemas.EphemeralResourceSchemas[name].ValueType()
 	resp, err := p.OpenEphemeralResource(t.Context(), &tfprotov6.OpenEphemeralResourceRequest{TypeName: name, Config: object(t, of, config)})
 	if err != nil {
@@ -82,9 +81,21 @@ func (p protocol) open(t *testing.T, config values) (opened values, private []by
 	return opened, resp.Private, told
 }
 
-func (p protocol) close(t *testing.T, private []byte) (told told) {
+// validates has the configuration of the ephemeral resource validated.
+func (p protocol) validates(t *testing.T, name string, config values) (told told) {
 	t.Helper()
-	resp, err := p.CloseEphemeralResource(t.Context(), &tfprotov6.CloseEphemeralResourceRequest{TypeName: "osupgrade_token", Private: private})
+	of := p.schemas.EphemeralResourceSchemas[name].ValueType()
+	resp, err := p.ValidateEphemeralResourceConfig(t.Context(), &tfprotov6.ValidateEphemeralResourceConfigRequest{TypeName: name, Config: object(t, of, config)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	told.add(resp.Diagnostics)
+	return told
+}
+
+func (p protocol) close(t *testing.T, name string, private []byte) (told told) {
+	t.Helper()
+	resp, err := p.CloseEphemeralResource(t.Context(), &tfprotov6.CloseEphemeralResourceRequest{TypeName: name, Private: private})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +109,7 @@ func TestToken(t *testing.T) {
 	t.Parallel()
 	site := realagent.StartSite(t, "acme")
 	p := configured(t, site.Server)
-	opened, private, told := p.open(t, values{"name": text("dashboard"), "allow": roles("viewer")})
+	opened, private, told := p.open(t, "osupgrade_token", values{"name": text("dashboard"), "allow": roles("viewer")})
 	if len(told.errors) > 0 {
 		t.Fatal(told)
 	}
@@ -117,7 +128,7 @@ func TestToken(t *testing.T) {
 		t.Errorf("the tokens are %+v", made)
 	}
 	for range 2 { // The second time there is nothing to withdraw.
-		if told := p.close(t, private); len(told.errors)+len(told.warnings) > 0 {
+		if told := p.close(t, "osupgrade_token", private); len(told.errors)+len(told.warnings) > 0 {
 			t.Error(told)
 		}
 	}
@@ -133,17 +144,17 @@ func TestToken_refused(t *testing.T) {
 	t.Parallel()
 	site := realagent.StartSite(t, "acme")
 	p := configured(t, site.Server)
-	_, _, told := p.open(t, values{"name": text("dashboard"), "allow": roles("Emperor")})
+	_, _, told := p.open(t, "osupgrade_token", values{"name": text("dashboard"), "allow": roles("Emperor")})
 	says(t, told.errors, "allow.*Unable to make osupgrade_token.*Emperor")
 
 	lesser := site.Server
 	lesser.Token = site.TokenOf(t, "acme", access.Viewer)
-	_, _, told = configured(t, lesser).open(t, values{"name": text("dashboard"), "allow": roles("viewer")})
+	_, _, told = configured(t, lesser).open(t, "osupgrade_token", values{"name": text("dashboard"), "allow": roles("viewer")})
 	says(t, told.errors, "Unable to make osupgrade_token.*403 Forbidden.*does not permit")
 
 	// One that cannot be withdrawn ends by itself: the apply does not fail, and says so.
-	_, private, _ := p.open(t, values{"name": text("dashboard"), "allow": roles("viewer")})
-	warned := configured(t, lesser).close(t, private)
+	_, private, _ := p.open(t, "osupgrade_token", values{"name": text("dashboard"), "allow": roles("viewer")})
+	warned := configured(t, lesser).close(t, "osupgrade_token", private)
 	if len(warned.errors) > 0 {
 		t.Error(warned)
 	}
@@ -161,7 +172,7 @@ func TestToken_hidden(t *testing.T) {
 		}))
 		t.Cleanup(server.Close)
 		p := configured(t, acctest.Server{Endpoint: server.URL, Token: "t", Tenant: "acme"})
-		_, _, told := p.open(t, values{"name": text("dashboard"), "allow": roles("viewer")})
+		_, _, told := p.open(t, "osupgrade_token", values{"name": text("dashboard"), "allow": roles("viewer")})
 		says(t, told.errors, "Unable to make osupgrade_token")
 		if strings.Contains(strings.Join(told.errors, ""), "hidden") {
 			t.Errorf("the error has the token: %q", told.errors)

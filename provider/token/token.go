@@ -1,5 +1,6 @@
-// Package token is the ephemeral resource osupgrade_token: a token of a tenant that Terraform
-// makes for as long as it needs it and withdraws at the end.
+// Package token has the ephemeral resources osupgrade_token and osupgrade_join_token: a token of
+// a tenant, and one with which a host can join. Terraform makes them for as long as it needs
+// them, and withdraws them at the end.
 //
 // It keeps the text of the token nowhere: Terraform writes no ephemeral value to a state or
 // plan, and what is kept until the end is the id, which opens nothing.
@@ -7,7 +8,6 @@ package token
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
@@ -16,26 +16,17 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/conversion"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/diagnostics"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/providerdata"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/validators"
 )
 
 // TypeName is the type name of the ephemeral resource.
 const TypeName = "osupgrade_token"
 
-// usual is how long a token is good that is not withdrawn, as after a killed Terraform.
-const usual = "1h"
-
-// limit bounds each request.
-const limit = 2 * time.Minute
-
 // Ephemeral is osupgrade_token.
-type Ephemeral struct {
-	data *providerdata.Data
-}
+type Ephemeral struct{ lent }
 
 var (
 	_ ephemeral.EphemeralResourceWithClose     = (*Ephemeral)(nil)
@@ -43,7 +34,13 @@ var (
 )
 
 // New returns the ephemeral resource.
-func New() ephemeral.EphemeralResource { return &Ephemeral{} }
+func New() ephemeral.EphemeralResource {
+	return &Ephemeral{lent{typeName: TypeName, withdraw: withdraw, command: "osupgrade-agent credentials remove"}}
+}
+
+func withdraw(ctx context.Context, api *client.Client, tenant, id string) error {
+	return api.WithdrawToken(ctx, tenant, id)
+}
 
 // model is the Terraform model.
 type model struct {
@@ -54,16 +51,6 @@ type model struct {
 	ID      types.String `tfsdk:"id"`
 	Token   types.String `tfsdk:"token"`
 	Expires types.String `tfsdk:"expires"`
-}
-
-// Metadata sets the type name.
-func (*Ephemeral) Metadata(_ context.Context, _ ephemeral.MetadataRequest, resp *ephemeral.MetadataResponse) {
-	resp.TypeName = TypeName
-}
-
-// Configure gets the connection from the provider.
-func (e *Ephemeral) Configure(_ context.Context, req ephemeral.ConfigureRequest, resp *ephemeral.ConfigureResponse) {
-	e.data = providerdata.From(req.ProviderData, &resp.Diagnostics)
 }
 
 // Schema defines the ephemeral resource.
@@ -97,65 +84,23 @@ func (*Ephemeral) Schema(_ context.Context, _ ephemeral.SchemaRequest, resp *eph
 	}
 }
 
-// made is what is kept of a token until it is withdrawn.
-type made struct {
-	Tenant string `json:"tenant"`
-	ID     string `json:"id"`
-}
-
-// key is where it is kept.
-const key = "token"
-
 // Open makes the token.
 func (e *Ephemeral) Open(ctx context.Context, req ephemeral.OpenRequest, resp *ephemeral.OpenResponse) {
-	const operation = "Unable to make " + TypeName
 	var m model
 	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
-	m.Tenant = e.data.TenantOr(m.Tenant)
-	tenant := providerdata.NeedTenant(&resp.Diagnostics, m.Tenant)
 	if m.Valid.IsNull() {
 		m.Valid = types.StringValue(usual)
 	}
 	wanted := v1.NewToken{Name: m.Name.ValueString(), Valid: m.Valid.ValueString()}
 	resp.Diagnostics.Append(m.Allow.ElementsAs(ctx, &wanted.Allow, false)...)
-	api := e.data.Client(&resp.Diagnostics, operation)
-	if resp.Diagnostics.HasError() {
+	var token v1.Token
+	opened := e.open(ctx, &m.Tenant, resp, func(ctx context.Context, api *client.Client, tenant string) (id string, err error) {
+		token, err = api.NewToken(ctx, tenant, wanted)
+		return token.ID, err
+	})
+	if !opened {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	token, err := api.NewToken(ctx, tenant, wanted)
-	if err != nil {
-		diagnostics.Failure{Operation: operation, Tenant: tenant, Err: err}.Add(&resp.Diagnostics, diagnostics.Field)
-		return
-	}
-	kept, err := json.Marshal(made{tenant, token.ID})
-	if err != nil {
-		resp.Diagnostics.AddError(operation, "cannot keep the id of the token: "+err.Error())
-	}
-	resp.Diagnostics.Append(resp.Private.SetKey(ctx, key, kept)...)
 	m.ID, m.Token, m.Expires = types.StringValue(token.ID), types.StringValue(token.Token), conversion.Time(token.Expires)
 	resp.Diagnostics.Append(resp.Result.Set(ctx, m)...)
-}
-
-// Close withdraws the token. A failure is a warning: what Terraform did with the token is
-// done, and the token ends by itself.
-func (e *Ephemeral) Close(ctx context.Context, req ephemeral.CloseRequest, resp *ephemeral.CloseResponse) {
-	const operation = "Unable to withdraw " + TypeName
-	kept, problems := req.Private.GetKey(ctx, key)
-	resp.Diagnostics.Append(problems...)
-	var token made
-	if err := json.Unmarshal(kept, &token); err != nil {
-		resp.Diagnostics.AddError(operation, "cannot read the id of the token: "+err.Error())
-	}
-	api := e.data.Client(&resp.Diagnostics, operation)
-	if resp.Diagnostics.HasError() {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
-	defer cancel()
-	if err := api.WithdrawToken(ctx, token.Tenant, token.ID); err != nil {
-		diagnostics.Failure{Operation: operation, Tenant: token.Tenant, Err: err}.Warn(&resp.Diagnostics,
-			"The token with the id "+token.ID+" is good until its end. To withdraw it now: osupgrade-agent credentials remove "+token.ID+".")
-	}
 }

@@ -18,6 +18,15 @@ func webhookPath(tree, tenant, name, rest string) (string, error) {
 	return tenantPath(tree, tenant, "/webhooks/"+name+rest)
 }
 
+// WebhookNamed are the tenants' webhooks of a name.
+func WebhookNamed(name string) Object[v1.Webhook] {
+	return Object[v1.Webhook]{at: func(tenant string) (string, error) { return webhookPath("config", tenant, name, "") }, same: v1.SameWebhook, canonical: v1.Webhook.Canonical, withhold: func(w *v1.Webhook) string {
+		secret := w.Secret
+		w.Secret = ""
+		return secret
+	}}
+}
+
 // Webhook returns a webhook as it is declared, without its secret.
 func (c *Client) Webhook(ctx context.Context, tenant, name string) (w v1.Webhook, err error) {
 	path, err := webhookPath("config", tenant, name, "")

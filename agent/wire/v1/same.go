@@ -51,6 +51,11 @@ func SameUser(a, b User) bool { return sameJSON(a.Canonical(), b.Canonical()) }
 // SameApprole is SameUser for approles.
 func SameApprole(a, b Approle) bool { return sameJSON(a.Canonical(), b.Canonical()) }
 
+// SameWebhook reports whether two webhooks mean the same. A secret is never shown.
+func SameWebhook(a, b Webhook) bool {
+	return sameJSON(a.WithoutSecret().Canonical(), b.WithoutSecret().Canonical())
+}
+
 func sameJSON(a, b any) bool {
 	textA, errA := json.Marshal(a)
 	textB, errB := json.Marshal(b)

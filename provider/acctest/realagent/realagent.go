@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/dial"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/access"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/principal"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/site"
@@ -49,6 +50,17 @@ type Site struct {
 func StartSite(t testing.TB, tenants ...string) Site {
 	t.Helper()
 	return startSite(t, site.Options{Tenants: tenants})
+}
+
+// StartLocalSite is StartSite with connections to any address of this machine, such as those
+// to a receiver of a test.
+func StartLocalSite(t testing.TB, tenants ...string) Site {
+	t.Helper()
+	local, err := dial.Parse([]string{dial.Any})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return startSite(t, site.Options{Tenants: tenants, Local: local})
 }
 
 // StartTLSSite is StartSite with TLS, for clients with certificates of an authority.

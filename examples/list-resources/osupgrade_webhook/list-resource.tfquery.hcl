@@ -1,0 +1,3 @@
+list "osupgrade_webhook" "all" {
+  provider = osupgrade
+}

@@ -1,0 +1,4 @@
+import {
+  to = osupgrade_webhook.chat
+  id = "acme/chat"
+}
