@@ -31,6 +31,7 @@ var faults = []fault{
 	{"plan-is-not-kept", "agent/host/worker.Worker.writePlan", `return nil`, "", tests("agent/host/worker", "TestPlanIsKept|TestCrashAnywhere")},
 	{"host-without-a-plan-is-up-to-date", "agent/host/worker.Worker.proves", `return true`, "", tests("agent/host/worker", "TestDoneWithoutAPlan")},
 	{"removed-audit-log-is-new", "agent/identity/audit.Log.again", `return nil`, "", tests("agent/identity/audit", "TestFolderGone")},
+	{"change-without-its-note", "agent/api.server.record", `return $1.handle($0, $2)`, "", tests("agent/api", "TestAuditFails")},
 	{"checks-at-the-site-reach-its-machine", "agent/base/dial.Rule.Check", `return nil`, "", tests("agent/host/check", "TestLocal")},
 	{"only-upgrades-are-confirmed", "agent/host/decide.State.confirmIsDue", `return false`, "", tests("agent/host/worker", "TestEachStartIsConfirmed|TestMachineFallsBack")},
 	{"old-checks-count", "agent/host/decide.State.outdated", `return false`, "", tests("agent/host/decide", "TestPassBeforeAnUpgrade")},
