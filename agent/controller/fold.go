@@ -73,8 +73,9 @@ func (s *state) folded(ctx context.Context, newest *run.State, r message.Decoded
 	case newest.Over():
 		s.tasks.dropAll()
 		if r.Seq == newest.EndedSeq {
-			s.noteEnd(newest)
-			if r.Seq > s.startedAt {
+			live := r.Seq > s.startedAt
+			s.noteEnd(newest, live)
+			if live {
 				s.endSeen = time.Now()
 			}
 		}
@@ -95,17 +96,16 @@ func (s *state) archiveWhenDue(now time.Time) {
 	if !s.archiveAt.IsZero() && !now.Before(s.archiveAt) {
 		s.archiveAt = time.Time{}
 		if ended := s.ledger.Ended(); ended != nil {
-			s.noteEnd(ended)
+			s.noteEnd(ended, true)
 			s.archive(ended)
 		}
 	}
 }
 
-// noteEnd has the hosts of a run that has ended remember how they came out of it.
-// After a start it is noted again, because the process before may have ended before
-// it was written.
-func (s *state) noteEnd(ended *run.State) {
-	s.hosts.ended(ended, func(h store.Host) {
+// noteEnd has the hosts of a run that has ended remember how they came out of it. A controller
+// that starts folds the runs on the log, so it is not written: only what no log tells is.
+func (s *state) noteEnd(ended *run.State, live bool) {
+	s.hosts.ended(ended, live, func(h store.Host) {
 		if s.active {
 			s.writer.put(h)
 		}

@@ -287,28 +287,26 @@ func (h *hosts) listed(applications []v1.WorkerApplication, only map[string]bool
 	return fleet
 }
 
-// ended notes how each host has come out of a run that has ended. It calls keep with the hosts of
-// which the log does not tell all: whether a host that was upgraded is still outdated depends on
-// what it says when the run ends.
-func (h *hosts) ended(r *run.State, keep func(store.Host)) {
+// ended notes how each host has come out of a run that has ended. live tells that it ends now: what
+// hosts say is of then. A host that was upgraded and whose worker does not know what an upgrade would
+// change is not outdated any more; keep is called with it, because no later fold of the log tells
+// that again.
+func (h *hosts) ended(r *run.State, live bool, keep func(store.Host)) {
 	for _, member := range r.Hosts() {
 		known := h.known[member.Name]
 		if known == nil || isNoted(known.LastRun, r.Key()) {
 			continue
 		}
 		known.LastRun, known.MissedSince = view.HostRun(r, member), missedSince(known.MissedSince, member.Status, view.Time(r.EndedAt))
-		if member.Status != run.Upgraded || known.OutdatedSince.IsZero() {
-			continue
-		}
-		if known.changes == nil {
+		if live && member.Status == run.Upgraded && known.changes == nil && !known.OutdatedSince.IsZero() {
 			known.OutdatedSince = time.Time{} // Its worker may never say that nothing is left to change.
+			keep(known.Host)
 		}
-		keep(known.Host)
 	}
 }
 
-// isNoted reports whether the end of a run is noted of a host with a last run. A controller that
-// starts folds runs that the one before has noted: what the host has said since then counts.
+// isNoted reports whether the end of a run is noted of a host with a last run, for good: what the
+// host has said since then counts.
 func isNoted(last v1.HostRun, id uint64) bool {
 	return last.ID > id || last.ID == id && last.Status == string(run.Upgraded)
 }

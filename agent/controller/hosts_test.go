@@ -222,34 +222,40 @@ func TestOutdatedUntilUpgraded(t *testing.T) {
 		s.heard(member.Name, message.Alive{Application: "app"}, now)
 	}
 	for name, row := range map[string]struct {
-		host    string
-		changes *int
-		stays   bool
+		host        string
+		changes     *int
+		live, stays bool
 	}{
-		"upgraded, not known":     {upgraded, nil, false},
-		"upgraded, known":         {upgraded, &some, true},
-		"not upgraded, not known": {other, nil, true},
+		"upgraded, not known":     {upgraded, nil, true, false},
+		"upgraded, known":         {upgraded, &some, true, true},
+		"not upgraded, not known": {other, nil, true, true},
+		"upgraded before a start": {upgraded, nil, false, true},
 	} {
 		known := s.hosts.known[row.host]
 		known.LastRun, known.OutdatedSince = v1.HostRun{}, now.Add(-time.Hour)
 		s.heard(row.host, message.Alive{Application: "app", Changes: row.changes}, now)
-		var kept store.Host
-		s.hosts.ended(r, func(h store.Host) {
-			if h.Name == row.host {
-				kept = h
-			}
-		})
+		var kept []store.Host
+		ended := func(live bool) {
+			s.hosts.ended(r, live, func(h store.Host) {
+				if h.Name == row.host {
+					kept = append(kept, h)
+				}
+			})
+		}
+		ended(row.live)
+		s.heard(row.host, message.Alive{Application: "app"}, now)
+		ended(true) // It is noted anew when a host has answered late.
 		if known.OutdatedSince.IsZero() == row.stays {
 			t.Errorf("%s: it is outdated since %v", name, known.OutdatedSince)
 		}
-		if told := row.host == upgraded; told != (kept.Name != "") || told && (kept.LastRun.Status != "upgraded" || !kept.OutdatedSince.Equal(known.OutdatedSince)) {
+		if (len(kept) == 0) != row.stays || len(kept) > 1 || len(kept) == 1 && !kept[0].OutdatedSince.IsZero() {
 			t.Errorf("%s: %+v is kept", name, kept)
 		}
 	}
 }
 
-// TestOutdatedAfterARestart checks that a controller which starts takes in each run once: what a
-// host has told since the end of its run, or told all along, is not cleared before it is heard again.
+// TestOutdatedAfterARestart checks that a controller which starts clears nothing that a host has told
+// since the end of its run, or all along, before it hears of it.
 func TestOutdatedAfterARestart(t *testing.T) {
 	t.Parallel()
 	none, some := 0, 3

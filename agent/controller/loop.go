@@ -167,8 +167,8 @@ func (s *state) idleWork(ctx context.Context, now time.Time) time.Time {
 }
 
 // trimWhenDue removes the records before the newest run once that run and all
-// earlier ones are in the history, what they tell is among the news, and each host is
-// written of which they do not tell all.
+// earlier ones are in the history, what they tell is among the news, and no host is still
+// to be written: one that is written after the last runs counts alone.
 func (s *state) trimWhenDue(ctx context.Context, now time.Time) time.Time {
 	newest := s.ledger.Newest()
 	if newest == nil || !s.trim.mayTrim(newest.OpenedSeq) || !s.past.complete(newest.Key()) || !s.news.empty() || s.writer.queue.Len() > 0 {

@@ -101,7 +101,7 @@ var faults = []fault{
 	{"alarm-does-not-stop-the-controller", "agent/controller.state.ready", `return nil`, "", tests("agent/controller", "TestLogThatWentBackwards|TestAsksAtAnAlarm|TestAlarmIsShown|TestAlarmWithoutARun")},
 	{"log-is-trimmed-before-the-history-has-it", "agent/controller.archiver.complete", `return true`, "", tests("agent/controller", "TestTrim|TestTrimmedLog|TestHistoryThatCannotBeKept")},
 	{"log-is-trimmed-before-the-last-runs-are-kept", "agent/controller.hosts.lastRuns", `return nil`, "", tests("agent/controller", "TestLastRunsOutliveTheLog")},
-	{"end-of-a-run-is-noted-after-later-words-of-a-host", "agent/controller.isNoted", `return false`, "", tests("agent/controller", "TestOutdatedAfterARestart")},
+	{"end-of-a-run-is-noted-after-later-words-of-a-host", "agent/controller.isNoted", `return false`, "", tests("agent/controller", "TestOutdatedUntilUpgraded")},
 
 	// 6. A write of the configuration names the revision that it is based on.
 	{"precondition-is-ignored", "agent/api.precondition", `return 0`, "", tests("agent/api", "TestPrecondition|TestConfigObject|TestRolloutObject")},
