@@ -311,6 +311,7 @@ func TestHelp(t *testing.T) {
 // TestOnlyCalled checks that a command is the same whether the parser knows only it or all
 // commands.
 func TestOnlyCalled(t *testing.T) {
+	t.Parallel()
 	commandsOf := func(args ...string) map[string]*kong.Node {
 		parser, err := newParser(&commands{}, "1.2.3", onlyCalled(args))
 		if err != nil {

@@ -1,10 +1,12 @@
-// Package text truncates texts, counts things in words and lists names. A truncated text
-// is still valid UTF-8.
+// Package text truncates texts, counts things in words, lists names and keeps patterns. A
+// truncated text is still valid UTF-8.
 package text
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -49,4 +51,11 @@ func Fit(s string, limit int, mark string) string {
 		return s
 	}
 	return Cut(s, limit-len(mark), mark)
+}
+
+// Pattern returns a regular expression, which is compiled when it is needed first: each start of
+// the program would otherwise compile the patterns of all strategies and formats, and most
+// commands need none.
+func Pattern(pattern string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
 }

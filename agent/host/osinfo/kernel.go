@@ -6,9 +6,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
 )
 
 // Kernels are the kernels of a host.
@@ -86,12 +87,12 @@ func (k Kernels) Outdated() bool {
 
 // numbered is the part of a kernel's name that has its version: segments that begin
 // with a digit, and words that count releases.
-var numbered = regexp.MustCompile(`^[0-9][^-]*(-[0-9][^-]*|-(rc|arch|zen)[0-9]+)*`)
+var numbered = text.Pattern(`^[0-9][^-]*(-[0-9][^-]*|-(rc|arch|zen)[0-9]+)*`)
 
 // flavour returns what distinguishes kernels of one version: "cloud-amd64" of
 // "6.1.0-18-cloud-amd64", "rt" of "5.14.0-427.el9.x86_64+rt".
 func flavour(version string) string {
-	number := numbered.FindString(version)
+	number := numbered().FindString(version)
 	if rest := strings.TrimPrefix(version[len(number):], "-"); rest != "" {
 		return rest
 	}

@@ -11,7 +11,7 @@ import (
 const leasesBucket = "osu-leases"
 
 func openLeases(ctx context.Context, js jetstream.JetStream) (*divided, error) {
-	kv, err := bucket(ctx, js, leasesBucket, "leases by tenant and host", maxBucket)
+	kv, err := bucket(ctx, js, leasesBucket, "leases by tenant and host")
 	if err != nil {
 		return nil, err
 	}

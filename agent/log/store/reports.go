@@ -45,7 +45,7 @@ type reportBucket struct {
 func openReports(ctx context.Context, js jetstream.JetStream) (*reports, error) {
 	r := &reports{js: js, buckets: map[*report.Kind]reportBucket{}, ofRuns: map[string]jetstream.Stream{}}
 	for _, kind := range report.OfHosts() {
-		kv, err := bucket(ctx, js, kind.Bucket, kind.Name+" of hosts, by tenant and host", maxBucket)
+		kv, err := bucket(ctx, js, kind.Bucket, kind.Name+" of hosts, by tenant and host")
 		if err != nil {
 			return nil, err
 		}

@@ -86,7 +86,7 @@ func Open(ctx context.Context, nc *nats.Conn) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	hosts, err := bucket(ctx, js, "osu-hosts", "hosts by tenant and name", maxBucket)
+	hosts, err := bucket(ctx, js, "osu-hosts", "hosts by tenant and name")
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +98,7 @@ func Open(ctx context.Context, nc *nats.Conn) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	webhooks, err := bucket(ctx, js, webhooksBucket, "how far webhooks have come by tenant and name", maxBucket)
+	webhooks, err := bucket(ctx, js, webhooksBucket, "how far webhooks have come by tenant and name")
 	if err != nil {
 		return nil, err
 	}
@@ -117,8 +117,8 @@ func (s *Store) Renew(ctx context.Context) error {
 	return err
 }
 
-func bucket(ctx context.Context, js jetstream.JetStream, name, description string, most int64) (jetstream.KeyValue, error) {
-	kv, _, err := identifiedBucket(ctx, js, name, description, most)
+func bucket(ctx context.Context, js jetstream.JetStream, name, description string) (jetstream.KeyValue, error) {
+	kv, _, err := identifiedBucket(ctx, js, name, description, maxBucket)
 	return kv, err
 }
 

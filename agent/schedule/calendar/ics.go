@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +14,7 @@ import (
 
 	ics "github.com/arran4/golang-ical"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/schedule/window"
 )
 
@@ -565,11 +565,11 @@ func notInName(r rune) bool {
 
 // isoDuration is RFC 5545 3.3.6 without a minus. Its numbers of digits keep the
 // sum within a time.Duration.
-var isoDuration = regexp.MustCompile(`^\+?P(?:(\d{1,4})W|(?:(\d{1,4})D)?(?:T(?:(\d{1,5})H)?(?:(\d{1,7})M)?(?:(\d{1,9})S)?)?)$`)
+var isoDuration = text.Pattern(`^\+?P(?:(\d{1,4})W|(?:(\d{1,4})D)?(?:T(?:(\d{1,5})H)?(?:(\d{1,7})M)?(?:(\d{1,9})S)?)?)$`)
 
 // parseISO parses a DURATION of iCalendar, such as PT4H. A day is 24 hours.
 func parseISO(text string) (time.Duration, error) {
-	match := isoDuration.FindStringSubmatch(text)
+	match := isoDuration().FindStringSubmatch(text)
 	if match == nil || strings.HasSuffix(text, "P") || strings.HasSuffix(text, "T") {
 		return 0, fmt.Errorf("%s is not a duration; use one such as PT4H or P1DT12H", quote(text))
 	}

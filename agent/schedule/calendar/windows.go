@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"errors"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/schedule/window"
 )
 
@@ -135,7 +135,7 @@ func parseOffset(text string) (int, error) {
 }
 
 // changeRule is a rule of a VTIMEZONE, such as FREQ=YEARLY;BYDAY=-1SU;BYMONTH=10.
-var changeRule = regexp.MustCompile(`^(?:FREQ=YEARLY;|INTERVAL=1;|BYMONTH=(\d{1,2});|BYDAY=(-1|[1-4])([A-Z]{2});|WKST=[A-Z]{2};)+$`)
+var changeRule = text.Pattern(`^(?:FREQ=YEARLY;|INTERVAL=1;|BYMONTH=(\d{1,2});|BYDAY=(-1|[1-4])([A-Z]{2});|WKST=[A-Z]{2};)+$`)
 
 // ruleIn returns when a rule happens in a year, at the time of day of its start, as
 // observance.local has it.
@@ -145,7 +145,7 @@ func ruleIn(year int, start, rule string) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	match := changeRule.FindStringSubmatch(strings.ToUpper(rule) + ";")
+	match := changeRule().FindStringSubmatch(strings.ToUpper(rule) + ";")
 	if match == nil {
 		return 0, errRule
 	}

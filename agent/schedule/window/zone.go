@@ -2,12 +2,13 @@ package window
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 	_ "time/tzdata" // A minimal machine has no zone data of its own.
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
 )
 
 // SiteLocal names the time zone of the site.
@@ -29,7 +30,7 @@ var zones = struct {
 
 // zonePath is stricter than time.LoadLocation, which also accepts
 // "Europe//Rome", "localtime" and "right/UTC" on a machine with zone files.
-var zonePath = regexp.MustCompile(`^[A-Z][A-Za-z0-9_+-]*(/[A-Za-z][A-Za-z0-9_+-]*){0,2}$`)
+var zonePath = text.Pattern(`^[A-Z][A-Za-z0-9_+-]*(/[A-Za-z][A-Za-z0-9_+-]*){0,2}$`)
 
 // ParseZone parses "site-local", "UTC" or an IANA name such as
 // "Europe/Stockholm"; empty means site-local. An offset such as "+02:00"
@@ -62,7 +63,7 @@ func ParseZone(text string) (Zone, error) {
 // its case, or an unlisted name in a known area, which may be a zone of a later
 // release of the database.
 func plausible(text string) bool {
-	if !zonePath.MatchString(text) {
+	if !zonePath().MatchString(text) {
 		return false
 	}
 	folded := func(name string) bool { return strings.EqualFold(name, text) }

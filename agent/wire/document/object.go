@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"sync"
 )
 
 // Object is a set of keys and values in a document. Its methods return the value of a
@@ -113,7 +114,7 @@ func (o Object) bool(key string) (bool, bool) {
 	return false, false
 }
 
-var decimal = regexp.MustCompile(`^-?(0|[1-9][0-9]*)$`)
+var decimal = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^-?(0|[1-9][0-9]*)$`) })
 
 // integer returns a whole number from least to most, in decimal digits, without
 // quotes.
@@ -122,7 +123,7 @@ func (o Object) integer(key string, least, most int64) (int64, bool) {
 	if n == nil {
 		return 0, false
 	}
-	if n.kind == text || !decimal.MatchString(n.written) {
+	if n.kind == text || !decimal().MatchString(n.written) {
 		o.document.wrong(n, fmt.Sprintf("is not a whole number; use %d to %d, without quotes", least, most))
 		return 0, false
 	}

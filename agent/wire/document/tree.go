@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 type kind int
@@ -48,7 +49,7 @@ func (n *node) depth() int {
 	return depth
 }
 
-var simpleKey = regexp.MustCompile(`^[A-Za-z0-9_-]{1,100}$`)
+var simpleKey = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_-]{1,100}$`) })
 
 // path returns where the node stands, such as "hosts[2].name"; that of the
 // whole document is empty.
@@ -58,7 +59,7 @@ func (n *node) path() string {
 		return ""
 	case n.parent.kind == list:
 		return n.parent.path() + "[" + strconv.Itoa(n.index) + "]"
-	case !simpleKey.MatchString(n.key):
+	case !simpleKey().MatchString(n.key):
 		return n.parent.path() + "[" + quote(n.key) + "]"
 	case n.parent.parent == nil:
 		return n.key

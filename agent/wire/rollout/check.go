@@ -5,12 +5,12 @@ import (
 	"net/netip"
 	"net/url"
 	"path"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/schedule/window"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/names"
 )
@@ -306,10 +306,10 @@ const (
 )
 
 var (
-	scriptPattern = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]*$`)
+	scriptPattern = text.Pattern(`^[A-Za-z0-9_][A-Za-z0-9._-]*$`)
 	// unitPattern is that of systemd.unit(5), without a "-" at the beginning,
 	// which systemctl would take for an option.
-	unitPattern = regexp.MustCompile(`^[A-Za-z0-9:_.\\@][A-Za-z0-9:_.\\@-]*\.(service|socket|device|mount|automount|swap|target|path|timer|slice|scope)$`)
+	unitPattern = text.Pattern(`^[A-Za-z0-9:_.\\@][A-Za-z0-9:_.\\@-]*\.(service|socket|device|mount|automount|swap|target|path|timer|slice|scope)$`)
 )
 
 // validTitle reports whether text can be shown as what a check is called.
@@ -318,7 +318,9 @@ func validTitle(text string) bool {
 }
 
 // ValidScript reports whether a rollout may name a script so.
-func ValidScript(name string) bool { return len(name) <= maxScript && scriptPattern.MatchString(name) }
+func ValidScript(name string) bool {
+	return len(name) <= maxScript && scriptPattern().MatchString(name)
+}
 
 func (i *inspector) script(field, name string, args []string) {
 	if !ValidScript(name) {
@@ -381,7 +383,7 @@ func validPort(text string, absent bool) bool {
 }
 
 // ValidUnit reports whether name is that of a unit.
-func ValidUnit(name string) bool { return len(name) <= maxUnit && unitPattern.MatchString(name) }
+func ValidUnit(name string) bool { return len(name) <= maxUnit && unitPattern().MatchString(name) }
 
 func (i *inspector) unit(field, name string) {
 	if !ValidUnit(name) {

@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"io"
 	"mime"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/document"
 )
 
@@ -101,11 +101,11 @@ func yamlContainer(tokens *json.Decoder, into *yaml.Node) (*yaml.Node, error) {
 
 // words is text that means itself in each version of YAML without quotes, unless
 // it is one of notWords.
-var words = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_/-]*(,? [A-Za-z][A-Za-z0-9_/-]*)*$`)
+var words = text.Pattern(`^[A-Za-z][A-Za-z0-9_/-]*(,? [A-Za-z][A-Za-z0-9_/-]*)*$`)
 
 // lined is text of three plain lines or more, which people read and compare best as
 // they are. YAML would rewrite a carriage return.
-var lined = regexp.MustCompile(`^[!-~][ -~]*\n([!-~][ -~]*\n)+([!-~][ -~]*\n?)$`)
+var lined = text.Pattern(`^[!-~][ -~]*\n([!-~][ -~]*\n)+([!-~][ -~]*\n?)$`)
 
 // notWords are booleans and nothings in YAML 1.1, in lower case.
 var notWords = []string{"y", "n", "yes", "no", "on", "off", "true", "false", "null"}
@@ -114,11 +114,11 @@ var notWords = []string{"y", "n", "yes", "no", "on", "off", "true", "false", "nu
 // an unquoted 10:30 as the number 630.
 func yamlText(text string) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.ScalarNode, Value: text}
-	if lined.MatchString(text) {
+	if lined().MatchString(text) {
 		n.Style = yaml.LiteralStyle
 		return n
 	}
-	if !words.MatchString(text) || slices.Contains(notWords, strings.ToLower(text)) {
+	if !words().MatchString(text) || slices.Contains(notWords, strings.ToLower(text)) {
 		n.Style = yaml.DoubleQuotedStyle
 	}
 	return n

@@ -19,12 +19,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/osinfo"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/hostfs"
@@ -157,10 +157,10 @@ func (o Options) withDefaults() Options {
 
 // packageWord is a package, or a pattern of packages, with or without an architecture
 // and a version. It begins with no "-", so apt takes it for no option.
-var packageWord = regexp.MustCompile(`^[a-z0-9*?][a-z0-9+.*?-]*(:[a-z0-9-]+)?(=[A-Za-z0-9][A-Za-z0-9.+:~-]*)?$`)
+var packageWord = text.Pattern(`^[a-z0-9*?][a-z0-9+.*?-]*(:[a-z0-9-]+)?(=[A-Za-z0-9][A-Za-z0-9.+:~-]*)?$`)
 
 // codename is the name of a release, such as "trixie".
-var codename = regexp.MustCompile(`^[a-z][a-z0-9]*$`)
+var codename = text.Pattern(`^[a-z][a-z0-9]*$`)
 
 func (o Options) check() error {
 	for _, field := range []struct {
@@ -179,7 +179,7 @@ func (o Options) check() error {
 	}
 	for field, words := range map[string][]string{"apt-packages": o.Packages, "apt-versions": o.Versions} {
 		for _, word := range words {
-			if !packageWord.MatchString(word) {
+			if !packageWord().MatchString(word) {
 				return fmt.Errorf("%s: %.100q is not a package; use a name such as nginx, a pattern such as linux-image-*, or name=version", field, word)
 			}
 			if name, _, exact := strings.Cut(word, "="); exact && (strings.ContainsAny(name, "*?") || field == "apt-versions") {
@@ -197,7 +197,7 @@ func (o Options) checkTogether() error {
 		return errors.New("apt-packages: none is given; name the packages that apt-mode packages upgrades")
 	case o.Mode != Packages && len(o.Packages) > 0:
 		return fmt.Errorf("apt-packages: %s is given, and apt-mode is %s; use apt-mode packages", few(o.Packages), o.Mode)
-	case o.Mode == Release && !codename.MatchString(o.Release):
+	case o.Mode == Release && !codename().MatchString(o.Release):
 		return fmt.Errorf("apt-release: %.100q is not the name of a release; use its codename, such as trixie", o.Release)
 	case o.Mode != Release && o.Release != "":
 		return fmt.Errorf("apt-release: %.100q is given, and apt-mode is %s; use apt-mode release", o.Release, o.Mode)

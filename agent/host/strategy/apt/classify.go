@@ -1,10 +1,10 @@
 package apt
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/program"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
@@ -72,7 +72,7 @@ func telling(printed string, pmerrors []string) []string {
 
 // processing is how dpkg begins to say which package or archive it failed with. The
 // reason is in the next line.
-var processing = regexp.MustCompile(`^processing (?:package|archive) (\S+) \(-.*\):$`)
+var processing = text.Pattern(`^processing (?:package|archive) (\S+) \(-.*\):$`)
 
 // errorOfDpkg returns what dpkg says in a line of all and the next one; empty if it says
 // no error there. The words are those of pmerror, "PACKAGE: REASON". When a script failed, what it
@@ -87,7 +87,7 @@ func errorOfDpkg(all []string, at int) string {
 	if at+1 < len(all) && strings.HasPrefix(all[at+1], " ") {
 		reason = strings.TrimSpace(all[at+1])
 	}
-	of := processing.FindStringSubmatch(said)
+	of := processing().FindStringSubmatch(said)
 	switch {
 	case of == nil && reason == "":
 		return said
@@ -106,14 +106,14 @@ func errorOfDpkg(all []string, at int) string {
 const maxScript = 2
 
 // stepOfDpkg begins the lines in which dpkg and apt tell what comes next.
-var stepOfDpkg = regexp.MustCompile(`^(Setting up|Unpacking|Preparing to unpack|Selecting previously unselected|Removing|Purging configuration files|Processing triggers for|Installing new version of config file|Configuration file|\(Reading database|Errors were encountered|dpkg: | )`)
+var stepOfDpkg = text.Pattern(`^(Setting up|Unpacking|Preparing to unpack|Selecting previously unselected|Removing|Purging configuration files|Processing triggers for|Installing new version of config file|Configuration file|\(Reading database|Errors were encountered|dpkg: | )`)
 
 // printedByScript returns the last lines that a maintainer script printed, which failed
 // after these lines.
 func printedByScript(before []string) []string {
 	var lines []string
 	for _, line := range slices.Backward(before) {
-		if stepOfDpkg.MatchString(line) || len(lines) == maxScript {
+		if stepOfDpkg().MatchString(line) || len(lines) == maxScript {
 			break
 		}
 		if line = message.CleanText(line); line != "" {

@@ -2,10 +2,10 @@ package apt
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/debversion"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
 )
 
 // policy is what apt-cache policy prints about packages.
@@ -28,10 +28,10 @@ type offer struct {
 var (
 	// tableLine is a version in a version table, such as " *** 1.0 500" or
 	// "     2.0 500 (phased 10%)"; sourceLine an index below it.
-	tableLine  = regexp.MustCompile(`^ (?:\*\*\*|   ) (\S+) -?\d+(?: \(phased \d+%\))?$`)
-	sourceLine = regexp.MustCompile(`^ {6,}-?\d+ (.+)$`)
+	tableLine  = text.Pattern(`^ (?:\*\*\*|   ) (\S+) -?\d+(?: \(phased \d+%\))?$`)
+	sourceLine = text.Pattern(`^ {6,}-?\d+ (.+)$`)
 	// pinnedLine is a package with a pin of its own, such as "     nginx -> 1.22 with priority 1001".
-	pinnedLine = regexp.MustCompile(`^ +(\S+) -> (\S+) with priority -?\d+$`)
+	pinnedLine = text.Pattern(`^ +(\S+) -> (\S+) with priority -?\d+$`)
 )
 
 // parsePolicy reads the output of apt-cache policy with names of packages.
@@ -79,11 +79,11 @@ func (o *available) line(line string) error {
 	if strings.TrimSpace(line) == "Version table:" {
 		return nil
 	}
-	if found := tableLine.FindStringSubmatch(line); found != nil {
+	if found := tableLine().FindStringSubmatch(line); found != nil {
 		o.versions = append(o.versions, offer{version: found[1]})
 		return nil
 	}
-	found := sourceLine.FindStringSubmatch(line)
+	found := sourceLine().FindStringSubmatch(line)
 	if found == nil || len(o.versions) == 0 {
 		return fmt.Errorf("%q", line)
 	}
@@ -110,7 +110,7 @@ func parseSources(printed string) sources {
 			known.security[index] = isSecurityRelease(release)
 			continue
 		}
-		if found := pinnedLine.FindStringSubmatch(line); found != nil {
+		if found := pinnedLine().FindStringSubmatch(line); found != nil {
 			known.pinned = append(known.pinned, found[1])
 			continue
 		}

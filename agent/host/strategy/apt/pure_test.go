@@ -434,7 +434,7 @@ func TestRebootSigns(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", name, got, row.want)
 		}
 	}
-	if found := builtFrom.FindStringSubmatch("#1 SMP PREEMPT_DYNAMIC Debian 6.1.119-1 (2024-11-22)\n"); found == nil || found[1] != "6.1.119-1" {
+	if found := builtFrom().FindStringSubmatch("#1 SMP PREEMPT_DYNAMIC Debian 6.1.119-1 (2024-11-22)\n"); found == nil || found[1] != "6.1.119-1" {
 		t.Errorf("got %v", found)
 	}
 }

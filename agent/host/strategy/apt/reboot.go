@@ -2,10 +2,10 @@ package apt
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/debversion"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/osinfo"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
@@ -51,7 +51,7 @@ func (r rebootSigns) reason() string {
 
 // builtFrom finds the version of the package in the version of a running kernel of
 // Debian, such as "#1 SMP PREEMPT_DYNAMIC Debian 6.1.119-1 (2024-11-22)".
-var builtFrom = regexp.MustCompile(` Debian (\S+) `)
+var builtFrom = text.Pattern(` Debian (\S+) `)
 
 // rebootReason says why this host must reboot.
 func (s *Strategy) rebootReason(now packages) (string, error) {
@@ -74,7 +74,7 @@ func (s *Strategy) rebootReason(now packages) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if found := builtFrom.FindStringSubmatch(version); found != nil {
+	if found := builtFrom().FindStringSubmatch(version); found != nil {
 		signs.built, signs.installed = found[1], now["linux-image-"+signs.kernels.Running].version
 	}
 	return signs.reason(), nil

@@ -3,10 +3,10 @@ package apt
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
@@ -47,13 +47,13 @@ func (s simulation) removed() []string {
 
 var (
 	// installLine is such as "Inst perl [5.36.0-7] (5.36.0-8 Debian:12.11/stable [amd64]) [perl-base:amd64 ]".
-	installLine = regexp.MustCompile(`^Inst (\S+)(?: \[([^][\s]+)\])? \((\S+)(?: (.*?))? \[[a-z0-9-]+\]\)(?: \[[^]]*\])*$`)
+	installLine = text.Pattern(`^Inst (\S+)(?: \[([^][\s]+)\])? \((\S+)(?: (.*?))? \[[a-z0-9-]+\]\)(?: \[[^]]*\])*$`)
 	// removeLine is such as "Remv libc-old [2.1] [other:amd64 ]".
-	removeLine = regexp.MustCompile(`^(?:Remv|Purg) (\S+) \[([^][\s]+)\](?: \[[^]]*\])*$`)
-	configure  = regexp.MustCompile(`^Conf (\S+) \(.*\)(?: \[[^]]*\])*$`)
+	removeLine = text.Pattern(`^(?:Remv|Purg) (\S+) \[([^][\s]+)\](?: \[[^]]*\])*$`)
+	configure  = text.Pattern(`^Conf (\S+) \(.*\)(?: \[[^]]*\])*$`)
 	// summaryLine is such as "5 upgraded, 1 newly installed, 1 to remove and 1 not
 	// upgraded."; downgraded and reinstalled are named only when there are such.
-	summaryLine = regexp.MustCompile(`^(\d+) upgraded, (\d+) newly installed, (?:(\d+) reinstalled, )?(?:(\d+) downgraded, )?(\d+) to remove and (\d+) not upgraded\.$`)
+	summaryLine = text.Pattern(`^(\d+) upgraded, (\d+) newly installed, (?:(\d+) reinstalled, )?(?:(\d+) downgraded, )?(\d+) to remove and (\d+) not upgraded\.$`)
 )
 
 const (
@@ -91,14 +91,14 @@ func (p *parser) line(line string) error {
 		return nil
 	case word == "Inst" || word == "Remv" || word == "Purg":
 		return p.change(line)
-	case word == "Conf" && !configure.MatchString(line):
+	case word == "Conf" && !configure().MatchString(line):
 		return fmt.Errorf("apt-get printed %.200q, which is not a configuration of a package", line)
 	}
 	p.heading = ""
 	if line == keptHeading || line == deferredHeading {
 		p.heading = line
 	}
-	if found := summaryLine.FindStringSubmatch(line); found != nil {
+	if found := summaryLine().FindStringSubmatch(line); found != nil {
 		if p.summary != nil {
 			return errors.New("apt-get printed two summaries")
 		}
@@ -118,10 +118,10 @@ func (p *parser) list(names []string) {
 
 func (p *parser) change(line string) error {
 	c := simulated{}
-	if found := removeLine.FindStringSubmatch(line); found != nil {
+	if found := removeLine().FindStringSubmatch(line); found != nil {
 		c.Name, c.From = found[1], found[2]
 		p.removals++
-	} else if found := installLine.FindStringSubmatch(line); found != nil {
+	} else if found := installLine().FindStringSubmatch(line); found != nil {
 		c.Name, c.From, c.To, c.releases = found[1], found[2], found[3], found[4]
 		p.installs++
 	} else {

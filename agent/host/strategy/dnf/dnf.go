@@ -20,7 +20,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -120,7 +119,7 @@ func New(o Options) (*Strategy, error) {
 
 // packageWord is a package, or a pattern of packages, with or without a version. It
 // begins with no "-", so dnf takes it for no option.
-var packageWord = regexp.MustCompile(`^[A-Za-z0-9*?_][A-Za-z0-9+.*?_-]*(=[A-Za-z0-9][A-Za-z0-9.+:~^_-]*)?$`)
+var packageWord = text.Pattern(`^[A-Za-z0-9*?_][A-Za-z0-9+.*?_-]*(=[A-Za-z0-9][A-Za-z0-9.+:~^_-]*)?$`)
 
 func (o Options) check() error {
 	modes := []string{string(All), string(Security), string(Packages)}
@@ -132,7 +131,7 @@ func (o Options) check() error {
 		words []string
 	}{{"dnf-packages", o.Packages}, {"dnf-versions", o.Versions}} {
 		for _, word := range field.words {
-			if !packageWord.MatchString(word) {
+			if !packageWord().MatchString(word) {
 				return fmt.Errorf("%s: %.100q is not a package; use a name such as nginx, a pattern such as kernel-*, or name=version", field.name, word)
 			}
 			if name, _, exact := strings.Cut(word, "="); exact && (strings.ContainsAny(name, "*?") || field.name == "dnf-versions") {

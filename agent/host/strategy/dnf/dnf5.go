@@ -3,9 +3,9 @@ package dnf
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
@@ -140,12 +140,12 @@ func cutByDNF5(printed string) bool {
 
 // reasonsOfDNF5 begin lines that tell why dnf5 failed. What it prints otherwise is the
 // table, how far it is, and advice that would change the plan.
-var reasonsOfDNF5 = regexp.MustCompile(`^(Failed to |Transaction failed|Cannot |Extra package|No match|OpenPGP check|Cache-only|Unknown argument|setopt: |Error|Invalid |Usable URL|There are no |The requested operation|` +
+var reasonsOfDNF5 = text.Pattern(`^(Failed to |Transaction failed|Cannot |Extra package|No match|OpenPGP check|Cache-only|Unknown argument|setopt: |Error|Invalid |Usable URL|There are no |The requested operation|` +
 	`Librepo error|Incompatible |- (package|nothing|installing|cannot|file|conflict)|>>> (Curl|Status|Librepo|Non-critical|Error|No more|Downloading|\[RPM\])|\[RPM\] |error: |warning: %)`)
 
 func tellingByDNF5(line string, _ bool) (said string, goesOn bool) {
 	plain := message.CleanText(strings.TrimSpace(line))
-	if !reasonsOfDNF5.MatchString(plain) {
+	if !reasonsOfDNF5().MatchString(plain) {
 		return "", false
 	}
 	return strings.TrimPrefix(plain, ">>> "), false

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
-	"sync"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
@@ -13,8 +12,7 @@ import (
 
 // Cause is what a program prints about one kind of failure.
 type Cause struct {
-	Class message.Class
-	// Printed is compiled when it is needed first: most commands need none.
+	Class   message.Class
 	Printed func() *regexp.Regexp
 	// Advice is what a person can do.
 	Advice string
@@ -22,7 +20,7 @@ type Cause struct {
 
 // Prints returns a cause by the pattern of what is printed about it.
 func Prints(class message.Class, pattern, advice string) Cause {
-	return Cause{Class: class, Printed: sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) }), Advice: advice}
+	return Cause{Class: class, Printed: text.Pattern(pattern), Advice: advice}
 }
 
 // Causes are tried in their order: one failure prints what belongs to several, and a lock

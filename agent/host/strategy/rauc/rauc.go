@@ -27,7 +27,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"time"
 
@@ -80,7 +79,7 @@ var (
 )
 
 // sha256Text is a SHA-256 in hexadecimal.
-var sha256Text = regexp.MustCompile(`^[0-9a-f]{64}$`)
+var sha256Text = text.Pattern(`^[0-9a-f]{64}$`)
 
 // New checks the options and creates the state folder.
 func New(o Options) (*Strategy, error) {
@@ -104,7 +103,7 @@ func (o Options) check() error {
 		return errors.New("rauc-bundle is missing; set the address of the bundle, such as https://updates.example.org/system-{version}.raucb")
 	case o.StateDir == "":
 		return errors.New("it needs a state folder")
-	case o.SHA256 != "" && !sha256Text.MatchString(o.SHA256):
+	case o.SHA256 != "" && !sha256Text().MatchString(o.SHA256):
 		return fmt.Errorf("rauc-sha256: %.80q is no SHA-256; use its 64 hexadecimal digits", o.SHA256)
 	case o.Version != message.CleanText(o.Version), len(o.Version) > message.MaxPlanName:
 		return fmt.Errorf("rauc-version: %.80q is no version; use up to %d bytes of plain text", o.Version, message.MaxPlanName)

@@ -25,13 +25,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/durable"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/strict"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/wait"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
 )
@@ -151,7 +151,7 @@ func (e Event) String() string {
 	}
 }
 
-var bootIDPattern = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+var bootIDPattern = text.Pattern(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
 // Events returns the host's events for the supervisor. The channel is never
 // closed. If 16 events wait, further events are dropped.
@@ -171,7 +171,7 @@ func (h *Host) BootID() (string, error) {
 		return "", err
 	}
 	id := strings.TrimSpace(string(data))
-	if !bootIDPattern.MatchString(id) {
+	if !bootIDPattern().MatchString(id) {
 		return "", fmt.Errorf("cannot read %s: %.50q is not a UUID in lower case", h.path(bootIDFile), id)
 	}
 	return id, nil

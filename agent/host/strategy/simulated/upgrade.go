@@ -8,9 +8,9 @@ import (
 	"maps"
 	"math/big"
 	"os"
-	"regexp"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/durable"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/format"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
@@ -136,7 +136,7 @@ type packages map[string]string
 // kernel is the only package whose new version runs after a boot.
 const kernel = "kernel"
 
-var lastNumber = regexp.MustCompile(`^(.*?)([0-9]+)([^0-9]*)$`)
+var lastNumber = text.Pattern(`^(.*?)([0-9]+)([^0-9]*)$`)
 
 // packages reads the running packages.
 func (h *Host) packages() (packages, error) {
@@ -194,7 +194,7 @@ func (p packages) carryOut(plan message.ChangeSet) packages {
 
 // nextVersion increments the last number of a version.
 func nextVersion(version string) string {
-	parts := lastNumber.FindStringSubmatch(version)
+	parts := lastNumber().FindStringSubmatch(version)
 	if parts == nil {
 		return version + ".1"
 	}
