@@ -40,35 +40,9 @@ func TestAdvice(t *testing.T) {
 		}}, "look at 2 failed hosts (h01, h03): cannot reach deb.example: osupgrade-agent runs 7\nlook at 1 failed host (h02): osupgrade-agent runs 7\nthen retry"},
 		"a host is back":    {idle, unreached, "retry 1 host that was unreachable and is back (h02): osupgrade-agent retry 7 --override-window --reason …"},
 		"a host stays away": {v1.Situation{Hosts: 3, NextUpgradeAt: &until, Silent: 1, SilentHosts: []string{"h02"}}, unreached, "look at 1 silent host (h02): osupgrade-agent hosts"},
-		"a host was left out": {
-			v1.Situation{Hosts: 3},
-			&v1.Run{ID: 7, Phase: "finished", Hosts: []v1.RunHost{{Hostname: "h01", Status: "upgraded"}, {Hostname: "h02", Status: "skipped", Stage: "all"}}},
-			"retry 1 host that was left out (h02): osupgrade-agent retry 7 --override-window --reason …",
-		},
-		"the next run takes it": {idle, &v1.Run{ID: 7, Phase: "finished", Hosts: []v1.RunHost{{Hostname: "h02", Status: "skipped", Stage: "all"}}}, ""},
-		"a released host hangs": {
-			v1.Situation{Hosts: 3},
-			&v1.Run{ID: 7, Phase: "finished", Hosts: []v1.RunHost{{Hostname: "h02", Status: "skipped", Stage: "all", Unanswered: "upgrade", UnansweredOf: 4}}},
-			"look at h02, which may still be at work on the upgrade of run 4: no run takes it before it has ended that: osupgrade-agent runs 4 --host h02 --output",
-		},
-		"it hangs while others are upgraded": {
-			idle, &v1.Run{ID: 7, Phase: "upgrading", Hosts: []v1.RunHost{{Hostname: "h02", Status: "skipped", Stage: "all", Unanswered: "upgrade", UnansweredOf: 7}}},
-			"look at h02, which may still be at work on the upgrade of run 7: ",
-		},
 		"a host is overdue": {
 			idle, &v1.Run{ID: 7, Phase: "upgrading", Hosts: []v1.RunHost{{Hostname: "h01", Status: "upgrading", Since: &at, OverdueSince: &until}}},
 			"look at h01, upgrading since Sat 2026-11-21 01:00:00 UTC, which is unusually long: osupgrade-agent runs 7 --host h01 --output\nor stop waiting for h01: osupgrade-agent release h01 --reason …",
-		},
-		"one mirror is down": {
-			idle, &v1.Run{ID: 7, Phase: "preparing", Hosts: []v1.RunHost{
-				{Hostname: "h01", Status: "preparing", Since: &at, Failing: "cannot reach deb.example"},
-				{Hostname: "h02", Status: "preparing", Since: &at, Failing: "the lists are locked", OverdueSince: &until},
-				{Hostname: "h03", Status: "preparing", Since: &at, Failing: "cannot reach deb.example"},
-				{Hostname: "h04", Status: "preparing", Since: &at, Failing: "cannot reach deb.example", OverdueSince: &until, SilentSince: &until},
-			}},
-			"look at 2 hosts that fail and try again (h01, h03): cannot reach deb.example: osupgrade-agent runs 7 --host h01 --output\nor stop waiting for h01: osupgrade-agent release h01 --reason …\n" +
-				"look at 1 host that fails and tries again (h02): the lists are locked: osupgrade-agent runs 7 --host h02 --output\nor stop waiting for h02: osupgrade-agent release h02 --reason …\n" +
-				"look at h04, preparing and silent since Sat 2026-11-21 02:00:00 UTC: ",
 		},
 		"paused by failures":    {idle, under(v1.WaitingFor{What: "resume"}, "by on-failure: 2 hosts failed"), "or resume it and reset its failure count: osupgrade-agent resume --reset-failures --reason …"},
 		"a host is still out":   {idle, &v1.Run{ID: 7, Phase: "finished", OpenedAt: at, Hosts: []v1.RunHost{{Hostname: "h01", Status: "failed", SlotReason: "nobody knows what it did"}}}, "look at 1 host that may be out of service (h01), and release each that is healthy: osupgrade-agent release h01 --reason …\nthen retry before the next window: osupgrade-agent retry 7"},
@@ -88,14 +62,68 @@ func TestAdvice(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var lines []string
-			for _, a := range advise(c.s, c.r) {
-				lines = append(lines, a.line(timeFormat{zone: time.UTC, now: at}, 0))
-				if a.command != "" {
-					canBeTyped(t, a.command)
-				}
+			if got := advised(t, at, c.s, c.r); !strings.Contains(got, c.want) || c.want == "" && got != "" {
+				t.Errorf("the advice is\n%s\nnot\n%s", got, c.want)
 			}
-			if got := strings.Join(lines, "\n"); !strings.Contains(got, c.want) || c.want == "" && got != "" {
+		})
+	}
+}
+
+// advised is the advice in lines, each command of which can be typed.
+func advised(t *testing.T, at time.Time, s v1.Situation, r *v1.Run) string {
+	t.Helper()
+	var lines []string
+	for _, a := range advise(s, r) {
+		lines = append(lines, a.line(timeFormat{zone: time.UTC, now: at}, 0))
+		if a.command != "" {
+			canBeTyped(t, a.command)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// TestAdviceOnHosts checks what a person is told of hosts that fail and try again, that hang
+// though they were released, or that a run has left out.
+func TestAdviceOnHosts(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 11, 21, 1, 0, 0, 0, time.UTC)
+	until := at.Add(time.Hour)
+	idle := v1.Situation{Status: "idle", Hosts: 3, NextUpgradeAt: &until}
+	for name, c := range map[string]struct {
+		s    v1.Situation
+		r    *v1.Run
+		want string
+	}{
+		"a host was left out": {
+			v1.Situation{Hosts: 3},
+			&v1.Run{ID: 7, Phase: "finished", Hosts: []v1.RunHost{{Hostname: "h01", Status: "upgraded"}, {Hostname: "h02", Status: "skipped", Stage: "all"}}},
+			"retry 1 host that was left out (h02): osupgrade-agent retry 7 --override-window --reason …",
+		},
+		"the next run takes it": {idle, &v1.Run{ID: 7, Phase: "finished", Hosts: []v1.RunHost{{Hostname: "h02", Status: "skipped", Stage: "all"}}}, ""},
+		"a released host hangs": {
+			v1.Situation{Hosts: 3},
+			&v1.Run{ID: 7, Phase: "finished", Hosts: []v1.RunHost{{Hostname: "h02", Status: "skipped", Stage: "all", Unanswered: "upgrade", UnansweredOf: 4}}},
+			"look at h02, which may still be at work on the upgrade of run 4: no run takes it before it has ended that: osupgrade-agent runs 4 --host h02 --output",
+		},
+		"it hangs while others are upgraded": {
+			idle, &v1.Run{ID: 7, Phase: "upgrading", Hosts: []v1.RunHost{{Hostname: "h02", Status: "skipped", Stage: "all", Unanswered: "upgrade", UnansweredOf: 7}}},
+			"look at h02, which may still be at work on the upgrade of run 7: ",
+		},
+		"one mirror is down": {
+			idle, &v1.Run{ID: 7, Phase: "preparing", Hosts: []v1.RunHost{
+				{Hostname: "h01", Status: "preparing", Since: &at, Failing: "cannot reach deb.example"},
+				{Hostname: "h02", Status: "preparing", Since: &at, Failing: "the lists are locked", OverdueSince: &until},
+				{Hostname: "h03", Status: "preparing", Since: &at, Failing: "cannot reach deb.example"},
+				{Hostname: "h04", Status: "preparing", Since: &at, Failing: "cannot reach deb.example", OverdueSince: &until, SilentSince: &until},
+			}},
+			"look at 2 hosts that fail and try again (h01, h03): cannot reach deb.example: osupgrade-agent runs 7 --host h01 --output\nor stop waiting for h01: osupgrade-agent release h01 --reason …\n" +
+				"look at 1 host that fails and tries again (h02): the lists are locked: osupgrade-agent runs 7 --host h02 --output\nor stop waiting for h02: osupgrade-agent release h02 --reason …\n" +
+				"look at h04, preparing and silent since Sat 2026-11-21 02:00:00 UTC: ",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := advised(t, at, c.s, c.r); !strings.Contains(got, c.want) || c.want == "" && got != "" {
 				t.Errorf("the advice is\n%s\nnot\n%s", got, c.want)
 			}
 		})
