@@ -355,7 +355,7 @@ func printAdvice(to *terminal, at timeFormat, todo []advice) {
 	to.line(to.paint(bold, "To do now:"))
 	width := 0
 	for _, a := range todo {
-		if n := utf8.RuneCountInString(at.text(a.what)); a.command != "" && n <= maxWidth {
+		if n := utf8.RuneCountInString(a.told(at)); a.command != "" && n <= maxWidth {
 			width = max(width, n)
 		}
 	}
@@ -366,9 +366,24 @@ func printAdvice(to *terminal, at timeFormat, todo []advice) {
 
 // line is the advice in a line, the command beside a column of some width.
 func (a advice) line(at timeFormat, width int) string {
-	what := at.text(a.what)
+	what := a.told(at)
 	if a.command == "" {
 		return what
 	}
 	return what + ": " + strings.Repeat(" ", max(0, width-utf8.RuneCountInString(what))) + a.command
+}
+
+// beyondOperator are the commands that an operator may not type, and what they take. An
+// operator may type all others that are advised.
+var beyondOperator = map[string]string{
+	"apply": "the right write", "edit": "the right write", "forget": "the right write", "approve": "the role approver",
+}
+
+// told is what to do, and what that takes if an operator lacks it.
+func (a advice) told(at timeFormat) string {
+	what := at.text(a.what)
+	if words := strings.Fields(a.command); len(words) > 1 && beyondOperator[words[1]] != "" {
+		what += " (takes " + beyondOperator[words[1]] + ")"
+	}
+	return what
 }

@@ -26,13 +26,13 @@ func TestAdvice(t *testing.T) {
 		want string
 	}{
 		"idle":                  {idle, nil, ""},
-		"nothing is declared":   {v1.Situation{Status: "idle"}, nil, "start a worker on each host: osupgrade-agent apply -f FILE"},
-		"no window":             {v1.Situation{Status: "idle", Hosts: 3}, nil, "declare a window, because none ever opens: osupgrade-agent apply -f FILE"},
+		"nothing is declared":   {v1.Situation{Status: "idle"}, nil, "start a worker on each host (takes the right write): osupgrade-agent apply -f FILE"},
+		"no window":             {v1.Situation{Status: "idle", Hosts: 3}, nil, "declare a window, because none ever opens (takes the right write): osupgrade-agent apply -f FILE"},
 		"a window without run":  {v1.Situation{Hosts: 3, OpenWindow: &v1.OpenWindow{}, WaitingFor: &v1.WaitingFor{Detail: "a host to come back"}}, nil, "the open window waits for a host to come back"},
 		"no window is open":     {v1.Situation{Hosts: 3, WaitingFor: &v1.WaitingFor{Detail: "somebody to repair a calendar"}}, nil, "no run starts: the site waits for somebody to repair a calendar"},
 		"a missed window":       {v1.Situation{Hosts: 3, NextUpgradeAt: &until, LastMissed: &v1.MissedWindow{Start: at}}, nil, "to make up for the missed window of Sat 2026-11-21 01:00:00 UTC before the next one: osupgrade-agent start --override-window --reason …"},
 		"missed before the run": {v1.Situation{Hosts: 3, NextUpgradeAt: &until, LastMissed: &v1.MissedWindow{Start: at.Add(-time.Hour)}}, &v1.Run{ID: 7, Phase: "finished", OpenedAt: at}, ""},
-		"a silent host":         {v1.Situation{Hosts: 3, NextUpgradeAt: &until, Silent: 12, SilentHosts: []string{"h01", "h02", "h03", "h04", "h05"}}, nil, "12 silent hosts (h01, h02, h03, h04, h05 and 7 more): osupgrade-agent hosts\ndelete a host that no longer exists: osupgrade-agent forget h01 --reason …"},
+		"a silent host":         {v1.Situation{Hosts: 3, NextUpgradeAt: &until, Silent: 12, SilentHosts: []string{"h01", "h02", "h03", "h04", "h05"}}, nil, "12 silent hosts (h01, h02, h03, h04, h05 and 7 more): osupgrade-agent hosts\ndelete a host that no longer exists (takes the right write): osupgrade-agent forget h01 --reason …"},
 		"a host failed":         {idle, ended, "look at 1 failed host (h01): osupgrade-agent runs 7\nthen retry before the next window: osupgrade-agent retry 7 --override-window --reason …"},
 		"failed, still open":    {v1.Situation{Hosts: 3, OpenWindow: &v1.OpenWindow{}}, ended, "osupgrade-agent retry 7"},
 		"one cause": {idle, &v1.Run{ID: 7, Phase: "finished", OpenedAt: at, Hosts: []v1.RunHost{
@@ -40,6 +40,60 @@ func TestAdvice(t *testing.T) {
 		}}, "look at 2 failed hosts (h01, h03): cannot reach deb.example: osupgrade-agent runs 7\nlook at 1 failed host (h02): osupgrade-agent runs 7\nthen retry"},
 		"a host is back":    {idle, unreached, "retry 1 host that was unreachable and is back (h02): osupgrade-agent retry 7 --override-window --reason …"},
 		"a host stays away": {v1.Situation{Hosts: 3, NextUpgradeAt: &until, Silent: 1, SilentHosts: []string{"h02"}}, unreached, "look at 1 silent host (h02): osupgrade-agent hosts"},
+		"a host is overdue": {
+			idle, &v1.Run{ID: 7, Phase: "upgrading", Hosts: []v1.RunHost{{Hostname: "h01", Status: "upgrading", Since: &at, OverdueSince: &until}}},
+			"look at h01, upgrading since Sat 2026-11-21 01:00:00 UTC, which is unusually long: osupgrade-agent runs 7 --host h01 --output\nor stop waiting for h01: osupgrade-agent release h01 --reason …",
+		},
+		"paused by failures":    {idle, under(v1.WaitingFor{What: "resume"}, "by on-failure: 2 hosts failed"), "or resume it and reset its failure count: osupgrade-agent resume --reset-failures --reason …"},
+		"a host is still out":   {idle, &v1.Run{ID: 7, Phase: "finished", OpenedAt: at, Hosts: []v1.RunHost{{Hostname: "h01", Status: "failed", SlotReason: "nobody knows what it did"}}}, "look at 1 host that may be out of service (h01), and release each that is healthy: osupgrade-agent release h01 --reason …\nthen retry before the next window: osupgrade-agent retry 7"},
+		"a host at work":        {idle, under(v1.WaitingFor{What: "host", Hosts: []string{"h01"}, Until: &until}, ""), ""},
+		"a stage soaks":         {idle, under(v1.WaitingFor{What: "soak", Until: &until, Stage: "canary"}, ""), ""},
+		"an approval":           {idle, under(v1.WaitingFor{What: "approval", Until: &until, Stage: "rest"}, ""), "let stage rest begin (takes the role approver): osupgrade-agent approve rest --reason …\nor end the run: osupgrade-agent abort --reason …"},
+		"slots are held":        {idle, under(v1.WaitingFor{What: "slot", Hosts: []string{"h01"}}, ""), "release h01 --reason …\nor delete h01 if it no longer exists (takes the right write): osupgrade-agent forget h01 --reason …"},
+		"a host is busy":        {idle, under(v1.WaitingFor{What: "idle", Hosts: []string{"h01"}}, ""), "wait, or see on h01 what keeps it busy: osupgrade-agent busy --list"},
+		"paused by ann":         {idle, under(v1.WaitingFor{What: "resume"}, "by ann: lunch"), "resume the run: osupgrade-agent resume --reason …"},
+		"paused by the rollout": {idle, under(v1.WaitingFor{What: "resume"}, "by rollout"), `set "paused" to false in the rollout (takes the right write): osupgrade-agent edit rollout`},
+		"paused by the agent":   {idle, under(v1.WaitingFor{What: "resume", Detail: "somebody to repair a calendar"}, "by the agent itself: x"), "repair what cannot be read: somebody to repair a calendar"},
+		"paused meanwhile":      {idle, under(v1.WaitingFor{What: "host", Hosts: []string{"h01"}, Until: &until}, "by ann: lunch"), "resume the run: osupgrade-agent resume --reason …"},
+		"aborting":              {idle, &v1.Run{ID: 7, Phase: "upgrading", Aborted: "by ann: wrong release"}, "or end the run at once: osupgrade-agent abort --now --reason …"},
+		"a fleet check":         {idle, under(v1.WaitingFor{What: "check", Detail: "the checks of the fleet, which failed: 503"}, ""), "look at the checks of the fleet, which failed: 503"},
+		"an older copy":         {v1.Situation{WaitingFor: &v1.WaitingFor{What: "log", Detail: "x; run osupgrade-agent recover"}, Hosts: 3}, nil, "or let it continue with this log: osupgrade-agent recover --data DIR"},
+		"a full disk":           {idle, &v1.Run{ID: 7, Phase: "upgrading", Reason: "the log takes no record: no space left"}, "repair the site, because the log takes no record: no space left"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := advised(t, at, c.s, c.r); !strings.Contains(got, c.want) || c.want == "" && got != "" {
+				t.Errorf("the advice is\n%s\nnot\n%s", got, c.want)
+			}
+		})
+	}
+}
+
+// advised is the advice in lines, each command of which can be typed.
+func advised(t *testing.T, at time.Time, s v1.Situation, r *v1.Run) string {
+	t.Helper()
+	var lines []string
+	for _, a := range advise(s, r) {
+		lines = append(lines, a.line(timeFormat{zone: time.UTC, now: at}, 0))
+		if a.command != "" {
+			canBeTyped(t, a.command)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// TestAdviceOnHosts checks what a person is told of hosts that fail and try again, that hang
+// though they were released, or that a run has left out.
+func TestAdviceOnHosts(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 11, 21, 1, 0, 0, 0, time.UTC)
+	until := at.Add(time.Hour)
+	idle := v1.Situation{Status: "idle", Hosts: 3, NextUpgradeAt: &until}
+	for name, c := range map[string]struct {
+		s    v1.Situation
+		r    *v1.Run
+		want string
+	}{
 		"a host was left out": {
 			v1.Situation{Hosts: 3},
 			&v1.Run{ID: 7, Phase: "finished", Hosts: []v1.RunHost{{Hostname: "h01", Status: "upgraded"}, {Hostname: "h02", Status: "skipped", Stage: "all"}}},
@@ -55,10 +109,6 @@ func TestAdvice(t *testing.T) {
 			idle, &v1.Run{ID: 7, Phase: "upgrading", Hosts: []v1.RunHost{{Hostname: "h02", Status: "skipped", Stage: "all", Unanswered: "upgrade", UnansweredOf: 7}}},
 			"look at h02, which may still be at work on the upgrade of run 7: ",
 		},
-		"a host is overdue": {
-			idle, &v1.Run{ID: 7, Phase: "upgrading", Hosts: []v1.RunHost{{Hostname: "h01", Status: "upgrading", Since: &at, OverdueSince: &until}}},
-			"look at h01, upgrading since Sat 2026-11-21 01:00:00 UTC, which is unusually long: osupgrade-agent runs 7 --host h01 --output\nor stop waiting for h01: osupgrade-agent release h01 --reason …",
-		},
 		"one mirror is down": {
 			idle, &v1.Run{ID: 7, Phase: "preparing", Hosts: []v1.RunHost{
 				{Hostname: "h01", Status: "preparing", Since: &at, Failing: "cannot reach deb.example"},
@@ -70,32 +120,10 @@ func TestAdvice(t *testing.T) {
 				"look at 1 host that fails and tries again (h02): the lists are locked: osupgrade-agent runs 7 --host h02 --output\nor stop waiting for h02: osupgrade-agent release h02 --reason …\n" +
 				"look at h04, preparing and silent since Sat 2026-11-21 02:00:00 UTC: ",
 		},
-		"paused by failures":    {idle, under(v1.WaitingFor{What: "resume"}, "by on-failure: 2 hosts failed"), "or resume it and reset its failure count: osupgrade-agent resume --reset-failures --reason …"},
-		"a host is still out":   {idle, &v1.Run{ID: 7, Phase: "finished", OpenedAt: at, Hosts: []v1.RunHost{{Hostname: "h01", Status: "failed", SlotReason: "nobody knows what it did"}}}, "look at 1 host that may be out of service (h01), and release each that is healthy: osupgrade-agent release h01 --reason …\nthen retry before the next window: osupgrade-agent retry 7"},
-		"a host at work":        {idle, under(v1.WaitingFor{What: "host", Hosts: []string{"h01"}, Until: &until}, ""), ""},
-		"a stage soaks":         {idle, under(v1.WaitingFor{What: "soak", Until: &until, Stage: "canary"}, ""), ""},
-		"an approval":           {idle, under(v1.WaitingFor{What: "approval", Until: &until, Stage: "rest"}, ""), "let stage rest begin: osupgrade-agent approve rest --reason …\nor end the run: osupgrade-agent abort --reason …"},
-		"slots are held":        {idle, under(v1.WaitingFor{What: "slot", Hosts: []string{"h01"}}, ""), "release h01 --reason …\nor delete h01 if it no longer exists: osupgrade-agent forget h01 --reason …"},
-		"a host is busy":        {idle, under(v1.WaitingFor{What: "idle", Hosts: []string{"h01"}}, ""), "wait, or see on h01 what keeps it busy: osupgrade-agent busy --list"},
-		"paused by ann":         {idle, under(v1.WaitingFor{What: "resume"}, "by ann: lunch"), "resume the run: osupgrade-agent resume --reason …"},
-		"paused by the rollout": {idle, under(v1.WaitingFor{What: "resume"}, "by rollout"), `set "paused" to false in the rollout: osupgrade-agent edit rollout`},
-		"paused by the agent":   {idle, under(v1.WaitingFor{What: "resume", Detail: "somebody to repair a calendar"}, "by the agent itself: x"), "repair what cannot be read: somebody to repair a calendar"},
-		"paused meanwhile":      {idle, under(v1.WaitingFor{What: "host", Hosts: []string{"h01"}, Until: &until}, "by ann: lunch"), "resume the run: osupgrade-agent resume --reason …"},
-		"aborting":              {idle, &v1.Run{ID: 7, Phase: "upgrading", Aborted: "by ann: wrong release"}, "or end the run at once: osupgrade-agent abort --now --reason …"},
-		"a fleet check":         {idle, under(v1.WaitingFor{What: "check", Detail: "the checks of the fleet, which failed: 503"}, ""), "look at the checks of the fleet, which failed: 503"},
-		"an older copy":         {v1.Situation{WaitingFor: &v1.WaitingFor{What: "log", Detail: "x; run osupgrade-agent recover"}, Hosts: 3}, nil, "or let it continue with this log: osupgrade-agent recover --data DIR"},
-		"a full disk":           {idle, &v1.Run{ID: 7, Phase: "upgrading", Reason: "the log takes no record: no space left"}, "repair the site, because the log takes no record: no space left"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var lines []string
-			for _, a := range advise(c.s, c.r) {
-				lines = append(lines, a.line(timeFormat{zone: time.UTC, now: at}, 0))
-				if a.command != "" {
-					canBeTyped(t, a.command)
-				}
-			}
-			if got := strings.Join(lines, "\n"); !strings.Contains(got, c.want) || c.want == "" && got != "" {
+			if got := advised(t, at, c.s, c.r); !strings.Contains(got, c.want) || c.want == "" && got != "" {
 				t.Errorf("the advice is\n%s\nnot\n%s", got, c.want)
 			}
 		})

@@ -9,7 +9,7 @@ import (
 
 // Back-off between two tries of a step.
 const (
-	firstRetry   = 5 * time.Second
+	firstRetry = 5 * time.Second
 	// longestRetry is shorter than a run waits for a host that is late with its prepare:
 	// a mirror that is back is used in time.
 	longestRetry = time.Minute

@@ -17,24 +17,7 @@ import (
 func TestRealOperator(t *testing.T) {
 	realhost.Need(t, realhost.Hosts)
 	t.Parallel()
-	site := realhost.NewSite(t)
-	mirrors := map[string]*realhost.Repository{}
-	hosts := map[string]*realhost.Container{}
-	names := []string{"h01", "h02", "h03"}
-	for _, name := range names {
-		mirrors[name] = realhost.NewRepository(t)
-		mirrors[name].Publish(appliance("1.0"))
-		c := realhost.NewContainer(t, realhost.ContainerOptions{Hostname: name})
-		realhost.AddRepository(c, "appliance", mirrors[name])
-		c.Start()
-		c.Must("apt-get -q update && apt-get -q -y install appliance")
-		c.Cut()
-		site.AddHost(c, name, settings)
-		c.Start()
-		hosts[name] = c
-		mirrors[name].Add(hanging("2.0"))
-	}
-	site.Online(names...)
+	site, hosts, mirrors := threeMirrors(t)
 	hosts["h02"].Must("touch /root/hang")
 	hosts["h03"].Must("touch /root/hang")
 	types := func(args ...string) string {
@@ -95,14 +78,14 @@ func TestRealOperator(t *testing.T) {
 	for n := range 2 {
 		again := shows(`(retry \d+ --override-window --reason …)`)
 		site.Command(append(strings.Fields(strings.ReplaceAll(again, "…", "ended")), "--wait")...)
-		if state := types("hosts", "--utc"); strings.Count(state, "appliance 2.0") == len(names) {
+		if state := types("hosts", "--utc"); strings.Count(state, "appliance 2.0") == len(hosts) {
 			break
 		} else if n == 1 {
 			t.Errorf("not all hosts are upgraded:\n%s", state)
 		}
 	}
-	for _, name := range names {
-		if got := hosts[name].Must("dpkg-query -W -f '${db:Status-Abbrev}${Version}' appliance"); got != "ii 2.0" {
+	for name, host := range hosts {
+		if got := host.Must("dpkg-query -W -f '${db:Status-Abbrev}${Version}' appliance"); got != "ii 2.0" {
 			t.Errorf("%s has %q", name, got)
 		}
 	}
@@ -113,4 +96,29 @@ func hanging(version string) realhost.Deb {
 	d := appliance(version)
 	d.Scripts["postinst"] = "if [ -e /root/hang ] && [ ! -e /root/hang-no-more ]; then echo migrating the database; sleep 36000; fi\n" + d.Scripts["postinst"]
 	return d
+}
+
+// threeMirrors is a site with the hosts h01 to h03, each with a mirror of its own, which has a
+// version that hangs where it is told to.
+func threeMirrors(t *testing.T) (*realhost.Site, map[string]*realhost.Container, map[string]*realhost.Repository) {
+	t.Helper()
+	site := realhost.NewSite(t)
+	mirrors := map[string]*realhost.Repository{}
+	hosts := map[string]*realhost.Container{}
+	names := []string{"h01", "h02", "h03"}
+	for _, name := range names {
+		mirrors[name] = realhost.NewRepository(t)
+		mirrors[name].Publish(appliance("1.0"))
+		c := realhost.NewContainer(t, realhost.ContainerOptions{Hostname: name})
+		realhost.AddRepository(c, "appliance", mirrors[name])
+		c.Start()
+		c.Must("apt-get -q update && apt-get -q -y install appliance")
+		c.Cut()
+		site.AddHost(c, name, settings)
+		c.Start()
+		hosts[name] = c
+		mirrors[name].Add(hanging("2.0"))
+	}
+	site.Online(names...)
+	return site, hosts, mirrors
 }
