@@ -49,7 +49,7 @@ func newBootApart(t *testing.T) (*bootApart, *realhost.Power) {
 		t.Fatal(err)
 	}
 	c.Start()
-	for _, script := range []string{prepareRepository, firstRelease, fmt.Sprintf(release, "1", "/srv/repo"), prepareSysroot} {
+	for _, script := range []string{prepareRepository, firstRelease, fmt.Sprintf(release, "1", "/srv/repo"), prepareSysroot, fmt.Sprintf(release, "2", "/srv/repo")} {
 		c.Must(script)
 	}
 	c.Must("rm -rf /srv/tree")
@@ -78,11 +78,10 @@ func (b *bootApart) act(action string) (status int, printed string, err error) {
 	return 0, printed, err
 }
 
-// prepare makes a release and prepares it.
-func (b *bootApart) prepare(version string) {
+// prepare prepares the newest release.
+func (b *bootApart) prepare() {
 	b.t.Helper()
 	b.plan = message.ChangeSet{}
-	b.Must(fmt.Sprintf(release, version, "/srv/repo"))
 	status, printed, err := b.act("prepare")
 	for line := range strings.Lines(printed) {
 		var told struct {
@@ -125,7 +124,7 @@ func TestRealBootApart(t *testing.T) {
 	realhost.Need(t, realhost.Hosts, realhost.Images)
 	t.Parallel()
 	b, power := newBootApart(t)
-	b.prepare("2")
+	b.prepare()
 	if status, printed, err := b.act("upgrade"); status != 10 || err != nil {
 		t.Fatalf("upgrade ends with %d, %v:\n%s", status, err, printed)
 	}
@@ -134,7 +133,8 @@ func TestRealBootApart(t *testing.T) {
 	before := "2"
 	for round := range realhost.Times(0, 0, 6) {
 		version := fmt.Sprint(round + 3)
-		b.prepare(version)
+		b.Must(fmt.Sprintf(release, version, "/srv/repo"))
+		b.prepare()
 		aim := realhost.Aim{Mount: sysroot + "/boot", Flushes: rand.IntN(6)} //nolint:gosec // any of them
 		hit := power.CutAt(aim)
 		ended := make(chan struct{})
