@@ -98,8 +98,8 @@ func stops(words []string, unit string) bool {
 	if path.Base(words[0]) != "systemctl" {
 		return false
 	}
-	has := func(any ...string) bool {
-		return slices.ContainsFunc(words[1:], func(word string) bool { return slices.Contains(any, word) })
+	has := func(wanted ...string) bool {
+		return slices.ContainsFunc(words[1:], func(word string) bool { return slices.Contains(wanted, word) })
 	}
 	return has("reboot", "poweroff", "halt", "kexec", "soft-reboot", "isolate") ||
 		unit != "" && has("restart", "try-restart", "reload-or-restart", "stop", "kill") && has(unit, strings.TrimSuffix(unit, ".service"))

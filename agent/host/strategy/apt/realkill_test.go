@@ -31,9 +31,22 @@ func family(version string) []realhost.Deb {
 const upgraded = "ii appliance-0 2.0\nii appliance-1 2.0\nii appliance-2 2.0\nii appliance-3 2.0"
 
 // begin starts the upgrade beside the test. What it prints goes to /var/out.
-func (d *debian) begin() {
+func (d *debian) begin() { d.t.Helper(); d.start("upgrade") }
+
+// start starts an action beside the test.
+func (d *debian) start(action string) {
 	d.t.Helper()
-	d.Must("rm -f /var/out; (setsid " + d.request("upgrade") + " >/var/out 2>&1; echo ended >>/var/out) >/dev/null 2>&1 </dev/null &")
+	d.Must("rm -f /var/out; (setsid " + d.request(action) + " >/var/out 2>&1; echo ended >>/var/out) >/dev/null 2>&1 </dev/null &")
+}
+
+// says waits until that has printed something, and returns all that it has printed.
+func (d *debian) says(what string) (out string) {
+	d.t.Helper()
+	realhost.UntilOn(d.t, d, "it says "+what, time.Minute, func() bool {
+		out = d.Must("cat /var/out 2>/dev/null || true")
+		return strings.Contains(out, what)
+	})
+	return out
 }
 
 // lines waits until the upgrade has told its progress so many times.
@@ -123,18 +136,23 @@ func TestRealAgentKilled(t *testing.T) {
 	realhost.Need(t, realhost.Quick)
 	t.Parallel()
 	d := newDebian(t, family("1.0")...)
-	d.repository.Add(family("2.0")...)
+	debs := family("2.0")
+	debs[2].Scripts["preinst"] = "touch /run/here; while [ -e /run/hold ]; do sleep 0.1; done\n"
+	d.repository.Add(debs...)
 	d.prepare()
+	d.Must("touch /run/hold")
 	d.begin()
-	d.lines(3)
+	realhost.UntilOn(t, d, "the third package", time.Minute, func() bool { return strings.TrimSpace(d.Must("ls /run/here 2>/dev/null || true")) != "" })
 	pid := strings.TrimSpace(d.Must(`exec 2>/dev/null; for p in /proc/[0-9]*; do [ "$(tr '\0' ' ' <$p/cmdline)" = "/usr/local/bin/osupgrade-agent strategy apt upgrade " ] && echo ${p#/proc/}; done; true`))
 	if _, err := strconv.Atoi(pid); err != nil {
 		t.Fatalf("the program is process %q", pid)
 	}
 	d.Must("kill -9 " + pid)
-	got := d.must("resume", 0)
-	if !strings.Contains(got.text, "waiting: process ") || strings.Contains(got.text, "repairing") {
-		t.Errorf("it does not wait for apt, or repairs:\n%s", got.text)
+	d.start("resume")
+	d.says("waiting: process ")
+	d.Must("rm /run/hold")
+	if out := d.says("ended\n"); strings.Contains(out, "repairing") || strings.Contains(out, `"class"`) {
+		t.Errorf("it does not wait for apt, or repairs:\n%s", out)
 	}
 	d.done()
 	d.has(upgraded)

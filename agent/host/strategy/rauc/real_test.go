@@ -179,12 +179,15 @@ func (a *appliance) readEnv() map[string]string {
 	return env
 }
 
-func (a *appliance) writeEnv(env map[string]string) {
+func (a *appliance) writeEnv(env map[string]string) { a.WriteFile(grubenv, environment(env)) }
+
+// environment is the file in which GRUB keeps variables.
+func environment(env map[string]string) string {
 	text := "# GRUB Environment Block\n"
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		text += name + "=" + env[name] + "\n"
 	}
-	a.WriteFile(grubenv, text+strings.Repeat("#", envSize-len(text)))
+	return text + strings.Repeat("#", envSize-len(text))
 }
 
 // reboot restarts the machine and opens the strategy anew.
