@@ -58,6 +58,8 @@ func main() {
 type bencher struct {
 	root, work, bench string
 	rounds            int
+	// load is that of the machine before the first round (proc(5)).
+	load string
 }
 
 // side is one of the two commits that are compared.
@@ -83,6 +85,11 @@ func (b *bencher) run(ctx context.Context, base string, docs bool) error {
 			return err
 		}
 	}
+	load, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return err
+	}
+	b.load, _, _ = strings.Cut(string(load), " ")
 	if err := b.measure(ctx, sides); err != nil {
 		return err
 	}
@@ -222,8 +229,8 @@ func (b *bencher) writePage(ctx context.Context, rows []row) error {
 	if err != nil {
 		return err
 	}
-	on := fmt.Sprintf("`make bench DOCS=1 BENCH='%s' ROUNDS=%d` on %s, commit %s, with %d processors:\n\n",
-		b.bench, b.rounds, time.Now().Format(time.DateOnly), strings.TrimSpace(commit), runtime.NumCPU())
+	on := fmt.Sprintf("`make bench DOCS=1 BENCH='%s' ROUNDS=%d` on %s, commit %s, with %d processors and a load of %s before:\n\n",
+		b.bench, b.rounds, time.Now().Format(time.DateOnly), strings.TrimSpace(commit), runtime.NumCPU(), b.load)
 	filled, err := filled(string(text), on+table(slices.DeleteFunc(rows, func(r row) bool { return !onPage(r) }), false))
 	if err != nil {
 		return fmt.Errorf("cannot write %s: %w", page, err)

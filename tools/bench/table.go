@@ -173,7 +173,7 @@ func table(rows []row, compared bool) string {
 // onPage says whether the page for users has this figure: those of a whole site and of the
 // provider, without what only a developer asks for.
 func onPage(r row) bool {
-	return (strings.HasPrefix(r.folder, "agent/site") || r.folder == "provider") && !strings.HasPrefix(r.unit, "B") && r.unit != "allocs/op"
+	return (strings.HasPrefix(r.folder, "agent/site") || r.folder == "provider") && r.unit != "B" && r.unit != "B/op" && r.unit != "allocs/op"
 }
 
 // filled puts text into a page, between its marks.
