@@ -31,6 +31,7 @@ func TestIdentity_import(t *testing.T) {
 		"osupgrade_calendar": {"name": text("christmas")},
 		"osupgrade_policy":   {"name": text("night-shift")},
 		"osupgrade_user":     {"name": text("ann")},
+		"osupgrade_tenant":   {"name": text("beta")},
 		"osupgrade_webhook":  {"name": text("chat")},
 		"osupgrade_approle":  {"name": text("deploy")},
 		"osupgrade_maintenance_window": {
@@ -46,7 +47,9 @@ func TestIdentity_import(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			attributes["tenant"] = text(acctest.Tenant)
+			if name != "osupgrade_tenant" {
+				attributes["tenant"] = text(acctest.Tenant)
+			}
 			p.imports(t.Context(), t, name, attributes)
 		})
 	}

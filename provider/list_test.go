@@ -70,6 +70,7 @@ func setAccess(api *fakeapi.Server) {
 	api.SetPolicy(principal.Policy{Tenant: acctest.Tenant, Name: "night-shift", Rules: []principal.PolicyRule{{Path: "/v1/*/os-upgrade/**", Operations: map[string]string{"read": "allow"}}}})
 	api.SetUserOf(principal.User{Tenant: acctest.Tenant, Name: "ann", Allow: []string{"operator", "approver"}, Life: principal.Life{Seconds: 8 * 3600}}, "correct horse")
 	api.SetApproleOf(principal.Approle{Tenant: acctest.Tenant, Name: "deploy", Allow: []string{"read"}, Uses: new(0)})
+	api.SetTenant("beta", "Beta Ltd")
 	secret, _ := hookSecret("a", 1)
 	api.SetWebhook(acctest.Tenant, "chat", v1.Webhook{URL: "https://hooks.example/osupgrade", Secret: secret, News: []string{"run.blocked"}})
 }
@@ -87,6 +88,7 @@ func TestList(t *testing.T) {
 		"osupgrade_maintenance_window": {"acme/Friday,Saturday@22:30/Europe/Stockholm/2h", "acme/Monday@01:00/site-local/4h"},
 		"osupgrade_policy":             {"acme/night-shift"},
 		"osupgrade_user":               {"acme/ann"},
+		"osupgrade_tenant":             {"beta"},
 		"osupgrade_webhook":            {"acme/chat"},
 		"osupgrade_approle":            {"acme/deploy"},
 		"osupgrade_run":                {"acme/42 2026-11-20T01:00:00Z failed", "acme/41 0001-01-01T00:00:00Z completed"},
@@ -147,8 +149,10 @@ func TestList_nothing(t *testing.T) {
 			t.Errorf("%s lists %q, %v", name, names, told)
 		}
 		_, _, told := configured(t, nobody).list(t, name, nil, 0, true)
-		says(t, told.errors, "There is no tenant")
-		path := map[string]string{"osupgrade_calendar": "/calendars", "osupgrade_rollout": "/rollout", "osupgrade_run": "/runs", "osupgrade_policy": "/policies", "osupgrade_user": "/userpass", "osupgrade_approle": "/approles", "osupgrade_webhook": "/webhooks"}[name]
+		if name != "osupgrade_tenant" {
+			says(t, told.errors, "There is no tenant")
+		}
+		path := map[string]string{"osupgrade_calendar": "/calendars", "osupgrade_rollout": "/rollout", "osupgrade_run": "/runs", "osupgrade_policy": "/policies", "osupgrade_user": "/userpass", "osupgrade_approle": "/approles", "osupgrade_webhook": "/webhooks", "osupgrade_tenant": "/config/tenants"}[name]
 		api.Inject(http.MethodGet, cmp.Or(path, "/os-upgrade"), fakeapi.Status(http.StatusForbidden, "not for you"))
 		_, _, told = configured(t, server).list(t, name, nil, 0, true)
 		says(t, told.errors, "^Unable to list "+name+".*403.*not for you")
@@ -163,23 +167,23 @@ func TestQueryCLI(t *testing.T) {
 	_, server := full(t)
 	w := acctest.NewWorkspace(t, server.Env()...)
 	w.Write(t, "main.tf", acctest.Requirement+"provider \"osupgrade\" {}\n")
-	for _, name := range []string{"config", "maintenance_window", "calendar", "rollout", "run", "policy", "user", "approle", "webhook"} {
+	for _, name := range []string{"config", "maintenance_window", "calendar", "rollout", "run", "policy", "user", "approle", "webhook", "tenant"} {
 		text := example(t, "list-resources/osupgrade_"+name+"/list-resource.tfquery.hcl")
 		w.Write(t, name+".tfquery.hcl", strings.ReplaceAll(text, `["acme", "globex"]`, `["acme"]`))
 	}
 	out := w.Run(t, 0, "query", "-no-color")
-	for _, want := range []string{"acme/christmas", "acme/summer", "acme/night-shift", "acme/ann", "acme/deploy", "acme/chat", "days_of_week=Friday, Saturday", "run_id="} {
+	for _, want := range []string{"acme/christmas", "acme/summer", "acme/night-shift", "acme/ann", "acme/deploy", "acme/chat", "beta", "days_of_week=Friday, Saturday", "run_id="} {
 		if !strings.Contains(out, want) {
 			t.Errorf("there is no %q in %s", want, out)
 		}
 	}
 	w = acctest.NewWorkspace(t, server.Env()...)
 	w.Write(t, "main.tf", acctest.Requirement+"provider \"osupgrade\" {}\n")
-	for _, name := range []string{"config", "calendar", "rollout", "policy", "user", "approle", "webhook"} {
+	for _, name := range []string{"config", "calendar", "rollout", "policy", "user", "approle", "webhook", "tenant"} {
 		w.Write(t, name+".tfquery.hcl", "list \"osupgrade_"+name+"\" \"all\" {\n  provider = osupgrade\n}\n")
 	}
 	w.Run(t, 0, "query", "-no-color", "-generate-config-out=generated.tf")
-	if out := w.Run(t, 0, "apply", "-auto-approve", "-no-color"); !strings.Contains(out, "8 imported, 0 added, 0 changed, 0 destroyed") {
+	if out := w.Run(t, 0, "apply", "-auto-approve", "-no-color"); !strings.Contains(out, "9 imported, 0 added, 0 changed, 0 destroyed") {
 		t.Errorf("the import changes something: %s", out)
 	}
 }

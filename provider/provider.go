@@ -30,6 +30,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/run"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/runs"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/state"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenant"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/token"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/user"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/webhook"
@@ -86,7 +87,7 @@ func (p *Osupgrade) Configure(ctx context.Context, req provider.ConfigureRequest
 
 // Resources lists the resources.
 func (*Osupgrade) Resources(context.Context) []func() resource.Resource {
-	return []func() resource.Resource{config.New, window.New, calendar.New, rollout.New, run.New, policy.New, user.New, approle.New, webhook.New}
+	return []func() resource.Resource{config.New, window.New, calendar.New, rollout.New, run.New, policy.New, user.New, approle.New, webhook.New, tenant.New}
 }
 
 // DataSources lists the data sources.
@@ -99,7 +100,7 @@ func (*Osupgrade) Actions(context.Context) []func() action.Action { return run.A
 
 // ListResources lists the lists for terraform query: one for each resource.
 func (*Osupgrade) ListResources(context.Context) []func() list.ListResource {
-	return []func() list.ListResource{config.NewList, window.NewList, calendar.NewList, rollout.NewList, run.NewList, policy.NewList, user.NewList, approle.NewList, webhook.NewList}
+	return []func() list.ListResource{config.NewList, window.NewList, calendar.NewList, rollout.NewList, run.NewList, policy.NewList, user.NewList, approle.NewList, webhook.NewList, tenant.NewList}
 }
 
 // EphemeralResources lists the ephemeral resources.

@@ -125,6 +125,19 @@ func TestUser_refused(t *testing.T) {
 	acctest.Run(t, resource.TestCase{Steps: steps})
 }
 
+// TestUser_withItsPolicy: one apply creates a policy, and a user and an approle that name it.
+func TestUser_withItsPolicy(t *testing.T) {
+	t.Parallel()
+	acctest.Need(t, acctest.WriteOnly)
+	site := realagent.StartSite(t, acctest.Tenant)
+	const night = `token_policies = ["viewer", osupgrade_policy.night.name]`
+	config := site.Config(policy(nightRules), user(night+passwordOf(firstPassword, 1)), approle(night))
+	acctest.Run(t, resource.TestCase{Steps: []resource.TestStep{
+		{Config: config, ConfigPlanChecks: plans("osupgrade_user.ann", plancheck.ResourceActionCreate)},
+		{Config: config, ConfigPlanChecks: plans("osupgrade_user.ann", plancheck.ResourceActionNoop)},
+	}})
+}
+
 // TestUser_ofAllTenants: a user of all tenants has the tenant *.
 func TestUser_ofAllTenants(t *testing.T) {
 	t.Parallel()

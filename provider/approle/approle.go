@@ -16,6 +16,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/names"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/lockout"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/policy"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantobject"
 )
 
@@ -47,8 +48,11 @@ func New() resource.Resource {
 		NotFound: "Check the name of the tenant and the provider's endpoint.",
 		ForAll:   true, ValidName: names.ValidLogin,
 		Computed: []string{"role_id"},
-		Warn:     refuse,
-		Object:   func(at tenantobject.Key) client.Object[v1.Approle] { return client.ApproleNamed(at.Name) },
+		Needs: func(want v1.Approle, at tenantobject.Key) []string {
+			return policy.Needed(at.Tenant, want.TokenPolicies)
+		},
+		Warn:   refuse,
+		Object: func(at tenantobject.Key) client.Object[v1.Approle] { return client.ApproleNamed(at.Name) },
 	}))}
 }
 

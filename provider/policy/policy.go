@@ -54,6 +54,16 @@ func New() resource.Resource {
 	}))}
 }
 
+// Needed names the policies of a tenant that a user or an approle names, for tenantobject.Kind.
+// Roles are among them: no plan creates one.
+func Needed(tenant string, names []string) []string {
+	needed := make([]string, len(names))
+	for i, name := range names {
+		needed[i] = tenantobject.Needed(TypeName, tenantobject.Key{Tenant: tenant, Name: name})
+	}
+	return needed
+}
+
 // NewList returns the list for terraform query.
 func NewList() list.ListResource {
 	kind, _ := New().(*Resource)

@@ -27,6 +27,8 @@ type ListResource struct {
 	TypeName string
 	// About describes the list.
 	About string
+	// OfSite is set for objects of the site: the list has no tenant.
+	OfSite bool
 	// Filters are the attributes beside tenant.
 	Filters map[string]schema.Attribute
 	// Find returns the objects.
@@ -80,6 +82,9 @@ func (l *ListResource) ListResourceConfigSchema(_ context.Context, _ list.ListRe
 			Validators: []validator.String{validators.Name()},
 		}},
 	}
+	if l.OfSite {
+		delete(resp.Schema.Attributes, "tenant")
+	}
 	maps.Copy(resp.Schema.Attributes, l.Filters)
 }
 
@@ -109,9 +114,12 @@ func (l *ListResource) List(ctx context.Context, req list.ListRequest, stream *l
 
 func (l *ListResource) find(ctx context.Context, req list.ListRequest, diags *diag.Diagnostics) []Listed {
 	operation := "Unable to list " + l.TypeName
-	var own types.String
-	diags.Append(req.Config.GetAttribute(ctx, path.Root("tenant"), &own)...)
-	tenant := providerdata.NeedTenant(diags, l.data.TenantOr(own))
+	tenant := ""
+	if !l.OfSite {
+		var own types.String
+		diags.Append(req.Config.GetAttribute(ctx, path.Root("tenant"), &own)...)
+		tenant = providerdata.NeedTenant(diags, l.data.TenantOr(own))
+	}
 	api := l.data.Client(diags, operation)
 	if diags.HasError() {
 		return nil
@@ -131,11 +139,15 @@ func (r *Resource[T, M, P]) List(about string, all func(ctx context.Context, ask
 	if all == nil {
 		all = r.single
 	}
-	return &ListResource{TypeName: r.kind.TypeName, About: about, Find: func(ctx context.Context, ask Query) ([]Listed, error) {
+	return &ListResource{TypeName: r.kind.TypeName, About: about, OfSite: r.kind.NamedBy != "", Find: func(ctx context.Context, ask Query) ([]Listed, error) {
 		objects, err := all(ctx, ask)
 		var found []Listed
 		for _, name := range slices.Sorted(maps.Keys(objects)) {
-			found = append(found, r.listed(ask.API, Key{ask.Tenant, name}, objects[name]))
+			at := Key{ask.Tenant, name}
+			if r.kind.NamedBy != "" {
+				at = Key{Tenant: name}
+			}
+			found = append(found, r.listed(ask.API, at, objects[name]))
 		}
 		return found, err
 	}}
@@ -156,12 +168,8 @@ func (r *Resource[T, M, P]) single(ctx context.Context, ask Query) (map[string]T
 
 func (r *Resource[T, M, P]) listed(api *client.Client, at Key, content T) Listed {
 	tenant, name := types.StringValue(at.Tenant), types.StringValue(at.Name)
-	var id any = identity{tenant}
-	if r.named() {
-		id = nameIdentity{tenant, name}
-	}
-	return Listed{Name: at.ID(), Identity: id, Fill: func(ctx context.Context, to *tfsdk.Resource, diags *diag.Diagnostics) {
-		diags.Append(to.SetAttribute(ctx, path.Root("tenant"), tenant)...)
+	return Listed{Name: at.ID(), Identity: r.identityOf(tenant, name), Fill: func(ctx context.Context, to *tfsdk.Resource, diags *diag.Diagnostics) {
+		diags.Append(to.SetAttribute(ctx, r.tenantAttribute(), tenant)...)
 		if r.named() {
 			diags.Append(to.SetAttribute(ctx, path.Root("name"), name)...)
 		}

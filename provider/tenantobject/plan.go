@@ -34,7 +34,9 @@ func (r *Resource[T, M, P]) ModifyPlan(ctx context.Context, req resource.ModifyP
 	if r.data == nil {
 		return
 	}
-	r.data.PlanTenant(ctx, req, resp)
+	if r.kind.NamedBy == "" {
+		r.data.PlanTenant(ctx, req, resp)
+	}
 	plan := P(new(M))
 	resp.Diagnostics.Append(resp.Plan.Get(ctx, plan)...)
 	if resp.Diagnostics.HasError() || plan.Shared().Tenant.IsUnknown() || nameOf(plan).IsUnknown() {
@@ -42,6 +44,9 @@ func (r *Resource[T, M, P]) ModifyPlan(ctx context.Context, req resource.ModifyP
 	}
 	exists := !req.State.Raw.IsNull()
 	r.claim(plan, req.Config.Raw.String(), exists, &resp.Diagnostics)
+	if !exists {
+		r.data.Remember(begun+r.kind.object(r.key(plan)), nil)
+	}
 	if resp.Plan.Raw.Equal(req.State.Raw) || !r.kind.known(resp.Plan.Raw) || resp.Diagnostics.HasError() {
 		return
 	}
@@ -149,7 +154,7 @@ func (r *Resource[T, M, P]) claim(plan P, configuration string, exists bool, dia
 // are errors; any other failure is a warning, because what is wrong may be mended before
 // the apply.
 func (r *Resource[T, M, P]) check(ctx context.Context, w write[T], secret types.String, diags *diag.Diagnostics) bool {
-	if !r.data.Reachable() || secret.IsUnknown() || !r.data.ValidateAtPlan || diags.HasError() || r.planned() {
+	if !r.data.Reachable() || secret.IsUnknown() || r.kind.NamedBy == "" && r.premature(w) || !r.data.ValidateAtPlan || diags.HasError() || r.planned() {
 		return false
 	}
 	w.store = r.kind.withSecret(r.store(r.data.Client(diags, ""), w.at), secret)
@@ -222,6 +227,28 @@ func (r *Resource[T, M, P]) warnOfUnmatched(want T, warnings []v1.IntentWarning,
 		}
 	}
 }
+
+// begun begins the key of an object that the plan creates.
+const begun = "planned "
+
+// tenantType is the type name of the resource of tenants.
+const tenantType = "osupgrade_tenant"
+
+// premature reports whether an object needs another one that the plan creates, its tenant for
+// one. Until that is there, the server refuses the object.
+func (r *Resource[T, M, P]) premature(w write[T]) bool {
+	needs := []string{Needed(tenantType, Key{Tenant: w.at.Tenant})}
+	if r.kind.Needs != nil {
+		needs = append(needs, r.kind.Needs(w.want, w.at)...)
+	}
+	return slices.ContainsFunc(needs, func(object string) bool {
+		_, created := r.data.Recall(begun + object)
+		return created
+	})
+}
+
+// Needed names an object of a resource for Kind.Needs.
+func Needed(typeName string, at Key) string { return Kind[struct{}]{TypeName: typeName}.object(at) }
 
 // refusal adds why the server does not accept a plan, or has not looked at it.
 func (r *Resource[T, M, P]) refusal(at Key, err error, diags *diag.Diagnostics) {

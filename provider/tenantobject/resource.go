@@ -31,7 +31,12 @@ func (r *Resource[T, M, P]) Create(ctx context.Context, req resource.CreateReque
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	change := r.write(api, at, r.secretOf(ctx, req.Config, nil, &resp.Diagnostics))
+	object, err := r.creatable(ctx, api, at, plan)
+	if err != nil {
+		r.kind.report(&resp.Diagnostics, operation, at, err)
+		return
+	}
+	change := r.write(object, at, r.secretOf(ctx, req.Config, nil, &resp.Diagnostics))
 	change.want, change.begin, change.overwrite = want, true, common.OverwriteExisting.ValueBool()
 	_, there := r.data.Recall(existing + r.kind.object(at))
 	change.absent = r.data.ValidateAtPlan && !there
@@ -93,7 +98,8 @@ func (r *Resource[T, M, P]) Update(ctx context.Context, req resource.UpdateReque
 	r.identify(ctx, resp.Identity, plan, &resp.Diagnostics)
 	limit := Timeout(common.Timeouts, "update", updateLimit)
 	api := r.data.Client(&resp.Diagnostics, operation)
-	change := r.write(api, r.key(plan), r.secretOf(ctx, req.Config, &req.State, &resp.Diagnostics))
+	at := r.key(plan)
+	change := r.write(r.store(api, at), at, r.secretOf(ctx, req.Config, &req.State, &resp.Diagnostics))
 	change.prior, change.want = state.ToAPI(ctx, &resp.Diagnostics), plan.ToAPI(ctx, &resp.Diagnostics)
 	change.overwrite = common.OverwriteExisting.ValueBool()
 	change.base = known(baseOf(ctx, req.Private, &resp.Diagnostics), change.prior, &resp.Diagnostics)
@@ -126,8 +132,8 @@ func (r *Resource[T, M, P]) Delete(ctx context.Context, req resource.DeleteReque
 	limit := Timeout(state.Shared().Timeouts, "delete", deleteLimit)
 	owned := state.ToAPI(ctx, &resp.Diagnostics)
 	api := r.data.Client(&resp.Diagnostics, operation)
-	change := r.write(api, r.key(state), types.StringNull())
-	change.store = r.deletable(api, change.at, state)
+	at := r.key(state)
+	change := r.write(r.deletable(api, at, state), at, types.StringNull())
 	change.prior = r.kind.Parts.Restricted(contentOf(ctx, req.Private, owned, &resp.Diagnostics), owned)
 	change.want, change.remove = r.kind.Parts.Emptied(owned), true
 	if next, replaced := SuccessorOf[T](ctx, req.Private, change.at.ID(), &resp.Diagnostics); replaced {
@@ -151,9 +157,9 @@ func (r *Resource[T, M, P]) Delete(ctx context.Context, req resource.DeleteReque
 }
 
 // write returns a change of an object, with a secret if it is to be sent.
-func (r *Resource[T, M, P]) write(api *client.Client, at Key, secret types.String) write[T] {
+func (r *Resource[T, M, P]) write(object store[T], at Key, secret types.String) write[T] {
 	r.data.Apply()
-	store := r.kind.withSecret(r.store(api, at), secret)
+	store := r.kind.withSecret(object, secret)
 	return write[T]{kind: r.kind, at: at, store: store, quiet: silenceOf(r.data), renews: secret.ValueString() != ""}
 }
 

@@ -101,8 +101,30 @@ type nameIdentity struct {
 	Name   types.String `tfsdk:"name"`
 }
 
+// ownIdentity is the identity of a tenant.
+type ownIdentity struct {
+	Name types.String `tfsdk:"name"`
+}
+
+// identityOf returns the identity of an object.
+func (r *Resource[T, M, P]) identityOf(tenant, name types.String) any {
+	switch {
+	case r.kind.NamedBy != "":
+		return ownIdentity{tenant}
+	case r.named():
+		return nameIdentity{tenant, name}
+	}
+	return identity{tenant}
+}
+
 // IdentitySchema declares the tenant and, for a named object, the name.
 func (r *Resource[T, M, P]) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
+	if r.kind.NamedBy != "" {
+		resp.IdentitySchema = identityschema.Schema{Attributes: map[string]identityschema.Attribute{
+			r.kind.NamedBy: identityschema.StringAttribute{RequiredForImport: true, Description: "The name of the " + r.kind.Noun + "."},
+		}}
+		return
+	}
 	resp.IdentitySchema = identityschema.Schema{Attributes: map[string]identityschema.Attribute{
 		"tenant": identityschema.StringAttribute{
 			RequiredForImport: true,
@@ -128,11 +150,7 @@ func (r *Resource[T, M, P]) identify(ctx context.Context, to *tfsdk.ResourceIden
 }
 
 func (r *Resource[T, M, P]) identifyAs(ctx context.Context, to *tfsdk.ResourceIdentity, tenant, name types.String, diags *diag.Diagnostics) {
-	if r.named() {
-		diags.Append(to.Set(ctx, nameIdentity{tenant, name})...)
-		return
-	}
-	diags.Append(to.Set(ctx, identity{tenant})...)
+	diags.Append(to.Set(ctx, r.identityOf(tenant, name))...)
 }
 
 // ImportState imports an object by id or by identity: tenant, or tenant and
@@ -144,7 +162,7 @@ func (r *Resource[T, M, P]) ImportState(ctx context.Context, req resource.Import
 		tenant, name = types.StringValue(before), types.StringValue(after)
 	}
 	if req.ID == "" && req.Identity != nil {
-		resp.Diagnostics.Append(req.Identity.GetAttribute(ctx, path.Root("tenant"), &tenant)...)
+		resp.Diagnostics.Append(req.Identity.GetAttribute(ctx, r.tenantAttribute(), &tenant)...)
 		if r.named() {
 			resp.Diagnostics.Append(req.Identity.GetAttribute(ctx, path.Root("name"), &name)...)
 		}
@@ -154,7 +172,7 @@ func (r *Resource[T, M, P]) ImportState(ctx context.Context, req resource.Import
 		return
 	}
 	r.identifyAs(ctx, resp.Identity, tenant, name, &resp.Diagnostics)
-	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("tenant"), tenant)...)
+	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, r.tenantAttribute(), tenant)...)
 	if r.named() {
 		resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("name"), name)...)
 	}

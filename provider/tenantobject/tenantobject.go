@@ -16,6 +16,7 @@
 package tenantobject
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -67,6 +68,13 @@ type Kind[T any] struct {
 	// whether a text is the name of an object; nil is the rule of most.
 	ForAll    bool
 	ValidName func(name string) bool
+
+	// Needs returns which other objects an object refers to, each as Needed names it; nil if it
+	// refers to none.
+	Needs func(want T, at Key) []string
+	// NamedBy is the attribute that names the tenant; empty is tenant. With another one, the
+	// object is the tenant itself, and the provider's tenant does not matter.
+	NamedBy string
 
 	// Beside returns what the owner of a whole list has to do with resources of single
 	// entries; nil if there are none.
@@ -193,6 +201,22 @@ func (r *Resource[T, M, P]) complete(ctx context.Context, api *client.Client, at
 	}
 }
 
+// Begun is a model whose object is created in another way than it is changed.
+type Begun[T any] interface {
+	// Begin returns the object as its creation writes it.
+	Begin(ctx context.Context, api *client.Client) (client.Object[T], error)
+}
+
+// creatable returns the object that the creation of a resource writes.
+func (r *Resource[T, M, P]) creatable(ctx context.Context, api *client.Client, at Key, plan P) (store[T], error) {
+	begun, ok := any(plan).(Begun[T])
+	if !ok {
+		return r.store(api, at), nil
+	}
+	object, err := begun.Begin(ctx, api)
+	return remote[T]{api, object, at.Tenant}, err
+}
+
 // Forcible is a model of an object that may be deleted while it is in use.
 type Forcible interface {
 	// Force returns the attribute force_destroy.
@@ -240,6 +264,11 @@ func (r *Resource[T, M, P]) beside(api *client.Client, at Key, do func(Beside[T]
 	if r.kind.Beside != nil && api != nil {
 		do(r.kind.Beside(r.data, api, at.Tenant))
 	}
+}
+
+// tenantAttribute returns the attribute that names the tenant.
+func (r *Resource[T, M, P]) tenantAttribute() path.Path {
+	return path.Root(cmp.Or(r.kind.NamedBy, "tenant"))
 }
 
 // key returns the key of a model's object. Tenant and name must be known.

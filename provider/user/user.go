@@ -15,6 +15,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/names"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/lockout"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/policy"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantobject"
 )
 
@@ -49,6 +50,7 @@ func New() resource.Resource {
 		NotFound: "Check the name of the tenant and the provider's endpoint.",
 		ForAll:   true, ValidName: names.ValidLogin,
 		Secret: &tenantobject.Secret[v1.User]{Attribute: password, Set: func(u *v1.User, text string) { u.Password = text }},
+		Needs:  func(want v1.User, at tenantobject.Key) []string { return policy.Needed(at.Tenant, want.TokenPolicies) },
 		Warn:   refuse,
 		Object: func(at tenantobject.Key) client.Object[v1.User] { return client.UserNamed(at.Name) },
 	}))}

@@ -22,8 +22,9 @@ type Object[T any] struct {
 	at func(tenant string) (string, error)
 	// invalid is why there is no such path.
 	invalid error
-	// force deletes it even if it is in use.
-	force bool
+	// force deletes it even if it is in use. restore takes up what is kept of one that was
+	// removed.
+	force, restore bool
 	// withhold takes the secret out of an object and returns it; nil if there is none. A
 	// server never returns it.
 	withhold func(value *T) string
@@ -89,6 +90,12 @@ func (o Object[T]) path(tenant string) (string, error) {
 	return tenantPath("config", tenant, o.rest)
 }
 
+// Restoring returns the object with a Put that takes up what is kept of one that was removed.
+func (o Object[T]) Restoring() Object[T] {
+	o.restore = true
+	return o
+}
+
 // Forced returns the object with a Delete that removes it even if it is in use.
 func (o Object[T]) Forced() Object[T] {
 	o.force = true
@@ -131,7 +138,11 @@ func (o Object[T]) Put(ctx context.Context, c *Client, tenant string, base Store
 		return Stored[T]{}, err
 	}
 	shown, secret := o.shown(c, value)
-	a, err := c.do(ctx, request{method: http.MethodPut, path: path, body: body, when: when, confidential: secret})
+	var query url.Values
+	if o.restore {
+		query = url.Values{"restore": {"true"}}
+	}
+	a, err := c.do(ctx, request{method: http.MethodPut, path: path, query: query, body: body, when: when, confidential: secret})
 	if err == nil {
 		if secret {
 			body, err = o.Over(base, shown)

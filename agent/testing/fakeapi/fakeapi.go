@@ -107,7 +107,7 @@ func newServer(t testing.TB) *Server {
 
 func (s *Server) run(t testing.TB, start func(h *httptest.Server)) *Server {
 	handler := api.New(api.Options{
-		Site: "north", Tenants: tenants{s}, Store: asSent{s.store}, Tokens: s.identity.tokens, Logins: s.identity.logins, Policies: s.identity.policies, Webhooks: webhooks{stored: s.store},
+		Site: "north", Tenants: tenants{s}, TenantObjects: s.identity.tenants, Store: asSent{s.store}, Tokens: s.identity.tokens, Logins: s.identity.logins, Policies: s.identity.policies, Webhooks: webhooks{stored: s.store},
 		Healthy: func() error { return nil }, Log: slog.New(slog.DiscardHandler),
 	})
 	h := httptest.NewUnstartedServer(s.record(s.misbehave(s.differ(s.sessions(s.streaming(handler))))))

@@ -15,6 +15,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/access"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/principal"
+	identitytenant "github.com/osupgrade/terraform-provider-osupgrade/agent/identity/tenant"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/credentialtest"
 )
 
@@ -29,6 +30,7 @@ type identity struct {
 	logins *principal.Logins
 	// policies are those of the tenants.
 	policies *principal.Policies
+	tenants  tenantObjects
 
 	mu   sync.Mutex
 	made int
@@ -45,7 +47,7 @@ func newIdentity(t testing.TB) identity {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return identity{token: token, tokens: tokens, logins: logins, policies: principal.NewPolicies(&credentialtest.Memory{}), renamed: map[string]string{}}
+	return identity{token: token, tokens: tokens, logins: logins, policies: principal.NewPolicies(&credentialtest.Memory{}), tenants: tenantObjects{identitytenant.New(&credentialtest.Memory{})}, renamed: map[string]string{}}
 }
 
 // must panics on an error of the temporary folder.

@@ -56,6 +56,9 @@ func SameWebhook(a, b Webhook) bool {
 	return sameJSON(a.WithoutSecret().Canonical(), b.WithoutSecret().Canonical())
 }
 
+// SameTenant reports whether two tenants mean the same. Their names are in their paths.
+func SameTenant(a, b Tenant) bool { return a.Canonical() == b.Canonical() }
+
 func sameJSON(a, b any) bool {
 	textA, errA := json.Marshal(a)
 	textB, errB := json.Marshal(b)

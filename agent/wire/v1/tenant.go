@@ -17,6 +17,12 @@ type Tenant struct {
 	DescriptiveName string `json:"descriptive-name,omitempty"`
 }
 
+// Canonical returns the tenant without its name, which is in its path.
+func (t Tenant) Canonical() Tenant {
+	t.Name = ""
+	return t
+}
+
 // DecodeTenant reads the body of a write of a tenant and validates it, as DecodeOSUpgrade
 // does.
 func DecodeTenant(contentType string, body []byte) (Tenant, error) {

@@ -1,0 +1,3 @@
+list "osupgrade_tenant" "all" {
+  provider = osupgrade
+}

@@ -1,0 +1,4 @@
+import {
+  to = osupgrade_tenant.beta
+  id = "beta"
+}
