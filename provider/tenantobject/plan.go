@@ -54,7 +54,7 @@ func (r *Resource[T, M, P]) ModifyPlan(ctx context.Context, req resource.ModifyP
 		kind: r.kind, at: r.key(plan), want: plan.ToAPI(ctx, &resp.Diagnostics), quiet: silenceOf(r.data),
 		begin: !exists, overwrite: plan.Shared().OverwriteExisting.ValueBool(),
 	}
-	if w.begin {
+	if w.begin && !r.kind.renewed() {
 		KeepSuccessor(ctx, resp.Private, w.at.ID(), w.want, &resp.Diagnostics)
 	}
 	change := Change[T]{At: w.at, Want: w.want}

@@ -18,6 +18,7 @@ package tenantobject
 import (
 	"cmp"
 	"context"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -186,9 +187,13 @@ type Named interface {
 	ObjectName() types.String
 }
 
+// renewed reports whether a replacement by the same object begins anew: the server gives the new
+// object what only the old one had, or nobody can see what it has.
+func (k Kind[T]) renewed() bool { return len(k.Computed) > 0 || k.Secret != nil }
+
 // Completed is a model with attributes that the object of the API does not have.
 type Completed interface {
-	// Complete asks the server for them.
+	// Complete asks the server for them. If that fails, they are null.
 	Complete(ctx context.Context, api *client.Client, at Key) error
 }
 
@@ -198,6 +203,24 @@ func (r *Resource[T, M, P]) complete(ctx context.Context, api *client.Client, at
 		if err := incomplete.Complete(ctx, api, at); err != nil {
 			r.kind.report(diags, operation, at, err)
 		}
+	}
+}
+
+// completeWritten completes the model of an object that has been written. A failure is a
+// warning: after an error, Terraform would replace what was created.
+func (r *Resource[T, M, P]) completeWritten(ctx context.Context, api *client.Client, at Key, model P, diags *diag.Diagnostics) {
+	incomplete, ok := any(model).(Completed)
+	if !ok {
+		return
+	}
+	ask := func(ctx context.Context) error { return incomplete.Complete(ctx, api, at) }
+	err := ask(ctx)
+	if silent(err) {
+		err = silenceOf(r.data).outlast(ctx, ask)
+	}
+	if err != nil {
+		diags.AddWarning("The "+r.kind.Noun+" could not be read back",
+			"The write succeeded, but the read of "+strings.Join(r.kind.Computed, ", ")+" after it failed: "+err.Error()+"\n\nThe next plan reads it again.")
 	}
 }
 
