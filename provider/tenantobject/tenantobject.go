@@ -57,9 +57,10 @@ type Kind[T any] struct {
 	// Validate applies the API's rules to a configuration; nil if the attributes have
 	// validators for all of them.
 	Validate func(config tftypes.Value, diags *diag.Diagnostics)
-	// Warn adds warnings about the effect of a change, and an error only about one after which
-	// nobody could undo it. A nil Warn warns of nothing.
+	// Warn adds warnings about the effect of a change. A nil Warn warns of nothing.
 	Warn func(ctx context.Context, change Change[T], diags *diag.Diagnostics)
+	// Guard refuses changes after which nobody could undo them; nil if there are none.
+	Guard *Guard[T]
 
 	// Secret is what the server never returns; nil if there is nothing.
 	Secret *Secret[T]
@@ -101,6 +102,15 @@ type Beside[T any] interface {
 	Left(ctx context.Context, owned, want T) T
 }
 
+// Guard refuses changes after which nobody could undo them. It is asked of each plan, also of
+// one that is not validated.
+type Guard[T any] struct {
+	// By is the attribute that decides. A plan in which it is not known is not looked at.
+	By string
+	// Refuse adds an error about a change that is refused.
+	Refuse func(ctx context.Context, change Change[T], diags *diag.Diagnostics)
+}
+
 // Change is a planned change of an object.
 type Change[T any] struct {
 	// API is nil if the server cannot be asked. A plan that creates an object is made
@@ -117,6 +127,8 @@ type Change[T any] struct {
 	// Deletion is set if the object is deleted; there is no Want then. Renamed is set too if
 	// one of another name is created after that.
 	Deletion, Renamed bool
+	// Renews is set if a new secret is sent.
+	Renews bool
 }
 
 // Model is the Terraform model of a resource.
