@@ -109,3 +109,40 @@ func TestApprole_lostAnswer(t *testing.T) {
 		t.Errorf("the role-id is %s", out)
 	}
 }
+
+// TestApprole_replaced: -replace makes another approle, with another role-id.
+func TestApprole_replaced(t *testing.T) {
+	t.Parallel()
+	site := realagent.StartSite(t, acctest.Tenant)
+	w := acctest.NewWorkspace(t, site.Env()...)
+	w.Write(t, "main.tf", acctest.Requirement+approle(`token_policies = ["read"]`)+"output \"role_id\" { value = osupgrade_approle.deploy.role_id }\n")
+	w.Run(t, 0, "apply", "-auto-approve", "-no-color")
+	before := w.Run(t, 0, "output", "role_id")
+	w.Run(t, 0, "apply", "-auto-approve", "-no-color", "-replace=osupgrade_approle.deploy")
+	if after := w.Run(t, 0, "output", "role_id"); after == before {
+		t.Errorf("the role-id is %s before and after", after)
+	}
+	w.Run(t, 0, "plan", "-detailed-exitcode", "-no-color")
+}
+
+// TestApprole_roleIDUnread: an approle whose role-id could not be read after its creation is not
+// tainted. An update without a refresh goes on without the role-id, and the next refresh reads it.
+func TestApprole_roleIDUnread(t *testing.T) {
+	t.Parallel()
+	api, server := acctest.Fake(t)
+	w := acctest.NewWorkspace(t, server.Env()...)
+	w.Write(t, "main.tf", acctest.Requirement+"variable \"policy\" {\n default = \"read\"\n}\n"+approle("token_policies = [var.policy]")+"output \"role_id\" { value = osupgrade_approle.deploy.role_id }\n")
+	api.Inject(http.MethodGet, "/approles/deploy", fakeapi.Status(http.StatusForbidden, "not now"))
+	out := oneLine(w.Run(t, 0, "apply", "-auto-approve", "-no-color"))
+	if !strings.Contains(out, "The approle could not be read back") || !strings.Contains(out, "the read of role_id after it failed") || api.Pending() > 0 {
+		t.Errorf("the creation says %s", out)
+	}
+	for _, refresh := range []string{"-refresh=false", "-refresh=true"} {
+		if out := oneLine(w.Run(t, 0, "apply", "-auto-approve", "-no-color", "-var=policy=write", refresh)); !strings.Contains(out, " 0 destroyed") {
+			t.Errorf("the apply with %s says %s", refresh, out)
+		}
+	}
+	if out := w.Run(t, 0, "output", "role_id"); len(strings.TrimSpace(out)) != len(`""`)+36 {
+		t.Errorf("the role-id is %s", out)
+	}
+}

@@ -78,3 +78,23 @@ func TestClientCertificate(t *testing.T) {
 		t.Errorf("there were %d logins", made-before)
 	}
 }
+
+// TestClientCertificate_itself: the provider does not delete the user of its client certificate.
+func TestClientCertificate_itself(t *testing.T) {
+	t.Parallel()
+	acctest.Need(t, acctest.WriteOnly)
+	authority := certtest.NewAuthority(t, "users", time.Now())
+	site := realagent.StartTLSSite(t, authority, "acme")
+	for _, name := range []string{"ann", "bob"} {
+		if _, err := site.Logins.WriteUser(t.Context(), principal.User{Tenant: "acme", Name: name, Allow: []access.Role{access.Admin}}, aPassword, nil, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pair := authority.User(t, "acme", "ann")
+	w := acctest.NewWorkspace(t, append(loggedIn(site.Server, "OSUPGRADE_CLIENT_CERT_PEM="+string(pair.Cert), "OSUPGRADE_CLIENT_KEY_PEM="+string(pair.Key)), "OSUPGRADE_CA_CERT_PEM="+string(site.CACertPEM))...)
+	w.Write(t, "main.tf", acctest.Requirement+user(`token_policies = ["admin"]`))
+	w.Run(t, 0, "apply", "-auto-approve", "-no-color")
+	if out := oneLine(w.Run(t, 1, "destroy", "-auto-approve", "-no-color")); !strings.Contains(out, "The provider is logged in as user ann of tenant acme. After its deletion it could not undo what it did.") {
+		t.Errorf("the destroy says %s", out)
+	}
+}

@@ -3,6 +3,7 @@ package provider_test
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -239,4 +240,86 @@ func TestUser_lostAnswers(t *testing.T) {
 		t.Errorf("the error has the password: %s", out)
 	}
 	keptNowhere(t, w, firstPassword, secondPassword)
+}
+
+// TestUser_unvalidated: the provider does not take its own role admin either if the plan is not
+// validated, and waits for nothing else that the plan does not know.
+func TestUser_unvalidated(t *testing.T) {
+	t.Parallel()
+	acctest.Need(t, acctest.WriteOnly)
+	site := realagent.StartSite(t, acctest.Tenant)
+	w := acctest.NewWorkspace(t, site.Env()...)
+	const unknown = "resource \"terraform_data\" \"ttl\" {\n input = \"8h\"\n}\n"
+	ann := user(`token_policies = ["admin"]` + passwordOf(firstPassword, 1))
+	w.Write(t, "main.tf", acctest.Requirement+ann)
+	w.Run(t, 0, "apply", "-auto-approve", "-no-color")
+	w.Env = append(w.Env, "OSUPGRADE_TOKEN=", "OSUPGRADE_USERNAME=ann", "OSUPGRADE_PASSWORD="+firstPassword)
+	refused := func(says string, args ...string) {
+		t.Helper()
+		if out := oneLine(w.Run(t, 1, append(args, "-no-color")...)); !strings.Contains(out, "The provider is logged in as user ann of tenant acme. "+says) {
+			t.Errorf("%v says %s", args, out)
+		}
+	}
+	refused("After its deletion", "plan", "-replace=osupgrade_user.ann")
+	refused("After its deletion", "plan", "-replace=osupgrade_user.ann", "-refresh=false")
+	w.Write(t, "main.tf", acctest.Requirement+unknown+user("token_policies = [\"viewer\"]\n token_ttl = terraform_data.ttl.output"+passwordOf(firstPassword, 1)))
+	refused("Without the role admin", "plan")
+	w.Write(t, "main.tf", acctest.Requirement+unknown+strings.Replace(ann, `name = "ann"`, "name = terraform_data.ttl.output", 1))
+	refused("After its deletion", "plan")
+	w.Env = append(w.Env, "OSUPGRADE_VALIDATE_AT_PLAN=false")
+	w.Write(t, "main.tf", acctest.Requirement+strings.Replace(ann, "admin", "viewer", 1))
+	refused("Without the role admin", "apply", "-auto-approve")
+}
+
+// TestUser_ownPassword: a plan that changes the password with which the provider is logged in
+// warns that this ends its login.
+func TestUser_ownPassword(t *testing.T) {
+	t.Parallel()
+	acctest.Need(t, acctest.WriteOnly)
+	site := realagent.StartSite(t, acctest.Tenant)
+	w := acctest.NewWorkspace(t, site.Env()...)
+	const warning = "A new password ends the logins of user ann of tenant acme, also that of the provider"
+	w.Write(t, "main.tf", acctest.Requirement+user(`token_policies = ["admin"]`+passwordOf(firstPassword, 1)))
+	w.Run(t, 0, "apply", "-auto-approve", "-no-color")
+	w.Write(t, "main.tf", acctest.Requirement+user(`token_policies = ["admin"]`+passwordOf(secondPassword, 2)))
+	if out := oneLine(w.Run(t, 0, "plan", "-no-color")); strings.Contains(out, warning) {
+		t.Errorf("with the token of somebody else the plan says %s", out)
+	}
+	w.Env = append(w.Env, "OSUPGRADE_TOKEN=", "OSUPGRADE_USERNAME=ann", "OSUPGRADE_PASSWORD="+firstPassword)
+	if out := oneLine(w.Run(t, 0, "plan", "-no-color")); !strings.Contains(out, warning) {
+		t.Errorf("the plan says %s", out)
+	}
+}
+
+// TestUser_adopted: a creation does not replace the password of a user that somebody else made,
+// unless it may overwrite. A replacement needs no such permission.
+func TestUser_adopted(t *testing.T) {
+	t.Parallel()
+	acctest.Need(t, acctest.WriteOnly)
+	site := realagent.StartSite(t, acctest.Tenant)
+	made := v1.User{TokenPolicies: []string{"viewer"}, Password: firstPassword}
+	if _, err := client.UserNamed("ann").Put(t.Context(), rest(t, site.Server), acctest.Tenant, client.Stored[v1.User]{}, made, client.Precondition{}); err != nil {
+		t.Fatal(err)
+	}
+	w := acctest.NewWorkspace(t, site.Env()...)
+	ann := `token_policies = ["viewer"]` + passwordOf(secondPassword, 1)
+	w.Write(t, "main.tf", acctest.Requirement+user(ann))
+	validating := w.Env
+	for _, env := range []string{"OSUPGRADE_VALIDATE_AT_PLAN=true", "OSUPGRADE_VALIDATE_AT_PLAN=false"} {
+		w.Env = append(slices.Clone(validating), env)
+		if out := oneLine(w.Run(t, 1, "apply", "-auto-approve", "-no-color")); !strings.Contains(out, "User ann of tenant acme exists already, and its secret would be replaced by password_wo. Nothing was written.") {
+			t.Errorf("%s: the apply says %s", env, out)
+		}
+	}
+	w.Env = validating
+	_ = logsIn(t, site.Server, firstPassword, true)(nil)
+	w.Write(t, "main.tf", acctest.Requirement+user(ann+"overwrite_existing = true\n"))
+	w.Run(t, 0, "apply", "-auto-approve", "-no-color")
+	_ = logsIn(t, site.Server, secondPassword, true)(nil)
+	w.Write(t, "main.tf", acctest.Requirement+user(ann))
+	w.Run(t, 0, "apply", "-auto-approve", "-no-color")
+	for _, refresh := range []string{"-refresh=true", "-refresh=false"} {
+		w.Run(t, 0, "apply", "-auto-approve", "-no-color", "-replace=osupgrade_user.ann", refresh)
+	}
+	_ = logsIn(t, site.Server, secondPassword, true)(nil)
 }

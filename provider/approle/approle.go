@@ -51,16 +51,14 @@ func New() resource.Resource {
 		Needs: func(want v1.Approle, at tenantobject.Key) []string {
 			return policy.Needed(at.Tenant, want.TokenPolicies)
 		},
-		Warn:   refuse,
+		Guard:  &tenantobject.Guard[v1.Approle]{By: "token_policies", Refuse: refuse},
 		Object: func(at tenantobject.Key) client.Object[v1.Approle] { return client.ApproleNamed(at.Name) },
 	}))}
 }
 
-// refuse refuses to lock out who makes the plan, or a tenant.
+// refuse refuses to lock out who makes the plan, or a tenant. Each change has a Prior: a creation
+// locks nobody out.
 func refuse(ctx context.Context, change tenantobject.Change[v1.Approle], diags *diag.Diagnostics) {
-	if change.Prior == nil {
-		return
-	}
 	lockout.Refuse(ctx, change.API, change.Data, lockout.Login{
 		Kind: v1.ApproleCredential, At: change.At, Had: change.Prior.TokenPolicies, Has: change.Want.TokenPolicies, Deletion: change.Deletion,
 	}, diags)

@@ -2,7 +2,7 @@
 // or approle as which the provider is logged in, or the last admin of a tenant.
 //
 // It decides from what the server lists of credentials. If the server does not answer, it
-// refuses nothing.
+// refuses nothing. It warns of a new password of the user as which the provider is logged in.
 package lockout
 
 import (
@@ -27,6 +27,26 @@ type Login struct {
 	// Had and Has are its roles before and after the change; a deletion leaves none.
 	Had, Has []string
 	Deletion bool
+	// Renews is set if a user gets a new password.
+	Renews bool
+}
+
+// identity is who the provider is for the server: the id of its token, or the user of its client
+// certificate. On the socket of the site it is nobody.
+type identity struct{ token, tenant, user string }
+
+func identityOf(api *client.Client) identity {
+	own := identity{token: api.TokenID()}
+	own.tenant, own.user = api.CertifiedUser()
+	return own
+}
+
+// has reports whether a credential is the one with which the provider proves who it is.
+func (i identity) has(c v1.Credential) bool {
+	if i.token != "" {
+		return c.ID == i.token
+	}
+	return i.user != "" && c.Kind == v1.UserCredential && c.Tenant == i.tenant && c.Owner == i.user
 }
 
 // admin is the role that lets others in.
@@ -38,20 +58,27 @@ type gone struct {
 	all []v1.Credential
 }
 
-// Refuse adds an error if the change of a login would lock the provider or a tenant out.
+// Refuse adds an error if the change of a login would lock the provider or a tenant out, and a
+// warning if it ends the login of the provider.
 func Refuse(ctx context.Context, api *client.Client, data *providerdata.Data, login Login, diags *diag.Diagnostics) {
-	if api == nil || data == nil || !slices.Contains(login.Had, admin) && !login.Deletion || slices.Contains(login.Has, admin) {
+	loses := login.Deletion || slices.Contains(login.Had, admin) && !slices.Contains(login.Has, admin)
+	if api == nil || data == nil || !loses && !login.Renews {
 		return
 	}
 	all, err := api.CredentialsOf(ctx, login.At.Tenant)
 	if err != nil {
 		return
 	}
+	own := identityOf(api)
+	if !loses {
+		login.warn(all, own, diags)
+		return
+	}
 	taken, _ := data.Once("logins without admin", func() any { return &gone{} }).(*gone)
 	taken.mu.Lock()
 	defer taken.mu.Unlock()
 	taken.all = append(taken.all, login.credential())
-	summary, detail := login.verdict(all, taken.all, api.TokenID())
+	summary, detail := login.verdict(all, taken.all, own)
 	if summary != "" {
 		diags.AddError(summary, detail)
 	}
@@ -63,22 +90,22 @@ func (l Login) credential() v1.Credential {
 }
 
 // verdict returns why a change is refused; empty if it is not. all are the credentials of the
-// tenant, taken the logins that lose admin, this one too, and own is the id of the provider's
-// token. A provider whose token is none of the tenant's is an admin of all tenants.
-func (l Login) verdict(all, taken []v1.Credential, own string) (summary, detail string) {
-	foreign := own != ""
+// tenant, taken the logins that lose admin, this one too, and own is who the provider is. A
+// provider that is none of the tenant's is an admin of all tenants.
+func (l Login) verdict(all, taken []v1.Credential, own identity) (summary, detail string) {
+	foreign := true
 	lasting := false
 	for _, c := range all {
 		if c.Tenant != l.At.Tenant {
 			continue
 		}
-		if c.ID == own {
+		if own.has(c) {
 			foreign = false
-			if c.Login == l.Kind && c.Owner == l.At.Name {
+			if l.isOf(c) {
 				return l.itself()
 			}
 		}
-		lasting = lasting || isLastingAdmin(c) && !slices.ContainsFunc(taken, func(t v1.Credential) bool {
+		lasting = lasting || l.isLastingAdmin(c) && !slices.ContainsFunc(taken, func(t v1.Credential) bool {
 			return t.Kind == c.Kind && t.Tenant == c.Tenant && t.Owner == c.Owner
 		})
 	}
@@ -88,9 +115,27 @@ func (l Login) verdict(all, taken []v1.Credential, own string) (summary, detail 
 	return l.last()
 }
 
-// isLastingAdmin reports whether a credential can let others in, and does not end by itself.
-func isLastingAdmin(c v1.Credential) bool {
-	return slices.Contains(c.Allow, admin) && c.Login == "" && c.Expires == nil && c.Damage == ""
+// isOf reports whether a credential is the login, or a token of it.
+func (l Login) isOf(c v1.Credential) bool {
+	return c.Tenant == l.At.Tenant && c.Owner == l.At.Name && (c.Login == l.Kind || c.Kind == l.Kind)
+}
+
+// isLastingAdmin reports whether a credential can let others in, and does not end by itself. An
+// approle ends with its secret-ids, which only an admin can make, so it replaces only another one.
+func (l Login) isLastingAdmin(c v1.Credential) bool {
+	return slices.Contains(c.Allow, admin) && c.Login == "" && c.Expires == nil && c.Damage == "" &&
+		(c.Kind != v1.ApproleCredential || l.Kind == v1.ApproleCredential)
+}
+
+// warn adds a warning if the provider is logged in with the password that is changed. A client
+// certificate does not need it.
+func (l Login) warn(all []v1.Credential, own identity, diags *diag.Diagnostics) {
+	if own.token == "" || !slices.ContainsFunc(all, func(c v1.Credential) bool { return own.has(c) && l.isOf(c) }) {
+		return
+	}
+	diags.AddWarning(fmt.Sprintf("The provider is logged in as this %s", l.Kind), fmt.Sprintf(
+		"A new password ends the logins of %s, also that of the provider: what the same apply changes after it fails.\n\n"+
+			"Change the password in an apply of its own, and give the provider the new one.", l.title()))
 }
 
 func (l Login) itself() (summary, detail string) {
@@ -109,7 +154,7 @@ func (l Login) last() (summary, detail string) {
 		who = "all tenants"
 	}
 	return "This is the last admin of " + who, fmt.Sprintf(
-		"Without %s, no user, approle or token without an end has the role admin of %s, and nobody there could let others in. Nothing is changed.\n\n"+
+		"Without %s, no user and no token without an end has the role admin of %s, and nobody there could let others in. Nothing is changed.\n\n"+
 			"Make another admin first, and apply. To remove the last one all the same, use osupgrade-agent credentials remove on the machine of the site.", l.title(), who)
 }
 

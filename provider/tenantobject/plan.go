@@ -39,10 +39,16 @@ func (r *Resource[T, M, P]) ModifyPlan(ctx context.Context, req resource.ModifyP
 	}
 	plan := P(new(M))
 	resp.Diagnostics.Append(resp.Plan.Get(ctx, plan)...)
-	if resp.Diagnostics.HasError() || plan.Shared().Tenant.IsUnknown() || nameOf(plan).IsUnknown() {
+	if resp.Diagnostics.HasError() {
 		return
 	}
 	exists := !req.State.Raw.IsNull()
+	if exists {
+		r.guard(ctx, req, resp, plan)
+	}
+	if plan.Shared().Tenant.IsUnknown() || nameOf(plan).IsUnknown() {
+		return
+	}
 	r.claim(plan, req.Config.Raw.String(), exists, &resp.Diagnostics)
 	if !exists {
 		r.data.Remember(begun+r.kind.object(r.key(plan)), nil)
@@ -54,8 +60,11 @@ func (r *Resource[T, M, P]) ModifyPlan(ctx context.Context, req resource.ModifyP
 		kind: r.kind, at: r.key(plan), want: plan.ToAPI(ctx, &resp.Diagnostics), quiet: silenceOf(r.data),
 		begin: !exists, overwrite: plan.Shared().OverwriteExisting.ValueBool(),
 	}
-	if w.begin {
+	switch {
+	case w.begin && !r.kind.renewed():
 		KeepSuccessor(ctx, resp.Private, w.at.ID(), w.want, &resp.Diagnostics)
+	case w.begin:
+		w.ours = r.guardReplaced(ctx, w.at, &resp.Diagnostics)
 	}
 	change := Change[T]{At: w.at, Want: w.want}
 	if exists {
@@ -75,11 +84,85 @@ func (r *Resource[T, M, P]) ModifyPlan(ctx context.Context, req resource.ModifyP
 		state = &req.State
 	}
 	secret := r.secretOf(ctx, req.Config, state, &resp.Diagnostics)
+	w.renews = secret.ValueString() != ""
 	ctx, cancel := context.WithTimeout(ctx, PlanLimit)
 	defer cancel()
 	answers := r.check(ctx, w, secret, &resp.Diagnostics)
 	if !resp.Diagnostics.HasError() && !r.planned() {
 		r.warn(ctx, answers, change, &resp.Diagnostics)
+	}
+}
+
+// managed begins the key of an object that a resource of the state manages.
+const managed = "managed "
+
+// guard refuses a change of an object, or its replacement by one of another key, after which
+// nobody could undo it. It does not wait for what else is not known in the plan.
+func (r *Resource[T, M, P]) guard(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, plan P) {
+	if r.kind.Guard == nil && !r.kind.renewed() {
+		return
+	}
+	diags := &resp.Diagnostics
+	state := P(new(M))
+	diags.Append(req.State.Get(ctx, state)...)
+	prior := state.ToAPI(ctx, diags)
+	was := r.key(state)
+	r.data.Remember(managed+r.kind.object(was), prior)
+	if r.kind.Guard == nil || resp.Plan.Raw.Equal(req.State.Raw) || diags.HasError() {
+		return
+	}
+	change := Change[T]{At: was, Prior: &prior}
+	if r.key(plan) != was {
+		change.Deletion, change.Renamed = true, true
+		r.refuse(ctx, change, diags)
+		return
+	}
+	raw, err := withoutUnknown(resp.Plan.Raw, r.kind.Guard.By)
+	if err != nil {
+		return
+	}
+	known := P(new(M))
+	diags.Append((&tfsdk.Plan{Schema: resp.Plan.Schema, Raw: raw}).Get(ctx, known)...)
+	secret := r.secretOf(ctx, req.Config, &req.State, diags)
+	change.Want, change.Renews = known.ToAPI(ctx, diags), !secret.IsNull() && !r.planned()
+	r.refuse(ctx, change, diags)
+}
+
+// guardReplaced refuses a replacement by the same object after which nobody could undo it: the
+// old object goes first. It reports whether the creation is that of a replacement.
+func (r *Resource[T, M, P]) guardReplaced(ctx context.Context, at Key, diags *diag.Diagnostics) bool {
+	if r.planned() {
+		return false
+	}
+	prior, replaced := Recalled[T](r.data, r.kind.TypeName, at)
+	if kept, ok := r.data.Recall(managed + r.kind.object(at)); ok && !replaced {
+		prior, replaced = kept.(T)
+	}
+	if replaced {
+		r.refuse(ctx, Change[T]{At: at, Prior: &prior, Deletion: true}, diags)
+	}
+	return replaced
+}
+
+// withoutUnknown returns a plan with null for each value that is not known. It fails if
+// one of the attribute by is not known.
+func withoutUnknown(plan tftypes.Value, by string) (tftypes.Value, error) {
+	return tftypes.Transform(plan, func(at *tftypes.AttributePath, value tftypes.Value) (tftypes.Value, error) {
+		switch steps := at.Steps(); {
+		case value.IsKnown():
+			return value, nil
+		case len(steps) > 0 && steps[0] == tftypes.AttributeName(by):
+			return value, errors.New(by + " is not known")
+		default:
+			return tftypes.NewValue(value.Type(), nil), nil
+		}
+	})
+}
+
+// refuse asks the guard of the kind.
+func (r *Resource[T, M, P]) refuse(ctx context.Context, change Change[T], diags *diag.Diagnostics) {
+	if r.kind.Guard != nil {
+		r.ask(ctx, true, change, r.kind.Guard.Refuse, diags)
 	}
 }
 
@@ -99,16 +182,20 @@ func (k Kind[T]) known(plan tftypes.Value) bool {
 
 // warn adds warnings about the effect of a change; answers is set if the server can be asked.
 func (r *Resource[T, M, P]) warn(ctx context.Context, answers bool, change Change[T], diags *diag.Diagnostics) {
-	if r.kind.Warn == nil {
-		return
+	if r.kind.Warn != nil {
+		r.ask(ctx, answers, change, r.kind.Warn, diags)
 	}
+}
+
+// ask has something look at a change, with the server if that can be asked.
+func (r *Resource[T, M, P]) ask(ctx context.Context, answers bool, change Change[T], look func(context.Context, Change[T], *diag.Diagnostics), diags *diag.Diagnostics) {
 	ctx, cancel := context.WithTimeout(ctx, PlanLimit)
 	defer cancel()
 	change.Data, change.Now = r.data, r.data.Now()
 	if answers && r.data.Reachable() {
 		change.API = r.data.Client(diags, "")
 	}
-	r.kind.Warn(ctx, change, diags)
+	look(ctx, change, diags)
 }
 
 // planned reports whether what is planned now has been planned before: an apply plans again. A
@@ -291,6 +378,7 @@ func (r *Resource[T, M, P]) planDeletion(ctx context.Context, req resource.Modif
 		keepBase(ctx, resp.Private, snapshot{ETag: server.ETag, Body: server.Text()}, &resp.Diagnostics)
 		keepContent(ctx, resp.Private, server.Value, &resp.Diagnostics)
 		r.warn(ctx, true, Change[T]{At: at, Prior: &server.Value, Deletion: true}, &resp.Diagnostics)
+		r.refuse(ctx, Change[T]{At: at, Prior: &server.Value, Deletion: true}, &resp.Diagnostics)
 	}
 	if summary, detail := state.Loss(at.Tenant); summary != "" && resp.Diagnostics.WarningsCount() == 0 {
 		resp.Diagnostics.AddWarning(summary, detail)

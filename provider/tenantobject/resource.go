@@ -46,7 +46,7 @@ func (r *Resource[T, M, P]) Create(ctx context.Context, req resource.CreateReque
 		r.kind.report(&resp.Diagnostics, operation, at, err)
 		return
 	}
-	r.complete(ctx, api, at, plan, operation, &resp.Diagnostics)
+	r.completeWritten(ctx, api, at, plan, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.State.Set(ctx, plan)...)
 	keepBase(ctx, resp.Private, r.kind.base(change.readBack(ctx, written, &resp.Diagnostics), want), &resp.Diagnostics)
 }
@@ -123,8 +123,8 @@ func (r *Resource[T, M, P]) Update(ctx context.Context, req resource.UpdateReque
 }
 
 // Delete empties the owned part and deletes the object if nothing is left. Before a
-// replacement by the same object it writes what that wants instead: so nothing is missing in
-// between, and the creation finds its content.
+// replacement by the same object it writes what that wants instead, unless that begins anew: so
+// nothing is missing in between, and the creation finds its content.
 func (r *Resource[T, M, P]) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	operation := "Unable to delete " + r.kind.TypeName
 	state := P(new(M))

@@ -18,6 +18,7 @@ package tenantobject
 import (
 	"cmp"
 	"context"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -56,9 +57,10 @@ type Kind[T any] struct {
 	// Validate applies the API's rules to a configuration; nil if the attributes have
 	// validators for all of them.
 	Validate func(config tftypes.Value, diags *diag.Diagnostics)
-	// Warn adds warnings about the effect of a change, and an error only about one after which
-	// nobody could undo it. A nil Warn warns of nothing.
+	// Warn adds warnings about the effect of a change. A nil Warn warns of nothing.
 	Warn func(ctx context.Context, change Change[T], diags *diag.Diagnostics)
+	// Guard refuses changes after which nobody could undo them; nil if there are none.
+	Guard *Guard[T]
 
 	// Secret is what the server never returns; nil if there is nothing.
 	Secret *Secret[T]
@@ -100,6 +102,15 @@ type Beside[T any] interface {
 	Left(ctx context.Context, owned, want T) T
 }
 
+// Guard refuses changes after which nobody could undo them. It is asked of each plan, also of
+// one that is not validated.
+type Guard[T any] struct {
+	// By is the attribute that decides. A plan in which it is not known is not looked at.
+	By string
+	// Refuse adds an error about a change that is refused.
+	Refuse func(ctx context.Context, change Change[T], diags *diag.Diagnostics)
+}
+
 // Change is a planned change of an object.
 type Change[T any] struct {
 	// API is nil if the server cannot be asked. A plan that creates an object is made
@@ -116,6 +127,8 @@ type Change[T any] struct {
 	// Deletion is set if the object is deleted; there is no Want then. Renamed is set too if
 	// one of another name is created after that.
 	Deletion, Renamed bool
+	// Renews is set if a new secret is sent.
+	Renews bool
 }
 
 // Model is the Terraform model of a resource.
@@ -186,9 +199,13 @@ type Named interface {
 	ObjectName() types.String
 }
 
+// renewed reports whether a replacement by the same object begins anew: the server gives the new
+// object what only the old one had, or nobody can see what it has.
+func (k Kind[T]) renewed() bool { return len(k.Computed) > 0 || k.Secret != nil }
+
 // Completed is a model with attributes that the object of the API does not have.
 type Completed interface {
-	// Complete asks the server for them.
+	// Complete asks the server for them. If that fails, they are null.
 	Complete(ctx context.Context, api *client.Client, at Key) error
 }
 
@@ -198,6 +215,24 @@ func (r *Resource[T, M, P]) complete(ctx context.Context, api *client.Client, at
 		if err := incomplete.Complete(ctx, api, at); err != nil {
 			r.kind.report(diags, operation, at, err)
 		}
+	}
+}
+
+// completeWritten completes the model of an object that has been written. A failure is a
+// warning: after an error, Terraform would replace what was created.
+func (r *Resource[T, M, P]) completeWritten(ctx context.Context, api *client.Client, at Key, model P, diags *diag.Diagnostics) {
+	incomplete, ok := any(model).(Completed)
+	if !ok {
+		return
+	}
+	ask := func(ctx context.Context) error { return incomplete.Complete(ctx, api, at) }
+	err := ask(ctx)
+	if silent(err) {
+		err = silenceOf(r.data).outlast(ctx, ask)
+	}
+	if err != nil {
+		diags.AddWarning("The "+r.kind.Noun+" could not be read back",
+			"The write succeeded, but the read of "+strings.Join(r.kind.Computed, ", ")+" after it failed: "+err.Error()+"\n\nThe next plan reads it again.")
 	}
 }
 

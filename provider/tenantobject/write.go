@@ -41,17 +41,18 @@ func (*busyError) Error() string {
 
 // change writes what edit makes of the object, and returns the object as it is then. server
 // is the object as it is known; without known it is read. edit is called again when somebody
-// else has written, with asked set if the object was read for it.
+// else has written, with asked set if the object was read for it, and sent if a write of this
+// call may have been done, because its answer was lost.
 //
 // A write that was sent is not interrupted: if its answer is lost, the object is read, until
 // the deadline of ctx, to see what became of it. A server that is silent is waited for, and
 // the end of a run that blocks the write.
-func change[T any](ctx context.Context, at store[T], quiet *silence, server found[T], known bool, edit func(server found[T], asked bool) (step[T], error)) (found[T], error) {
+func change[T any](ctx context.Context, at store[T], quiet *silence, server found[T], known bool, edit func(server found[T], asked, sent bool) (step[T], error)) (found[T], error) {
 	lasting, cancel := uninterrupted(ctx)
 	defer cancel()
 	var lost error  // Why it is not known what became of the last write.
 	var inUse error // Why the object of the revision refusedAt is not removed.
-	refusedAt := ""
+	refusedAt, sent := "", false
 	for try := 0; try < tries; {
 		looking := ctx
 		if lost != nil {
@@ -63,7 +64,7 @@ func change[T any](ctx context.Context, at store[T], quiet *silence, server foun
 				return found[T]{}, unsure(lost, err)
 			}
 		}
-		next, err := edit(server, !known)
+		next, err := edit(server, !known, sent)
 		switch {
 		case err != nil || next.done:
 			return server, err
@@ -83,7 +84,7 @@ func change[T any](ctx context.Context, at store[T], quiet *silence, server foun
 		case client.Unsent(err):
 			err = nil // The read waits for the server.
 		case mayHaveDone(err):
-			lost, err = err, pause(lasting, 0)
+			sent, lost, err = true, err, pause(lasting, 0)
 		case id != 0:
 			err = quiet.outlast(ctx, func(ctx context.Context) error { return at.AwaitRun(ctx, id) })
 		case client.HasStatus(err, http.StatusPreconditionFailed):
@@ -181,13 +182,17 @@ type write[T any] struct {
 	// renews is set if the store sends a secret. Whether the server has it, nobody can see, so it
 	// is sent even if the object is as it should be.
 	renews bool
+	// ours is set if an object that a creation meets may be that of this resource: one that it
+	// replaces, or that of a write whose answer was lost.
+	ours bool
 	// remove deletes the object if it is empty after the write.
 	remove bool
 }
 
 // do writes and returns the object as it is then.
 func (w write[T]) do(ctx context.Context) (found[T], error) {
-	return change(ctx, w.store, w.quiet, w.base, w.base.ETag != "" || w.absent, func(server found[T], asked bool) (step[T], error) {
+	return change(ctx, w.store, w.quiet, w.base, w.base.ETag != "" || w.absent, func(server found[T], asked, sent bool) (step[T], error) {
+		w.ours = sent
 		done, err := w.decide(server)
 		// What is known is what the plan was made from, and that found something to write.
 		return step[T]{w.kind.Parts.Merged(w.want, server.Value), w.removes(server), done && asked && !w.renews}, err
@@ -217,6 +222,9 @@ func (w write[T]) conflicts(server found[T]) []Conflict {
 		if !c.Unowned || !w.overwrite {
 			result = append(result, c)
 		}
+	}
+	if w.begin && w.renews && server.exists && !w.overwrite && !w.ours {
+		result = append(result, Conflict{At: path.Root(w.kind.Secret.Attribute), Unowned: true})
 	}
 	return result
 }
@@ -286,7 +294,13 @@ func (k Kind[T]) report(diags *diag.Diagnostics, operation string, at Key, err e
 
 // explain describes the difference and what to do.
 func (k Kind[T]) explain(at Key, c Conflict) string {
-	if c.Unowned {
+	switch {
+	case k.Secret != nil && c.At.Equal(path.Root(k.Secret.Attribute)):
+		return fmt.Sprintf("%s exists already, and its secret would be replaced by %s. Nothing was written.\n\n%s\n\n"+
+			"After the import, an update sends %[2]s; to keep the secret that is there, leave out %[2]s and %[2]s_version. "+
+			"If an apply that was interrupted created the %[4]s, set overwrite_existing = true.\n\n%[5]s",
+			sentence(k.owner(at)), c.At, k.takeOver(at), k.Noun, AlsoManaged)
+	case c.Unowned:
 		return fmt.Sprintf("%s has %s already, which this resource did not manage. Nothing was written.\n\n%s\n\n%s\n\n%s",
 			sentence(k.owner(at)), c.At, comparison([2]string{"on the server", "in the configuration"}, c.Server, c.Want), k.takeOver(at), AlsoManaged)
 	}

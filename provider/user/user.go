@@ -51,18 +51,16 @@ func New() resource.Resource {
 		ForAll:   true, ValidName: names.ValidLogin,
 		Secret: &tenantobject.Secret[v1.User]{Attribute: password, Set: func(u *v1.User, text string) { u.Password = text }},
 		Needs:  func(want v1.User, at tenantobject.Key) []string { return policy.Needed(at.Tenant, want.TokenPolicies) },
-		Warn:   refuse,
+		Guard:  &tenantobject.Guard[v1.User]{By: "token_policies", Refuse: refuse},
 		Object: func(at tenantobject.Key) client.Object[v1.User] { return client.UserNamed(at.Name) },
 	}))}
 }
 
-// refuse refuses to lock out who makes the plan, or a tenant.
+// refuse refuses to lock out who makes the plan, or a tenant. Each change has a Prior: a creation
+// locks nobody out.
 func refuse(ctx context.Context, change tenantobject.Change[v1.User], diags *diag.Diagnostics) {
-	if change.Prior == nil {
-		return
-	}
 	lockout.Refuse(ctx, change.API, change.Data, lockout.Login{
-		Kind: v1.UserCredential, At: change.At, Had: change.Prior.TokenPolicies, Has: change.Want.TokenPolicies, Deletion: change.Deletion,
+		Kind: v1.UserCredential, At: change.At, Had: change.Prior.TokenPolicies, Has: change.Want.TokenPolicies, Deletion: change.Deletion, Renews: change.Renews,
 	}, diags)
 }
 

@@ -66,6 +66,9 @@ func TestClientCertificate(t *testing.T) {
 			if c.status == http.StatusOK && got != c.want || !strings.Contains(got, c.want) {
 				t.Errorf("the server sees %q, and the client says %v; want %q", seen, err, c.want)
 			}
+			if tenant, user := api.CertifiedUser(); (tenant+" "+user == "acme ann") != (c.token == "") {
+				t.Errorf("the certificate says that user %q of tenant %q sends the requests", user, tenant)
+			}
 		})
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 )
@@ -130,6 +131,17 @@ func (c *Client) TokenID() string {
 	}
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:])
+}
+
+// CertifiedUser returns the tenant and the name of the user of the client certificate; empty if
+// something else says who sends the requests.
+func (c *Client) CertifiedUser() (tenant, name string) {
+	s := c.session
+	if s.fixed != "" || s.proven || s.certificate == nil || s.credentials != (Credentials{}) {
+		return "", ""
+	}
+	subject := s.certificate.certificate.Leaf.Subject
+	return strings.Join(subject.Organization, ","), subject.CommonName
 }
 
 // judge returns the error of a call: problem is that of authorized, err that of what was
