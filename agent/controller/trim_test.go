@@ -193,7 +193,7 @@ func TestTrimDespiteUnwrittenHost(t *testing.T) {
 		m.mu.Lock()
 		m.refuse = math.MaxInt
 		m.mu.Unlock()
-		m.upgraded(t, c, "done")
+		m.upgradedAs(t, c, new(1), "done") // h01 tells anew what an upgrade would change.
 		m.pass(2*longestSleep, "h01", "h02")
 		if first, _ := m.trimmed(); first == 1 {
 			t.Error("the log is not trimmed")
