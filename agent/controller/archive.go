@@ -17,14 +17,17 @@ import (
 // run.
 const rearchiveAfter = time.Second
 
-// archiver writes ended runs to the history beside the loop, oldest first, and tries
-// again until each is written: only then may a run be trimmed from the log.
+// archiver writes ended runs to the history beside the loop, oldest first, each after how hosts
+// came out of it, and tries again until each is written: only then may a run be trimmed from the
+// log.
 type archiver struct {
 	tenant string
 	store  Store
 	logger *slog.Logger
 	at     func(string)
-	queue  *wait.Queue[uint64, endedRun]
+	// keepLastRuns keeps the last runs of the hosts, as of the newest queued run.
+	keepLastRuns func(context.Context) error
+	queue        *wait.Queue[uint64, endedRun]
 	// newest is the id of the newest run in the history.
 	newest  atomic.Uint64
 	failing throttle.Failing
@@ -36,8 +39,8 @@ type endedRun struct {
 	asOf uint64
 }
 
-func newArchiver(o Options) *archiver {
-	return &archiver{tenant: o.Tenant, store: o.Store, logger: o.Logger, at: o.At, queue: wait.NewQueue[uint64, endedRun]()}
+func newArchiver(o Options, keepLastRuns func(context.Context) error) *archiver {
+	return &archiver{tenant: o.Tenant, store: o.Store, logger: o.Logger, at: o.At, keepLastRuns: keepLastRuns, queue: wait.NewQueue[uint64, endedRun]()}
 }
 
 // load reads the id of the newest run in the history; 0 when there is none.
@@ -97,7 +100,10 @@ func writeQueued(ctx context.Context, queued func(context.Context) error, write 
 func (a *archiver) write(ctx context.Context) bool {
 	for first, some := a.queue.First(); some; first, some = a.queue.First() {
 		a.at("before history")
-		err := a.store.PutRun(ctx, a.tenant, first.Value.Run, first.Value.asOf)
+		err := a.keepLastRuns(ctx)
+		if err == nil {
+			err = a.store.PutRun(ctx, a.tenant, first.Value.Run, first.Value.asOf)
+		}
 		a.failing.Note(a.logger, time.Now(), err, "cannot keep the run in the history; trying again", "runs can be kept in the history again", "tenant", a.tenant, "run", first.Key)
 		if err != nil {
 			return false

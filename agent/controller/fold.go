@@ -102,18 +102,28 @@ func (s *state) archiveWhenDue(now time.Time) {
 	}
 }
 
-// noteEnd has the hosts of a run that has ended remember how they came out of it. A controller
-// that starts folds the runs on the log, so it is not written: only what no log tells is.
+// noteEnd has the hosts of a run that has ended remember how they came out of it. That is kept
+// with the run, not with each host: only what no log tells is written of a host. A host that is
+// still to be written is written as it is now, because it may come after the last runs and then
+// counts alone.
 func (s *state) noteEnd(ended *run.State, live bool) {
 	s.hosts.ended(ended, live, func(h store.Host) {
 		if s.active {
 			s.writer.put(h)
 		}
 	})
+	s.writer.queue.Revise(func(name string, h *store.Host) {
+		if known := s.hosts.known[name]; known != nil {
+			*h = known.Host
+		}
+	})
 }
 
+// archive has a run that has ended written to the history, and before it the last runs of all
+// hosts: both must outlive the log, which may be trimmed or lost.
 func (s *state) archive(ended *run.State) {
 	if s.active {
+		s.writer.lastRuns.Put(s.Tenant, s.hosts.lastRuns())
 		s.past.put(s.fullView(ended), ended.LastSeq)
 	}
 }

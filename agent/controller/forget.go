@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
@@ -54,6 +55,8 @@ func (s *state) forget(name string, d run.Deletion) error {
 		return err
 	}
 	s.hosts.delete(name, d)
+	// A host of that name that comes back must not get the last run of this one.
+	s.writer.lastRuns.Revise(func(_ string, runs *[]store.LastRun) { *runs = s.hosts.lastRuns() })
 	s.changed()
 	return nil
 }

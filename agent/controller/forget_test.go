@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
@@ -156,6 +157,27 @@ func TestForgetTooLate(t *testing.T) {
 	k.write(t.Context())
 	if h, _ := m.kept("h01"); h.Name == "" || s.hosts.known["h01"] == nil {
 		t.Error("h01 is lost")
+	}
+}
+
+// TestForgottenLastRun checks that a host which comes back after its deletion does not get the last
+// run of the one that was deleted, if that was still to be kept.
+func TestForgottenLastRun(t *testing.T) {
+	t.Parallel()
+	m := newMemory()
+	s := stateOf(m.options(t))
+	s.hosts.known["h01"] = &host{Host: store.Host{Tenant: "acme", Name: "h01", LastRun: v1.HostRun{ID: 7, Status: "failed"}}, seen: time.Now().Add(-time.Hour)}
+	s.writer.lastRuns.Put("acme", s.hosts.lastRuns())
+	if err := errors.Join(s.writer.delete(t.Context(), "acme", "h01"), s.forget("h01", run.Deletion{By: "ann"})); err != nil {
+		t.Fatal(err)
+	}
+	s.heard("h01", message.Alive{Application: "app"}, time.Now())
+	s.writer.write(t.Context())
+	if err := s.writer.keepLastRuns(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if h, _ := m.kept("h01"); h.Name == "" || h.LastRun.ID != 0 {
+		t.Errorf("h01 is kept as %+v", h)
 	}
 }
 

@@ -29,15 +29,33 @@ type hostWriter struct {
 	// writing is held during a write to the store, so that no earlier write of a
 	// host arrives after its deletion.
 	writing sync.Mutex
-	failing throttle.Failing
+	// lastRuns are those of all hosts of the tenant. They are written with the next run.
+	lastRuns *wait.Queue[string, []store.LastRun]
+	failing  throttle.Failing
 }
 
 func newHostWriter(o Options) *hostWriter {
-	return &hostWriter{store: o.Store, logger: o.Logger, queue: wait.NewQueue[string, store.Host]()}
+	return &hostWriter{store: o.Store, logger: o.Logger, queue: wait.NewQueue[string, store.Host](), lastRuns: wait.NewQueue[string, []store.LastRun]()}
 }
 
 // put queues a host for writing.
 func (w *hostWriter) put(h store.Host) { w.queue.Put(h.Name, h) }
+
+// keepLastRuns keeps the last runs that are queued. A write of a host that has begun ends first:
+// it may have an earlier last run, and must not come after them.
+func (w *hostWriter) keepLastRuns(ctx context.Context) error {
+	w.writing.Lock()
+	defer w.writing.Unlock()
+	first, found := w.lastRuns.First()
+	if !found {
+		return nil
+	}
+	if err := w.store.PutLastRuns(ctx, first.Key, first.Value); err != nil {
+		return err
+	}
+	w.lastRuns.Done(first)
+	return nil
+}
 
 // run writes the queued hosts until ctx ends. It then writes the rest if last
 // returns true.

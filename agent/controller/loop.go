@@ -167,14 +167,13 @@ func (s *state) idleWork(ctx context.Context, now time.Time) time.Time {
 }
 
 // trimWhenDue removes the records before the newest run once that run and all
-// earlier ones are in the history, what they tell is among the news, and no host is still
-// to be written: one that is written after the last runs counts alone.
+// earlier ones are in the history, and what they tell is among the news.
 func (s *state) trimWhenDue(ctx context.Context, now time.Time) time.Time {
 	newest := s.ledger.Newest()
-	if newest == nil || !s.trim.mayTrim(newest.OpenedSeq) || !s.past.complete(newest.Key()) || !s.news.empty() || s.writer.queue.Len() > 0 {
+	if newest == nil || !s.trim.mayTrim(newest.OpenedSeq) || !s.past.complete(newest.Key()) || !s.news.empty() {
 		return time.Time{}
 	}
-	return s.trim.trim(ctx, now, newest.OpenedSeq-1, s.hosts.lastRuns)
+	return s.trim.trim(ctx, now, newest.OpenedSeq-1)
 }
 
 // followClock discards everything that was computed from the clock when the clock was set,

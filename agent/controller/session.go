@@ -33,8 +33,9 @@ func newSession(o Options, active bool, notify func(), warnings *warnings) *sess
 	n := &session{
 		o: o, posted: make(chan func(*state), 64), telemetry: wait.NewQueue[string, telemetry](), loaded: make(chan struct{}), ending: make(chan struct{}),
 	}
+	writer := newHostWriter(o)
 	n.beside = beside{
-		active: active, warnings: warnings, writer: newHostWriter(o), past: newArchiver(o), news: newOutbox(o, notify), notify: notify, onLoaded: func() { close(n.loaded) }, call: n.call,
+		active: active, warnings: warnings, writer: writer, past: newArchiver(o, writer.keepLastRuns), news: newOutbox(o, notify), notify: notify, onLoaded: func() { close(n.loaded) }, call: n.call,
 	}
 	return n
 }

@@ -3,8 +3,6 @@ package controller
 import (
 	"context"
 	"time"
-
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
 )
 
 const (
@@ -18,7 +16,7 @@ const (
 )
 
 // trimmer removes the records before the newest run from the log, once the log is
-// long, all runs are in the history, and it is kept what they have told of hosts.
+// long and all runs are in the history, and with them how hosts came out of them.
 type trimmer struct {
 	Options
 	// post runs a function in the loop.
@@ -35,12 +33,11 @@ type trimmer struct {
 // newest run was opened.
 func (t *trimmer) mayTrim(opened uint64) bool { return opened > t.first+trimAfter }
 
-// trim removes the records up to a sequence, once the last runs of the hosts are kept: a
-// controller that starts knows of them by these records. It does so beside the loop, because the
+// trim removes the records up to a sequence. It does so beside the loop, because the
 // disk may take long. If an earlier trim has failed, trim returns when to call it
 // again. It is called while no run is under way; the records of a run that is opened
 // in the meantime come after the removed ones.
-func (t *trimmer) trim(ctx context.Context, now time.Time, upTo uint64, last func() []store.LastRun) time.Time {
+func (t *trimmer) trim(ctx context.Context, now time.Time, upTo uint64) time.Time {
 	switch {
 	case t.running:
 		return time.Time{}
@@ -55,14 +52,10 @@ func (t *trimmer) trim(ctx context.Context, now time.Time, upTo uint64, last fun
 		return t.retryAt
 	}
 	t.running = true
-	runs := last()
 	go func() {
 		limited, cancel := context.WithTimeout(ctx, trimTimeout)
 		defer cancel()
-		err := t.Store.PutLastRuns(limited, t.Tenant, runs)
-		if err == nil {
-			err = t.Log.Trim(limited, upTo)
-		}
+		err := t.Log.Trim(limited, upTo)
 		t.At("after trim")
 		t.post(ctx, func() { t.ended(upTo, err) })
 	}()

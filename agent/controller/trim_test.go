@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"reflect"
 	"testing"
@@ -101,7 +102,7 @@ func TestLastRunsOutliveTheLog(t *testing.T) {
 		failed := m.upgraded(t, c, "no space")
 		m.fill(trimAfter)
 		m.mu.Lock()
-		m.refuseLastRuns, m.refuseTrims = 1, 2
+		m.refuseLastRuns, m.refuseTrims = math.MaxInt, 2
 		m.mu.Unlock()
 		shows := func(when string, begins bool) {
 			t.Helper()
@@ -126,7 +127,13 @@ func TestLastRunsOutliveTheLog(t *testing.T) {
 		m.reply("h01", r.ID, message.Upgrade)
 		m.pass(longestSleep, "h01", "h02")
 		shows("while its last run cannot be kept", true)
-		m.pass(trimPause, "h01", "h02")
+		if _, trims := m.trimmed(); trims != 0 {
+			t.Fatalf("there were %d trims", trims)
+		}
+		m.mu.Lock()
+		m.refuseLastRuns = 0
+		m.mu.Unlock()
+		m.pass(longestSleep+longestPause, "h01", "h02")
 		shows("when the trim has failed", true)
 		if _, trims := m.trimmed(); trims != 1 {
 			t.Fatalf("there were %d trims", trims)
@@ -137,6 +144,60 @@ func TestLastRunsOutliveTheLog(t *testing.T) {
 		shows("after the trim", false)
 		c = m.restart(t)
 		shows("after a kill", false)
+	})
+}
+
+// TestLastRunsNeedNoLog checks that how hosts came out of a run is kept with it, before the log is
+// trimmed or the controller stops: a log that is damaged may lose the run. It is kept also for a
+// host whose description could not be written until the run had ended.
+func TestLastRunsNeedNoLog(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory("h01", "h02")
+		c, _ := m.control(t)
+		m.beat("h01", "h02")
+		m.pass(2*hostPause, "h01", "h02")
+		m.mu.Lock()
+		m.refuse = math.MaxInt
+		m.mu.Unlock()
+		r := m.upgradedAs(t, c, new(1), "no space") // h01 tells anew what an upgrade would change.
+		shows := func(when string) {
+			t.Helper()
+			if h, _ := m.kept("h01"); h.LastRun.ID != r.ID || h.LastRun.Status != "upgraded" {
+				t.Errorf("%s h01 is kept as %+v", when, h)
+			}
+			if h, _ := m.kept("h02"); h.LastRun.ID != r.ID || h.LastRun.Status != "failed" || !h.MissedSince.Equal(*r.EndedAt) {
+				t.Errorf("%s h02 is kept as %+v", when, h)
+			}
+		}
+		shows("while no host can be written")
+		m.mu.Lock()
+		m.refuse = 0
+		m.mu.Unlock()
+		time.Sleep(2 * hostPause)
+		synctest.Wait()
+		if h, _ := m.kept("h01"); h.OutdatedSince.IsZero() {
+			t.Errorf("h01 is kept as %+v", h)
+		}
+		shows("after all hosts were written")
+	})
+}
+
+// TestTrimDespiteUnwrittenHost checks that a host which cannot be written does not hold up the trim.
+func TestTrimDespiteUnwrittenHost(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory("h01", "h02")
+		c, _ := m.control(t)
+		m.fill(2 * trimAfter)
+		m.mu.Lock()
+		m.refuse = math.MaxInt
+		m.mu.Unlock()
+		m.upgradedAs(t, c, new(1), "done") // h01 tells anew what an upgrade would change.
+		m.pass(2*longestSleep, "h01", "h02")
+		if first, _ := m.trimmed(); first == 1 {
+			t.Error("the log is not trimmed")
+		}
 	})
 }
 

@@ -48,6 +48,17 @@ func (q *Queue[K, V]) Change(key K, change func(*V)) {
 	q.ready.Set()
 }
 
+// Revise changes the values of all keys that are queued. change is called with the queue locked.
+func (q *Queue[K, V]) Revise(change func(K, *V)) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for e := q.order.Front(); e != nil; e = e.Next() {
+		item := q.of(e)
+		change(item.Key, &item.Value)
+		item.change++
+	}
+}
+
 // Ready receives once there may be something to take.
 func (q *Queue[K, V]) Ready() <-chan struct{} { return q.ready }
 

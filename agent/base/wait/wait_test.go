@@ -94,6 +94,12 @@ func TestQueue(t *testing.T) {
 	if got := keys(q.Items()); !slices.Equal(got, []string{"a"}) {
 		t.Errorf("after b is done the queue has %v", got)
 	}
+	first, _ = q.First()
+	q.Revise(func(key string, v *int) { *v = len(key) + 4 })
+	q.Done(first)
+	if revised, found := q.First(); !found || revised.Value != 5 {
+		t.Errorf("after its revision a is %+v", revised)
+	}
 	q.Put("c", 1)
 	q.Drop("a")
 	q.Drop("a")

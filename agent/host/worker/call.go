@@ -24,11 +24,18 @@ func (w *Worker) nothingMissing(ctx context.Context, job strategy.Job) error {
 }
 
 func (w *Worker) job() strategy.Job {
-	run, failing := w.state.Run, w.failing(w.state.Journal)
+	run, failing, failedAt := w.state.Run, w.failing(w.state.Journal), w.failedAt
+	w.reached.Store(0)
 	return strategy.Job{
 		Tenant: w.Tenant, Host: w.Host, Run: run, NotAfter: w.state.NotAfter, BootID: w.bootID,
 		Progress: func(percent int, text string) {
-			w.say(message.Progress{Run: run, Percent: percent, Message: text, Failing: failing})
+			reached := max(w.reached.Load(), int64(percent))
+			w.reached.Store(reached)
+			told := message.Progress{Run: run, Percent: percent, Message: text}
+			if reached <= int64(failedAt) { // A try that has come further does not fail as those before.
+				told.Failing = failing
+			}
+			w.say(told)
 		},
 	}
 }

@@ -108,6 +108,54 @@ func TestLockIsWaitedFor(t *testing.T) {
 	})
 }
 
+// stumbling is a host whose first downloads break off at 40%.
+type stumbling struct {
+	strategy.Strategy
+	left int
+}
+
+func (s *stumbling) Prepare(ctx context.Context, job strategy.Job) (message.ChangeSet, error) {
+	job.Progress(0, "fetching lists")
+	job.Progress(40, "downloading")
+	if s.left--; s.left >= 0 {
+		return message.ChangeSet{}, strategy.Fail(message.Transient, errors.New("cannot reach deb.example"))
+	}
+	job.Progress(41, "downloading")
+	job.Progress(-1, "checking")
+	return s.Strategy.Prepare(ctx, job)
+}
+
+// TestFailureIsOvercome checks that people are told why a step fails until a try has come further
+// than those that failed: they would release a host that is at work by now.
+func TestFailureIsOvercome(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(r *rig) {
+		s := &stumbling{left: 3}
+		r.change = func(o *Options) {
+			if s.Strategy == nil {
+				s.Strategy = o.Strategy
+			}
+			o.Strategy = s
+		}
+		r.bear()
+		r.prepare()
+		if got := r.until(message.Prepare); got != "done" {
+			t.Errorf("prepare is answered with %q", got)
+		}
+		var got []string
+		for _, p := range r.hostLog.progress {
+			if p.Percent >= 0 || p.Message == "checking" {
+				got = append(got, fmt.Sprintf("%d%% %s", p.Percent, p.Failing))
+			}
+		}
+		const why = "cannot reach deb.example"
+		want := []string{"0% ", "40% ", "0% ", "40% ", "0% " + why, "40% " + why, "0% " + why, "40% " + why, "41% ", "-1% "}
+		if !slices.Equal(got[:min(len(got), len(want))], want) {
+			t.Errorf("people are told %q, not %q", got, want)
+		}
+	})
+}
+
 // TestLockIsWaitedForOverRestarts checks that the limit of a step counts over all of its
 // tries, also when the worker is started again between them.
 func TestLockIsWaitedForOverRestarts(t *testing.T) {

@@ -219,6 +219,10 @@ func (w *Worker) awaitRetry(ctx context.Context, now leaseTerm) error {
 // tellRetry tells people why a step is taken again, and when.
 func (w *Worker) tellRetry(do decide.Do, next decide.Journal, err error) {
 	w.lastFailure = message.CleanText(err.Error())
+	if next.Retry.Tries == 1 {
+		w.failedAt = 0
+	}
+	w.failedAt = max(w.failedAt, int(w.reached.Load()))
 	text := fmt.Sprintf("%s: %s; it is tried again in %s, for the %s time", do, w.lastFailure,
 		next.UntilRetry(w.Now()).Round(time.Second), ordinal(next.Retry.Tries+1))
 	w.Log.Warn("step is to be taken again", "host", w.Host, "run", next.Run, "step", do, "class", strategy.ClassOf(err), "due", next.Retry.Due, "error", err)

@@ -25,6 +25,10 @@ type Worker struct {
 	prepared message.ChangeSet
 	// lastFailure is why the last try of a step has failed that is taken again.
 	lastFailure string
+	// failedAt is the largest percentage that a failed try of the step has told, reached that of
+	// the try in progress.
+	failedAt int
+	reached  atomic.Int64
 	// idle is signalled when it has changed whether the host is busy.
 	idle wait.Signal
 	// planKept is signalled when the plan of a run is on disk.

@@ -195,7 +195,8 @@ type Progress struct {
 	// Percent is 0 to 100, or negative when unknown.
 	Percent int    `json:"percent"`
 	Message string `json:"message"`
-	// Failing is why the tries of the present step fail; empty unless several have failed.
+	// Failing is why the tries of the present step fail; empty unless several have failed, and once
+	// one has come further than those.
 	Failing string `json:"failing,omitempty"`
 }
 

@@ -579,6 +579,45 @@ func TestDamagedArchives(t *testing.T) {
 	}
 }
 
+// TestDpkgOfOthersIsNotTakenForKilled has somebody start dpkg after the locks were looked at: what it
+// is at is not taken for what a dpkg that was killed has left, whether it runs on or has just ended.
+func TestDpkgOfOthersIsNotTakenForKilled(t *testing.T) {
+	t.Parallel()
+	for name, held := range map[string]int{"it runs on": 2, "it has just ended": 0} {
+		for step, do := range map[string]func(s *Strategy, plan message.ChangeSet) error{
+			"prepare": func(s *Strategy, _ message.ChangeSet) error {
+				_, err := s.Prepare(t.Context(), job(message.ChangeSet{}))
+				return err
+			},
+			"upgrade": func(s *Strategy, plan message.ChangeSet) error {
+				_, err := s.Upgrade(t.Context(), job(plan))
+				return err
+			},
+		} {
+			t.Run(step+", "+name, func(t *testing.T) {
+				t.Parallel()
+				f, plan := prepared(t)
+				s, looks := f.strategy(), 0
+				s.LockLimit = time.Minute
+				s.locked = func() (string, error) {
+					switch looks++; {
+					case looks == 1:
+						f.interrupt(true) // It begins right after this look.
+					case looks-2 < held:
+						return "process 104 (dpkg) holds /var/lib/dpkg/lock", nil
+					case f.journal:
+						f.interrupt(false)
+					}
+					return "", nil
+				}
+				if err := do(s, plan); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+}
+
 // TestPrepareRepairsOwnRuns kills an upgrade that nobody resumes. The next run undoes it or, where
 // the versions of before are gone, completes it, and repairs nothing that others left.
 func TestPrepareRepairsOwnRuns(t *testing.T) {

@@ -54,9 +54,6 @@ func (s *Strategy) Prepare(ctx context.Context, job strategy.Job) (message.Chang
 }
 
 func (s *steps) prepare(ctx context.Context, job strategy.Job) (message.ChangeSet, error) {
-	if err := s.awaitLocks(ctx); err != nil {
-		return message.ChangeSet{}, err
-	}
 	if err := s.sound(ctx); err != nil {
 		return message.ChangeSet{}, err
 	}
@@ -92,12 +89,12 @@ func (s *steps) update(ctx context.Context) error {
 // sound checks that dpkg has finished with all packages. What an own run has left is
 // repaired; to repair what others have left could change what runs, which prepare must not.
 func (s *steps) sound(ctx context.Context) error {
-	now, err := s.condition(ctx, nil)
+	now, err := s.atRest(ctx, nil)
 	if err != nil {
 		return err
 	}
 	unfinished := slices.Concat(now.reinstall, now.unfinished)
-	if !now.interrupted && len(unfinished) == 0 {
+	if now.whole() {
 		return begun.Clear(s.StateDir) // A person may have repaired the host: it stays as it is.
 	}
 	if left := begun.Read(s.StateDir); begun.Covers(left, unfinished) {

@@ -22,6 +22,9 @@ type condition struct {
 	missing bool
 }
 
+// whole tells that dpkg has finished with all packages.
+func (c condition) whole() bool { return !c.interrupted && len(c.reinstall)+len(c.unfinished) == 0 }
+
 // remedy returns the commands by which a person repairs such a host. apt-get -f install leaves a
 // package as it is whose unpacking was interrupted, if no other needs it. Its name alone does not
 // do either: apt refuses it while packages that it needs wait to be repaired.

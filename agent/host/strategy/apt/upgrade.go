@@ -27,10 +27,7 @@ func (s *Strategy) Upgrade(ctx context.Context, job strategy.Job) (strategy.Outc
 }
 
 func (s *steps) upgrade(ctx context.Context, plan message.ChangeSet) (strategy.Outcome, error) {
-	if err := s.awaitLocks(ctx); err != nil {
-		return 0, err
-	}
-	found, err := s.condition(ctx, plan.Changes)
+	found, err := s.atRest(ctx, plan.Changes)
 	if err != nil {
 		return 0, err
 	}
@@ -183,6 +180,25 @@ func (s *steps) resume(ctx context.Context, plan message.ChangeSet) (strategy.Ou
 		return 0, err
 	}
 	return s.finish(ctx, plan)
+}
+
+// atRest waits until nobody holds a lock, and returns the condition of the host. A dpkg that
+// somebody starts between the two looks like one that was killed, so a host that is not whole is
+// looked at again, until nobody holds a lock after that either.
+func (s *steps) atRest(ctx context.Context, changes []message.Change) (condition, error) {
+	for again := false; ; again = true {
+		if err := s.awaitLocks(ctx); err != nil {
+			return condition{}, err
+		}
+		found, err := s.condition(ctx, changes)
+		if err != nil || found.whole() {
+			return found, err
+		}
+		who, err := s.locked()
+		if err != nil || who == "" && again {
+			return found, err
+		}
+	}
 }
 
 // condition looks at the host for what nextRepair goes by.

@@ -25,11 +25,13 @@ type sealFile struct {
 // of its files durable, so that the next Check finds what happens to them at rest.
 // It does not read the files again that are as they were when they became known.
 func Seal(dir string, known *Known) error {
-	if err := known.checkStreams(dir, true); err != nil {
-		return err
-	}
+	// The sums come first: a file that is read for its sum is known anew, and its records are
+	// checked as they were when its sum was made.
 	sums, err := known.checksums(dir)
 	if err != nil {
+		return err
+	}
+	if err := known.checkStreams(dir, true); err != nil {
 		return err
 	}
 	return writeFile(format.Seal, filepath.Join(dir, sealName), sealFile{sums})
@@ -61,7 +63,7 @@ func (k *Known) checkSeal(dir string) (sealed bool, err error) {
 func difference(dir string, sealed, got map[string]string) string {
 	for _, name := range slices.Sorted(maps.Keys(sealed)) {
 		if got[name] != sealed[name] {
-			return filepath.Join(dir, name) + " is not as it was when the agent stopped"
+			return filepath.Join(dir, name) + " is not as it was when the agent last read it"
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(got)) {

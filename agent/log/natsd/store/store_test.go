@@ -1,6 +1,9 @@
 package store
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"maps"
 	"os"
@@ -185,6 +188,53 @@ func TestKnownFiles(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestRotIsNotSealed checks that a block which rots while the agent runs is not sealed as it is: it was
+// whole at the start, and only its sum is made at the stop.
+func TestRotIsNotSealed(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	stream := filepath.Join(dir, "jetstream", "$G", "streams", "log")
+	block, path := blockOfOne(t, blockHash("log", 1), smallFile+1), blockPath(stream, 1)
+	sum, err := checksum(sha256.Sum256([]byte("log")), []byte("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(stream, "meta.inf"), "{}")
+	write(t, filepath.Join(stream, "meta.sum"), hex.EncodeToString(sum))
+	write(t, path, string(block))
+	settled := time.Now().Add(-time.Hour)
+	if err := os.Chtimes(path, time.Time{}, settled); err != nil {
+		t.Fatal(err)
+	}
+	known, err := Check(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	block[len(block)/2]++
+	write(t, path, string(block))
+	if err := os.Chtimes(path, time.Time{}, settled); err != nil {
+		t.Fatal(err)
+	}
+	var damage *Damage
+	if err := Seal(dir, known); !errors.As(err, &damage) || damage.What != path {
+		t.Errorf("the seal of a block that has rotted ends with %v", err)
+	}
+}
+
+// blockOfOne is a block with one record, which has so many bytes.
+func blockOfOne(t *testing.T, key [sha256.Size]byte, size int) []byte {
+	t.Helper()
+	block := make([]byte, recordHead+size+recordSum)
+	binary.LittleEndian.PutUint32(block, uint32(len(block)))
+	binary.LittleEndian.PutUint64(block[4:], 1)
+	sum, err := checksum(key, block[4:20], block[recordHead:recordHead+size])
+	if err != nil {
+		t.Fatal(err)
+	}
+	copy(block[recordHead+size:], sum)
+	return block
 }
 
 // TestUnsettledFileIsNotKnown checks that a file which has just changed is read again: its time
