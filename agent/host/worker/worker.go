@@ -23,7 +23,7 @@ type Worker struct {
 	written atomic.Pointer[decide.State]
 	// prepared is the plan that the strategy has just made, until it is on disk.
 	prepared message.ChangeSet
-	// lastFailure is why the last try of a step has failed that is taken again.
+	// lastFailure is why the last try of the step that is being retried has failed.
 	lastFailure string
 	// idle is signalled when it has changed whether the host is busy.
 	idle wait.Signal
