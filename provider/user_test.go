@@ -90,7 +90,7 @@ func TestUser(t *testing.T) {
 				Config: site.Config(user(long + passwordOf(secondPassword, 2))), ConfigPlanChecks: plans(address, plancheck.ResourceActionUpdate), Check: has(longUser),
 			},
 			{ResourceName: address, ImportState: true, ImportStateId: "acme/ann", ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "name", ImportStateVerifyIgnore: []string{"password_wo_version", "token_ttl"}},
-			{ResourceName: address, ImportState: true, ImportStateId: "acme/Ann", ExpectError: spoken(`"acme/Ann" does not have the name of a tenant, or * for all tenants, and after a slash the name of the user`)},
+			{ResourceName: address, ImportState: true, ImportStateId: "acme/Ann", ExpectError: spoken(`"acme/Ann" is not the name of a tenant (or * for all tenants) and the name of the user with a slash between them`)},
 			{
 				PreConfig: func() {
 					if err := client.UserNamed("ann").Delete(t.Context(), api, acctest.Tenant, client.Precondition{}); err != nil {

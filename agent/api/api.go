@@ -235,7 +235,7 @@ func (s *server) around(next http.Handler) http.Handler {
 		w.Header().Set(requestIDHeader, id)
 		next.ServeHTTP(w, r)
 		if !s.Log.Enabled(r.Context(), slog.LevelDebug) {
-			return // What the line says costs more than to look.
+			return // Building the line costs more than this check.
 		}
 		s.Log.Debug("request", "method", r.Method, "path", r.URL.Path, "from", r.RemoteAddr, "id", id, "took", time.Since(begun))
 	})

@@ -210,6 +210,7 @@ func TestWrongUsersOfTheAPI(t *testing.T) {
 		"a new user without a password":  {"PUT", usersPath + "/x", `{"token-policies":["viewer"]}`, 400, `password: it is missing`},
 		"another name than the path":     {"PUT", usersPath + "/ann", `{"name":"bob","token-policies":["viewer"]}`, 400, `name: \"bob\" is not the name in the path`},
 		"a strange name in the path":     {"PUT", usersPath + "/a%20b", `{"name":"a b"}`, 400, `name: \"a b\" is invalid; use 1 to 63 of a-z, 0-9, \"-\", \".\", \"_\" and \"@\"`},
+		"a name that begins with a dot":  {"PUT", usersPath + "/.ann", `{"token-policies":["viewer"]}`, 400, `name: \".ann\" is invalid; use 1 to 63 of a-z, 0-9, \"-\", \".\", \"_\" and \"@\", with no \"-\" or \".\" at the start`},
 		"a strange name of an approle":   {"PUT", approlesPath + "/Tf", `{"no":"member"}`, 400, `name: \"Tf\" is invalid; use 1 to 63`},
 		"a strange name, to be changed":  {"PATCH", usersPath + "/a%20b", `{"token-policies":["viewer"]}`, 404, `has no user a b`},
 		"a time that is none":            {"PATCH", usersPath + "/ann", `{"token-ttl":"soon"}`, 400, `token-ttl`},

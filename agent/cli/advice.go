@@ -114,8 +114,8 @@ func waitsForHosts(r v1.Run) bool {
 	return w != nil && (w.What == run.ForSlot || w.What == run.ForHost) && w.Until == nil && len(w.Hosts) > 0
 }
 
-// adviseSteps is about those of the hosts whose step fails again and again, takes unusually
-// long, or at which they fell silent.
+// adviseSteps is about hosts whose step keeps failing or takes unusually long, or that fell
+// silent during it; isOf selects them.
 func adviseSteps(r v1.Run, isOf func(v1.RunHost) bool) []advice {
 	var failing, overdue []v1.RunHost
 	for _, h := range r.Hosts {
@@ -130,8 +130,8 @@ func adviseSteps(r v1.Run, isOf func(v1.RunHost) bool) []advice {
 	return append(adviseFailing(r.ID, failing), adviseOverdue(r.ID, overdue)...)
 }
 
-// adviseUnanswered is about hosts that were released at work and have not answered since: they
-// may hang, and nothing but their answer lets them take part in a run again.
+// adviseUnanswered is about hosts that were released while at work and have not answered since:
+// they may hang, and runs skip them until they answer.
 func adviseUnanswered(r v1.Run) []advice {
 	var todo []advice
 	for _, h := range r.Hosts {
@@ -142,7 +142,7 @@ func adviseUnanswered(r v1.Run) []advice {
 			return append(todo, advice{"look also at the other hosts that may still be at work", command("status", "--all")})
 		}
 		of := cmp.Or(h.UnansweredOf, r.ID)
-		what := fmt.Sprintf("look at %s, which may still be at work on the %s of run %d: no run takes it before it has ended that", h.Hostname, h.Unanswered, of)
+		what := fmt.Sprintf("look at %s, which may still be at work on the %s of run %d: runs skip it until it answers", h.Hostname, h.Unanswered, of)
 		todo = append(todo, advice{what, command("runs", fmt.Sprint(of), "--host", h.Hostname, "--output")})
 	}
 	return todo
@@ -164,7 +164,7 @@ func adviseFailing(id uint64, failing []v1.RunHost) []advice {
 			advice{"or stop waiting for " + hosts[0], withReason("release", hosts[0])})
 	}
 	if len(causes) > maxAdvised {
-		todo = append(todo, advice{fmt.Sprintf("look also at the hosts that fail for %d other reasons", len(causes)-maxAdvised), command("status", "--unhealthy")})
+		todo = append(todo, advice{"look also at the hosts that fail for " + text.Count(len(causes)-maxAdvised, "other reason", "other reasons"), command("status", "--unhealthy")})
 	}
 	return todo
 }
@@ -355,7 +355,7 @@ func printAdvice(to *terminal, at timeFormat, todo []advice) {
 	to.line(to.paint(bold, "To do now:"))
 	width := 0
 	for _, a := range todo {
-		if n := utf8.RuneCountInString(a.told(at)); a.command != "" && n <= maxWidth {
+		if n := utf8.RuneCountInString(a.text(at)); a.command != "" && n <= maxWidth {
 			width = max(width, n)
 		}
 	}
@@ -366,24 +366,24 @@ func printAdvice(to *terminal, at timeFormat, todo []advice) {
 
 // line is the advice in a line, the command beside a column of some width.
 func (a advice) line(at timeFormat, width int) string {
-	what := a.told(at)
+	what := a.text(at)
 	if a.command == "" {
 		return what
 	}
 	return what + ": " + strings.Repeat(" ", max(0, width-utf8.RuneCountInString(what))) + a.command
 }
 
-// beyondOperator are the commands that an operator may not type, and what they take. An
-// operator may type all others that are advised.
+// beyondOperator has the advised commands that the role operator does not permit, and what
+// permits them.
 var beyondOperator = map[string]string{
-	"apply": "the right write", "edit": "the right write", "forget": "the right write", "approve": "the role approver",
+	"apply": `the right "write"`, "edit": `the right "write"`, "forget": `the right "write"`, "approve": `the role "approver"`,
 }
 
-// told is what to do, and what that takes if an operator lacks it.
-func (a advice) told(at timeFormat) string {
+// text is what to do, and what that needs if an operator lacks it.
+func (a advice) text(at timeFormat) string {
 	what := at.text(a.what)
 	if words := strings.Fields(a.command); len(words) > 1 && beyondOperator[words[1]] != "" {
-		what += " (takes " + beyondOperator[words[1]] + ")"
+		what += " (needs " + beyondOperator[words[1]] + ")"
 	}
 	return what
 }

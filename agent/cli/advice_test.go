@@ -26,13 +26,13 @@ func TestAdvice(t *testing.T) {
 		want string
 	}{
 		"idle":                  {idle, nil, ""},
-		"nothing is declared":   {v1.Situation{Status: "idle"}, nil, "start a worker on each host (takes the right write): osupgrade-agent apply -f FILE"},
-		"no window":             {v1.Situation{Status: "idle", Hosts: 3}, nil, "declare a window, because none ever opens (takes the right write): osupgrade-agent apply -f FILE"},
+		"nothing is declared":   {v1.Situation{Status: "idle"}, nil, "start a worker on each host (needs the right \"write\"): osupgrade-agent apply -f FILE"},
+		"no window":             {v1.Situation{Status: "idle", Hosts: 3}, nil, "declare a window, because none ever opens (needs the right \"write\"): osupgrade-agent apply -f FILE"},
 		"a window without run":  {v1.Situation{Hosts: 3, OpenWindow: &v1.OpenWindow{}, WaitingFor: &v1.WaitingFor{Detail: "a host to come back"}}, nil, "the open window waits for a host to come back"},
 		"no window is open":     {v1.Situation{Hosts: 3, WaitingFor: &v1.WaitingFor{Detail: "somebody to repair a calendar"}}, nil, "no run starts: the site waits for somebody to repair a calendar"},
 		"a missed window":       {v1.Situation{Hosts: 3, NextUpgradeAt: &until, LastMissed: &v1.MissedWindow{Start: at}}, nil, "to make up for the missed window of Sat 2026-11-21 01:00:00 UTC before the next one: osupgrade-agent start --override-window --reason …"},
 		"missed before the run": {v1.Situation{Hosts: 3, NextUpgradeAt: &until, LastMissed: &v1.MissedWindow{Start: at.Add(-time.Hour)}}, &v1.Run{ID: 7, Phase: "finished", OpenedAt: at}, ""},
-		"a silent host":         {v1.Situation{Hosts: 3, NextUpgradeAt: &until, Silent: 12, SilentHosts: []string{"h01", "h02", "h03", "h04", "h05"}}, nil, "12 silent hosts (h01, h02, h03, h04, h05 and 7 more): osupgrade-agent hosts\ndelete a host that no longer exists (takes the right write): osupgrade-agent forget h01 --reason …"},
+		"a silent host":         {v1.Situation{Hosts: 3, NextUpgradeAt: &until, Silent: 12, SilentHosts: []string{"h01", "h02", "h03", "h04", "h05"}}, nil, "12 silent hosts (h01, h02, h03, h04, h05 and 7 more): osupgrade-agent hosts\ndelete a host that no longer exists (needs the right \"write\"): osupgrade-agent forget h01 --reason …"},
 		"a host failed":         {idle, ended, "look at 1 failed host (h01): osupgrade-agent runs 7\nthen retry before the next window: osupgrade-agent retry 7 --override-window --reason …"},
 		"failed, still open":    {v1.Situation{Hosts: 3, OpenWindow: &v1.OpenWindow{}}, ended, "osupgrade-agent retry 7"},
 		"one cause": {idle, &v1.Run{ID: 7, Phase: "finished", OpenedAt: at, Hosts: []v1.RunHost{
@@ -48,11 +48,11 @@ func TestAdvice(t *testing.T) {
 		"a host is still out":   {idle, &v1.Run{ID: 7, Phase: "finished", OpenedAt: at, Hosts: []v1.RunHost{{Hostname: "h01", Status: "failed", SlotReason: "nobody knows what it did"}}}, "look at 1 host that may be out of service (h01), and release each that is healthy: osupgrade-agent release h01 --reason …\nthen retry before the next window: osupgrade-agent retry 7"},
 		"a host at work":        {idle, under(v1.WaitingFor{What: "host", Hosts: []string{"h01"}, Until: &until}, ""), ""},
 		"a stage soaks":         {idle, under(v1.WaitingFor{What: "soak", Until: &until, Stage: "canary"}, ""), ""},
-		"an approval":           {idle, under(v1.WaitingFor{What: "approval", Until: &until, Stage: "rest"}, ""), "let stage rest begin (takes the role approver): osupgrade-agent approve rest --reason …\nor end the run: osupgrade-agent abort --reason …"},
-		"slots are held":        {idle, under(v1.WaitingFor{What: "slot", Hosts: []string{"h01"}}, ""), "release h01 --reason …\nor delete h01 if it no longer exists (takes the right write): osupgrade-agent forget h01 --reason …"},
+		"an approval":           {idle, under(v1.WaitingFor{What: "approval", Until: &until, Stage: "rest"}, ""), "let stage rest begin (needs the role \"approver\"): osupgrade-agent approve rest --reason …\nor end the run: osupgrade-agent abort --reason …"},
+		"slots are held":        {idle, under(v1.WaitingFor{What: "slot", Hosts: []string{"h01"}}, ""), "release h01 --reason …\nor delete h01 if it no longer exists (needs the right \"write\"): osupgrade-agent forget h01 --reason …"},
 		"a host is busy":        {idle, under(v1.WaitingFor{What: "idle", Hosts: []string{"h01"}}, ""), "wait, or see on h01 what keeps it busy: osupgrade-agent busy --list"},
 		"paused by ann":         {idle, under(v1.WaitingFor{What: "resume"}, "by ann: lunch"), "resume the run: osupgrade-agent resume --reason …"},
-		"paused by the rollout": {idle, under(v1.WaitingFor{What: "resume"}, "by rollout"), `set "paused" to false in the rollout (takes the right write): osupgrade-agent edit rollout`},
+		"paused by the rollout": {idle, under(v1.WaitingFor{What: "resume"}, "by rollout"), `set "paused" to false in the rollout (needs the right "write"): osupgrade-agent edit rollout`},
 		"paused by the agent":   {idle, under(v1.WaitingFor{What: "resume", Detail: "somebody to repair a calendar"}, "by the agent itself: x"), "repair what cannot be read: somebody to repair a calendar"},
 		"paused meanwhile":      {idle, under(v1.WaitingFor{What: "host", Hosts: []string{"h01"}, Until: &until}, "by ann: lunch"), "resume the run: osupgrade-agent resume --reason …"},
 		"aborting":              {idle, &v1.Run{ID: 7, Phase: "upgrading", Aborted: "by ann: wrong release"}, "or end the run at once: osupgrade-agent abort --now --reason …"},
@@ -103,7 +103,7 @@ func TestAdviceOnHosts(t *testing.T) {
 		"a released host hangs": {
 			v1.Situation{Hosts: 3},
 			&v1.Run{ID: 7, Phase: "finished", Hosts: []v1.RunHost{{Hostname: "h02", Status: "skipped", Stage: "all", Unanswered: "upgrade", UnansweredOf: 4}}},
-			"look at h02, which may still be at work on the upgrade of run 4: no run takes it before it has ended that: osupgrade-agent runs 4 --host h02 --output",
+			"look at h02, which may still be at work on the upgrade of run 4: runs skip it until it answers: osupgrade-agent runs 4 --host h02 --output",
 		},
 		"it hangs while others are upgraded": {
 			idle, &v1.Run{ID: 7, Phase: "upgrading", Hosts: []v1.RunHost{{Hostname: "h02", Status: "skipped", Stage: "all", Unanswered: "upgrade", UnansweredOf: 7}}},
@@ -119,6 +119,15 @@ func TestAdviceOnHosts(t *testing.T) {
 			"look at 2 hosts that fail and try again (h01, h03): cannot reach deb.example: osupgrade-agent runs 7 --host h01 --output\nor stop waiting for h01: osupgrade-agent release h01 --reason …\n" +
 				"look at 1 host that fails and tries again (h02): the lists are locked: osupgrade-agent runs 7 --host h02 --output\nor stop waiting for h02: osupgrade-agent release h02 --reason …\n" +
 				"look at h04, preparing and silent since Sat 2026-11-21 02:00:00 UTC: ",
+		},
+		"one cause too many": {
+			idle, &v1.Run{ID: 7, Phase: "preparing", Hosts: []v1.RunHost{
+				{Hostname: "h01", Status: "preparing", Since: &at, Failing: "cause 1"},
+				{Hostname: "h02", Status: "preparing", Since: &at, Failing: "cause 2"},
+				{Hostname: "h03", Status: "preparing", Since: &at, Failing: "cause 3"},
+				{Hostname: "h04", Status: "preparing", Since: &at, Failing: "cause 4"},
+			}},
+			"look also at the hosts that fail for 1 other reason: osupgrade-agent status --unhealthy",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -204,9 +204,8 @@ func newParser(c *commands, program string, more ...kong.Option) (*kong.Kong, er
 	return parser, withoutEmptyPaths(parser)
 }
 
-// onlyCalled lets the parser leave out all commands but the one that is called. To learn all
-// of them took more than half of the time of a start, and a worker starts a process for each
-// action.
+// onlyCalled has the parser learn only the command that is called. Learning all of them took
+// more than half of a start, and a worker starts a process for each action.
 func onlyCalled(args []string) kong.Option {
 	if len(args) == 0 {
 		return kong.IgnoreFields()

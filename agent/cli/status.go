@@ -401,7 +401,7 @@ func hostNotes(at timeFormat, h v1.RunHost) []string {
 	}
 	add(at.text(h.Note))
 	if !strings.Contains(h.Progress, h.Failing) {
-		add("tries again after: " + h.Failing)
+		add("fails and tries again: " + h.Failing)
 	}
 	add(h.Progress)
 	if h.Slot != nil && (h.Error != "" || unhealthy(h)) {

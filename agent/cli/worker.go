@@ -100,7 +100,7 @@ func (c *workerCommand) Run(ctx context.Context, parsed *kong.Context, files *co
 	}
 	err = w.Run(ctx)
 	if by := procs.Stopper(); ctx.Err() != nil && by != "" {
-		log.Info("told to end", "by", by)
+		log.Info("stop requested", "by", by)
 	}
 	if errors.Is(err, worker.ErrReplaced) {
 		log.Info("a file of this worker was replaced, and it has no work in hand: ending, so that systemd starts it anew", "file", c.supervised.files.Replaced())

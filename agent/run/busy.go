@@ -34,7 +34,7 @@ func (b busyHosts) clone() busyHosts { return maps.Clone(b) }
 // tellBusy returns the event of a host that is idle again, or that gives another reason
 // or end; nil when there is none. Nothing is known of a host that is silent.
 func (s *State) tellBusy(seen Seen) message.Event {
-	if len(s.busyHosts) == 0 { // To sort nothing costs two allocations a step.
+	if len(s.busyHosts) == 0 { // Even sorting nothing takes two allocations.
 		return nil
 	}
 	for _, i := range slices.Sorted(maps.Keys(s.busyHosts)) {

@@ -60,7 +60,7 @@ func (s *State) recount(i int, at time.Time, change func(*member)) {
 	}
 }
 
-// advance goes on to the next stage after a member has left its own, if that was the last.
+// advance begins the next stage if the member that has just left was the last of its own.
 func (s *State) advance(at time.Time) {
 	if unmet := s.stages.advance(at); unmet != "" && !s.Over() {
 		s.onFailure(unmet, at)

@@ -77,8 +77,8 @@ func BenchmarkSerial(b *testing.B) {
 	}
 	each := took / time.Duration(b.N*hosts)
 	floor := syncedAppend(b, s)
-	b.ReportMetric(float64(each.Microseconds()), "us-each")
-	b.ReportMetric(float64(floor.Microseconds()), "us-append")
+	b.ReportMetric(float64(each.Microseconds()), "µs-each")
+	b.ReportMetric(float64(floor.Microseconds()), "µs-append")
 	b.ReportMetric(float64(each)/float64(floor), "appends-each")
 	b.ReportMetric(0, "ns/op")
 	measure.SyncedWrite(b, 256)

@@ -234,8 +234,7 @@ func hostsBucket(t *testing.T, s *Site) natsstream.KeyValue {
 }
 
 // TestRestartWritesNoSettings checks that a site which starts again leaves the settings of its
-// streams as they are: with many tenants their writes, each of them synced, were most of the
-// time of a start.
+// streams as they are: each write is synced, and a site may have many tenants.
 func TestRestartWritesNoSettings(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

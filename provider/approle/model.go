@@ -77,7 +77,7 @@ func (m *model) Loss(tenant string) (summary, detail string) {
 func (*Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	all := kind.Attributes()
 	all["tenant"] = tenantobject.TenantOrAllAttribute()
-	all["name"] = tenantobject.NameAttribute("The name of the approle, unique in its tenant: 1 to 63 of lower-case letters, digits, `-`, `.`, `_` and `@`.", validators.LoginName())
+	all["name"] = tenantobject.NameAttribute("The name of the approle, unique in its tenant: 1 to 63 characters: lower-case letters, digits, `-`, `.`, `_` and `@`; it begins with no `-` or `.` and does not end with `-`.", validators.LoginName())
 	all["role_id"] = schema.StringAttribute{
 		Computed: true, MarkdownDescription: "The role-id, which identifies the approle in a login. It is not a secret.",
 		PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},

@@ -188,7 +188,7 @@ func (r *Resource[T, M, P]) validTenant(name string) bool {
 func (r *Resource[T, M, P]) wrongID(id, tenant, name string) string {
 	switch {
 	case r.kind.ValidName != nil && (!r.validTenant(tenant) || !r.kind.ValidName(name)):
-		return fmt.Sprintf("The id %q does not have the name of a tenant, or * for all tenants, and after a slash the name of the %s. Use an id such as acme/ann.", id, r.kind.Noun)
+		return fmt.Sprintf("The id %q is not the name of a tenant (or * for all tenants) and the name of the %s with a slash between them. Use an id such as acme/ann.", id, r.kind.Noun)
 	case r.kind.ValidName != nil:
 		return ""
 	case r.named() && (!names.Valid(tenant) || !names.Valid(name)):

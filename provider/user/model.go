@@ -60,7 +60,7 @@ func (m *model) Loss(tenant string) (summary, detail string) {
 func (*Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	all := kind.Attributes()
 	all["tenant"] = tenantobject.TenantOrAllAttribute()
-	all["name"] = tenantobject.NameAttribute("The name of the user, unique in its tenant: 1 to 63 of lower-case letters, digits, `-`, `.`, `_` and `@`.", validators.LoginName())
+	all["name"] = tenantobject.NameAttribute("The name of the user, unique in its tenant: 1 to 63 characters: lower-case letters, digits, `-`, `.`, `_` and `@`; it begins with no `-` or `.` and does not end with `-`.", validators.LoginName())
 	maps.Copy(all, tenantobject.SecretAttributes(password, "The password: at least 8 characters and at most 1024 bytes. A new user needs one. A new password ends the user's logins."))
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "A user: a person who logs in with a password. " +

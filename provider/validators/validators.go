@@ -103,7 +103,7 @@ func LoginName() validator.String {
 		if names.ValidLogin(text) {
 			return nil
 		}
-		return fmt.Errorf(`%q is not a name; use 1 to %d of a-z, 0-9, "-", ".", "_" and "@"`, text, names.MaxLength)
+		return fmt.Errorf("%q is not a name; %s", text, names.LoginForm)
 	})
 }
 

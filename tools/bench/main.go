@@ -229,7 +229,7 @@ func (b *bencher) writePage(ctx context.Context, rows []row) error {
 	if err != nil {
 		return err
 	}
-	on := fmt.Sprintf("`make bench DOCS=1 BENCH='%s' ROUNDS=%d` on %s, commit %s, with %d processors and a load of %s before:\n\n",
+	on := fmt.Sprintf("`make bench DOCS=1 BENCH='%s' ROUNDS=%d` on %s, commit %s, with %d processors and a load average of %s at the start:\n\n",
 		b.bench, b.rounds, time.Now().Format(time.DateOnly), strings.TrimSpace(commit), runtime.NumCPU(), b.load)
 	filled, err := filled(string(text), on+table(slices.DeleteFunc(rows, func(r row) bool { return !onPage(r) }), false))
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 // Back-off between two tries of a step.
 const (
 	firstRetry = 5 * time.Second
-	// longestRetry is shorter than a run waits for a host that is late with its prepare:
-	// a mirror that is back is used in time.
+	// longestRetry is shorter than the default of prepare-patience, so that a host prepares
+	// in time once its mirror is back.
 	longestRetry = time.Minute
 )
 

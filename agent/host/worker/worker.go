@@ -23,7 +23,7 @@ type Worker struct {
 	written atomic.Pointer[decide.State]
 	// prepared is the plan that the strategy has just made, until it is on disk.
 	prepared message.ChangeSet
-	// lastFailure is why the last try of a step has failed that is taken again.
+	// lastFailure is why the last try of the step that is being retried has failed.
 	lastFailure string
 	// failedAt is the largest percentage that a failed try of the step has told, reached that of
 	// the try in progress.

@@ -97,7 +97,7 @@ const minPassword, maxPassword = 8, 1024
 // CheckName returns a WrongError if a name cannot be that of a user or an approle.
 func CheckName(name string) error {
 	if !names.ValidLogin(name) {
-		return wrong("name", `%.100q is invalid; use 1 to %d of a-z, 0-9, "-", ".", "_" and "@"`, name, names.MaxLength)
+		return wrong("name", "%.100q is invalid; %s", name, names.LoginForm)
 	}
 	return nil
 }

@@ -12,9 +12,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Open returns the stream with these settings; it makes the stream, or changes its settings,
-// if need be. It looks first: a server that is given settings writes them to disk even if
-// they are those that it has, which was a third of the start of a site with many tenants.
+// Open returns the stream with these settings, and makes or changes it if need be. It looks
+// first, because a server writes and syncs settings even if nothing has changed.
 func Open(ctx context.Context, js jetstream.JetStream, c jetstream.StreamConfig) (jetstream.Stream, error) {
 	there, err := look(ctx, js, c.Name)
 	if err != nil {

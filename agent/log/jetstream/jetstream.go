@@ -57,9 +57,9 @@ const (
 	// wrongLastSequence is the server's error when the expected last sequence
 	// of a subject is not the one on the log.
 	wrongLastSequence jetstream.ErrorCode = 10071
-	// askAgain is how often who follows the log asks for more of it, and stillThere how often
-	// the server says meanwhile that there is nothing. Each tenant has two who follow, and most
-	// of what an idle site does is to ask and to answer.
+	// askAgain is how long a request for more of the log lasts, and stillThere how often the
+	// server confirms meanwhile that it is there. Each tenant has two followers, and an idle
+	// site does little but ask and answer for them.
 	askAgain, stillThere = 10 * time.Minute, 30 * time.Second
 	// appendTimeout bounds the wait for one acknowledgement.
 	appendTimeout = 5 * time.Second

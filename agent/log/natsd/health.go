@@ -18,8 +18,8 @@ const (
 	unreadyPause = 10 * time.Millisecond
 )
 
-// Healthy returns an error when the server cannot take records. It answers at once: what may
-// pass by itself counts once the watch over the store has found that it stays.
+// Healthy returns an error when the server cannot take records. It does not wait: trouble
+// that may pass by itself counts only once the watch over the store has seen it last.
 func (s *Server) Healthy() error {
 	s.mu.RLock()
 	found := s.found
@@ -30,8 +30,8 @@ func (s *Server) Healthy() error {
 	return s.space()
 }
 
-// atOnce returns an error when a server that was ready once is unhealthy, by what it reports now
-// and what the last patient look, which is healthy, has found.
+// atOnce judges a server without waiting: by what it reports now and, if that may pass by itself,
+// by what the watch over the store has found.
 func atOnce(now *server.HealthStatus, found error) error {
 	switch missing := missingStreams(now); {
 	case now.Status == "ok":
@@ -39,13 +39,13 @@ func atOnce(now *server.HealthStatus, found error) error {
 	case mayPass(now, missing):
 		return found
 	default:
-		return unhealthy(now, missing)
+		return sickness(now, missing)
 	}
 }
 
-// healthy returns an error when a server that was ready once reports that it is
-// unhealthy.
-func healthy(ask func(*server.HealthzOptions) *server.HealthStatus) error {
+// awaitHealthy returns an error when a server that was ready once reports that it is unhealthy,
+// and does not recover in time.
+func awaitHealthy(ask func(*server.HealthzOptions) *server.HealthStatus) error {
 	var missing map[string]bool // By every look so far.
 	for begun := time.Now(); ; time.Sleep(unreadyPause) {
 		health := ask(&server.HealthzOptions{Details: true})
@@ -62,7 +62,7 @@ func healthy(ask func(*server.HealthzOptions) *server.HealthStatus) error {
 			return nil
 		}
 		if !mayPass(health, now) || time.Since(begun) >= unreadyFor {
-			return unhealthy(health, missing)
+			return sickness(health, missing)
 		}
 	}
 }
@@ -73,7 +73,7 @@ func mayPass(health *server.HealthStatus, missing map[string]bool) bool {
 	return missing != nil || len(health.Errors) > 0 && health.Errors[0].Type == server.HealthzErrorConn
 }
 
-func unhealthy(health *server.HealthStatus, missing map[string]bool) error {
+func sickness(health *server.HealthStatus, missing map[string]bool) error {
 	return fmt.Errorf("its store is not healthy: %s", troubleOf(health, missing))
 }
 

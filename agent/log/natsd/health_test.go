@@ -53,7 +53,7 @@ func TestHealthy(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				begun, asked := time.Now(), 0
-				err := healthy(func(*server.HealthzOptions) *server.HealthStatus {
+				err := awaitHealthy(func(*server.HealthzOptions) *server.HealthStatus {
 					asked++
 					return c.answers[min(asked, len(c.answers))-1]
 				})
@@ -91,11 +91,11 @@ func TestStreamBeingMade(t *testing.T) {
 		t.Fatal(err)
 	}
 	looks := 0
-	err = healthy(func(o *server.HealthzOptions) *server.HealthStatus {
+	err = awaitHealthy(func(o *server.HealthzOptions) *server.HealthStatus {
 		found := s.current().Healthz(o)
 		if looks++; looks == 1 {
 			if found.Status == "ok" {
-				t.Error("the server does not say that the stream is missing; healthy need not ask twice")
+				t.Error("the server does not say that the stream is missing; awaitHealthy need not ask twice")
 			}
 			if err := os.Remove(folder); err != nil {
 				t.Error(err)

@@ -127,7 +127,7 @@ func (m *marker) mark() error {
 	}
 	// The check comes after the sequences: a write that failed before makes its
 	// stream unhealthy until the store is reopened.
-	if err := healthy(m.health); err != nil {
+	if err := awaitHealthy(m.health); err != nil {
 		return err
 	}
 	m.mu.Lock()

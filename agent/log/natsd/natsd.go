@@ -127,7 +127,7 @@ type Server struct {
 	lock *durable.Lock
 	own  nkeys.KeyPair
 	dir  string
-	// known is what the last check of the store has found; its seal need not find it again.
+	// known is what the last check of the store has found; Seal does not read those files again.
 	known *store.Known
 	// address is where it listens; it stays the same when the store is reopened.
 	address string
@@ -352,7 +352,7 @@ func ready(ctx context.Context, s *server.Server, log *logger) error {
 			return fmt.Errorf("it was not ready after %s", startTimeout)
 		}
 	}
-	return healthy(s.Healthz)
+	return awaitHealthy(s.Healthz)
 }
 
 // Address is where workers connect, host:port; empty without a listener.
@@ -420,7 +420,7 @@ func (s *Server) Close() error {
 	// After a full disk the server's own notes are wrong: the store gets no seal,
 	// and is left as after a crash.
 	finish := func() error { return store.Seal(s.dir, s.known) }
-	if !s.current().Running() || healthy(s.current().Healthz) != nil {
+	if !s.current().Running() || awaitHealthy(s.current().Healthz) != nil {
 		finish = s.prepare
 	}
 	shutDown(s.current())

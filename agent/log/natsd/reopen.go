@@ -39,7 +39,7 @@ func (s *Server) watch(ctx context.Context) {
 			return
 		case <-checks.C:
 		}
-		err := healthy(s.current().Healthz)
+		err := awaitHealthy(s.current().Healthz)
 		s.mu.Lock()
 		s.found = err
 		s.mu.Unlock()

@@ -1,6 +1,6 @@
-// Package measure reads the memory and processor time of a process, for
-// benchmarks, and says how much a benchmark measures: with -short next to nothing,
-// which shows only that it still runs (make bench-smoke).
+// Package measure reads, for benchmarks, the memory and processor time of a process and the time
+// that the machine itself takes for a synced write or a round trip. It says how much a benchmark
+// measures: with -short next to nothing, which shows only that it still runs (make bench-smoke).
 //
 // It decides nothing, and no program imports it.
 package measure

@@ -52,7 +52,7 @@ func TestRealStopperIsNamed(t *testing.T) {
 	r.c.WriteFile("/usr/local/sbin/needrestart", "#!/bin/sh\nsystemctl restart osupgrade-worker.service\ntrue\n")
 	r.c.Must("systemd-run -q --wait --unit nightly /usr/local/sbin/needrestart")
 	log := r.c.Must("journalctl -q -u osupgrade-worker --no-pager -o cat")
-	for _, want := range []string{"told to end", `by="systemctl restart osupgrade-worker.service (process `, " of needrestart (process ", "), started by nightly.service"} {
+	for _, want := range []string{"stop requested", `by="systemctl restart osupgrade-worker.service (process `, " of needrestart (process ", "), started by nightly.service"} {
 		if !strings.Contains(log, want) {
 			t.Errorf("it does not say %q:\n%s", want, log)
 		}

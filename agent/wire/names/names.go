@@ -16,6 +16,9 @@ const Pattern = `^[a-z0-9]([a-z0-9\-]*[a-z0-9])?$`
 // Form is that form in words.
 const Form = `use 1 to 63 of a-z, 0-9 and "-", with a letter or digit at both ends`
 
+// LoginForm is the form of the name of a user or an approle, in words.
+const LoginForm = `use 1 to 63 of a-z, 0-9, "-", ".", "_" and "@", with no "-" or "." at the start and no "-" at the end`
+
 // MaxLength bounds a name and a label, in bytes, so that a name fits a DNS label
 // (RFC 1035 2.3.4).
 const MaxLength = 63

@@ -141,9 +141,9 @@ type RunHost struct {
 	Slot       *time.Time `json:"slot,omitempty"`
 	SlotReason string     `json:"slot-reason,omitempty"`
 	// Unanswered is the command that the host had not answered when it was released, such as
-	// upgrade: it may still carry it out, and runs leave it out until it answers. UnansweredOf
-	// is the run of that command.
-	Unanswered   string `json:"unanswered,omitempty"`
+	// upgrade: it may still carry it out, and runs leave it out until it answers.
+	Unanswered string `json:"unanswered,omitempty"`
+	// UnansweredOf is the run of the command in Unanswered; absent if it is not known.
 	UnansweredOf uint64 `json:"unanswered-of,omitempty"`
 	// ExpectedEnd is when the host is done if it takes as long as the hosts before it.
 	ExpectedEnd *time.Time `json:"expected-end,omitempty"`
@@ -151,8 +151,8 @@ type RunHost struct {
 	Seconds int `json:"seconds,omitempty"`
 	// Progress is what the host last reported about its work, for people.
 	Progress string `json:"progress,omitempty"`
-	// Failing is why the present step fails, as the host tells it after several tries; it
-	// tries again. Absent otherwise.
+	// Failing is why the tries of the present step fail, once several have; the host keeps
+	// trying. Absent otherwise.
 	Failing string `json:"failing,omitempty"`
 }
 

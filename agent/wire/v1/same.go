@@ -44,7 +44,7 @@ func SamePolicy(a, b Policy) bool {
 	return sameJSON(a.Canonical(), b.Canonical())
 }
 
-// SameUser reports whether two users have the same roles and lives. Their names are in their
+// SameUser reports whether two users have the same roles and lifetimes. Their names are in their
 // paths, and a password is never shown.
 func SameUser(a, b User) bool { return sameJSON(a.Canonical(), b.Canonical()) }
 

@@ -25,7 +25,7 @@ variable "maintenance_windows" {
 }
 
 variable "freezes" {
-  description = "When nothing may be upgraded, whatever window is open: calendars of kind freeze by name, each with events, with the text of an .ics file, or with the https address of one, which the site fetches again and again."
+  description = "When nothing may be upgraded, whatever window is open: calendars of kind freeze by name, each with events, with the text of an .ics file, or with the https address of one, which the site fetches regularly."
   type = map(object({
     description = optional(string)
     ics         = optional(string)

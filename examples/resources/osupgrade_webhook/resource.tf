@@ -9,6 +9,6 @@ resource "osupgrade_webhook" "chat" {
   url    = "https://hooks.example/osupgrade"
   news   = ["run.blocked", "run.finished", "run.waiting"]
 
-  secret_wo         = var.chat_secret # Such as whsec_$(openssl rand -base64 32).
+  secret_wo         = var.chat_secret # Make one with: echo whsec_$(openssl rand -base64 32)
   secret_wo_version = 1
 }

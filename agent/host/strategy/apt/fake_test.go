@@ -648,7 +648,7 @@ func TestPrepareRepairsOwnRuns(t *testing.T) {
 			}
 			next, err := f.strategy().Prepare(t.Context(), job(message.ChangeSet{}))
 			if c.others {
-				if err == nil || !strings.Contains(err.Error(), "z, from before this run") {
+				if err == nil || !strings.Contains(err.Error(), "z, interrupted before this run") {
 					t.Errorf("prepare ends with %v", err)
 				}
 				return

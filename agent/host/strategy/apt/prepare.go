@@ -102,7 +102,7 @@ func (s *steps) sound(ctx context.Context) error {
 	} else if len(left) > 0 && len(unfinished) == 0 {
 		return s.repair(ctx, nil) // No package is changed when dpkg merges what it has left.
 	}
-	return now.leftByOthers("from before this run")
+	return now.leftByOthers("interrupted before this run")
 }
 
 // mending is what strategy.Mend calls.

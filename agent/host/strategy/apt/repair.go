@@ -25,9 +25,9 @@ type condition struct {
 // whole tells that dpkg has finished with all packages.
 func (c condition) whole() bool { return !c.interrupted && len(c.reinstall)+len(c.unfinished) == 0 }
 
-// remedy returns the commands by which a person repairs such a host. apt-get -f install leaves a
-// package as it is whose unpacking was interrupted, if no other needs it. Its name alone does not
-// do either: apt refuses it while packages that it needs wait to be repaired.
+// remedy returns the commands by which a person repairs such a host. apt-get -f install
+// skips a package whose unpacking was interrupted if no other needs it. To reinstall it by name is
+// not enough either: apt refuses until its dependencies are repaired.
 func (c condition) remedy() string {
 	if len(c.reinstall) == 0 {
 		return "dpkg --configure -a; apt-get -f install"
@@ -35,10 +35,10 @@ func (c condition) remedy() string {
 	return "dpkg --configure -a; apt-get update; apt-get -f install; apt-get --reinstall install " + strings.Join(c.reinstall, " ")
 }
 
-// leftByOthers is the failure of a host that others have left so: to repair it is up to them.
-func (c condition) leftByOthers(since string) error {
+// leftByOthers is the failure of a host that others have left broken: they have to repair it.
+func (c condition) leftByOthers(when string) error {
 	what := cmp.Or(few(slices.Concat(c.reinstall, c.unfinished)), "its database")
-	return strategy.Fail(message.Install, fmt.Errorf("dpkg has not finished with %s, %s; run: %s", what, since, c.remedy()))
+	return strategy.Fail(message.Install, fmt.Errorf("dpkg has not finished with %s, %s; run: %s", what, when, c.remedy()))
 }
 
 // repair is a command that repairs a host.

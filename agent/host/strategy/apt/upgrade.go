@@ -32,8 +32,8 @@ func (s *steps) upgrade(ctx context.Context, plan message.ChangeSet) (strategy.O
 		return 0, err
 	}
 	if found.interrupted || len(found.reinstall) > 0 {
-		// apt refuses everything, and says half of what helps.
-		return 0, found.leftByOthers("since this host was prepared")
+		// apt would refuse everything, and name only half of the remedy.
+		return 0, found.leftByOthers("interrupted after this host was prepared")
 	}
 	if found.missing {
 		if err := s.switchRelease(); err != nil {

@@ -26,7 +26,7 @@ type knownFile struct {
 }
 
 const (
-	// smallFile is up to what size a file is read each time.
+	// smallFile is the size up to which a file is read each time.
 	smallFile = 64 << 10
 	// settledAfter is how long a file must not have changed before it becomes known: some file
 	// systems show a change only in the next second.
