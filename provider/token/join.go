@@ -21,7 +21,7 @@ import (
 const JoinTypeName = "osupgrade_join_token"
 
 // Join is osupgrade_join_token.
-type Join struct{ lent }
+type Join struct{ temporary }
 
 var (
 	_ ephemeral.EphemeralResourceWithClose     = (*Join)(nil)
@@ -30,7 +30,7 @@ var (
 
 // NewJoin returns the ephemeral resource of join tokens.
 func NewJoin() ephemeral.EphemeralResource {
-	return &Join{lent{typeName: JoinTypeName, withdraw: withdrawJoin, command: "osupgrade-agent credentials join-token remove"}}
+	return &Join{temporary{typeName: JoinTypeName, withdraw: withdrawJoin, command: "osupgrade-agent credentials join-token remove"}}
 }
 
 // withdrawJoin withdraws a join token. A host that has joined with it stays.
@@ -96,7 +96,7 @@ func (j *Join) Open(ctx context.Context, req ephemeral.OpenRequest, resp *epheme
 	var m joinModel
 	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
 	if m.Valid.IsNull() {
-		m.Valid = types.StringValue(usual)
+		m.Valid = types.StringValue(defaultValid)
 	}
 	var token v1.JoinToken
 	opened := j.open(ctx, &m.Tenant, resp, func(ctx context.Context, api *client.Client, tenant string) (id string, err error) {

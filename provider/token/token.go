@@ -26,7 +26,7 @@ import (
 const TypeName = "osupgrade_token"
 
 // Ephemeral is osupgrade_token.
-type Ephemeral struct{ lent }
+type Ephemeral struct{ temporary }
 
 var (
 	_ ephemeral.EphemeralResourceWithClose     = (*Ephemeral)(nil)
@@ -35,7 +35,7 @@ var (
 
 // New returns the ephemeral resource.
 func New() ephemeral.EphemeralResource {
-	return &Ephemeral{lent{typeName: TypeName, withdraw: withdraw, command: "osupgrade-agent credentials remove"}}
+	return &Ephemeral{temporary{typeName: TypeName, withdraw: withdraw, command: "osupgrade-agent credentials remove"}}
 }
 
 func withdraw(ctx context.Context, api *client.Client, tenant, id string) error {
@@ -89,7 +89,7 @@ func (e *Ephemeral) Open(ctx context.Context, req ephemeral.OpenRequest, resp *e
 	var m model
 	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
 	if m.Valid.IsNull() {
-		m.Valid = types.StringValue(usual)
+		m.Valid = types.StringValue(defaultValid)
 	}
 	wanted := v1.NewToken{Name: m.Name.ValueString(), Valid: m.Valid.ValueString()}
 	resp.Diagnostics.Append(m.Allow.ElementsAs(ctx, &wanted.Allow, false)...)

@@ -45,7 +45,7 @@ const (
 	approlesTree = "/strongbox/authentication/approles/"
 )
 
-// UserNamed are the users of a name, of a tenant or of all.
+// UserNamed is the user of that name of a tenant, or of all tenants.
 func UserNamed(name string) Object[v1.User] {
 	return Object[v1.User]{at: loginAt(usersTree, name), same: v1.SameUser, canonical: v1.User.Canonical, withhold: func(u *v1.User) string {
 		password := u.Password
@@ -54,7 +54,7 @@ func UserNamed(name string) Object[v1.User] {
 	}}
 }
 
-// ApproleNamed are the approles of a name, of a tenant or of all.
+// ApproleNamed is the approle of that name of a tenant, or of all tenants.
 func ApproleNamed(name string) Object[v1.Approle] {
 	return Object[v1.Approle]{at: loginAt(approlesTree, name), same: v1.SameApprole, canonical: v1.Approle.Canonical}
 }

@@ -25,7 +25,7 @@ func policiesPath(tenant, name string) (string, error) {
 	return path + "/" + name, nil
 }
 
-// PolicyNamed are the tenants' policies of a name.
+// PolicyNamed is the policy of that name of a tenant.
 func PolicyNamed(name string) Object[v1.Policy] {
 	return Object[v1.Policy]{at: func(tenant string) (string, error) {
 		if name == "" {

@@ -18,7 +18,7 @@ func webhookPath(tree, tenant, name, rest string) (string, error) {
 	return tenantPath(tree, tenant, "/webhooks/"+name+rest)
 }
 
-// WebhookNamed are the tenants' webhooks of a name.
+// WebhookNamed is the webhook of that name of a tenant.
 func WebhookNamed(name string) Object[v1.Webhook] {
 	return Object[v1.Webhook]{at: func(tenant string) (string, error) { return webhookPath("config", tenant, name, "") }, same: v1.SameWebhook, canonical: v1.Webhook.Canonical, withhold: func(w *v1.Webhook) string {
 		secret := w.Secret
