@@ -102,10 +102,10 @@ func (s *state) archiveWhenDue(now time.Time) {
 	}
 }
 
-// noteEnd has the hosts of a run that has ended remember how they came out of it. That is kept
-// with the run, not with each host: only what no log tells is written of a host. A host that is
-// still to be written is written as it is now, because it may come after the last runs and then
-// counts alone.
+// noteEnd notes of the hosts of a run that has ended how they came out of it. That is stored with
+// the run, not with each host: of a host only what the log does not record is written. A host that
+// waits to be written is written as it is now, because a write after that of the last runs hides
+// them.
 func (s *state) noteEnd(ended *run.State, live bool) {
 	s.hosts.ended(ended, live, func(h store.Host) {
 		if s.active {

@@ -287,10 +287,10 @@ func (h *hosts) listed(applications []v1.WorkerApplication, only map[string]bool
 	return fleet
 }
 
-// ended notes how each host has come out of a run that has ended. live tells that it ends now: what
-// hosts say is of then. A host that was upgraded and whose worker does not know what an upgrade would
-// change is not outdated any more; keep is called with it, because no later fold of the log tells
-// that again.
+// ended notes how each host has come out of a run that has ended. live means that the run ends now,
+// and is not folded again after a start; only then does what hosts say belong to its end. An
+// upgraded host whose worker cannot tell what is left to change is no longer outdated. keep is
+// called with it, because the log does not record that.
 func (h *hosts) ended(r *run.State, live bool, keep func(store.Host)) {
 	for _, member := range r.Hosts() {
 		known := h.known[member.Name]
@@ -305,8 +305,8 @@ func (h *hosts) ended(r *run.State, live bool, keep func(store.Host)) {
 	}
 }
 
-// isNoted reports whether the end of a run is noted of a host with a last run, for good: what the
-// host has said since then counts.
+// isNoted reports whether a host's last run covers the end of a run for good, so that it is not
+// noted again: what the host has said since must stay.
 func isNoted(last v1.HostRun, id uint64) bool {
 	return last.ID > id || last.ID == id && last.Status == string(run.Upgraded)
 }

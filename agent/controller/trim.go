@@ -16,7 +16,7 @@ const (
 )
 
 // trimmer removes the records before the newest run from the log, once the log is
-// long and all runs are in the history, and with them how hosts came out of them.
+// long, all runs are in the history, and the last runs of the hosts are stored.
 type trimmer struct {
 	Options
 	// post runs a function in the loop.

@@ -52,7 +52,8 @@ type LastRun struct {
 	Hosts       []string   `json:"hosts"`
 }
 
-// LastRuns returns the last runs of hosts, those with the same together.
+// LastRuns returns the last runs of hosts, with one entry for all hosts that came out of a run in
+// the same way.
 func LastRuns(hosts []Host) (all []LastRun) {
 	type told struct {
 		run    v1.HostRun
@@ -82,8 +83,8 @@ type HostEntry struct {
 	Number uint64
 }
 
-// WithLastRuns returns hosts with their last runs, which were kept with a number. A host that
-// was written after them counts as it is: it may have been deleted and have come back.
+// WithLastRuns adds their last runs to hosts. The number is that of the write that stored these. A
+// host written after it stays as it is: it may have been deleted and have come back.
 func WithLastRuns(entries []HostEntry, runs []LastRun, number uint64) []Host {
 	last := map[string]*LastRun{}
 	for i := range runs {
