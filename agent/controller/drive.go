@@ -12,13 +12,13 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
-// next returns the next step of the newest run, and the request that this step carries out; nil
-// for none. It refuses the earlier requests that cannot be carried out.
-func (s *state) next(now time.Time) (run.Step, *request) {
+// next returns the next step of the newest run of an environment, and the request that this step
+// carries out; nil for none. It refuses the earlier requests that cannot be carried out.
+func (s *state) next(env *environment, now time.Time) (run.Step, *request) {
 	for {
 		q := s.nextRequest()
 		ahead := s.clock.ahead(now)
-		step := s.ledger.Next(now.Add(ahead), s.seen(now, q))
+		step := env.ledger.Next(now.Add(ahead), s.seen(env, now, q))
 		if !step.Until.IsZero() {
 			step.Until = step.Until.Add(-ahead)
 		}
@@ -31,21 +31,20 @@ func (s *state) next(now time.Time) (run.Step, *request) {
 
 // seen gathers what the controller knows from sources other than the log, and leaves out what
 // the run knows already.
-func (s *state) seen(now time.Time, q *request) run.Seen {
+func (s *state) seen(env *environment, now time.Time, q *request) run.Seen {
 	seen := run.Seen{Deleted: s.hosts.deleted}
 	if q != nil {
 		seen.Request = &q.Request
 	}
-	newest := s.ledger.Newest()
-	if newest == nil {
+	if env.ledger.Newest() == nil {
 		return seen
 	}
-	seen.Silent, seen.Heard = s.hosts.news(newest)
-	current := s.ledger.Current()
+	seen.Silent, seen.Heard = env.news(&s.hosts)
+	current := env.ledger.Current()
 	if current == nil {
 		return seen
 	}
-	if at := s.judgeAt(current, now); now.Before(at) {
+	if at := s.judgeAt(env, current, now); now.Before(at) {
 		seen.JudgeAt = at.Add(s.clock.ahead(now))
 	}
 	if freeze, found := s.intent.nextFreeze(s.clock.forFreezes(now)); found {
@@ -57,23 +56,23 @@ func (s *state) seen(now time.Time, q *request) run.Seen {
 		member, _ := current.Host(host)
 		return s.hosts.told(current, member).Doing()
 	}
-	seen.Outcomes = s.tasks.news(current)
+	seen.Outcomes = env.tasks.news(current)
 	return seen
 }
 
 // judgeAt is when the controller can tell which hosts are silent and which have taken too long:
 // after a start, once every host has had time to send a heartbeat; after its process was
 // suspended, once it has read what hosts sent in the meantime.
-func (s *state) judgeAt(current *run.State, now time.Time) time.Time {
-	if !s.hasGathered(current, now) {
+func (s *state) judgeAt(env *environment, current *run.State, now time.Time) time.Time {
+	if !s.hasGathered(env, current, now) {
 		return s.started.Add(gracePeriod)
 	}
 	return s.hosts.stall.judgeAt
 }
 
-// take carries out a step of the newest run, and returns when to look again.
-func (s *state) take(ctx context.Context, now time.Time, step run.Step, q *request) time.Time {
-	newest := s.ledger.Newest()
+// take carries out a step of the newest run of an environment, and returns when to look again.
+func (s *state) take(ctx context.Context, env *environment, now time.Time, step run.Step, q *request) time.Time {
+	newest := env.ledger.Newest()
 	switch step.Act {
 	case run.Send:
 		return s.append(ctx, commandEntry(newest, step.Command))
@@ -88,8 +87,8 @@ func (s *state) take(ctx context.Context, now time.Time, step run.Step, q *reque
 		}
 		return retryAt
 	case run.Wait:
-		if current := s.ledger.Current(); current != nil && !now.Before(s.judgeAt(current, now)) {
-			s.tasks.syncFleet(ctx, step)
+		if current := env.ledger.Current(); current != nil && !now.Before(s.judgeAt(env, current, now)) {
+			env.tasks.syncFleet(ctx, step)
 		}
 	case run.Refuse: // next has refused the request already.
 	}

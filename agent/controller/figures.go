@@ -104,8 +104,8 @@ func (s *state) figures(now time.Time) Figures {
 // who is silent: it counts such a host as in service.
 func (s *state) countServices(f *Figures, now time.Time) {
 	f.Hosts = map[roster.Service]int{}
-	out, listed := s.ledger.Roster().OutOfService(), map[string]bool{}
-	newest := s.ledger.Newest()
+	out, listed := s.standard().ledger.Roster().OutOfService(), map[string]bool{}
+	newest := s.standard().ledger.Newest()
 	for _, a := range s.intent.applications() {
 		listed[a.Name] = true
 	}
@@ -149,7 +149,7 @@ func (s *state) hasMissed(h *host, newest *run.State) bool {
 }
 
 func (s *state) runFigures(now time.Time) *RunFigures {
-	r := s.ledger.Current()
+	r := s.standard().ledger.Current()
 	if r == nil {
 		return nil
 	}

@@ -34,9 +34,8 @@ type hosts struct {
 	// are not to be upgraded now, or nil.
 	busy  map[string]*message.NotNow
 	stall stall
-	// unreported are the hosts of which the run may not know whether they are
-	// online.
-	unreported map[string]bool
+	// turned is called with each host that has come online, has fallen silent or was deleted.
+	turned func(name string)
 	// joined is when a host was first heard of that was not known.
 	joined time.Time
 	// versions are what hosts have reported, versionsRead the revision of the
@@ -100,7 +99,7 @@ type telemetry struct {
 func newHosts(o Options) hosts {
 	return hosts{
 		tenant: o.Tenant, logger: o.Logger, known: map[string]*host{}, deleted: map[string]run.Deletion{}, present: newPresence(),
-		unreported: map[string]bool{}, versions: map[string]reported{}, busy: map[string]*message.NotNow{},
+		turned: func(string) {}, versions: map[string]reported{}, busy: map[string]*message.NotNow{},
 	}
 }
 
@@ -125,7 +124,7 @@ func (h *hosts) heard(name string, a message.Alive, at time.Time) (described, ch
 	}
 	if !wasOnline {
 		h.logger.Info("host is online", "tenant", h.tenant, "host", name, "application", a.Application)
-		h.unreported[name] = true
+		h.turned(name)
 	}
 	before := h.busy[name]
 	h.busy[name] = a.Busy
@@ -195,7 +194,7 @@ func (h *hosts) expire(now time.Time) {
 	for _, name := range h.present.expire(now) {
 		h.logger.Warn("host is silent", "tenant", h.tenant, "host", name, "for", message.Silence)
 		delete(h.busy, name)
-		h.unreported[name] = true
+		h.turned(name)
 	}
 }
 
@@ -223,41 +222,7 @@ func (h *hosts) delete(name string, d run.Deletion) {
 	h.deleted[name] = d
 	h.present.forget(name)
 	delete(h.busy, name)
-	h.unreported[name] = true
-}
-
-// news returns the hosts that are silent, or heard of, and of which the newest run does
-// not know that. It lets go of those that it knows of.
-func (h *hosts) news(newest *run.State) (silent, heard []string) {
-	if len(h.unreported) == 0 {
-		return nil, nil
-	}
-	for name := range h.unreported {
-		_, deleted := h.deleted[name]
-		switch online := h.present.online(name); {
-		case deleted && !online || !newest.Outdated(name, !online):
-			delete(h.unreported, name)
-		case online:
-			heard = append(heard, name)
-		default:
-			silent = append(silent, name)
-		}
-	}
-	if len(h.unreported) == 0 { // To walk a map costs as much as it once held.
-		h.unreported = map[string]bool{}
-	}
-	return silent, heard
-}
-
-// anyUnheard reports whether a host that a run counts as heard of was not heard of
-// so far.
-func (h *hosts) anyUnheard(current *run.State) bool {
-	for name := range h.unreported {
-		if _, deleted := h.deleted[name]; !deleted && !h.present.online(name) && current.Outdated(name, true) {
-			return true
-		}
-	}
-	return false
+	h.turned(name)
 }
 
 // sorted returns all known hosts by name.
@@ -458,4 +423,11 @@ func (h *hosts) viewOf(host *host, newest *run.State) v1.Host {
 		shown.LastRun = &last
 	}
 	return shown
+}
+
+// turned has the runs that count a host be told whether it is online.
+func (s *state) turned(host string) {
+	for _, env := range s.environments {
+		env.unreported[host] = true
+	}
 }

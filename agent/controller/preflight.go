@@ -45,7 +45,7 @@ func (c *Controller) Preflight(ctx context.Context, by string, request v1.Start)
 		if err := s.mayWrite(); err != nil { // A start would be refused until somebody mends the site.
 			return found{}, err
 		}
-		e, planned, refused, err := s.rehearsal(s.Now(), by, request, only)
+		e, planned, refused, err := s.rehearsal(s.standard(), s.Now(), by, request, only)
 		f := found{rehearsed: e, Preflight: v1.Preflight{Refused: refused}}
 		if len(planned.Hosts) > 0 {
 			s.addMissing(&f.Preflight, planned, atSite)
@@ -153,22 +153,22 @@ type rehearsed struct {
 
 // rehearsal returns what a start would open a run with, or why it is refused and
 // what the next window would open a run with.
-func (s *state) rehearsal(now time.Time, by string, request v1.Start, only map[string]bool) (e rehearsed, p plan.Plan, refused string, err error) {
-	opened, p, err := s.decideStart(now, by, request, only)
+func (s *state) rehearsal(env *environment, now time.Time, by string, request v1.Start, only map[string]bool) (e rehearsed, p plan.Plan, refused string, err error) {
+	opened, p, err := s.decideStart(env, now, by, request, only)
 	e = rehearsed{Opened: opened, at: now}
 	why, ok := errors.AsType[*run.Refused](err)
 	if !ok {
 		if err == nil {
-			e.Opened = s.opening(e.Opened, p)
+			e.Opened = s.opening(env, e.Opened, p)
 		}
 		return e, p, "", err
 	}
-	p, unplanned := s.intent.plan(s.fleet(only))
+	p, unplanned := s.intent.plan(s.fleet(env, only))
 	if unplanned != nil {
 		return e, plan.Plan{}, why.Message, nil //nolint:nilerr // why says it
 	}
 	e = s.nextChance(now, request, p)
-	e.Opened = s.opening(e.Opened, p)
+	e.Opened = s.opening(env, e.Opened, p)
 	return e, p, why.Message, nil
 }
 

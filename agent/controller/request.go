@@ -26,12 +26,13 @@ func (s *state) asked(q *request) (v1.Run, error) {
 	case q.seq == 0 || q.seq > s.ledger.LastSeq:
 		return v1.Run{}, errPending
 	}
-	newest := s.ledger.Newest()
+	env := s.standard()
+	newest := env.ledger.Newest()
 	if newest.OpenedSeq > q.seq { // It has ended, and another run was opened.
-		newest = s.ledger.Ended()
+		newest = env.ledger.Ended()
 	}
 	if newest.AwaitsNobody() && s.log.failing.IsZero() {
 		return v1.Run{}, errPending // Its end is the next record.
 	}
-	return s.view(newest), nil
+	return s.view(env, newest), nil
 }

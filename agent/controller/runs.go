@@ -19,7 +19,7 @@ import (
 // Runs returns the runs that a filter chooses, newest first. They come without
 // their hosts, but for the one that was opened last.
 func (c *Controller) Runs(ctx context.Context, filter v1.RunFilter) ([]v1.Run, error) {
-	newest, err := ask(ctx, c, func(s *state) *v1.Run { return s.newestRun(s.Now()) })
+	newest, err := ask(ctx, c, func(s *state) *v1.Run { return s.newestRun(s.standard(), s.Now()) })
 	if err != nil {
 		return nil, err
 	}
@@ -91,9 +91,11 @@ func (l *listing) hasRoom() bool { return len(l.runs) < l.filter.Most() }
 func (c *Controller) Find(ctx context.Context, id uint64) (v1.Run, error) {
 	newest, err := ask(ctx, c, func(s *state) *v1.Run {
 		// The story is that of the newest; of one before it the history has it.
-		if r := s.visible(); r != nil && r.Key() == id && r == s.ledger.Newest() {
-			view := s.fullView(r)
-			return &view
+		for _, env := range s.environments {
+			if r := env.visible(); r != nil && r.Key() == id && r == env.ledger.Newest() {
+				view := s.fullView(env, r)
+				return &view
+			}
 		}
 		return nil
 	})
@@ -155,7 +157,7 @@ const (
 // and reports whether it did.
 func (c *Controller) asksOutput(ctx context.Context, r v1.Run, host string) bool {
 	due, err := ask(ctx, c, func(s *state) bool {
-		newest, now := s.visible(), s.Now()
+		newest, now := s.standard().visible(), s.Now()
 		known := s.hosts.known[host]
 		if newest == nil || newest.Key() != r.ID || known == nil || !s.hosts.isOnline(host, now) || now.Sub(known.outputAskedAt).Abs() < outputAgain {
 			return false
@@ -221,7 +223,7 @@ func (c *Controller) Snapshot(ctx context.Context) (v1.Snapshot, error) {
 func (c *Controller) Current(ctx context.Context) (id uint64, err error) {
 	current, err := ask(ctx, c, func(s *state) *uint64 {
 		var id uint64
-		if current := s.ledger.Current(); current != nil {
+		if current := s.standard().ledger.Current(); current != nil {
 			if id = current.ID; id == 0 {
 				return nil
 			}

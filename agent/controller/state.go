@@ -17,40 +17,32 @@ type state struct {
 	Options
 	beside
 
-	// ledger is the fold of the log, clock the clock of the run under way.
+	// ledger is the fold of the log, clock the clock of its runs.
 	ledger run.Ledger
 	clock  runClock
-	// followers follow the run that the record followed has opened: story is what has
-	// happened in it, teller knows what was told of it, traces are its spans.
-	followers []follower
-	followed  uint64
-	story     *view.Story
-	teller    *news.Teller
-	traces    *traces
+	// environments are those that are declared or have had a run, by name; default is always
+	// among them.
+	environments map[string]*environment
+	// teller tells what is of no run.
+	teller *news.Teller
 
-	intent intent
-	hosts  hosts
-	tasks  *dispatcher
-	log    appender
-	guard  guardKeeper
-	trim   trimmer
+	intent      intent
+	hosts       hosts
+	dispatching *dispatching
+	log         appender
+	guard       guardKeeper
+	trim        trimmer
 
-	// endSeen is when the newest run was seen to end, by the monotonic clock; zero when it
-	// has not ended, or ended before the session began.
-	endSeen time.Time
-	// archived is the newest run that was in the history at the start. archiveAt
-	// is when the run that ended last is to be written to the history again,
-	// because it has changed since; zero when it has not.
-	archived  uint64
-	archiveAt time.Time
+	// archived is the newest run that was in the history at the start.
+	archived uint64
 
 	// started is when the session began, startedAt the newest record that was on
 	// the log then.
 	started   time.Time
 	startedAt uint64
 	// isLoaded tells that all has been read that was in the log and the store at
-	// the start, gathered that enough was heard of the hosts to go on with a run.
-	isLoaded, gathered bool
+	// the start.
+	isLoaded bool
 	// judged tells that the hosts which were not heard of since the start count as silent.
 	judged bool
 	// alarm is why no command may be sent any more; nil when all is well.
@@ -61,17 +53,13 @@ type state struct {
 	// of.
 	steps    stepWatch
 	lastStep clockStep
-	// idle is why an open window has no run, for people.
-	idle v1.WaitingFor
 
 	// waiters are all callers that wait, in the order in which they came.
 	waiters []*waiter
-	// shown is the newest run as it was shown since the last change.
-	shown shown
-	// forecast is that of the newest run that was shown.
-	forecast forecast
-	// stale tells that something has changed since the last decision.
-	stale bool
+	// stale tells that something has changed since the last decision, changes counts what
+	// watchers were told of.
+	stale   bool
+	changes uint64
 }
 
 // beside is how the state reaches what runs beside its loop.
@@ -94,17 +82,19 @@ func newState(o Options, b beside) *state {
 	s := &state{
 		Options: o, beside: b, intent: newIntent(o), hosts: newHosts(o), log: newAppender(o), guard: newGuardKeeper(o),
 		witnesses: newWitnesses(o), trim: trimmer{Options: o, post: b.call}, started: o.Now(),
-		teller: news.NewTeller(o.Tenant, ""),
+		teller: news.NewTeller(o.Tenant, ""), dispatching: newDispatching(o, b.call), environments: map[string]*environment{},
 	}
-	s.tasks = newDispatcher(o, b.call, func() { s.stale = true })
-	s.followRun(0)
+	s.hosts.turned = s.turned
+	s.environments[defaultName] = s.newEnvironment(defaultName)
 	return s
 }
 
 // shown is the newest run as it was shown at some time, so that many watchers
-// cost one view. run is nil when something has changed since.
+// cost one view. run is nil when it was not shown yet.
 type shown struct {
 	run *v1.Run
+	// changes are those of the state until then: with more it is to be made again.
+	changes uint64
 	// at is when it was made, until when it is to be made again at the latest.
 	at, until time.Time
 }
@@ -166,7 +156,7 @@ func (s *state) raise(err error) {
 		s.setAlarm(err)
 		s.Logger.Error("ALARM", "tenant", s.Tenant, "error", s.alarm)
 		s.guard.damaged = true
-		s.tasks.dropAll()
+		s.dropTasks()
 		s.checkLoaded()
 	}
 }
@@ -215,9 +205,9 @@ func (s *state) serving() error {
 
 // fleet returns the hosts whose application the configuration lists, for a run of
 // the hosts in only; nil means all.
-func (s *state) fleet(only map[string]bool) []plan.Host {
+func (s *state) fleet(env *environment, only map[string]bool) []plan.Host {
 	fleet, lasting := s.hosts.listed(s.intent.applications(), only), map[string]bool{}
-	for _, e := range s.ledger.Roster().Lasting() {
+	for _, e := range env.ledger.Roster().Lasting() {
 		lasting[e.Host] = true
 	}
 	for i := range fleet {
@@ -234,18 +224,18 @@ func (s *state) changed() {
 
 // show has the watchers look again.
 func (s *state) show() {
-	s.shown = shown{}
+	s.changes++
 	s.notify()
 }
 
 // hasGathered reports whether a controller that has just started knows enough of
 // the run's hosts to go on: each was heard of, or the run knows that it is silent.
 // After the grace period the others are silent, and so out of service.
-func (s *state) hasGathered(current *run.State, now time.Time) bool {
-	if !s.gathered {
-		s.gathered = !now.Before(s.started.Add(gracePeriod)) || !s.hosts.anyUnheard(current)
+func (s *state) hasGathered(env *environment, current *run.State, now time.Time) bool {
+	if !env.gathered {
+		env.gathered = !now.Before(s.started.Add(gracePeriod)) || !env.anyUnheard(current, &s.hosts)
 	}
-	return s.gathered
+	return env.gathered
 }
 
 // silent returns the hosts that are not heard of, and since when; nil while a controller that
