@@ -50,7 +50,7 @@ func (s *state) seen(env *environment, now time.Time, q *request) run.Seen {
 	if freeze, found := s.intent.nextFreeze(s.clock.forFreezes(now)); found {
 		seen.Freeze = &message.Frozen{Freeze: message.CleanText(freezeName(freeze)), NotAfter: freeze.Start, Until: freeze.End}
 	}
-	seen.Hold = cmp.Or(s.intent.hold(), s.witnesses.hold(s.hosts.present.online))
+	seen.Hold = cmp.Or(s.intent.hold(env.name), s.witnesses.hold(s.hosts.present.online))
 	seen.Busy = s.hosts.busy
 	seen.Doing = func(host string) string {
 		member, _ := current.Host(host)

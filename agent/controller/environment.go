@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
@@ -47,6 +48,9 @@ type environment struct {
 
 // defaultName is the name of the environment of all hosts that no other has.
 const defaultName = ""
+
+// nameOf is the name of an environment for people.
+func nameOf(environment string) string { return cmp.Or(environment, v1.DefaultEnvironment) }
 
 // newEnvironment makes an environment that has had no run.
 func (s *state) newEnvironment(name string) *environment {

@@ -30,6 +30,8 @@ type hosts struct {
 	// written yet when the controller before this one died.
 	deleted map[string]run.Deletion
 	present presence
+	// places are the known hosts by environment; nil while all are in default.
+	places *places
 	// busy is what the hosts that are online have said in their last heartbeat: why they
 	// are not to be upgraded now, or nil.
 	busy  map[string]*message.NotNow
@@ -56,6 +58,8 @@ type host struct {
 	// seen is when its worker was last heard of; zero when not since the
 	// start.
 	seen time.Time
+	// placed tells that it was decided before in which environment it is.
+	placed bool
 	// skew is how far its clock was ahead of the site's at the last heartbeat.
 	skew time.Duration
 	// changes is how many packages an upgrade would change, as its last heartbeat said; nil
@@ -216,6 +220,7 @@ func (h *hosts) isOnline(name string, now time.Time) bool {
 
 // delete drops a host that was deleted from the store.
 func (h *hosts) delete(name string, d run.Deletion) {
+	h.places.leave(h.known[name])
 	delete(h.known, name)
 	h.order = nil
 	delete(h.versions, name)
@@ -233,15 +238,15 @@ func (h *hosts) sorted() []*host {
 	return h.order
 }
 
-// listed returns the hosts whose application is one of a list, for a run
+// listed returns those of some hosts whose application is one of a list, for a run
 // of those that only names; nil names all.
-func (h *hosts) listed(applications []v1.WorkerApplication, only map[string]bool) []plan.Host {
+func (h *hosts) listed(of map[string]*host, applications []v1.WorkerApplication, only map[string]bool) []plan.Host {
 	listed := map[string]bool{}
 	for _, a := range applications {
 		listed[a.Name] = true
 	}
 	var fleet []plan.Host
-	for name, host := range h.known {
+	for name, host := range of {
 		if listed[host.Application] {
 			fleet = append(fleet, plan.Host{
 				Name: name, Application: host.Application, Role: host.Role, Labels: host.Labels, Silent: !h.present.online(name),

@@ -73,6 +73,9 @@ func (s *state) heard(name string, a message.Alive, at time.Time) {
 	}
 	described, changed := s.hosts.heard(name, a, at)
 	known := s.hosts.known[name]
+	if described {
+		s.place(known)
+	}
 	s.compareClocks(known, a, at)
 	s.noteRolledBack(name, a.RolledBack, at)
 	if described && s.active {
@@ -191,7 +194,7 @@ func (s *state) followClock() {
 		s.Logger.Warn("the clock of the site was set, or the machine was suspended; all that goes by the clock is decided anew",
 			"tenant", s.Tenant, "showed", step.from.UTC(), "shows", step.to.UTC(), "step", step.by().Round(time.Second))
 	}
-	s.intent.forgetOutlook()
+	s.intent.followClock()
 	for _, env := range s.environments {
 		env.followClock()
 	}

@@ -29,7 +29,7 @@ func (s *state) openWhenDue(ctx context.Context, env *environment, now time.Time
 	if err := s.intent.unreadable(); err != nil {
 		return s.idles(env, now, "window", fmt.Sprintf("somebody to repair an unreadable object: %v", err), time.Time{})
 	}
-	span, found := s.intent.nextOpening(now)
+	span, found := s.intent.of(env.name).nextOpening(now)
 	if !found {
 		env.idle = v1.WaitingFor{}
 		return time.Time{}
@@ -43,7 +43,7 @@ func (s *state) openWhenDue(ctx context.Context, env *environment, now time.Time
 		env.idle = v1.WaitingFor{}
 		return at
 	}
-	planned, err := s.intent.plan(s.fleet(env, nil))
+	planned, err := s.intent.plan(env.name, s.fleet(env, nil))
 	if err != nil {
 		return s.idles(env, now, "window", fmt.Sprintf("somebody to repair the rollout: %v", err), span.End)
 	}
@@ -99,16 +99,16 @@ func (s *state) opening(env *environment, e message.Opened, planned plan.Plan) m
 
 // moment is what is known of an opening but for the fleet.
 func (s *state) moment(env *environment, now time.Time, span window.Span) moment {
-	f := moment{now: now, span: span, changed: s.intent.scheduledAt, started: s.started, joined: s.hosts.joined}
+	f := moment{now: now, span: span, changed: s.intent.of(env.name).scheduledAt, started: s.started, joined: s.hosts.joined}
 	newest := env.ledger.Newest()
 	if newest != nil && newest.Over() && !newest.UsesWindow() {
 		f.unused = true
-		after := s.intent.retryAfter()
+		after := s.intent.retryAfter(env.name)
 		since := after
 		if !env.endSeen.IsZero() {
 			since = time.Since(env.endSeen)
 		}
-		if at := retryTime(newest.EndedAt, now, after, since); at.Before(span.End.Add(-s.intent.reserve())) {
+		if at := retryTime(newest.EndedAt, now, after, since); at.Before(span.End.Add(-s.intent.reserve(env.name))) {
 			f.retryAt = at
 		}
 	}
@@ -125,7 +125,7 @@ func (s *state) moment(env *environment, now time.Time, span window.Span) moment
 // missed returns the event of a window that has closed without a run, the
 // oldest one first; false when there is none.
 func (s *state) missed(env *environment, now time.Time) (e message.Missed, some bool) {
-	if s.intent.config == nil || len(s.hosts.known) == 0 {
+	if s.intent.config == nil || len(s.hosts.in(env.name)) == 0 {
 		return e, false
 	}
 	owed := s.owed(env, now)
@@ -141,9 +141,14 @@ func (s *state) missed(env *environment, now time.Time) (e message.Missed, some 
 // the time before it was written (seed 2027900).
 func (s *state) setIntent(seen store.Seen) {
 	if s.intent.complete && seen.Kind != store.Rollout {
-		s.intent.owed = s.owed(s.standard(), times.Sooner(seen.At, s.Now()))
+		for _, env := range s.environments {
+			s.intent.of(env.name).owed = s.owed(env, times.Sooner(seen.At, s.Now()))
+		}
 	}
 	s.intent.set(seen)
+	if seen.Kind == store.Environment || seen.Object == (store.Object{}) {
+		s.placeAll()
+	}
 	s.tellCalendar(seen)
 }
 
@@ -162,13 +167,14 @@ func (s *state) owed(env *environment, now time.Time) []window.Opening {
 		considered = s.started
 	}
 	since := times.Later(considered.Add(1), now.Add(-longestAbsence))
-	owed := slices.DeleteFunc(slices.Clone(s.intent.owed), func(o window.Opening) bool { return o.Start.Before(since) })
-	if !now.Before(s.intent.lookBackAt) && !s.intent.scheduledAt.IsZero() {
+	agenda := s.intent.of(env.name)
+	owed := slices.DeleteFunc(slices.Clone(agenda.owed), func(o window.Opening) bool { return o.Start.Before(since) })
+	if !now.Before(agenda.lookBackAt) && !agenda.scheduledAt.IsZero() {
 		closed := s.closed(env, since, now)
 		if len(closed) == 0 {
-			s.intent.lookBackAt = now.Add(day)
-			if next, found := s.intent.nextOpening(now); found {
-				s.intent.lookBackAt = next.End
+			agenda.lookBackAt = now.Add(day)
+			if next, found := agenda.nextOpening(now); found {
+				agenda.lookBackAt = next.End
 			}
 		}
 		owed = append(owed, closed...)
@@ -182,7 +188,8 @@ func (s *state) owed(env *environment, now time.Time) []window.Opening {
 // unless it is what an edit has made of the window of the last run.
 func (s *state) closed(env *environment, since, now time.Time) []window.Opening {
 	var closed []window.Opening
-	for o := range s.intent.schedule.Ahead(times.Later(since, s.intent.scheduledAt), now, 0) {
+	agenda := s.intent.of(env.name)
+	for o := range agenda.schedule.Ahead(times.Later(since, agenda.scheduledAt), now, 0) {
 		if o.Start.Before(since) || o.End.After(now) || edited(s.moment(env, now, o.Span)) {
 			continue
 		}

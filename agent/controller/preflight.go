@@ -163,20 +163,20 @@ func (s *state) rehearsal(env *environment, now time.Time, by string, request v1
 		}
 		return e, p, "", err
 	}
-	p, unplanned := s.intent.plan(s.fleet(env, only))
+	p, unplanned := s.intent.plan(env.name, s.fleet(env, only))
 	if unplanned != nil {
 		return e, plan.Plan{}, why.Message, nil //nolint:nilerr // why says it
 	}
-	e = s.nextChance(now, request, p)
+	e = s.nextChance(env, now, request, p)
 	e.Opened = s.opening(env, e.Opened, p)
 	return e, p, why.Message, nil
 }
 
 // nextChance returns when a run could be opened that is refused now: in the next
 // window, or else outside of the windows, at once or when the freeze in force ends.
-func (s *state) nextChance(now time.Time, request v1.Start, p plan.Plan) rehearsed {
+func (s *state) nextChance(env *environment, now time.Time, request v1.Start, p plan.Plan) rehearsed {
 	e := rehearsed{at: now}
-	span, found := s.intent.nextOpening(now)
+	span, found := s.intent.of(env.name).nextOpening(now)
 	if found && (!request.OverrideWindow || !now.Before(span.Start)) {
 		e.at = times.Later(now, span.Start)
 		e.Trigger, e.Window, e.WindowEnd, e.NotAfter = message.TriggerWindow, span.Start, span.End, span.End.Add(-p.Reserve())

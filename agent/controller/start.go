@@ -130,7 +130,7 @@ func (s *state) planStart(env *environment, now time.Time, request v1.Start, onl
 		return plan.Plan{}, &run.Refused{Run: request.RetryOf, Message: fmt.Sprintf(
 			"none of %s that run %d left is known any more under a listed worker application", text.Count(len(only), "host", "hosts"), request.RetryOf)}
 	}
-	planned, err := s.intent.plan(fleet)
+	planned, err := s.intent.plan(env.name, fleet)
 	if err != nil {
 		return plan.Plan{}, &run.Refused{Message: err.Error()}
 	}
@@ -151,7 +151,7 @@ func known(fleet []plan.Host, hosts []string) error {
 // that it is in. Who overrides the windows and says for how long means that,
 // whether one is open or not.
 func (s *state) bounds(env *environment, now time.Time, request v1.Start) (message.Opened, error) {
-	span, found := s.intent.nextOpening(now)
+	span, found := s.intent.of(env.name).nextOpening(now)
 	var e message.Opened
 	switch open := found && !now.Before(span.Start); {
 	case open:

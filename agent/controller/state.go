@@ -203,10 +203,10 @@ func (s *state) serving() error {
 	return nil
 }
 
-// fleet returns the hosts whose application the configuration lists, for a run of
-// the hosts in only; nil means all.
+// fleet returns the hosts of an environment whose application the configuration lists, for a run
+// of the hosts in only; nil means all.
 func (s *state) fleet(env *environment, only map[string]bool) []plan.Host {
-	fleet, lasting := s.hosts.listed(s.intent.applications(), only), map[string]bool{}
+	fleet, lasting := s.hosts.listed(s.hosts.in(env.name), s.intent.applications(), only), map[string]bool{}
 	for _, e := range env.ledger.Roster().Lasting() {
 		lasting[e.Host] = true
 	}
@@ -214,6 +214,11 @@ func (s *state) fleet(env *environment, only map[string]bool) []plan.Host {
 		fleet[i].OutOfService = lasting[fleet[i].Name]
 	}
 	return fleet
+}
+
+// listed returns the hosts of all environments whose application the configuration lists.
+func (s *state) listed() []plan.Host {
+	return s.hosts.listed(s.hosts.known, s.intent.applications(), nil)
 }
 
 // changed has the watchers look again and the loop decide again.

@@ -43,7 +43,7 @@ func (s *state) status(now time.Time) v1.State {
 	if opening, found := s.nextUpgrade(now); found {
 		status.NextUpgradeIn = window.FormatDuration(max(0, opening.Start.Sub(now)))
 	}
-	for _, h := range s.fleet(s.standard(), nil) {
+	for _, h := range s.listed() {
 		status.ScheduledWorkers = append(status.ScheduledWorkers, v1.ScheduledWorker{Host: h.Name, Application: h.Application})
 	}
 	slices.SortFunc(status.ScheduledWorkers, func(a, b v1.ScheduledWorker) int { return strings.Compare(a.Host, b.Host) })
@@ -101,7 +101,7 @@ const maxSilent = 10
 // countHosts counts the hosts that would take part now, and names the silent ones. A
 // controller that has just started does not know yet who is silent.
 func (s *state) countHosts(shown *v1.Situation, now time.Time) {
-	fleet := s.fleet(s.standard(), nil)
+	fleet := s.listed()
 	shown.Hosts = len(fleet)
 	if now.Before(s.started.Add(gracePeriod)) {
 		return

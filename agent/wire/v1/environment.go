@@ -7,12 +7,16 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/names"
 )
 
+// DefaultEnvironment is the name of the environment of all hosts that no other has. It cannot be
+// declared; on the log its name is empty.
+const DefaultEnvironment = "default"
+
 // MaxEnvironments is how many environments a tenant may have.
 const MaxEnvironments = 1000
 
 // Environment is a named part of a tenant's hosts that is upgraded by runs of its own, which go
 // side by side with those of other environments. What is absent is the tenant's. The hosts that
-// no environment matches are those of the environment default, which cannot be declared.
+// no environment matches are those of DefaultEnvironment.
 type Environment struct {
 	// Description is for people.
 	Description string `json:"description,omitempty"`
