@@ -101,19 +101,11 @@ func (s *State) begins(at time.Time) {
 	s.noteLate(at)
 }
 
-// follow notes the time of the next record. When it is before the time of the last
-// record, the log's clock was set back: each time that is in the future now becomes
-// now, so that no limit lasts longer than it is long, and the run ends. The
-// end of the run stays as far away as it was.
-func (s *State) follow(now time.Time) {
-	if now.Before(s.newest) {
-		s.setBack(now)
-	}
-	s.newest = now
-}
-
-func (s *State) setBack(now time.Time) {
-	s.Deadline.setBack(s.newest, now)
+// setBack follows the log's clock, which was set back from one time to another: each time that
+// is in the future now becomes now, so that no limit lasts longer than it is long, and the run
+// ends. The end of the run stays as far away as it was.
+func (s *State) setBack(from, now time.Time) {
+	s.Deadline.setBack(from, now)
 	s.Control.setBack(now)
 	s.stages.setBack(now)
 	s.queues.setBack(now)

@@ -14,9 +14,6 @@ import (
 // end of the run a host can still give an answer that it owes, recover, be deleted and be
 // released.
 func (s *State) Fold(r message.Decoded) error {
-	if !s.Over() {
-		s.follow(r.Time)
-	}
 	err := s.apply(r)
 	if err == nil {
 		s.LastSeq = r.Seq
@@ -58,6 +55,9 @@ func (s *State) foldCommand(r message.Decoded) error {
 	}
 	if err := s.move(i, upgrading, r.Time); err != nil {
 		return err
+	}
+	if s.members[i].takenAt.IsZero() {
+		s.TakenSeq = r.Seq
 	}
 	s.takeSlot(i, r.Time)
 	return nil
@@ -218,6 +218,14 @@ func (s *State) onFailure(why string, at time.Time) {
 	}
 }
 
+// letLeave notes that a record has let a host leave service, unless it has changed nothing.
+func (s *State) letLeave(seq uint64, err error) error {
+	if err == nil {
+		s.TakenSeq = seq
+	}
+	return err
+}
+
 // takeSlot notes that this run has taken a host out of service.
 func (s *State) takeSlot(i int, at time.Time) {
 	if !s.members[i].takenAt.IsZero() {
@@ -256,9 +264,9 @@ func (s *State) foldEvent(r message.Decoded) error {
 	case message.Idle:
 		return s.each(e, r.Time, s.becomeIdle)
 	case message.Admitted:
-		return s.each(e, r.Time, s.admit)
+		return s.letLeave(r.Seq, s.each(e, r.Time, s.admit))
 	case message.Slot:
-		return s.each(e, r.Time, s.slot)
+		return s.letLeave(r.Seq, s.each(e, r.Time, s.slot))
 	case message.Ran:
 		return s.ran(e.Outcome, r.Time)
 	case message.Overdue:

@@ -1,14 +1,23 @@
 package run
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/roster"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
-// Ledger is the fold of a whole log: one run after the other.
+// Ledger is the fold of a whole log: for each environment one run after the other, and the
+// runs of different environments side by side.
+//
+// A record is of the run that it names, a prepare and what belongs to no run of the
+// environment that it names. A host is in the roster of one environment at most: that of the
+// last `opened` that has named it.
 type Ledger struct {
 	// LastCommand is the sequence of the last record that a controller wrote;
 	// the next one must be based on it, or the log refuses it (log.ErrBehind).
@@ -18,50 +27,90 @@ type Ledger struct {
 	// Ignored counts the records that changed nothing.
 	Ignored uint64
 
-	newest, ended *State
-	// roster is nil before the first run.
-	roster *roster.Roster
-	missed *message.Missed
-	// considered is when the last window opened that had its run or was missed:
-	// the last one on the log, whatever clock it went by.
-	considered time.Time
+	// environments are those of which the log knows something, by name.
+	environments map[string]*Environment
+	// byRun are the environments by the sequences that begin their newest run: its opening
+	// and its prepare.
+	byRun map[uint64]*Environment
+	// underWay are the environments with a run under way, in the order of their ids.
+	underWay []*Environment
+	// touched are the environments that the last record may have changed.
+	touched []*Environment
+	// answers are the last replies of hosts to runs that were over, by host: the roster of
+	// the next run may not take them into account yet.
+	answers map[string]answer
+	// time is that of the last record.
+	time time.Time
 }
 
-// Missed returns the window that was missed last, or nil. One that has not closed by now was
-// missed by a wrong clock alone.
-func (l *Ledger) Missed(now time.Time) *message.Missed {
-	if l.missed == nil || l.missed.WindowEnd.After(now) {
-		return nil
+// Of returns an environment by its name on the log: the default one has none.
+func (l *Ledger) Of(name string) *Environment {
+	if e := l.environments[name]; e != nil {
+		return e
 	}
-	return l.missed
+	return &Environment{Name: name}
 }
 
-// Roster knows which hosts are out of service, before, during and after runs.
-func (l *Ledger) Roster() *roster.Roster {
-	if l.roster == nil {
-		return &roster.Roster{}
+// Newest is that of the default environment, as are Current, Ended, Roster, Considered, Missed
+// and Next.
+func (l *Ledger) Newest() *State { return l.Of("").Newest() }
+
+// Current is Environment.Current.
+func (l *Ledger) Current() *State { return l.Of("").Current() }
+
+// Ended is Environment.Ended.
+func (l *Ledger) Ended() *State { return l.Of("").Ended() }
+
+// Roster is Environment.Roster.
+func (l *Ledger) Roster() *roster.Roster { return l.Of("").Roster() }
+
+// Considered is Environment.Considered.
+func (l *Ledger) Considered() time.Time { return l.Of("").Considered() }
+
+// Missed is Environment.Missed.
+func (l *Ledger) Missed(now time.Time) *message.Missed { return l.Of("").Missed(now) }
+
+// Next is Environment.Next.
+func (l *Ledger) Next(now time.Time, seen Seen) Step { return l.Of("").Next(now, seen) }
+
+// Environments returns the environments of which the log knows something, by name: the
+// default one comes first, if it has had a run or missed a window.
+func (l *Ledger) Environments() []*Environment {
+	return slices.SortedFunc(maps.Values(l.environments), func(a, b *Environment) int { return strings.Compare(a.Name, b.Name) })
+}
+
+// UnderWay returns the environments with a run under way, in the order of the ids of the runs.
+// The caller does not change the slice.
+func (l *Ledger) UnderWay() []*Environment { return l.underWay }
+
+// Touched returns the environments that the last record may have changed: the next step of
+// all others is what it was. The next record changes the slice.
+func (l *Ledger) Touched() []*Environment { return l.touched }
+
+// Run returns the run with an id, and its environment, if it is the newest of the environment
+// or the last that has ended there; nil otherwise.
+func (l *Ledger) Run(id uint64) (*State, *Environment) {
+	if e := l.byRun[id]; e != nil && e.Newest() != nil {
+		return e.newest, e
 	}
-	return l.roster
-}
-
-// Considered is when the last window opened that had its run or was missed;
-// zero when none did. Windows before it are done with.
-func (l *Ledger) Considered() time.Time { return l.considered }
-
-// Newest returns the run that was opened last, ended or not; nil before the
-// first.
-func (l *Ledger) Newest() *State { return l.newest }
-
-// Current returns the run that is under way, or nil.
-func (l *Ledger) Current() *State {
-	if l.newest == nil || l.newest.Over() {
-		return nil
+	for _, e := range l.environments {
+		if e.ended != nil && (e.ended.ID == id || e.ended.OpenedSeq == id) {
+			return e.ended, e
+		}
 	}
-	return l.newest
+	return nil, nil
 }
 
-// Ended returns the last run that has ended, or nil.
-func (l *Ledger) Ended() *State { return l.ended }
+// MemberOf returns the environment whose run under way has a host as a member; nil when none has.
+// Such a host takes no part in another run before that one has ended.
+func (l *Ledger) MemberOf(host string) *Environment {
+	for _, e := range l.underWay {
+		if _, err := e.newest.member(host); err == nil {
+			return e
+		}
+	}
+	return nil
+}
 
 // Fold applies the next record. An error means that it changed no run, and
 // says why. A record that was folded before is passed over in silence: a
@@ -70,7 +119,7 @@ func (l *Ledger) Fold(r message.Decoded) error {
 	if r.Seq <= l.LastSeq {
 		return nil
 	}
-	l.LastSeq = r.Seq
+	l.LastSeq, l.touched = r.Seq, l.touched[:0]
 	if r.Kind == message.CommandAll || r.Kind == message.CommandHost || r.Kind == message.EventRecord {
 		l.LastCommand = r.Seq
 	}
@@ -85,39 +134,103 @@ func (l *Ledger) fold(r message.Decoded) error {
 	if _, skipped := r.Event.(message.Skipped); skipped {
 		return nil
 	}
-	if l.Current() == nil && r.Kind == message.EventRecord {
+	l.follow(r.Time)
+	if r.Kind == message.EventRecord {
 		switch e := r.Event.(type) {
 		case nil:
 			return r.Err
 		case message.Missed:
-			l.missed, l.considered = &e, e.Window
-			return nil
+			return l.touch(e.Environment).miss(e)
 		case message.Opened:
-			l.open(r.Record, e)
-			return nil
+			return l.open(r.Record, e)
+		case message.Carried:
+			return l.carry(r.Record, e)
 		}
 	}
-	if l.newest == nil {
-		return fmt.Errorf("record %d belongs to no run", r.Seq)
+	e, err := l.whose(r)
+	if err != nil {
+		return err
 	}
-	err := l.newest.Fold(r)
-	if l.newest.Over() {
-		l.ended = l.newest
+	return l.apply(e, r)
+}
+
+// follow notes the time of the next record. When it is before the time of the last record, the
+// log's clock was set back, and all runs under way have to know: one that has no record of its
+// own would wait for too long.
+func (l *Ledger) follow(now time.Time) {
+	if now.Before(l.time) {
+		for _, e := range l.underWay {
+			e.newest.setBack(l.time, now)
+			l.note(e)
+		}
+	}
+	l.time = now
+}
+
+// whose returns the environment whose newest run a record is of.
+func (l *Ledger) whose(r message.Decoded) (*Environment, error) {
+	e := l.byRun[r.Run]
+	switch {
+	case r.Kind == message.CommandAll:
+		e = l.environments[r.Environment]
+	case e == nil && l.alone() && (r.Run == 0 || r.Kind != message.EventRecord):
+		e = l.environments[""] // It changes nothing, and its run says why.
+	}
+	if e != nil && e.newest != nil {
+		return e, nil
+	}
+	l.answer(r)
+	if r.Run != 0 && len(l.environments) > 0 {
+		return nil, fmt.Errorf("record %d is of run %d, which is the newest run of no environment", r.Seq, r.Run)
+	}
+	return nil, fmt.Errorf("record %d belongs to no run", r.Seq)
+}
+
+// alone reports whether the log knows of the default environment and of no other.
+func (l *Ledger) alone() bool { return len(l.environments) == 1 && l.environments[""] != nil }
+
+// apply folds a record into the newest run of an environment.
+func (l *Ledger) apply(e *Environment, r message.Decoded) error {
+	run := e.newest
+	l.note(e)
+	wasOver, before := run.Over(), run.ID
+	if wasOver || r.Run != run.ID {
+		l.answer(r)
+	}
+	err := run.Fold(r)
+	switch {
+	case run.ID != before:
+		l.byRun[run.ID] = e
+		l.sort()
+	case run.Over() && !wasOver:
+		e.ended = run
+		l.underWay = slices.DeleteFunc(l.underWay, func(other *Environment) bool { return other == e })
 	}
 	return err
 }
 
-// open begins the next run.
-func (l *Ledger) open(r message.Record, e message.Opened) {
-	l.roster = roster.Open(e, r.Time)
-	l.newest = open(r, e, l.roster)
-	if l.missed != nil && !e.Window.IsZero() && e.Window.Before(l.missed.WindowEnd) {
-		l.missed = nil // It had not closed yet: the clock was wrong, and the window has its run now or later.
+// sort puts the runs under way into the order of their ids.
+func (l *Ledger) sort() {
+	slices.SortFunc(l.underWay, func(a, b *Environment) int { return cmp.Compare(a.newest.Key(), b.newest.Key()) })
+}
+
+// touch returns an environment that a record is about to change.
+func (l *Ledger) touch(name string) *Environment {
+	e := l.environments[name]
+	if e == nil {
+		e = &Environment{Name: name}
+		if l.environments == nil {
+			l.environments, l.byRun = map[string]*Environment{}, map[uint64]*Environment{}
+		}
+		l.environments[name] = e
 	}
-	switch {
-	case !e.Window.IsZero():
-		l.considered = e.Window
-	case !e.Considered.IsZero(): // What came before may be trimmed.
-		l.considered = e.Considered
+	l.note(e)
+	return e
+}
+
+// note notes that a record may have changed an environment.
+func (l *Ledger) note(e *Environment) {
+	if !slices.Contains(l.touched, e) {
+		l.touched = append(l.touched, e)
 	}
 }

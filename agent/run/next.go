@@ -1,7 +1,6 @@
 package run
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -74,24 +73,7 @@ func (s Seen) doing(host string) string {
 	return s.Doing(host)
 }
 
-// Next returns what has to be appended to the log, or waited for, at a time.
-// What people want comes first, also after the end of a run: what they ask, and
-// the hosts that they have deleted. Also after it the run is told that a host is
-// heard of that fell silent during it. Then the run is told what it does not know
-// yet, and then it goes on.
-func (l *Ledger) Next(now time.Time, seen Seen) Step {
-	switch {
-	case l.newest != nil:
-		return l.newest.Next(now, seen)
-	case seen.Request != nil && seen.Request.Ask == Release:
-		return Step{Act: Refuse, Refused: &Refused{Message: fmt.Sprintf("host %s holds no slot: there was no run yet; there is nothing to release", seen.Request.Host)}}
-	case seen.Request != nil:
-		return Step{Act: Refuse, Refused: &Refused{Message: "no run is under way; to start one: " + Typed("start --override-window")}}
-	}
-	return Step{}
-}
-
-// Next returns the next step of a run, as Ledger.Next does.
+// Next returns the next step of a run, as Environment.Next does.
 func (s *State) Next(now time.Time, seen Seen) Step {
 	if seen.Request != nil {
 		e, err := s.decide(*seen.Request, now)

@@ -150,6 +150,9 @@ type State struct {
 	// LastSeq is the sequence of the last record that changed the run, also after
 	// its end.
 	LastSeq uint64
+	// TakenSeq is the sequence of the last record by which the run let a host leave service;
+	// 0 before.
+	TakenSeq uint64
 
 	rollout rules
 	// roster is the ledger's, or was until the next run was opened: members come first in
@@ -172,9 +175,10 @@ type State struct {
 	touched bool
 	// busyHosts are the members that are passed over because they are busy.
 	busyHosts busyHosts
-	// changed is the time of the last record that changed the run, newest the time
-	// of the last record.
-	changed, newest time.Time
+	// changed is the time of the last record that changed the run.
+	changed time.Time
+	// carried means that this is only what hosts owe since a run that is not known any more.
+	carried bool
 }
 
 // open makes the run that an event opened, on the roster that the event began. Members
@@ -185,7 +189,7 @@ func open(r message.Record, e message.Opened, hosts *roster.Roster) *State {
 			OpenedSeq: r.Seq, OpenedAt: r.Time, Trigger: e.Trigger, By: e.By, Why: e.Why, RetryOf: e.RetryOf, RequestID: e.RequestID,
 			Window: e.Window, WindowEnd: e.WindowEnd, WindowUsed: e.WindowUsed, Exempt: e.Exempt,
 		},
-		Deadline: newDeadline(e.NotAfter, e.Rollout.OverrunLimit.Duration()), Phase: Open, LastSeq: r.Seq, changed: r.Time, newest: r.Time,
+		Deadline: newDeadline(e.NotAfter, e.Rollout.OverrunLimit.Duration()), Phase: Open, LastSeq: r.Seq, changed: r.Time,
 		rollout: newRules(e.Rollout, len(e.Members), e.NotAfter.Sub(r.Time)), failures: failures{most: e.Rollout.MaxFailures},
 		roster: hosts, counts: counts{status: map[Status]int{Pending: len(e.Members)}}, queues: queues{}, busyHosts: busyHosts{},
 	}

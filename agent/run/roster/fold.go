@@ -21,6 +21,7 @@ import (
 //	ran                         Pass, or Fail
 //	the host is upgraded        Return
 //	the host's part has ended   LetGo
+//	another run names the host  Leave
 //	command prepare             Begin
 //	finished                    Finish
 
@@ -56,6 +57,13 @@ func (r *Roster) Release(i int, command message.Action, at time.Time) {
 		h.recover()
 		h.inHand, h.owes, h.removed = false, message.Debt{}, true
 	})
+}
+
+// Leave notes that the roster of another environment has the host from now on, with all that
+// keeps it out of service.
+func (r *Roster) Leave(i int, at time.Time) {
+	r.Remove(i, at)
+	r.hosts[i].moved = true
 }
 
 // Admit notes that a host is checked before its upgrade. One that is out of service

@@ -93,6 +93,36 @@ func (r *Roster) Opening(silent []string, others []message.Entry) []message.Entr
 	return r.addWorking(entries)
 }
 
+// Take adds to the entries that a run is opened with what another roster knows of a host that
+// comes from there (Entry).
+func Take(entries []message.Entry, brought message.Entry) []message.Entry {
+	i := slices.IndexFunc(entries, func(e message.Entry) bool { return e.Host == brought.Host })
+	if i < 0 {
+		return append(entries, brought)
+	}
+	if e := &entries[i]; brought.Owes.Any() || brought.Works != "" || e.Silent {
+		e.Since, e.Owes, e.Works, e.Run = brought.Since, brought.Owes, brought.Works, brought.Run
+	}
+	return entries
+}
+
+// Entry returns what the next run of a host has to know of it; false when that is nothing.
+func (r *Roster) Entry(host string) (e message.Entry, some bool) {
+	i, known := r.index[host]
+	if !known {
+		return e, false
+	}
+	h := r.hosts[i]
+	if h.lasts() {
+		e = h.lasting()
+	}
+	if h.works != "" {
+		e.Works, e.Run = h.works, h.unanswered
+	}
+	e.Host = host
+	return e, h.lasts() || h.works != ""
+}
+
 // addWorking adds which hosts may still carry out a command though they were released.
 func (r *Roster) addWorking(entries []message.Entry) []message.Entry {
 	for _, h := range r.hosts {
@@ -115,14 +145,19 @@ func (r *Roster) Lasting() []message.Entry {
 	var hosts []message.Entry
 	for _, h := range r.hosts {
 		if h.lasts() {
-			entry := message.Entry{Host: h.Name, Since: h.OutSince(), Owes: h.owes, Silent: h.IsSilent() && !h.absent}
-			if h.owes.Answer != "" {
-				entry.Run = h.unanswered
-			}
-			hosts = append(hosts, entry)
+			hosts = append(hosts, h.lasting())
 		}
 	}
 	return hosts
+}
+
+// lasting is the entry of a host that is out of service beyond the end of the run.
+func (h *Host) lasting() message.Entry {
+	e := message.Entry{Host: h.Name, Since: h.OutSince(), Owes: h.owes, Silent: h.IsSilent() && !h.absent}
+	if h.owes.Answer != "" {
+		e.Run = h.unanswered
+	}
+	return e
 }
 
 // Clone returns a copy of the roster.

@@ -51,6 +51,8 @@ type Host struct {
 	// removed means that somebody deleted or released it: nobody waits for it, and
 	// its silence says nothing.
 	removed bool
+	// moved means that the roster of another environment has the host.
+	moved bool
 }
 
 // NoGroup is the group of a host that counts in none.
@@ -72,6 +74,9 @@ func (h *Host) IsAbsent() bool { return h.absent }
 
 // IsRemoved reports whether somebody deleted or released the host.
 func (h *Host) IsRemoved() bool { return h.removed }
+
+// HasMoved reports whether the roster of another environment has the host.
+func (h *Host) HasMoved() bool { return h.moved }
 
 // Owes is what has yet to show that the host is well.
 func (h *Host) Owes() message.Debt { return h.owes }
@@ -206,12 +211,12 @@ func (r *Roster) HeedsSilence(i int) bool {
 	return h.Group != NoGroup && !h.IsSilent() && !h.absent && !h.removed
 }
 
-// Watched returns the hosts whose silence matters: those that count in a group, and
-// those that are silent.
+// Watched returns the hosts whose silence matters: those that count in a group and have not
+// moved to another roster, and those that are silent.
 func (r *Roster) Watched() []string {
 	var names []string
 	for _, h := range r.hosts {
-		if h.Group != NoGroup || h.IsSilent() {
+		if h.Group != NoGroup && !h.moved || h.IsSilent() {
 			names = append(names, h.Name)
 		}
 	}

@@ -1,5 +1,7 @@
 package message
 
+import "fmt"
+
 // Decoded is a record with its body decoded. Exactly one of Command, Reply
 // and Event is set, or Err is.
 type Decoded struct {
@@ -18,6 +20,9 @@ func (r Record) Decode() Decoded {
 	switch r.Kind {
 	case CommandAll, CommandHost:
 		e.Command, e.Err = decoded(DecodeCommand(r.Body))
+		if err := checkEnvironment(r.Environment); err != nil {
+			e.Command, e.Err = nil, fmt.Errorf("cannot read %s: %w", Prepare, err)
+		}
 	case ReplyRecord:
 		e.Reply, e.Err = decoded(DecodeReply(r.Body))
 		if e.Reply != nil {

@@ -39,6 +39,8 @@ func GoesOn(by string) bool { return by == ByRollout || by == ByAgent }
 
 // Opened begins a run; its prepare follows.
 type Opened struct {
+	// Environment is the environment of the run; empty for the default one.
+	Environment string `json:"environment,omitempty"`
 	// Trigger is TriggerWindow or TriggerManual.
 	Trigger string `json:"trigger"`
 	// Members are the hosts that the run upgrades, in the order in which they go.
@@ -46,6 +48,9 @@ type Opened struct {
 	// Roster are the hosts, members or not, that are out of service now, and the
 	// hosts that are no members and count in a stage.
 	Roster []Entry `json:"roster,omitempty"`
+	// RosterAsOf is the last record that Roster takes into account: hosts may have replied
+	// after it. 0 means that it takes all records before this one into account.
+	RosterAsOf uint64 `json:"roster-as-of,omitempty"`
 	// Exempt are the hosts that the rollout leaves out, and why.
 	Exempt []rollout.Exempt `json:"exempt,omitempty"`
 	// Rollout is how the run goes about its hosts.
@@ -201,9 +206,11 @@ type Frozen struct {
 
 // Missed tells of a window that has closed without a run, and why.
 type Missed struct {
-	Window    time.Time `json:"window"`
-	WindowEnd time.Time `json:"window-end"`
-	Reason    string    `json:"reason,omitempty"`
+	// Environment is the environment of the window; empty for the default one.
+	Environment string    `json:"environment,omitempty"`
+	Window      time.Time `json:"window"`
+	WindowEnd   time.Time `json:"window-end"`
+	Reason      string    `json:"reason,omitempty"`
 }
 
 // Skipped tells that a person had the log go on beyond its end, because hosts may know
@@ -212,6 +219,22 @@ type Missed struct {
 type Skipped struct {
 	// To is the first sequence after them.
 	To uint64 `json:"to"`
+}
+
+// Carried keeps what is known of an environment whose last run was long ago, so that the
+// records of that run can be trimmed. It belongs to no run.
+type Carried struct {
+	// Environment is empty for the default one.
+	Environment string `json:"environment,omitempty"`
+	// Run is the last run of the environment: what still happens to its hosts bears this
+	// number.
+	Run uint64 `json:"run"`
+	// Considered is when the last window opened that had its run or was missed; zero when
+	// none did.
+	Considered time.Time `json:"considered,omitzero"`
+	// Roster are the hosts that are out of service, or were released and may still be at
+	// work.
+	Roster []Entry `json:"roster,omitempty"`
 }
 
 // Finished ends a run.
@@ -242,6 +265,7 @@ func (Aborted) name() string    { return "aborted" }
 func (Frozen) name() string     { return "frozen" }
 func (Missed) name() string     { return "missed" }
 func (Skipped) name() string    { return "skipped" }
+func (Carried) name() string    { return "carried" }
 func (Finished) name() string   { return "finished" }
 
 // readers read the members of each event, by its name.
@@ -249,7 +273,7 @@ var readers = map[string]func([]byte) (Event, error){
 	"opened": read[Opened], "silent": read[Silent], "recovered": read[Recovered], "busy": read[Busy], "idle": read[Idle], "deleted": read[Deleted], "released": read[Released],
 	"admitted": read[Admitted], "slot": read[Slot], "ran": read[Ran], "overdue": read[Overdue], "late": read[Late], "unprepared": read[Unprepared], "cancelled": read[Cancelled],
 	"approved": read[Approved], "paused": read[Paused], "resumed": read[Resumed], "aborted": read[Aborted],
-	"frozen": read[Frozen], "missed": read[Missed], "skipped": read[Skipped], "finished": read[Finished],
+	"frozen": read[Frozen], "missed": read[Missed], "skipped": read[Skipped], "carried": read[Carried], "finished": read[Finished],
 }
 
 // Name is what an event is called on the log.
@@ -258,7 +282,7 @@ func Name(e Event) string { return e.name() }
 // OfNoRun reports whether an event belongs to no run.
 func OfNoRun(e Event) bool {
 	switch e.(type) {
-	case Missed, Skipped:
+	case Missed, Skipped, Carried:
 		return true
 	}
 	return false
@@ -364,9 +388,11 @@ func check(e Event) error {
 	case Frozen:
 		return cmp.Or(present("not-after", !e.NotAfter.IsZero()), present("until", !e.Until.IsZero()))
 	case Missed:
-		return cmp.Or(present("window", !e.Window.IsZero()), present("window-end", !e.WindowEnd.IsZero()))
+		return cmp.Or(checkEnvironment(e.Environment), present("window", !e.Window.IsZero()), present("window-end", !e.WindowEnd.IsZero()))
 	case Skipped:
 		return present("to", e.To != 0)
+	case Carried:
+		return e.check()
 	case Finished:
 		return present("result", e.Result != "")
 	}
@@ -407,6 +433,9 @@ func checkHosts(hosts []string) error {
 }
 
 func (e Opened) check() error {
+	if err := checkEnvironment(e.Environment); err != nil {
+		return err
+	}
 	if err := checkHosts(e.Members); err != nil {
 		return fmt.Errorf("members: %w", err)
 	}

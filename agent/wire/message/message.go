@@ -51,6 +51,9 @@ type Record struct {
 	Host string
 	// Run is the run that it belongs to; 0 where it begins one.
 	Run uint64
+	// Environment is of a prepare: the environment whose run it begins; empty for the
+	// default one.
+	Environment string
 	// Action is the command that a reply answers.
 	Action Action
 	// Epoch is that of the lease under which a reply was given, and of the

@@ -146,6 +146,9 @@ func FuzzBodies(f *testing.F) {
 	f.Add([]byte(`{"action":"prepare","hosts":["h01"],"not-after":"2026-11-21T04:00:00Z"}`))
 	f.Add([]byte(`{"action":"upgrade","result":"reboot-required"}`))
 	f.Add([]byte(`{"event":"opened","members":["h01"],"not-after":"2026-11-21T04:00:00Z"}`))
+	f.Add([]byte(`{"event":"opened","environment":"basel","members":["h01"],"roster-as-of":7,"not-after":"2026-11-21T04:00:00Z"}`))
+	f.Add([]byte(`{"event":"missed","environment":"basel","window":"2026-11-21T04:00:00Z","window-end":"2026-11-21T05:00:00Z"}`))
+	f.Add([]byte(`{"event":"carried","environment":"basel","run":41,"roster":[{"host":"h01","since":"2026-11-21T04:00:00Z","owes":{"look":true}}]}`))
 	f.Add([]byte(`{"kernel":"6.1"}`))
 	f.Add([]byte(`{"application":"a","agent-version":"1"}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
@@ -225,5 +228,20 @@ func TestResults(t *testing.T) {
 	}
 	if got := OutcomeBeside("half-done"); got != Unknown {
 		t.Errorf("an outcome of a newer worker is read as %q", got)
+	}
+}
+
+// TestPrepareOfAnEnvironment checks that a prepare whose environment is not a name on the log
+// is not read.
+func TestPrepareOfAnEnvironment(t *testing.T) {
+	t.Parallel()
+	body := Command{Action: Prepare, Hosts: []string{"h01"}, NotAfter: time.Now()}.Encode()
+	for environment, want := range map[string]string{
+		"": "", "basel": "", "Basel": `cannot read prepare: environment "Basel" is not a name`, "default": "cannot read prepare: environment is \"default\": on the log the default environment has no name",
+	} {
+		d := Record{Kind: CommandAll, Environment: environment, Body: body}.Decode()
+		if read := d.Command != nil && d.Err == nil; read != (want == "") || !read && !strings.HasPrefix(d.Err.Error(), want) {
+			t.Errorf("a prepare of %q is read as %+v, %v", environment, d.Command, d.Err)
+		}
 	}
 }

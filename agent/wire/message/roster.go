@@ -1,6 +1,7 @@
 package message
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -52,14 +53,8 @@ func (e Entry) Absent() bool { return e.Silent && e.Since.IsZero() }
 
 // checkRoster tells what is wrong with the roster that a run is opened with.
 func (e Opened) checkRoster() error {
-	hosts := make([]string, len(e.Roster))
-	for i, entry := range e.Roster {
-		hosts[i] = entry.Host
-	}
-	if len(hosts) > 0 {
-		if err := checkHosts(hosts); err != nil {
-			return err
-		}
+	if err := checkEntries(e.Roster); err != nil {
+		return err
 	}
 	members := make(map[string]bool, len(e.Members))
 	for _, host := range e.Members {
@@ -68,6 +63,33 @@ func (e Opened) checkRoster() error {
 	for _, entry := range e.Roster {
 		if err := entry.check(members[entry.Host], e.Rollout.Stages); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// checkEntries tells what is wrong with the hosts of a roster, of which there may be none.
+func checkEntries(roster []Entry) error {
+	if len(roster) == 0 {
+		return nil
+	}
+	hosts := make([]string, len(roster))
+	for i, entry := range roster {
+		hosts[i] = entry.Host
+	}
+	return checkHosts(hosts)
+}
+
+func (e Carried) check() error {
+	if err := cmp.Or(checkEnvironment(e.Environment), present("run", e.Run != 0)); err != nil {
+		return err
+	}
+	if err := checkEntries(e.Roster); err != nil {
+		return fmt.Errorf("roster: %w", err)
+	}
+	for _, entry := range e.Roster {
+		if err := entry.check(false, nil); err != nil {
+			return fmt.Errorf("roster: %w", err)
 		}
 	}
 	return nil

@@ -1,0 +1,118 @@
+package run
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/roster"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+)
+
+// Environment is what the log says of one environment: its runs, one after the other. Only
+// its ledger changes it.
+type Environment struct {
+	// Name is empty for the default environment.
+	Name string
+
+	newest, ended *State
+	// roster is nil before the first run.
+	roster *roster.Roster
+	missed *message.Missed
+	// considered is when the last window opened that had its run or was missed:
+	// the last one on the log, whatever clock it went by.
+	considered time.Time
+}
+
+// Newest returns the run that was opened last, ended or not; nil before the
+// first, and once only what its hosts owe is kept of it.
+func (e *Environment) Newest() *State {
+	if e.newest == nil || e.newest.carried {
+		return nil
+	}
+	return e.newest
+}
+
+// Current returns the run that is under way, or nil.
+func (e *Environment) Current() *State {
+	if e.newest == nil || e.newest.Over() {
+		return nil
+	}
+	return e.newest
+}
+
+// Ended returns the last run that has ended, or nil.
+func (e *Environment) Ended() *State { return e.ended }
+
+// Roster knows which hosts of the environment are out of service, before, during and after
+// its runs.
+func (e *Environment) Roster() *roster.Roster {
+	if e.roster == nil {
+		return &roster.Roster{}
+	}
+	return e.roster
+}
+
+// Missed returns the window that was missed last, or nil. One that has not closed by now was
+// missed by a wrong clock alone.
+func (e *Environment) Missed(now time.Time) *message.Missed {
+	if e.missed == nil || e.missed.WindowEnd.After(now) {
+		return nil
+	}
+	return e.missed
+}
+
+// Considered is when the last window opened that had its run or was missed;
+// zero when none did. Windows before it are done with.
+func (e *Environment) Considered() time.Time { return e.considered }
+
+// Next returns what has to be appended to the log, or waited for, at a time.
+// What people want comes first, also after the end of a run: what they ask, and
+// the hosts that they have deleted. Also after it the run is told that a host is
+// heard of that fell silent during it. Then the run is told what it does not know
+// yet, and then it goes on.
+func (e *Environment) Next(now time.Time, seen Seen) Step {
+	q := seen.Request
+	switch {
+	case e.Newest() != nil, e.newest != nil && (q == nil || q.Ask == Release):
+		return e.newest.Next(now, seen)
+	case q != nil && q.Ask == Release:
+		return Step{Act: Refuse, Refused: &Refused{Message: fmt.Sprintf("host %s holds no slot: there was no run yet; there is nothing to release", q.Host)}}
+	case q != nil:
+		return Step{Act: Refuse, Refused: &Refused{Message: "no run is under way; to start one: " + Typed("start --override-window")}}
+	}
+	return Step{}
+}
+
+// miss notes a window that had no run.
+func (e *Environment) miss(missed message.Missed) error {
+	if e.Current() != nil {
+		return fmt.Errorf("event %s has no place in the middle of run %d", message.Name(missed), e.newest.Key())
+	}
+	e.missed, e.considered = &missed, missed.Window
+	return nil
+}
+
+// open begins the next run.
+func (e *Environment) open(r message.Record, o message.Opened) {
+	e.roster = roster.Open(o, r.Time)
+	e.newest = open(r, o, e.roster)
+	if e.missed != nil && !o.Window.IsZero() && o.Window.Before(e.missed.WindowEnd) {
+		e.missed = nil // It had not closed yet: the clock was wrong, and the window has its run now or later.
+	}
+	switch {
+	case !o.Window.IsZero():
+		e.considered = o.Window
+	case !o.Considered.IsZero(): // What came before may be trimmed.
+		e.considered = o.Considered
+	}
+}
+
+// carry forgets the runs of the environment but for what its hosts owe.
+func (e *Environment) carry(r message.Record, c message.Carried) {
+	o := message.Opened{Roster: c.Roster}
+	e.roster = roster.Open(o, r.Time)
+	e.newest = &State{ID: c.Run, Origin: Origin{OpenedSeq: c.Run}, Phase: Finished, LastSeq: r.Seq, roster: e.roster, carried: true, changed: r.Time}
+	e.roster.Begin(c.Run)
+	e.roster.Finish()
+	e.ended, e.considered = nil, c.Considered
+}
