@@ -43,6 +43,23 @@ func (e *Environment) Current() *State {
 // Ended returns the last run that has ended, or nil.
 func (e *Environment) Ended() *State { return e.ended }
 
+// Key is the number that an event about hosts of the environment bears: that of its last run,
+// which Newest may not return any more; 0 before the first.
+func (e *Environment) Key() uint64 {
+	if e.newest == nil {
+		return 0
+	}
+	return e.newest.Key()
+}
+
+// Outdated is that of the last run (State.Outdated).
+func (e *Environment) Outdated(host string, silent bool) bool {
+	return e.newest != nil && e.newest.Outdated(host, silent)
+}
+
+// Minds is that of the last run (State.Minds).
+func (e *Environment) Minds(host string) bool { return e.newest != nil && e.newest.Minds(host) }
+
 // Roster knows which hosts of the environment are out of service, before, during and after
 // its runs.
 func (e *Environment) Roster() *roster.Roster {

@@ -184,6 +184,9 @@ func TestClockSetBackForAll(t *testing.T) {
 			t.Errorf("run %d ends by %s, want %s", e.Current().Key(), e.Current().NotAfter, want)
 		}
 	}
+	if s.ledger.Last() != s.ledger.Of("") {
+		t.Errorf("the last record is of %+v", s.ledger.Last())
+	}
 	if len(s.ledger.Touched()) != 2 {
 		t.Errorf("%d environments are touched, want both", len(s.ledger.Touched()))
 	}
@@ -311,7 +314,7 @@ func TestCarried(t *testing.T) {
 	_ = trimmed.Fold(s.log[from-1].Decode())
 	for which, l := range map[string]*Ledger{"whole": &s.ledger, "trimmed": &trimmed} {
 		e := l.Of("basel")
-		if e.Newest() != nil || e.Ended() != nil || !e.Considered().Equal(epoch) || !reflect.DeepEqual(rostersWith(l, "b1"), []string{"basel"}) {
+		if e.Newest() != nil || e.Key() != run || !e.Minds("b1") || e.Outdated("b1", false) || e.Ended() != nil || !e.Considered().Equal(epoch) || !reflect.DeepEqual(rostersWith(l, "b1"), []string{"basel"}) {
 			t.Errorf("%s log: %+v, b1 is out of service in %v", which, e, rostersWith(l, "b1"))
 		}
 		if step := e.Next(s.now, Seen{Request: &Request{Ask: Abort}}); step.Act != Refuse || !strings.Contains(step.Refused.Error(), "no run is under way; to start one") {

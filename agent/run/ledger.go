@@ -34,7 +34,8 @@ type Ledger struct {
 	byRun map[uint64]*Environment
 	// underWay are the environments with a run under way, in the order of their ids.
 	underWay []*Environment
-	// touched are the environments that the last record may have changed.
+	// last is the environment of the last record, touched are all that it may have changed.
+	last    *Environment
 	touched []*Environment
 	// answers are the last replies of hosts to runs that were over, by host: the roster of
 	// the next run may not take them into account yet.
@@ -83,6 +84,10 @@ func (l *Ledger) Environments() []*Environment {
 // The caller does not change the slice.
 func (l *Ledger) UnderWay() []*Environment { return l.underWay }
 
+// Last returns the environment of the last record; nil if it is of none, or has changed
+// nothing.
+func (l *Ledger) Last() *Environment { return l.last }
+
 // Touched returns the environments that the last record may have changed: the next step of
 // all others is what it was. The next record changes the slice.
 func (l *Ledger) Touched() []*Environment { return l.touched }
@@ -119,12 +124,13 @@ func (l *Ledger) Fold(r message.Decoded) error {
 	if r.Seq <= l.LastSeq {
 		return nil
 	}
-	l.LastSeq, l.touched = r.Seq, l.touched[:0]
+	l.LastSeq, l.last, l.touched = r.Seq, nil, l.touched[:0]
 	if r.Kind == message.CommandAll || r.Kind == message.CommandHost || r.Kind == message.EventRecord {
 		l.LastCommand = r.Seq
 	}
 	err := l.fold(r)
 	if err != nil {
+		l.last = nil
 		l.Ignored++
 	}
 	return err
@@ -192,6 +198,7 @@ func (l *Ledger) alone() bool { return len(l.environments) == 1 && l.environment
 // apply folds a record into the newest run of an environment.
 func (l *Ledger) apply(e *Environment, r message.Decoded) error {
 	run := e.newest
+	l.last = e
 	l.note(e)
 	wasOver, before := run.Over(), run.ID
 	if wasOver || r.Run != run.ID {
@@ -224,6 +231,7 @@ func (l *Ledger) touch(name string) *Environment {
 		}
 		l.environments[name] = e
 	}
+	l.last = e
 	l.note(e)
 	return e
 }
