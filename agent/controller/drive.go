@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"iter"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
@@ -16,7 +17,7 @@ import (
 // carries out; nil for none. It refuses the earlier requests that cannot be carried out.
 func (s *state) next(env *environment, now time.Time) (run.Step, *request) {
 	for {
-		q := s.nextRequest()
+		q := s.nextRequest(env)
 		ahead := s.clock.ahead(now)
 		step := env.ledger.Next(now.Add(ahead), s.seen(env, now, q))
 		if !step.Until.IsZero() {
@@ -36,7 +37,7 @@ func (s *state) seen(env *environment, now time.Time, q *request) run.Seen {
 	if q != nil {
 		seen.Request = &q.Request
 	}
-	if env.ledger.Newest() == nil {
+	if env.ledger.Key() == 0 {
 		return seen
 	}
 	seen.Silent, seen.Heard = env.news(&s.hosts)
@@ -72,16 +73,15 @@ func (s *state) judgeAt(env *environment, current *run.State, now time.Time) tim
 
 // take carries out a step of the newest run of an environment, and returns when to look again.
 func (s *state) take(ctx context.Context, env *environment, now time.Time, step run.Step, q *request) time.Time {
-	newest := env.ledger.Newest()
 	switch step.Act {
 	case run.Send:
-		return s.append(ctx, commandEntry(newest, step.Command))
+		return s.append(ctx, commandEntry(env.ledger, step.Command))
 	case run.Note:
-		retryAt := s.append(ctx, eventEntry(newest.Key(), step.Event))
+		retryAt := s.append(ctx, eventEntry(env.ledger.Key(), step.Event))
 		switch {
 		case q == nil:
 		case retryAt.IsZero():
-			s.written(newest, q, s.log.last)
+			s.written(q, s.log.last)
 		case !errors.Is(s.log.failed, log.ErrBehind):
 			q.tried = message.EncodeEvent(step.Event)
 		}
@@ -95,11 +95,22 @@ func (s *state) take(ctx context.Context, env *environment, now time.Time, step 
 	return step.Until
 }
 
-// nextRequest returns the first undecided request whose caller still waits; nil if there is
-// none.
-func (s *state) nextRequest() *request {
-	for _, w := range s.waiters {
-		if q := w.request; q != nil && q.seq == 0 && q.refused == nil && w.ctx.Err() == nil {
+// undecided are the requests that are not decided and whose callers still wait, in the order in
+// which they came.
+func (s *state) undecided() iter.Seq[*request] {
+	return func(yield func(*request) bool) {
+		for _, w := range s.waiters {
+			if q := w.request; q != nil && q.seq == 0 && q.refused == nil && w.ctx.Err() == nil && !yield(q) {
+				return
+			}
+		}
+	}
+}
+
+// nextRequest returns the first undecided request of an environment; nil if there is none.
+func (s *state) nextRequest(env *environment) *request {
+	for q := range s.undecided() {
+		if q.of == env {
 			return q
 		}
 	}
@@ -107,8 +118,8 @@ func (s *state) nextRequest() *request {
 }
 
 // written records that the event of a request is on the log.
-func (s *state) written(current *run.State, q *request, seq uint64) {
-	logger := s.Logger.With("tenant", s.Tenant, "run", current.Key(), "by", q.By, "reason", q.Why)
+func (s *state) written(q *request, seq uint64) {
+	logger := s.Logger.With("tenant", s.Tenant, "run", q.of.ledger.Key(), "by", q.By, "reason", q.Why)
 	switch q.Ask {
 	case run.Approve:
 		logger = logger.With("stage", q.Stage)
@@ -122,8 +133,8 @@ func (s *state) written(current *run.State, q *request, seq uint64) {
 
 // recognize finds the event of a request on the log although its append seemed to fail. Without
 // it the request would be decided again, and refused because of its own event.
-func (s *state) recognize(current *run.State, r message.Record) {
-	if q := s.nextRequest(); q != nil && r.Kind == message.EventRecord && q.tried != nil && bytes.Equal(r.Body, q.tried) {
-		s.written(current, q, r.Seq)
+func (s *state) recognize(env *environment, r message.Record) {
+	if q := s.nextRequest(env); q != nil && r.Kind == message.EventRecord && q.tried != nil && bytes.Equal(r.Body, q.tried) {
+		s.written(q, r.Seq)
 	}
 }

@@ -16,8 +16,11 @@ import (
 type environment struct {
 	// name is empty for default, which has all hosts that no other environment has.
 	name string
-	// ledger is the fold of its runs.
-	ledger *run.Ledger
+	turn
+	// ledger is what the log says of it.
+	ledger *run.Environment
+	// since is the record from which on the log tells all of it; 0 when it tells nothing.
+	since uint64
 	// followers follow the run that the record followed has opened: story is what has
 	// happened in it, teller knows what was told of it, traces are its spans.
 	followers []follower
@@ -54,14 +57,58 @@ func nameOf(environment string) string { return cmp.Or(environment, v1.DefaultEn
 
 // newEnvironment makes an environment that has had no run.
 func (s *state) newEnvironment(name string) *environment {
-	e := &environment{name: name, ledger: &s.ledger, unreported: map[string]bool{}}
-	e.tasks = s.dispatching.dispatcher(func() { s.stale = true })
+	e := &environment{name: name, ledger: s.ledger.Of(name), unreported: map[string]bool{}}
+	e.awake = true
+	e.tasks = s.dispatching.dispatcher(func() { s.stale, e.awake = true, true })
 	s.followRun(e, 0)
 	return e
 }
 
+// environment returns the environment of a name on the log.
+func (s *state) environment(name string) *environment {
+	env := s.environments[name]
+	if env == nil {
+		env = s.newEnvironment(name)
+		s.environments[name] = env
+	}
+	return env
+}
+
+// declareAll has an environment for each that is declared, and none for what is neither declared nor
+// on the log.
+func (s *state) declareAll() {
+	for name := range s.intent.environments {
+		s.environment(name)
+	}
+	for name, env := range s.environments {
+		if name != defaultName && s.intent.environments[name] == nil && env.since == 0 {
+			delete(s.environments, name)
+		}
+	}
+}
+
+// last returns the environment whose newest run the last record is of; nil if it is of none.
+func (s *state) last() *environment {
+	of := s.ledger.Last()
+	if of == nil || of.Newest() == nil {
+		return nil
+	}
+	return s.environment(of.Name)
+}
+
+// touched takes up what the last record has changed of environments.
+func (s *state) touched() {
+	for _, of := range s.ledger.Touched() {
+		env := s.environment(of.Name)
+		env.ledger, env.awake = of, true
+	}
+}
+
 // standard returns the environment of all hosts that no other has.
 func (s *state) standard() *environment { return s.environments[defaultName] }
+
+// alone reports whether there is no environment but default.
+func (s *state) alone() bool { return len(s.environments) == 1 }
 
 // followClock forgets all that was computed from a clock that was set since.
 func (e *environment) followClock() { e.forecast, e.idle = forecast{}, v1.WaitingFor{} }
@@ -87,11 +134,10 @@ func (e *environment) news(h *hosts) (silent, heard []string) {
 	if len(e.unreported) == 0 {
 		return nil, nil
 	}
-	newest := e.ledger.Newest()
 	for name := range e.unreported {
 		_, deleted := h.deleted[name]
 		switch online := h.present.online(name); {
-		case deleted && !online || !newest.Outdated(name, !online):
+		case deleted && !online || !e.ledger.Outdated(name, !online):
 			delete(e.unreported, name)
 		case online:
 			heard = append(heard, name)

@@ -14,18 +14,23 @@ func (s *state) fold(ctx context.Context, r message.Record) {
 	if r.Seq <= s.ledger.LastSeq {
 		return // The log delivers a record twice when it is followed anew.
 	}
-	if err := s.guard.see(r, r.Kind == message.EventRecord && s.ledger.Current() == nil); err != nil {
+	decoded := r.Decode()
+	if err := s.guard.see(r, beginsAnew(decoded.Event)); err != nil {
 		s.raise(err)
 		return
 	}
 	s.clock.fold(r, s.Now(), r.Seq > s.startedAt)
-	decoded := r.Decode()
 	s.witnesses.Fold(decoded)
-	if err := s.ledger.Fold(decoded); err != nil {
+	err := s.ledger.Fold(decoded)
+	s.touched()
+	if err == nil {
+		s.noteBeginning(decoded)
+	}
+	if err != nil {
 		s.Logger.Warn("record ignored", "tenant", s.Tenant, "record", r.Seq, "host", r.Host, "reason", err)
 	} else if missed, ok := decoded.Event.(message.Missed); ok {
 		s.noteMissed(r, missed)
-	} else if env := s.standard(); env.ledger.Newest() != nil && !message.OfNoRun(decoded.Event) {
+	} else if env := s.last(); env != nil && !message.OfNoRun(decoded.Event) {
 		s.folded(ctx, env, decoded)
 	}
 	s.dispatching.folded.set(s.ledger.LastSeq)
@@ -38,7 +43,18 @@ func (s *state) fold(ctx context.Context, r message.Record) {
 		}
 	}
 	s.checkLoaded()
-	s.changed()
+	s.stale = true
+	s.show()
+}
+
+// beginsAnew reports whether what the log says of an environment can be told from an event on,
+// so that the records before it may be trimmed one day.
+func beginsAnew(e message.Event) bool {
+	switch e.(type) {
+	case message.Opened, message.Missed, message.Carried:
+		return true
+	}
+	return false
 }
 
 // takeUp takes up the newest run of an environment once the records of the start are folded.
@@ -79,7 +95,7 @@ func (s *state) folded(ctx context.Context, env *environment, r message.Decoded)
 	for _, record := range env.followers {
 		record(newest, r, s.active && r.Seq > s.startedAt)
 	}
-	s.recognize(newest, r.Record)
+	s.recognize(env, r.Record)
 	switch {
 	case newest.Over():
 		env.tasks.dropAll()
@@ -93,7 +109,7 @@ func (s *state) folded(ctx context.Context, env *environment, r message.Decoded)
 		switch {
 		case r.Seq > newest.EndedSeq && env.archiveAt.IsZero():
 			env.archiveAt = s.Now().Add(rearchiveAfter)
-		case newest.Key() > s.archived && r.Seq == newest.EndedSeq:
+		case r.Seq == newest.EndedSeq && !s.past.has(newest.Key()):
 			s.archive(env, newest)
 		}
 	case r.Seq > s.startedAt:

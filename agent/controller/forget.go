@@ -64,7 +64,7 @@ func (s *state) forget(name string, d run.Deletion) error {
 // minds reports whether it matters to the newest run of an environment what becomes of a host.
 func (s *state) minds(name string) bool {
 	for _, env := range s.environments {
-		if newest := env.ledger.Newest(); newest != nil && newest.Minds(name) {
+		if env.ledger.Minds(name) {
 			return true
 		}
 	}

@@ -433,6 +433,9 @@ func (h *hosts) viewOf(host *host, newest *run.State) v1.Host {
 // turned has the runs that count a host be told whether it is online.
 func (s *state) turned(host string) {
 	for _, env := range s.environments {
-		env.unreported[host] = true
+		if _, counts := env.ledger.Roster().Index(host); counts || env.name == defaultName {
+			env.unreported[host] = true
+		}
 	}
+	s.wake(host)
 }

@@ -70,6 +70,7 @@ func (s *state) hear(heard []wait.Item[string, telemetry]) {
 func (s *state) heard(name string, a message.Alive, at time.Time) {
 	if s.witnesses.hear(name, a.Seen) {
 		s.stale = true
+		s.wakeAll()
 	}
 	described, changed := s.hosts.heard(name, a, at)
 	known := s.hosts.known[name]
@@ -82,7 +83,9 @@ func (s *state) heard(name string, a message.Alive, at time.Time) {
 		s.writer.put(known.Host)
 	}
 	if changed {
-		s.changed()
+		s.stale = true
+		s.wake(name)
+		s.show()
 	}
 }
 
@@ -128,23 +131,48 @@ func (s *state) decide(ctx context.Context) time.Time {
 		next = times.Sooner(next, env.archiveAt)
 	}
 	next = times.Sooner(next, s.turns(now))
-	if !s.active || !s.isLoaded || s.ready() != nil {
-		return next // A log that is half read would be taken for the whole.
+	mayWrite := s.active && s.isLoaded && s.ready() == nil // A log that is half read would be taken for the whole.
+	if mayWrite {
+		s.address()
 	}
-	env := s.standard()
-	if current := env.ledger.Current(); current != nil {
-		s.news.put(s.ledger.LastSeq, env.teller.Waiting(current, s.runTime(now), s.silent(now))...)
+	asked := s.inTurn(now)
+	for _, env := range asked {
+		env.turnsAt = s.turnsOf(env, now)
 	}
-	return times.Sooner(next, s.act(ctx, env, now))
+	if mayWrite {
+		next = times.Sooner(next, s.askAll(ctx, asked, now))
+	}
+	return times.Sooner(next, s.nextDue(now))
+}
+
+// askAll has one environment after the other take its next step. After an append that succeeded the
+// others are asked once the record is folded, after one that failed at the time that it returns.
+func (s *state) askAll(ctx context.Context, asked []*environment, now time.Time) time.Time {
+	tried := s.log.retryAt
+	for _, env := range asked {
+		s.act(ctx, env, now)
+		if s.ready() != nil || !s.log.retryAt.Equal(tried) {
+			return s.log.retryAt
+		}
+	}
+	if now.Before(tried) {
+		return tried
+	}
+	s.log.works()
+	return s.trimWhenDue(ctx, now)
 }
 
 // act takes the next step of the newest run of an environment, or does what there is to do
-// without a run, and returns when to decide again. After an append that failed it waits.
-func (s *state) act(ctx context.Context, env *environment, now time.Time) time.Time {
+// without a run. The environment sleeps then if it waits. While the log takes no record nothing
+// happens.
+func (s *state) act(ctx context.Context, env *environment, now time.Time) {
+	if current := env.ledger.Current(); current != nil {
+		s.news.put(s.ledger.LastSeq, env.teller.Waiting(current, s.runTime(now), s.silent(now))...)
+	}
 	step, q := s.next(env, now)
-	tried := s.log.retryAt
+	last, tried := s.log.last, s.log.retryAt
 	if now.Before(tried) {
-		return tried
+		return
 	}
 	var at time.Time
 	if step.Act != run.Wait || env.ledger.Current() != nil {
@@ -152,34 +180,19 @@ func (s *state) act(ctx context.Context, env *environment, now time.Time) time.T
 	} else {
 		at = s.idleWork(ctx, env, now)
 	}
-	if s.log.retryAt.Equal(tried) {
-		s.log.works()
+	if s.log.last == last && s.log.retryAt.Equal(tried) {
+		env.sleep(at, s.clock.ahead(now))
 	}
-	return at
 }
 
-// idleWork does what there is to do between runs: it notes windows that were missed, opens
-// runs, and trims the log. It returns when to decide again.
+// idleWork does what there is to do between runs: it notes windows that were missed, and opens
+// runs. It returns when to decide again.
 func (s *state) idleWork(ctx context.Context, env *environment, now time.Time) time.Time {
 	if e, some := s.missed(env, now); some {
 		s.Logger.Warn("a window was missed", "tenant", s.Tenant, "opened", e.Window, "closed", e.WindowEnd, "reason", e.Reason)
 		return s.append(ctx, eventEntry(0, e))
 	}
-	next := s.openWhenDue(ctx, env, now)
-	if s.ledger.LastSeq < s.log.last {
-		return next // A run is being opened.
-	}
-	return times.Sooner(next, s.trimWhenDue(ctx, env, now))
-}
-
-// trimWhenDue removes the records before the newest run once that run and all
-// earlier ones are in the history, and what they tell is among the news.
-func (s *state) trimWhenDue(ctx context.Context, env *environment, now time.Time) time.Time {
-	newest := env.ledger.Newest()
-	if newest == nil || !s.trim.mayTrim(newest.OpenedSeq) || !s.past.complete(newest.Key()) || !s.news.empty() {
-		return time.Time{}
-	}
-	return s.trim.trim(ctx, now, newest.OpenedSeq-1)
+	return s.openWhenDue(ctx, env, now)
 }
 
 // followClock discards everything that was computed from the clock when the clock was set,

@@ -119,6 +119,7 @@ func TestMissedByAWrongClock(t *testing.T) {
 		if err := s.ledger.Fold(message.Record{Seq: seq, Kind: message.EventRecord, Time: noon, Body: message.EncodeEvent(e)}.Decode()); err != nil {
 			t.Fatal(err)
 		}
+		s.touched()
 	}
 	note(1, message.Missed{Window: ahead, WindowEnd: ahead, Reason: "by the wrong clock"})
 	for n, want := range []string{"2026-11-20T02:00:00Z", "2026-11-21T02:00:00Z"} {

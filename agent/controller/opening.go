@@ -91,9 +91,13 @@ func (s *state) open(ctx context.Context, env *environment, e message.Opened, pl
 
 // opening adds a plan to the event that opens its run.
 func (s *state) opening(env *environment, e message.Opened, planned plan.Plan) message.Opened {
+	e.Environment = env.name
 	e.Members, e.Exempt, e.Rollout = planned.Hosts, planned.Exempt, planned.Rollout
-	e.Roster = env.ledger.Roster().Opening(planned.Silent, planned.Others)
+	e.Roster = s.ledger.Opening(env.name, planned.Hosts, planned.Silent, planned.Others)
 	e.Considered = env.ledger.Considered()
+	if !s.alone() { // Answers in other runs would have it refused again and again.
+		e.RosterAsOf = s.ledger.LastSeq
+	}
 	return e
 }
 
@@ -133,7 +137,7 @@ func (s *state) missed(env *environment, now time.Time) (e message.Missed, some 
 		return e, false
 	}
 	o := owed[0]
-	return message.Missed{Window: o.Start, WindowEnd: o.End, Reason: s.whyMissed(env, o)}, true
+	return message.Missed{Environment: env.name, Window: o.Start, WindowEnd: o.End, Reason: s.whyMissed(env, o)}, true
 }
 
 // setIntent takes up an object that was written or deleted. Windows that have closed by
@@ -147,6 +151,7 @@ func (s *state) setIntent(seen store.Seen) {
 	}
 	s.intent.set(seen)
 	if seen.Kind == store.Environment || seen.Object == (store.Object{}) {
+		s.declareAll()
 		s.placeAll()
 	}
 	s.tellCalendar(seen)

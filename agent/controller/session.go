@@ -112,7 +112,7 @@ func (n *session) load(ctx context.Context) (*state, error) {
 	if s.trim.first, err = n.o.Log.First(ctx); err != nil {
 		return nil, err
 	}
-	if s.archived, err = n.beside.past.load(ctx); err != nil {
+	if err := n.beside.past.load(ctx, s.trim.first); err != nil {
 		return nil, err
 	}
 	if err := n.beside.news.load(ctx); err != nil {

@@ -30,7 +30,7 @@ func (s *state) newestRun(env *environment, now time.Time) *v1.Run {
 	}
 	if last := &env.shown; last.run == nil || last.changes != s.changes || now.Before(last.at) || !now.Before(last.until) {
 		v := s.view(env, r)
-		*last = shown{run: &v, changes: s.changes, at: now, until: times.Sooner(now.Add(showFor), s.turns(now))}
+		*last = shown{run: &v, changes: s.changes, at: now, until: times.Sooner(times.Sooner(now.Add(showFor), s.turns(now)), s.turnsOf(env, now))}
 		if v.ExpectedEnd != nil { // It may not lie in the past.
 			last.until = times.Sooner(last.until, times.Later(*v.ExpectedEnd, view.Time(now)).Add(time.Second))
 		}

@@ -33,9 +33,6 @@ type state struct {
 	guard       guardKeeper
 	trim        trimmer
 
-	// archived is the newest run that was in the history at the start.
-	archived uint64
-
 	// started is when the session began, startedAt the newest record that was on
 	// the log then.
 	started   time.Time
@@ -60,6 +57,8 @@ type state struct {
 	// watchers were told of.
 	stale   bool
 	changes uint64
+	// wokenAt is when all environments were asked last whatever had changed.
+	wokenAt time.Time
 }
 
 // beside is how the state reaches what runs beside its loop.
@@ -85,7 +84,7 @@ func newState(o Options, b beside) *state {
 		teller: news.NewTeller(o.Tenant, ""), dispatching: newDispatching(o, b.call), environments: map[string]*environment{},
 	}
 	s.hosts.turned = s.turned
-	s.environments[defaultName] = s.newEnvironment(defaultName)
+	s.environment(defaultName)
 	return s
 }
 
@@ -145,6 +144,7 @@ func (s *state) checkLoaded() {
 	if !s.isLoaded && s.intent.complete && s.hosts.versionsComplete && (s.alarm != nil || s.ledger.LastSeq >= s.log.last) {
 		s.onLoaded()
 		s.isLoaded, s.stale = true, true
+		s.wakeAll()
 	}
 }
 
@@ -221,9 +221,10 @@ func (s *state) listed() []plan.Host {
 	return s.hosts.listed(s.hosts.known, s.intent.applications(), nil)
 }
 
-// changed has the watchers look again and the loop decide again.
+// changed has the watchers look again and the loop decide again, for all environments.
 func (s *state) changed() {
 	s.stale = true
+	s.wakeAll()
 	s.show()
 }
 
@@ -273,6 +274,10 @@ type waiter struct {
 // what it comes to depends on the requests before it.
 type request struct {
 	run.Request
+	// environment is the name on the log of the environment whose run it is about; nil if the caller
+	// names none. of is that environment once the request was addressed.
+	environment *string
+	of          *environment
 	// seq is the sequence of its event on the log, 0 before that is written;
 	// refused is why there will be none.
 	seq     uint64
@@ -289,6 +294,7 @@ func (s *state) admit(w *waiter) {
 	s.waiters = append(s.waiters, w)
 	if w.request != nil {
 		s.stale = true
+		s.wakeAll()
 	}
 }
 

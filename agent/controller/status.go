@@ -116,35 +116,41 @@ func (s *state) countHosts(shown *v1.Situation, now time.Time) {
 	shown.SilentHosts = shown.SilentHosts[:min(shown.Silent, maxSilent)]
 }
 
-// turns is when time alone changes what is shown: a window opens or closes, a freeze
-// begins or ends, a stage has soaked, the time to approve it is up. Zero means that
-// it does not.
+// turns is when time alone changes what is shown of all environments: a freeze begins or ends,
+// or it is known who is silent. Zero means that it does not.
 func (s *state) turns(now time.Time) time.Time {
 	var at time.Time
-	turn := func(span window.Span) {
-		if now.Before(span.Start) {
-			at = times.Sooner(at, span.Start)
-		} else {
-			at = times.Sooner(at, span.End)
-		}
-	}
-	if opening, found := s.intent.nextOpening(now); found {
-		turn(opening.Span)
-	}
 	if freeze, found := s.intent.nextFreeze(now); found {
-		turn(freeze.Span)
+		at = turnOf(freeze.Span, now)
 	}
 	if gathered := s.started.Add(gracePeriod); now.Before(gathered) && s.hosts.present.count() < len(s.hosts.known) {
 		at = times.Sooner(at, gathered) // From then on those that were not heard of are silent.
 	}
-	at = times.Sooner(at, s.warnings.next(now))
-	if current := s.standard().ledger.Current(); current != nil {
+	return times.Sooner(at, s.warnings.next(now))
+}
+
+// turnsOf is when time alone changes what is shown of one environment: a window opens or closes,
+// a stage has soaked, the time to approve it is up.
+func (s *state) turnsOf(env *environment, now time.Time) time.Time {
+	var at time.Time
+	if opening, found := s.intent.of(env.name).nextOpening(now); found {
+		at = turnOf(opening.Span, now)
+	}
+	if current := env.ledger.Current(); current != nil {
 		ahead := s.clock.ahead(now)
 		if turns := current.Turns(now.Add(ahead)); !turns.IsZero() {
 			at = times.Sooner(at, turns.Add(-ahead))
 		}
 	}
 	return at
+}
+
+// turnOf is when a span begins, or ends if it has begun.
+func turnOf(span window.Span, now time.Time) time.Time {
+	if now.Before(span.Start) {
+		return span.Start
+	}
+	return span.End
 }
 
 // runTime is the time by which a run goes when the clock of the site shows now.
