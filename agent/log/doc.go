@@ -16,6 +16,9 @@
 //	osu.<tenant>.cmd.all, .cmd.host     controller   commands, Avassa's JSON byte for byte.
 //	                                                 Header Osu-Run is the id of the run,
 //	                                                 Osu-Host the host
+//	osu.<tenant>.cmd.all.<environment>  controller   a prepare of an environment that is not the
+//	                                                 default one, with its name in the header
+//	                                                 Osu-Environment
 //	osu.<tenant>.cmd.event              controller   facts about a run: opened, admitted, slot,
 //	                                                 ran, silent, recovered, busy, idle, frozen,
 //	                                                 requests of operators, finished, ...;

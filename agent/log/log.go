@@ -76,8 +76,8 @@ type HostLog interface {
 	// Vacated delivers when another worker has given the lease back: it is time to
 	// call Lease. A delivery may be lost, and there may be one too many.
 	Vacated() <-chan struct{}
-	// Newest returns the newest prepare and the newest command to this host, oldest
-	// first; fewer when there are fewer. It is never behind the log: a worker without
+	// Newest returns the newest prepare of the environment of this host and the newest
+	// command to the host, oldest first; fewer when there are fewer. It is never behind the log: a worker without
 	// a journal would later execute again a command that is missing here.
 	Newest(ctx context.Context) ([]message.Record, error)
 	// Commands delivers the records of Newest, and then each new command. It may

@@ -29,8 +29,21 @@ func (s Subjects) root() string { return "osu." + s.Tenant }
 // under way by their filter, so two filters would not see each other.
 func (s Subjects) Commands() string { return s.root() + ".cmd.>" }
 
-// CommandAll is where prepare goes.
+// CommandAll is where the prepare of the default environment goes.
 func (s Subjects) CommandAll() string { return s.root() + ".cmd.all" }
+
+// Prepare is where the prepare of an environment goes: each has a subject of its own, so that
+// the newest one of each can be asked for.
+func (s Subjects) Prepare(environment string) string {
+	if environment == "" {
+		return s.CommandAll()
+	}
+	return s.PrepareNamed() + Token(environment)
+}
+
+// PrepareNamed is what the subjects of the prepares of all but the default environment begin
+// with.
+func (s Subjects) PrepareNamed() string { return s.CommandAll() + "." }
 
 // CommandHost is where a command to one host goes; the record names the host. One
 // subject per host would make each conditional append (ErrBehind) slower with each
@@ -139,6 +152,12 @@ func (s Subjects) Parse(subject string) (message.Record, error) {
 	switch {
 	case rest == "cmd.all":
 		return message.Record{Kind: message.CommandAll}, nil
+	case len(parts) == 3 && parts[0] == "cmd" && parts[1] == "all":
+		environment, ok := Host(parts[2])
+		if !ok {
+			return message.Record{}, unknown
+		}
+		return message.Record{Kind: message.CommandAll, Environment: environment}, nil
 	case rest == "cmd.host":
 		return message.Record{Kind: message.CommandHost}, nil
 	case rest == "cmd.event":

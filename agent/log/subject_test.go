@@ -42,17 +42,19 @@ func TestParse(t *testing.T) {
 	s := Subjects{Tenant: "acme"}
 	for subject, want := range map[string]message.Record{
 		s.CommandAll():                           {Kind: message.CommandAll},
+		s.Prepare(""):                            {Kind: message.CommandAll},
+		s.Prepare("bern-2"):                      {Kind: message.CommandAll, Environment: "bern-2"},
 		s.Event():                                {Kind: message.EventRecord},
 		s.CommandHost():                          {Kind: message.CommandHost},
 		s.Reply(41, message.Upgrade, "h01.site"): {Kind: message.ReplyRecord, Run: 41, Action: message.Upgrade, Host: "h01.site"},
 	} {
 		got, err := s.Parse(subject)
-		if err != nil || got.Kind != want.Kind || got.Host != want.Host || got.Run != want.Run || got.Action != want.Action {
+		if err != nil || got.Kind != want.Kind || got.Host != want.Host || got.Run != want.Run || got.Action != want.Action || got.Environment != want.Environment {
 			t.Errorf("%s is read as %+v, %v", subject, got, err)
 		}
 	}
 	for _, subject := range []string{
-		"", "osu.acme", "osu.other.cmd.all", "osu.acme.cmd", "osu.acme.cmd.host.h01", "osu.acme.cmd.host.a.b",
+		"", "osu.acme", "osu.other.cmd.all", "osu.acme.cmd", "osu.acme.cmd.host.h01", "osu.acme.cmd.host.a.b", "osu.acme.cmd.all.a.b", "osu.acme.cmd.all.", "osu.acme.cmd.all.=61",
 		"osu.acme.reply.x.upgrade.h01", "osu.acme.reply.1.upgrade", "osu.acme.reply.-1.upgrade.h01", "osu.acme.versions.h01", "osu-in.acme.h01.call.newest",
 	} {
 		if r, err := s.Parse(subject); err == nil {
@@ -66,6 +68,7 @@ func TestParse(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	f.Add("osu.acme.reply.41.upgrade.h01")
 	f.Add("osu.acme.cmd.host.h=2e1")
+	f.Add("osu.acme.cmd.all.bern-2")
 	f.Fuzz(func(t *testing.T, subject string) {
 		r, err := Subjects{Tenant: "acme"}.Parse(subject)
 		if err == nil && r.Host != "" && !strings.HasSuffix(subject, "."+Token(r.Host)) {

@@ -9,8 +9,8 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
-// cache is the command cache: the newest prepare, and the newest command to each host
-// since then. It is in memory because ten thousand hosts ask at once.
+// cache is the command cache: the newest prepare of each environment, and the newest command
+// to each host since then. It is in memory because ten thousand hosts ask at once.
 type cache struct {
 	gate *Gate
 	// followed means that the cache was up to date once.
@@ -18,14 +18,24 @@ type cache struct {
 	mu       sync.Mutex
 	// seen is the sequence up to which the cache knows all commands and events.
 	seen uint64
-	// prepare is the newest prepare; each host gets a body of its own. raw is the
-	// body of a prepare that cannot be read, which no controller writes.
-	prepare message.Record
+	// runs are the newest prepares, by environment, and byRun the same by the id of the run.
+	runs  map[string]*prepared
+	byRun map[uint64]*prepared
+	// home is the environment of the last prepare that has named a host; none for the default
+	// environment. A host never gets the prepare of another: to it, the sequences of its
+	// commands only grow.
+	home map[string]string
+}
+
+// prepared is the newest prepare of an environment, with the commands since.
+type prepared struct {
+	// record is the prepare; each host gets a body of its own. raw is the body of a
+	// prepare that cannot be read, which no controller writes.
+	record  message.Record
 	raw     []byte
 	command message.Command
 	members map[string]struct{}
-	// toHost are the newest commands by host, without those before the prepare: their
-	// run accepts no more replies.
+	// toHost are the newest commands of the run by host.
 	toHost map[string]message.Record
 }
 
@@ -36,9 +46,9 @@ func (c *cache) follow(ctx context.Context, loaded func()) error {
 	if err != nil {
 		return fmt.Errorf("cannot look for commands: %w: %w", log.ErrStale, err)
 	}
-	prepare, err := c.gate.Log.NewestPrepare(ctx)
+	prepare, err := c.gate.Log.OldestPrepare(ctx)
 	if err != nil {
-		return fmt.Errorf("cannot look for the newest prepare: %w: %w", log.ErrStale, err)
+		return fmt.Errorf("cannot look for the newest prepares: %w: %w", log.ErrStale, err)
 	}
 	from := last + 1
 	if prepare != 0 {
@@ -73,23 +83,60 @@ func (c *cache) add(r message.Record) {
 	c.saw(r.Seq)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	switch {
-	case r.Seq <= c.prepare.Seq:
-	case r.Kind == message.CommandAll:
-		c.raw, c.members, c.toHost = nil, map[string]struct{}{}, map[string]message.Record{}
-		command, err := message.DecodeCommand(r.Body)
-		if err != nil {
-			c.raw = r.Body
+	switch r.Kind {
+	case message.CommandAll:
+		c.prepare(r)
+	case message.CommandHost:
+		if run := c.byRun[r.Run]; run != nil && r.Seq > run.toHost[r.Host].Seq {
+			run.toHost[r.Host] = r
 		}
-		for _, host := range command.Hosts {
-			c.members[host] = struct{}{}
-		}
-		c.command, c.prepare = command, r
-		c.prepare.Body = nil
-	case r.Kind == message.CommandHost && c.toHost != nil && r.Seq > c.toHost[r.Host].Seq:
-		c.toHost[r.Host] = r
+	case message.EventRecord, message.ReplyRecord:
 	}
 }
+
+// prepare adds a prepare, which takes its members into its environment.
+func (c *cache) prepare(r message.Record) {
+	before := c.runs[r.Environment]
+	if before != nil && r.Seq <= before.record.Seq {
+		return
+	}
+	if c.runs == nil {
+		c.runs, c.byRun, c.home = map[string]*prepared{}, map[uint64]*prepared{}, map[string]string{}
+	}
+	run := &prepared{record: r, members: map[string]struct{}{}, toHost: map[string]message.Record{}}
+	run.record.Body = nil
+	var err error
+	if run.command, err = message.DecodeCommand(r.Body); err != nil {
+		run.raw = r.Body
+	}
+	for _, host := range run.command.Hosts {
+		run.members[host] = struct{}{}
+		c.moves(host, r)
+	}
+	if before != nil {
+		delete(c.byRun, before.record.Seq)
+	}
+	c.runs[r.Environment], c.byRun[r.Seq] = run, run
+}
+
+// moves notes that a prepare names a host, unless a later one has done so.
+func (c *cache) moves(host string, r message.Record) {
+	switch last := c.of(host); {
+	case last != nil && last.record.Seq > r.Seq && last.has(host):
+	case r.Environment != "":
+		c.home[host] = r.Environment
+	default:
+		delete(c.home, host)
+	}
+}
+
+func (p *prepared) has(host string) bool {
+	_, member := p.members[host]
+	return member
+}
+
+// of returns the newest run of the environment of a host; nil when there is none.
+func (c *cache) of(host string) *prepared { return c.runs[c.home[host]] }
 
 func (c *cache) saw(seq uint64) {
 	c.mu.Lock()
@@ -112,27 +159,45 @@ func (c *cache) current(ctx context.Context) error {
 }
 
 // push sends a new command to its host. For a prepare it sends a hint, so that each
-// host asks for its part.
+// host asks for its part: to its members only, if the tenant has environments.
 func (c *cache) push(r message.Record) {
 	switch r.Kind {
 	case message.CommandAll:
-		c.gate.hint()
+		if r.Environment == "" {
+			c.gate.hint()
+			return
+		}
+		for _, host := range c.members(r) {
+			c.gate.push(host, Push{Hint: true})
+		}
 	case message.CommandHost:
 		command := toCommand(r, r.Body)
 		c.gate.push(r.Host, Push{Command: &command})
+	case message.EventRecord, message.ReplyRecord:
 	}
 }
 
-// newest returns a host's part of the newest prepare, and the newest command to that
-// host.
+// members are the hosts that a prepare names.
+func (c *cache) members(r message.Record) []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if run := c.runs[r.Environment]; run != nil {
+		return run.command.Hosts
+	}
+	return nil
+}
+
+// newest returns a host's part of the newest prepare of its environment, and the newest
+// command to that host.
 func (c *cache) newest(host string) []Command {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.prepare.Seq == 0 {
+	run := c.of(host)
+	if run == nil {
 		return nil
 	}
-	all := []Command{toCommand(c.prepare, c.part(host))}
-	if r, ok := c.toHost[host]; ok {
+	all := []Command{toCommand(run.record, run.part(host))}
+	if r, ok := run.toHost[host]; ok {
 		all = append(all, toCommand(r, r.Body))
 	}
 	return all
@@ -145,14 +210,13 @@ var placeholders = [2]string{"another-host", "some-other-host"}
 // part returns the body of the prepare with the asking host alone. For a host that is
 // no member it names a placeholder: a prepare names at least one host, and the host
 // must see that it is no member.
-func (c *cache) part(host string) []byte {
-	if c.raw != nil {
-		return c.raw
+func (p *prepared) part(host string) []byte {
+	if p.raw != nil {
+		return p.raw
 	}
-	command := c.command
-	_, member := c.members[host]
+	command := p.command
 	switch {
-	case member:
+	case p.has(host):
 		command.Hosts = []string{host}
 	case host == placeholders[0]:
 		command.Hosts = placeholders[1:]
@@ -162,25 +226,31 @@ func (c *cache) part(host string) []byte {
 	return command.Encode()
 }
 
-// commanded reports whether the newest run has the command of a reply, or a later one to
-// the host, as far as the cache knows.
+// commanded reports whether the newest run of the host has the command of a reply, or a later
+// one to the host, as far as the cache knows.
 func (c *cache) commanded(r message.Record) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if r.Action == message.Prepare {
-		return r.Run == c.prepare.Seq && r.Run != 0
+	run := c.of(r.Host)
+	if run == nil || run.record.Seq != r.Run {
+		return false
 	}
-	newest, some := c.toHost[r.Host]
-	if !some || newest.Run != r.Run {
+	if r.Action == message.Prepare {
+		return true
+	}
+	newest, some := run.toHost[r.Host]
+	if !some {
 		return false
 	}
 	command, err := message.DecodeCommand(newest.Body)
 	return err != nil || command.Action == r.Action || command.Action == message.Reboot
 }
 
-// run is the id of the newest run.
-func (c *cache) run() uint64 {
+// isNewest reports whether a run is the newest of the environment of a host; known is false
+// while the cache has not come to that run.
+func (c *cache) isNewest(host string, run uint64) (newest, known bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.prepare.Seq
+	of := c.of(host)
+	return of != nil && of.record.Seq == run, run <= c.seen
 }

@@ -24,6 +24,13 @@
 // pushing it to each of them would cost the square of their number. The gate pushes a hint
 // instead, and each host asks for its own part.
 //
+// The runs of several environments go side by side, so there is a newest prepare of each. A
+// host belongs to the environment of the last prepare that has named it, else to the default
+// one, and gets the prepare of no other: it takes part in one run at a time, so the sequences
+// of its commands only grow. What clears the commands of a host is the next prepare of its
+// environment. The hint of a prepare goes to its members, and to all hosts for the default
+// environment.
+//
 // # Leases
 //
 // One worker acts for a host: the holder of the host's lease. The lease is one record,
@@ -49,6 +56,6 @@
 // change now, the plan of a run, the output of its steps) is stored next to the log, never
 // on it. Package report has a table of the kinds, each with a limit for its size and for a
 // day, so a host cannot fill the disk.
-// The plan and the output are accepted only for the newest run. A host reports what has
+// The plan and the output are accepted only for the newest run of the host. A host reports what has
 // changed, and the same again after a day: an older report is from a host that is away.
 package gate

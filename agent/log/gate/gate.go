@@ -36,10 +36,10 @@ type Log interface {
 	// has a reply of this host to this command.
 	AppendReply(ctx context.Context, r message.Record) error
 	// NewestCommand returns the sequence of the newest command or event, and
-	// NewestPrepare that of the newest prepare; 0 when there is none. Both ask the
-	// log itself, because this gate may be behind.
+	// OldestPrepare that of the oldest of the newest prepares of the environments; 0
+	// when there is none. Both ask the log itself, because this gate may be behind.
 	NewestCommand(ctx context.Context) (uint64, error)
-	NewestPrepare(ctx context.Context) (uint64, error)
+	OldestPrepare(ctx context.Context) (uint64, error)
 	// FollowCommands delivers each command and event from a sequence on, in
 	// order, then each later one. log.ErrStale means that some may be missing.
 	FollowCommands(ctx context.Context, from uint64, deliver func(message.Record)) error
@@ -232,14 +232,18 @@ func (g *Gate) reply(ctx context.Context, r message.Record, run string) Response
 	return Response{}
 }
 
-// isNewest reports whether a run is the newest. The cache may be behind but is never
-// ahead, so only a run that the cache does not know yet is looked up on the log.
-func (g *Gate) isNewest(ctx context.Context, run uint64) (bool, error) {
-	if known := g.cache.run(); run <= known {
-		return run == known && known != 0, nil
+// isNewest reports whether a run is the newest of the environment of a host. The cache may be
+// behind.
+func (g *Gate) isNewest(ctx context.Context, host string, run uint64) (bool, error) {
+	newest, known := g.cache.isNewest(host, run)
+	if newest || known {
+		return newest, nil
 	}
-	newest, err := g.Log.NewestPrepare(ctx)
-	return err == nil && newest == run, err
+	if err := g.cache.current(ctx); err != nil {
+		return false, err
+	}
+	newest, _ = g.cache.isNewest(host, run)
+	return newest, nil
 }
 
 // commanded reports whether the log has the command of a reply. The cache may be behind.
@@ -257,7 +261,7 @@ func (g *Gate) commanded(ctx context.Context, r message.Record) (bool, error) {
 // place of one that is kept, as of a host that was released and still carries out an earlier run.
 // So a host cannot fill the store, nor change what it has planned.
 func (g *Gate) takesOfRun(ctx context.Context, host string, id report.ID) (bool, error) {
-	if newest, err := g.isNewest(ctx, id.Run); newest || err != nil || id.Kind != report.Output {
+	if newest, err := g.isNewest(ctx, host, id.Run); newest || err != nil || id.Kind != report.Output {
 		return newest, err
 	}
 	switch _, err := g.Keeper.Report(ctx, g.Tenant, log.Token(host), id); {

@@ -70,6 +70,57 @@ func TestWitness(t *testing.T) {
 	}
 }
 
+// TestWitnessOfEnvironments checks that the prepare of one environment takes nothing back that
+// is known of the hosts of another, and that a host which a gate has told of the prepare of the
+// default environment is believed.
+func TestWitnessOfEnvironments(t *testing.T) {
+	t.Parallel()
+	prepare := func(seq uint64, environment string, hosts ...string) message.Record {
+		return message.Record{Seq: seq, Kind: message.CommandAll, Environment: environment, Body: message.Command{Action: message.Prepare, Hosts: hosts, NotAfter: noon}.Encode()}
+	}
+	reply := func(seq, run uint64, host string, action message.Action) message.Record {
+		return message.Record{Seq: seq, Kind: message.ReplyRecord, Run: run, Host: host, Action: action}
+	}
+	w := NewWitness()
+	for _, r := range []message.Record{
+		{Seq: 21, Kind: message.EventRecord},
+		prepare(22, "basel", "b1", "b2"),
+		reply(23, 22, "b1", message.Prepare),
+		{Seq: 24, Kind: message.CommandHost, Host: "b1", Run: 22, Body: message.Command{Action: message.Upgrade, Host: "b1"}.Encode()},
+		prepare(25, "", "h1"),
+		prepare(26, "bern", "c1"),
+		{Seq: 27, Kind: message.EventRecord},
+	} {
+		w.Fold(r.Decode())
+	}
+	for name, c := range map[string]struct {
+		host string
+		seen message.Position
+		want string
+	}{
+		"its newest command":                       {"b1", message.Position{Seq: 24, Action: message.Upgrade}, ""},
+		"a reply that is not there":                {"b1", message.Position{Seq: 24, Action: message.Upgrade, Answered: true}, "host b1 has replied to command 24 (upgrade of run 22), and its reply is not on the log"},
+		"a prepare without its reply":              {"b2", message.Position{Seq: 22, Action: message.Prepare, Answered: true}, "host b2 has replied to command 22 (prepare of run 22), and its reply is not on the log"},
+		"the default prepare":                      {"b2", message.Position{Seq: 25}, ""},
+		"the prepare of another environment":       {"b2", message.Position{Seq: 26}, "host b2 knows command 26, and the newest one to it on the log is 22"},
+		"a prepare, by a host that none has named": {"x9", message.Position{Seq: 26}, ""},
+		"a command, by a host that none has named": {"x9", message.Position{Seq: 27}, "host x9 knows command 27, and the newest one to it on the log is 25"},
+		"a command that was trimmed with its run":  {"x9", message.Position{Seq: 20, Action: message.Reboot, Answered: true}, ""},
+		"past the end":                             {"c1", message.Position{Seq: 28}, "host c1 knows record 28, and the log ends at record 27"},
+	} {
+		switch err := w.Compare(c.host, c.seen); {
+		case c.want == "" && err != nil:
+			t.Errorf("%s: the log is not taken for the host's: %v", name, err)
+		case c.want != "" && (err == nil || err.Error() != c.want):
+			t.Errorf("%s: the error is %v, not %q", name, err, c.want)
+		}
+	}
+	w.Fold(prepare(28, "bern", "b1").Decode())
+	if err := w.Compare("b1", message.Position{Seq: 28}); err != nil {
+		t.Errorf("a host that has moved is not believed: %v", err)
+	}
+}
+
 // TestWitnessOfAnEmptyLog checks that a log that lost all is found out as well.
 func TestWitnessOfAnEmptyLog(t *testing.T) {
 	t.Parallel()

@@ -101,9 +101,30 @@ func (l gateLog) NewestCommand(ctx context.Context) (uint64, error) {
 	return l.newest(ctx, l.subjects.Commands())
 }
 
-// NewestPrepare implements gate.Log.
-func (l gateLog) NewestPrepare(ctx context.Context) (uint64, error) {
-	return l.newest(ctx, l.subjects.CommandAll())
+// OldestPrepare implements gate.Log.
+func (l gateLog) OldestPrepare(ctx context.Context) (uint64, error) {
+	oldest, err := l.newest(ctx, l.subjects.Prepare(""))
+	if err != nil {
+		return 0, err
+	}
+	named := l.subjects.PrepareNamed() + "*"
+	if some, err := l.newest(ctx, named); err != nil || some == 0 {
+		return oldest, err
+	}
+	info, err := l.stream.Info(ctx, jetstream.WithSubjectFilter(named))
+	if err != nil {
+		return 0, err
+	}
+	for subject := range info.State.Subjects {
+		seq, err := l.newest(ctx, subject)
+		if err != nil {
+			return 0, err
+		}
+		if seq != 0 && (oldest == 0 || seq < oldest) {
+			oldest = seq
+		}
+	}
+	return oldest, nil
 }
 
 func (l gateLog) newest(ctx context.Context, subject string) (uint64, error) {

@@ -29,6 +29,8 @@ const (
 	headerRun      = "Osu-Run"
 	headerHost     = "Osu-Host"
 	headerProducer = "Osu-Producer"
+	// headerEnvironment is of a prepare: it is in the subject, too.
+	headerEnvironment = "Osu-Environment"
 	// headerEpoch is the epoch of the lease that a record belongs to.
 	headerEpoch = "Osu-Epoch"
 	// headerChecks is set when message.Record.Checks is.
@@ -140,6 +142,9 @@ func (l *Log) append(ctx context.Context, r message.Record, expect uint64, more 
 	if r.Kind == message.CommandHost {
 		msg.Header.Set(headerHost, r.Host)
 	}
+	if r.Environment != "" {
+		msg.Header.Set(headerEnvironment, r.Environment)
+	}
 	setEpoch(msg.Header, r.Epoch)
 	if r.Checks {
 		msg.Header.Set(headerChecks, "true")
@@ -174,7 +179,7 @@ func rejected(err error) bool {
 func (l *Log) subject(r message.Record) (string, error) {
 	switch r.Kind {
 	case message.CommandAll:
-		return l.subjects.CommandAll(), nil
+		return l.subjects.Prepare(r.Environment), nil
 	case message.CommandHost:
 		if !names.ValidHost(r.Host) {
 			return "", fmt.Errorf("a command is for host %q, which is not a host name", r.Host)
@@ -383,7 +388,7 @@ func (l *Log) stored(msg *jetstream.RawStreamMsg) (message.Record, error) {
 	if r.Kind == message.CommandHost {
 		r.Host = msg.Header.Get(headerHost)
 	}
-	if err != nil || r.Kind == message.CommandHost && !names.ValidHost(r.Host) {
+	if err != nil || r.Kind == message.CommandHost && !names.ValidHost(r.Host) || r.Environment != msg.Header.Get(headerEnvironment) {
 		r = message.Record{}
 	}
 	r.Seq, r.Time, r.Body = msg.Sequence, msg.Time.UTC(), msg.Data

@@ -278,7 +278,9 @@ func TestFollow(t *testing.T) {
 	}
 	forged := nats.NewMsg("osu.acme.reply.not-a-run.upgrade.h01")
 	lie := nats.NewMsg(log.Subjects{Tenant: "acme"}.Reply(41, message.Upgrade, "h01"))
-	for _, msg := range []*nats.Msg{forged, lie} {
+	other := nats.NewMsg(log.Subjects{Tenant: "acme"}.Prepare("basel"))
+	other.Header.Set(headerEnvironment, "bern")
+	for _, msg := range []*nats.Msg{forged, lie, other} {
 		msg.Header.Set(headerRun, "7")
 		msg.Header.Set(format.Header, "1")
 		if _, err := s.agent.RequestMsgWithContext(t.Context(), msg); err != nil {
@@ -288,14 +290,14 @@ func TestFollow(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	var followed, read []message.Record
 	err := s.log.Follow(ctx, 1, func(r message.Record) {
-		if followed = append(followed, r); len(followed) == 3 {
+		if followed = append(followed, r); len(followed) == 4 {
 			stop()
 		}
 	})
 	if !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
-	if err := s.log.Read(t.Context(), 1, 3, func(r message.Record) { read = append(read, r) }); err != nil {
+	if err := s.log.Read(t.Context(), 1, 4, func(r message.Record) { read = append(read, r) }); err != nil {
 		t.Fatal(err)
 	}
 	for i, r := range read {
@@ -305,6 +307,9 @@ func TestFollow(t *testing.T) {
 	}
 	if read[1].Seq != 2 || read[1].Kind != 0 {
 		t.Errorf("a record on a strange subject reads as %+v", read[1])
+	}
+	if read[3].Kind != 0 || read[3].Environment != "" {
+		t.Errorf("a prepare of two environments reads as %+v", read[3])
 	}
 	if read[2].Run != 41 || read[2].Host != "h01" {
 		t.Errorf("a header changes the run of a reply: %+v", read[2])

@@ -37,6 +37,7 @@ func Contract(t *testing.T, open func(t *testing.T) Log) {
 		"a controller writes no reply":                       noReply,
 		"a host replies once to a command":                   oneAnswer,
 		"the newest command and prepare are asked for":       newest,
+		"the newest prepare of each environment counts":      newestOfEach,
 		"a record is read as it was written":                 readAsWritten,
 		"followers get each record in order, old and new":    follow,
 		"a gate follows commands and events":                 followCommands,
@@ -62,6 +63,12 @@ type testedLog struct {
 // The records that the cases write.
 func prepare() message.Record {
 	return message.Record{Kind: message.CommandAll, Checks: true, Body: []byte(`{"action":"prepare"}`)}
+}
+
+func prepareOf(environment string) message.Record {
+	r := prepare()
+	r.Environment = environment
+	return r
 }
 
 func event(body string) message.Record {
@@ -121,9 +128,9 @@ func (b *testedLog) delivered(follow func(ctx context.Context, deliver func(mess
 func empty(b *testedLog) {
 	b.ends(1, 0)
 	command, err := b.NewestCommand(b.Context())
-	newest, err2 := b.NewestPrepare(b.Context())
-	if command != 0 || newest != 0 || err != nil || err2 != nil {
-		b.Errorf("the newest command is %d, %v, the newest prepare %d, %v", command, err, newest, err2)
+	oldest, err2 := b.OldestPrepare(b.Context())
+	if command != 0 || oldest != 0 || err != nil || err2 != nil {
+		b.Errorf("the newest command is %d, %v, the oldest prepare %d, %v", command, err, oldest, err2)
 	}
 }
 
@@ -186,18 +193,39 @@ func newest(b *testedLog) {
 	if command, err := b.NewestCommand(b.Context()); err != nil || command != 4 {
 		b.Errorf("the newest command or event is %d, %v, not 4", command, err)
 	}
-	if newest, err := b.NewestPrepare(b.Context()); err != nil || newest != 1 {
-		b.Errorf("the newest prepare is %d, %v, not 1", newest, err)
-	}
+	b.oldestPrepare(1)
 	b.append(prepare(), 4, 5)
-	if newest, err := b.NewestPrepare(b.Context()); err != nil || newest != 5 {
-		b.Errorf("the newest prepare is %d, %v, not 5", newest, err)
+	b.oldestPrepare(5)
+}
+
+// newestOfEach prepares runs of three environments, one of whose names is escaped.
+func newestOfEach(b *testedLog) {
+	b.append(prepareOf("basel"), 0, 1)
+	b.append(prepareOf(""), 1, 2)
+	b.append(prepareOf("bern-2"), 2, 3)
+	b.oldestPrepare(1)
+	b.append(prepareOf("basel"), 3, 4)
+	b.oldestPrepare(2)
+	b.append(prepareOf(""), 4, 5)
+	b.oldestPrepare(3)
+	b.append(event("{}"), 5, 6)
+	if err := b.Trim(b.Context(), 3); err != nil {
+		b.Fatal(err)
+	}
+	b.oldestPrepare(4)
+}
+
+// oldestPrepare checks which of the newest prepares of the environments is the oldest.
+func (b *testedLog) oldestPrepare(want uint64) {
+	b.Helper()
+	if oldest, err := b.OldestPrepare(b.Context()); err != nil || oldest != want {
+		b.Errorf("the oldest of the newest prepares is %d, %v, not %d", oldest, err, want)
 	}
 }
 
 func readAsWritten(b *testedLog) {
 	begun := time.Now().Add(-time.Minute)
-	written := []message.Record{prepare(), upgrade("h01", 7), event("\x00 no JSON \xff"), reply(1, message.Upgrade, "h01"), reply(1, message.Upgrade, "h02")}
+	written := []message.Record{prepare(), prepareOf("basel"), upgrade("h01", 7), event("\x00 no JSON \xff"), reply(1, message.Upgrade, "h01"), reply(1, message.Upgrade, "h02")}
 	var command uint64
 	for i, r := range written {
 		if r.Kind == message.ReplyRecord {

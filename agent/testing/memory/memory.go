@@ -8,6 +8,7 @@ package memory
 import (
 	"context"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -37,10 +38,11 @@ type Log struct {
 	mu      sync.Mutex
 	records []message.Record
 	// first is the sequence of the oldest record, command that of the newest
-	// command or event, prepare that of the newest prepare.
-	first, command, prepare uint64
-	replies                 map[replyTo]bool
-	grew                    chan struct{}
+	// command or event, prepares those of the newest prepare of each environment.
+	first, command uint64
+	prepares       map[string]uint64
+	replies        map[replyTo]bool
+	grew           chan struct{}
 }
 
 var (
@@ -50,7 +52,7 @@ var (
 
 // New makes an empty log.
 func New() *Log {
-	return &Log{Name: "memory", first: 1, replies: map[replyTo]bool{}, grew: make(chan struct{})}
+	return &Log{Name: "memory", first: 1, prepares: map[string]uint64{}, replies: map[replyTo]bool{}, grew: make(chan struct{})}
 }
 
 func (l *Log) last() uint64 { return l.first + uint64(len(l.records)) - 1 }
@@ -78,12 +80,12 @@ func (l *Log) add(r message.Record) (uint64, error) {
 	return r.Seq, nil
 }
 
-// note updates the newest command and prepare, and the known replies, with the lock
+// note updates the newest command and prepares, and the known replies, with the lock
 // held.
 func (l *Log) note(r message.Record) {
 	switch r.Kind {
 	case message.CommandAll:
-		l.prepare, l.command = r.Seq, r.Seq
+		l.prepares[r.Environment], l.command = r.Seq, r.Seq
 	case message.CommandHost, message.EventRecord:
 		l.command = r.Seq
 	case message.ReplyRecord:
@@ -103,7 +105,7 @@ func (l *Log) Add(r message.Record) (uint64, error) {
 func (l *Log) Damage(f func([]message.Record) []message.Record) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.records, l.command, l.prepare = f(l.records), 0, 0
+	l.records, l.command, l.prepares = f(l.records), 0, map[string]uint64{}
 	for _, r := range l.records {
 		l.note(r)
 	}
@@ -255,6 +257,7 @@ func (l *Log) Trim(_ context.Context, upTo uint64) error {
 		}
 		l.records = l.records[upTo-l.first+1:]
 		l.first = upTo + 1
+		maps.DeleteFunc(l.prepares, func(_ string, seq uint64) bool { return seq < l.first })
 	}
 	return nil
 }
@@ -269,9 +272,14 @@ func (l *Log) NewestCommand(context.Context) (uint64, error) {
 	return l.command, nil
 }
 
-// NewestPrepare implements gate.Log.
-func (l *Log) NewestPrepare(context.Context) (uint64, error) {
+// OldestPrepare implements gate.Log.
+func (l *Log) OldestPrepare(context.Context) (oldest uint64, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.prepare, nil
+	for _, seq := range l.prepares {
+		if oldest == 0 || seq < oldest {
+			oldest = seq
+		}
+	}
+	return oldest, nil
 }

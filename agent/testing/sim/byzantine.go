@@ -72,7 +72,7 @@ func (w *World) falseBody(name string, action message.Action) []byte {
 // babble sends a message that nobody asked for.
 func (w *World) babble(ctx context.Context, c *hostConn) {
 	other := w.inOrder[w.rng.n("of whom/"+c.m.name, len(w.inOrder))].name
-	run, _ := w.log.NewestPrepare(ctx)
+	run, _ := w.log.OldestPrepare(ctx)
 	limited, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	w.count("messages that nobody asked for")

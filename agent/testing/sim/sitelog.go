@@ -289,12 +289,12 @@ func (l siteLog) NewestCommand(ctx context.Context) (uint64, error) {
 	return l.w.log.NewestCommand(ctx)
 }
 
-// NewestPrepare implements gate.Log.
-func (l siteLog) NewestPrepare(ctx context.Context) (uint64, error) {
+// OldestPrepare implements gate.Log.
+func (l siteLog) OldestPrepare(ctx context.Context) (uint64, error) {
 	if err := l.call(ctx); err != nil {
 		return 0, err
 	}
-	return l.w.log.NewestPrepare(ctx)
+	return l.w.log.OldestPrepare(ctx)
 }
 
 // Listen implements log.HostEvents.
