@@ -382,8 +382,9 @@ func (h *hosts) count(now time.Time) int {
 	return len(h.known)
 }
 
-// view shows those of the known hosts that a filter chooses, by name. newest is the run that people see as the newest; nil is none.
-func (h *hosts) view(now time.Time, newest *run.State, filter v1.HostFilter) []v1.Host {
+// view shows those of the known hosts that a filter chooses, by name. newest returns the newest run that people see of the
+// environment in whose runs a host is; nil is none.
+func (h *hosts) view(now time.Time, newest func(host string) *run.State, filter v1.HostFilter) []v1.Host {
 	h.expire(now)
 	chosen := h.sorted()
 	if filter.After != "" {
@@ -398,7 +399,7 @@ func (h *hosts) view(now time.Time, newest *run.State, filter v1.HostFilter) []v
 	}
 	all := make([]v1.Host, len(chosen))
 	for i, host := range chosen {
-		all[i] = h.viewOf(host, newest)
+		all[i] = h.viewOf(host, newest(host.Name))
 	}
 	return all
 }
@@ -432,10 +433,6 @@ func (h *hosts) viewOf(host *host, newest *run.State) v1.Host {
 
 // turned has the runs that count a host be told whether it is online.
 func (s *state) turned(host string) {
-	for _, env := range s.environments {
-		if _, counts := env.ledger.Roster().Index(host); counts || env.name == defaultName {
-			env.unreported[host] = true
-		}
-	}
+	s.lastOf(host).unreported[host] = true
 	s.wake(host)
 }

@@ -57,6 +57,11 @@ func (s *state) openWhenDue(ctx context.Context, env *environment, now time.Time
 			text.Count(f.silent, "host", "hosts"), view.Time(at).Format(time.RFC3339)), at)
 	case f.members == 0 && len(planned.Exempt) > 0:
 		return s.idles(env, now, "window", fmt.Sprintf("nobody: the rollout leaves out every one of %s", text.Count(len(planned.Exempt), "host", "hosts")), span.End)
+	case f.members == 0 && s.elsewhere(env) != nil:
+		other := s.elsewhere(env)
+		return s.idles(env, now, "host", fmt.Sprintf("run %d of environment %s to end, which has hosts of this one", other.ledger.Key(), nameOf(other.name)), span.End)
+	case f.members == 0 && env.name != defaultName:
+		return s.idles(env, now, "host", fmt.Sprintf("a host of a listed worker application in environment %s: none is known", env.name), span.End)
 	case f.members == 0:
 		return s.idles(env, now, "host", "a worker to be started: no host of a listed worker application is known", span.End)
 	case !isDue:

@@ -1,7 +1,9 @@
 package controller
 
 import (
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/plan"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
 // places are the known hosts by environment. While all are in default there is no need of them.
@@ -105,4 +107,52 @@ func (s *state) placeAll() {
 			s.writer.put(known.Host)
 		}
 	}
+}
+
+// named notes which hosts the opening of a run names: from then on they are in its environment,
+// whatever is declared.
+func (s *state) named(opened message.Opened) {
+	note := func(host string) {
+		if opened.Environment != defaultName {
+			s.ranIn[host] = opened.Environment
+		} else {
+			delete(s.ranIn, host)
+		}
+	}
+	if opened.Environment == defaultName && len(s.ranIn) == 0 {
+		return
+	}
+	for _, host := range opened.Members {
+		note(host)
+	}
+	for _, entry := range opened.Roster {
+		note(entry.Host)
+	}
+}
+
+// lastOf returns the environment of the last run that named a host.
+func (s *state) lastOf(host string) *environment { return s.environment(s.ranIn[host]) }
+
+// newestOf returns the newest run that people see of that environment; nil when there is none.
+func (s *state) newestOf(host string) *run.State { return s.lastOf(host).visible() }
+
+// isElsewhere reports whether a host is a member of a run under way in another environment. It
+// moves once that has ended.
+func (s *state) isElsewhere(env *environment, host string) bool {
+	last := s.lastOf(host)
+	if last == env || last.ledger.Current() == nil {
+		return false
+	}
+	_, member := last.ledger.Current().Host(host)
+	return member
+}
+
+// elsewhere returns an environment whose run under way has a host of this one; nil when none has.
+func (s *state) elsewhere(env *environment) *environment {
+	for host := range s.hosts.in(env.name) {
+		if s.isElsewhere(env, host) {
+			return s.lastOf(host)
+		}
+	}
+	return nil
 }

@@ -22,7 +22,7 @@ import (
 // be refused is no error: what is told then is of the next window. The error is
 // run.ErrNotConfigured or run.ErrNotReady.
 func (c *Controller) Preflight(ctx context.Context, by string, request v1.Start) (v1.Preflight, error) {
-	only, err := c.only(ctx, request)
+	chosen, err := c.choose(ctx, nil, request)
 	if refused, ok := errors.AsType[*run.Refused](err); ok {
 		return v1.Preflight{Refused: refused.Message}, nil
 	}
@@ -45,7 +45,11 @@ func (c *Controller) Preflight(ctx context.Context, by string, request v1.Start)
 		if err := s.mayWrite(); err != nil { // A start would be refused until somebody mends the site.
 			return found{}, err
 		}
-		e, planned, refused, err := s.rehearsal(s.standard(), s.Now(), by, request, only)
+		env, err := s.existing(chosen.environment)
+		if err != nil {
+			return found{}, err
+		}
+		e, planned, refused, err := s.rehearsal(env, s.Now(), by, request, chosen.only)
 		f := found{rehearsed: e, Preflight: v1.Preflight{Refused: refused}}
 		if len(planned.Hosts) > 0 {
 			s.addMissing(&f.Preflight, planned, atSite)

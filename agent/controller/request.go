@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -22,6 +23,25 @@ func (c *Controller) AskIn(ctx context.Context, environment *string, by string, 
 	return waitFor(ctx, c, q, func(s *state) (v1.Run, error) { return s.asked(q) })
 }
 
+// AbortAll is Ask to abort each run under way.
+func (c *Controller) AbortAll(ctx context.Context, by string, body v1.Ask) error {
+	environments, err := ask(ctx, c, func(s *state) (names []string) {
+		for _, env := range s.ledger.UnderWay() {
+			names = append(names, env.Name)
+		}
+		return names
+	})
+	if err != nil || len(environments) == 0 {
+		return err
+	}
+	var failed []error
+	for _, name := range environments {
+		_, err := c.AskIn(ctx, &name, by, run.Abort, body)
+		failed = append(failed, err)
+	}
+	return errors.Join(failed...)
+}
+
 // address decides of which environment the run is that each undecided request is about.
 func (s *state) address() {
 	for q := range s.undecided() {
@@ -39,7 +59,7 @@ func (s *state) about(q *request) (*environment, error) {
 	case q.environment != nil:
 		return s.existing(*q.environment)
 	case q.Ask == run.Release:
-		return s.counting(q.Host), nil
+		return s.lastOf(q.Host), nil
 	case len(underWay) == 0:
 		return s.standard(), nil
 	case len(underWay) == 1:
@@ -62,19 +82,6 @@ func (s *state) existing(name string) (*environment, error) {
 		return env, nil
 	}
 	return nil, &run.Refused{Message: fmt.Sprintf("there is no environment %s", nameOf(name))}
-}
-
-// counting returns the environment whose last run counts a host, or else the one that it is in.
-func (s *state) counting(host string) *environment {
-	for _, env := range s.environments {
-		if i, counts := env.ledger.Roster().Index(host); counts && !env.ledger.Roster().Host(i).HasMoved() {
-			return env
-		}
-	}
-	if known := s.hosts.known[host]; known != nil {
-		return s.environment(known.Environment)
-	}
-	return s.standard()
 }
 
 // asked returns the run once the event of a request is folded, or why the request

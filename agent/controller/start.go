@@ -24,20 +24,32 @@ const overrideDuration = 4 * time.Hour
 // by is who asks. The error is run.ErrNotConfigured, *run.Refused or
 // run.ErrNotReady.
 func (c *Controller) Start(ctx context.Context, by string, request v1.Start) (v1.Run, error) {
-	only, err := c.only(ctx, request)
+	return c.StartIn(ctx, nil, by, request)
+}
+
+// StartIn is Start of a run of an environment, given by its name on the log. Nil names none: then it
+// is that of the run that is retried, or default.
+func (c *Controller) StartIn(ctx context.Context, environment *string, by string, request v1.Start) (v1.Run, error) {
+	chosen, err := c.choose(ctx, environment, request)
 	if err != nil {
 		return v1.Run{}, err
 	}
 	var seq uint64
 	return until(ctx, c, func(s *state) (v1.Run, error) {
-		env := s.standard()
+		env, err := s.existing(chosen.environment)
+		if err != nil {
+			return v1.Run{}, err
+		}
 		if seq == 0 {
 			seq = env.repeated(request)
+		}
+		if seq == 0 && !s.alone() && s.active && s.alarm == nil && s.ready() != nil {
+			return v1.Run{}, errPending // Another run was busy just now.
 		}
 		if seq == 0 {
 			// What is begun is finished though the caller has gone: a record half
 			// appended would hold up the next.
-			opened, err := s.start(context.WithoutCancel(ctx), env, by, request, only)
+			opened, err := s.start(context.WithoutCancel(ctx), env, by, request, chosen.only)
 			if err != nil {
 				return v1.Run{}, err
 			}
@@ -248,30 +260,41 @@ func (s *state) unheard(name string) error {
 	return fmt.Errorf("%w: it has just started and has not heard of host %s yet; ask again at %s", run.ErrNotReady, name, view.Time(s.started.Add(gracePeriod)).Format(time.RFC3339))
 }
 
-// only returns the hosts that a start is of; nil for all.
-func (c *Controller) only(ctx context.Context, request v1.Start) (map[string]bool, error) {
-	if len(request.Hosts) == 0 {
-		return c.leftOf(ctx, request.RetryOf)
+// choice is what a start is of: an environment, and those of its hosts that only names; nil for
+// all.
+type choice struct {
+	environment string
+	only        map[string]bool
+}
+
+// choose returns what a start is of.
+func (c *Controller) choose(ctx context.Context, environment *string, request v1.Start) (chosen choice, err error) {
+	if len(request.Hosts) == 0 && request.RetryOf != 0 {
+		if chosen, err = c.leftOf(ctx, request.RetryOf); err != nil {
+			return chosen, err
+		}
 	}
-	only := map[string]bool{}
+	if environment != nil {
+		chosen.environment = *environment
+	}
 	for _, host := range request.Hosts {
-		only[host] = true
+		if chosen.only == nil {
+			chosen.only = map[string]bool{}
+		}
+		chosen.only[host] = true
 	}
-	return only, nil
+	return chosen, nil
 }
 
 // leftOf returns the hosts that an ended run did not upgrade, for a run that
-// retries them; nil for one that retries none.
-func (c *Controller) leftOf(ctx context.Context, id uint64) (map[string]bool, error) {
-	if id == 0 {
-		return nil, nil
-	}
+// retries them, and their environment.
+func (c *Controller) leftOf(ctx context.Context, id uint64) (chosen choice, err error) {
 	r, err := c.Find(ctx, id)
 	if err != nil {
-		return nil, err
+		return chosen, err
 	}
 	if !r.Finished() {
-		return nil, &run.Refused{Run: id, Message: fmt.Sprintf("run %d is under way; it can be retried once it has ended; to end it: %s", id, run.Typed("abort"))}
+		return chosen, &run.Refused{Run: id, Message: fmt.Sprintf("run %d is under way; it can be retried once it has ended; to end it: %s", id, run.Typed("abort"))}
 	}
 	left := map[string]bool{}
 	for _, h := range r.Hosts {
@@ -280,9 +303,9 @@ func (c *Controller) leftOf(ctx context.Context, id uint64) (map[string]bool, er
 		}
 	}
 	if len(left) == 0 {
-		return nil, &run.Refused{Run: id, Message: fmt.Sprintf("run %d left no host to retry", id)}
+		return chosen, &run.Refused{Run: id, Message: fmt.Sprintf("run %d left no host to retry", id)}
 	}
-	return left, nil
+	return choice{environment: r.Environment, only: left}, nil
 }
 
 // exempt reports whether a host was left out by the rollout: it was no member.

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
@@ -23,6 +24,8 @@ type state struct {
 	// environments are those that are declared or have had a run, by name; default is always
 	// among them.
 	environments map[string]*environment
+	// ranIn is the environment of the last run that named a host; none is default.
+	ranIn map[string]string
 	// teller tells what is of no run.
 	teller *news.Teller
 
@@ -81,7 +84,7 @@ func newState(o Options, b beside) *state {
 	s := &state{
 		Options: o, beside: b, intent: newIntent(o), hosts: newHosts(o), log: newAppender(o), guard: newGuardKeeper(o),
 		witnesses: newWitnesses(o), trim: trimmer{Options: o, post: b.call}, started: o.Now(),
-		teller: news.NewTeller(o.Tenant, ""), dispatching: newDispatching(o, b.call), environments: map[string]*environment{},
+		teller: news.NewTeller(o.Tenant, ""), dispatching: newDispatching(o, b.call), environments: map[string]*environment{}, ranIn: map[string]string{},
 	}
 	s.hosts.turned = s.turned
 	s.environment(defaultName)
@@ -212,6 +215,15 @@ func (s *state) fleet(env *environment, only map[string]bool) []plan.Host {
 	}
 	for i := range fleet {
 		fleet[i].OutOfService = lasting[fleet[i].Name]
+	}
+	if s.alone() {
+		return fleet
+	}
+	fleet = slices.DeleteFunc(fleet, func(h plan.Host) bool { return s.isElsewhere(env, h.Name) })
+	for i, h := range fleet { // What a host owes comes with it.
+		if last := s.lastOf(h.Name); last != env {
+			_, fleet[i].OutOfService = last.ledger.Roster().Entry(h.Name)
+		}
 	}
 	return fleet
 }

@@ -34,7 +34,7 @@ func (c *Controller) State(ctx context.Context) (v1.State, error) {
 
 func (s *state) status(now time.Time) v1.State {
 	status := v1.State{
-		Situation: s.situation(now), ScheduledWorkers: []v1.ScheduledWorker{}, LastUpgradeInfo: view.LastUpgrade(s.standard().ledger.Ended()),
+		Situation: s.situation(now), ScheduledWorkers: []v1.ScheduledWorker{}, LastUpgradeInfo: view.LastUpgrade(s.face().ledger.Ended()),
 	}
 	if s.intent.config != nil {
 		status.OSUpgrade = *s.intent.config
@@ -52,7 +52,7 @@ func (s *state) status(now time.Time) v1.State {
 
 // situation is what is so now, but for hosts and runs.
 func (s *state) situation(now time.Time) v1.Situation {
-	env := s.standard()
+	env := s.face()
 	current := env.ledger.Current()
 	shown := v1.Situation{
 		Status: view.Status(current, s.runTime(now)), LastMissed: view.Missed(env.ledger.Missed(now)), SiteTimezone: zoneName(s.Zone),
@@ -77,7 +77,7 @@ func (s *state) situation(now time.Time) v1.Situation {
 	if opening, found := s.nextUpgrade(now); found {
 		shown.NextUpgradeAt = view.OptionalTime(opening.Start)
 	}
-	if opening, found := s.intent.nextOpening(now); found && opening.Contains(now) {
+	if opening, found := s.intent.of(env.name).nextOpening(now); found && opening.Contains(now) {
 		shown.OpenWindow = &v1.OpenWindow{Start: view.Time(opening.Start), End: view.Time(opening.End)}
 		if visible := env.visible(); visible != nil && hadRun(s.moment(env, now, opening.Span)) {
 			shown.OpenWindow.Run = visible.Key()
@@ -169,8 +169,9 @@ func zoneName(zone *time.Location) string {
 // until its run has ended, from its next try on if that run touched no host, then the
 // one after it.
 func (s *state) nextUpgrade(now time.Time) (window.Opening, bool) {
-	env := s.standard()
-	next, found := s.intent.nextOpening(now)
+	env := s.face()
+	agenda := s.intent.of(env.name)
+	next, found := agenda.nextOpening(now)
 	if !found || !next.Contains(now) || env.ledger.Current() != nil {
 		return next, found
 	}
@@ -178,7 +179,7 @@ func (s *state) nextUpgrade(now time.Time) (window.Opening, bool) {
 	if again, some := retries(m); some {
 		next.Start = again
 	} else if hadRun(m) {
-		return s.intent.followingOpening(next)
+		return agenda.followingOpening(next)
 	}
 	return next, true
 }
@@ -201,7 +202,7 @@ func (c *Controller) Hosts(ctx context.Context, filter v1.HostFilter) ([]v1.Host
 		return nil, err
 	}
 	return ask(ctx, c, func(s *state) []v1.Host {
-		hosts, warned := s.hosts.view(s.Now(), s.standard().visible(), filter), map[string][]v1.Warning{}
+		hosts, warned := s.hosts.view(s.Now(), s.newestOf, filter), map[string][]v1.Warning{}
 		for _, w := range s.warnings.list("", s.Now()) {
 			warned[w.Host] = append(warned[w.Host], w)
 		}
@@ -286,7 +287,7 @@ func (c *Controller) Host(ctx context.Context, name string) (v1.Host, error) {
 		if !known {
 			return v1.Host{}, fmt.Errorf("host %s: %w", name, run.ErrNoHost)
 		}
-		shown := s.hosts.viewOf(host, s.standard().visible())
+		shown := s.hosts.viewOf(host, s.newestOf(name))
 		shown.Warnings = s.warnings.list(name, s.Now())
 		return shown, nil
 	})

@@ -45,6 +45,9 @@ func (s *state) noteBeginning(r message.Decoded) {
 			s.environment(env.Name).since = r.Seq
 		}
 	}
+	if opened, opens := r.Event.(message.Opened); opens {
+		s.named(opened)
+	}
 }
 
 // oldest returns the environment of which the log has to be kept from the oldest record on; nil

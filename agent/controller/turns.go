@@ -49,11 +49,7 @@ func (s *state) wake(host string) {
 	if known := s.hosts.known[host]; known != nil {
 		s.environment(known.Environment).awake = true
 	}
-	for _, env := range s.environments {
-		if _, counts := env.ledger.Roster().Index(host); counts {
-			env.awake = true
-		}
-	}
+	s.lastOf(host).awake = true
 }
 
 // inTurn returns the environments that are to be asked now, in the order of their turns: the run
