@@ -18,7 +18,7 @@ func taskText(task message.Task, from time.Time) string {
 
 // answer prints how something stands.
 func (p *player) answer(question string) {
-	run := p.ledger.Newest()
+	run := p.in().Newest()
 	switch question {
 	case "hosts":
 		for _, h := range run.Hosts() {

@@ -67,9 +67,9 @@ func wholeRun(b *testing.B, policy rollout.Resolved, silent, owing bool) {
 		}
 	}
 	p.fact(e)
-	for p.ledger.Current() != nil {
-		run := p.ledger.Current()
-		step := run.Next(p.now, p.look())
+	for p.in().Current() != nil {
+		run := p.in().Current()
+		step := run.Next(p.now, p.look(p.in()))
 		switch {
 		case step.Act != Wait:
 			p.out.Reset()
@@ -84,15 +84,15 @@ func wholeRun(b *testing.B, policy rollout.Resolved, silent, owing bool) {
 			p.now = step.Until
 		}
 	}
-	if p.ledger.Newest().Count(Upgraded)+len(gone) != len(e.Members) {
-		b.Fatal(p.ledger.Newest().Reason)
+	if p.in().Newest().Count(Upgraded)+len(gone) != len(e.Members) {
+		b.Fatal(p.in().Newest().Reason)
 	}
 }
 
 // follow is what the hosts do then: they answer, and their tasks come out
 // well.
 func (p *player) follow(step Step) {
-	run := p.ledger.Newest()
+	run := p.in().Newest()
 	hosts := step.Command.Hosts
 	switch {
 	case step.Act == Note:
@@ -124,15 +124,15 @@ func BenchmarkForecast(b *testing.B) {
 				e.Members = append(e.Members, fmt.Sprintf("h%06d", i+1))
 			}
 			p.fact(e)
-			p.take(p.ledger.Current(), p.ledger.Current().Next(p.now, p.look()))
+			p.take(p.in().Current(), p.in().Current().Next(p.now, p.look(p.in())))
 			p.follow(Step{Act: Send, Command: message.Command{Action: message.Prepare, Hosts: e.Members}})
 			for range hosts / 2 {
-				p.take(p.ledger.Current(), p.ledger.Current().Next(p.now, p.look()))
+				p.take(p.in().Current(), p.in().Current().Next(p.now, p.look(p.in())))
 			}
 			p.now = p.now.Add(time.Minute)
-			p.reply(p.ledger.Newest().ID, "h000001", "upgrade", message.Reply{Action: message.Upgrade, Result: message.Result{Outcome: message.Done}}.Encode())
+			p.reply(p.in().Newest().ID, "h000001", "upgrade", message.Reply{Action: message.Upgrade, Result: message.Result{Outcome: message.Done}}.Encode())
 			for b.Loop() {
-				if _, known := p.ledger.Newest().Forecast(p.now); !known {
+				if _, known := p.in().Newest().Forecast(p.now); !known {
 					b.Fatal("there is no forecast")
 				}
 			}
@@ -156,8 +156,8 @@ func BenchmarkOverdue(b *testing.B) {
 				silent[e.Members[i]] = epoch.Add(time.Minute)
 			}
 			p.fact(e)
-			run := p.ledger.Current()
-			p.take(run, run.Next(p.now, p.look()))
+			run := p.in().Current()
+			p.take(run, run.Next(p.now, p.look(p.in())))
 			if overdue := run.Overdue(p.now.Add(2*time.Minute), silent); len(overdue) != hosts {
 				b.Fatalf("%d hosts are overdue; want %d", len(overdue), hosts)
 			}

@@ -27,7 +27,7 @@ func TestReplyOfAnotherWorker(t *testing.T) {
 			t.Parallel()
 			p := newPlayer(t)
 			p.line([]string{"open", "h01"}, "open h01")
-			run := p.ledger.Newest()
+			run := p.in().Newest()
 			reply := func(action message.Action, epoch uint64) {
 				body := message.Reply{Action: action, Result: message.Result{Outcome: message.Done}}.Encode()
 				p.append(message.Record{Kind: message.ReplyRecord, Run: run.ID, Host: "h01", Action: action, Epoch: epoch, Body: body})

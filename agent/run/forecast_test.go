@@ -28,11 +28,11 @@ func TestForecastOfSlots(t *testing.T) {
 			e.Members = append(e.Members, fmt.Sprintf("h%02d", i+1))
 		}
 		p.fact(e)
-		p.take(p.ledger.Current(), p.ledger.Current().Next(p.now, p.look()))
+		p.take(p.in().Current(), p.in().Current().Next(p.now, p.look(p.in())))
 		p.follow(Step{Act: Send, Command: message.Command{Action: message.Prepare, Hosts: e.Members}})
 		p.now = p.now.Add(time.Second)
-		for p.ledger.Current() != nil && rapid.IntRange(0, 30).Draw(rt, "goes on") > 0 {
-			run := p.ledger.Current()
+		for p.in().Current() != nil && rapid.IntRange(0, 30).Draw(rt, "goes on") > 0 {
+			run := p.in().Current()
 			upgrading := run.members.at(upgrading)
 			switch draw := rapid.IntRange(0, 9).Draw(rt, "what"); {
 			case draw == 0:
@@ -43,7 +43,7 @@ func TestForecastOfSlots(t *testing.T) {
 			case draw < 5:
 				p.now = p.now.Add(time.Duration(rapid.IntRange(1, 90).Draw(rt, "seconds")) * time.Second)
 			default:
-				if step := run.Next(p.now, p.look()); step.Act == Note || step.Act == Send {
+				if step := run.Next(p.now, p.look(p.in())); step.Act == Note || step.Act == Send {
 					p.take(run, step)
 				}
 			}

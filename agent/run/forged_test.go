@@ -37,7 +37,7 @@ func (p *player) forged(rt *rapid.T, opened message.Opened) {
 	host := rapid.SampledFrom(opened.Members).Draw(rt, "host")
 	action := rapid.SampledFrom([]message.Action{message.Prepare, message.Prepare, message.Upgrade, message.Reboot}).Draw(rt, "action")
 	run := uint64(rapid.IntRange(0, 1).Draw(rt, "another run"))
-	if newest := p.ledger.Newest(); run == 0 {
+	if newest := p.in().Newest(); run == 0 {
 		run = newest.ID
 	}
 	r := message.Record{Kind: message.ReplyRecord, Run: run, Host: host, Action: action, Body: message.Reply{Action: action, Result: message.ResultOf(drawResult(rt))}.Encode(), Outcome: drawUnknown(rt)}

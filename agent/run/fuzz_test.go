@@ -66,7 +66,7 @@ func (y *tally) see(r message.Record, folded error) {
 	if folded != nil || err != nil || r.Kind == message.EventRecord || r.Kind == message.ReplyRecord || c.Action == message.Prepare {
 		return
 	}
-	key := fmt.Sprintf("%d %s %s", y.p.ledger.Newest().OpenedSeq, c.Host, c.Action)
+	key := fmt.Sprintf("%d %s %s", y.p.in().Newest().OpenedSeq, c.Host, c.Action)
 	if y.sent[key] {
 		y.t.Fatalf("invariant 2: %s counted twice", key)
 	}

@@ -53,8 +53,8 @@ func TestLastSeq(t *testing.T) {
 		{"reply h01 upgrade done", false},
 	} {
 		p.line(strings.Fields(c.line), c.line)
-		if last := uint64(len(p.log)); (p.ledger.Newest().LastSeq == last) != c.changes {
-			t.Errorf("after line %d, %q, the last record that changes the run is %d of %d", n+1, c.line, p.ledger.Newest().LastSeq, last)
+		if last := uint64(len(p.log)); (p.in().Newest().LastSeq == last) != c.changes {
+			t.Errorf("after line %d, %q, the last record that changes the run is %d of %d", n+1, c.line, p.in().Newest().LastSeq, last)
 		}
 	}
 }

@@ -92,7 +92,7 @@ func (p *player) opening(words []string) message.Opened {
 			}
 		}
 	}
-	e.Roster = p.ledger.Roster().Opening(silent, others)
+	e.Environment, e.Roster = p.environment, p.ledger.Opening(p.environment, e.Members, silent, others)
 	e.Rollout = rollout.Default(len(e.Members))
 	if p.policy != nil {
 		minPrepared, stages := e.Rollout.MinPrepared, e.Rollout.Stages

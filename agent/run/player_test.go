@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/times"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
 )
@@ -29,6 +31,12 @@ type player struct {
 	ledger Ledger
 	now    time.Time
 	out    strings.Builder
+	turns  Turns
+	// environment is the one that a script speaks of; once it has named one, sideBySide is set
+	// and the lines of the controller say whose they are. said is the last wait of each.
+	environment string
+	sideBySide  bool
+	said        map[*Environment]string
 	// policy, stages and lasts are of the next run.
 	policy *rollout.Resolved
 	stages []rollout.ResolvedStage
@@ -53,7 +61,7 @@ type player struct {
 }
 
 func newPlayer(t fataler) *player {
-	return &player{t: t, now: epoch, lasts: 4 * time.Hour, wanted: map[message.Key]bool{}}
+	return &player{t: t, now: epoch, lasts: 4 * time.Hour, wanted: map[message.Key]bool{}, said: map[*Environment]string{}}
 }
 
 func play(t fataler, script string) string {
@@ -87,6 +95,12 @@ func (p *player) line(words []string, line string) {
 		if p.stopped = words[0] == "stop"; p.stopped {
 			return
 		}
+	case "in":
+		p.sideBySide = true
+		if p.environment = words[1]; p.environment == message.DefaultEnvironment {
+			p.environment = ""
+		}
+		return
 	case "rollout", "absent", "stage", "lasts":
 		p.prepareRun(words, rest)
 		return
@@ -115,15 +129,18 @@ func (p *player) line(words []string, line string) {
 	case "event":
 		p.append(message.Record{Kind: message.EventRecord, Body: []byte(rest)})
 	case "command":
-		p.append(message.Record{Kind: message.CommandHost, Run: p.ledger.Newest().ID, Body: []byte(rest)})
+		p.append(message.Record{Kind: message.CommandHost, Run: p.in().Newest().ID, Body: []byte(rest)})
 	default:
 		p.replies(words, line)
 	}
 	p.drive()
 }
 
+// in is the environment that the script speaks of.
+func (p *player) in() *Environment { return p.ledger.Of(p.environment) }
+
 func (p *player) replies(words []string, line string) {
-	run := p.ledger.Newest()
+	run := p.in().Newest()
 	switch words[0] {
 	case "reply":
 		outcome := message.ReplyOutcome("")
@@ -161,7 +178,7 @@ func (p *player) ran(words []string) { p.fact(message.Ran{Outcome: p.outcome(wor
 
 // outcome is how a task comes out: "ran h01 drain failed text".
 func (p *player) outcome(words []string) message.Outcome {
-	run := p.ledger.Newest()
+	run := p.in().Newest()
 	task := message.Task{Run: run.ID, Kind: message.TaskKind(words[1])}
 	rest := words[2:]
 	if words[1] == "fleet" {
@@ -185,9 +202,9 @@ func (p *player) ask(text string) {
 		q.Stage, q.Host, q.Now = words[1], words[1], words[1] == "now"
 		q.ResetFailures = words[1] == "reset"
 	}
-	seen := p.look()
+	seen := p.look(p.in())
 	seen.Request = &q
-	switch step := p.ledger.Newest().Next(p.now, seen); step.Act {
+	switch step := p.in().Newest().Next(p.now, seen); step.Act {
 	case Refuse:
 		var refused *Refused
 		if !errors.As(step.Refused, &refused) {
@@ -195,16 +212,16 @@ func (p *player) ask(text string) {
 		}
 		fmt.Fprintf(&p.out, "! %v\n", refused)
 	case Note:
-		p.must(message.Record{Kind: message.EventRecord, Body: message.EncodeEvent(step.Event)})
+		p.must(p.eventOf(p.in(), step.Event))
 	case Send, Wait:
 		p.t.Fatalf("%s: the step is %+v", text, step)
 	}
 }
 
 // look is what the controller knows besides the log now.
-func (p *player) look() Seen {
+func (p *player) look(e *Environment) Seen {
 	seen := p.seen
-	if current := p.ledger.Current(); !p.looksAtHold && current != nil && current.Paused != nil && message.GoesOn(current.Paused.By) {
+	if current := e.Current(); !p.looksAtHold && current != nil && current.Paused != nil && message.GoesOn(current.Paused.By) {
 		seen.Hold = &message.Paused{By: current.Paused.By, Why: current.Paused.Why}
 	}
 	return seen
@@ -282,8 +299,16 @@ func (p *player) reply(run uint64, host, action string, body []byte) {
 	p.append(message.Record{Kind: message.ReplyRecord, Run: run, Host: host, Action: message.Action(action), Body: body})
 }
 
-func (p *player) fact(e message.Event) {
-	p.append(message.Record{Kind: message.EventRecord, Body: message.EncodeEvent(e)})
+func (p *player) fact(e message.Event) { p.append(p.eventOf(p.in(), e)) }
+
+// eventOf is an event of an environment. As long as there is only one, it need not say of which
+// run it is.
+func (p *player) eventOf(e *Environment, event message.Event) message.Record {
+	r := message.Record{Kind: message.EventRecord, Body: message.EncodeEvent(event)}
+	if _, opens := event.(message.Opened); p.sideBySide && !opens && !message.OfNoRun(event) {
+		r.Run = e.Key()
+	}
+	return r
 }
 
 func (p *player) append(r message.Record) {
@@ -318,49 +343,72 @@ func (p *player) drive() time.Time {
 	if p.stopped {
 		return time.Time{}
 	}
+	p.turns.Wake(p.ledger.Environments()...)
 	for range 10 + 10*len(p.log) + 100*p.size() {
-		step := p.ledger.Next(p.now, p.look())
-		current := p.ledger.Current()
-		switch {
-		case step.Act != Wait:
-			p.take(p.ledger.Newest(), step)
-		case current == nil:
-			p.waits = ""
-			return time.Time{}
-		case p.now.Before(p.seen.JudgeAt):
-			p.waits = "until " + p.seen.JudgeAt.Sub(epoch).String()
-			fmt.Fprintf(&p.out, "> waits %s\n", p.waits)
-			return step.Until
-		default:
-			p.wants(current, step)
-			p.wait(current)
-			return step.Until
+		if !p.step() {
+			return p.turns.Until()
 		}
+		p.turns.Wake(p.ledger.Touched()...)
 	}
 	p.t.Fatalf("the run never waits")
 	return time.Time{}
 }
 
-func (p *player) size() int {
-	if newest := p.ledger.Newest(); newest != nil {
-		return newest.Size()
+// step takes the first step of an environment, and reports whether there is one.
+func (p *player) step() bool {
+	p.t.Helper()
+	for e, step := range p.turns.Next(p.now, p.look) {
+		current := e.Current()
+		switch {
+		case step.Act != Wait:
+			p.take(e.Newest(), step)
+			return true
+		case current == nil:
+			p.waits = ""
+		case p.now.Before(p.seen.JudgeAt):
+			p.waits = "until " + p.seen.JudgeAt.Sub(epoch).String()
+			p.says(e, "waits "+p.waits)
+		default:
+			p.wants(current, step)
+			p.wait(e)
+		}
 	}
-	return 0
+	return false
+}
+
+// says prints what the controller does or waits for.
+func (p *player) says(e *Environment, text string) {
+	p.out.WriteString("> ")
+	if p.sideBySide {
+		p.out.WriteString(cmp.Or(e.Name, message.DefaultEnvironment) + ": ")
+	}
+	p.out.WriteString(text)
+	p.out.WriteByte('\n')
+}
+
+func (p *player) size() (size int) {
+	for _, e := range p.ledger.Environments() {
+		if newest := e.Newest(); newest != nil {
+			size += newest.Size()
+		}
+	}
+	return size
 }
 
 // take does one step.
 func (p *player) take(current *State, step Step) {
 	p.t.Helper()
-	r := message.Record{Kind: message.EventRecord}
+	_, e := p.ledger.Run(current.Key())
+	var r message.Record
 	if step.Act == Note {
-		r.Body = message.EncodeEvent(step.Event)
+		r = p.eventOf(e, step.Event)
 	} else {
 		r = message.Record{Kind: message.CommandHost, Host: step.Command.Host, Run: current.ID, Body: step.Command.Encode()}
 		if step.Command.Action == message.Prepare {
-			r.Kind = message.CommandAll
+			r.Kind, r.Environment = message.CommandAll, e.Name
 		}
 	}
-	fmt.Fprintf(&p.out, "> %s\n", r.Body)
+	p.says(e, string(r.Body))
 	p.must(r)
 }
 
@@ -384,15 +432,19 @@ func (p *player) want(task message.Task, from time.Time) {
 	fmt.Fprintf(&p.out, "> wants %s\n", taskText(task, from))
 }
 
-// wait prints what the run waits for: a run that waits always says so.
-func (p *player) wait(current *State) {
+// wait prints what a run waits for: a run that waits always says so. Of runs side by side it
+// prints only what has changed.
+func (p *player) wait(e *Environment) {
 	p.t.Helper()
-	w, waits := current.Waiting(p.now)
+	w, waits := e.Current().Waiting(p.now)
 	if !waits || w.What == "" || w.Detail == "" || w.Since.IsZero() || w.Since.After(p.now) && !p.back {
 		p.t.Fatalf("the run waits at %s and says %+v, %t", p.now.Sub(epoch), w, waits)
 	}
 	p.waits = w.text()
-	fmt.Fprintf(&p.out, "> waits for %s\n", p.waits)
+	if !p.sideBySide || p.said[e] != p.waits {
+		p.says(e, "waits for "+p.waits)
+	}
+	p.said[e] = p.waits
 }
 
 // text leaves out what goes without saying: most waits are for a host.
@@ -405,8 +457,11 @@ func (w Waiting) text() string {
 
 // passTo lets time pass: the controller wakes whenever it wants to.
 func (p *player) passTo(to time.Time) {
-	for current := p.ledger.Current(); current != nil && !p.stopped; current = p.ledger.Current() {
-		until := current.Next(p.now, p.look()).Until
+	for !p.stopped {
+		var until time.Time
+		for _, e := range p.ledger.UnderWay() {
+			until = times.Sooner(until, e.Next(p.now, p.look(e)).Until)
+		}
 		if until.IsZero() || until.After(to) || !until.After(p.now) {
 			break
 		}
@@ -417,7 +472,7 @@ func (p *player) passTo(to time.Time) {
 	p.drive()
 }
 
-// quietly drives the run, and prints that only if anything but time has
+// quietly drives the runs, and prints that only if anything but time has
 // changed.
 func (p *player) quietly() {
 	before, waits := p.out.String(), p.waits
@@ -426,19 +481,23 @@ func (p *player) quietly() {
 	said := p.out.String()
 	p.out.Reset()
 	p.out.WriteString(before)
-	if said != "> waits for "+waits+"\n" {
+	if said != "" && said != "> waits for "+waits+"\n" {
 		fmt.Fprintf(&p.out, "@ %s\n%s", p.now.Sub(epoch), said)
 	}
 }
 
-// poke asks everything that can be asked of a run.
+// poke asks everything that can be asked of the runs.
 func (p *player) poke() {
-	run := p.ledger.Newest()
-	if run == nil {
-		return
+	for _, e := range p.ledger.Environments() {
+		if run := e.Newest(); run != nil {
+			p.pokeRun(e, run)
+		}
 	}
+}
+
+func (p *player) pokeRun(e *Environment, run *State) {
 	for range 2 {
-		run.Next(p.now, p.look())
+		run.Next(p.now, p.look(e))
 		run.Waiting(p.now)
 		run.Forecast(p.now)
 		run.Stages(p.now)

@@ -32,7 +32,7 @@ func TestInvariantsAfterAbort(t *testing.T) {
 		p := newProperty(rt)
 		p.openRun(drawOpening(rt, p.now))
 		for range rapid.IntRange(1, 60).Draw(rt, "events before") {
-			if p.ledger.Newest().counts.underWay > 0 && rapid.Bool().Draw(rt, "aborts") {
+			if p.in().Newest().counts.underWay > 0 && rapid.Bool().Draw(rt, "aborts") {
 				break
 			}
 			p.random()
@@ -129,7 +129,7 @@ func (p *property) playRuns() {
 	p.playRun()
 	if rapid.Bool().Draw(p.rt, "a second run") {
 		e := drawOpening(p.rt, p.now)
-		e.Roster = p.ledger.Roster().Opening(nil, slices.DeleteFunc(e.Roster, func(e message.Entry) bool { return !e.Since.IsZero() || e.Works != "" }))
+		e.Roster = p.in().Roster().Opening(nil, slices.DeleteFunc(e.Roster, func(e message.Entry) bool { return !e.Since.IsZero() || e.Works != "" }))
 		p.openRun(e)
 		p.playRun()
 	}
@@ -313,9 +313,9 @@ func (p *property) anyWorker(run uint64, host string, action message.Action, bod
 
 // outcome1 is a task that comes out, mostly well.
 func (p *property) outcome1() {
-	run := p.ledger.Newest()
+	run := p.in().Newest()
 	var wanted []message.Task
-	if step := run.Next(p.now, p.look()); step.Fleet != nil {
+	if step := run.Next(p.now, p.look(p.in())); step.Fleet != nil {
 		wanted = append(wanted, *step.Fleet)
 	}
 	for _, name := range p.oracle.Members() {
@@ -349,7 +349,7 @@ func (p *property) anyEvent() {
 		Run: rapid.SampledFrom([]uint64{p.oracle.Run(), 1}).Draw(p.rt, "run"), Kind: rapid.SampledFrom(kinds).Draw(p.rt, "kind"),
 		Host: p.host(), Attempt: rapid.IntRange(-1, 3).Draw(p.rt, "attempt"), OK: rapid.Bool().Draw(p.rt, "ok"),
 	}
-	run := p.ledger.Newest()
+	run := p.in().Newest()
 	if task, _, wanted := run.Task(o.Host); wanted && task.Key() == o.Key() || o.Kind == message.Fleet {
 		return
 	}
@@ -392,7 +392,7 @@ func (p *property) someoneAsks() {
 
 // ask writes what a request comes to, if it is not refused.
 func (p *property) ask(q Request) {
-	if step := p.ledger.Newest().Next(p.now, Seen{Request: &q}); step.Act == Note {
+	if step := p.in().Newest().Next(p.now, Seen{Request: &q}); step.Act == Note {
 		p.must(message.Record{Kind: message.EventRecord, Body: message.EncodeEvent(step.Event)})
 	}
 }
@@ -400,7 +400,7 @@ func (p *property) ask(q Request) {
 // nobodyAsks is a rollout that holds the run up or cannot be read, or lets it go
 // on again.
 func (p *property) nobodyAsks() {
-	run := p.ledger.Current()
+	run := p.in().Current()
 	switch {
 	case run == nil:
 	case run.Paused == nil:
@@ -418,8 +418,8 @@ func (p *property) timePasses() {
 	case 1:
 		p.now = p.now.Add(drawSpan(p.rt, "ahead", 5*time.Hour))
 	case 2, 3, 4:
-		if current := p.ledger.Current(); current != nil {
-			if until := current.Next(p.now, p.look()).Until; until.After(p.now) {
+		if current := p.in().Current(); current != nil {
+			if until := current.Next(p.now, p.look(p.in())).Until; until.After(p.now) {
 				p.now = until
 			}
 		}
@@ -440,7 +440,7 @@ func (p *property) toDue() {
 // repeats is a record that comes again, as another one.
 func (p *property) repeats() {
 	r := p.log[len(p.log)-1]
-	if r.Kind == message.ReplyRecord || p.ledger.Current() == nil {
+	if r.Kind == message.ReplyRecord || p.in().Current() == nil {
 		return
 	}
 	p.append(r)
@@ -451,7 +451,7 @@ func (p *property) repeats() {
 func (p *player) toTheEnd(drive func() time.Time) {
 	for range 1000 {
 		until := drive()
-		if p.ledger.Current() == nil {
+		if p.in().Current() == nil {
 			return
 		}
 		if !until.After(p.now) {
@@ -464,7 +464,7 @@ func (p *player) toTheEnd(drive func() time.Time) {
 
 func (p *property) check() {
 	p.refold()
-	s := p.ledger.Newest()
+	s := p.in().Newest()
 	p.sameRoster(s)
 	if err := foreseen(s, p.now); err != nil {
 		p.rt.Fatalf("the forecast at %s: %v", p.now.Sub(epoch), err)
@@ -490,7 +490,7 @@ func (p *property) check() {
 // the oracle does.
 func (p *property) sameRoster(s *State) {
 	if s.Over() {
-		for _, e := range p.ledger.Roster().Opening(nil, nil) {
+		for _, e := range p.in().Roster().Opening(nil, nil) {
 			if (e.Owes.Any() || e.Silent) && !p.oracle.Out(e.Host) {
 				p.rt.Fatalf("%s is in service after the end, and the run says that it owes %+v", e.Host, e.Owes)
 			}

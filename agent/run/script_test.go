@@ -55,6 +55,8 @@ var update = flag.Bool("update", false, "write the transcripts anew")
 //	seen ran h01 drain ok        ... how a task came out
 //	seen doing h03 40% fetching  ... what a host tells of its step
 //	seen nothing until 15s       ... and that it cannot judge before that
+//	in basel                     the lines that follow are of this environment, of default at
+//	                             first; what the controller does then says whose it is
 //	stop, start                  the controller does nothing, goes on again
 //	at 2h                        so much time has passed since the start
 //

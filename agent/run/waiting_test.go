@@ -15,7 +15,7 @@ func TestWaitingBeforeTheNextCommand(t *testing.T) {
 	p.line([]string{"open", "h01", "h02"}, "open h01 h02")
 	p.line([]string{"all", "prepare", "done"}, "all prepare done")
 	p.stopped = true
-	run := p.ledger.Newest()
+	run := p.in().Newest()
 	p.reply(run.ID, "h01", "upgrade", message.Reply{Action: message.Upgrade, Result: message.Result{Outcome: message.RebootRequired}}.Encode())
 	if w, waits := run.Waiting(p.now); !waits || w.text() != "h01 to be sent reboot" {
 		t.Errorf("the run waits for %+v, %t", w, waits)

@@ -37,7 +37,7 @@ func (o *Oracle) eventCounts(r message.Decoded, e message.Event) bool {
 		return e.NotAfter.Before(ends) && r.Time.Before(e.Until)
 	case message.Finished:
 		return has(results, e.Result)
-	case message.Opened, message.Missed:
+	case message.Opened, message.Missed, message.Carried:
 		return false
 	case message.Late:
 		return p.id != 0 && !p.allPrepared && p.enoughPrepared() && o.hostsCount(e)
@@ -138,7 +138,7 @@ func (o *Oracle) countsAfter(e message.Event) bool {
 	for _, name := range message.Hosts(e) {
 		h := o.hosts[name]
 		other, _ := o.other(name)
-		if h == nil || h.member == nil && other == nil && !h.removed {
+		if h == nil || h.home != o.environment || h.member == nil && other == nil && !h.removed {
 			return false
 		}
 		changes = changes || h.silent || h.held() && !recovered || deleted && h.works != ""
@@ -215,7 +215,11 @@ func (o *Oracle) event(r message.Decoded, e message.Event, sent time.Time) {
 	case message.Opened:
 		o.open(r, e)
 	case message.Missed:
-		o.windowMissed(e.Window)
+		if e.Environment == "" {
+			o.windowMissed(e.Window)
+		}
+	case message.Carried:
+		o.carried(r, e)
 	case message.Ran:
 		o.ran(e.Outcome, r)
 	case message.Approved:
@@ -406,7 +410,9 @@ func (o *Oracle) finish(r message.Decoded, e message.Finished) {
 		}
 	}
 	for _, h := range o.hosts {
-		h.silent, h.absent = h.silent && !h.absent, false
+		if h.home == o.environment {
+			h.silent, h.absent = h.silent && !h.absent, false
+		}
 	}
 	o.stagesDone(r.Time)
 }

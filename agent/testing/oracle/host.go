@@ -22,6 +22,15 @@ type host struct {
 	// removed means that the host was deleted or released in the newest run; forced,
 	// in any run.
 	removed, forced bool
+	// home is the environment whose roster has the host: that of the last opening that has
+	// named it. homed means that one has.
+	home  string
+	homed bool
+	// lateAt is the record by which the host last answered after the end of its run, and
+	// lateOwed and lateWorks are what it owed and worked on before that.
+	lateAt    uint64
+	lateOwed  debt
+	lateWorks message.Action
 }
 
 // debt is what a host owes: what it must deliver before it is in service again.
@@ -99,27 +108,26 @@ func (o *Oracle) open(r message.Decoded, e message.Opened) {
 		o.violated("run %d is opened while run %d is under way", r.Seq, o.run.id)
 	}
 	owed := announced(e)
-	if o.run != nil {
-		o.compareDebts(r, owed)
-		o.compareSilence(r, e)
-	}
+	o.compareDebts(r, e, owed)
+	o.compareSilence(r, e)
 	for _, entry := range e.Roster {
-		if o.run == nil || o.hosts[entry.Host] == nil {
-			o.host(entry.Host).works = entry.Works
+		if h := o.hosts[entry.Host]; h == nil || o.run == nil && !h.homed {
+			o.host(entry.Host).works, o.host(entry.Host).owes = entry.Works, owed[entry.Host]
 		}
 	}
 	o.compareWorks(r, e)
-	for name, owes := range owed {
-		h := o.host(name)
-		owes.answerOf = h.owes.answerOf
-		h.owes = owes
-	}
+	o.takeOver(e)
 	for _, h := range o.hosts {
-		h.member, h.silent, h.absent, h.removed, h.worksBefore = nil, false, false, false, true
+		if o.ours(h, e) {
+			h.member, h.silent, h.absent, h.removed, h.worksBefore = nil, false, false, false, true
+		}
 	}
 	o.usesWindow(r, e)
 	o.run = newRun(r, e)
-	o.windowTold(e.Window)
+	o.runs[e.Environment] = o.run
+	if e.Environment == "" {
+		o.windowTold(e.Window)
+	}
 	for _, entry := range e.Roster {
 		h := o.host(entry.Host)
 		h.absent = entry.Silent && entry.Since.IsZero()
@@ -133,23 +141,44 @@ func (o *Oracle) open(r message.Decoded, e message.Opened) {
 	}
 }
 
-// compareDebts judges that an opening lists exactly what hosts owe.
-func (o *Oracle) compareDebts(r message.Decoded, announced map[string]debt) {
+// ours reports whether an opening takes a host over, or its environment has the host already.
+func (o *Oracle) ours(h *host, e message.Opened) bool {
+	return !h.homed || h.home == e.Environment || has(names(e), h.name)
+}
+
+// compareDebts judges that an opening lists exactly what hosts owe, those that come from
+// another environment included (invariant 15). It may have been written before the last answer.
+func (o *Oracle) compareDebts(r message.Decoded, e message.Opened, announced map[string]debt) {
 	for name, h := range o.hosts {
+		if !o.ours(h, e) || o.run == nil && !h.homed {
+			continue
+		}
 		owes := h.owes
+		if e.RosterAsOf != 0 && h.lateAt > e.RosterAsOf {
+			owes = h.lateOwed
+			o.count("answers that come while the next run is opened")
+		}
 		owes.answerOf = 0
 		if got := announced[name]; got != owes {
-			o.violated("invariant 1: run %d is opened as if %s owed %+v, and it owes %+v", r.Seq, name, got, owes)
+			o.violated("invariant %d: run %d is opened as if %s owed %+v, and it owes %+v", o.debts(h, e), r.Seq, name, got, owes)
 		}
 		if owes != (debt{}) {
 			o.count("hosts that are not well when a run is opened")
 		}
 	}
 	for name, owes := range announced {
-		if o.hosts[name] == nil {
+		if o.run != nil && o.hosts[name] == nil {
 			o.violated("run %d is opened as if %s owed %+v, which no run has had", r.Seq, name, owes)
 		}
 	}
+}
+
+// debts is the invariant that an opening breaks which says something else of what a host owes.
+func (o *Oracle) debts(h *host, e message.Opened) int {
+	if h.homed && h.home != e.Environment {
+		return 15
+	}
+	return 1
 }
 
 // usesWindow judges that a window has no further run by itself after one that touched a
@@ -172,8 +201,15 @@ func (o *Oracle) compareWorks(r message.Decoded, e message.Opened) {
 		said[entry.Host] = entry.Works
 	}
 	for name, h := range o.hosts {
-		if said[name] != h.works {
-			o.violated("run %d is opened as if %s worked on %q of an earlier run, and it works on %q", r.Seq, name, said[name], h.works)
+		if !o.ours(h, e) {
+			continue
+		}
+		works := h.works
+		if e.RosterAsOf != 0 && h.lateAt > e.RosterAsOf {
+			works = h.lateWorks
+		}
+		if said[name] != works {
+			o.violated("run %d is opened as if %s worked on %q of an earlier run, and it works on %q", r.Seq, name, said[name], works)
 		}
 		if h.works != "" {
 			o.count("hosts that are released and may still be at work when a run is opened")
@@ -191,7 +227,7 @@ func (o *Oracle) compareSilence(r message.Decoded, e message.Opened) {
 	for name, h := range o.hosts {
 		entry, listed := entries[name]
 		switch {
-		case !h.silent:
+		case !h.silent, !o.ours(h, e), o.run == nil && !h.homed:
 		case entry.Silent && entry.Since.IsZero(), !listed && !has(e.Members, name):
 			o.violated("invariant 1: run %d is opened as if %s had been silent before all runs, and it fell silent in a run", r.Seq, name)
 		case entry.Silent:

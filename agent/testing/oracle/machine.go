@@ -114,7 +114,11 @@ func (o *Oracle) Remove(name string) { o.machines[name].removed = true }
 // Prepared notes that a machine is prepared for a run.
 func (o *Oracle) Prepared(host string, run uint64) {
 	o.count("machines prepared")
-	o.machines[host].prepared[run] = true
+	t := o.machines[host]
+	if named, known := o.named[run]; known && !has(named, t.host) {
+		o.violated("invariant 14: %s prepares for run %d, which does not name it", host, run)
+	}
+	t.prepared[run] = true
 }
 
 // UpgradeBegins judges the start of the package manager: the journal was written
@@ -268,7 +272,7 @@ func (o *Oracle) Booted(host string) {
 // does not count the host as drained.
 func (o *Oracle) Drained(host string, run uint64) {
 	t := o.machines[host]
-	if m := o.memberOf(t.host, run); m == nil || o.run.policy.Hooks.Undrain == nil {
+	if m := o.memberOf(t.host, run); m == nil || m.run.policy.Hooks.Undrain == nil {
 		return
 	}
 	t.drained = run
@@ -281,10 +285,11 @@ func (o *Oracle) Undrained(host string) { o.machines[host].drained = 0 }
 // memberOf returns a host's part in a run that is under way; nil when the host is no
 // member.
 func (o *Oracle) memberOf(host string, run uint64) *member {
-	if o.run == nil || o.run.id != run || o.run.finished {
+	p := o.byID(run)
+	if p == nil || p.finished {
 		return nil
 	}
-	return o.run.member(host)
+	return p.member(host)
 }
 
 // outNow judges that no more machines are out of service for a run than their stage
@@ -296,8 +301,8 @@ func (o *Oracle) outNow(host string, run uint64) {
 	if m == nil || m.removed {
 		return
 	}
-	out, limit := 0, o.run.stages[m.stage].MaxUnavailable
-	for _, other := range o.run.members {
+	out, limit := 0, m.run.stages[m.stage].MaxUnavailable
+	for _, other := range m.run.members {
 		if t := o.machines[other.name]; other.stage == m.stage && !other.removed && !t.byzantine && t.hostOut(other) {
 			out++
 		}
@@ -398,7 +403,7 @@ func (o *Oracle) Journal(host, worker string, data []byte) uint64 {
 		o.violated("invariant 5: %s goes on from command %d, which is %s, to %d", worker, was.Seq, was.Phase, now.Seq)
 	case !moved && was.Phase == "answered" && now.Phase != "answered" && same:
 		o.violated("invariant 5: %s takes up command %d again, which it has answered", worker, now.Seq)
-	case now.Phase == "answered" && was.Phase != "answered" && o.run != nil && o.run.id == now.Run && !o.machines[t.host].replied[answer{now.Run, now.Action}]:
+	case now.Phase == "answered" && was.Phase != "answered" && o.byID(now.Run) != nil && !o.machines[t.host].replied[answer{now.Run, now.Action}]:
 		o.violated("invariant 5: %s calls %s of run %d answered, and no reply is on the log", worker, now.Action, now.Run)
 	}
 	return now.Run

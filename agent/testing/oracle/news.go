@@ -61,8 +61,9 @@ type news struct {
 	owed map[matter]int
 	// ids are those of the kept news of each matter.
 	ids map[matter][]string
-	// waits are the persons that the newest run waited for after each record.
-	waits map[uint64]wait
+	// waits are the persons that each run under way waited for after each record, by the
+	// record and the id of the run.
+	waits map[uint64]map[uint64]wait
 }
 
 // wait is how a run stood after a record, as far as news of waits go by it.
@@ -126,12 +127,19 @@ func (s *stage) left() bool {
 	return slices.ContainsFunc(s.hosts, func(h *host) bool { return h.member != nil && h.member.left() })
 }
 
-// standing returns how the newest run stands.
-func (o *Oracle) standing() (w wait) {
-	p := o.run
-	if p == nil || p.finished || p.id == 0 {
-		return w
+// standings returns how each run under way stands, by its id.
+func (o *Oracle) standings() map[uint64]wait {
+	all := map[uint64]wait{}
+	for _, p := range o.runs {
+		if !p.finished && p.id != 0 {
+			all[p.id] = o.standing(p)
+		}
 	}
+	return all
+}
+
+// standing returns how a run under way stands.
+func (o *Oracle) standing(p *run) (w wait) {
 	w.works = p.atWork()
 	if p.aborted || p.halted != 0 {
 		return w
@@ -153,7 +161,7 @@ func (o *Oracle) standing() (w wait) {
 		unstarted = unstarted || m.left() && m.phase.before(draining)
 	}
 	w.stuck = !underWay && slices.ContainsFunc(s.hosts, (*host).out)
-	w.sure = unstarted && !underWay && p.allAnswered() && (p.paused != 0 || w.approval != "" && o.soakedAll())
+	w.sure = unstarted && !underWay && p.allAnswered() && (p.paused != 0 || w.approval != "" && p.soakedAll())
 	return w
 }
 
@@ -171,15 +179,15 @@ func (p *run) atWork() (names []string) {
 const mostOverdue = 7
 
 // soakedAll reports whether no stage soaks or may yet soak: none has a soak.
-func (o *Oracle) soakedAll() bool {
-	return !slices.ContainsFunc(o.run.stages, func(s stage) bool { return s.Soak.Duration() > 0 })
+func (p *run) soakedAll() bool {
+	return !slices.ContainsFunc(p.stages, func(s stage) bool { return s.Soak.Duration() > 0 })
 }
 
 // News judges news that are written into the store for the first time.
 func (o *Oracle) News(t Told) {
 	o.count("news " + t.Type)
 	m := matter{kind: t.Type, run: t.Run, about: t.About}
-	w := o.news.waits[t.AsOf]
+	w := o.news.waits[t.AsOf][t.Run]
 	switch {
 	case t.Type == newsBlocked:
 		if w.run != t.Run || !w.stuck || w.paused != 0 {
@@ -226,7 +234,12 @@ func (o *Oracle) Untold() (all []string) {
 
 // waited judges that a wait for a person which lasted until the next record was told.
 func (o *Oracle) waited() {
-	w := o.news.waits[o.seen]
+	for _, w := range o.news.waits[o.seen] {
+		o.waitedFor(w)
+	}
+}
+
+func (o *Oracle) waitedFor(w wait) {
 	if !w.sure || o.Calm == nil || min(o.Calm(), o.least().Sub(o.newest)) < longWait {
 		return
 	}

@@ -23,6 +23,13 @@
 //     at the end are checkFinished in invariants.go.
 //  8. A window that opens while the site is up has its run, or a reason that is recorded:
 //     WindowsTold in schedule.go.
+//  14. A host is a member of one run under way at most, and gets commands of that run only:
+//     mayOpen in environment.go; Prepared in machine.go.
+//  15. A host is in the roster of one environment. A run of another environment takes it over
+//     with all that it owes: compareDebts in host.go.
+//
+// All of them hold for each environment by itself: the runs of environments go side by side,
+// and the limit of a stage is that of its run.
 //
 // Beside them it judges the news: what happens to a run is told, once, and nothing else is;
 // see news.go.
@@ -50,8 +57,15 @@ type Oracle struct {
 	count    func(what string)
 	hosts    map[string]*host
 	machines map[string]*machine
-	// run is the newest run; nil before the first.
-	run *run
+	// runs are the newest runs, by environment; see environment.go. run is that of the
+	// record at hand, and environment its name; nil before the first.
+	runs        map[string]*run
+	run         *run
+	environment string
+	// asked is the environment of which In tells.
+	asked string
+	// named are the hosts that each prepare names.
+	named map[uint64][]string
 	// ended are the ids of the ended runs, oldest first.
 	ended []uint64
 	// checks tells of each run whether it checks its hosts after their upgrade; uncheckedRun
@@ -78,8 +92,8 @@ type Oracle struct {
 // record and effect.
 func New(violated func(format string, args ...any), count func(what string)) *Oracle {
 	return &Oracle{
-		violated: violated, count: count, checks: map[uint64]bool{}, hosts: map[string]*host{}, machines: map[string]*machine{}, schedule: schedule{told: map[time.Time]bool{}, missed: map[time.Time]bool{}, well: map[time.Time]bool{}},
-		news: news{owed: map[matter]int{}, ids: map[matter][]string{}, waits: map[uint64]wait{}},
+		violated: violated, count: count, checks: map[uint64]bool{}, runs: map[string]*run{}, named: map[uint64][]string{}, hosts: map[string]*host{}, machines: map[string]*machine{}, schedule: schedule{told: map[time.Time]bool{}, missed: map[time.Time]bool{}, well: map[time.Time]bool{}},
+		news: news{owed: map[matter]int{}, ids: map[matter][]string{}, waits: map[uint64]map[uint64]wait{}},
 		// Who applies records alone says nothing of their sending: their writer knew all.
 		knows: math.MaxUint64,
 	}
@@ -99,6 +113,7 @@ type Sending struct {
 func (o *Oracle) Record(record message.Record, sending Sending) {
 	r, sent := record.Decode(), sending.At
 	o.knows, o.frozen = sending.Knows, sending.Frozen
+	o.turnTo(r)
 	if r.Seq != o.seen+1 {
 		o.violated("record %d follows record %d", r.Seq, o.seen)
 	}
@@ -120,7 +135,7 @@ func (o *Oracle) Record(record message.Record, sending Sending) {
 		o.Apply(r, sent)
 		o.owes(r)
 	}
-	o.news.waits[r.Seq] = o.standing()
+	o.news.waits[r.Seq] = o.standings()
 }
 
 // uncertain reports whether a record is a failure of the fleet's checks that a reply
@@ -133,6 +148,7 @@ func (o *Oracle) uncertain(r message.Decoded) bool {
 // Counts reports whether a record has an effect. A repeated reply, a late reply and the
 // reply of a host without a command have none.
 func (o *Oracle) Counts(r message.Decoded) bool {
+	o.turnTo(r)
 	under := o.run != nil && !o.run.finished
 	switch {
 	case r.Command != nil:
@@ -144,8 +160,10 @@ func (o *Oracle) Counts(r message.Decoded) bool {
 	case under:
 		return o.eventCounts(r, r.Event)
 	}
-	switch r.Event.(type) {
-	case message.Opened, message.Missed:
+	switch e := r.Event.(type) {
+	case message.Opened:
+		return o.mayOpen(e)
+	case message.Missed, message.Carried:
 		return true
 	}
 	return o.run != nil && o.countsAfter(r.Event)
@@ -153,6 +171,7 @@ func (o *Oracle) Counts(r message.Decoded) bool {
 
 // Apply judges a record that counts, and applies it.
 func (o *Oracle) Apply(r message.Decoded, sent time.Time) {
+	o.turnTo(r)
 	if o.clock(r.Time) {
 		// The writer did not know that the clock was set back: the time of sending is
 		// moved like all other times.
@@ -256,21 +275,28 @@ func (o *Oracle) raced() bool { return o.seen > o.written }
 // clock notes the time of a record. If that is before the time of the last record, the
 // log's clock was set back: times that would now be in the future become the new time.
 func (o *Oracle) clock(now time.Time) (setBack bool) {
-	if o.run == nil || !now.Before(o.newest) {
+	if len(o.runs) == 0 || !now.Before(o.newest) {
 		return false
 	}
-	o.run.ends, o.run.overAt = now.Add(o.run.ends.Sub(o.newest)), now.Add(o.run.overAt.Sub(o.newest))
-	for n := range o.run.stages {
-		s := &o.run.stages[n]
+	for _, p := range o.runs {
+		o.setBack(p, now)
+	}
+	return true
+}
+
+// setBack moves the times of a run that would be in the future now.
+func (o *Oracle) setBack(p *run, now time.Time) {
+	p.ends, p.overAt = now.Add(p.ends.Sub(o.newest)), now.Add(p.overAt.Sub(o.newest))
+	for n := range p.stages {
+		s := &p.stages[n]
 		s.soaked = s.soaked || !s.doneAt.IsZero() && !o.least().Before(s.doneAt.Add(s.Soak.Duration()))
 		s.doneAt = earlier(s.doneAt, now)
 		s.approvedAt = earlier(s.approvedAt, now)
 	}
-	o.run.patience.clock(o.least(), now)
-	for _, m := range o.run.members {
+	p.patience.clock(o.least(), now)
+	for _, m := range p.members {
 		m.passedAt = earlier(m.passedAt, now)
 	}
-	return true
 }
 
 // least is the lower bound of the time by which a controller decides: the time of the
@@ -326,7 +352,7 @@ type Deadline struct {
 // UnderWay returns the deadline of the run under way, if there is one (invariant
 // 7).
 func (o *Oracle) UnderWay() (Deadline, bool) {
-	p := o.run
+	p := o.runs[o.asked]
 	if p == nil || p.finished {
 		return Deadline{}, false
 	}
@@ -338,8 +364,10 @@ func (o *Oracle) UnderWay() (Deadline, bool) {
 
 // Close judges the end of a log: no run is under way.
 func (o *Oracle) Close() {
-	if _, under := o.UnderWay(); under {
-		o.violated("invariant 7: a run is under way in the end: %s", o.Summary())
+	for _, environment := range o.Environments() {
+		if in := o.In(environment); !in.runs[environment].finished {
+			o.violated("invariant 7: a run is under way in the end: %s", in.Summary())
+		}
 	}
 	if untold := o.Untold(); len(untold) > 0 {
 		o.violated("news were never told: %s", strings.Join(untold, "; "))
@@ -348,7 +376,7 @@ func (o *Oracle) Close() {
 
 // Summary describes the newest run.
 func (o *Oracle) Summary() string {
-	p := o.run
+	p := o.runs[o.asked]
 	if p == nil {
 		return "no run"
 	}
@@ -360,19 +388,19 @@ func (o *Oracle) Summary() string {
 }
 
 // Run returns the id of the newest run; 0 before its prepare.
-func (o *Oracle) Run() uint64 { return o.run.id }
+func (o *Oracle) Run() uint64 { return o.runs[o.asked].id }
 
 // Members returns the members of the newest run, in their order.
 func (o *Oracle) Members() []string {
 	var names []string
-	for _, m := range o.run.members {
+	for _, m := range o.runs[o.asked].members {
 		names = append(names, m.name)
 	}
 	return names
 }
 
 // Asked returns the command that a member has yet to answer; empty for none.
-func (o *Oracle) Asked(name string) message.Action { return o.run.member(name).asked() }
+func (o *Oracle) Asked(name string) message.Action { return o.runs[o.asked].member(name).asked() }
 
 // Out reports whether a host is out of service.
 func (o *Oracle) Out(name string) bool { return o.hosts[name] != nil && o.hosts[name].out() }
@@ -380,7 +408,7 @@ func (o *Oracle) Out(name string) bool { return o.hosts[name] != nil && o.hosts[
 // OutOfStage returns how many hosts of a stage are out of service, members or not.
 func (o *Oracle) OutOfStage(n int) int {
 	out := 0
-	for _, h := range o.run.stages[n].hosts {
+	for _, h := range o.runs[o.asked].stages[n].hosts {
 		if h.out() {
 			out++
 		}
@@ -389,6 +417,6 @@ func (o *Oracle) OutOfStage(n int) int {
 }
 
 // Finished reports whether the newest run has ended.
-func (o *Oracle) Finished() bool { return o.run.finished }
+func (o *Oracle) Finished() bool { return o.runs[o.asked].finished }
 
 func has[T comparable](all []T, one T) bool { return slices.Contains(all, one) }

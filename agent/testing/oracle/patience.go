@@ -134,7 +134,7 @@ func (o *Oracle) mayLeaveOut(m *member, r message.Decoded, sent time.Time) {
 // hosts are prepared, it is paused or ends, its stage soaks, waits to be approved or for
 // other hosts, or other stages go by it.
 func (o *Oracle) Due() (at time.Time, due bool) {
-	p := o.run
+	p := o.runs[o.asked]
 	if p == nil || p.finished || p.id == 0 || p.aborted || p.halted != 0 || p.patience.none {
 		return time.Time{}, false
 	}

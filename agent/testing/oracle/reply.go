@@ -38,6 +38,7 @@ func (o *Oracle) reply(r message.Decoded) {
 	// Another worker was prepared: this worker does not know what the other did.
 	unknown := r.Outcome == message.Unknown || r.Action != message.Prepare && r.Epoch != m.epoch
 	if p.finished {
+		m.lateAt, m.lateOwed, m.lateWorks = r.Seq, m.owes, m.works
 		o.count("replies that come late")
 	}
 	asked := m.asked()

@@ -234,7 +234,7 @@ func newRun(r message.Decoded, e message.Opened) *run {
 
 func (p *run) member(name string) *member {
 	for _, m := range p.members {
-		if m.name == name {
+		if m.name == name && m.member == m { // It may have moved after the end of the run.
 			return m
 		}
 	}
@@ -250,7 +250,7 @@ func (o *Oracle) other(name string) (h *host, inStage bool) {
 			}
 		}
 	}
-	if h := o.hosts[name]; h != nil && h.member == nil && (h.owes != (debt{}) || h.silent || h.works != "") {
+	if h := o.hosts[name]; h != nil && h.member == nil && h.home == o.environment && (h.owes != (debt{}) || h.silent || h.works != "") {
 		return h, false
 	}
 	return nil, false
@@ -301,6 +301,7 @@ func (o *Oracle) command(r message.Decoded, c message.Command) {
 	switch c.Action {
 	case message.Prepare:
 		p.id = r.Seq
+		o.named[r.Seq] = c.Hosts
 		if o.checks[r.Seq] = len(p.policy.Checks.AfterHost) > 0; !o.checks[r.Seq] {
 			o.uncheckedRun = r.Seq
 		}
