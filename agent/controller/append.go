@@ -60,22 +60,22 @@ type entry struct {
 	afterAll bool
 }
 
-func commandEntry(current *run.State, c message.Command) entry {
-	kind := message.CommandHost
+func commandEntry(env *run.Environment, c message.Command) entry {
+	current, kind, environment := env.Current(), message.CommandHost, ""
 	if c.Action == message.Prepare {
-		kind = message.CommandAll
+		kind, environment = message.CommandAll, env.Name
 	}
 	return entry{
-		Record: message.Record{Kind: kind, Host: c.Host, Run: current.ID, Epoch: current.Epoch(c.Host), Checks: current.ChecksHosts(), Body: c.Encode()}, label: string(c.Action),
+		Record: message.Record{Kind: kind, Environment: environment, Host: c.Host, Run: current.ID, Epoch: current.Epoch(c.Host), Checks: current.ChecksHosts(), Body: c.Encode()}, label: string(c.Action),
 	}
 }
 
 // eventEntry is an event of a run; 0 is none. What opens a run depends on who is
-// out of service, and so on every answer before it.
+// out of service, and so on every answer before it, unless it says as of which record it is.
 func eventEntry(id uint64, e message.Event) entry {
-	_, opens := e.(message.Opened)
+	opened, opens := e.(message.Opened)
 	return entry{
-		Record: message.Record{Kind: message.EventRecord, Run: id, Body: message.EncodeEvent(e)}, label: message.Name(e), afterAll: opens,
+		Record: message.Record{Kind: message.EventRecord, Run: id, Body: message.EncodeEvent(e)}, label: message.Name(e), afterAll: opens && opened.RosterAsOf == 0,
 	}
 }
 

@@ -4,7 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"slices"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/throttle"
@@ -28,9 +28,12 @@ type archiver struct {
 	// keepLastRuns keeps the last runs of the hosts, as of the newest queued run.
 	keepLastRuns func(context.Context) error
 	queue        *wait.Queue[uint64, endedRun]
-	// newest is the id of the newest run in the history.
-	newest  atomic.Uint64
-	failing throttle.Failing
+	failing      throttle.Failing
+
+	mu sync.Mutex
+	// kept are the runs in the history, as far back as the log goes. Runs go side by side, so the
+	// newest one says nothing of those before it.
+	kept map[uint64]bool
 }
 
 // endedRun is an ended run, and the last record that it contains.
@@ -40,26 +43,38 @@ type endedRun struct {
 }
 
 func newArchiver(o Options, keepLastRuns func(context.Context) error) *archiver {
-	return &archiver{tenant: o.Tenant, store: o.Store, logger: o.Logger, at: o.At, keepLastRuns: keepLastRuns, queue: wait.NewQueue[uint64, endedRun]()}
+	return &archiver{tenant: o.Tenant, store: o.Store, logger: o.Logger, at: o.At, keepLastRuns: keepLastRuns, queue: wait.NewQueue[uint64, endedRun](), kept: map[uint64]bool{}}
 }
 
-// load reads the id of the newest run in the history; 0 when there is none.
-func (a *archiver) load(ctx context.Context) (id uint64, err error) {
-	err = a.store.Runs(ctx, a.tenant, func(r v1.Run) bool {
-		id = r.ID
-		return false
+// load reads which runs are in the history that a log may have which begins with a record.
+func (a *archiver) load(ctx context.Context, first uint64) error {
+	return a.store.Runs(ctx, a.tenant, func(r v1.Run) bool {
+		a.keep(r.ID)
+		return r.ID >= first
 	})
-	a.newest.Store(id)
-	return id, err
+}
+
+// keep notes that a run is in the history.
+func (a *archiver) keep(id uint64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.kept[id] = true
+}
+
+// has reports whether a run is in the history.
+func (a *archiver) has(id uint64) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.kept[id]
 }
 
 // put queues a run for writing.
 func (a *archiver) put(r v1.Run, asOf uint64) { a.queue.Put(r.ID, endedRun{r, asOf}) }
 
-// complete reports whether a run and all before it are in the history.
-func (a *archiver) complete(id uint64) bool {
+// empty reports whether nothing waits to be written.
+func (a *archiver) empty() bool {
 	_, some := a.queue.First()
-	return !some && a.newest.Load() >= id
+	return !some
 }
 
 // queued returns the runs that are not in the history yet, newest first.
@@ -109,7 +124,7 @@ func (a *archiver) write(ctx context.Context) bool {
 			return false
 		}
 		a.at("after history")
-		a.newest.Store(max(a.newest.Load(), first.Key))
+		a.keep(first.Key)
 		a.queue.Done(first)
 	}
 	return true

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"iter"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
@@ -12,13 +13,13 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
-// next returns the next step of the newest run, and the request that this step carries out; nil
-// for none. It refuses the earlier requests that cannot be carried out.
-func (s *state) next(now time.Time) (run.Step, *request) {
+// next returns the next step of the newest run of an environment, and the request that this step
+// carries out; nil for none. It refuses the earlier requests that cannot be carried out.
+func (s *state) next(env *environment, now time.Time) (run.Step, *request) {
 	for {
-		q := s.nextRequest()
+		q := s.nextRequest(env)
 		ahead := s.clock.ahead(now)
-		step := s.ledger.Next(now.Add(ahead), s.seen(now, q))
+		step := env.ledger.Next(now.Add(ahead), s.seen(env, now, q))
 		if !step.Until.IsZero() {
 			step.Until = step.Until.Add(-ahead)
 		}
@@ -31,76 +32,85 @@ func (s *state) next(now time.Time) (run.Step, *request) {
 
 // seen gathers what the controller knows from sources other than the log, and leaves out what
 // the run knows already.
-func (s *state) seen(now time.Time, q *request) run.Seen {
+func (s *state) seen(env *environment, now time.Time, q *request) run.Seen {
 	seen := run.Seen{Deleted: s.hosts.deleted}
 	if q != nil {
 		seen.Request = &q.Request
 	}
-	newest := s.ledger.Newest()
-	if newest == nil {
+	if env.ledger.Key() == 0 {
 		return seen
 	}
-	seen.Silent, seen.Heard = s.hosts.news(newest)
-	current := s.ledger.Current()
+	seen.Silent, seen.Heard = env.news(&s.hosts)
+	current := env.ledger.Current()
 	if current == nil {
 		return seen
 	}
-	if at := s.judgeAt(current, now); now.Before(at) {
+	if at := s.judgeAt(env, current, now); now.Before(at) {
 		seen.JudgeAt = at.Add(s.clock.ahead(now))
 	}
 	if freeze, found := s.intent.nextFreeze(s.clock.forFreezes(now)); found {
 		seen.Freeze = &message.Frozen{Freeze: message.CleanText(freezeName(freeze)), NotAfter: freeze.Start, Until: freeze.End}
 	}
-	seen.Hold = cmp.Or(s.intent.hold(), s.witnesses.hold(s.hosts.present.online))
+	seen.Hold = cmp.Or(s.intent.hold(env.name), s.witnesses.hold(s.hosts.present.online))
 	seen.Busy = s.hosts.busy
 	seen.Doing = func(host string) string {
 		member, _ := current.Host(host)
 		return s.hosts.told(current, member).Doing()
 	}
-	seen.Outcomes = s.tasks.news(current)
+	seen.Outcomes = env.tasks.news(current)
 	return seen
 }
 
 // judgeAt is when the controller can tell which hosts are silent and which have taken too long:
 // after a start, once every host has had time to send a heartbeat; after its process was
 // suspended, once it has read what hosts sent in the meantime.
-func (s *state) judgeAt(current *run.State, now time.Time) time.Time {
-	if !s.hasGathered(current, now) {
+func (s *state) judgeAt(env *environment, current *run.State, now time.Time) time.Time {
+	if !s.hasGathered(env, current, now) {
 		return s.started.Add(gracePeriod)
 	}
 	return s.hosts.stall.judgeAt
 }
 
-// take carries out a step of the newest run, and returns when to look again.
-func (s *state) take(ctx context.Context, now time.Time, step run.Step, q *request) time.Time {
-	newest := s.ledger.Newest()
+// take carries out a step of the newest run of an environment, and returns when to look again.
+func (s *state) take(ctx context.Context, env *environment, now time.Time, step run.Step, q *request) time.Time {
 	switch step.Act {
 	case run.Send:
-		return s.append(ctx, commandEntry(newest, step.Command))
+		return s.append(ctx, commandEntry(env.ledger, step.Command))
 	case run.Note:
-		retryAt := s.append(ctx, eventEntry(newest.Key(), step.Event))
+		retryAt := s.append(ctx, eventEntry(env.ledger.Key(), step.Event))
 		switch {
 		case q == nil:
 		case retryAt.IsZero():
-			s.written(newest, q, s.log.last)
+			s.written(q, s.log.last)
 		case !errors.Is(s.log.failed, log.ErrBehind):
 			q.tried = message.EncodeEvent(step.Event)
 		}
 		return retryAt
 	case run.Wait:
-		if current := s.ledger.Current(); current != nil && !now.Before(s.judgeAt(current, now)) {
-			s.tasks.syncFleet(ctx, step)
+		if current := env.ledger.Current(); current != nil && !now.Before(s.judgeAt(env, current, now)) {
+			env.tasks.syncFleet(ctx, step)
 		}
 	case run.Refuse: // next has refused the request already.
 	}
 	return step.Until
 }
 
-// nextRequest returns the first undecided request whose caller still waits; nil if there is
-// none.
-func (s *state) nextRequest() *request {
-	for _, w := range s.waiters {
-		if q := w.request; q != nil && q.seq == 0 && q.refused == nil && w.ctx.Err() == nil {
+// undecided are the requests that are not decided and whose callers still wait, in the order in
+// which they came.
+func (s *state) undecided() iter.Seq[*request] {
+	return func(yield func(*request) bool) {
+		for _, w := range s.waiters {
+			if q := w.request; q != nil && q.seq == 0 && q.refused == nil && w.ctx.Err() == nil && !yield(q) {
+				return
+			}
+		}
+	}
+}
+
+// nextRequest returns the first undecided request of an environment; nil if there is none.
+func (s *state) nextRequest(env *environment) *request {
+	for q := range s.undecided() {
+		if q.of == env {
 			return q
 		}
 	}
@@ -108,8 +118,8 @@ func (s *state) nextRequest() *request {
 }
 
 // written records that the event of a request is on the log.
-func (s *state) written(current *run.State, q *request, seq uint64) {
-	logger := s.Logger.With("tenant", s.Tenant, "run", current.Key(), "by", q.By, "reason", q.Why)
+func (s *state) written(q *request, seq uint64) {
+	logger := s.Logger.With("tenant", s.Tenant, "run", q.of.ledger.Key(), "by", q.By, "reason", q.Why)
 	switch q.Ask {
 	case run.Approve:
 		logger = logger.With("stage", q.Stage)
@@ -123,8 +133,8 @@ func (s *state) written(current *run.State, q *request, seq uint64) {
 
 // recognize finds the event of a request on the log although its append seemed to fail. Without
 // it the request would be decided again, and refused because of its own event.
-func (s *state) recognize(current *run.State, r message.Record) {
-	if q := s.nextRequest(); q != nil && r.Kind == message.EventRecord && q.tried != nil && bytes.Equal(r.Body, q.tried) {
-		s.written(current, q, r.Seq)
+func (s *state) recognize(env *environment, r message.Record) {
+	if q := s.nextRequest(env); q != nil && r.Kind == message.EventRecord && q.tried != nil && bytes.Equal(r.Body, q.tried) {
+		s.written(q, r.Seq)
 	}
 }

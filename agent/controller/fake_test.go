@@ -205,6 +205,8 @@ func (m *memory) put(seen store.Seen) {
 		_, base, _ = m.Rollout(ctx, "acme")
 	case store.Calendar:
 		_, base, _ = m.Calendar(ctx, "acme", seen.Name)
+	case store.Environment:
+		_, base, _ = m.Environment(ctx, "acme", seen.Name)
 	}
 	switch {
 	case seen.Err != nil:
@@ -215,6 +217,10 @@ func (m *memory) put(seen store.Seen) {
 		_, err = m.PutRollout(ctx, "acme", v1.Kept[v1.Rollout]{Value: *seen.Rollout}, base)
 	case seen.Calendar != nil:
 		_, err = m.PutCalendar(ctx, "acme", seen.Name, v1.Kept[v1.Calendar]{Value: *seen.Calendar}, base)
+	case seen.Environment != nil:
+		_, err = m.PutEnvironment(ctx, "acme", seen.Name, *seen.Environment, base)
+	case seen.Kind == store.Environment:
+		_, err = m.DeleteEnvironment(ctx, "acme", seen.Name, base)
 	case seen.Kind == store.Config:
 		_, err = m.DeleteConfig(ctx, "acme", base)
 	case seen.Kind == store.Calendar:

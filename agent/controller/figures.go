@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
@@ -84,7 +85,7 @@ func (s *state) figures(now time.Time) Figures {
 	for _, w := range s.warnings.list("", now) {
 		f.Warnings[message.WarningKind(w.Kind)]++
 	}
-	if opening, found := s.intent.nextOpening(now); found {
+	if opening, found := s.intent.of(s.face().name).nextOpening(now); found {
 		f.WindowStart, f.WindowEnd = opening.Start, opening.End
 	}
 	if freeze, found := s.intent.nextFreeze(now); found {
@@ -104,8 +105,7 @@ func (s *state) figures(now time.Time) Figures {
 // who is silent: it counts such a host as in service.
 func (s *state) countServices(f *Figures, now time.Time) {
 	f.Hosts = map[roster.Service]int{}
-	out, listed := s.ledger.Roster().OutOfService(), map[string]bool{}
-	newest := s.ledger.Newest()
+	out, listed := s.outOfService(), map[string]bool{}
 	for _, a := range s.intent.applications() {
 		listed[a.Name] = true
 	}
@@ -127,7 +127,7 @@ func (s *state) countServices(f *Figures, now time.Time) {
 			f.Outdated++
 			f.OutdatedFor = max(f.OutdatedFor, now.Sub(host.OutdatedSince))
 		}
-		if s.hasMissed(host, newest) {
+		if s.hasMissed(host, s.lastOf(name).ledger.Newest()) {
 			f.Missed++
 		}
 		if reported := s.hosts.versions[name]; reported.at.IsZero() {
@@ -136,6 +136,15 @@ func (s *state) countServices(f *Figures, now time.Time) {
 			f.VersionAges = append(f.VersionAges, max(0, now.Sub(reported.at)))
 		}
 	}
+}
+
+// outOfService returns the hosts that are out of service in any environment.
+func (s *state) outOfService() map[string]roster.Service {
+	all := map[string]roster.Service{}
+	for _, env := range s.environments {
+		maps.Copy(all, env.ledger.Roster().OutOfService())
+	}
+	return all
 }
 
 // hasMissed reports whether a run should have upgraded a host and did not. What the
@@ -149,7 +158,7 @@ func (s *state) hasMissed(h *host, newest *run.State) bool {
 }
 
 func (s *state) runFigures(now time.Time) *RunFigures {
-	r := s.ledger.Current()
+	r := s.face().ledger.Current()
 	if r == nil {
 		return nil
 	}

@@ -14,36 +14,62 @@ func (s *state) fold(ctx context.Context, r message.Record) {
 	if r.Seq <= s.ledger.LastSeq {
 		return // The log delivers a record twice when it is followed anew.
 	}
-	if err := s.guard.see(r, r.Kind == message.EventRecord && s.ledger.Current() == nil); err != nil {
+	decoded := r.Decode()
+	if err := s.guard.see(r, beginsAnew(decoded.Event)); err != nil {
 		s.raise(err)
 		return
 	}
 	s.clock.fold(r, s.Now(), r.Seq > s.startedAt)
-	decoded := r.Decode()
 	s.witnesses.Fold(decoded)
-	if err := s.ledger.Fold(decoded); err != nil {
+	err := s.ledger.Fold(decoded)
+	s.touched()
+	if err == nil {
+		s.noteBeginning(decoded)
+	}
+	if err != nil {
 		s.Logger.Warn("record ignored", "tenant", s.Tenant, "record", r.Seq, "host", r.Host, "reason", err)
 	} else if missed, ok := decoded.Event.(message.Missed); ok {
 		s.noteMissed(r, missed)
-	} else if newest := s.ledger.Newest(); newest != nil && !message.OfNoRun(decoded.Event) {
-		s.folded(ctx, newest, decoded)
+	} else if env := s.last(); env != nil && !message.OfNoRun(decoded.Event) {
+		s.folded(ctx, env, decoded)
 	}
-	s.tasks.folded.set(s.ledger.LastSeq)
+	s.dispatching.folded.set(s.ledger.LastSeq)
 	if r.Kind != message.ReplyRecord {
 		s.log.alive()
 	}
-	if newest := s.ledger.Newest(); r.Seq == s.startedAt && newest != nil {
-		// The records of the start are folded: take up the run that they tell of.
-		s.compareAll()
-		if s.active && !newest.Over() {
-			s.tasks.syncAll(ctx, newest)
-		}
-		if s.active {
-			s.traces.started(newest, s.Now())
+	if r.Seq == s.startedAt {
+		for _, env := range s.environments {
+			s.takeUp(ctx, env)
 		}
 	}
 	s.checkLoaded()
-	s.changed()
+	s.stale = true
+	s.show()
+}
+
+// beginsAnew reports whether what the log says of an environment can be told from an event on,
+// so that the records before it may be trimmed one day.
+func beginsAnew(e message.Event) bool {
+	switch e.(type) {
+	case message.Opened, message.Missed, message.Carried:
+		return true
+	}
+	return false
+}
+
+// takeUp takes up the newest run of an environment once the records of the start are folded.
+func (s *state) takeUp(ctx context.Context, env *environment) {
+	newest := env.ledger.Newest()
+	if newest == nil {
+		return
+	}
+	env.compareAll()
+	if s.active && !newest.Over() {
+		env.tasks.syncAll(ctx, newest)
+	}
+	if s.active {
+		env.traces.started(newest, s.Now())
+	}
 }
 
 // noteMissed tells of a window that was missed.
@@ -56,48 +82,49 @@ func (s *state) noteMissed(r message.Record, missed message.Missed) {
 	}
 }
 
-// folded does what follows from a record of the newest run: it passes the record to the
-// followers, has a run that has ended written to the history, and requests the tasks that
-// the run now waits for.
-func (s *state) folded(ctx context.Context, newest *run.State, r message.Decoded) {
-	if newest.OpenedSeq != s.followed {
-		s.archiveWhenDue(s.archiveAt) // The story is still that of the run before.
-		s.followRun(newest.OpenedSeq)
-		s.endSeen = time.Time{}
+// folded does what follows from a record of the newest run of an environment: it passes the
+// record to the followers, has a run that has ended written to the history, and requests the
+// tasks that the run now waits for.
+func (s *state) folded(ctx context.Context, env *environment, r message.Decoded) {
+	newest := env.ledger.Newest()
+	if newest.OpenedSeq != env.followed {
+		s.archiveWhenDue(env, env.archiveAt) // The story is still that of the run before.
+		s.followRun(env, newest.OpenedSeq)
+		env.endSeen = time.Time{}
 	}
-	for _, record := range s.followers {
+	for _, record := range env.followers {
 		record(newest, r, s.active && r.Seq > s.startedAt)
 	}
-	s.recognize(newest, r.Record)
+	s.recognize(env, r.Record)
 	switch {
 	case newest.Over():
-		s.tasks.dropAll()
+		env.tasks.dropAll()
 		if r.Seq == newest.EndedSeq {
 			live := r.Seq > s.startedAt
 			s.noteEnd(newest, live)
 			if live {
-				s.endSeen = time.Now()
+				env.endSeen = time.Now()
 			}
 		}
 		switch {
-		case r.Seq > newest.EndedSeq && s.archiveAt.IsZero():
-			s.archiveAt = s.Now().Add(rearchiveAfter)
-		case newest.Key() > s.archived && r.Seq == newest.EndedSeq:
-			s.archive(newest)
+		case r.Seq > newest.EndedSeq && env.archiveAt.IsZero():
+			env.archiveAt = s.Now().Add(rearchiveAfter)
+		case r.Seq == newest.EndedSeq && !s.past.has(newest.Key()):
+			s.archive(env, newest)
 		}
 	case r.Seq > s.startedAt:
-		s.follow(ctx, newest, r)
+		s.follow(ctx, env, newest, r)
 	}
 }
 
 // archiveWhenDue has a run that has changed after its end written to the history
 // again once that is due.
-func (s *state) archiveWhenDue(now time.Time) {
-	if !s.archiveAt.IsZero() && !now.Before(s.archiveAt) {
-		s.archiveAt = time.Time{}
-		if ended := s.ledger.Ended(); ended != nil {
+func (s *state) archiveWhenDue(env *environment, now time.Time) {
+	if !env.archiveAt.IsZero() && !now.Before(env.archiveAt) {
+		env.archiveAt = time.Time{}
+		if ended := env.ledger.Ended(); ended != nil {
 			s.noteEnd(ended, true)
-			s.archive(ended)
+			s.archive(env, ended)
 		}
 	}
 }
@@ -121,40 +148,32 @@ func (s *state) noteEnd(ended *run.State, live bool) {
 
 // archive has a run that has ended written to the history, and before it the last runs of all
 // hosts: both must outlive the log, which may be trimmed or lost.
-func (s *state) archive(ended *run.State) {
+func (s *state) archive(env *environment, ended *run.State) {
 	if s.active {
 		s.writer.lastRuns.Put(s.Tenant, s.hosts.lastRuns())
-		s.past.put(s.fullView(ended), ended.LastSeq)
-	}
-}
-
-// compareAll has the next decision compare the silence of all hosts, as the roster
-// knows it, with what was heard of them.
-func (s *state) compareAll() {
-	for _, name := range s.ledger.Roster().Watched() {
-		s.hosts.unreported[name] = true
+		s.past.put(s.fullView(env, ended), ended.LastSeq)
 	}
 }
 
 // follow brings the silence and the tasks of those hosts up to date that a record
 // is about.
-func (s *state) follow(ctx context.Context, current *run.State, r message.Decoded) {
+func (s *state) follow(ctx context.Context, env *environment, current *run.State, r message.Decoded) {
 	if r.Kind == message.CommandAll || r.Seq == current.OpenedSeq {
-		s.compareAll()
+		env.compareAll()
 		return
 	}
 	hosts := []string{r.Host}
 	switch {
 	case r.Event != nil:
-		hosts = s.overhear(r.Event)
+		hosts = s.overhear(env, r.Event)
 	case r.Kind == message.ReplyRecord: // A sign of life.
 		s.hosts.present.hear(r.Host, s.Now())
 	}
 	tasks := s.active && hasTasks(current.Rollout())
 	for _, host := range hosts {
-		s.hosts.unreported[host] = true
+		env.unreported[host] = true
 		if tasks {
-			s.tasks.sync(ctx, current, host)
+			env.tasks.sync(ctx, current, host)
 		}
 	}
 }
@@ -163,14 +182,14 @@ func (s *state) follow(ctx context.Context, current *run.State, r message.Decode
 // hosts that it is about. A host that another controller has heard counts as
 // heard: otherwise two controllers of which only one hears a host would contradict
 // each other as fast as they can write. A task whose outcome is on the log ends.
-func (s *state) overhear(e message.Event) []string {
+func (s *state) overhear(env *environment, e message.Event) []string {
 	switch e := e.(type) {
 	case message.Recovered:
 		for _, host := range e.Hosts {
 			s.hosts.present.hear(host, s.Now())
 		}
 	case message.Ran:
-		s.tasks.done(e.Outcome)
+		env.tasks.done(e.Outcome)
 	}
 	return message.Hosts(e)
 }

@@ -61,10 +61,14 @@ func (s *state) forget(name string, d run.Deletion) error {
 	return nil
 }
 
-// minds reports whether it matters to the newest run what becomes of a host.
+// minds reports whether it matters to the newest run of an environment what becomes of a host.
 func (s *state) minds(name string) bool {
-	newest := s.ledger.Newest()
-	return newest != nil && newest.Minds(name)
+	for _, env := range s.environments {
+		if env.ledger.Minds(name) {
+			return true
+		}
+	}
+	return false
 }
 
 // forgot returns nil once a host that was deleted from the store matters to no

@@ -30,13 +30,14 @@ type hosts struct {
 	// written yet when the controller before this one died.
 	deleted map[string]run.Deletion
 	present presence
+	// places are the known hosts by environment; nil while all are in default.
+	places *places
 	// busy is what the hosts that are online have said in their last heartbeat: why they
 	// are not to be upgraded now, or nil.
 	busy  map[string]*message.NotNow
 	stall stall
-	// unreported are the hosts of which the run may not know whether they are
-	// online.
-	unreported map[string]bool
+	// turned is called with each host that has come online, has fallen silent or was deleted.
+	turned func(name string)
 	// joined is when a host was first heard of that was not known.
 	joined time.Time
 	// versions are what hosts have reported, versionsRead the revision of the
@@ -57,6 +58,8 @@ type host struct {
 	// seen is when its worker was last heard of; zero when not since the
 	// start.
 	seen time.Time
+	// placed tells that it was decided before in which environment it is.
+	placed bool
 	// skew is how far its clock was ahead of the site's at the last heartbeat.
 	skew time.Duration
 	// changes is how many packages an upgrade would change, as its last heartbeat said; nil
@@ -100,7 +103,7 @@ type telemetry struct {
 func newHosts(o Options) hosts {
 	return hosts{
 		tenant: o.Tenant, logger: o.Logger, known: map[string]*host{}, deleted: map[string]run.Deletion{}, present: newPresence(),
-		unreported: map[string]bool{}, versions: map[string]reported{}, busy: map[string]*message.NotNow{},
+		turned: func(string) {}, versions: map[string]reported{}, busy: map[string]*message.NotNow{},
 	}
 }
 
@@ -125,7 +128,7 @@ func (h *hosts) heard(name string, a message.Alive, at time.Time) (described, ch
 	}
 	if !wasOnline {
 		h.logger.Info("host is online", "tenant", h.tenant, "host", name, "application", a.Application)
-		h.unreported[name] = true
+		h.turned(name)
 	}
 	before := h.busy[name]
 	h.busy[name] = a.Busy
@@ -195,7 +198,7 @@ func (h *hosts) expire(now time.Time) {
 	for _, name := range h.present.expire(now) {
 		h.logger.Warn("host is silent", "tenant", h.tenant, "host", name, "for", message.Silence)
 		delete(h.busy, name)
-		h.unreported[name] = true
+		h.turned(name)
 	}
 }
 
@@ -217,47 +220,14 @@ func (h *hosts) isOnline(name string, now time.Time) bool {
 
 // delete drops a host that was deleted from the store.
 func (h *hosts) delete(name string, d run.Deletion) {
+	h.places.leave(h.known[name])
 	delete(h.known, name)
 	h.order = nil
 	delete(h.versions, name)
 	h.deleted[name] = d
 	h.present.forget(name)
 	delete(h.busy, name)
-	h.unreported[name] = true
-}
-
-// news returns the hosts that are silent, or heard of, and of which the newest run does
-// not know that. It lets go of those that it knows of.
-func (h *hosts) news(newest *run.State) (silent, heard []string) {
-	if len(h.unreported) == 0 {
-		return nil, nil
-	}
-	for name := range h.unreported {
-		_, deleted := h.deleted[name]
-		switch online := h.present.online(name); {
-		case deleted && !online || !newest.Outdated(name, !online):
-			delete(h.unreported, name)
-		case online:
-			heard = append(heard, name)
-		default:
-			silent = append(silent, name)
-		}
-	}
-	if len(h.unreported) == 0 { // To walk a map costs as much as it once held.
-		h.unreported = map[string]bool{}
-	}
-	return silent, heard
-}
-
-// anyUnheard reports whether a host that a run counts as heard of was not heard of
-// so far.
-func (h *hosts) anyUnheard(current *run.State) bool {
-	for name := range h.unreported {
-		if _, deleted := h.deleted[name]; !deleted && !h.present.online(name) && current.Outdated(name, true) {
-			return true
-		}
-	}
-	return false
+	h.turned(name)
 }
 
 // sorted returns all known hosts by name.
@@ -268,15 +238,15 @@ func (h *hosts) sorted() []*host {
 	return h.order
 }
 
-// listed returns the hosts whose application is one of a list, for a run
+// listed returns those of some hosts whose application is one of a list, for a run
 // of those that only names; nil names all.
-func (h *hosts) listed(applications []v1.WorkerApplication, only map[string]bool) []plan.Host {
+func (h *hosts) listed(of map[string]*host, applications []v1.WorkerApplication, only map[string]bool) []plan.Host {
 	listed := map[string]bool{}
 	for _, a := range applications {
 		listed[a.Name] = true
 	}
 	var fleet []plan.Host
-	for name, host := range h.known {
+	for name, host := range of {
 		if listed[host.Application] {
 			fleet = append(fleet, plan.Host{
 				Name: name, Application: host.Application, Role: host.Role, Labels: host.Labels, Silent: !h.present.online(name),
@@ -412,8 +382,9 @@ func (h *hosts) count(now time.Time) int {
 	return len(h.known)
 }
 
-// view shows those of the known hosts that a filter chooses, by name. newest is the run that people see as the newest; nil is none.
-func (h *hosts) view(now time.Time, newest *run.State, filter v1.HostFilter) []v1.Host {
+// view shows those of the known hosts that a filter chooses, by name. newest returns the newest run that people see of the
+// environment in whose runs a host is; nil is none.
+func (h *hosts) view(now time.Time, newest func(host string) *run.State, filter v1.HostFilter) []v1.Host {
 	h.expire(now)
 	chosen := h.sorted()
 	if filter.After != "" {
@@ -428,7 +399,7 @@ func (h *hosts) view(now time.Time, newest *run.State, filter v1.HostFilter) []v
 	}
 	all := make([]v1.Host, len(chosen))
 	for i, host := range chosen {
-		all[i] = h.viewOf(host, newest)
+		all[i] = h.viewOf(host, newest(host.Name))
 	}
 	return all
 }
@@ -458,4 +429,10 @@ func (h *hosts) viewOf(host *host, newest *run.State) v1.Host {
 		shown.LastRun = &last
 	}
 	return shown
+}
+
+// turned has the runs that count a host be told whether it is online.
+func (s *state) turned(host string) {
+	s.lastOf(host).unreported[host] = true
+	s.wake(host)
 }

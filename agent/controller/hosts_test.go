@@ -156,7 +156,7 @@ func TestUpgradedHasNotMissed(t *testing.T) {
 		s.heard(member.Name, message.Alive{Application: "app"}, now)
 		s.hosts.known[member.Name].MissedSince = now.Add(-time.Hour)
 	}
-	for _, h := range s.hosts.view(now, r, v1.HostFilter{}) {
+	for _, h := range s.hosts.view(now, func(string) *run.State { return r }, v1.HostFilter{}) {
 		if upgraded := h.LastRun.Status == "upgraded"; upgraded != (h.MissedSince == nil) || upgraded != (h.Hostname == "h01") {
 			t.Errorf("%s is %s and missed since %v", h.Hostname, h.LastRun.Status, h.MissedSince)
 		}
@@ -482,7 +482,7 @@ func TestHostsInParts(t *testing.T) {
 			}
 			seen, after := map[string]int{}, ""
 			for parts := 1; ; parts++ {
-				part := s.hosts.view(now, nil, v1.HostFilter{After: after, Limit: 4})
+				part := s.hosts.view(now, s.newestOf, v1.HostFilter{After: after, Limit: 4})
 				for _, h := range part {
 					if h.Hostname <= after {
 						t.Errorf("%s is behind %s", h.Hostname, after)
@@ -494,7 +494,7 @@ func TestHostsInParts(t *testing.T) {
 					break
 				}
 				between(&s.hosts)
-				if all, counted := len(s.hosts.view(now, nil, v1.HostFilter{})), s.hosts.count(now); counted != all {
+				if all, counted := len(s.hosts.view(now, s.newestOf, v1.HostFilter{})), s.hosts.count(now); counted != all {
 					t.Fatalf("it counts %d hosts of %d", counted, all)
 				}
 				if parts > 10 {
@@ -506,11 +506,11 @@ func TestHostsInParts(t *testing.T) {
 					t.Errorf("%s is in %d parts", host, seen[host])
 				}
 			}
-			whole := s.hosts.view(now, nil, v1.HostFilter{})
+			whole := s.hosts.view(now, s.newestOf, v1.HostFilter{})
 			if len(whole) != len(s.hosts.known) || !slices.IsSortedFunc(whole, func(a, b v1.Host) int { return strings.Compare(a.Hostname, b.Hostname) }) {
 				t.Errorf("the whole is %v of %d hosts", whole, len(s.hosts.known))
 			}
-			if behind := s.hosts.view(now, nil, v1.HostFilter{After: "zzz"}); behind == nil || len(behind) != 0 {
+			if behind := s.hosts.view(now, s.newestOf, v1.HostFilter{After: "zzz"}); behind == nil || len(behind) != 0 {
 				t.Errorf("behind the last there are %v", behind)
 			}
 		})

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/times"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/plan"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/schedule/calendar"
@@ -42,6 +41,10 @@ type intent struct {
 	// fetched are the calendars with a URL, and copies what the site fetched, by name.
 	fetched map[string]v1.Calendar
 	copies  map[string]*v1.CalendarCopy
+	// environments are those that are declared and can be used, by name; membership decides who is
+	// in which, nil when it is to be made anew.
+	environments map[string]*declared
+	membership   *plan.Membership
 	// unusable are the objects that are there and cannot be used, and why.
 	unusable map[store.Object]error
 	// complete tells that all was seen that was there at the start, and revision
@@ -51,20 +54,10 @@ type intent struct {
 	revision    uint64
 	unconfirmed map[store.Object]bool
 
-	// schedule is what windows and calendars add up to, as written at
-	// scheduledAt at the latest.
-	schedule    window.Schedule
-	scheduledAt time.Time
-	// lookBackAt is when to look again for windows that were missed; zero after
-	// each change of the schedule.
-	lookBackAt time.Time
-	// owed are windows of earlier schedules that closed without a run, and of which
-	// no record says so yet.
-	owed []window.Opening
-	// ahead is the window that is open or opens next, after the one that follows
-	// a window that had its run, freezing the freeze.
-	ahead, after outlook[window.Opening]
-	freezing     outlook[window.Freeze]
+	// agenda is that of the tenant, and so of the environment default; freezing is the freeze
+	// that is in force or comes next.
+	agenda
+	freezing outlook[window.Freeze]
 }
 
 // The objects of which a tenant has one.
@@ -75,7 +68,7 @@ var (
 
 func newIntent(o Options) intent {
 	return intent{
-		tenant: o.Tenant, zone: o.Zone, logger: o.Logger, now: o.Now, calendars: map[string]*calendar.Calendar{}, fetched: map[string]v1.Calendar{}, copies: map[string]*v1.CalendarCopy{}, unusable: map[store.Object]error{},
+		tenant: o.Tenant, zone: o.Zone, logger: o.Logger, now: o.Now, calendars: map[string]*calendar.Calendar{}, fetched: map[string]v1.Calendar{}, copies: map[string]*v1.CalendarCopy{}, environments: map[string]*declared{}, unusable: map[store.Object]error{},
 		effective: v1.Rollout{}.WithDefaults(),
 	}
 }
@@ -95,6 +88,9 @@ func (i *intent) reread() {
 	for name := range i.copies {
 		i.unconfirmed[store.Object{Kind: store.Copy, Name: name}] = true
 	}
+	for name := range i.environments {
+		i.unconfirmed[store.Object{Kind: store.Environment, Name: name}] = true
+	}
 	if i.config != nil {
 		i.unconfirmed[theConfig] = true
 	}
@@ -111,8 +107,12 @@ func (i *intent) set(seen store.Seen) {
 		return // It decides nothing about runs.
 	}
 	delete(i.unconfirmed, seen.Object)
-	if seen.Kind == store.Copy {
+	switch seen.Kind {
+	case store.Copy:
 		i.setCopy(seen.Name, seen.Copy)
+		return
+	case store.Environment:
+		i.setEnvironment(seen)
 		return
 	}
 	err := seen.Err
@@ -164,7 +164,7 @@ func (i *intent) note(o store.Object, err error) {
 	}
 	logger := i.logger.With("tenant", i.tenant)
 	if o.Name != "" {
-		logger = logger.With("calendar", o.Name)
+		logger = logger.With(string(o.Kind), o.Name)
 	}
 	logger.Error(consequences[o.Kind], "error", err)
 }
@@ -224,6 +224,8 @@ var consequences = map[store.Kind]string{
 	store.Config:   "the configuration cannot be used; no window is open and no run goes on",
 	store.Rollout:  "the rollout cannot be used; no run is opened",
 	store.Calendar: "a calendar cannot be used; no window is open and no run goes on",
+	// Nobody knows which hosts it would have taken from the others.
+	store.Environment: "an environment cannot be used; no window is open and no run goes on",
 }
 
 func (i *intent) addCalendar(name string, c v1.Calendar) error {
@@ -248,30 +250,36 @@ func (i *intent) fetchedStates() (all []v1.CalendarState) {
 	return all
 }
 
-// reschedule adds windows and calendars up anew. at is when what has changed
+// reschedule adds the windows and calendars of all environments up anew. at is when what has changed
 // was written: windows before that were not these.
 func (i *intent) reschedule(at time.Time) {
-	i.scheduledAt = times.Later(i.scheduledAt, times.Earlier(at, i.now()))
-	i.forgetOutlook()
-	var calendars []*calendar.Calendar
-	for _, name := range slices.Sorted(maps.Keys(i.calendars)) {
-		calendars = append(calendars, i.calendars[name])
-	}
-	i.schedule = v1.Schedule(i.windows, calendars, i.zone)
-	if i.unreadable() != nil || i.config == nil { // A freeze that can be read is one all the same.
-		i.schedule.Windows, i.schedule.Allow = nil, nil
+	i.freezing = outlook[window.Freeze]{}
+	tenants := i.tenantSchedule()
+	i.agenda.change(at, i.now(), tenants)
+	for name, d := range i.environments {
+		schedule := tenants
+		if d.HasSchedule() {
+			schedule = i.scheduleOf(name)
+		}
+		d.agenda.change(at, i.now(), schedule)
 	}
 }
 
-// forgetOutlook has all that follows from the schedule and the clock be found anew.
-func (i *intent) forgetOutlook() {
-	i.lookBackAt = time.Time{}
-	i.ahead, i.after, i.freezing = outlook[window.Opening]{}, outlook[window.Opening]{}, outlook[window.Freeze]{}
+// followClock has all that follows from the schedules and the clock be found anew.
+func (i *intent) followClock() {
+	i.freezing = outlook[window.Freeze]{}
+	i.eachAgenda((*agenda).forgetOutlook)
 }
 
-// setBack follows a clock that was set back: what was written by then was not written
-// later than now.
-func (i *intent) setBack(now time.Time) { i.scheduledAt = times.Earlier(i.scheduledAt, now) }
+// setBack follows a clock that was set back.
+func (i *intent) setBack(now time.Time) { i.eachAgenda(func(a *agenda) { a.setBack(now) }) }
+
+func (i *intent) eachAgenda(do func(*agenda)) {
+	do(&i.agenda)
+	for _, d := range i.environments {
+		do(&d.agenda)
+	}
+}
 
 // unreadable returns what of all that decides when a run may be under way
 // cannot be read, and what to do; nil when all can.
@@ -289,6 +297,8 @@ func (i *intent) unreadable() error {
 			all = append(all, notFetched.Error()+"; correct its URL or delete it")
 		case o.Kind == store.Calendar:
 			all = append(all, fmt.Sprintf("calendar %s cannot be read: %v; write it anew or delete it", o.Name, i.unusable[o]))
+		case o.Kind == store.Environment:
+			all = append(all, fmt.Sprintf("environment %s cannot be read: %v; write it anew or delete it", o.Name, i.unusable[o]))
 		}
 	}
 	if len(all) == 0 {
@@ -306,21 +316,26 @@ func (i *intent) applications() []v1.WorkerApplication {
 }
 
 // retryAfter is how long after a run that touched no host the next one is opened.
-func (i *intent) retryAfter() time.Duration { return i.effective.RetryAfter.Duration() }
+func (i *intent) retryAfter(environment string) time.Duration {
+	return i.effectiveOf(environment).RetryAfter.Duration()
+}
 
 // reserve is how long before the end of its window a run ends.
-func (i *intent) reserve() time.Duration { return i.effective.Reserve.Duration() }
+func (i *intent) reserve(environment string) time.Duration {
+	return i.effectiveOf(environment).Reserve.Duration()
+}
 
-// plan resolves the rollout for hosts.
-func (i *intent) plan(hosts []plan.Host) (plan.Plan, error) {
+// plan resolves the rollout of an environment for its hosts.
+func (i *intent) plan(environment string, hosts []plan.Host) (plan.Plan, error) {
 	if err := i.unusable[theRollout]; err != nil {
 		return plan.Plan{}, err
 	}
-	return plan.New(i.rollout, hosts)
+	return plan.New(i.rolloutOf(environment), hosts)
 }
 
-// hold is what holds up every run now; nil when nothing does.
-func (i *intent) hold() *message.Paused {
+// hold is what holds up the run of an environment now; nil when nothing does. What holds up the
+// tenant holds up all of them.
+func (i *intent) hold(environment string) *message.Paused {
 	if err := i.unreadable(); err != nil {
 		return &message.Paused{By: message.ByAgent, Why: message.CleanText(err.Error())}
 	}
@@ -328,23 +343,11 @@ func (i *intent) hold() *message.Paused {
 		why := fmt.Sprintf("the rollout cannot be read: %v; write it anew", err)
 		return &message.Paused{By: message.ByAgent, Why: message.CleanText(why)}
 	}
-	if i.rollout != nil && i.rollout.Paused {
+	if own := i.rolloutOf(environment); i.rollout != nil && i.rollout.Paused || own != nil && own.Paused {
 		return &message.Paused{By: message.ByRollout}
 	}
 	return nil
 }
-
-// nextOpening returns the window that is open or opens next.
-func (i *intent) nextOpening(now time.Time) (window.Opening, bool) {
-	return i.ahead.look(now, i.schedule.Next, endOfOpening)
-}
-
-// followingOpening returns the window that opens next after another one.
-func (i *intent) followingOpening(o window.Opening) (window.Opening, bool) {
-	return i.after.look(o.End, i.schedule.Next, endOfOpening)
-}
-
-func endOfOpening(o window.Opening) time.Time { return o.End }
 
 // nextFreeze returns the freeze that is in force or comes next. Freezes that
 // overlap or touch are one.

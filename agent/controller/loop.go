@@ -8,7 +8,6 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/wait"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // loop takes one input after the other: posted functions, telemetry of hosts, the
@@ -20,7 +19,7 @@ func (s *state) loop(ctx context.Context, posted <-chan func(*state), heard *wai
 		select {
 		case <-ctx.Done():
 			s.guard.keep()
-			s.tasks.dropAll()
+			s.dropTasks()
 			return
 		case f := <-posted:
 			s.followClock()
@@ -61,7 +60,7 @@ func (s *state) hear(heard []wait.Item[string, telemetry]) {
 			s.show()
 		}
 		if l.outcome != nil {
-			s.tasks.report(name, *l.outcome, false)
+			s.report(name, *l.outcome)
 		}
 	}
 }
@@ -71,16 +70,22 @@ func (s *state) hear(heard []wait.Item[string, telemetry]) {
 func (s *state) heard(name string, a message.Alive, at time.Time) {
 	if s.witnesses.hear(name, a.Seen) {
 		s.stale = true
+		s.wakeAll()
 	}
 	described, changed := s.hosts.heard(name, a, at)
 	known := s.hosts.known[name]
+	if described {
+		s.place(known)
+	}
 	s.compareClocks(known, a, at)
 	s.noteRolledBack(name, a.RolledBack, at)
 	if described && s.active {
 		s.writer.put(known.Host)
 	}
 	if changed {
-		s.changed()
+		s.stale = true
+		s.wake(name)
+		s.show()
 	}
 }
 
@@ -120,60 +125,74 @@ func (s *state) decide(ctx context.Context) time.Time {
 	s.hosts.expire(now)
 	s.hosts.stall.looked = now
 	s.guard.keepWhenDue(now)
-	s.archiveWhenDue(now)
-	next := times.Sooner(times.Sooner(now.Add(longestSleep), s.guard.keepAt), times.Sooner(s.hosts.present.next(), s.archiveAt))
+	next := times.Sooner(times.Sooner(now.Add(longestSleep), s.guard.keepAt), s.hosts.present.next())
+	for _, env := range s.environments {
+		s.archiveWhenDue(env, now)
+		next = times.Sooner(next, env.archiveAt)
+	}
 	next = times.Sooner(next, s.turns(now))
-	if !s.active || !s.isLoaded || s.ready() != nil {
-		return next // A log that is half read would be taken for the whole.
+	mayWrite := s.active && s.isLoaded && s.ready() == nil // A log that is half read would be taken for the whole.
+	if mayWrite {
+		s.address()
 	}
-	if newest := s.ledger.Newest(); newest != nil && !newest.Over() {
-		s.news.put(s.ledger.LastSeq, s.teller.Waiting(newest, s.runTime(now), s.silent(now))...)
+	asked := s.inTurn(now)
+	for _, env := range asked {
+		env.turnsAt = s.turnsOf(env, now)
 	}
-	return times.Sooner(next, s.act(ctx, now))
+	if mayWrite {
+		next = times.Sooner(next, s.askAll(ctx, asked, now))
+	}
+	return times.Sooner(next, s.nextDue(now))
 }
 
-// act takes the next step of the newest run, or does what there is to do without a
-// run, and returns when to decide again. After an append that failed it waits.
-func (s *state) act(ctx context.Context, now time.Time) time.Time {
-	step, q := s.next(now)
+// askAll has one environment after the other take its next step. After an append that succeeded the
+// others are asked once the record is folded, after one that failed at the time that it returns.
+func (s *state) askAll(ctx context.Context, asked []*environment, now time.Time) time.Time {
 	tried := s.log.retryAt
+	for _, env := range asked {
+		s.act(ctx, env, now)
+		if s.ready() != nil || !s.log.retryAt.Equal(tried) {
+			return s.log.retryAt
+		}
+	}
 	if now.Before(tried) {
 		return tried
 	}
-	var at time.Time
-	if step.Act != run.Wait || s.ledger.Current() != nil {
-		at = s.take(ctx, now, step, q)
-	} else {
-		at = s.idleWork(ctx, now)
-	}
-	if s.log.retryAt.Equal(tried) {
-		s.log.works()
-	}
-	return at
+	s.log.works()
+	return s.trimWhenDue(ctx, now)
 }
 
-// idleWork does what there is to do between runs: it notes windows that were missed, opens
-// runs, and trims the log. It returns when to decide again.
-func (s *state) idleWork(ctx context.Context, now time.Time) time.Time {
-	if e, some := s.missed(now); some {
+// act takes the next step of the newest run of an environment, or does what there is to do
+// without a run. The environment sleeps then if it waits. While the log takes no record nothing
+// happens.
+func (s *state) act(ctx context.Context, env *environment, now time.Time) {
+	if current := env.ledger.Current(); current != nil {
+		s.news.put(s.ledger.LastSeq, env.teller.Waiting(current, s.runTime(now), s.silent(now))...)
+	}
+	step, q := s.next(env, now)
+	last, tried := s.log.last, s.log.retryAt
+	if now.Before(tried) {
+		return
+	}
+	var at time.Time
+	if step.Act != run.Wait || env.ledger.Current() != nil {
+		at = s.take(ctx, env, now, step, q)
+	} else {
+		at = s.idleWork(ctx, env, now)
+	}
+	if s.log.last == last && s.log.retryAt.Equal(tried) {
+		env.sleep(at, s.clock.ahead(now))
+	}
+}
+
+// idleWork does what there is to do between runs: it notes windows that were missed, and opens
+// runs. It returns when to decide again.
+func (s *state) idleWork(ctx context.Context, env *environment, now time.Time) time.Time {
+	if e, some := s.missed(env, now); some {
 		s.Logger.Warn("a window was missed", "tenant", s.Tenant, "opened", e.Window, "closed", e.WindowEnd, "reason", e.Reason)
 		return s.append(ctx, eventEntry(0, e))
 	}
-	next := s.openWhenDue(ctx, now)
-	if s.ledger.LastSeq < s.log.last {
-		return next // A run is being opened.
-	}
-	return times.Sooner(next, s.trimWhenDue(ctx, now))
-}
-
-// trimWhenDue removes the records before the newest run once that run and all
-// earlier ones are in the history, and what they tell is among the news.
-func (s *state) trimWhenDue(ctx context.Context, now time.Time) time.Time {
-	newest := s.ledger.Newest()
-	if newest == nil || !s.trim.mayTrim(newest.OpenedSeq) || !s.past.complete(newest.Key()) || !s.news.empty() {
-		return time.Time{}
-	}
-	return s.trim.trim(ctx, now, newest.OpenedSeq-1)
+	return s.openWhenDue(ctx, env, now)
 }
 
 // followClock discards everything that was computed from the clock when the clock was set,
@@ -188,8 +207,10 @@ func (s *state) followClock() {
 		s.Logger.Warn("the clock of the site was set, or the machine was suspended; all that goes by the clock is decided anew",
 			"tenant", s.Tenant, "showed", step.from.UTC(), "shows", step.to.UTC(), "step", step.by().Round(time.Second))
 	}
-	s.intent.forgetOutlook()
-	s.forecast, s.idle = forecast{}, v1.WaitingFor{}
+	s.intent.followClock()
+	for _, env := range s.environments {
+		env.followClock()
+	}
 	s.hosts.step(step)
 	s.log.step(step)
 	if step.by() < 0 {
@@ -205,7 +226,7 @@ func (s *state) setBack(now time.Time) {
 	s.intent.setBack(now)
 	s.guard.setBack(now)
 	s.trim.setBack()
-	if !s.archiveAt.IsZero() {
-		s.archiveAt = now
+	for _, env := range s.environments {
+		env.setBack(now)
 	}
 }

@@ -119,16 +119,17 @@ func TestMissedByAWrongClock(t *testing.T) {
 		if err := s.ledger.Fold(message.Record{Seq: seq, Kind: message.EventRecord, Time: noon, Body: message.EncodeEvent(e)}.Decode()); err != nil {
 			t.Fatal(err)
 		}
+		s.touched()
 	}
 	note(1, message.Missed{Window: ahead, WindowEnd: ahead, Reason: "by the wrong clock"})
 	for n, want := range []string{"2026-11-20T02:00:00Z", "2026-11-21T02:00:00Z"} {
-		e, some := s.missed(noon)
+		e, some := s.missed(s.standard(), noon)
 		if !some || e.Window.Format(time.RFC3339) != want {
 			t.Fatalf("missed is %+v, %t, and not the window of %s", e, some, want)
 		}
 		note(uint64(n+2), e)
 	}
-	if e, some := s.missed(noon); some {
+	if e, some := s.missed(s.standard(), noon); some {
 		t.Errorf("missed is %+v once more", e)
 	}
 }

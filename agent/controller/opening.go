@@ -24,28 +24,28 @@ const (
 	longestAbsence = 366 * day
 )
 
-// openWhenDue opens the run of an open window once that is due.
-func (s *state) openWhenDue(ctx context.Context, now time.Time) time.Time {
+// openWhenDue opens the run of an open window of an environment once that is due.
+func (s *state) openWhenDue(ctx context.Context, env *environment, now time.Time) time.Time {
 	if err := s.intent.unreadable(); err != nil {
-		return s.idles(now, "window", fmt.Sprintf("somebody to repair an unreadable object: %v", err), time.Time{})
+		return s.idles(env, now, "window", fmt.Sprintf("somebody to repair an unreadable object: %v", err), time.Time{})
 	}
-	span, found := s.intent.nextOpening(now)
+	span, found := s.intent.of(env.name).nextOpening(now)
 	if !found {
-		s.idle = v1.WaitingFor{}
+		env.idle = v1.WaitingFor{}
 		return time.Time{}
 	}
-	f := s.moment(now, span.Span)
+	f := s.moment(env, now, span.Span)
 	// To plan costs more the more hosts there are.
 	if needed, at := needsRun(f); !needed {
 		if again, some := retries(f); some && !now.Before(span.Start) {
-			return s.idles(now, "retry", s.whyAgain(again), at)
+			return s.idles(env, now, "retry", env.whyAgain(again), at)
 		}
-		s.idle = v1.WaitingFor{}
+		env.idle = v1.WaitingFor{}
 		return at
 	}
-	planned, err := s.intent.plan(s.fleet(nil))
+	planned, err := s.intent.plan(env.name, s.fleet(env, nil))
 	if err != nil {
-		return s.idles(now, "window", fmt.Sprintf("somebody to repair the rollout: %v", err), span.End)
+		return s.idles(env, now, "window", fmt.Sprintf("somebody to repair the rollout: %v", err), span.End)
 	}
 	f.members, f.silent = len(planned.Hosts), len(planned.Silent)
 	end, heardBy := span.End.Add(-planned.Reserve()), s.started.Add(gracePeriod)
@@ -53,31 +53,36 @@ func (s *state) openWhenDue(ctx context.Context, now time.Time) time.Time {
 	case !isDue && !at.IsZero() && now.Before(heardBy):
 		return heardBy
 	case !isDue && !at.IsZero() && f.silent < f.members:
-		return s.idles(now, "host", fmt.Sprintf("%s to come back after the start of the agent; the run is opened without the others at %s",
+		return s.idles(env, now, "host", fmt.Sprintf("%s to come back after the start of the agent; the run is opened without the others at %s",
 			text.Count(f.silent, "host", "hosts"), view.Time(at).Format(time.RFC3339)), at)
 	case f.members == 0 && len(planned.Exempt) > 0:
-		return s.idles(now, "window", fmt.Sprintf("nobody: the rollout leaves out every one of %s", text.Count(len(planned.Exempt), "host", "hosts")), span.End)
+		return s.idles(env, now, "window", fmt.Sprintf("nobody: the rollout leaves out every one of %s", text.Count(len(planned.Exempt), "host", "hosts")), span.End)
+	case f.members == 0 && s.elsewhere(env) != nil:
+		other := s.elsewhere(env)
+		return s.idles(env, now, "host", fmt.Sprintf("run %d of environment %s to end, which has hosts of this one", other.ledger.Key(), nameOf(other.name)), span.End)
+	case f.members == 0 && env.name != defaultName:
+		return s.idles(env, now, "host", fmt.Sprintf("a host of a listed worker application in environment %s: none is known", env.name), span.End)
 	case f.members == 0:
-		return s.idles(now, "host", "a worker to be started: no host of a listed worker application is known", span.End)
+		return s.idles(env, now, "host", "a worker to be started: no host of a listed worker application is known", span.End)
 	case !isDue:
-		return s.idles(now, "host", fmt.Sprintf("a host to come back: %s, all silent", text.Count(f.silent, "host", "hosts")), span.End)
+		return s.idles(env, now, "host", fmt.Sprintf("a host to come back: %s, all silent", text.Count(f.silent, "host", "hosts")), span.End)
 	case !now.Before(end):
-		return s.idles(now, "window", fmt.Sprintf("the next window: this one has no time left before the reserve of %s", window.FormatDuration(planned.Reserve())), span.End)
+		return s.idles(env, now, "window", fmt.Sprintf("the next window: this one has no time left before the reserve of %s", window.FormatDuration(planned.Reserve())), span.End)
 	}
-	s.idle = v1.WaitingFor{}
-	return s.open(ctx, message.Opened{Trigger: message.TriggerWindow, Window: span.Start, WindowEnd: span.End, NotAfter: end}, planned)
+	env.idle = v1.WaitingFor{}
+	return s.open(ctx, env, message.Opened{Trigger: message.TriggerWindow, Window: span.Start, WindowEnd: span.End, NotAfter: end}, planned)
 }
 
 // whyAgain tells why the next run of an open window is opened at a time.
-func (s *state) whyAgain(at time.Time) string {
-	newest := s.ledger.Newest()
+func (e *environment) whyAgain(at time.Time) string {
+	newest := e.ledger.Newest()
 	return message.CleanText(fmt.Sprintf("%s to try again: run %d touched no host: %s", at.UTC().Format(time.RFC3339), newest.Key(), newest.Reason))
 }
 
 // idles notes why an open window has no run, and logs that once.
-func (s *state) idles(now time.Time, what, detail string, until time.Time) time.Time {
-	if s.idle.What != what || s.idle.Detail != detail {
-		s.idle = v1.WaitingFor{What: what, Detail: detail, Since: view.Time(now)}
+func (s *state) idles(env *environment, now time.Time, what, detail string, until time.Time) time.Time {
+	if env.idle.What != what || env.idle.Detail != detail {
+		env.idle = v1.WaitingFor{What: what, Detail: detail, Since: view.Time(now)}
 		s.Logger.Warn("a window is open and no run is opened", "tenant", s.Tenant, "waiting-for", detail)
 		s.show()
 	}
@@ -85,30 +90,34 @@ func (s *state) idles(now time.Time, what, detail string, until time.Time) time.
 }
 
 // open appends the event that opens a planned run.
-func (s *state) open(ctx context.Context, e message.Opened, planned plan.Plan) time.Time {
-	return s.append(ctx, eventEntry(0, s.opening(e, planned)))
+func (s *state) open(ctx context.Context, env *environment, e message.Opened, planned plan.Plan) time.Time {
+	return s.append(ctx, eventEntry(0, s.opening(env, e, planned)))
 }
 
 // opening adds a plan to the event that opens its run.
-func (s *state) opening(e message.Opened, planned plan.Plan) message.Opened {
+func (s *state) opening(env *environment, e message.Opened, planned plan.Plan) message.Opened {
+	e.Environment = env.name
 	e.Members, e.Exempt, e.Rollout = planned.Hosts, planned.Exempt, planned.Rollout
-	e.Roster = s.ledger.Roster().Opening(planned.Silent, planned.Others)
-	e.Considered = s.ledger.Considered()
+	e.Roster = s.ledger.Opening(env.name, planned.Hosts, planned.Silent, planned.Others)
+	e.Considered = env.ledger.Considered()
+	if !s.alone() { // Answers in other runs would have it refused again and again.
+		e.RosterAsOf = s.ledger.LastSeq
+	}
 	return e
 }
 
 // moment is what is known of an opening but for the fleet.
-func (s *state) moment(now time.Time, span window.Span) moment {
-	f := moment{now: now, span: span, changed: s.intent.scheduledAt, started: s.started, joined: s.hosts.joined}
-	newest := s.ledger.Newest()
+func (s *state) moment(env *environment, now time.Time, span window.Span) moment {
+	f := moment{now: now, span: span, changed: s.intent.of(env.name).scheduledAt, started: s.started, joined: s.hosts.joined}
+	newest := env.ledger.Newest()
 	if newest != nil && newest.Over() && !newest.UsesWindow() {
 		f.unused = true
-		after := s.intent.retryAfter()
+		after := s.intent.retryAfter(env.name)
 		since := after
-		if !s.endSeen.IsZero() {
-			since = time.Since(s.endSeen)
+		if !env.endSeen.IsZero() {
+			since = time.Since(env.endSeen)
 		}
-		if at := retryTime(newest.EndedAt, now, after, since); at.Before(span.End.Add(-s.intent.reserve())) {
+		if at := retryTime(newest.EndedAt, now, after, since); at.Before(span.End.Add(-s.intent.reserve(env.name))) {
 			f.retryAt = at
 		}
 	}
@@ -124,16 +133,16 @@ func (s *state) moment(now time.Time, span window.Span) moment {
 
 // missed returns the event of a window that has closed without a run, the
 // oldest one first; false when there is none.
-func (s *state) missed(now time.Time) (e message.Missed, some bool) {
-	if s.intent.config == nil || len(s.hosts.known) == 0 {
+func (s *state) missed(env *environment, now time.Time) (e message.Missed, some bool) {
+	if s.intent.config == nil || len(s.hosts.in(env.name)) == 0 {
 		return e, false
 	}
-	owed := s.owed(now)
+	owed := s.owed(env, now)
 	if len(owed) == 0 {
 		return e, false
 	}
 	o := owed[0]
-	return message.Missed{Window: o.Start, WindowEnd: o.End, Reason: s.whyMissed(o)}, true
+	return message.Missed{Environment: env.name, Window: o.Start, WindowEnd: o.End, Reason: s.whyMissed(env, o)}, true
 }
 
 // setIntent takes up an object that was written or deleted. Windows that have closed by
@@ -141,9 +150,15 @@ func (s *state) missed(now time.Time) (e message.Missed, some bool) {
 // the time before it was written (seed 2027900).
 func (s *state) setIntent(seen store.Seen) {
 	if s.intent.complete && seen.Kind != store.Rollout {
-		s.intent.owed = s.owed(times.Sooner(seen.At, s.Now()))
+		for _, env := range s.environments {
+			s.intent.of(env.name).owed = s.owed(env, times.Sooner(seen.At, s.Now()))
+		}
 	}
 	s.intent.set(seen)
+	if seen.Kind == store.Environment || seen.Object == (store.Object{}) {
+		s.declareAll()
+		s.placeAll()
+	}
 	s.tellCalendar(seen)
 }
 
@@ -156,19 +171,20 @@ func (s *state) tellCalendar(seen store.Seen) {
 
 // owed returns the last windows that have closed by now without a run, and of which
 // no record says why, the oldest one first.
-func (s *state) owed(now time.Time) []window.Opening {
-	considered := s.ledger.Considered()
+func (s *state) owed(env *environment, now time.Time) []window.Opening {
+	considered := env.ledger.Considered()
 	if considered.After(now) { // It was, by a clock that was ahead; setBack notes when that ended.
 		considered = s.started
 	}
 	since := times.Later(considered.Add(1), now.Add(-longestAbsence))
-	owed := slices.DeleteFunc(slices.Clone(s.intent.owed), func(o window.Opening) bool { return o.Start.Before(since) })
-	if !now.Before(s.intent.lookBackAt) && !s.intent.scheduledAt.IsZero() {
-		closed := s.closed(since, now)
+	agenda := s.intent.of(env.name)
+	owed := slices.DeleteFunc(slices.Clone(agenda.owed), func(o window.Opening) bool { return o.Start.Before(since) })
+	if !now.Before(agenda.lookBackAt) && !agenda.scheduledAt.IsZero() {
+		closed := s.closed(env, since, now)
 		if len(closed) == 0 {
-			s.intent.lookBackAt = now.Add(day)
-			if next, found := s.intent.nextOpening(now); found {
-				s.intent.lookBackAt = next.End
+			agenda.lookBackAt = now.Add(day)
+			if next, found := agenda.nextOpening(now); found {
+				agenda.lookBackAt = next.End
 			}
 		}
 		owed = append(owed, closed...)
@@ -180,10 +196,11 @@ func (s *state) owed(now time.Time) []window.Opening {
 // closed by now and had no run: at most mostMissed, the last ones. The schedule says
 // nothing of the time before it was written; a window that was open then is owed a run,
 // unless it is what an edit has made of the window of the last run.
-func (s *state) closed(since, now time.Time) []window.Opening {
+func (s *state) closed(env *environment, since, now time.Time) []window.Opening {
 	var closed []window.Opening
-	for o := range s.intent.schedule.Ahead(times.Later(since, s.intent.scheduledAt), now, 0) {
-		if o.Start.Before(since) || o.End.After(now) || edited(s.moment(now, o.Span)) {
+	agenda := s.intent.of(env.name)
+	for o := range agenda.schedule.Ahead(times.Later(since, agenda.scheduledAt), now, 0) {
+		if o.Start.Before(since) || o.End.After(now) || edited(s.moment(env, now, o.Span)) {
 			continue
 		}
 		if closed = append(closed, o); len(closed) > mostMissed {
@@ -193,14 +210,14 @@ func (s *state) closed(since, now time.Time) []window.Opening {
 	return closed
 }
 
-func (s *state) whyMissed(o window.Opening) string {
+func (s *state) whyMissed(env *environment, o window.Opening) string {
 	switch {
 	case s.lastStep.jumpsOver(o.Start, o.End):
 		return "the clock of the site was set forward over it"
 	case !o.End.After(s.started):
 		return "the agent was not running"
-	case s.idle.What != "" && !s.idle.Since.Before(view.Time(o.Start)):
-		return "it was waiting for " + s.idle.Detail
+	case env.idle.What != "" && !env.idle.Since.Before(view.Time(o.Start)):
+		return "it was waiting for " + env.idle.Detail
 	}
 	return "no run could be opened while it was open"
 }

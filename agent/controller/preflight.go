@@ -22,7 +22,7 @@ import (
 // be refused is no error: what is told then is of the next window. The error is
 // run.ErrNotConfigured or run.ErrNotReady.
 func (c *Controller) Preflight(ctx context.Context, by string, request v1.Start) (v1.Preflight, error) {
-	only, err := c.only(ctx, request)
+	chosen, err := c.choose(ctx, nil, request)
 	if refused, ok := errors.AsType[*run.Refused](err); ok {
 		return v1.Preflight{Refused: refused.Message}, nil
 	}
@@ -45,7 +45,11 @@ func (c *Controller) Preflight(ctx context.Context, by string, request v1.Start)
 		if err := s.mayWrite(); err != nil { // A start would be refused until somebody mends the site.
 			return found{}, err
 		}
-		e, planned, refused, err := s.rehearsal(s.Now(), by, request, only)
+		env, err := s.existing(chosen.environment)
+		if err != nil {
+			return found{}, err
+		}
+		e, planned, refused, err := s.rehearsal(env, s.Now(), by, request, chosen.only)
 		f := found{rehearsed: e, Preflight: v1.Preflight{Refused: refused}}
 		if len(planned.Hosts) > 0 {
 			s.addMissing(&f.Preflight, planned, atSite)
@@ -153,30 +157,30 @@ type rehearsed struct {
 
 // rehearsal returns what a start would open a run with, or why it is refused and
 // what the next window would open a run with.
-func (s *state) rehearsal(now time.Time, by string, request v1.Start, only map[string]bool) (e rehearsed, p plan.Plan, refused string, err error) {
-	opened, p, err := s.decideStart(now, by, request, only)
+func (s *state) rehearsal(env *environment, now time.Time, by string, request v1.Start, only map[string]bool) (e rehearsed, p plan.Plan, refused string, err error) {
+	opened, p, err := s.decideStart(env, now, by, request, only)
 	e = rehearsed{Opened: opened, at: now}
 	why, ok := errors.AsType[*run.Refused](err)
 	if !ok {
 		if err == nil {
-			e.Opened = s.opening(e.Opened, p)
+			e.Opened = s.opening(env, e.Opened, p)
 		}
 		return e, p, "", err
 	}
-	p, unplanned := s.intent.plan(s.fleet(only))
+	p, unplanned := s.intent.plan(env.name, s.fleet(env, only))
 	if unplanned != nil {
 		return e, plan.Plan{}, why.Message, nil //nolint:nilerr // why says it
 	}
-	e = s.nextChance(now, request, p)
-	e.Opened = s.opening(e.Opened, p)
+	e = s.nextChance(env, now, request, p)
+	e.Opened = s.opening(env, e.Opened, p)
 	return e, p, why.Message, nil
 }
 
 // nextChance returns when a run could be opened that is refused now: in the next
 // window, or else outside of the windows, at once or when the freeze in force ends.
-func (s *state) nextChance(now time.Time, request v1.Start, p plan.Plan) rehearsed {
+func (s *state) nextChance(env *environment, now time.Time, request v1.Start, p plan.Plan) rehearsed {
 	e := rehearsed{at: now}
-	span, found := s.intent.nextOpening(now)
+	span, found := s.intent.of(env.name).nextOpening(now)
 	if found && (!request.OverrideWindow || !now.Before(span.Start)) {
 		e.at = times.Later(now, span.Start)
 		e.Trigger, e.Window, e.WindowEnd, e.NotAfter = message.TriggerWindow, span.Start, span.End, span.End.Add(-p.Reserve())

@@ -31,7 +31,7 @@ func (c *Controller) Refresh(ctx context.Context, request v1.Refresh) (v1.Refres
 	}
 	found, err := until(ctx, c, func(s *state) (chosen, error) {
 		var found chosen
-		names, err := s.named(request.Hosts)
+		names, err := s.knownNames(request.Hosts)
 		if err != nil {
 			return found, err
 		}
@@ -63,8 +63,8 @@ func (c *Controller) Refresh(ctx context.Context, request v1.Refresh) (v1.Refres
 	return found.Refreshed, nil
 }
 
-// named returns the known hosts of some names, or all without names, by name.
-func (s *state) named(names []string) ([]string, error) {
+// knownNames returns the known hosts of some names, or all without names, by name.
+func (s *state) knownNames(names []string) ([]string, error) {
 	for _, name := range names {
 		if s.hosts.known[name] == nil {
 			return nil, fmt.Errorf("host %s: %w", name, run.ErrNoHost)

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,15 +20,15 @@ import (
 // Runs returns the runs that a filter chooses, newest first. They come without
 // their hosts, but for the one that was opened last.
 func (c *Controller) Runs(ctx context.Context, filter v1.RunFilter) ([]v1.Run, error) {
-	newest, err := ask(ctx, c, func(s *state) *v1.Run { return s.newestRun(s.Now()) })
+	newest, err := ask(ctx, c, (*state).newestRuns)
 	if err != nil {
 		return nil, err
 	}
 	l := listing{filter: filter, seen: map[uint64]bool{}, runs: []v1.Run{}}
-	if newest != nil {
-		l.add(*newest)
-		for i := range l.runs {
-			l.runs[i].Hosts = newest.Hosts
+	for i, r := range newest {
+		l.add(r)
+		if i == 0 && len(l.runs) > 0 {
+			l.runs[0].Hosts = r.Hosts
 		}
 	}
 	for _, r := range c.session().beside.past.queued() {
@@ -51,6 +52,17 @@ func (c *Controller) Runs(ctx context.Context, filter v1.RunFilter) ([]v1.Run, e
 		return nil, err
 	}
 	return l.runs, nil
+}
+
+// newestRuns are the newest runs of all environments, the one with the highest id first.
+func (s *state) newestRuns() (all []v1.Run) {
+	for _, env := range s.environments {
+		if r := s.newestRun(env, s.Now()); r != nil {
+			all = append(all, *r)
+		}
+	}
+	slices.SortFunc(all, func(a, b v1.Run) int { return cmp.Compare(b.ID, a.ID) })
+	return all
 }
 
 // listing gathers the runs that a filter chooses.
@@ -91,9 +103,11 @@ func (l *listing) hasRoom() bool { return len(l.runs) < l.filter.Most() }
 func (c *Controller) Find(ctx context.Context, id uint64) (v1.Run, error) {
 	newest, err := ask(ctx, c, func(s *state) *v1.Run {
 		// The story is that of the newest; of one before it the history has it.
-		if r := s.visible(); r != nil && r.Key() == id && r == s.ledger.Newest() {
-			view := s.fullView(r)
-			return &view
+		for _, env := range s.environments {
+			if r := env.visible(); r != nil && r.Key() == id && r == env.ledger.Newest() {
+				view := s.fullView(env, r)
+				return &view
+			}
 		}
 		return nil
 	})
@@ -155,7 +169,7 @@ const (
 // and reports whether it did.
 func (c *Controller) asksOutput(ctx context.Context, r v1.Run, host string) bool {
 	due, err := ask(ctx, c, func(s *state) bool {
-		newest, now := s.visible(), s.Now()
+		newest, now := s.lastOf(host).visible(), s.Now()
 		known := s.hosts.known[host]
 		if newest == nil || newest.Key() != r.ID || known == nil || !s.hosts.isOnline(host, now) || now.Sub(known.outputAskedAt).Abs() < outputAgain {
 			return false
@@ -217,14 +231,17 @@ func (c *Controller) Snapshot(ctx context.Context) (v1.Snapshot, error) {
 	return ask(ctx, c, (*state).snapshot)
 }
 
-// Current returns the id of the run under way, or 0.
+// Current returns the id of the run under way, the lowest one of several, or 0.
 func (c *Controller) Current(ctx context.Context) (id uint64, err error) {
 	current, err := ask(ctx, c, func(s *state) *uint64 {
 		var id uint64
-		if current := s.ledger.Current(); current != nil {
-			if id = current.ID; id == 0 {
-				return nil
+		for _, env := range s.ledger.UnderWay() {
+			if id = env.Current().ID; id != 0 {
+				return &id
 			}
+		}
+		if len(s.ledger.UnderWay()) > 0 {
+			return nil
 		}
 		return &id
 	})

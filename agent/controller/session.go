@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -99,7 +100,10 @@ func (n *session) load(ctx context.Context) (*state, error) {
 		return nil, err
 	}
 	for _, h := range kept {
-		s.hosts.known[h.Name], s.hosts.order = &host{Host: h}, nil
+		s.hosts.known[h.Name], s.hosts.order = &host{Host: h, placed: true}, nil
+	}
+	if slices.ContainsFunc(kept, func(h store.Host) bool { return h.Environment != defaultName || h.Unplaced }) {
+		s.hosts.sortOut()
 	}
 	if s.log.last, err = n.o.Log.Last(ctx); err != nil {
 		return nil, err
@@ -108,7 +112,7 @@ func (n *session) load(ctx context.Context) (*state, error) {
 	if s.trim.first, err = n.o.Log.First(ctx); err != nil {
 		return nil, err
 	}
-	if s.archived, err = n.beside.past.load(ctx); err != nil {
+	if err := n.beside.past.load(ctx, s.trim.first); err != nil {
 		return nil, err
 	}
 	if err := n.beside.news.load(ctx); err != nil {

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/times"
@@ -18,64 +19,99 @@ const showFor = 5 * time.Second
 // snapshot is what is shown now.
 func (s *state) snapshot() v1.Snapshot {
 	now := s.Now()
-	return v1.Snapshot{Situation: s.situation(now), Run: s.newestRun(now), Seq: s.ledger.LastSeq, Log: s.Log.Identity()}
+	return v1.Snapshot{Situation: s.situation(now), Run: s.newestRun(s.face(), now), Seq: s.ledger.LastSeq, Log: s.Log.Identity()}
 }
 
-// newestRun is the run that was opened last, as people see it; nil is none. It is shared by all
-// who ask between two changes, of which time alone may be one.
-func (s *state) newestRun(now time.Time) *v1.Run {
-	r := s.visible()
+// face returns the environment that is shown where only one can be: default if it has hosts or
+// windows, else the one that is furthest from idle, and of several such the first by name. So it
+// changes with what happens, and not from one look to the next.
+func (s *state) face() *environment {
+	face := s.standard()
+	if s.alone() || face.ledger.Current() != nil || len(s.hosts.in(defaultName)) > 0 || len(s.intent.windows) > 0 {
+		return face
+	}
+	for _, env := range s.environments {
+		if env == s.standard() {
+			continue
+		}
+		if most := s.distance(face); face == s.standard() || s.distance(env) > most || s.distance(env) == most && env.name < face.name {
+			face = env
+		}
+	}
+	return face
+}
+
+// distance is how far an environment is from idle.
+func (s *state) distance(env *environment) int {
+	current := env.ledger.Current()
+	if current == nil {
+		return 0
+	}
+	if _, _, person := current.NeedsPerson(s.runTime(s.Now())); person {
+		return len(distances)
+	}
+	return slices.Index(distances, current.Phase) + 1
+}
+
+// distances are the phases of a run by how far they are from idle.
+var distances = []run.Phase{run.Open, run.Preparing, run.Upgrading}
+
+// newestRun is the run of an environment that was opened last, as people see it; nil is none. It
+// is shared by all who ask between two changes, of which time alone may be one.
+func (s *state) newestRun(env *environment, now time.Time) *v1.Run {
+	r := env.visible()
 	if r == nil {
 		return nil
 	}
-	if s.shown.run == nil || now.Before(s.shown.at) || !now.Before(s.shown.until) {
-		v := s.view(r)
-		s.shown = shown{run: &v, at: now, until: times.Sooner(now.Add(showFor), s.turns(now))}
+	if last := &env.shown; last.run == nil || last.changes != s.changes || now.Before(last.at) || !now.Before(last.until) {
+		v := s.view(env, r)
+		*last = shown{run: &v, changes: s.changes, at: now, until: times.Sooner(times.Sooner(now.Add(showFor), s.turns(now)), s.turnsOf(env, now))}
 		if v.ExpectedEnd != nil { // It may not lie in the past.
-			s.shown.until = times.Sooner(s.shown.until, times.Later(*v.ExpectedEnd, view.Time(now)).Add(time.Second))
+			last.until = times.Sooner(last.until, times.Later(*v.ExpectedEnd, view.Time(now)).Add(time.Second))
 		}
 	}
-	shared := *s.shown.run
+	shared := *env.shown.run
 	return &shared
 }
 
 // visible returns the run that people see as the newest. A run has no id between
 // its opening and its prepare, a moment later.
-func (s *state) visible() *run.State {
-	newest := s.ledger.Newest()
+func (e *environment) visible() *run.State {
+	newest := e.ledger.Newest()
 	if newest == nil || newest.ID != 0 || newest.Over() {
 		return newest
 	}
-	return s.ledger.Ended()
+	return e.ledger.Ended()
 }
 
 // fullView is a run with its story.
-func (s *state) fullView(r *run.State) v1.Run {
-	full := s.view(r)
-	full.Events = s.story.Events()
+func (s *state) fullView(env *environment, r *run.State) v1.Run {
+	full := s.view(env, r)
+	full.Events = env.story.Events()
 	return full
 }
 
 // view is a run as the API shows it.
-func (s *state) view(r *run.State) v1.Run {
+func (s *state) view(env *environment, r *run.State) v1.Run {
 	now := s.Now()
-	shown := view.Run(r, s.runTime(now), s.forecast.of(r, s.Now), s.silent(now), func(h run.Host) view.Told { return s.hosts.told(r, h) })
+	shown := view.Run(r, s.runTime(now), env.forecast.of(r, s.Now), s.silent(now), func(h run.Host) view.Told { return s.hosts.told(r, h) })
+	shown.Environment = env.name
 	if !r.Over() {
 		s.hosts.endSteps(&shown, s.runTime(now))
-		s.whyNot(r, &shown, now)
+		s.whyNot(env, r, &shown, now)
 	}
 	return shown
 }
 
 // whyNot shows what holds up a run that the run itself does not know of.
-func (s *state) whyNot(r *run.State, shown *v1.Run, now time.Time) {
+func (s *state) whyNot(env *environment, r *run.State, shown *v1.Run, now time.Time) {
 	switch {
 	case s.alarm != nil:
 		shown.Reason, shown.WaitingFor = s.alarm.Error(), s.waitsForTheLog()
 	case !s.log.failing.IsZero():
 		shown.Reason = fmt.Sprintf("the log takes no record: %v", s.log.failed)
 		shown.WaitingFor = &v1.WaitingFor{What: "log", Detail: shown.Reason, Since: view.Time(s.log.failing)}
-	case !s.hasGathered(r, now):
+	case !s.hasGathered(env, r, now):
 		shown.WaitingFor = &v1.WaitingFor{
 			What: run.ForHost, Detail: "hosts to reconnect: the site was restarted (up to " + window.FormatDuration(gracePeriod) + ")", Since: view.Time(s.started),
 		}

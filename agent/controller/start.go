@@ -24,32 +24,45 @@ const overrideDuration = 4 * time.Hour
 // by is who asks. The error is run.ErrNotConfigured, *run.Refused or
 // run.ErrNotReady.
 func (c *Controller) Start(ctx context.Context, by string, request v1.Start) (v1.Run, error) {
-	only, err := c.only(ctx, request)
+	return c.StartIn(ctx, nil, by, request)
+}
+
+// StartIn is Start of a run of an environment, given by its name on the log. Nil names none: then it
+// is that of the run that is retried, or default.
+func (c *Controller) StartIn(ctx context.Context, environment *string, by string, request v1.Start) (v1.Run, error) {
+	chosen, err := c.choose(ctx, environment, request)
 	if err != nil {
 		return v1.Run{}, err
 	}
 	var seq uint64
 	return until(ctx, c, func(s *state) (v1.Run, error) {
+		env, err := s.existing(chosen.environment)
+		if err != nil {
+			return v1.Run{}, err
+		}
 		if seq == 0 {
-			seq = s.repeated(request)
+			seq = env.repeated(request)
+		}
+		if seq == 0 && !s.alone() && s.active && s.alarm == nil && s.ready() != nil {
+			return v1.Run{}, errPending // Another run was busy just now.
 		}
 		if seq == 0 {
 			// What is begun is finished though the caller has gone: a record half
 			// appended would hold up the next.
-			opened, err := s.start(context.WithoutCancel(ctx), by, request, only)
+			opened, err := s.start(context.WithoutCancel(ctx), env, by, request, chosen.only)
 			if err != nil {
 				return v1.Run{}, err
 			}
 			seq = opened
 		}
-		return s.opened(seq)
+		return s.opened(env, seq)
 	})
 }
 
 // repeated returns the sequence of the first record of the newest run if the same
 // request has opened it: its answer was lost. It is 0 for any other.
-func (s *state) repeated(request v1.Start) uint64 {
-	if newest := s.ledger.Newest(); request.RequestID != "" && newest != nil && newest.RequestID == request.RequestID {
+func (e *environment) repeated(request v1.Start) uint64 {
+	if newest := e.ledger.Newest(); request.RequestID != "" && newest != nil && newest.RequestID == request.RequestID {
 		return newest.OpenedSeq
 	}
 	return 0
@@ -57,28 +70,28 @@ func (s *state) repeated(request v1.Start) uint64 {
 
 // opened returns the run that was opened by a record once its prepare is on the
 // log.
-func (s *state) opened(seq uint64) (v1.Run, error) {
-	newest := s.ledger.Newest()
+func (s *state) opened(env *environment, seq uint64) (v1.Run, error) {
+	newest := env.ledger.Newest()
 	switch {
 	case s.alarm != nil:
 		return v1.Run{}, s.ready()
 	case newest == nil || newest.OpenedSeq != seq || newest.ID == 0 && !newest.Over():
 		return v1.Run{}, errPending
 	}
-	return s.view(newest), nil
+	return s.view(env, newest), nil
 }
 
 // start opens a run by hand and returns the sequence of its first record.
-func (s *state) start(ctx context.Context, by string, request v1.Start, only map[string]bool) (uint64, error) {
+func (s *state) start(ctx context.Context, env *environment, by string, request v1.Start, only map[string]bool) (uint64, error) {
 	if err := s.mayWrite(); err != nil {
 		return 0, err
 	}
-	e, planned, err := s.decideStart(s.Now(), by, request, only)
+	e, planned, err := s.decideStart(env, s.Now(), by, request, only)
 	if err != nil {
 		return 0, err
 	}
 	s.stale, e.Traceparent = true, trace.From(ctx).String()
-	if retryAt := s.open(ctx, e, planned); !retryAt.IsZero() {
+	if retryAt := s.open(ctx, env, e, planned); !retryAt.IsZero() {
 		return 0, fmt.Errorf("%w: it could not write to the log", run.ErrNotReady)
 	}
 	return s.log.last, nil
@@ -86,14 +99,14 @@ func (s *state) start(ctx context.Context, by string, request v1.Start, only map
 
 // decideStart returns what a run that is started by hand is opened with, or why
 // none is.
-func (s *state) decideStart(now time.Time, by string, request v1.Start, only map[string]bool) (e message.Opened, planned plan.Plan, err error) {
+func (s *state) decideStart(env *environment, now time.Time, by string, request v1.Start, only map[string]bool) (e message.Opened, planned plan.Plan, err error) {
 	if s.intent.config == nil && s.intent.unusable[theConfig] == nil {
 		return e, planned, run.ErrNotConfigured
 	}
 	if err := s.intent.unreadable(); err != nil {
 		return e, planned, &run.Refused{Message: err.Error()}
 	}
-	switch current := s.ledger.Current(); {
+	switch current := env.ledger.Current(); {
 	case current == nil:
 	case current.ID == 0:
 		return e, planned, fmt.Errorf("%w: a run is just being opened", run.ErrNotReady)
@@ -104,13 +117,13 @@ func (s *state) decideStart(now time.Time, by string, request v1.Start, only map
 	if err != nil {
 		return e, planned, err
 	}
-	if e, err = s.bounds(now, request); err != nil {
+	if e, err = s.bounds(env, now, request); err != nil {
 		return e, planned, err
 	}
 	if !freeze.IsZero() && freeze.Before(e.NotAfter) {
 		e.NotAfter = freeze
 	}
-	if planned, err = s.planStart(now, request, only); err != nil {
+	if planned, err = s.planStart(env, now, request, only); err != nil {
 		return e, planned, err
 	}
 	e.Trigger, e.By, e.Why, e.RetryOf, e.RequestID = message.TriggerManual, by, request.Reason, request.RetryOf, request.RequestID
@@ -120,8 +133,8 @@ func (s *state) decideStart(now time.Time, by string, request v1.Start, only map
 
 // planStart plans a run that is started by hand, of all hosts or of those that
 // only names, if it can start now.
-func (s *state) planStart(now time.Time, request v1.Start, only map[string]bool) (plan.Plan, error) {
-	fleet := s.fleet(only)
+func (s *state) planStart(env *environment, now time.Time, request v1.Start, only map[string]bool) (plan.Plan, error) {
+	fleet := s.fleet(env, only)
 	if err := known(fleet, request.Hosts); err != nil {
 		return plan.Plan{}, err
 	}
@@ -129,7 +142,7 @@ func (s *state) planStart(now time.Time, request v1.Start, only map[string]bool)
 		return plan.Plan{}, &run.Refused{Run: request.RetryOf, Message: fmt.Sprintf(
 			"none of %s that run %d left is known any more under a listed worker application", text.Count(len(only), "host", "hosts"), request.RetryOf)}
 	}
-	planned, err := s.intent.plan(fleet)
+	planned, err := s.intent.plan(env.name, fleet)
 	if err != nil {
 		return plan.Plan{}, &run.Refused{Message: err.Error()}
 	}
@@ -149,13 +162,13 @@ func known(fleet []plan.Host, hosts []string) error {
 // bounds returns when a run that is started now has to end, and the window
 // that it is in. Who overrides the windows and says for how long means that,
 // whether one is open or not.
-func (s *state) bounds(now time.Time, request v1.Start) (message.Opened, error) {
-	span, found := s.intent.nextOpening(now)
+func (s *state) bounds(env *environment, now time.Time, request v1.Start) (message.Opened, error) {
+	span, found := s.intent.of(env.name).nextOpening(now)
 	var e message.Opened
 	switch open := found && !now.Before(span.Start); {
 	case open:
 		e.Window, e.WindowEnd, e.NotAfter = span.Start, span.End, span.End
-		e.WindowUsed = usedUp(s.moment(now, span.Span))
+		e.WindowUsed = usedUp(s.moment(env, now, span.Span))
 	case !request.OverrideWindow && found:
 		return e, &run.Refused{Message: fmt.Sprintf(
 			"no maintenance window is open; the next one opens at %s; to start now: %s",
@@ -247,30 +260,41 @@ func (s *state) unheard(name string) error {
 	return fmt.Errorf("%w: it has just started and has not heard of host %s yet; ask again at %s", run.ErrNotReady, name, view.Time(s.started.Add(gracePeriod)).Format(time.RFC3339))
 }
 
-// only returns the hosts that a start is of; nil for all.
-func (c *Controller) only(ctx context.Context, request v1.Start) (map[string]bool, error) {
-	if len(request.Hosts) == 0 {
-		return c.leftOf(ctx, request.RetryOf)
+// choice is what a start is of: an environment, and those of its hosts that only names; nil for
+// all.
+type choice struct {
+	environment string
+	only        map[string]bool
+}
+
+// choose returns what a start is of.
+func (c *Controller) choose(ctx context.Context, environment *string, request v1.Start) (chosen choice, err error) {
+	if len(request.Hosts) == 0 && request.RetryOf != 0 {
+		if chosen, err = c.leftOf(ctx, request.RetryOf); err != nil {
+			return chosen, err
+		}
 	}
-	only := map[string]bool{}
+	if environment != nil {
+		chosen.environment = *environment
+	}
 	for _, host := range request.Hosts {
-		only[host] = true
+		if chosen.only == nil {
+			chosen.only = map[string]bool{}
+		}
+		chosen.only[host] = true
 	}
-	return only, nil
+	return chosen, nil
 }
 
 // leftOf returns the hosts that an ended run did not upgrade, for a run that
-// retries them; nil for one that retries none.
-func (c *Controller) leftOf(ctx context.Context, id uint64) (map[string]bool, error) {
-	if id == 0 {
-		return nil, nil
-	}
+// retries them, and their environment.
+func (c *Controller) leftOf(ctx context.Context, id uint64) (chosen choice, err error) {
 	r, err := c.Find(ctx, id)
 	if err != nil {
-		return nil, err
+		return chosen, err
 	}
 	if !r.Finished() {
-		return nil, &run.Refused{Run: id, Message: fmt.Sprintf("run %d is under way; it can be retried once it has ended; to end it: %s", id, run.Typed("abort"))}
+		return chosen, &run.Refused{Run: id, Message: fmt.Sprintf("run %d is under way; it can be retried once it has ended; to end it: %s", id, run.Typed("abort"))}
 	}
 	left := map[string]bool{}
 	for _, h := range r.Hosts {
@@ -279,9 +303,9 @@ func (c *Controller) leftOf(ctx context.Context, id uint64) (map[string]bool, er
 		}
 	}
 	if len(left) == 0 {
-		return nil, &run.Refused{Run: id, Message: fmt.Sprintf("run %d left no host to retry", id)}
+		return chosen, &run.Refused{Run: id, Message: fmt.Sprintf("run %d left no host to retry", id)}
 	}
-	return left, nil
+	return choice{environment: r.Environment, only: left}, nil
 }
 
 // exempt reports whether a host was left out by the rollout: it was no member.

@@ -50,7 +50,7 @@ func TestBounds(t *testing.T) {
 			t.Parallel()
 			s := stateOf(newMemory().options(t))
 			s.intent.set(store.Seen{Object: theConfig, Config: c.config})
-			e, err := s.bounds(c.now, c.request)
+			e, err := s.bounds(s.standard(), c.now, c.request)
 			var refused *run.Refused
 			switch {
 			case c.refused != "":

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
@@ -17,40 +18,31 @@ type state struct {
 	Options
 	beside
 
-	// ledger is the fold of the log, clock the clock of the run under way.
+	// ledger is the fold of the log, clock the clock of its runs.
 	ledger run.Ledger
 	clock  runClock
-	// followers follow the run that the record followed has opened: story is what has
-	// happened in it, teller knows what was told of it, traces are its spans.
-	followers []follower
-	followed  uint64
-	story     *view.Story
-	teller    *news.Teller
-	traces    *traces
+	// environments are those that are declared or have had a run, by name; default is always
+	// among them.
+	environments map[string]*environment
+	// ranIn is the environment of the last run that named a host; none is default.
+	ranIn map[string]string
+	// teller tells what is of no run.
+	teller *news.Teller
 
-	intent intent
-	hosts  hosts
-	tasks  *dispatcher
-	log    appender
-	guard  guardKeeper
-	trim   trimmer
-
-	// endSeen is when the newest run was seen to end, by the monotonic clock; zero when it
-	// has not ended, or ended before the session began.
-	endSeen time.Time
-	// archived is the newest run that was in the history at the start. archiveAt
-	// is when the run that ended last is to be written to the history again,
-	// because it has changed since; zero when it has not.
-	archived  uint64
-	archiveAt time.Time
+	intent      intent
+	hosts       hosts
+	dispatching *dispatching
+	log         appender
+	guard       guardKeeper
+	trim        trimmer
 
 	// started is when the session began, startedAt the newest record that was on
 	// the log then.
 	started   time.Time
 	startedAt uint64
 	// isLoaded tells that all has been read that was in the log and the store at
-	// the start, gathered that enough was heard of the hosts to go on with a run.
-	isLoaded, gathered bool
+	// the start.
+	isLoaded bool
 	// judged tells that the hosts which were not heard of since the start count as silent.
 	judged bool
 	// alarm is why no command may be sent any more; nil when all is well.
@@ -61,17 +53,15 @@ type state struct {
 	// of.
 	steps    stepWatch
 	lastStep clockStep
-	// idle is why an open window has no run, for people.
-	idle v1.WaitingFor
 
 	// waiters are all callers that wait, in the order in which they came.
 	waiters []*waiter
-	// shown is the newest run as it was shown since the last change.
-	shown shown
-	// forecast is that of the newest run that was shown.
-	forecast forecast
-	// stale tells that something has changed since the last decision.
-	stale bool
+	// stale tells that something has changed since the last decision, changes counts what
+	// watchers were told of.
+	stale   bool
+	changes uint64
+	// wokenAt is when all environments were asked last whatever had changed.
+	wokenAt time.Time
 }
 
 // beside is how the state reaches what runs beside its loop.
@@ -94,17 +84,19 @@ func newState(o Options, b beside) *state {
 	s := &state{
 		Options: o, beside: b, intent: newIntent(o), hosts: newHosts(o), log: newAppender(o), guard: newGuardKeeper(o),
 		witnesses: newWitnesses(o), trim: trimmer{Options: o, post: b.call}, started: o.Now(),
-		teller: news.NewTeller(o.Tenant, ""),
+		teller: news.NewTeller(o.Tenant, ""), dispatching: newDispatching(o, b.call), environments: map[string]*environment{}, ranIn: map[string]string{},
 	}
-	s.tasks = newDispatcher(o, b.call, func() { s.stale = true })
-	s.followRun(0)
+	s.hosts.turned = s.turned
+	s.environment(defaultName)
 	return s
 }
 
 // shown is the newest run as it was shown at some time, so that many watchers
-// cost one view. run is nil when something has changed since.
+// cost one view. run is nil when it was not shown yet.
 type shown struct {
 	run *v1.Run
+	// changes are those of the state until then: with more it is to be made again.
+	changes uint64
 	// at is when it was made, until when it is to be made again at the latest.
 	at, until time.Time
 }
@@ -155,6 +147,7 @@ func (s *state) checkLoaded() {
 	if !s.isLoaded && s.intent.complete && s.hosts.versionsComplete && (s.alarm != nil || s.ledger.LastSeq >= s.log.last) {
 		s.onLoaded()
 		s.isLoaded, s.stale = true, true
+		s.wakeAll()
 	}
 }
 
@@ -166,7 +159,7 @@ func (s *state) raise(err error) {
 		s.setAlarm(err)
 		s.Logger.Error("ALARM", "tenant", s.Tenant, "error", s.alarm)
 		s.guard.damaged = true
-		s.tasks.dropAll()
+		s.dropTasks()
 		s.checkLoaded()
 	}
 }
@@ -213,39 +206,54 @@ func (s *state) serving() error {
 	return nil
 }
 
-// fleet returns the hosts whose application the configuration lists, for a run of
-// the hosts in only; nil means all.
-func (s *state) fleet(only map[string]bool) []plan.Host {
-	fleet, lasting := s.hosts.listed(s.intent.applications(), only), map[string]bool{}
-	for _, e := range s.ledger.Roster().Lasting() {
+// fleet returns the hosts of an environment whose application the configuration lists, for a run
+// of the hosts in only; nil means all.
+func (s *state) fleet(env *environment, only map[string]bool) []plan.Host {
+	fleet, lasting := s.hosts.listed(s.hosts.in(env.name), s.intent.applications(), only), map[string]bool{}
+	for _, e := range env.ledger.Roster().Lasting() {
 		lasting[e.Host] = true
 	}
 	for i := range fleet {
 		fleet[i].OutOfService = lasting[fleet[i].Name]
 	}
+	if s.alone() {
+		return fleet
+	}
+	fleet = slices.DeleteFunc(fleet, func(h plan.Host) bool { return s.isElsewhere(env, h.Name) })
+	for i, h := range fleet { // What a host owes comes with it.
+		if last := s.lastOf(h.Name); last != env {
+			_, fleet[i].OutOfService = last.ledger.Roster().Entry(h.Name)
+		}
+	}
 	return fleet
 }
 
-// changed has the watchers look again and the loop decide again.
+// listed returns the hosts of all environments whose application the configuration lists.
+func (s *state) listed() []plan.Host {
+	return s.hosts.listed(s.hosts.known, s.intent.applications(), nil)
+}
+
+// changed has the watchers look again and the loop decide again, for all environments.
 func (s *state) changed() {
 	s.stale = true
+	s.wakeAll()
 	s.show()
 }
 
 // show has the watchers look again.
 func (s *state) show() {
-	s.shown = shown{}
+	s.changes++
 	s.notify()
 }
 
 // hasGathered reports whether a controller that has just started knows enough of
 // the run's hosts to go on: each was heard of, or the run knows that it is silent.
 // After the grace period the others are silent, and so out of service.
-func (s *state) hasGathered(current *run.State, now time.Time) bool {
-	if !s.gathered {
-		s.gathered = !now.Before(s.started.Add(gracePeriod)) || !s.hosts.anyUnheard(current)
+func (s *state) hasGathered(env *environment, current *run.State, now time.Time) bool {
+	if !env.gathered {
+		env.gathered = !now.Before(s.started.Add(gracePeriod)) || !env.anyUnheard(current, &s.hosts)
 	}
-	return s.gathered
+	return env.gathered
 }
 
 // silent returns the hosts that are not heard of, and since when; nil while a controller that
@@ -278,6 +286,10 @@ type waiter struct {
 // what it comes to depends on the requests before it.
 type request struct {
 	run.Request
+	// environment is the name on the log of the environment whose run it is about; nil if the caller
+	// names none. of is that environment once the request was addressed.
+	environment *string
+	of          *environment
 	// seq is the sequence of its event on the log, 0 before that is written;
 	// refused is why there will be none.
 	seq     uint64
@@ -294,6 +306,7 @@ func (s *state) admit(w *waiter) {
 	s.waiters = append(s.waiters, w)
 	if w.request != nil {
 		s.stale = true
+		s.wakeAll()
 	}
 }
 

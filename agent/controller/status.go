@@ -34,7 +34,7 @@ func (c *Controller) State(ctx context.Context) (v1.State, error) {
 
 func (s *state) status(now time.Time) v1.State {
 	status := v1.State{
-		Situation: s.situation(now), ScheduledWorkers: []v1.ScheduledWorker{}, LastUpgradeInfo: view.LastUpgrade(s.ledger.Ended()),
+		Situation: s.situation(now), ScheduledWorkers: []v1.ScheduledWorker{}, LastUpgradeInfo: view.LastUpgrade(s.face().ledger.Ended()),
 	}
 	if s.intent.config != nil {
 		status.OSUpgrade = *s.intent.config
@@ -43,7 +43,7 @@ func (s *state) status(now time.Time) v1.State {
 	if opening, found := s.nextUpgrade(now); found {
 		status.NextUpgradeIn = window.FormatDuration(max(0, opening.Start.Sub(now)))
 	}
-	for _, h := range s.fleet(nil) {
+	for _, h := range s.listed() {
 		status.ScheduledWorkers = append(status.ScheduledWorkers, v1.ScheduledWorker{Host: h.Name, Application: h.Application})
 	}
 	slices.SortFunc(status.ScheduledWorkers, func(a, b v1.ScheduledWorker) int { return strings.Compare(a.Host, b.Host) })
@@ -52,9 +52,10 @@ func (s *state) status(now time.Time) v1.State {
 
 // situation is what is so now, but for hosts and runs.
 func (s *state) situation(now time.Time) v1.Situation {
-	current := s.ledger.Current()
+	env := s.face()
+	current := env.ledger.Current()
 	shown := v1.Situation{
-		Status: view.Status(current, s.runTime(now)), LastMissed: view.Missed(s.ledger.Missed(now)), SiteTimezone: zoneName(s.Zone),
+		Status: view.Status(current, s.runTime(now)), LastMissed: view.Missed(env.ledger.Missed(now)), SiteTimezone: zoneName(s.Zone),
 	}
 	if !s.lastStep.to.IsZero() {
 		shown.LastClockStep = &v1.ClockStep{From: view.Time(s.lastStep.from), To: view.Time(s.lastStep.to)}
@@ -76,16 +77,16 @@ func (s *state) situation(now time.Time) v1.Situation {
 	if opening, found := s.nextUpgrade(now); found {
 		shown.NextUpgradeAt = view.OptionalTime(opening.Start)
 	}
-	if opening, found := s.intent.nextOpening(now); found && opening.Contains(now) {
+	if opening, found := s.intent.of(env.name).nextOpening(now); found && opening.Contains(now) {
 		shown.OpenWindow = &v1.OpenWindow{Start: view.Time(opening.Start), End: view.Time(opening.End)}
-		if visible := s.visible(); visible != nil && hadRun(s.moment(now, opening.Span)) {
+		if visible := env.visible(); visible != nil && hadRun(s.moment(env, now, opening.Span)) {
 			shown.OpenWindow.Run = visible.Key()
 		}
 	}
 	shown.Calendars = s.intent.fetchedStates()
 	// What cannot be read says nothing of windows.
-	if s.alarm == nil && s.idle.What != "" && current == nil && (shown.OpenWindow != nil || s.intent.unreadable() != nil) {
-		idle := s.idle
+	if s.alarm == nil && env.idle.What != "" && current == nil && (shown.OpenWindow != nil || s.intent.unreadable() != nil) {
+		idle := env.idle
 		shown.WaitingFor = &idle
 	}
 	if freeze, found := s.intent.nextFreeze(now); found && freeze.Contains(now) {
@@ -100,7 +101,7 @@ const maxSilent = 10
 // countHosts counts the hosts that would take part now, and names the silent ones. A
 // controller that has just started does not know yet who is silent.
 func (s *state) countHosts(shown *v1.Situation, now time.Time) {
-	fleet := s.fleet(nil)
+	fleet := s.listed()
 	shown.Hosts = len(fleet)
 	if now.Before(s.started.Add(gracePeriod)) {
 		return
@@ -115,35 +116,41 @@ func (s *state) countHosts(shown *v1.Situation, now time.Time) {
 	shown.SilentHosts = shown.SilentHosts[:min(shown.Silent, maxSilent)]
 }
 
-// turns is when time alone changes what is shown: a window opens or closes, a freeze
-// begins or ends, a stage has soaked, the time to approve it is up. Zero means that
-// it does not.
+// turns is when time alone changes what is shown of all environments: a freeze begins or ends,
+// or it is known who is silent. Zero means that it does not.
 func (s *state) turns(now time.Time) time.Time {
 	var at time.Time
-	turn := func(span window.Span) {
-		if now.Before(span.Start) {
-			at = times.Sooner(at, span.Start)
-		} else {
-			at = times.Sooner(at, span.End)
-		}
-	}
-	if opening, found := s.intent.nextOpening(now); found {
-		turn(opening.Span)
-	}
 	if freeze, found := s.intent.nextFreeze(now); found {
-		turn(freeze.Span)
+		at = turnOf(freeze.Span, now)
 	}
 	if gathered := s.started.Add(gracePeriod); now.Before(gathered) && s.hosts.present.count() < len(s.hosts.known) {
 		at = times.Sooner(at, gathered) // From then on those that were not heard of are silent.
 	}
-	at = times.Sooner(at, s.warnings.next(now))
-	if current := s.ledger.Current(); current != nil {
+	return times.Sooner(at, s.warnings.next(now))
+}
+
+// turnsOf is when time alone changes what is shown of one environment: a window opens or closes,
+// a stage has soaked, the time to approve it is up.
+func (s *state) turnsOf(env *environment, now time.Time) time.Time {
+	var at time.Time
+	if opening, found := s.intent.of(env.name).nextOpening(now); found {
+		at = turnOf(opening.Span, now)
+	}
+	if current := env.ledger.Current(); current != nil {
 		ahead := s.clock.ahead(now)
 		if turns := current.Turns(now.Add(ahead)); !turns.IsZero() {
 			at = times.Sooner(at, turns.Add(-ahead))
 		}
 	}
 	return at
+}
+
+// turnOf is when a span begins, or ends if it has begun.
+func turnOf(span window.Span, now time.Time) time.Time {
+	if now.Before(span.Start) {
+		return span.Start
+	}
+	return span.End
 }
 
 // runTime is the time by which a run goes when the clock of the site shows now.
@@ -162,15 +169,17 @@ func zoneName(zone *time.Location) string {
 // until its run has ended, from its next try on if that run touched no host, then the
 // one after it.
 func (s *state) nextUpgrade(now time.Time) (window.Opening, bool) {
-	next, found := s.intent.nextOpening(now)
-	if !found || !next.Contains(now) || s.ledger.Current() != nil {
+	env := s.face()
+	agenda := s.intent.of(env.name)
+	next, found := agenda.nextOpening(now)
+	if !found || !next.Contains(now) || env.ledger.Current() != nil {
 		return next, found
 	}
-	m := s.moment(now, next.Span)
+	m := s.moment(env, now, next.Span)
 	if again, some := retries(m); some {
 		next.Start = again
 	} else if hadRun(m) {
-		return s.intent.followingOpening(next)
+		return agenda.followingOpening(next)
 	}
 	return next, true
 }
@@ -193,7 +202,7 @@ func (c *Controller) Hosts(ctx context.Context, filter v1.HostFilter) ([]v1.Host
 		return nil, err
 	}
 	return ask(ctx, c, func(s *state) []v1.Host {
-		hosts, warned := s.hosts.view(s.Now(), s.visible(), filter), map[string][]v1.Warning{}
+		hosts, warned := s.hosts.view(s.Now(), s.newestOf, filter), map[string][]v1.Warning{}
 		for _, w := range s.warnings.list("", s.Now()) {
 			warned[w.Host] = append(warned[w.Host], w)
 		}
@@ -278,7 +287,7 @@ func (c *Controller) Host(ctx context.Context, name string) (v1.Host, error) {
 		if !known {
 			return v1.Host{}, fmt.Errorf("host %s: %w", name, run.ErrNoHost)
 		}
-		shown := s.hosts.viewOf(host, s.visible())
+		shown := s.hosts.viewOf(host, s.newestOf(name))
 		shown.Warnings = s.warnings.list(name, s.Now())
 		return shown, nil
 	})

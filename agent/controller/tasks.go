@@ -16,25 +16,30 @@ import (
 // not come: either may be lost.
 const askAgain = 5 * time.Second
 
-// dispatcher has tasks done by their hosts or at the site, and keeps their outcomes
-// until they are on the log. It keeps nothing on disk: after a restart the run
+// dispatcher has the tasks of one run done by their hosts or at the site, and keeps their
+// outcomes until they are on the log. It keeps nothing on disk: after a restart the run
 // waits for the same tasks.
 type dispatcher struct {
-	Options
-	// post has a function run in the loop.
-	post func(context.Context, func())
+	*dispatching
 	// ready is called when an outcome has come.
 	ready func()
-	// places bound the tasks that are run at the site at once.
-	places chan struct{}
 	// requested is the task that is requested of each host; the fleet's has no
 	// host.
 	requested map[string]*dispatched
-	// ended are closed at the end of the last task that was run for a host at the
-	// site.
-	ended map[string]<-chan struct{}
 	// outcomes are those that are not on the log yet, by host.
 	outcomes map[string]message.Outcome
+}
+
+// dispatching is what the dispatchers of all runs share.
+type dispatching struct {
+	Options
+	// post has a function run in the loop.
+	post func(context.Context, func())
+	// places bound the tasks that are run at the site at once.
+	places chan struct{}
+	// ended are closed at the end of the last task that was run for a host at the
+	// site, whichever run it was of.
+	ended map[siteTasks]<-chan struct{}
 	// folded is how far the log is folded. catchingUp shares catchUp among the tasks, and
 	// asking is the trouble with asking for the end of the log, which only catchUp uses.
 	folded     progress
@@ -75,13 +80,34 @@ type dispatched struct {
 	release, cancel context.CancelFunc
 }
 
-func newDispatcher(o Options, post func(context.Context, func()), ready func()) *dispatcher {
-	d := &dispatcher{
-		Options: o, post: post, ready: ready, places: make(chan struct{}, message.SiteTasks), requested: map[string]*dispatched{},
-		ended: map[string]<-chan struct{}{}, outcomes: map[string]message.Outcome{},
-	}
+// siteTasks names tasks at the site that are run one after the other: those of a host, or those
+// for the fleet of one dispatcher.
+type siteTasks struct {
+	host  string
+	fleet *dispatcher
+}
+
+func newDispatching(o Options, post func(context.Context, func())) *dispatching {
+	d := &dispatching{Options: o, post: post, places: make(chan struct{}, message.SiteTasks), ended: map[siteTasks]<-chan struct{}{}}
 	d.catchingUp = wait.NewShared(d.catchUp)
 	return d
+}
+
+func newDispatcher(o Options, post func(context.Context, func()), ready func()) *dispatcher {
+	return newDispatching(o, post).dispatcher(ready)
+}
+
+// dispatcher makes the dispatcher of another run.
+func (d *dispatching) dispatcher(ready func()) *dispatcher {
+	return &dispatcher{dispatching: d, ready: ready, requested: map[string]*dispatched{}, outcomes: map[string]message.Outcome{}}
+}
+
+// inTurn names the tasks at the site with which one takes its turn.
+func (d *dispatcher) inTurn(t message.Task) siteTasks {
+	if t.Kind == message.Fleet {
+		return siteTasks{fleet: d}
+	}
+	return siteTasks{host: t.Host}
 }
 
 // request has a task done from a time on, in place of the task that was
@@ -108,8 +134,9 @@ func (d *dispatcher) request(ctx context.Context, t message.Task, from time.Time
 		go d.ask(needed, t, from)
 		return
 	}
-	earlier, ended := d.ended[t.Host], make(chan struct{})
-	d.ended[t.Host] = ended
+	turn, ended := d.inTurn(t), make(chan struct{})
+	earlier := d.ended[turn]
+	d.ended[turn] = ended
 	go func() {
 		defer cancel()
 		d.waitUntil(needed, from)
@@ -172,12 +199,12 @@ func (d *dispatcher) run(needed, life context.Context, t message.Task) {
 // caughtUp waits until all records are folded that are on the log now, and reports whether
 // they are; false also when the log cannot be asked. A controller that is behind could
 // otherwise drain a host that another controller has drained, upgraded and undrained since.
-func (d *dispatcher) caughtUp(ctx context.Context) bool {
+func (d *dispatching) caughtUp(ctx context.Context) bool {
 	return d.catchingUp.Do(ctx) == nil && ctx.Err() == nil
 }
 
 // catchUp is caughtUp for all tasks that wait.
-func (d *dispatcher) catchUp(ctx context.Context) error {
+func (d *dispatching) catchUp(ctx context.Context) error {
 	last, err := d.Log.Last(ctx)
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -191,7 +218,7 @@ func (d *dispatcher) catchUp(ctx context.Context) error {
 
 // waitUntil waits until a time. A clock that was set back does not put it off
 // for long.
-func (d *dispatcher) waitUntil(ctx context.Context, from time.Time) {
+func (d *dispatching) waitUntil(ctx context.Context, from time.Time) {
 	_ = wait.Sleep(ctx, min(from.Sub(d.Now()), longestSleep))
 }
 
@@ -265,4 +292,18 @@ func (d *dispatcher) syncAll(ctx context.Context, current *run.State) {
 
 func hasTasks(p rollout.Resolved) bool {
 	return len(p.Checks.BeforeHost)+len(p.Checks.AfterHost) > 0 || p.Hooks.Drain != nil || p.Hooks.Undrain != nil
+}
+
+// report passes the outcome that a host tells to the run that has asked for it.
+func (s *state) report(host string, o message.Outcome) {
+	for _, env := range s.environments {
+		env.tasks.report(host, o, false)
+	}
+}
+
+// dropTasks ends the tasks of all runs.
+func (s *state) dropTasks() {
+	for _, env := range s.environments {
+		env.tasks.dropAll()
+	}
 }

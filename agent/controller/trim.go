@@ -3,17 +3,86 @@ package controller
 import (
 	"context"
 	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
 const (
 	// trimAfter is how many records the log may have before the newest run: if there
 	// are more, they are removed.
 	trimAfter = 50_000
+	// carryAfter is how many records the log may have before an environment that keeps it from being
+	// trimmed, because it has had no run for long, is told anew.
+	carryAfter = 2 * trimAfter
 	// trimPause is the wait before a failed trim is tried again.
 	trimPause = time.Minute
 	// trimTimeout bounds one try.
 	trimTimeout = 30 * time.Second
 )
+
+// trimWhenDue removes the records before all newest runs once all ended runs are in the history,
+// and what they tell is among the news. It returns when to look again.
+func (s *state) trimWhenDue(ctx context.Context, now time.Time) time.Time {
+	oldest := s.oldest()
+	if oldest == nil || s.alone() && oldest.ledger.Current() != nil || !s.allKept() || !s.news.empty() {
+		return time.Time{}
+	}
+	if s.trim.mayTrim(oldest.since) {
+		return s.trim.trim(ctx, now, oldest.since-1)
+	}
+	if s.mayCarry(oldest, now) {
+		return s.append(ctx, eventEntry(0, message.Carried{
+			Environment: oldest.name, Run: oldest.ledger.Key(), Considered: oldest.ledger.Considered(), Roster: oldest.ledger.Roster().Opening(nil, nil),
+		}))
+	}
+	return time.Time{}
+}
+
+// noteBeginning notes from which record on the log tells all of an environment.
+func (s *state) noteBeginning(r message.Decoded) {
+	if env := s.ledger.Last(); env != nil && beginsAnew(r.Event) {
+		if _, missed := r.Event.(message.Missed); !missed || env.Key() == 0 {
+			s.environment(env.Name).since = r.Seq
+		}
+	}
+	if opened, opens := r.Event.(message.Opened); opens {
+		s.named(opened)
+	}
+}
+
+// oldest returns the environment of which the log has to be kept from the oldest record on; nil
+// when it tells of none.
+func (s *state) oldest() (oldest *environment) {
+	for _, env := range s.environments {
+		if env.since != 0 && (oldest == nil || env.since < oldest.since) {
+			oldest = env
+		}
+	}
+	return oldest
+}
+
+// allKept reports whether all ended runs are in the history.
+func (s *state) allKept() bool {
+	if !s.past.empty() {
+		return false
+	}
+	for _, env := range s.environments {
+		if newest := env.ledger.Newest(); newest != nil && newest.Over() && !s.past.has(newest.Key()) {
+			return false
+		}
+	}
+	return true
+}
+
+// mayCarry reports whether an environment keeps a long log from being trimmed and what is known of
+// it may be told anew, without its runs: the window of the last one is over.
+func (s *state) mayCarry(env *environment, now time.Time) bool {
+	if s.alone() || env.ledger.Current() != nil || env.ledger.Key() == 0 || s.ledger.LastSeq <= s.trim.first+carryAfter {
+		return false
+	}
+	opening, found := s.intent.of(env.name).nextOpening(now)
+	return !found || !opening.Contains(now)
+}
 
 // trimmer removes the records before the newest run from the log, once the log is
 // long, all runs are in the history, and the last runs of the hosts are stored.
@@ -29,14 +98,14 @@ type trimmer struct {
 	retryAt time.Time
 }
 
-// mayTrim reports whether the log is long enough, given the sequence at which its
-// newest run was opened.
-func (t *trimmer) mayTrim(opened uint64) bool { return opened > t.first+trimAfter }
+// mayTrim reports whether the log is long enough, given the sequence from which on it has to
+// be kept.
+func (t *trimmer) mayTrim(since uint64) bool { return since > t.first+trimAfter }
 
 // trim removes the records up to a sequence. It does so beside the loop, because the
 // disk may take long. If an earlier trim has failed, trim returns when to call it
-// again. It is called while no run is under way; the records of a run that is opened
-// in the meantime come after the removed ones.
+// again. The records of the runs under way, and of one that is opened in the meantime, come
+// after the removed ones.
 func (t *trimmer) trim(ctx context.Context, now time.Time, upTo uint64) time.Time {
 	switch {
 	case t.running:

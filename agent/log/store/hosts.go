@@ -23,6 +23,10 @@ type Host struct {
 	// Role and Labels are what a rollout chooses the host by.
 	Role   string            `json:"role,omitempty"`
 	Labels map[string]string `json:"labels,omitempty"`
+	// Environment is the environment that the host is in, empty for default; Unplaced means that
+	// it is in none, because several match it.
+	Environment string `json:"environment,omitempty"`
+	Unplaced    bool   `json:"unplaced,omitempty"`
 	// LastRun is the last ended run that the host was a member of, MissedSince when
 	// the first run ended that should have upgraded it and did not.
 	LastRun     v1.HostRun `json:"last-run,omitzero"`

@@ -19,31 +19,32 @@ import (
 )
 
 // Intent is what people declare for a tenant: its configuration, its rollout, its
-// calendars and its webhooks. It is one bucket, so that one watch sees every change, in the
+// calendars, its environments and its webhooks. It is one bucket, so that one watch sees every change, in the
 // order in which they were made, and one number says how far it has seen.
 
 // Kind is a kind of object of a tenant's intent.
 type Kind string
 
 // The kinds of objects. A tenant has one configuration and one rollout, and any
-// number of calendars and webhooks, each with a name.
+// number of calendars, environments and webhooks, each with a name.
 const (
-	Config   Kind = "config"
-	Rollout  Kind = "rollout"
-	Calendar Kind = "calendar"
-	Webhook  Kind = "webhook"
+	Config      Kind = "config"
+	Rollout     Kind = "rollout"
+	Calendar    Kind = "calendar"
+	Environment Kind = "environment"
+	Webhook     Kind = "webhook"
 	// Copy is what the site fetched of a calendar with a URL. Nobody declares it, but it counts
 	// like what is declared.
 	Copy Kind = "copy"
 )
 
 // nouns are what people call the kinds.
-var nouns = map[Kind]string{Config: "os-upgrade configuration", Rollout: "rollout", Calendar: "calendar", Webhook: "webhook", Copy: "copy of calendar"}
+var nouns = map[Kind]string{Config: "os-upgrade configuration", Rollout: "rollout", Calendar: "calendar", Environment: "environment", Webhook: "webhook", Copy: "copy of calendar"}
 
 // Object names an object of a tenant's intent.
 type Object struct {
 	Kind Kind
-	// Name is that of a calendar or webhook, and empty otherwise.
+	// Name is that of a calendar, environment or webhook, and empty otherwise.
 	Name string
 }
 
@@ -52,12 +53,14 @@ type Seen struct {
 	// Object is zero once, with nothing else: after those that were there when the
 	// watch began.
 	Object
-	// Config, Rollout, Calendar, Webhook or Copy is the value; nil when there is none.
-	Config   *v1.OSUpgrade
-	Rollout  *v1.Rollout
-	Calendar *v1.Calendar
-	Webhook  *KeptWebhook
-	Copy     *v1.CalendarCopy
+	// Config, Rollout, Calendar, Environment, Webhook or Copy is the value; nil when there is
+	// none.
+	Config      *v1.OSUpgrade
+	Rollout     *v1.Rollout
+	Calendar    *v1.Calendar
+	Environment *v1.Environment
+	Webhook     *KeptWebhook
+	Copy        *v1.CalendarCopy
 	// Number is the revision's; of the deletion when there is no value.
 	Number uint64
 	// Bucket is the revision's.
@@ -246,6 +249,8 @@ func (i *intent) seen(entry jetstream.KeyValueEntry) Seen {
 		s.Rollout, s.Err = seenValue[v1.Rollout](entry)
 	case Calendar:
 		s.Calendar, s.Err = seenValue[v1.Calendar](entry)
+	case Environment:
+		s.Environment, s.Err = seenValue[v1.Environment](entry)
 	case Webhook:
 		s.Webhook, s.Err = seenValue[KeptWebhook](entry)
 	case Copy:
@@ -335,6 +340,25 @@ func (s *Store) RoomForCalendar(ctx context.Context, tenant string) error {
 // DeleteCalendar removes a calendar as DeleteConfig removes a configuration.
 func (s *Store) DeleteCalendar(ctx context.Context, tenant, name string, base Revision) (Revision, error) {
 	return s.intent.remove(ctx, calendarOf(tenant, name), base)
+}
+
+func environmentOf(tenant, name string) intentKey {
+	return intentKey{tenant, Object{Kind: Environment, Name: name}}
+}
+
+// Environment returns a tenant's environment of a name and its revision, or ErrNotFound.
+func (s *Store) Environment(ctx context.Context, tenant, name string) (v1.Environment, Revision, error) {
+	return getIntent[v1.Environment](ctx, s.intent, environmentOf(tenant, name))
+}
+
+// PutEnvironment writes an environment as PutConfig writes a configuration.
+func (s *Store) PutEnvironment(ctx context.Context, tenant, name string, e v1.Environment, base Revision) (Revision, error) {
+	return s.intent.put(ctx, environmentOf(tenant, name), e, base)
+}
+
+// DeleteEnvironment removes an environment as DeleteConfig removes a configuration.
+func (s *Store) DeleteEnvironment(ctx context.Context, tenant, name string, base Revision) (Revision, error) {
+	return s.intent.remove(ctx, environmentOf(tenant, name), base)
 }
 
 func copyOf(tenant, name string) intentKey { return intentKey{tenant, Object{Kind: Copy, Name: name}} }

@@ -245,8 +245,11 @@ var (
 )
 
 func calendar(name string) store.Object { return store.Object{Kind: store.Calendar, Name: name} }
-func webhook(name string) store.Object  { return store.Object{Kind: store.Webhook, Name: name} }
-func fetched(name string) store.Object  { return store.Object{Kind: store.Copy, Name: name} }
+func environment(name string) store.Object {
+	return store.Object{Kind: store.Environment, Name: name}
+}
+func webhook(name string) store.Object { return store.Object{Kind: store.Webhook, Name: name} }
+func fetched(name string) store.Object { return store.Object{Kind: store.Copy, Name: name} }
 
 // Config is that of store.Store.
 func (s *Store) Config(_ context.Context, tenant string) (v1.Kept[v1.OSUpgrade], store.Revision, error) {
@@ -301,6 +304,21 @@ func (s *Store) PutCalendar(_ context.Context, tenant, name string, c v1.Kept[v1
 // DeleteCalendar is that of store.Store.
 func (s *Store) DeleteCalendar(_ context.Context, tenant, name string, base store.Revision) (store.Revision, error) {
 	return s.remove(tenant, calendar(name), base)
+}
+
+// Environment is that of store.Store.
+func (s *Store) Environment(_ context.Context, tenant, name string) (v1.Environment, store.Revision, error) {
+	return get[v1.Environment](s, tenant, environment(name))
+}
+
+// PutEnvironment is that of store.Store.
+func (s *Store) PutEnvironment(_ context.Context, tenant, name string, e v1.Environment, base store.Revision) (store.Revision, error) {
+	return s.put(tenant, environment(name), e, base, 0)
+}
+
+// DeleteEnvironment is that of store.Store.
+func (s *Store) DeleteEnvironment(_ context.Context, tenant, name string, base store.Revision) (store.Revision, error) {
+	return s.remove(tenant, environment(name), base)
 }
 
 // CalendarCopy is that of store.Store.
@@ -366,6 +384,8 @@ func seen(e entry) store.Seen {
 		found.Rollout, found.Err = seenAs[v1.Rollout](e)
 	case store.Calendar:
 		found.Calendar, found.Err = seenAs[v1.Calendar](e)
+	case store.Environment:
+		found.Environment, found.Err = seenAs[v1.Environment](e)
 	case store.Webhook:
 		found.Webhook, found.Err = seenAs[store.KeptWebhook](e)
 	case store.Copy:

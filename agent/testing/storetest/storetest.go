@@ -27,6 +27,9 @@ type Store interface {
 	controller.NewsStore
 	controller.Store
 	gate.Keeper
+	Environment(ctx context.Context, tenant, name string) (v1.Environment, store.Revision, error)
+	PutEnvironment(ctx context.Context, tenant, name string, e v1.Environment, base store.Revision) (store.Revision, error)
+	DeleteEnvironment(ctx context.Context, tenant, name string, base store.Revision) (store.Revision, error)
 }
 
 // patience bounds the wait for a change that a watch must see.
@@ -37,6 +40,7 @@ func Contract(t *testing.T, open func(t *testing.T) Store) {
 	t.Helper()
 	for name, play := range map[string]func(*tested){
 		"a calendar is written only on its own revision":    calendarRevisions,
+		"an environment is written only on its revision":    environmentRevisions,
 		"a rollout is written only on its own revision":     rolloutRevisions,
 		"a configuration is written only on its revision":   configRevisions,
 		"members of newer versions stay with an object":     unknownMembers,
@@ -351,6 +355,28 @@ func (w *seen) calendar(name string, there bool, revision store.Revision) {
 	}
 }
 
+func shopIn(city string) v1.Environment {
+	return v1.Environment{Match: v1.Match{Labels: map[string]string{"shop": city}}}
+}
+
+func environmentRevisions(b *tested) {
+	ctx := b.Context()
+	_, _, err := b.Environment(ctx, "acme", "north")
+	b.fails("before the first write", err, store.ErrNotFound)
+	first := b.written(b.PutEnvironment(ctx, "acme", "north", shopIn("basel"), none))
+	other := b.written(b.PutEnvironment(ctx, "acme", "south", shopIn("lugano"), none))
+	b.refused("a second first write")(b.PutEnvironment(ctx, "acme", "north", shopIn("bern"), none))
+	b.refused("a write on the revision of another")(b.PutEnvironment(ctx, "acme", "north", shopIn("bern"), other))
+	second := b.written(b.PutEnvironment(ctx, "acme", "north", shopIn("bern"), first))
+	if e, revision, err := b.Environment(ctx, "acme", "north"); err != nil || revision != second || e.Match.Labels["shop"] != "bern" {
+		b.Errorf("got %+v, %s, %v", e, revision, err)
+	}
+	b.refused("a deletion of an earlier revision")(b.DeleteEnvironment(ctx, "acme", "north", first))
+	b.written(b.DeleteEnvironment(ctx, "acme", "north", second))
+	_, _, err = b.Environment(ctx, "acme", "north")
+	b.fails("after its deletion", err, store.ErrNotFound)
+}
+
 func watchIntent(b *tested) {
 	ctx := b.Context()
 	config := b.written(b.PutConfig(ctx, "acme", configFor("app"), none))
@@ -381,6 +407,10 @@ func watchIntent(b *tested) {
 	}
 	w.calendar("c", true, b.written(b.PutCalendar(ctx, "acme", "c", freeze("c"), none)))
 	w.calendar("a", false, b.written(b.DeleteCalendar(ctx, "acme", "a", revisions["a"])))
+	shop := b.written(b.PutEnvironment(ctx, "acme", "basel", shopIn("basel"), none))
+	if e := w.next(store.Environment, "basel", shop); e.Environment == nil || e.Environment.Match.Labels["shop"] != "basel" {
+		b.Errorf("after %s it sees %+v", shop, e)
+	}
 	hook := b.written(b.PutWebhook(ctx, "acme", "chat", store.KeptWebhook{Sealed: "x"}, none))
 	if n := w.next(store.Webhook, "chat", hook); n.Webhook == nil || n.Webhook.Sealed != "x" {
 		b.Errorf("after %s it sees %+v", hook, n)

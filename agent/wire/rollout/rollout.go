@@ -246,6 +246,13 @@ func (i *inspector) stages(stages []Stage) {
 	}
 }
 
+// Validate returns everything that is wrong with a match that selects hosts; field is its path.
+func (m Match) Validate(field string) document.Problems {
+	var i inspector
+	m.inspect(&i, field)
+	return i.found
+}
+
 // inspect refuses a match that names nothing: it would choose all hosts, which
 // nobody can have meant.
 func (m Match) inspect(i *inspector, field string) {

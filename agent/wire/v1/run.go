@@ -25,6 +25,8 @@ type Run struct {
 	// RequestedBy is who started it by hand, RequestReason why.
 	RequestedBy   string `json:"requested-by,omitempty"`
 	RequestReason string `json:"request-reason,omitempty"`
+	// Environment is the environment whose hosts it upgrades; absent for the default one.
+	Environment string `json:"environment,omitempty"`
 	// RetryOf is the run whose failed and skipped hosts these are.
 	RetryOf uint64 `json:"retry-of,omitempty"`
 	// RequestID is that of the request that started the run; see Start.

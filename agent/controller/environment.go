@@ -1,0 +1,163 @@
+package controller
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/news"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/view"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
+)
+
+// environment is what the state keeps of one environment: hosts that are upgraded together, by
+// one run at a time. The runs of several environments go side by side, so whatever is about the
+// newest run is here, and is passed to what works on it.
+type environment struct {
+	// name is empty for default, which has all hosts that no other environment has.
+	name string
+	turn
+	// ledger is what the log says of it.
+	ledger *run.Environment
+	// since is the record from which on the log tells all of it; 0 when it tells nothing.
+	since uint64
+	// followers follow the run that the record followed has opened: story is what has
+	// happened in it, teller knows what was told of it, traces are its spans.
+	followers []follower
+	followed  uint64
+	story     *view.Story
+	teller    *news.Teller
+	traces    *traces
+	// tasks are those of its run.
+	tasks *dispatcher
+	// gathered tells that enough was heard of its hosts to go on with a run.
+	gathered bool
+	// unreported are the hosts of which its newest run may not know whether they are online.
+	unreported map[string]bool
+
+	// endSeen is when the newest run was seen to end, by the monotonic clock; zero when it
+	// has not ended, or ended before the session began.
+	endSeen time.Time
+	// archiveAt is when the run that ended last is to be written to the history again,
+	// because it has changed since; zero when it has not.
+	archiveAt time.Time
+	// idle is why an open window has no run, for people.
+	idle v1.WaitingFor
+	// shown is the newest run as it was shown last.
+	shown shown
+	// forecast is that of the newest run that was shown.
+	forecast forecast
+}
+
+// defaultName is the name of the environment of all hosts that no other has.
+const defaultName = ""
+
+// nameOf is the name of an environment for people.
+func nameOf(environment string) string { return cmp.Or(environment, v1.DefaultEnvironment) }
+
+// newEnvironment makes an environment that has had no run.
+func (s *state) newEnvironment(name string) *environment {
+	e := &environment{name: name, ledger: s.ledger.Of(name), unreported: map[string]bool{}}
+	e.awake = true
+	e.tasks = s.dispatching.dispatcher(func() { s.stale, e.awake = true, true })
+	s.followRun(e, 0)
+	return e
+}
+
+// environment returns the environment of a name on the log.
+func (s *state) environment(name string) *environment {
+	env := s.environments[name]
+	if env == nil {
+		env = s.newEnvironment(name)
+		s.environments[name] = env
+	}
+	return env
+}
+
+// declareAll has an environment for each that is declared, and none for what is neither declared nor
+// on the log.
+func (s *state) declareAll() {
+	for name := range s.intent.environments {
+		s.environment(name)
+	}
+	for name, env := range s.environments {
+		if name != defaultName && s.intent.environments[name] == nil && env.since == 0 {
+			delete(s.environments, name)
+		}
+	}
+}
+
+// last returns the environment whose newest run the last record is of; nil if it is of none.
+func (s *state) last() *environment {
+	of := s.ledger.Last()
+	if of == nil || of.Newest() == nil {
+		return nil
+	}
+	return s.environment(of.Name)
+}
+
+// touched takes up what the last record has changed of environments.
+func (s *state) touched() {
+	for _, of := range s.ledger.Touched() {
+		env := s.environment(of.Name)
+		env.ledger, env.awake = of, true
+	}
+}
+
+// standard returns the environment of all hosts that no other has.
+func (s *state) standard() *environment { return s.environments[defaultName] }
+
+// alone reports whether there is no environment but default.
+func (s *state) alone() bool { return len(s.environments) == 1 }
+
+// followClock forgets all that was computed from a clock that was set since.
+func (e *environment) followClock() { e.forecast, e.idle = forecast{}, v1.WaitingFor{} }
+
+// setBack adjusts the times that were set by a clock that has been set back.
+func (e *environment) setBack(now time.Time) {
+	if !e.archiveAt.IsZero() {
+		e.archiveAt = now
+	}
+}
+
+// compareAll has the next decision compare the silence of all hosts, as the roster
+// knows it, with what was heard of them.
+func (e *environment) compareAll() {
+	for _, name := range e.ledger.Roster().Watched() {
+		e.unreported[name] = true
+	}
+}
+
+// news returns the hosts that are silent, or heard of, and of which the newest run does
+// not know that. It lets go of those that it knows of.
+func (e *environment) news(h *hosts) (silent, heard []string) {
+	if len(e.unreported) == 0 {
+		return nil, nil
+	}
+	for name := range e.unreported {
+		_, deleted := h.deleted[name]
+		switch online := h.present.online(name); {
+		case deleted && !online || !e.ledger.Outdated(name, !online):
+			delete(e.unreported, name)
+		case online:
+			heard = append(heard, name)
+		default:
+			silent = append(silent, name)
+		}
+	}
+	if len(e.unreported) == 0 { // To walk a map costs as much as it once held.
+		e.unreported = map[string]bool{}
+	}
+	return silent, heard
+}
+
+// anyUnheard reports whether a host that the run under way counts as heard of was not heard
+// of so far.
+func (e *environment) anyUnheard(current *run.State, h *hosts) bool {
+	for name := range e.unreported {
+		if _, deleted := h.deleted[name]; !deleted && !h.present.online(name) && current.Outdated(name, true) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,158 @@
+package controller
+
+import (
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/plan"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+)
+
+// places are the known hosts by environment. While all are in default there is no need of them.
+type places struct {
+	by map[string]map[string]*host
+	// unplaced are the hosts that are in no environment.
+	unplaced map[string]*host
+}
+
+// in returns the known hosts of an environment.
+func (h *hosts) in(environment string) map[string]*host {
+	if h.places == nil {
+		if environment == defaultName {
+			return h.known
+		}
+		return nil
+	}
+	return h.places.by[environment]
+}
+
+// enter notes where a host is.
+func (p *places) enter(h *host) {
+	if h.Unplaced {
+		p.unplaced[h.Name] = h
+		return
+	}
+	if p.by[h.Environment] == nil {
+		p.by[h.Environment] = map[string]*host{}
+	}
+	p.by[h.Environment][h.Name] = h
+}
+
+// leave lets go of a host.
+func (p *places) leave(h *host) {
+	if p == nil || h == nil {
+		return
+	}
+	delete(p.unplaced, h.Name)
+	if delete(p.by[h.Environment], h.Name); len(p.by[h.Environment]) == 0 {
+		delete(p.by, h.Environment)
+	}
+}
+
+// sortOut enters all known hosts where they are.
+func (h *hosts) sortOut() {
+	h.places = &places{by: map[string]map[string]*host{}, unplaced: map[string]*host{}}
+	for _, known := range h.known {
+		h.places.enter(known)
+	}
+}
+
+// place decides in which environment a host is, and reports whether that has changed.
+func (h *hosts) place(known *host, m *plan.Membership) (changed bool) {
+	var was *plan.Place
+	if known.placed {
+		was = &plan.Place{Environment: known.Environment, Unplaced: known.Unplaced}
+	}
+	known.placed = true
+	if h.places == nil {
+		if m == nil {
+			return false // All are in default.
+		}
+		h.sortOut()
+	}
+	place := plan.Place{}
+	if m != nil {
+		place = m.Of(plan.Host{Name: known.Name, Application: known.Application, Role: known.Role, Labels: known.Labels}, was)
+	}
+	if place.Environment == known.Environment && place.Unplaced == known.Unplaced {
+		h.places.enter(known) // It may be new.
+		return false
+	}
+	h.places.leave(known)
+	known.Environment, known.Unplaced = place.Environment, place.Unplaced
+	h.places.enter(known)
+	logger := h.logger.With("tenant", h.tenant, "host", known.Name)
+	if place.Unplaced {
+		logger.Warn("no run upgrades a host, because several environments match it", "environments", place.Matching)
+	} else {
+		logger.Info("host is in another environment", "environment", nameOf(place.Environment))
+	}
+	return true
+}
+
+// place decides in which environment a host is that has described itself. Before all was read
+// that is declared, nobody knows that.
+func (s *state) place(known *host) {
+	if s.intent.complete {
+		s.hosts.place(known, s.intent.places())
+	}
+}
+
+// placeAll decides in which environment each host is, after a change of what is declared.
+func (s *state) placeAll() {
+	m := s.intent.places()
+	if !s.intent.complete {
+		return
+	}
+	for _, known := range s.hosts.sorted() {
+		if s.hosts.place(known, m) && s.active {
+			s.writer.put(known.Host)
+		}
+	}
+}
+
+// named notes which hosts the opening of a run names: from then on they are in its environment,
+// whatever is declared.
+func (s *state) named(opened message.Opened) {
+	note := func(host string) {
+		if opened.Environment != defaultName {
+			s.ranIn[host] = opened.Environment
+		} else {
+			delete(s.ranIn, host)
+		}
+	}
+	if opened.Environment == defaultName && len(s.ranIn) == 0 {
+		return
+	}
+	for _, host := range opened.Members {
+		note(host)
+	}
+	for _, entry := range opened.Roster {
+		note(entry.Host)
+	}
+}
+
+// lastOf returns the environment of the last run that named a host.
+func (s *state) lastOf(host string) *environment { return s.environment(s.ranIn[host]) }
+
+// newestOf returns the newest run that people see of that environment; nil when there is none.
+func (s *state) newestOf(host string) *run.State { return s.lastOf(host).visible() }
+
+// isElsewhere reports whether a host is a member of a run under way in another environment. It
+// moves once that has ended.
+func (s *state) isElsewhere(env *environment, host string) bool {
+	last := s.lastOf(host)
+	if last == env || last.ledger.Current() == nil {
+		return false
+	}
+	_, member := last.ledger.Current().Host(host)
+	return member
+}
+
+// elsewhere returns an environment whose run under way has a host of this one; nil when none has.
+func (s *state) elsewhere(env *environment) *environment {
+	for host := range s.hosts.in(env.name) {
+		if s.isElsewhere(env, host) {
+			return s.lastOf(host)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,104 @@
+package controller
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/times"
+)
+
+// turn says when an environment is to be asked again for its next step. One that waits sleeps
+// until something has changed of it, or until its time has come: with many environments most
+// records change nothing for most of them.
+type turn struct {
+	// awake tells that something may have changed since it was asked last.
+	awake bool
+	// dueAt is when it is to be asked again at the latest, by the clock of the site; ahead is how
+	// far the clock of the runs was ahead of that then.
+	dueAt time.Time
+	ahead time.Duration
+	// turnsAt is when time alone changes what is shown of it; zero when it does not.
+	turnsAt time.Time
+}
+
+// due is when the environment is to be asked again if the clock of the runs is ahead of that of
+// the site by so much.
+func (t *turn) due(ahead time.Duration) time.Time {
+	at := times.Sooner(t.dueAt, t.turnsAt)
+	if at.IsZero() || ahead <= t.ahead {
+		return at
+	}
+	return at.Add(t.ahead - ahead)
+}
+
+// sleep has the environment asked again at a time at the latest; zero for when something changes.
+func (t *turn) sleep(until time.Time, ahead time.Duration) {
+	t.awake, t.dueAt, t.ahead = false, until, ahead
+}
+
+// wakeAll has all environments asked again: something has changed that may concern any of them.
+func (s *state) wakeAll() {
+	for _, env := range s.environments {
+		env.awake = true
+	}
+}
+
+// wake has the environments asked again that a host belongs to, or whose run counts it.
+func (s *state) wake(host string) {
+	if known := s.hosts.known[host]; known != nil {
+		s.environment(known.Environment).awake = true
+	}
+	s.lastOf(host).awake = true
+}
+
+// inTurn returns the environments that are to be asked now, in the order of their turns: the run
+// that let a host leave service longest ago, or was opened then, comes first. This follows from the
+// log, so it is the same after any crash. Those without a run under way come last.
+func (s *state) inTurn(now time.Time) []*environment {
+	// Of a machine that was suspended, and of a clock that was set, no event tells.
+	if len(s.environments) == 1 || now.Sub(s.wokenAt).Abs() >= longestSleep {
+		s.wokenAt = now
+		s.wakeAll()
+	}
+	ahead := s.clock.ahead(now)
+	var asked []*environment
+	for _, env := range s.environments {
+		if at := env.due(ahead); !at.IsZero() && !now.Before(at) {
+			env.awake = true
+		}
+		if env.awake {
+			asked = append(asked, env)
+		}
+	}
+	slices.SortFunc(asked, func(a, b *environment) int {
+		return cmp.Or(cmp.Compare(a.lastTurn(), b.lastTurn()), cmp.Compare(a.name, b.name))
+	})
+	return asked
+}
+
+// noTurn comes after all turns.
+const noTurn = ^uint64(0)
+
+// lastTurn is the record by which the run under way had its last turn.
+func (e *environment) lastTurn() uint64 {
+	current := e.ledger.Current()
+	if current == nil {
+		return noTurn
+	}
+	return cmp.Or(current.TakenSeq, current.OpenedSeq)
+}
+
+// nextDue is when the next environment that sleeps is to be asked again, or time alone changes
+// what is shown of one.
+func (s *state) nextDue(now time.Time) (at time.Time) {
+	ahead := s.clock.ahead(now)
+	for _, env := range s.environments {
+		if env.awake { // What it waits for comes with a record, or after the pause.
+			at = times.Sooner(at, env.turnsAt)
+		} else {
+			at = times.Sooner(at, env.due(ahead))
+		}
+	}
+	return at
+}
