@@ -15,7 +15,7 @@
 //     resume, abort, approve, release) with confirm.go, hosts.go (forget).
 //   - Declare: apply.go (also get, validate) with declared.go (the files), edit.go,
 //     calendar.go, webhook.go.
-//   - Let in: login.go, password.go, policy.go, credentials.go with the files of each
+//   - Let in: login.go, context.go with package contexts (the sites of a person), password.go, policy.go, credentials.go with the files of each
 //     kind: logins.go, jointokens.go, usercertificate.go, stored.go.
 //   - Site: serve.go, dev.go, init.go, backup.go (also restore, recover), seal.go,
 //     unseal.go, tenant.go. The program of a host has site_off.go instead.
@@ -44,6 +44,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/cli/contexts"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/cli/shell"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/exec"
 )
@@ -123,7 +124,8 @@ type commands struct {
 	Calendar calendarCommand `cmd:"" help:"Fetch a calendar from its URL now." group:"declare"`
 	Webhook  webhookCommand  `cmd:"" help:"Declare who is notified, and see what could not be delivered." group:"declare"`
 
-	Login    loginCommand    `cmd:"" help:"Log in as a user, and print a token for the other commands." group:"let-in"`
+	Login    loginCommand    `cmd:"" help:"Log in as a user." group:"let-in"`
+	Context  contextCommand  `cmd:"" help:"Name the sites that you work with, and switch between them." group:"let-in"`
 	Password passwordCommand `cmd:"" help:"Change your password." group:"let-in"`
 	Policy   policyCommand   `cmd:"" help:"Write the access policies of a tenant: what its users, approles and tokens may do." group:"let-in"`
 
@@ -157,9 +159,11 @@ func Run(ctx context.Context, program string, args []string, stdin io.Reader, st
 func execute(ctx context.Context, program string, args []string, stdin io.Reader, stdout, stderr io.Writer, dial dialer) int {
 	var c commands
 	code := -1
-	parser, err := newParser(&c, program, onlyCalled(args), kong.Bind(dial),
+	person := &console{in: stdin, err: stderr}
+	known := &sites{store: contexts.OfPerson(), run: tokenPrinter(ctx, person)}
+	parser, err := newParser(&c, program, onlyCalled(args), kong.Bind(dial), kong.Bind(known), kong.Resolvers(known),
 		kong.Writers(stdout, stderr), kong.Exit(func(status int) { code = status }),
-		kong.Bind(&console{in: stdin, err: stderr}), kong.Bind(exec.Streams{In: stdin, Out: stdout, Err: stderr}), kong.BindTo(ctx, (*context.Context)(nil)), kong.BindTo(stdout, (*io.Writer)(nil)), kong.BindTo(stdin, (*io.Reader)(nil)),
+		kong.Bind(person), kong.Bind(exec.Streams{In: stdin, Out: stdout, Err: stderr}), kong.BindTo(ctx, (*context.Context)(nil)), kong.BindTo(stdout, (*io.Writer)(nil)), kong.BindTo(stdin, (*io.Reader)(nil)),
 	)
 	if err != nil {
 		_, _ = fmt.Fprintln(stderr, "osupgrade-agent:", err)
@@ -173,6 +177,9 @@ func execute(ctx context.Context, program string, args []string, stdin io.Reader
 		_ = incomplete.PrintUsage(false)
 		return exitUsage
 	}
+	if wrong, ok := errors.AsType[contextError](err); ok {
+		return exitCode(stderr, wrong.error)
+	}
 	if err != nil {
 		_, _ = fmt.Fprintf(stderr, "osupgrade-agent: %s\n", explainUse(err))
 		return exitUsage
@@ -185,6 +192,9 @@ func execute(ctx context.Context, program string, args []string, stdin io.Reader
 		}
 		return exitInterrupted
 	}
+	if hint := known.expired(err); hint != "" {
+		err = errors.New(explain(err) + hint)
+	}
 	return exitCode(stderr, err)
 }
 
@@ -195,7 +205,7 @@ func newParser(c *commands, program string, more ...kong.Option) (*kong.Kong, er
 		kong.Name(programName), kong.Description(description()), kong.UsageOnError(),
 		kong.Configuration(files.load),
 		kong.Vars{"version": program, "strategies": strings.Join(strategyNames(), ", ")},
-		kong.Bind(version(program), files, dialer(nil)),
+		kong.Bind(version(program), files, dialer(nil), &sites{}),
 		kong.NamedMapper("path", kong.MapperFunc(pathMapper)), kong.PostBuild(addExamples), kong.PostBuild(groupCommands), groups, kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}), kong.ValueFormatter(flagHelp),
 	}, more...)...)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -21,7 +22,7 @@ type completionCommand struct {
 // Help describes the command.
 func (c *completionCommand) Help() string {
 	return `The script completes commands, flags, words and files. It also completes the names of hosts, runs,
-stages and tenants where OSUPGRADE_TOKEN or the flags typed so far let it ask the site. Load it in each new shell, by a line
+stages and tenants where a context, OSUPGRADE_TOKEN or the flags typed so far let it ask the site. Load it in each new shell, by a line
 in ~/.bashrc (bash 4.4 or later), ~/.zshrc (after compinit) or ~/.config/fish/config.fish:
 
     source <(osupgrade-agent completion bash)
@@ -43,11 +44,15 @@ type completeCommand struct {
 }
 
 // Run implements the command.
-func (c *completeCommand) Run(ctx context.Context, parsed *kong.Context, out io.Writer, program version, dial dialer) error {
+func (c *completeCommand) Run(ctx context.Context, parsed *kong.Context, out io.Writer, program version, dial dialer, known *sites) error {
 	_, err := io.WriteString(out, shell.Complete(parsed.Model.Node, c.Words, func(what string, given map[string]string) []shell.Word {
+		if what == "contexts" {
+			return known.words()
+		}
 		ctx, stop := context.WithTimeout(ctx, completionLimit)
 		defer stop()
-		api, tenant, err := siteOf(given, program, dial)
+		silent := &sites{store: known.store, run: tokenPrinter(ctx, &console{in: strings.NewReader(""), err: io.Discard})}
+		api, tenant, err := siteOf(given, program, dial, silent)
 		if err != nil {
 			return nil
 		}
@@ -61,12 +66,12 @@ func (c *completeCommand) Run(ctx context.Context, parsed *kong.Context, out io.
 const completionLimit = time.Second
 
 // siteOf reads which site and tenant a command would call, from its flags and variables.
-func siteOf(given map[string]string, program version, dial dialer) (*client.Client, string, error) {
+func siteOf(given map[string]string, program version, dial dialer, known *sites) (*client.Client, string, error) {
 	var to struct {
 		connection
 		Tenant string `env:"OSUPGRADE_TENANT"`
 	}
-	parser, err := kong.New(&to, kong.Bind(program, dial), kong.NamedMapper("path", kong.MapperFunc(pathMapper)))
+	parser, err := kong.New(&to, kong.Bind(program, dial, known), kong.Resolvers(known), kong.NamedMapper("path", kong.MapperFunc(pathMapper)))
 	if err == nil {
 		err = withoutEmptyPaths(parser)
 	}
@@ -84,6 +89,19 @@ func siteOf(given map[string]string, program version, dial dialer) (*client.Clie
 	}
 	api, err := to.client()
 	return api, to.Tenant, err
+}
+
+// words are the names of the contexts.
+func (s *sites) words() []shell.Word {
+	set, err := s.store.Load()
+	if err != nil {
+		return nil // What cannot be completed can be typed.
+	}
+	var all []shell.Word
+	for _, name := range set.Names() {
+		all = append(all, shell.Word{Text: name, Help: set.Contexts[name].Endpoint})
+	}
+	return all
 }
 
 // namesOf returns the names of a kind, as the tag complete has it. A site that does not

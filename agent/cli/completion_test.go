@@ -26,8 +26,13 @@ func TestMain(m *testing.M) {
 	if time.Local, err = time.LoadLocation("Europe/Stockholm"); err != nil {
 		panic(err)
 	}
-	if os.Getenv(asProgram) != "" {
+	if os.Getenv(asProgram) == "" {
+		err = os.Setenv("XDG_CONFIG_HOME", "/nonexistent") // The contexts of whoever runs the tests.
+	} else {
 		os.Exit(Run(context.Background(), "1.2.3", os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	}
+	if err != nil {
+		panic(err)
 	}
 	os.Exit(m.Run())
 }
@@ -128,7 +133,7 @@ func TestBashCompletion(t *testing.T) {
 		{"flags of a command's command", []string{"credentials", "token", "--n"}, "--name|--new-site"},
 		{"flags of the program, at a command", []string{"start", "--log"}, "--log-level"},
 		{"flags of another command", []string{"status", "--override"}, ""},
-		{"flags without a hyphen, where there is no argument", []string{"credentials", "list", ""}, "--ca-file|--client-cert-file|--client-key-file|--data|--endpoint|--help|--log-level|--token-file|--utc|--version|-h"},
+		{"flags without a hyphen, where there is no argument", []string{"credentials", "list", ""}, "--ca-file|--client-cert-file|--client-key-file|--context|--data|--endpoint|--help|--log-level|--token-file|--utc|--version|-h"},
 		{"a short flag", []string{"apply", "-f", "sub"}, "sub"},
 		{"an enum", []string{"--log-level", ""}, "debug|error|info|warn"},
 		{"an enum after =", []string{"--log-level", "=", ""}, "debug|error|info|warn"},

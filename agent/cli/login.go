@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/cli/contexts"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
@@ -26,7 +27,8 @@ type loginCommand struct {
 
 // Help describes the command.
 func (c *loginCommand) Help() string {
-	return `It prints a token for OSUPGRADE_TOKEN, valid for 12 hours:
+	return `In a context it keeps a token for this context, valid for 12 hours. --user is then the user of the context
+unless you give another one, which becomes the user of the context. Without a context it prints the token for OSUPGRADE_TOKEN:
 
     export OSUPGRADE_TOKEN=$(osupgrade-agent login --user ann)
 
@@ -39,6 +41,10 @@ func (c *loginCommand) Run(ctx context.Context, out io.Writer, person *console) 
 	if err != nil {
 		return err
 	}
+	if proof := c.used.otherProof(); proof != "" {
+		return fmt.Errorf("context %s gets in by %s, not by a login; to change that: osupgrade-agent context add %[1]s --replace; to print a token: osupgrade-agent login --endpoint %s --user %s",
+			c.used.name, proof, c.used.Endpoint, c.User)
+	}
 	password, err := c.password(person)
 	if err != nil {
 		return err
@@ -47,8 +53,33 @@ func (c *loginCommand) Run(ctx context.Context, out io.Writer, person *console) 
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(out, session.Token)
+	if c.used.name == "" {
+		_, err = fmt.Fprintln(out, session.Token)
+		return err
+	}
+	if err := c.keep(ctx, session.Token); err != nil {
+		return err
+	}
+	warnOverrides(person)
+	// The output may become OSUPGRADE_TOKEN, which overrides the context.
+	_, err = fmt.Fprintf(person.err, "Logged in to context %s as %s.\n", c.used.name, c.User)
 	return err
+}
+
+// keep keeps the token for the context.
+func (c *loginCommand) keep(ctx context.Context, token string) error {
+	return c.known.store.Change(ctx, func(set *contexts.Set) error {
+		now, err := set.Find(c.used.name)
+		if err == nil && (now.Endpoint != c.used.Endpoint || (usedContext{Context: now}).otherProof() != "") {
+			err = fmt.Errorf("context %s was replaced meanwhile; log in again", c.used.name)
+		}
+		if err != nil {
+			return err
+		}
+		now.User = c.User
+		set.Contexts[c.used.name] = now
+		return c.known.store.KeepToken(c.used.name, token)
+	})
 }
 
 // password reads the password.

@@ -68,8 +68,11 @@ func (f *format) Decode(ctx *kong.DecodeContext) error {
 }
 
 // Validate implements kong's hook.
-func (o *ofTenant) Validate() error {
-	if o.Output == asPrinted {
+func (o *ofTenant) Validate() error { return o.Output.given() }
+
+// given returns an error for a flag without a format.
+func (f format) given() error {
+	if f == asPrinted {
 		return errors.New("--output: the format is missing; use text or json")
 	}
 	return nil
@@ -79,6 +82,7 @@ func (o *ofTenant) Validate() error {
 // environment or a file, never from an argument, which every user of the machine
 // could read.
 type connection struct {
+	Context        string `help:"Context to use, as osupgrade-agent context list shows it (default: the current one)." env:"OSUPGRADE_CONTEXT" complete:"contexts" placeholder:"NAME"`
 	Endpoint       string `help:"Address of the REST API (default: http://127.0.0.1:4646)." env:"OSUPGRADE_ENDPOINT" placeholder:"URL"`
 	TokenFile      string `help:"File with the token (default: the variable OSUPGRADE_TOKEN)." type:"path" env:"OSUPGRADE_TOKEN_FILE" placeholder:"FILE"`
 	ClientCertFile string `help:"Client certificate, PEM; without a token it says which user you are." name:"client-cert-file" type:"path" env:"OSUPGRADE_CLIENT_CERT_FILE" placeholder:"FILE"`
@@ -87,24 +91,32 @@ type connection struct {
 
 	program version
 	dial    dialer
+	known   *sites
+	// used is the context, contextErr why nobody knows which one.
+	used       usedContext
+	contextErr error
 }
 
 // address is where the API is: where an agent listens unless it is told otherwise.
-func (o *connection) address() string { return cmp.Or(o.Endpoint, "http://127.0.0.1:4646") }
+func (o *connection) address() string {
+	return cmp.Or(o.Endpoint, o.used.Endpoint, "http://127.0.0.1:4646")
+}
 
 // dialer makes the connections to the API; nil is the network.
 type dialer func(ctx context.Context, network, address string) (net.Conn, error)
 
 // AfterApply implements kong's hook: it keeps the program's version for the
-// User-Agent, and how the API is reached.
-func (o *connection) AfterApply(program version, dial dialer) error {
-	o.program, o.dial = program, dial
+// User-Agent, and how the API is reached. A command that needs no site works whatever is
+// wrong with the context.
+func (o *connection) AfterApply(parsed *kong.Context, program version, dial dialer, known *sites) error {
+	o.program, o.dial, o.known = program, dial, known
+	o.used, o.contextErr = known.of(parsed)
 	return nil
 }
 
 // errNoToken is the answer to a command that needs one.
 var errNoToken = errors.New("there is no token; set OSUPGRADE_TOKEN or --token-file (export OSUPGRADE_TOKEN=$(osupgrade-agent login --user NAME) gets one), " +
-	"or --client-cert-file and --client-key-file, or source the file dev.env of osupgrade-agent dev")
+	"or --client-cert-file and --client-key-file, or source the file dev.env of osupgrade-agent dev, or name the site once with osupgrade-agent context add")
 
 // client connects as the operator.
 func (o *connection) client() (*client.Client, error) {
@@ -116,12 +128,20 @@ func (o *connection) client() (*client.Client, error) {
 		}
 		token = string(text)
 	}
-	if strings.TrimSpace(token) == "" && o.ClientCertFile == "" {
-		return nil, errNoToken
-	}
 	options, err := o.options()
 	if err != nil {
 		return nil, err
+	}
+	if strings.TrimSpace(token) == "" && o.ClientCertFile == "" {
+		if token, err = o.known.token(o.used); err != nil {
+			return nil, err
+		}
+		if token == "" && o.used.ClientCertFile == "" {
+			return nil, errNoToken
+		}
+		if err := certify(&options, o.used.ClientCertFile, o.used.ClientKeyFile); err != nil {
+			return nil, inContext(o.used.name, err)
+		}
 	}
 	options.Token = token
 	api, err := client.New(options)
@@ -131,28 +151,36 @@ func (o *connection) client() (*client.Client, error) {
 // options returns how to reach the API, without a token.
 func (o *connection) options() (client.Options, error) {
 	options := client.Options{Endpoint: o.address(), UserAgent: "osupgrade-agent/" + string(o.program), Retries: 1, Dial: o.dial}
-	if o.CAFile != "" {
-		pem, err := os.ReadFile(o.CAFile)
+	if o.contextErr != nil {
+		return options, o.contextErr
+	}
+	if file := cmp.Or(o.CAFile, o.used.CAFile); file != "" {
+		pem, err := os.ReadFile(file)
 		if err != nil {
 			return options, fmt.Errorf("ca-file: %w", err)
 		}
 		options.CACertPEM = pem
 	}
-	if o.ClientCertFile != "" {
-		pem, err := os.ReadFile(o.ClientCertFile)
+	return options, certify(&options, o.ClientCertFile, o.ClientKeyFile)
+}
+
+// certify adds the client certificate, if there is one.
+func certify(options *client.Options, certFile, keyFile string) error {
+	if certFile != "" {
+		pem, err := os.ReadFile(certFile)
 		if err != nil {
-			return options, fmt.Errorf("client-cert-file: %w", err)
+			return fmt.Errorf("client-cert-file: %w", err)
 		}
 		options.ClientCertPEM = pem
 	}
-	if o.ClientKeyFile != "" {
-		pem, err := readSecret("client-key-file", o.ClientKeyFile)
+	if keyFile != "" {
+		pem, err := readSecret("client-key-file", keyFile)
 		if err != nil {
-			return options, err
+			return err
 		}
 		options.ClientKeyPEM = pem
 	}
-	return options, nil
+	return nil
 }
 
 // show prints a value as JSON, or the text that write makes of it.

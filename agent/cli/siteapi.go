@@ -27,7 +27,7 @@ import (
 // siteAPI is how the commands that manage a site reach its API: on its machine without a
 // token, whether the site runs or not, and from elsewhere as all other commands.
 type siteAPI struct {
-	Data string `help:"The site's folder, on its machine (default: /var/lib/osupgrade, or where there is a token or an endpoint, the REST API there)." type:"path" env:"OSUPGRADE_DATA"`
+	Data string `help:"The site's folder, on its machine (default: /var/lib/osupgrade, or where there is a token, an endpoint or a context, the REST API there)." type:"path" env:"OSUPGRADE_DATA"`
 	connection
 }
 
@@ -71,13 +71,13 @@ func (c *siteAPI) elsewhere() bool {
 	if c.addressTyped() {
 		return true
 	}
-	return c.Data == "" && (c.TokenFile != "" || c.ClientCertFile != "" || c.Endpoint != "" || strings.TrimSpace(os.Getenv("OSUPGRADE_TOKEN")) != "")
+	return c.Data == "" && (c.used.name != "" || c.contextErr != nil || c.TokenFile != "" || c.ClientCertFile != "" || c.Endpoint != "" || strings.TrimSpace(os.Getenv("OSUPGRADE_TOKEN")) != "")
 }
 
 // addressTyped reports whether a flag, and not a variable, names the address of the API or the
 // credentials for it.
 func (c *siteAPI) addressTyped() bool {
-	return c.Endpoint != os.Getenv("OSUPGRADE_ENDPOINT") ||
+	return c.used.typed || c.Endpoint != os.Getenv(endpointVariable) ||
 		typedPath(c.TokenFile, "OSUPGRADE_TOKEN_FILE") || typedPath(c.ClientCertFile, "OSUPGRADE_CLIENT_CERT_FILE")
 }
 
@@ -124,7 +124,7 @@ func (c *siteAPI) open(ctx context.Context, log *slog.Logger) (*siteClient, erro
 // it calls check.
 func (c *siteAPI) reach(ctx context.Context, log *slog.Logger, check func() error) (*siteClient, error) {
 	if c.addressTyped() && typedPath(c.Data, "OSUPGRADE_DATA") {
-		return nil, misused(errors.New("--data names a site on this machine, but --endpoint, --token-file and --client-cert-file are for a site on the network; use either --data or the others"))
+		return nil, misused(errors.New("--data names a site on this machine, but --context, --endpoint, --token-file and --client-cert-file are for a site on the network; use either --data or the others"))
 	}
 	if c.elsewhere() {
 		api, err := c.client()

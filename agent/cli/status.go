@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -83,6 +84,9 @@ func newestState(ctx context.Context, api *client.Client, tenant string) (v1.Sta
 // do now.
 func (c *statusCommand) show(to *terminal, at timeFormat, state v1.State, newest *v1.Run) {
 	var f facts
+	if c.used.several {
+		f.add("context", c.used.name)
+	}
 	f.add("tenant", c.Tenant)
 	f.add("status", to.paint(statusColour(state.Status), state.Status))
 	for _, fact := range situationFacts(at, state.Situation, newest) {
@@ -99,7 +103,11 @@ func (c *statusCommand) show(to *terminal, at timeFormat, state v1.State, newest
 	showWarnings(to, at, state)
 	showUnmatched(to, state)
 	to.line("")
-	printAdvice(to, at, append(advise(state.Situation, newest), append(adviseCalendars(at, state.Calendars), adviseCertificates(state.Certificates)...)...))
+	todo := append(advise(state.Situation, newest), append(adviseCalendars(at, state.Calendars), adviseCertificates(state.Certificates)...)...)
+	printAdvice(to, at, todo)
+	if c.used.typed && slices.ContainsFunc(todo, func(a advice) bool { return a.command != "" }) {
+		to.linef("Add --context %s to these commands.", c.used.name)
+	}
 }
 
 // situationFacts tell of hosts, windows and freezes.

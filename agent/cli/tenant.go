@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -27,12 +26,7 @@ type ofSite struct {
 }
 
 // Validate implements kong's hook.
-func (c *ofSite) Validate() error {
-	if c.Output == asPrinted {
-		return errors.New("--output: the format is missing; use text or json")
-	}
-	return nil
-}
+func (c *ofSite) Validate() error { return c.Output.given() }
 
 // listTenantsCommand lists the tenants.
 type listTenantsCommand struct{ ofSite }

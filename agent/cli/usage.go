@@ -127,6 +127,10 @@ func needsToken(flags []*kong.Flag) bool {
 			if f.Set {
 				return false
 			}
+		case "context":
+			if f.Set {
+				return false
+			}
 		case "data":
 			return false // On the machine of the site root needs none.
 		}

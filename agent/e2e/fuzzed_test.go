@@ -25,7 +25,7 @@ var fuzzed = map[string]string{
 	"agent/wire/document.Parse": "FuzzJSON", "agent/wire/document.ParseAll": "FuzzYAML", "agent/run/trace.Parse": "FuzzParse", "agent/identity/join.Parse": "FuzzParse",
 	"agent/api.parseFields": "FuzzFields", "agent/api.parsePosition": "FuzzRequest",
 	// Files of people, and what they type.
-	"agent/api/intent.Decode":       "FuzzDecode",
+	"agent/api/intent.Decode":       "FuzzDecode", "agent/cli/contexts.decode": "FuzzDecode",
 	"agent/schedule/calendar.Parse": "FuzzParseICS", "agent/schedule/calendar.parseLine": "FuzzParseICS", "agent/schedule/calendar.parseISO": "FuzzParseICS", "agent/schedule/calendar.parseBasic": "FuzzParseICS", "agent/schedule/calendar.parseOffset": "FuzzParseICS",
 	"agent/schedule/calendar.parsePlain": "FuzzParseEvent", "agent/schedule/calendar.parseRule": "FuzzParseRule",
 	"agent/schedule/window.Parse": "agent/wire/v1.FuzzOSUpgradeJSON", "agent/schedule/window.ParseLength": "FuzzParseDuration", "agent/schedule/window.ParseDays": "FuzzParseDays", "agent/schedule/window.parseDay": "FuzzParseDays",

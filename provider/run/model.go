@@ -30,6 +30,7 @@ type request struct {
 // model is the Terraform model of the resource.
 type model struct {
 	request
+	Wait     types.Bool   `tfsdk:"wait"`
 	RunID    types.Int64  `tfsdk:"run_id"`
 	Result   types.String `tfsdk:"result"`
 	OpenedAt types.String `tfsdk:"opened_at"`
@@ -72,12 +73,33 @@ func accepted(accept types.Set, result string) bool {
 	return slices.ContainsFunc(accept.Elements(), types.StringValue(result).Equal)
 }
 
+// waits reports whether an apply waits for the end of the run.
+func (m *model) waits() bool { return m.Wait.IsNull() || m.Wait.ValueBool() }
+
+// starter is what starts the run. A resource that does not wait and has a run in the state is not
+// heard in an apply that does not change it, so no resource that waits shares its run.
+func (m *model) starter() string {
+	if m.waits() {
+		return TypeName
+	}
+	return TypeName + " without a wait"
+}
+
+// notEnded sets the attributes of a result that nobody waits for. They stay null until the end,
+// so that a run that goes on is no drift.
+func (m *model) notEnded() {
+	m.Result, m.EndedAt, m.Hosts = types.StringNull(), types.StringNull(), types.ListNull(hostType())
+}
+
 // fromAPI sets the computed attributes from a run of the API.
 func (m *model) fromAPI(ctx context.Context, r v1.Run, diags *diag.Diagnostics) {
 	m.RunID = types.Int64Value(int64(r.ID))
-	m.Result = conversion.Text(r.Result)
 	m.OpenedAt = conversion.Time(&r.OpenedAt)
-	m.EndedAt = conversion.Time(r.EndedAt)
+	if !m.waits() && !r.Finished() {
+		m.notEnded()
+		return
+	}
+	m.Result, m.EndedAt = conversion.Text(r.Result), conversion.Time(r.EndedAt)
 	hosts := make([]member, 0, len(r.Hosts))
 	for _, h := range r.Hosts {
 		hosts = append(hosts, member{HostOf(h.Hostname, h.Status, h.Error), types.BoolValue(h.UpToDate)})

@@ -25,8 +25,8 @@ import (
 const refusedStart = "No run was started. Apply again when a maintenance window is open, or set override_window = true and a reason to start outside of the windows. " +
 	"Nothing overrides a freeze."
 
-// Create starts a run and waits for its end. A started run is always stored in
-// the state, so that a failure leaves a tainted resource with the run's id.
+// Create starts a run and waits for its end, unless nobody wants to wait. A started run is
+// always stored in the state, so that a failure leaves a tainted resource with the run's id.
 func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
 	const operation = "Unable to create " + TypeName
 	var plan model
@@ -41,21 +41,25 @@ func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp 
 	waiting, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	w := resourceWaiter
-	w.holders = holdersOf(r.data, tenant)
-	run, err := w.begin(waiting, api, tenant, plan.purpose(TypeName), plan.start())
+	w.holders, w.returns = holdersOf(r.data, tenant), !plan.waits()
+	run, err := w.begin(waiting, api, tenant, plan.purpose(plan.starter()), plan.start())
 	if err != nil {
 		diagnostics.Failure{Operation: operation, Tenant: tenant, Err: err, Refused: refusedStart, NotFound: noConfiguration}.Add(&resp.Diagnostics, diagnostics.Field)
 		return
 	}
-	plan.await(waiting, api, tenant, run, &resp.Diagnostics)
+	plan.follow(waiting, api, tenant, run, &resp.Diagnostics)
 	plan.identify(ctx, resp.Identity, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.State.Set(ctx, plan)...)
 }
 
-// await follows a run, sets the computed attributes, and judges the result. The state has the
-// run also if the wait was interrupted, and the next apply follows it.
-func (m *model) await(ctx context.Context, api *client.Client, tenant string, run v1.Run, diags *diag.Diagnostics) {
-	m.fromAPI(ctx, resourceWaiter.await(ctx, api, tenant, run, m.Accept, diags), diags)
+// follow follows a run if somebody waits for its end, sets the computed attributes, and judges
+// the result. The state has the run also if the wait was interrupted, and the next apply follows
+// it.
+func (m *model) follow(ctx context.Context, api *client.Client, tenant string, run v1.Run, diags *diag.Diagnostics) {
+	if m.waits() {
+		run = resourceWaiter.await(ctx, api, tenant, run, m.Accept, diags)
+	}
+	m.fromAPI(ctx, run, diags)
 }
 
 // Read reads the run. A server deletes old runs from its history; the state then
@@ -114,7 +118,7 @@ func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp 
 			diagnostics.Failure{Operation: operation, Tenant: tenant, Err: err}.Add(&resp.Diagnostics, nil)
 			return
 		}
-		plan.await(waiting, api, tenant, run, &resp.Diagnostics)
+		plan.follow(waiting, api, tenant, run, &resp.Diagnostics)
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, plan)...)
 }

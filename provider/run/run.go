@@ -1,5 +1,5 @@
 // Package run is the resource osupgrade_run, which starts a run when its triggers
-// change and waits for the end of the run.
+// change and waits for the end of the run, unless it has wait = false.
 //
 // It decides which results fail the apply. It never ends, pauses or undoes a
 // run; deleting the resource changes nothing on the server.
@@ -104,11 +104,18 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 func (r *Resource) planExisting(ctx context.Context, plan model, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	shared, problems := req.Private.GetKey(ctx, sharedKey)
 	resp.Diagnostics.Append(problems...)
+	var ended types.String
+	resp.Diagnostics.Append(req.State.GetAttribute(ctx, path.Root("ended_at"), &ended)...)
 	switch {
 	case len(shared) > 0:
 		plan.RunID, plan.OpenedAt = types.Int64Unknown(), types.StringUnknown()
 		resp.RequiresReplace = append(resp.RequiresReplace, path.Root("run_id"))
-	case len(resp.RequiresReplace) > 0 || !plan.EndedAt.IsNull():
+	case len(resp.RequiresReplace) > 0 || !ended.IsNull():
+		return
+	case plan.Wait.IsUnknown():
+	case !plan.waits():
+		plan.notEnded()
+		resp.Diagnostics.Append(resp.Plan.Set(ctx, plan)...)
 		return
 	default:
 		holdersOf(r.data, plan.Tenant.ValueString()).keep(uint64(plan.RunID.ValueInt64()))
@@ -147,8 +154,13 @@ func preflight(ctx context.Context, data *providerdata.Data, typeName string, m 
 func (*Resource) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
 	var m model
 	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
-	if !resp.Diagnostics.HasError() {
-		m.validate(TypeName, &resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	m.validate(TypeName, &resp.Diagnostics)
+	if !m.Accept.IsNull() && !m.Wait.IsUnknown() && !m.waits() {
+		resp.Diagnostics.AddAttributeError(path.Root("accept"), "Invalid configuration of "+TypeName,
+			"accept says with which results an apply succeeds, but with wait = false it does not see the result. Remove accept, or wait.")
 	}
 }
 

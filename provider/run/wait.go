@@ -34,6 +34,8 @@ type waiter struct {
 	interrupted, timedOut string
 	// holders are the other resources of this process; nil is for those that may share a run.
 	holders *holders
+	// returns is set if nobody waits for the end of the run.
+	returns bool
 	// anyResult is set if each result of the run is as good as another.
 	anyResult bool
 	// send tells a person what happens. The log is told more; nil tells the log alone.
@@ -80,8 +82,8 @@ const noConfiguration = "Apply osupgrade_config for the tenant first, or check t
 
 // begin starts a run. If another run is under way, it first waits for its end. If that run has
 // the same purpose, an apply that did not see its end has started it, and begin takes it over:
-// at once if runs may be shared, and else after the wait, when the resources that have it in
-// their states have been heard. The id of the request is made here, so that a start whose
+// at once if runs may be shared or nobody waits for their ends, and else after the wait, when
+// the resources that have it in their states have been heard. The id of the request is made here, so that a start whose
 // answer was lost can be repeated.
 func (w waiter) begin(ctx context.Context, api *client.Client, tenant, purpose string, start v1.Start) (v1.Run, error) {
 	start.RequestID = purpose + fmt.Sprintf("%08x", rand.Uint32())
@@ -96,7 +98,7 @@ func (w waiter) begin(ctx context.Context, api *client.Client, tenant, purpose s
 		}
 		run, err = api.Run(ctx, tenant, id)
 		same := err == nil && strings.HasPrefix(run.RequestID, purpose)
-		if same && w.holders == nil {
+		if same && (w.holders == nil || w.returns && w.holders.take(id, run.RequestID)) {
 			return w.takeOver(ctx, tenant, run), nil
 		}
 		if w.send != nil {
