@@ -102,7 +102,9 @@ func (s *server) classify(r *http.Request, err error) *answer {
 		return plain(http.StatusRequestEntityTooLarge, fmt.Errorf("the body is larger than %d bytes", tooLarge.Limit))
 	case format.IsUnsupported(err):
 		return plain(http.StatusInternalServerError, fmt.Errorf("%w; start a version that reads it", err))
-	case errors.Is(err, store.ErrFull), errors.Is(err, ErrTooManyTenants):
+	case errors.Is(err, store.ErrFull):
+		return &answer{status: http.StatusBadRequest, body: v1.ErrorBody{Errors: []v1.Error{{Message: err.Error(), Info: v1.ErrorInfo{Full: true}}}}}
+	case errors.Is(err, ErrTooManyTenants):
 		return plain(http.StatusBadRequest, err)
 	case errors.Is(err, run.ErrNoRun), errors.Is(err, run.ErrNotConfigured), errors.Is(err, store.ErrNotFound):
 		return plain(http.StatusNotFound, err)

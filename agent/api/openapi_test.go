@@ -312,7 +312,7 @@ A write without ` + "`" + `If-Match` + "`" + ` overwrites what is there. A JSON 
 
 ## Errors
 
-Every failure has the same body. ` + "`" + `error-info` + "`" + ` names the field and the value, if one is to blame:
+Every failure has the same body. ` + "`" + `error-info` + "`" + ` names the field and the value, if one is to blame. It has ` + "`" + `"full": true` + "`" + ` if there are as many objects of the kind as there may be:
 
 ` + "```" + `json
 {"errors": [{"error-message": "...", "error-info": {"field": "...", "value": "..."}}]}

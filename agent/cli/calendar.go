@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/schedule/calendar"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
@@ -29,7 +31,7 @@ func (c *refreshCalendarCommand) Run(ctx context.Context, out io.Writer) error {
 	}
 	state, err := api.RefreshCalendar(ctx, c.Tenant, c.Name)
 	if err != nil {
-		return err
+		return c.unknown(ctx, api, err)
 	}
 	err = c.Output.show(out, state, func(to *terminal) error {
 		if state.Error == "" {
@@ -44,6 +46,28 @@ func (c *refreshCalendarCommand) Run(ctx context.Context, out io.Writer) error {
 		err = fmt.Errorf("cannot fetch calendar %s from %s: %s; %s", c.Name, state.Host, state.Error, inForce(c.format(), state))
 	}
 	return err
+}
+
+// unknown returns an error of a call; if there is no such calendar, with the names of those that
+// the site fetches.
+func (c *refreshCalendarCommand) unknown(ctx context.Context, api *client.Client, err error) error {
+	if !client.Missing(err) {
+		return err
+	}
+	declared, listErr := api.Calendars(ctx, c.Tenant)
+	fetched, stateErr := api.CalendarStates(ctx, c.Tenant)
+	if listErr != nil || stateErr != nil || slices.ContainsFunc(declared, func(d v1.CalendarInfo) bool { return d.Name == c.Name }) {
+		return err // It may have no URL.
+	}
+	there := "the site fetches none for it; to declare one with a url: osupgrade-agent apply -f FILE"
+	if len(fetched) > 0 {
+		names := make([]string, len(fetched))
+		for i, state := range fetched {
+			names[i] = state.Name
+		}
+		there = "the site fetches " + text.ListOf(names, len(names), mostNames)
+	}
+	return fmt.Errorf("tenant %q has no calendar %s; %s", c.Tenant, c.Name, there)
 }
 
 // inForce says what is in force of a calendar that cannot be fetched.

@@ -20,6 +20,7 @@ import (
 func TestCalendarByURL(t *testing.T) {
 	t.Parallel()
 	const good = "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nBEGIN:VEVENT\r\nUID:1\r\nDTSTART;VALUE=DATE:20200101\r\nDURATION:P300D\r\nRRULE:FREQ=YEARLY\r\nSUMMARY:Holidays\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n"
+	const empty = "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nEND:VCALENDAR\r\n"
 	var answer atomic.Pointer[string]
 	serve := func(text string) { answer.Store(&text) }
 	serve(good)
@@ -80,6 +81,11 @@ func TestCalendarByURL(t *testing.T) {
 	serve(good)
 	says("", 0, "Fetched calendar holidays from", "calendar", "refresh", "holidays")
 	f.answers("/v1/state/tenants/acme/os-upgrade/news", `"type":"calendar.recovered"`)
+	serve(empty)
+	says("", 0, "Fetched calendar holidays from "+host+": 0 events.", "calendar", "refresh", "holidays")
+	f.answers("/v1/state/tenants/acme/os-upgrade/news", `"type":"calendar.emptied"`)
+	serve(good)
+	says("", 0, "Fetched calendar holidays from", "calendar", "refresh", "holidays")
 	serve("<html>Log in</html>")
 	says("", 0, "frozen: it does not open", "windows", "--from", "2027-03-01", "--to", "2027-04-01")
 	f.site.kill()

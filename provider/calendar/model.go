@@ -101,7 +101,7 @@ func attributes() map[string]schema.Attribute {
 		"description": tenantobject.TextAttribute("A text for people."),
 		"events":      tenantobject.ObjectListAttribute("The events, at most 1,000; `[]` means none.", eventAttributes()),
 		"ics":         tenantobject.TextAttribute("Instead of `events`: an iCalendar text (RFC 5545), such as `file(\"freeze.ics\")`, stored unchanged; at most 1 MiB and 1,000 events."),
-		"url": tenantobject.TextAttribute("Instead of `events`: the `https` address of an iCalendar text, which the site fetches again and again. The fetched events are not in the Terraform state, so new events cause no diff. " +
+		"url": tenantobject.TextAttribute("Instead of `events`: the `https` address of an iCalendar text, which the site fetches at regular intervals. The fetched events are not in the Terraform state, so new events cause no diff. " +
 			"Until the first text is fetched, a freeze lets no run start. The address is in the state and in plans; pass a secret one through a `sensitive` variable."),
 		"refresh": tenantobject.DurationAttribute("How often the site fetches `url`: from `15m` to `7d`; `1h` by default."),
 	}

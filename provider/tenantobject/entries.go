@@ -70,6 +70,9 @@ type entryChange[E any] struct {
 	// written is set while it is a part of a write, done when that has ended with err.
 	written, done bool
 	err           error
+	// late is set after a write with the change was refused, as one of an entry more than there
+	// may be is. It is written once more, together with the removals.
+	late bool
 	// alone is set after a write of several changes has failed: which of them is to blame is
 	// found out one by one.
 	alone bool
@@ -325,7 +328,7 @@ func (s *Entries[T, E]) due(c *entryChange[E]) time.Time {
 	switch {
 	case c.alone:
 		return time.Time{}
-	case c.was == nil || s.wanted[s.list.Key(*c.was)] > 0:
+	case !c.late && (c.was == nil || s.wanted[s.list.Key(*c.was)] > 0):
 		return s.arrived.Add(gather)
 	}
 	return s.settled()
@@ -367,6 +370,8 @@ func (s *Entries[T, E]) write(ctx context.Context, first *entryChange[E], batch 
 	for _, c := range batch {
 		switch {
 		case errors.As(err, &busy): // It goes on to its limit.
+		case refused(err) && c.want != nil && !c.late && !c.alone:
+			c.late = true
 		case err == nil || c == first && (len(batch) == 1 || ctx.Err() != nil):
 			c.done, c.err = true, err
 		case ctx.Err() == nil:

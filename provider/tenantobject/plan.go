@@ -341,6 +341,11 @@ func Needed(typeName string, at Key) string { return Kind[struct{}]{TypeName: ty
 func (r *Resource[T, M, P]) refusal(at Key, err error, diags *diag.Diagnostics) {
 	failure := diagnostics.Failure{Tenant: at.Tenant, NotFound: r.kind.NotFound, Err: err}
 	switch {
+	case client.Full(err):
+		// The apply may delete another one. Terraform plans what is missing also before it plans
+		// to destroy all.
+		failure.Operation = "There is no room for another " + r.kind.Noun
+		failure.Warn(diags, "The apply fails unless it deletes another one first.")
 	case refused(err):
 		failure.Operation = "The server would not accept " + r.kind.TypeName
 		failure.Add(diags, r.kind.Locate)

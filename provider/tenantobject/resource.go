@@ -41,7 +41,7 @@ func (r *Resource[T, M, P]) Create(ctx context.Context, req resource.CreateReque
 	_, there := r.data.Recall(existing + r.kind.object(at))
 	change.absent = r.data.ValidateAtPlan && !there
 	r.beside(api, at, func(b Beside[T]) { b.HoldAll(want) })
-	written, err := change.do(ctx)
+	written, err := roomy(ctx, r.removals(at.Tenant), change.do)
 	if err != nil {
 		r.kind.report(&resp.Diagnostics, operation, at, err)
 		return
@@ -148,7 +148,9 @@ func (r *Resource[T, M, P]) Delete(ctx context.Context, req resource.DeleteReque
 	if change.remove {
 		r.beside(api, change.at, func(b Beside[T]) { change.want = b.Left(ctx, owned, change.want) })
 	}
+	end := r.removals(at.Tenant).begin()
 	left, err := change.do(ctx)
+	end()
 	if err != nil {
 		r.kind.report(&resp.Diagnostics, operation, change.at, err)
 	} else if left.exists {

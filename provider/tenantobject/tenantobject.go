@@ -11,8 +11,8 @@
 // the plan to the state, and write.go what becomes of the object on the server. All else is
 // what they use: parts.go (which part is owned), mapping.go and defaults.go (attributes and
 // members), store.go and prefetch.go (requests), silence.go (a server that does not answer),
-// private.go (what a plan tells its apply). plan.go has what a plan looks at, and entries.go the
-// windows that have a resource each.
+// private.go (what a plan tells its apply). plan.go has what a plan looks at, entries.go the
+// windows that have a resource each, and room.go what happens at the limit of a kind.
 package tenantobject
 
 import (

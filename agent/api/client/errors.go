@@ -105,6 +105,13 @@ func Missing(err error) bool {
 	}
 }
 
+// Full reports whether err says that there are as many objects of the kind as there may be. That
+// is no fault of the request: it succeeds once another object is deleted.
+func Full(err error) bool {
+	e, ok := errors.AsType[*Error](err)
+	return ok && e.Errors[0].Info.Full
+}
+
 // excerptLength is how much of a body in no known form is shown, in
 // characters.
 const excerptLength = 300

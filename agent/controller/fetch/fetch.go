@@ -143,6 +143,12 @@ func take(next *v1.CalendarCopy, t Target, a Answer, current bool, now time.Time
 	if len(wrong) > 0 {
 		return notCalendar(a, wrong)
 	}
+	switch {
+	case next.Source != t.Calendar.URL:
+		next.EmptiedAt = time.Time{}
+	case len(events) == 0 && len(next.Events) > 0:
+		next.EmptiedAt = now
+	}
 	if next.Source != t.Calendar.URL || !sameEvents(events, next.Events) {
 		next.Events, next.ChangedAt = events, now
 	}

@@ -87,6 +87,9 @@ func TestAfter(t *testing.T) {
 				}
 				return
 			}
+			if emptied := row.changed && row.events == 0; got.EmptiedAt.Equal(later) != emptied {
+				t.Errorf("it was emptied at %v", got.EmptiedAt)
+			}
 			if got.Error != "" || len(got.Events) != row.events || !got.FetchedAt.Equal(later) || got.ChangedAt.Equal(later) != row.changed {
 				t.Errorf("the copy is %+v", got)
 			}

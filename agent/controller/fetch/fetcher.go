@@ -294,7 +294,7 @@ func (t *tenant) fetch(ctx context.Context, target Target, kept *v1.CalendarCopy
 	case next.Tries == 0 && kept != nil && kept.Tries > 0:
 		logger.Info("a calendar is fetched again")
 	}
-	if kept != nil && len(kept.Events) > 0 && len(next.Events) == 0 {
+	if kept != nil && next.EmptiedAt.After(kept.EmptiedAt) {
 		logger.Warn("a calendar has no events any more", "kind", target.Calendar.Kind)
 	}
 	return &next, revision, nil

@@ -25,6 +25,10 @@ func TestCalendar(t *testing.T) {
 	other.URL = "https://other.example/"
 	back := fresh
 	back.RecoveredAt = at.Add(2 * time.Hour)
+	empty := fresh
+	empty.EmptiedAt = at.Add(time.Hour)
+	refilled, foreign := empty, empty
+	refilled.Events, foreign.Source = []v1.Event{{}}, "https://other.example/"
 	for _, row := range []struct {
 		name     string
 		declared v1.Calendar
@@ -41,6 +45,11 @@ func TestCalendar(t *testing.T) {
 		{"another URL fails", declared, other, at, "", ""},
 		{"it is back", declared, back, at.Add(2 * time.Hour), v1.NewsCalendarRecovered, "The site can fetch calendar xmas of tenant acme from calendar.example again."},
 		{"it is back for days", declared, back, at.Add(50 * time.Hour), "", ""},
+		{"a freeze is empty", declared, empty, at.Add(time.Hour), v1.NewsCalendarEmptied, "The source of calendar xmas of tenant acme from calendar.example has no events any more since 2026-11-24T13:00:00Z. It freezes nothing now: runs may start in every window."},
+		{"a calendar of windows is empty", allow, empty, at.Add(time.Hour), v1.NewsCalendarEmptied, "It opens no window now."},
+		{"it has events again", declared, refilled, at.Add(time.Hour), "", ""},
+		{"another source was empty", declared, foreign, at.Add(time.Hour), "", ""},
+		{"it is empty for days", declared, empty, at.Add(50 * time.Hour), "", ""},
 	} {
 		told := NewTeller("acme", "log").Calendar("xmas", row.declared, row.kept, row.now)
 		if len(told) > 1 || (len(told) == 1) != (row.kind != "") {

@@ -19,6 +19,7 @@
 //	missed                                            window.missed
 //	a calendar could not be fetched 3 times in a row  calendar.failing
 //	it can be fetched again                           calendar.recovered
+//	it is fetched, and has no events any more         calendar.emptied
 package news
 
 import (
@@ -158,34 +159,46 @@ func (t *Teller) Missed(seq uint64, at time.Time, m message.Missed) v1.News {
 	return n
 }
 
-// recent is for how long it is told that a calendar can be fetched again: news of the same id may
-// be kept no more after that.
+// recent is for how long it is told that a calendar can be fetched again, or has become empty:
+// news of the same id may be kept no more after that.
 const recent = 24 * time.Hour
 
 // Calendar returns what the copy of a calendar with a URL tells at a time.
-func (t *Teller) Calendar(name string, declared v1.Calendar, kept v1.CalendarCopy, now time.Time) []v1.News {
-	tell := func(kind string, at time.Time, why, said string) []v1.News {
+func (t *Teller) Calendar(name string, declared v1.Calendar, kept v1.CalendarCopy, now time.Time) (all []v1.News) {
+	tell := func(kind string, at time.Time, why, said string) {
 		key := fmt.Sprintf("%s %s %d", kind, name, at.UnixNano())
 		n := t.news(kind, key, at, v1.NewsData{Calendar: name, Error: text.Cut(why, maxText, "…"), Text: said})
 		if kind == v1.NewsCalendarFailing {
 			n.Data.Command = run.Command("calendar refresh " + name)
 		}
 		n.ID = id(t.tenant, t.log, 0, key)
-		return []v1.News{n}
+		all = append(all, n)
 	}
-	switch about := fmt.Sprintf("calendar %s of tenant %s from %s", name, t.tenant, declared.Host()); {
+	about, recently := fmt.Sprintf("calendar %s of tenant %s from %s", name, t.tenant, declared.Host()), now.Add(-recent)
+	switch {
 	case kept.URL != declared.URL:
 		return nil
 	case kept.Failing() && kept.Source == declared.URL:
-		return tell(v1.NewsCalendarFailing, kept.FailingSince, kept.Error, fmt.Sprintf(
+		tell(v1.NewsCalendarFailing, kept.FailingSince, kept.Error, fmt.Sprintf(
 			"The site has been unable to fetch %s since %s: %s. The events fetched at %s stay in force.", about, stamp(kept.FailingSince), kept.Error, stamp(kept.FetchedAt)))
 	case kept.Failing():
-		return tell(v1.NewsCalendarFailing, kept.FailingSince, kept.Error, fmt.Sprintf(
+		tell(v1.NewsCalendarFailing, kept.FailingSince, kept.Error, fmt.Sprintf(
 			"The site has never been able to fetch %s and has tried since %s: %s. %s", about, stamp(kept.FailingSince), kept.Error, consequence(declared.Kind)))
-	case kept.RecoveredAt.After(now.Add(-recent)):
-		return tell(v1.NewsCalendarRecovered, kept.RecoveredAt, "", fmt.Sprintf("The site can fetch %s again.", about))
+	case kept.RecoveredAt.After(recently):
+		tell(v1.NewsCalendarRecovered, kept.RecoveredAt, "", fmt.Sprintf("The site can fetch %s again.", about))
 	}
-	return nil
+	if kept.Source == declared.URL && len(kept.Events) == 0 && kept.EmptiedAt.After(recently) {
+		tell(v1.NewsCalendarEmptied, kept.EmptiedAt, "", fmt.Sprintf("The source of %s has no events any more since %s. %s", about, stamp(kept.EmptiedAt), emptied(declared.Kind)))
+	}
+	return all
+}
+
+// emptied says what follows from a calendar that has no events any more.
+func emptied(kind string) string {
+	if kind == string(calendar.Freeze) {
+		return "It freezes nothing now: runs may start in every window."
+	}
+	return "It opens no window now."
 }
 
 // consequence says what follows from a calendar of which no event is known.

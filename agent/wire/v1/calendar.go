@@ -38,7 +38,7 @@ type Calendar struct {
 	// ICS is a whole iCalendar text (RFC 5545), kept as it is; nil means that there is
 	// none. An empty text is invalid unless there are events, which then replace the text.
 	ICS *string `json:"ics,omitempty"`
-	// URL is the https address of an iCalendar text, which the site fetches again and again.
+	// URL is the https address of an iCalendar text, which the site fetches at regular intervals.
 	// Anyone who can read the configuration can read it.
 	URL string `json:"url,omitempty"`
 	// Refresh is how often the site fetches the text: from "15m" to "7d"; "1h" if absent.
@@ -115,7 +115,7 @@ type NewCalendar struct {
 	Events      []Event `json:"events,omitempty"`
 	// ICS is a whole iCalendar text (RFC 5545), kept as it is.
 	ICS *string `json:"ics,omitempty"`
-	// URL is the https address of an iCalendar text, which the site fetches again and again.
+	// URL is the https address of an iCalendar text, which the site fetches at regular intervals.
 	URL string `json:"url,omitempty"`
 	// Refresh is how often the site fetches the text: from "15m" to "7d"; "1h" if absent.
 	Refresh string `json:"refresh,omitempty"`

@@ -77,6 +77,8 @@ type CalendarCopy struct {
 	FailingSince time.Time `json:"failing-since,omitzero"`
 	// RecoveredAt is when a row of failed tries last ended that people were told of.
 	RecoveredAt time.Time `json:"recovered-at,omitzero"`
+	// EmptiedAt is when the source last had no events any more after it had some.
+	EmptiedAt time.Time `json:"emptied-at,omitzero"`
 	// Next is when to fetch next.
 	Next time.Time `json:"next"`
 }

@@ -70,13 +70,15 @@ const (
 	// A calendar with a URL could not be fetched several times in a row, or can be again.
 	NewsCalendarFailing   = "calendar.failing"
 	NewsCalendarRecovered = "calendar.recovered"
+	// A calendar with a URL was fetched, and has no events any more.
+	NewsCalendarEmptied = "calendar.emptied"
 	// NewsTest is told to one webhook alone, when somebody asks for it.
 	NewsTest = "test"
 )
 
 // NewsTypes lists the types of news, but for the test.
 func NewsTypes() []string {
-	return []string{NewsRunOpened, NewsStageDone, NewsHostFailed, NewsRunBlocked, NewsRunOverdue, NewsRunWaiting, NewsRunFinished, NewsWindowMissed, NewsCalendarFailing, NewsCalendarRecovered}
+	return []string{NewsRunOpened, NewsStageDone, NewsHostFailed, NewsRunBlocked, NewsRunOverdue, NewsRunWaiting, NewsRunFinished, NewsWindowMissed, NewsCalendarFailing, NewsCalendarRecovered, NewsCalendarEmptied}
 }
 
 // MaxNews is how many news of a tenant are kept; the oldest go first.

@@ -53,6 +53,9 @@ type ErrorInfo struct {
 	// Missing is the object that the tenant does not have, such as "rollout"; empty
 	// when the problem is another one.
 	Missing string `json:"missing,omitempty"`
+	// Full is set if there are as many objects of the kind as there may be: the request
+	// succeeds once one of them is deleted.
+	Full bool `json:"full,omitempty"`
 }
 
 // Problem is one thing that is wrong with a body: its field, the value there as
