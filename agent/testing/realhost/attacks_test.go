@@ -11,7 +11,7 @@ import (
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
-// attack interrupts an upgrade that is at work. It returns false if it came too late.
+// attack interrupts an upgrade that is at work. It reports whether it came in time.
 type attack struct {
 	name   string
 	times  int
@@ -28,29 +28,40 @@ func attacks() []attack {
 			defer r.c.Cut()
 			return r.kill("apt-get", "dpkg")
 		}},
-		{"power cut", realhost.Times(1, 2, 40), func(r *rig) bool {
-			r.c.Cut()
-			r.c.Start()
-			return true
-		}},
+		{"power cut", realhost.Times(1, 2, 40), (*rig).cut},
 		{"power cut twice in a row", realhost.Times(1, 2, 20), func(r *rig) bool {
+			struck := r.cut()
 			for range 2 {
+				time.Sleep(time.Duration(rand.IntN(1500)) * time.Millisecond) //nolint:gosec // any moment of the repair
 				r.c.Cut()
 				r.c.Start()
-				time.Sleep(time.Duration(rand.IntN(1500)) * time.Millisecond) //nolint:gosec // any moment of the repair
 			}
-			r.c.Cut()
-			r.c.Start()
-			return true
+			return struck
 		}},
 		{"reboot by a person", realhost.Times(1, 3, 30), func(r *rig) bool {
-			boots := r.c.Boots()
+			boots, struck := r.c.Boots(), r.atWork()
 			_, _ = r.c.Run(r.t.Context(), "systemctl reboot")
 			realhost.Until(r.t, "it reboots", patience, func() bool { return r.c.Boots() > boots })
 			r.c.BootID()
-			return true
+			return struck
 		}},
 	}
+}
+
+// atWork reports whether apt is at work on the host.
+func (r *rig) atWork() bool {
+	r.t.Helper()
+	_, err := r.c.Run(r.t.Context(), "pgrep -x apt-get")
+	return err == nil
+}
+
+// cut cuts the power of a container and turns it on again.
+func (r *rig) cut() (struck bool) {
+	r.t.Helper()
+	struck = r.atWork()
+	r.c.Cut()
+	r.c.Start()
+	return struck
 }
 
 // kill kills programs of the host as the kernel does when memory is short.
@@ -75,32 +86,51 @@ func TestRealAttacks(t *testing.T) {
 			t.Parallel()
 			r := newRig(t, realhost.ContainerOptions{}, pair("1.0")...)
 			var c counts
-			lines, has := 0, "1.0"
-			for round := range a.times + 1 {
-				version := "2." + number(round)
-				r.repository.Publish(pair(version)...)
-				before := strings.Count(read(t, r.c.Path("/var/log/dpkg.log")), "\n")
-				run := r.Begin()
-				if round > 0 {
-					at := before + 1 + rand.IntN(lines) //nolint:gosec // any moment
-					realhost.Until(t, "dpkg is at work", patience, func() bool { return strings.Count(read(t, r.c.Path("/var/log/dpkg.log")), "\n") >= at })
-					if a.strike(r) {
-						c.struck++
-					}
-				}
+			has := "1.0"
+			lines := r.lines(func() { has = r.judge(r.Ended(r.offer("2.0")), has, "2.0", &c) })
+			realhost.Strike(t, a.name, a.times, func(n int) bool {
+				version := "2." + number(n+1)
+				before := r.line()
+				run := r.offer(version)
+				r.reaches(before + 1 + rand.IntN(lines)) //nolint:gosec // any moment
+				struck := a.strike(r)
 				has = r.judge(r.Ended(run), has, version, &c)
-				t.Logf("round %d of %d: %d struck, %d completed, %d rolled back, %d left to a person", round, a.times, c.struck, c.completed, c.back, c.left)
-				if round == 0 {
-					lines = strings.Count(read(t, r.c.Path("/var/log/dpkg.log")), "\n") - before
-				}
-			}
-			t.Logf("%s: %d of %d struck in time; with the first, undisturbed run %d completed, %d rolled back, %d left to a person", a.name, c.struck, a.times, c.completed, c.back, c.left)
+				t.Logf("attempt %d: %d completed, %d rolled back, %d left to a person", n, c.completed, c.back, c.left)
+				return struck
+			})
 		})
 	}
 }
 
+// offer publishes the pair in a version and begins a run.
+func (r *rig) offer(version string) v1.Run {
+	r.t.Helper()
+	r.repository.Publish(pair(version)...)
+	return r.Begin()
+}
+
+// line is how many lines dpkg has written into its log.
+func (r *rig) line() int {
+	r.t.Helper()
+	return strings.Count(read(r.t, r.c.Path("/var/log/dpkg.log")), "\n")
+}
+
+// lines returns how many lines dpkg writes in an upgrade.
+func (r *rig) lines(upgrade func()) int {
+	r.t.Helper()
+	before := r.line()
+	upgrade()
+	return r.line() - before
+}
+
+// reaches waits until dpkg has written so many lines.
+func (r *rig) reaches(line int) {
+	r.t.Helper()
+	realhost.Until(r.t, "dpkg is at work", patience, func() bool { return r.line() >= line })
+}
+
 // counts are how the runs of an attack ended.
-type counts struct{ struck, completed, back, left int }
+type counts struct{ completed, back, left int }
 
 // remedy is the commands in what a failure says.
 var remedy = regexp.MustCompile(`run: (.*?)(; the last repair said|$)`)

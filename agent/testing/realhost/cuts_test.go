@@ -25,28 +25,20 @@ func TestRealKills(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, realhost.ContainerOptions{}, pair("1.0")...)
 	kills := realhost.Times(5, 20, 60)
-	lines := 0
-	for round := range kills + 1 {
-		version := "2." + number(round)
-		r.repository.Publish(pair(version)...)
-		before := strings.Count(read(t, r.c.Path("/var/log/dpkg.log")), "\n")
-		run := r.Begin()
-		if round > 0 {
-			// The first round tells how many lines there are.
-			at := 1 + (round-1)*lines/kills
-			realhost.Until(t, "dpkg is at work", patience, func() bool { return strings.Count(read(t, r.c.Path("/var/log/dpkg.log")), "\n") >= before+at })
-			last := read(t, r.c.Path("/var/log/dpkg.log"))
-			r.c.Cut()
-			all := strings.Split(strings.TrimSpace(last), "\n")
-			t.Logf("cut at line %d of %d: %s", at, lines, all[len(all)-1])
-			r.c.Start()
-		}
+	lines := r.lines(func() { r.completed(r.Ended(r.offer("2.0"))) })
+	realhost.Strike(t, "power cut", kills, func(n int) bool {
+		version := "2." + number(n+1)
+		before, at := r.line(), 1+(n%kills)*lines/kills
+		run := r.offer(version)
+		r.reaches(before + at)
+		last := read(t, r.c.Path("/var/log/dpkg.log"))
+		struck := r.cut()
+		all := strings.Split(strings.TrimSpace(last), "\n")
+		t.Logf("cut at line %d of %d: %s", at, lines, all[len(all)-1])
 		r.completed(r.Ended(run))
 		r.has("appliance "+version, "appliance-lib "+version)
-		if round == 0 {
-			lines = strings.Count(read(t, r.c.Path("/var/log/dpkg.log")), "\n") - before
-		}
-	}
+		return struck
+	})
 }
 
 // status is the host's part of a run.
@@ -97,32 +89,28 @@ func TestRealPowerCuts(t *testing.T) {
 	realhost.Need(t, realhost.Hosts)
 	t.Parallel()
 	r := newVM(t, pair("1.0")...)
-	completed, cuts := 0, realhost.Times(1, 3, 30)
-	for round := range cuts {
-		version := "2." + number(round)
-		r.repository.Publish(pair(version)...)
-		run := r.Begin()
+	realhost.Strike(t, "power cut", realhost.Times(1, 3, 30), func(n int) bool {
+		version := "2." + number(n)
+		run := r.offer(version)
 		realhost.UntilOn(t, r.machine, "the upgrade begins", patience, func() bool { return r.status(run).Status == "upgrading" })
 		wait := time.Duration(rand.Int64N(int64(8 * time.Second))) //nolint:gosec // any moment
 		time.Sleep(wait)
+		struck := r.status(run).Status == "upgrading"
 		r.machine.Cut()
-		t.Logf("round %d: cut %.1f s after the upgrade was commanded", round, wait.Seconds())
 		r.machine.Start()
 		run = r.Ended(run)
-		if run.Result == "completed" {
-			completed++
-		} else {
-			t.Logf("round %d: run %d ended as %s: %+v", round, run.ID, run.Result, run.Hosts[0])
+		t.Logf("cut %.1f s after the upgrade was commanded: %s: %s", wait.Seconds(), run.Result, run.Hosts[0].Error)
+		if run.Result != "completed" {
 			if run.Hosts[0].Status != "failed" || run.Hosts[0].Error == "" {
-				t.Errorf("round %d: it says not why", round)
+				t.Errorf("attempt %d: it says not why: %+v", n, run.Hosts[0])
 			}
-			r.repository.Publish(pair(version + ".1")...)
 			version += ".1"
+			r.repository.Publish(pair(version)...)
 			r.upgraded()
 		}
 		r.has("appliance "+version, "appliance-lib "+version)
-	}
-	t.Logf("%d of %d runs completed though their host lost its power", completed, cuts)
+		return struck
+	})
 }
 
 // TestRealCutsInShutdown cuts the power of a virtual machine while it shuts down for the
@@ -131,21 +119,25 @@ func TestRealCutsInShutdown(t *testing.T) {
 	realhost.Need(t, realhost.Long)
 	t.Parallel()
 	r := newVM(t, appliance("1.0"), kernel("1.0"))
-	for round := range realhost.Times(1, 1, 10) {
-		version := "2." + number(round)
+	realhost.Strike(t, "power cut in the shutdown", realhost.Times(1, 1, 10), func(n int) bool {
+		version := "2." + number(n)
 		r.repository.Publish(appliance(version), kernel(version))
 		before := r.machine.BootID()
 		run := r.Begin()
 		realhost.UntilOn(t, r.machine, "the reboot begins", patience, func() bool { return r.status(run).Status == "rebooting" })
 		wait := time.Duration(rand.Int64N(int64(4 * time.Second))) //nolint:gosec // any moment
 		time.Sleep(wait)
+		// What answers with another boot id has started already.
+		now, err := r.machine.Run(t.Context(), "cat /proc/sys/kernel/random/boot_id")
+		struck := err != nil || strings.TrimSpace(now) == before
 		r.machine.Cut()
-		t.Logf("round %d: cut %.1f s after the reboot was commanded", round, wait.Seconds())
+		t.Logf("cut %.1f s after the reboot was commanded", wait.Seconds())
 		r.machine.Start()
 		r.completed(r.Ended(run))
 		r.has("appliance "+version, "appliance-kernel "+version)
 		if r.machine.BootID() == before {
-			t.Errorf("round %d: it did not boot", round)
+			t.Errorf("attempt %d: it did not boot", n)
 		}
-	}
+		return struck
+	})
 }

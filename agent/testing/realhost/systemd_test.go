@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/realhost"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // repack makes packages of what is installed of systemd and D-Bus, with their scripts and a later
@@ -38,10 +39,9 @@ func TestRealSystemdUpgraded(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, realhost.ContainerOptions{Size: "2g"}, appliance("1.0"))
 	r.renew("2.0")
-	worker, log := r.c.Must(startsOfWorker), r.c.Path("/var/log/dpkg.log")
-	before := strings.Count(read(t, log), "\n")
-	run := r.upgraded()
-	lines := strings.Count(read(t, log), "\n") - before
+	worker := r.c.Must(startsOfWorker)
+	var run v1.Run
+	lines := r.lines(func() { run = r.upgraded() })
 	r.renewed("2.0", "+own")
 	if after := r.c.Must(strings.Replace(startsOfWorker, "-b 0", "-b -1", 1)); after != worker {
 		t.Errorf("before run %d the worker had started so often: %s, and then until the reboot: %s", run.ID, worker, after)
@@ -51,16 +51,21 @@ func TestRealSystemdUpgraded(t *testing.T) {
 	}
 	r.Online("h01")
 
-	r.renew("3.0")
-	before = strings.Count(read(t, log), "\n")
-	at := before + 1 + rand.IntN(lines) //nolint:gosec // any moment
-	run = r.Begin()
-	realhost.Until(t, "dpkg is at work", patience, func() bool { return strings.Count(read(t, log), "\n") >= at })
-	r.c.Cut()
-	r.c.Start()
-	t.Logf("the power was cut at line %d of %d", at-before, lines)
-	r.completed(r.Ended(run))
-	r.renewed("3.0", "+own+own")
+	suffix := "+own"
+	realhost.Strike(t, "power cut", 1, func(n int) bool {
+		version := number(3+n) + ".0"
+		r.renew(version)
+		before, at := r.line(), 1+rand.IntN(lines) //nolint:gosec // any moment
+		run := r.Begin()
+		r.reaches(before + at)
+		struck := r.cut()
+		t.Logf("the power was cut at line %d of %d", at, lines)
+		r.completed(r.Ended(run))
+		suffix += "+own"
+		r.renewed(version, suffix)
+		r.Online("h01")
+		return struck
+	})
 }
 
 // startsOfWorker prints how often the unit of the worker has started since the boot.

@@ -78,13 +78,12 @@ func TestRealCutsOfOtherFileSystems(t *testing.T) {
 
 func (r *rig) cutsAtFlushes(power *realhost.Power, rounds int) {
 	r.t.Helper()
-	var hits, completed int
-	for round := range rounds {
-		version := "2." + number(round)
+	realhost.Strike(r.t, "power cut at a flush of a volatile disk", rounds, func(n int) bool {
+		version := "2." + number(n)
 		r.repository.Publish(vendor(version))
 		// The record is in the database after some flushes, and the run is done after some more.
 		aim := realhost.Aim{Mount: "/var", Text: "Version: " + version + "\n", Flushes: 2 + rand.IntN(24)} //nolint:gosec // any of them
-		if round%2 == 1 {
+		if n%2 == 1 {
 			aim.Keep = func() bool { return rand.IntN(2) == 0 } //nolint:gosec // any part
 		}
 		hit := power.CutAt(aim)
@@ -101,19 +100,14 @@ func (r *rig) cutsAtFlushes(power *realhost.Power, rounds int) {
 		r.machine.Cut()
 		r.machine.Start()
 		run = r.Ended(run)
-		r.t.Logf("round %d: cut at flush %d: %v; %s: %s", round, aim.Flushes, struck, run.Result, run.Hosts[0].Error)
-		if struck {
-			hits++
-		}
-		if run.Result == "completed" {
-			completed++
-		} else {
+		r.t.Logf("cut at flush %d: %v; %s: %s", aim.Flushes, struck, run.Result, run.Hosts[0].Error)
+		if run.Result != "completed" {
 			version += ".1"
 			r.repository.Publish(vendor(version))
 			r.upgraded()
 		}
 		r.has("vendor " + version)
 		r.holds(version)
-	}
-	r.t.Logf("power cut at a flush of a volatile disk: %d of %d struck, %d completed", hits, rounds, completed)
+		return struck
+	})
 }

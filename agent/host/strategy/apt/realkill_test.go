@@ -74,7 +74,7 @@ func (d *debian) recover(what string) {
 func killed(t *testing.T, times int) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))
-	for range times {
+	realhost.Strike(t, "power cut", times, func(int) bool {
 		d := newDebian(t, family("1.0")...)
 		d.repository.Add(family("2.0")...)
 		d.prepare()
@@ -83,6 +83,7 @@ func killed(t *testing.T, times int) {
 		d.lines(at)
 		time.Sleep(pause)
 		what := fmt.Sprintf("cut %s after line %d", pause, at)
+		struck := !strings.HasSuffix(d.Must("cat /var/out"), "ended\n")
 		d.Cut()
 		d.Start()
 		// Half of the time it is cut once more, in the midst of the repair.
@@ -95,7 +96,8 @@ func killed(t *testing.T, times int) {
 		}
 		d.recover(what)
 		d.Cut()
-	}
+		return struck
+	})
 }
 
 // TestRealKills cuts a host at random lines of dpkg's progress. Each time it ends with

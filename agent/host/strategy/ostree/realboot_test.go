@@ -131,8 +131,8 @@ func TestRealBootApart(t *testing.T) {
 	b.lose()
 	b.starts("2")
 	before := "2"
-	for round := range realhost.Times(0, 0, 6) {
-		version := fmt.Sprint(round + 3)
+	realhost.Strike(t, "power cut at a flush of /boot", realhost.Times(0, 0, 6), func(n int) bool {
+		version := fmt.Sprint(n + 3)
 		b.Must(fmt.Sprintf(release, version, "/srv/repo"))
 		b.prepare()
 		aim := realhost.Aim{Mount: sysroot + "/boot", Flushes: rand.IntN(6)} //nolint:gosec // any of them
@@ -154,17 +154,18 @@ func TestRealBootApart(t *testing.T) {
 			t.Fatal("the upgrade does not end")
 		}
 		b.Start()
-		t.Logf("round %d: cut at flush %d: %v", round, aim.Flushes, struck)
+		t.Logf("cut at flush %d: %v", aim.Flushes, struck)
 		b.starts(before, version)
 		status, printed, err := b.act("resume")
 		if status == 11 {
 			status, printed, err = b.act("upgrade")
 		}
 		if status != 10 || err != nil {
-			t.Fatalf("round %d: it is taken up again, and ends with %d, %v:\n%s", round, status, err, printed)
+			t.Fatalf("attempt %d: it is taken up again, and ends with %d, %v:\n%s", n, status, err, printed)
 		}
 		b.lose()
 		b.starts(version)
 		before = version
-	}
+		return struck
+	})
 }

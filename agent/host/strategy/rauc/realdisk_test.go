@@ -133,9 +133,9 @@ func (m *slotMachine) lose() {
 func TestRealSlotsLosePower(t *testing.T) {
 	realhost.Need(t, realhost.Hosts, realhost.Images)
 	t.Parallel()
-	rounds, versions := realhost.Times(0, 0, 6), []string{"2"}
-	for round := range rounds {
-		versions = append(versions, fmt.Sprint(round+3))
+	cuts, versions := realhost.Times(0, 0, 6), []string{"2"}
+	for n := range realhost.Attempts(cuts) {
+		versions = append(versions, fmt.Sprint(n+3))
 	}
 	m, power := newSlotMachine(t, versions...)
 	m.prepare("2")
@@ -144,7 +144,8 @@ func TestRealSlotsLosePower(t *testing.T) {
 	}
 	m.lose()
 	m.whole("2")
-	for round, version := range versions[1:] {
+	realhost.Strike(t, "power cut at a flush of grubenv", cuts, func(n int) bool {
+		version := versions[n+1]
 		m.prepare(version)
 		aim := realhost.Aim{Mount: "/grubenv", Flushes: rand.IntN(6)}
 		hit, ended := power.CutAt(aim), make(chan struct{})
@@ -165,20 +166,21 @@ func TestRealSlotsLosePower(t *testing.T) {
 		}
 		m.Start()
 		slot := m.starts()
-		t.Logf("round %d: cut at flush %d: %v; slot %s would start", round, aim.Flushes, struck, slot)
+		t.Logf("cut at flush %d: %v; slot %s would start", aim.Flushes, struck, slot)
 		if slot == "B" {
-			m.whole(version, versions[round]) // The one of before was to start next, too.
+			m.whole(version, versions[n]) // The one of before was to start next, too.
 		} else if slot != "A" {
-			t.Errorf("round %d: slot %s would start", round, slot)
+			t.Errorf("attempt %d: slot %s would start", n, slot)
 		}
 		status, printed, err := m.retried("resume", version)
 		if status == 11 {
 			status, printed, err = m.retried("upgrade", version)
 		}
 		if status != 10 || err != nil {
-			t.Fatalf("round %d: it is taken up again, and ends with %d, %v:\n%s", round, status, err, printed)
+			t.Fatalf("attempt %d: it is taken up again, and ends with %d, %v:\n%s", n, status, err, printed)
 		}
 		m.lose()
 		m.whole(version)
-	}
+		return struck
+	})
 }
