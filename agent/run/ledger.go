@@ -21,6 +21,8 @@ type Ledger struct {
 	newest, ended *State
 	// roster is nil before the first run.
 	roster *roster.Roster
+	// cells count the hosts that are out of service for the disruption budgets of the tenant.
+	cells  roster.Cells
 	missed *message.Missed
 	// considered is when the last window opened that had its run or was missed:
 	// the last one on the log, whatever clock it went by.
@@ -43,6 +45,9 @@ func (l *Ledger) Roster() *roster.Roster {
 	}
 	return l.roster
 }
+
+// Cells count the hosts that are out of service for the disruption budgets of the tenant.
+func (l *Ledger) Cells() *roster.Cells { return &l.cells }
 
 // Considered is when the last window opened that had its run or was missed;
 // zero when none did. Windows before it are done with.
@@ -85,6 +90,9 @@ func (l *Ledger) fold(r message.Decoded) error {
 	if _, skipped := r.Event.(message.Skipped); skipped {
 		return nil
 	}
+	if e, edited := r.Event.(message.Budgeted); edited {
+		return l.budgeted(r, e)
+	}
 	if l.Current() == nil && r.Kind == message.EventRecord {
 		switch e := r.Event.(type) {
 		case nil:
@@ -107,9 +115,23 @@ func (l *Ledger) fold(r message.Decoded) error {
 	return err
 }
 
+// budgeted puts edited budgets in force while a run is under way. Between runs nobody leaves
+// service, and the next one is opened with its cells.
+func (l *Ledger) budgeted(r message.Decoded, e message.Budgeted) error {
+	current := l.Current()
+	if current == nil {
+		return fmt.Errorf("no run is under way whose budgets record %d could change", r.Seq)
+	}
+	current.follow(r.Time)
+	l.cells.Edit(e)
+	current.budgeted(r)
+	return nil
+}
+
 // open begins the next run.
 func (l *Ledger) open(r message.Record, e message.Opened) {
 	l.roster = roster.Open(e, r.Time)
+	l.cells.Open(e, l.roster)
 	l.newest = open(r, e, l.roster)
 	if l.missed != nil && !e.Window.IsZero() && e.Window.Before(l.missed.WindowEnd) {
 		l.missed = nil // It had not closed yet: the clock was wrong, and the window has its run now or later.

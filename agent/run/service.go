@@ -54,7 +54,7 @@ func (s *State) silence(name string) (silent, matters bool) {
 	case h.IsAbsent() && !h.IsSilent():
 		return false, false
 	case !s.isMember(i):
-		return h.IsSilent(), h.Group != roster.NoGroup && !h.IsRemoved()
+		return h.IsSilent(), h.Counts() && !h.IsRemoved()
 	case h.IsSilent():
 		return true, true
 	}

@@ -39,6 +39,8 @@ func (o *Oracle) eventCounts(r message.Decoded, e message.Event) bool {
 		return has(results, e.Result)
 	case message.Opened, message.Missed:
 		return false
+	case message.Budgeted:
+		return true
 	case message.Late:
 		return p.id != 0 && !p.allPrepared && p.enoughPrepared() && o.hostsCount(e)
 	}
@@ -54,6 +56,8 @@ func (o *Oracle) hostsCount(e message.Event) bool {
 		m := o.run.member(name)
 		other, _ := o.other(name)
 		switch {
+		case m == nil && o.neighbour(e, name):
+			changes = true
 		case m == nil && other == nil, released && !o.releasable(name):
 			return false
 		case m != nil && o.run.changesMember(m, e), m == nil && o.changesOther(name, e):
@@ -106,10 +110,10 @@ func (p *run) changesMember(m *member, e message.Event) bool {
 
 // changesOther reports whether an event changes a host that is no member.
 func (o *Oracle) changesOther(name string, e message.Event) bool {
-	h, inStage := o.other(name)
+	h, counts := o.other(name)
 	switch e.(type) {
 	case message.Silent:
-		return inStage && !h.silent && !h.absent && !h.removed
+		return counts && !h.silent && !h.absent && !h.removed
 	case message.Recovered:
 		return h.silent
 	case message.Released:
@@ -251,7 +255,13 @@ func (o *Oracle) event(r message.Decoded, e message.Event, sent time.Time) {
 		o.mayBeginWithout(r, sent)
 		o.begins(r.Time)
 		o.count("runs that begin without hosts that are late")
+	case message.Budgeted:
+		p.edited = true
+		o.editCells(e)
 	default:
+		if s, silent := e.(message.Silent); silent {
+			o.addNeighbours(s)
+		}
 		for _, name := range message.Hosts(e) {
 			o.hostEvent(r, e, name, sent)
 		}
@@ -295,6 +305,7 @@ func (o *Oracle) hostEvent(r message.Decoded, e message.Event, name string, sent
 		o.stagesDone(r.Time)
 	case message.Admitted:
 		o.mayBegin(m, r, sent)
+		o.mayTakePlace(m, m.name+" is admitted", r)
 		o.run.stages[m.stage].begun = true
 		m.phase, m.keeps = checking, m.held()
 	case message.Slot:

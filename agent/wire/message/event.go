@@ -48,6 +48,10 @@ type Opened struct {
 	Roster []Entry `json:"roster,omitempty"`
 	// Exempt are the hosts that the rollout leaves out, and why.
 	Exempt []rollout.Exempt `json:"exempt,omitempty"`
+	// Budgets identifies the disruption budgets of the tenant; empty when there are none. Cells
+	// are what they count together, with those hosts that are members or in the roster.
+	Budgets string `json:"budgets,omitempty"`
+	Cells   []Cell `json:"cells,omitempty"`
 	// Rollout is how the run goes about its hosts.
 	Rollout rollout.Resolved `json:"policy"`
 	// RetryOf is the run whose failed and skipped hosts these are.
@@ -77,6 +81,9 @@ type Opened struct {
 // Silent tells that hosts have not been heard of for a while.
 type Silent struct {
 	Hosts []string `json:"hosts"`
+	// Cells are the cells of those hosts that are not in the roster of the run, and only share
+	// a cell with hosts that are.
+	Cells []Cell `json:"cells,omitempty"`
 }
 
 // Recovered tells that silent hosts have been heard of again.
@@ -240,6 +247,7 @@ func (Paused) name() string     { return "paused" }
 func (Resumed) name() string    { return "resumed" }
 func (Aborted) name() string    { return "aborted" }
 func (Frozen) name() string     { return "frozen" }
+func (Budgeted) name() string   { return "budgeted" }
 func (Missed) name() string     { return "missed" }
 func (Skipped) name() string    { return "skipped" }
 func (Finished) name() string   { return "finished" }
@@ -249,7 +257,7 @@ var readers = map[string]func([]byte) (Event, error){
 	"opened": read[Opened], "silent": read[Silent], "recovered": read[Recovered], "busy": read[Busy], "idle": read[Idle], "deleted": read[Deleted], "released": read[Released],
 	"admitted": read[Admitted], "slot": read[Slot], "ran": read[Ran], "overdue": read[Overdue], "late": read[Late], "unprepared": read[Unprepared], "cancelled": read[Cancelled],
 	"approved": read[Approved], "paused": read[Paused], "resumed": read[Resumed], "aborted": read[Aborted],
-	"frozen": read[Frozen], "missed": read[Missed], "skipped": read[Skipped], "finished": read[Finished],
+	"frozen": read[Frozen], "budgeted": read[Budgeted], "missed": read[Missed], "skipped": read[Skipped], "finished": read[Finished],
 }
 
 // Name is what an event is called on the log.
@@ -258,7 +266,7 @@ func Name(e Event) string { return e.name() }
 // OfNoRun reports whether an event belongs to no run.
 func OfNoRun(e Event) bool {
 	switch e.(type) {
-	case Missed, Skipped:
+	case Missed, Skipped, Budgeted:
 		return true
 	}
 	return false
@@ -357,7 +365,11 @@ func check(e Event) error {
 		return checkAwaited(e.Hosts, e.Awaited)
 	case Busy:
 		return cmp.Or(checkHosts(Hosts(e)), present("reason", e.Reason != ""), present("until", !e.Until.IsZero()))
-	case Silent, Recovered, Late, Unprepared, Idle, Deleted, Released, Admitted, Slot:
+	case Silent:
+		return cmp.Or(checkHosts(e.Hosts), e.checkCells())
+	case Budgeted:
+		return checkCells(e.Cells, nil)
+	case Recovered, Late, Unprepared, Idle, Deleted, Released, Admitted, Slot:
 		return checkHosts(Hosts(e))
 	case Approved:
 		return present("stage", e.Stage != "")
@@ -419,5 +431,5 @@ func (e Opened) check() error {
 	if err := e.checkRoster(); err != nil {
 		return fmt.Errorf("roster: %w", err)
 	}
-	return nil
+	return e.checkCells()
 }
