@@ -40,11 +40,15 @@ func (s *state) seen(now time.Time, q *request) run.Seen {
 	if newest == nil {
 		return seen
 	}
-	seen.Silent, seen.Heard = s.hosts.news(newest)
 	current := s.ledger.Current()
+	if current != nil {
+		seen.Neighbours = s.neighbours(current, s.hosts.strangers(current))
+	}
+	seen.Silent, seen.Heard = s.hosts.news(newest, seen.Neighbours)
 	if current == nil {
 		return seen
 	}
+	seen.Budgets = s.editedBudgets(current)
 	if at := s.judgeAt(current, now); now.Before(at) {
 		seen.JudgeAt = at.Add(s.clock.ahead(now))
 	}
@@ -78,7 +82,11 @@ func (s *state) take(ctx context.Context, now time.Time, step run.Step, q *reque
 	case run.Send:
 		return s.append(ctx, commandEntry(newest, step.Command))
 	case run.Note:
-		retryAt := s.append(ctx, eventEntry(newest.Key(), step.Event))
+		id := newest.Key()
+		if message.OfNoRun(step.Event) {
+			id = 0
+		}
+		retryAt := s.append(ctx, eventEntry(id, step.Event))
 		switch {
 		case q == nil:
 		case retryAt.IsZero():

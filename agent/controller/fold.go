@@ -25,6 +25,8 @@ func (s *state) fold(ctx context.Context, r message.Record) {
 		s.Logger.Warn("record ignored", "tenant", s.Tenant, "record", r.Seq, "host", r.Host, "reason", err)
 	} else if missed, ok := decoded.Event.(message.Missed); ok {
 		s.noteMissed(r, missed)
+	} else if _, edited := decoded.Event.(message.Budgeted); edited {
+		s.compareAll()
 	} else if newest := s.ledger.Newest(); newest != nil && !message.OfNoRun(decoded.Event) {
 		s.folded(ctx, newest, decoded)
 	}

@@ -226,15 +226,28 @@ func (h *hosts) delete(name string, d run.Deletion) {
 	h.unreported[name] = true
 }
 
+// strangers returns those of the hosts that may be news which are silent, and which a run does not
+// know.
+func (h *hosts) strangers(current *run.State) (silent []string) {
+	for name := range h.unreported {
+		if _, deleted := h.deleted[name]; !deleted && !h.present.online(name) && !current.Knows(name) {
+			silent = append(silent, name)
+		}
+	}
+	return silent
+}
+
 // news returns the hosts that are silent, or heard of, and of which the newest run does
-// not know that. It lets go of those that it knows of.
-func (h *hosts) news(newest *run.State) (silent, heard []string) {
+// not know that. It lets go of those that it knows of, and keeps the neighbours that it has to be
+// told of.
+func (h *hosts) news(newest *run.State, neighbours map[string][]message.Cell) (silent, heard []string) {
 	if len(h.unreported) == 0 {
 		return nil, nil
 	}
 	for name := range h.unreported {
 		_, deleted := h.deleted[name]
 		switch online := h.present.online(name); {
+		case neighbours[name] != nil:
 		case deleted && !online || !newest.Outdated(name, !online):
 			delete(h.unreported, name)
 		case online:

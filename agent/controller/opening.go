@@ -94,6 +94,7 @@ func (s *state) opening(e message.Opened, planned plan.Plan) message.Opened {
 	e.Members, e.Exempt, e.Rollout = planned.Hosts, planned.Exempt, planned.Rollout
 	e.Roster = s.ledger.Roster().Opening(planned.Silent, planned.Others)
 	e.Considered = s.ledger.Considered()
+	e.Budgets, e.Cells = s.intent.budgetsID, s.cells(e.Rollout.Absent, s.namedBy(e))
 	return e
 }
 
@@ -140,7 +141,7 @@ func (s *state) missed(now time.Time) (e message.Missed, some bool) {
 // then and are still owed a run or a reason stay so: the new schedule says nothing of
 // the time before it was written (seed 2027900).
 func (s *state) setIntent(seen store.Seen) {
-	if s.intent.complete && seen.Kind != store.Rollout {
+	if s.intent.complete && seen.Kind != store.Rollout && seen.Kind != store.Budget {
 		s.intent.owed = s.owed(times.Sooner(seen.At, s.Now()))
 	}
 	s.intent.set(seen)

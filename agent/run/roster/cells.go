@@ -211,14 +211,21 @@ func (r *Roster) BudgetsAre(budgets string) bool {
 	return r.cells != nil && r.cells.budgets == budgets
 }
 
-// Shares returns those of some cells that are counted.
+// InRoster reports whether a host is in a roster that is counted.
+func (c *Cells) InRoster(host string) bool {
+	return slices.ContainsFunc(c.rosters, func(r *Roster) bool { _, known := r.index[host]; return known })
+}
+
+// Shares returns those of some cells that are counted, with their limits.
 func (r *Roster) Shares(cells []message.Cell) []message.Cell {
 	if !r.Budgeted() {
 		return nil
 	}
 	var known []message.Cell
 	for _, named := range cells {
-		if slices.ContainsFunc(r.cells.list, func(c cell) bool { return c.Key() == named.Key() }) {
+		n := slices.IndexFunc(r.cells.list, func(c cell) bool { return c.Key() == named.Key() })
+		if n >= 0 {
+			named.MaxUnavailable = r.cells.list[n].MaxUnavailable
 			known = append(known, named)
 		}
 	}

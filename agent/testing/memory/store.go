@@ -245,6 +245,7 @@ var (
 )
 
 func calendar(name string) store.Object { return store.Object{Kind: store.Calendar, Name: name} }
+func budget(name string) store.Object   { return store.Object{Kind: store.Budget, Name: name} }
 func webhook(name string) store.Object  { return store.Object{Kind: store.Webhook, Name: name} }
 func fetched(name string) store.Object  { return store.Object{Kind: store.Copy, Name: name} }
 
@@ -301,6 +302,31 @@ func (s *Store) PutCalendar(_ context.Context, tenant, name string, c v1.Kept[v1
 // DeleteCalendar is that of store.Store.
 func (s *Store) DeleteCalendar(_ context.Context, tenant, name string, base store.Revision) (store.Revision, error) {
 	return s.remove(tenant, calendar(name), base)
+}
+
+// Budget is that of store.Store.
+func (s *Store) Budget(_ context.Context, tenant, name string) (v1.Kept[v1.Budget], store.Revision, error) {
+	return get[v1.Kept[v1.Budget]](s, tenant, budget(name))
+}
+
+// Budgets is that of store.Store.
+func (s *Store) Budgets(_ context.Context, tenant string) ([]store.Named[v1.Budget], error) {
+	return all[v1.Budget](s, tenant, store.Budget)
+}
+
+// RoomForBudget is that of store.Store.
+func (s *Store) RoomForBudget(_ context.Context, tenant string) error {
+	return s.room(tenant, store.Budget, v1.MaxBudgets)
+}
+
+// PutBudget is that of store.Store.
+func (s *Store) PutBudget(_ context.Context, tenant, name string, b v1.Kept[v1.Budget], base store.Revision) (store.Revision, error) {
+	return s.put(tenant, budget(name), b, base, v1.MaxBudgets)
+}
+
+// DeleteBudget is that of store.Store.
+func (s *Store) DeleteBudget(_ context.Context, tenant, name string, base store.Revision) (store.Revision, error) {
+	return s.remove(tenant, budget(name), base)
 }
 
 // CalendarCopy is that of store.Store.
@@ -366,6 +392,8 @@ func seen(e entry) store.Seen {
 		found.Rollout, found.Err = seenAs[v1.Rollout](e)
 	case store.Calendar:
 		found.Calendar, found.Err = seenAs[v1.Calendar](e)
+	case store.Budget:
+		found.Budget, found.Err = seenAs[v1.Budget](e)
 	case store.Webhook:
 		found.Webhook, found.Err = seenAs[store.KeptWebhook](e)
 	case store.Copy:

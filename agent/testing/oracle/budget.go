@@ -116,6 +116,16 @@ func (o *Oracle) mayTakePlace(m *member, what string, r message.Decoded) {
 	}
 }
 
+// keptByCell reports whether a cell of a host has no free place.
+func (o *Oracle) keptByCell(h *host) bool {
+	for _, c := range o.cellsOf(h.name) {
+		if out, admitted := o.outOf(c, h.name); out+admitted >= c.limit {
+			return true
+		}
+	}
+	return false
+}
+
 // neighbour reports whether an event says that a host is silent which is in no roster, and that it
 // is in a cell which is known.
 func (o *Oracle) neighbour(e message.Event, name string) bool {
