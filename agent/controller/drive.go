@@ -40,11 +40,15 @@ func (s *state) seen(env *environment, now time.Time, q *request) run.Seen {
 	if env.ledger.Key() == 0 {
 		return seen
 	}
-	seen.Silent, seen.Heard = env.news(&s.hosts)
 	current := env.ledger.Current()
+	if current != nil {
+		seen.Neighbours = s.neighbours(current, env.strangers(&s.hosts, &s.ledger))
+	}
+	seen.Silent, seen.Heard = env.news(&s.hosts, seen.Neighbours)
 	if current == nil {
 		return seen
 	}
+	seen.Budgets = s.editedBudgets(current)
 	if at := s.judgeAt(env, current, now); now.Before(at) {
 		seen.JudgeAt = at.Add(s.clock.ahead(now))
 	}
@@ -77,7 +81,11 @@ func (s *state) take(ctx context.Context, env *environment, now time.Time, step 
 	case run.Send:
 		return s.append(ctx, commandEntry(env.ledger, step.Command))
 	case run.Note:
-		retryAt := s.append(ctx, eventEntry(env.ledger.Key(), step.Event))
+		id := env.ledger.Key()
+		if message.OfNoRun(step.Event) {
+			id = 0
+		}
+		retryAt := s.append(ctx, eventEntry(id, step.Event))
 		switch {
 		case q == nil:
 		case retryAt.IsZero():

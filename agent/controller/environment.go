@@ -7,6 +7,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/news"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/view"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
@@ -128,15 +129,27 @@ func (e *environment) compareAll() {
 	}
 }
 
+// strangers returns those of the hosts that may be news which are silent and in no roster.
+func (e *environment) strangers(h *hosts, ledger *run.Ledger) (silent []string) {
+	for name := range e.unreported {
+		if _, deleted := h.deleted[name]; !deleted && !h.present.online(name) && !ledger.InRoster(name) {
+			silent = append(silent, name)
+		}
+	}
+	return silent
+}
+
 // news returns the hosts that are silent, or heard of, and of which the newest run does
-// not know that. It lets go of those that it knows of.
-func (e *environment) news(h *hosts) (silent, heard []string) {
+// not know that. It lets go of those that it knows of, and keeps the neighbours that it has to be
+// told of.
+func (e *environment) news(h *hosts, neighbours map[string][]message.Cell) (silent, heard []string) {
 	if len(e.unreported) == 0 {
 		return nil, nil
 	}
 	for name := range e.unreported {
 		_, deleted := h.deleted[name]
 		switch online := h.present.online(name); {
+		case neighbours[name] != nil:
 		case deleted && !online || !e.ledger.Outdated(name, !online):
 			delete(e.unreported, name)
 		case online:

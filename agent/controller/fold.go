@@ -30,6 +30,10 @@ func (s *state) fold(ctx context.Context, r message.Record) {
 		s.Logger.Warn("record ignored", "tenant", s.Tenant, "record", r.Seq, "host", r.Host, "reason", err)
 	} else if missed, ok := decoded.Event.(message.Missed); ok {
 		s.noteMissed(r, missed)
+	} else if _, edited := decoded.Event.(message.Budgeted); edited {
+		for _, env := range s.environments {
+			env.compareAll()
+		}
 	} else if env := s.last(); env != nil && !message.OfNoRun(decoded.Event) {
 		s.folded(ctx, env, decoded)
 	}

@@ -435,4 +435,10 @@ func (h *hosts) viewOf(host *host, newest *run.State) v1.Host {
 func (s *state) turned(host string) {
 	s.lastOf(host).unreported[host] = true
 	s.wake(host)
+	if len(s.intent.budgets) == 0 || s.ledger.InRoster(host) {
+		return
+	}
+	for _, env := range s.environments { // It may share a cell with hosts of any run.
+		env.unreported[host], env.awake = true, true
+	}
 }

@@ -36,6 +36,9 @@ type intent struct {
 	// rollout is nil when there is none; effective is it with its defaults.
 	rollout   *v1.Rollout
 	effective v1.Rollout
+	// budgets are the disruption budgets, by name; budgetsID identifies them on the log.
+	budgets   plan.Budgets
+	budgetsID string
 	// calendars are those that can be used, by name.
 	calendars map[string]*calendar.Calendar
 	// fetched are the calendars with a URL, and copies what the site fetched, by name.
@@ -91,6 +94,9 @@ func (i *intent) reread() {
 	for name := range i.environments {
 		i.unconfirmed[store.Object{Kind: store.Environment, Name: name}] = true
 	}
+	for _, b := range i.budgets {
+		i.unconfirmed[store.Object{Kind: store.Budget, Name: b.Name}] = true
+	}
 	if i.config != nil {
 		i.unconfirmed[theConfig] = true
 	}
@@ -127,6 +133,8 @@ func (i *intent) set(seen store.Seen) {
 		if i.rollout != nil {
 			i.effective = i.rollout.WithDefaults()
 		}
+	case store.Budget:
+		i.setBudget(seen.Name, seen.Budget)
 	case store.Calendar:
 		delete(i.calendars, seen.Name)
 		delete(i.fetched, seen.Name)
@@ -148,9 +156,24 @@ func (i *intent) set(seen store.Seen) {
 		}
 	}
 	i.note(seen.Object, err)
-	if seen.Kind != store.Rollout {
+	if seen.Kind != store.Rollout && seen.Kind != store.Budget {
 		i.reschedule(seen.At)
 	}
+}
+
+// setBudget puts a disruption budget in place of the one of its name; nil deletes that.
+func (i *intent) setBudget(name string, b *v1.Budget) {
+	n, found := slices.BinarySearchFunc(i.budgets, name, func(b plan.Budget, name string) int { return strings.Compare(b.Name, name) })
+	switch {
+	case b == nil && found:
+		i.budgets = slices.Delete(slices.Clone(i.budgets), n, n+1)
+	case b != nil && found:
+		i.budgets = slices.Clone(i.budgets)
+		i.budgets[n].Budget = *b
+	case b != nil:
+		i.budgets = slices.Insert(slices.Clone(i.budgets), n, plan.Budget{Name: name, Budget: *b})
+	}
+	i.budgetsID = i.budgets.ID()
 }
 
 // note notes whether an object can be used.
@@ -226,6 +249,7 @@ var consequences = map[store.Kind]string{
 	store.Calendar: "a calendar cannot be used; no window is open and no run goes on",
 	// Nobody knows which hosts it would have taken from the others.
 	store.Environment: "an environment cannot be used; no window is open and no run goes on",
+	store.Budget:      "a disruption budget cannot be used; no run is opened",
 }
 
 func (i *intent) addCalendar(name string, c v1.Calendar) error {
@@ -307,6 +331,22 @@ func (i *intent) unreadable() error {
 	return errors.New(strings.Join(all, ", and "))
 }
 
+// unplannable returns why no run can be planned; nil when one can.
+func (i *intent) unplannable() error {
+	if len(i.unusable) == 0 {
+		return nil
+	}
+	if err := i.unusable[theRollout]; err != nil {
+		return fmt.Errorf("the rollout cannot be read: %w; write it anew", err)
+	}
+	for _, o := range slices.SortedFunc(maps.Keys(i.unusable), func(a, b store.Object) int { return strings.Compare(a.Name, b.Name) }) {
+		if o.Kind == store.Budget {
+			return fmt.Errorf("disruption budget %s cannot be read: %w; write it anew or delete it", o.Name, i.unusable[o])
+		}
+	}
+	return nil
+}
+
 // applications are the worker applications whose hosts are upgraded.
 func (i *intent) applications() []v1.WorkerApplication {
 	if i.config == nil {
@@ -330,6 +370,9 @@ func (i *intent) plan(environment string, hosts []plan.Host) (plan.Plan, error) 
 	if err := i.unusable[theRollout]; err != nil {
 		return plan.Plan{}, err
 	}
+	if err := i.unplannable(); err != nil {
+		return plan.Plan{}, err
+	}
 	return plan.New(i.rolloutOf(environment), hosts)
 }
 
@@ -339,9 +382,8 @@ func (i *intent) hold(environment string) *message.Paused {
 	if err := i.unreadable(); err != nil {
 		return &message.Paused{By: message.ByAgent, Why: message.CleanText(err.Error())}
 	}
-	if err := i.unusable[theRollout]; err != nil {
-		why := fmt.Sprintf("the rollout cannot be read: %v; write it anew", err)
-		return &message.Paused{By: message.ByAgent, Why: message.CleanText(why)}
+	if err := i.unplannable(); err != nil {
+		return &message.Paused{By: message.ByAgent, Why: message.CleanText(err.Error())}
 	}
 	if own := i.rolloutOf(environment); i.rollout != nil && i.rollout.Paused || own != nil && own.Paused {
 		return &message.Paused{By: message.ByRollout}

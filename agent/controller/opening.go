@@ -103,6 +103,7 @@ func (s *state) opening(env *environment, e message.Opened, planned plan.Plan) m
 	if !s.alone() { // Answers in other runs would have it refused again and again.
 		e.RosterAsOf = s.ledger.LastSeq
 	}
+	e.Budgets, e.Cells = s.intent.budgetsID, s.cells(e.Rollout.Absent, s.namedBy(e))
 	return e
 }
 
@@ -149,7 +150,7 @@ func (s *state) missed(env *environment, now time.Time) (e message.Missed, some 
 // then and are still owed a run or a reason stay so: the new schedule says nothing of
 // the time before it was written (seed 2027900).
 func (s *state) setIntent(seen store.Seen) {
-	if s.intent.complete && seen.Kind != store.Rollout {
+	if s.intent.complete && seen.Kind != store.Rollout && seen.Kind != store.Budget {
 		for _, env := range s.environments {
 			s.intent.of(env.name).owed = s.owed(env, times.Sooner(seen.At, s.Now()))
 		}

@@ -19,8 +19,11 @@ func BenchmarkRun(b *testing.B) {
 		change func(p *rollout.Resolved)
 		silent bool
 		owing  bool
+		// budget has all hosts in one cell of a disruption budget.
+		budget bool
 	}{
 		{name: "serial", change: func(*rollout.Resolved) {}},
+		{name: "budget", budget: true, change: func(p *rollout.Resolved) { p.Stages[0].MaxUnavailable = p.Stages[0].Size }},
 		{name: "all-at-once", change: func(p *rollout.Resolved) { p.Stages[0].MaxUnavailable = p.Stages[0].Size }},
 		{name: "half-silent", silent: true, change: func(p *rollout.Resolved) { p.Stages[0].MaxUnavailable = p.Stages[0].Size/2 + 1 }},
 		{name: "checks-and-hooks", change: func(p *rollout.Resolved) {
@@ -40,7 +43,7 @@ func BenchmarkRun(b *testing.B) {
 				for b.Loop() {
 					policy := rollout.Default(hosts)
 					shape.change(&policy)
-					wholeRun(b, policy, shape.silent, shape.owing)
+					wholeRun(b, policy, shape.silent, shape.owing, shape.budget)
 				}
 				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*hosts), "ns/host")
 			})
@@ -49,8 +52,9 @@ func BenchmarkRun(b *testing.B) {
 }
 
 // wholeRun plays a run whose hosts do everything at once. When half of them
-// are silent, these are deleted at the end; owing has each of them owe checks at first.
-func wholeRun(b *testing.B, policy rollout.Resolved, silent, owing bool) {
+// are silent, these are deleted at the end; owing has each of them owe checks at first, budget
+// lets one of all leave service at once.
+func wholeRun(b *testing.B, policy rollout.Resolved, silent, owing, budget bool) {
 	b.Helper()
 	p := newPlayer(b)
 	e := message.Opened{Trigger: message.TriggerWindow, NotAfter: epoch.Add(4 * time.Hour), Rollout: policy}
@@ -65,6 +69,9 @@ func wholeRun(b *testing.B, policy rollout.Resolved, silent, owing bool) {
 		if owing {
 			e.Roster = append(e.Roster, message.Entry{Host: host, Since: epoch, Owes: message.Debt{Checks: message.AfterHost}})
 		}
+	}
+	if budget {
+		e.Budgets, e.Cells = "v1", []message.Cell{{Budget: "fleet", MaxUnavailable: 1, Hosts: e.Members}}
 	}
 	p.fact(e)
 	for p.in().Current() != nil {

@@ -14,12 +14,15 @@ import (
 type candidates struct {
 	// order holds all hosts of the stage in the order in which they go.
 	order []int
-	// queues hold the positions of the candidates in that order: of those that need a
-	// slot, and of those that are out of service already, since an earlier run.
-	queues [2]positions
+	// held has the positions in that order of the candidates that are out of service already,
+	// since an earlier run, unheld those of the candidates that need a slot: one queue for each
+	// list of cells that hosts have in common. So a step looks at the first host of each list,
+	// and a host that may not leave service holds up only those with the same cells.
+	held   positions
+	unheld []positions
 }
 
-// The queues of candidates.
+// The queues in which a host may stand.
 const (
 	needsSlot = iota
 	hasSlot
@@ -28,7 +31,7 @@ const (
 // newCandidates puts the hosts of a stage into order: as they were given, or by their
 // hash. Hosts that are out of service since an earlier run go first, because their
 // upgrade takes no other host out of service.
-func newCandidates(members []member, first, size int, byHash bool) candidates {
+func newCandidates(members []member, first, size int, byHash bool, sets int) candidates {
 	order := make([]int, size)
 	for k := range order {
 		order[k] = first + k
@@ -44,11 +47,28 @@ func newCandidates(members []member, first, size int, byHash bool) candidates {
 			free = append(free, i)
 		}
 	}
-	c := candidates{order: append(held, free...)}
+	c := candidates{order: append(held, free...), unheld: make([]positions, sets)}
 	for k, i := range c.order {
 		members[i].position = k
 	}
 	return c
+}
+
+// regroup puts the candidates into queues anew, after their cells have changed.
+func (c *candidates) regroup(members []member, sets int) {
+	c.held, c.unheld = nil, make([]positions, sets)
+	for _, i := range c.order {
+		members[i].queued = [2]bool{}
+		c.update(members, i)
+	}
+}
+
+// queue returns a queue in which a host may stand.
+func (c *candidates) queue(m *member, n int) *positions {
+	if n == hasSlot {
+		return &c.held
+	}
+	return &c.unheld[m.SetOf()]
 }
 
 // candidateQueue returns the queue in which the host belongs; false when the host is
@@ -63,13 +83,16 @@ func (m *member) candidateQueue() (int, bool) {
 // update updates the queues after a host has become a candidate, is none any more,
 // or belongs in the other queue.
 func (c *candidates) update(members []member, i int) {
+	if len(c.unheld) == 0 {
+		return // Before prepare there are none.
+	}
 	m := &members[i]
 	if n, ok := m.candidateQueue(); ok && !m.queued[n] {
-		c.queues[n].push(m.position)
+		c.queue(m, n).push(m.position)
 		m.queued[n] = true
 	}
-	for n := range c.queues {
-		for q := &c.queues[n]; len(*q) > 0; {
+	for n := range m.queued {
+		for q := c.queue(m, n); len(*q) > 0; {
 			first := &members[c.order[(*q)[0]]]
 			if of, ok := first.candidateQueue(); ok && of == n {
 				break
@@ -80,18 +103,33 @@ func (c *candidates) update(members []member, i int) {
 	}
 }
 
-// first returns the first host of a queue; false when the queue is empty.
-func (c *candidates) first(queue int) (int, bool) {
-	if q := c.queues[queue]; len(q) > 0 {
-		return c.order[q[0]], true
+// firstHeld returns the first host that is out of service; false when there is none.
+func (c *candidates) firstHeld() (int, bool) {
+	if len(c.held) == 0 {
+		return 0, false
 	}
-	return 0, false
+	return c.order[c.held[0]], true
+}
+
+// firstUnheld returns the first host that needs a slot and has cells that a test accepts, nil all;
+// false when there is none.
+func (c *candidates) firstUnheld(accepts func(set int) bool) (int, bool) {
+	first := len(c.order)
+	for set, q := range c.unheld {
+		if len(q) > 0 && q[0] < first && (accepts == nil || accepts(set)) {
+			first = q[0]
+		}
+	}
+	if first == len(c.order) {
+		return 0, false
+	}
+	return c.order[first], true
 }
 
 func (c *candidates) clone() candidates {
-	clone := candidates{order: c.order}
-	for n := range c.queues {
-		clone.queues[n] = slices.Clone(c.queues[n])
+	clone := candidates{order: c.order, held: slices.Clone(c.held), unheld: make([]positions, len(c.unheld))}
+	for set, q := range c.unheld {
+		clone.unheld[set] = slices.Clone(q)
 	}
 	return clone
 }

@@ -91,7 +91,7 @@ func (s *State) order() {
 	}
 	for n := range s.stages.list {
 		g := &s.stages.list[n]
-		g.candidates = newCandidates(s.members, g.first, g.Size, s.rollout.Splay.Duration() > 0)
+		g.candidates = newCandidates(s.members, g.first, g.Size, s.rollout.Splay.Duration() > 0, s.roster.Sets())
 	}
 }
 
@@ -258,6 +258,7 @@ func (s *State) foldEvent(r message.Decoded) error {
 	}
 	switch e := event.(type) {
 	case message.Silent:
+		s.addNeighbours(e)
 		return s.each(e, r.Time, s.fallSilent)
 	case message.Busy:
 		return s.each(e, r.Time, func(i int, at time.Time) bool { return s.becomeBusy(i, e.NotNow, at) })
@@ -310,6 +311,34 @@ func (s *State) each(e message.Event, at time.Time, change func(i int, at time.T
 		return fmt.Errorf("event %s changes nothing for %s", message.Name(e), list(hosts))
 	}
 	return nil
+}
+
+// addNeighbours adds those silent hosts to the roster that share a cell with hosts in it.
+func (s *State) addNeighbours(e message.Silent) {
+	if len(e.Cells) == 0 {
+		return
+	}
+	for _, host := range e.Hosts {
+		if s.roster.AddNeighbour(host, e.Cells) {
+			s.regroup()
+		}
+	}
+}
+
+// budgeted notes that the disruption budgets were edited, which the ledger has told the roster.
+func (s *State) budgeted(r message.Decoded) {
+	s.regroup()
+	s.changed, s.LastSeq = r.Time, r.Seq
+}
+
+// regroup follows a change of the cells of hosts.
+func (s *State) regroup() {
+	if s.ID == 0 {
+		return
+	}
+	for n := range s.stages.list {
+		s.stages.list[n].candidates.regroup(s.members, s.roster.Sets())
+	}
 }
 
 // fallSilent notes that a host is silent. If it was being checked before its upgrade, it has

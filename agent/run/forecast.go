@@ -138,7 +138,7 @@ func (s *State) waitForSlots(now time.Time) (working []int, only bool) {
 	_, ending := s.ending(now)
 	b, g := s.blocker(now), s.stages.current()
 	begun := !now.Before(times.Later(s.stages.reached(), g.approvedAt))
-	if ending || !begun || b != nothing && b != slots || s.rollout.Splay.Duration() > 0 || len(s.rollout.Checks.Fleet) > 0 || g.admitted > 0 || !s.stages.lastWithHosts() {
+	if ending || !begun || s.roster.Budgeted() || b != nothing && b != slots || s.rollout.Splay.Duration() > 0 || len(s.rollout.Checks.Fleet) > 0 || g.admitted > 0 || !s.stages.lastWithHosts() {
 		return nil, false
 	}
 	working = make([]int, 0, s.counts.unstarted+s.counts.underWay)

@@ -34,6 +34,8 @@ type Ledger struct {
 	byRun map[uint64]*Environment
 	// underWay are the environments with a run under way, in the order of their ids.
 	underWay []*Environment
+	// cells count the hosts that are out of service for the disruption budgets of the tenant.
+	cells roster.Cells
 	// last is the environment of the last record, touched are all that it may have changed.
 	last    *Environment
 	touched []*Environment
@@ -106,6 +108,19 @@ func (l *Ledger) Run(id uint64) (*State, *Environment) {
 	return nil, nil
 }
 
+// Cells count the hosts that are out of service for the disruption budgets of the tenant.
+func (l *Ledger) Cells() *roster.Cells { return &l.cells }
+
+// InRoster reports whether a host is in the roster of any environment.
+func (l *Ledger) InRoster(host string) bool {
+	for _, e := range l.environments {
+		if i, known := e.Roster().Index(host); known && !e.roster.Host(i).HasMoved() {
+			return true
+		}
+	}
+	return false
+}
+
 // MemberOf returns the environment whose run under way has a host as a member; nil when none has.
 // Such a host takes no part in another run before that one has ended.
 func (l *Ledger) MemberOf(host string) *Environment {
@@ -133,6 +148,11 @@ func (l *Ledger) Fold(r message.Decoded) error {
 		l.last = nil
 		l.Ignored++
 	}
+	if l.cells.Freed() {
+		for _, e := range l.underWay { // Any of them may wait for the place.
+			l.note(e)
+		}
+	}
 	return err
 }
 
@@ -151,6 +171,8 @@ func (l *Ledger) fold(r message.Decoded) error {
 			return l.open(r.Record, e)
 		case message.Carried:
 			return l.carry(r.Record, e)
+		case message.Budgeted:
+			return l.budgeted(r, e)
 		}
 	}
 	e, err := l.whose(r)
@@ -214,6 +236,20 @@ func (l *Ledger) apply(e *Environment, r message.Decoded) error {
 		l.underWay = slices.DeleteFunc(l.underWay, func(other *Environment) bool { return other == e })
 	}
 	return err
+}
+
+// budgeted puts edited budgets in force while runs are under way. Between runs nobody leaves
+// service, and the next one is opened with its cells.
+func (l *Ledger) budgeted(r message.Decoded, e message.Budgeted) error {
+	if len(l.underWay) == 0 {
+		return fmt.Errorf("no run is under way whose budgets record %d could change", r.Seq)
+	}
+	l.cells.Edit(e, rosters(l.Environments())...)
+	for _, e := range l.underWay {
+		e.newest.budgeted(r)
+		l.note(e)
+	}
+	return nil
 }
 
 // sort puts the runs under way into the order of their ids.

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -52,6 +53,11 @@ type Seen struct {
 	// Silent are hosts that are not heard of, Heard hosts that are. Of a host that
 	// is in neither nothing has changed since the run was told of it.
 	Silent, Heard []string
+	// Neighbours are the cells of those silent hosts that the run does not know: it is told of
+	// their silence if it shares one of these cells.
+	Neighbours map[string][]message.Cell
+	// Budgets are the disruption budgets as they are now; nil when they are those of the log.
+	Budgets *message.Budgeted
 	// Freeze is the freeze that is in force or comes next; nil when there is none.
 	Freeze *message.Frozen
 	// Busy is what hosts have said in their last heartbeat: why they are not to be upgraded
@@ -96,7 +102,7 @@ func (s *State) Next(now time.Time, seen Seen) Step {
 	case now.Before(seen.JudgeAt):
 		return Step{Until: seen.JudgeAt}
 	}
-	for _, news := range []func(Seen) message.Event{s.tellPresence, s.tellFreeze, s.tellHold, s.tellOutcome, s.tellBusy} {
+	for _, news := range []func(Seen) message.Event{s.tellPresence, s.tellBudgets, s.tellFreeze, s.tellHold, s.tellOutcome, s.tellBusy} {
 		if e := news(seen); e != nil {
 			return note(e)
 		}
@@ -140,7 +146,35 @@ func (s *State) tellPresence(seen Seen) message.Event {
 	if hosts := news(seen.Silent, true); len(hosts) > 0 {
 		return message.Silent{Hosts: hosts}
 	}
+	return s.tellNeighbours(seen.Neighbours)
+}
+
+// tellNeighbours returns the event of the first host that fell silent and shares a cell with hosts
+// of the run, though it is not in its roster; nil when there is none.
+func (s *State) tellNeighbours(neighbours map[string][]message.Cell) message.Event {
+	for _, host := range slices.Sorted(maps.Keys(neighbours)) {
+		if cells := s.SharedCells(host, neighbours[host]); len(cells) > 0 {
+			return message.Silent{Hosts: []string{host}, Cells: cells}
+		}
+	}
 	return nil
+}
+
+// SharedCells returns those cells of a host that hosts of the run are in, too; none of a host that
+// is in the roster of the run already.
+func (s *State) SharedCells(host string, cells []message.Cell) []message.Cell {
+	if s.Over() || s.Knows(host) {
+		return nil
+	}
+	return message.Only(s.roster.Shares(cells), func(of string) bool { return of == host })
+}
+
+// tellBudgets returns the event that the disruption budgets were edited; nil when they were not.
+func (s *State) tellBudgets(seen Seen) message.Event {
+	if seen.Budgets == nil || s.roster.BudgetsAre(seen.Budgets.Budgets) {
+		return nil
+	}
+	return *seen.Budgets
 }
 
 // Outdated reports whether a run has to be told that a host is silent, or that

@@ -83,7 +83,22 @@ func (l *Ledger) open(r message.Record, o message.Opened) error {
 			l.note(other)
 		}
 	}
+	l.cells.Open(o, e.roster, rosters(others)...)
+	for _, other := range l.underWay {
+		other.newest.regroup()
+	}
 	return nil
+}
+
+// rosters are those of environments that have had a run.
+func rosters(environments []*Environment) []*roster.Roster {
+	var all []*roster.Roster
+	for _, e := range environments {
+		if e.roster != nil {
+			all = append(all, e.roster)
+		}
+	}
+	return all
 }
 
 // carry forgets the newest run of an environment but for what its hosts owe.
@@ -98,6 +113,10 @@ func (l *Ledger) carry(r message.Record, c message.Carried) error {
 	}
 	e.carry(r, c)
 	l.byRun[c.Run] = e
+	l.cells.Carry(e.roster, rosters(l.others(e))...)
+	for _, other := range l.underWay {
+		other.newest.regroup()
+	}
 	return nil
 }
 

@@ -42,6 +42,20 @@ func (p *player) prepareRun(words []string, rest string) {
 	}
 }
 
+// cell adds a cell to those of the next run: "cell racks rack r1 max 1 h01,h02"; "cell none" forgets
+// those before.
+func (p *player) cell(words []string, rest string) {
+	if words[1] == "none" {
+		p.cells = nil
+		return
+	}
+	c := message.Cell{Budget: words[1], Label: words[2], Value: words[3], Hosts: strings.Split(words[6], ",")}
+	if _, err := fmt.Sscan(words[5], &c.MaxUnavailable); err != nil {
+		p.t.Fatalf("%s: %v", rest, err)
+	}
+	p.cells = append(slices.Clone(p.cells), c)
+}
+
 func (p *player) stage(s rollout.ResolvedStage, words []string) rollout.ResolvedStage {
 	for i, word := range words {
 		switch word {
@@ -93,6 +107,12 @@ func (p *player) opening(words []string) message.Opened {
 		}
 	}
 	e.Environment, e.Roster = p.environment, p.ledger.Opening(p.environment, e.Members, silent, others)
+	if len(p.cells) > 0 {
+		e.Budgets = "v1"
+		e.Cells = message.Only(p.cells, func(host string) bool {
+			return slices.Contains(e.Members, host) || slices.ContainsFunc(e.Roster, func(e message.Entry) bool { return e.Host == host })
+		})
+	}
 	e.Rollout = rollout.Default(len(e.Members))
 	if p.policy != nil {
 		minPrepared, stages := e.Rollout.MinPrepared, e.Rollout.Stages

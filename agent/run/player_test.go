@@ -42,7 +42,9 @@ type player struct {
 	stages []rollout.ResolvedStage
 	// others count in the next run and are no members.
 	others []message.Entry
-	lasts  time.Duration
+	// cells are those of the disruption budgets now.
+	cells []message.Cell
+	lasts time.Duration
 	// wanted are the tasks that were printed, waits the last wait that was.
 	wanted map[message.Key]bool
 	waits  string
@@ -103,6 +105,9 @@ func (p *player) line(words []string, line string) {
 		return
 	case "rollout", "absent", "stage", "lasts":
 		p.prepareRun(words, rest)
+		return
+	case "cell":
+		p.cell(words, rest)
 		return
 	case "hosts", "stages", "tasks", "forecast", "overdue":
 		p.answer(words[0])
@@ -273,6 +278,10 @@ func (p *player) see(words []string, line string) {
 		if p.seen.Hold = nil; by != "" && by != "hold" {
 			p.seen.Hold = &message.Paused{By: by, Why: why}
 		}
+	case "budgets":
+		p.seen.Budgets = &message.Budgeted{Budgets: words[1], Cells: p.cells}
+	case "neighbour":
+		p.seen.Neighbours = map[string][]message.Cell{words[1]: message.Only(p.cells, func(host string) bool { return host == words[1] })}
 	case "nothing":
 		p.seen.JudgeAt = epoch.Add(p.span(words[2]))
 	default:

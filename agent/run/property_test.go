@@ -130,6 +130,7 @@ func (p *property) playRuns() {
 	if rapid.Bool().Draw(p.rt, "a second run") {
 		e := drawOpening(p.rt, p.now)
 		e.Roster = p.in().Roster().Opening(nil, slices.DeleteFunc(e.Roster, func(e message.Entry) bool { return !e.Since.IsZero() || e.Works != "" }))
+		e.Cells = inRoster(e, e.Cells)
 		p.openRun(e)
 		p.playRun()
 	}
@@ -197,7 +198,36 @@ func drawOpening(rt *rapid.T, opens time.Time) message.Opened {
 		}
 	}
 	p.MinPrepared = rapid.IntRange(0, len(e.Members)).Draw(rt, "min-prepared")
+	if rapid.Bool().Draw(rt, "has budgets") {
+		e.Budgets, e.Cells = "v0", inRoster(e, drawCells(rt, append([]string{"stranger", "beyond", "aside"}, e.Members...)))
+	}
 	return e
+}
+
+// drawCells draws the cells of up to two budgets over hosts.
+func drawCells(rt *rapid.T, hosts []string) []message.Cell {
+	var all []message.Cell
+	for _, budget := range []string{"racks", "fleet"}[:rapid.IntRange(1, 2).Draw(rt, "budgets")] {
+		cells := map[int][]string{}
+		for _, host := range hosts {
+			n := rapid.IntRange(0, 3).Draw(rt, "rack")
+			cells[n] = append(cells[n], host)
+		}
+		for n := range 3 { // Hosts of the last are in no cell.
+			if len(cells[n]) > 0 {
+				most := rapid.SampledFrom([]int{0, 1, 1, 1, 2, 2}).Draw(rt, "may be out of service")
+				all = append(all, message.Cell{Budget: budget, Label: "rack", Value: fmt.Sprint(n), MaxUnavailable: most, Hosts: cells[n]})
+			}
+		}
+	}
+	return all
+}
+
+// inRoster returns cells with those hosts only that an opening names.
+func inRoster(e message.Opened, cells []message.Cell) []message.Cell {
+	return message.Only(cells, func(host string) bool {
+		return slices.Contains(e.Members, host) || slices.ContainsFunc(e.Roster, func(e message.Entry) bool { return e.Host == host })
+	})
 }
 
 // drawDebt is what a host owes. That somebody has to look stands in place of the
@@ -254,7 +284,7 @@ func drawSpan(rt *rapid.T, label string, most time.Duration) time.Duration {
 func (p *property) random() {
 	happens := []func(){
 		p.answer1, p.answer1, p.answer1, p.answer1, p.outcome1, p.outcome1, p.outcome1, p.outcome1,
-		p.anyReply, p.anyEvent, p.hostChanges, p.someoneAsks, p.nobodyAsks, p.timePasses, p.timePasses, p.repeats,
+		p.anyReply, p.anyEvent, p.hostChanges, p.budgetsChange, p.someoneAsks, p.nobodyAsks, p.timePasses, p.timePasses, p.repeats,
 	}
 	happens[rapid.IntRange(0, len(happens)-1).Draw(p.rt, "happens")]()
 }
@@ -382,6 +412,18 @@ func (p *property) hostChanges() {
 	}
 }
 
+// budgetsChange is an edit of the budgets, or a neighbour that falls silent.
+func (p *property) budgetsChange() {
+	hosts := append([]string{"stranger", "beyond", "aside"}, p.oracle.Members()...)
+	if rapid.Bool().Draw(p.rt, "edits") {
+		p.fact(message.Budgeted{Budgets: rapid.SampledFrom([]string{"v1", "v2"}).Draw(p.rt, "budgets"), Cells: drawCells(p.rt, hosts)})
+		return
+	}
+	host := rapid.SampledFrom(hosts).Draw(p.rt, "neighbour")
+	cells := message.Only(drawCells(p.rt, hosts), func(of string) bool { return of == host })
+	p.fact(message.Silent{Hosts: []string{host}, Cells: cells})
+}
+
 func (p *property) someoneAsks() {
 	asks := []Ask{Pause, Resume, Resume, Resume, Approve, Approve, Approve, Release, Release, Abort}
 	q := Request{Ask: rapid.SampledFrom(asks).Draw(p.rt, "asks"), By: "ann", Why: "because", Host: p.host()}
@@ -489,6 +531,11 @@ func (p *property) check() {
 // sameRoster holds that the run says of each host whether it is out of service as
 // the oracle does.
 func (p *property) sameRoster(s *State) {
+	for _, c := range p.ledger.Cells().All() {
+		if out, admitted := p.oracle.OutOfCell(c.Key()); out != c.Out || admitted != c.Reserved {
+			p.rt.Fatalf("%d hosts of %s are out of service, and %d admitted; the run says %d and %d: %s", out, c.Name(), admitted, c.Out, c.Reserved, p.oracle.Summary())
+		}
+	}
 	if s.Over() {
 		for _, e := range p.in().Roster().Opening(nil, nil) {
 			if (e.Owes.Any() || e.Silent) && !p.oracle.Out(e.Host) {
@@ -533,7 +580,7 @@ func foreseen(s *State, now time.Time) error {
 	}
 	w, _ := s.Waiting(now)
 	_, ends := s.ending(now)
-	stuck := !ends && (w.What == ForSlot || w.What == ForApproval || w.What == ForResume && s.counts.unstarted > 0)
+	stuck := !ends && (w.What == ForSlot || w.What == ForBudget || w.What == ForApproval || w.What == ForResume && s.counts.unstarted > 0)
 	if stuck && (f.Waits == "" || !f.End.IsZero()) {
 		return fmt.Errorf("the run ends at %s, and waits for %s", f.End, w.Detail)
 	}

@@ -19,11 +19,11 @@ type Usual struct{ Prepare, Host time.Duration }
 // and plays the rest as Forecast does. The forecast is nil when it is unknown how long
 // a host takes. futile is why no host would be upgraded; empty when some would.
 func Rehearse(at time.Time, e message.Opened, usual Usual) (opened *State, f *Forecast, futile string) {
-	opened = open(message.Record{Seq: 1, Time: at}, e, roster.Open(e, at))
+	opened = rehearsed(at, e)
 	if usual.Host <= 0 {
 		return opened, nil, ""
 	}
-	s := open(message.Record{Seq: 1, Time: at}, e, roster.Open(e, at))
+	s := rehearsed(at, e)
 	r := rehearsal{s}
 	r.fold(message.Record{Time: at, Kind: message.CommandAll}, message.Decoded{
 		Command: &message.Command{Action: message.Prepare, Hosts: slices.Clone(e.Members), NotAfter: e.NotAfter},
@@ -52,6 +52,14 @@ func Rehearse(at time.Time, e message.Opened, usual Usual) (opened *State, f *Fo
 	}
 	played, _ := s.Forecast(end)
 	return opened, &played, ""
+}
+
+// rehearsed is the run as it would be opened.
+func rehearsed(at time.Time, e message.Opened) *State {
+	var cells roster.Cells
+	hosts := roster.Open(e, at)
+	cells.Open(e, hosts)
+	return open(message.Record{Seq: 1, Time: at}, e, hosts)
 }
 
 // rehearsal is a run whose records are made up.

@@ -25,6 +25,9 @@ var update = flag.Bool("update", false, "write the transcripts anew")
 //	                             hosts of the stage that are no members; stage
 //	                             none forgets those before
 //	absent count                 whether silent hosts count, skip if not said
+//	cell racks rack r1 max 1 h01,h02
+//	                             a cell of a disruption budget: its name, its label and the
+//	                             value, and its hosts; cell none forgets those before
 //	lasts 2h                     how long it lasts, 4h if this is not said
 //
 // What happens:
@@ -54,6 +57,8 @@ var update = flag.Bool("update", false, "write the transcripts anew")
 //	seen hold the agent itself: why
 //	seen ran h01 drain ok        ... how a task came out
 //	seen doing h03 40% fetching  ... what a host tells of its step
+//	seen budgets v2              ... that the budgets were edited: the cells are those said last
+//	seen neighbour x1            ... that a host is silent which is not in the roster
 //	seen nothing until 15s       ... and that it cannot judge before that
 //	in basel                     the lines that follow are of this environment, of default at
 //	                             first; what the controller does then says whose it is

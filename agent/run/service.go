@@ -28,6 +28,12 @@ func (s *State) NonMembers() []NonMember {
 	return all
 }
 
+// Knows reports whether a host is in the roster of the run, as a member or not.
+func (s *State) Knows(host string) bool {
+	_, known := s.roster.Index(host)
+	return known
+}
+
 // Minds reports whether the deletion of a host changes anything in the run: the run
 // waits for the host, counts it as out of service, or remembers that it may be at work.
 func (s *State) Minds(host string) bool {
@@ -54,7 +60,7 @@ func (s *State) silence(name string) (silent, matters bool) {
 	case h.IsAbsent() && !h.IsSilent():
 		return false, false
 	case !s.isMember(i):
-		return h.IsSilent(), h.Group != roster.NoGroup && !h.IsRemoved()
+		return h.IsSilent(), h.Counts() && !h.IsRemoved()
 	case h.IsSilent():
 		return true, true
 	}

@@ -79,10 +79,10 @@ func (g *stage) mayTake(held bool) bool { return !held || g.taken < g.MaxUnavail
 
 // firstCandidate returns the candidate that goes next while so many hosts of the stage
 // may leave service; false when there is none. A host that is out of service goes
-// first, if there is room for it now.
-func (g *stage) firstCandidate(free int) (int, bool) {
-	held, some := g.candidates.first(hasSlot)
-	unheld, others := g.candidates.first(needsSlot)
+// first, if there is room for it now. Of the others the first goes whose cells admits accepts.
+func (g *stage) firstCandidate(free int, admits func(set int) bool) (int, bool) {
+	held, some := g.candidates.firstHeld()
+	unheld, others := g.candidates.firstUnheld(admits)
 	if some && (!others || g.roomFor(true, free)) {
 		return held, true
 	}

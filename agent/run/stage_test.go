@@ -38,19 +38,19 @@ func TestStagesSoak(t *testing.T) {
 // room for it and another host can go.
 func TestFirstCandidate(t *testing.T) {
 	t.Parallel()
-	g := stage{ResolvedStage: rollout.ResolvedStage{Size: 2, MaxUnavailable: 2}, candidates: candidates{order: []int{7, 8}}}
+	g := stage{ResolvedStage: rollout.ResolvedStage{Size: 2, MaxUnavailable: 2}, candidates: candidates{order: []int{7, 8}, unheld: make([]positions, 1)}}
 	check := func(what string, want int, wantSome bool) {
 		t.Helper()
-		if i, some := g.firstCandidate(1); some != wantSome || some && i != want {
+		if i, some := g.firstCandidate(1, nil); some != wantSome || some && i != want {
 			t.Errorf("%s: host %d, %v; want host %d, %v", what, i, some, want, wantSome)
 		}
 	}
 	check("no candidate", 0, false)
-	g.candidates.queues[hasSlot] = positions{0}
-	g.candidates.queues[needsSlot] = positions{1}
+	g.candidates.held = positions{0}
+	g.candidates.unheld[0] = positions{1}
 	check("both", 7, true)
 	g.admitted = 2
 	check("no room for the host that has a slot", 8, true)
-	g.candidates.queues[needsSlot] = nil
+	g.candidates.unheld[0] = nil
 	check("nobody but the host that has a slot", 7, true)
 }

@@ -22,6 +22,9 @@ const (
 	noTime
 	// slots: as many hosts as may be are out of service.
 	slots
+	// budgets: a slot is free, and as many hosts as may be are out of service in a cell of each
+	// host that could take it.
+	budgets
 	// allBusy: the hosts that are left are under way, silent or late.
 	allBusy
 	splay
@@ -53,31 +56,70 @@ func (s *State) stageBlocker(now time.Time) blocker {
 	if _, some := s.nextReady(); some {
 		return nothing
 	}
+	g, free := s.stages.current(), s.roster.Free(s.stages.index)
 	i, some := s.firstCandidate()
-	switch g, free := s.stages.current(), s.roster.Free(s.stages.index); {
+	switch room := some && g.roomFor(s.members[i].HasSlot(), free); {
+	case room && now.Before(s.starts(i)):
+		return splay
+	case room:
+		return nothing
 	case !some && !g.lateSince.IsZero():
 		return allBusy
-	case !some && !g.roomFor(false, free), some && !g.roomFor(s.members[i].HasSlot(), free):
+	case s.awaitsBudget():
+		return budgets
+	case some, !g.roomFor(false, free):
 		return slots
-	case !some:
-		return allBusy
-	case now.Before(s.starts(i)):
-		return splay
 	}
-	return nothing
+	return allBusy
 }
 
-// nextReady returns the host that has passed the checks before it, and may be taken
+// nextReady returns the first host that has passed the checks before it, and may be taken
 // out of service now; false when there is none.
 func (s *State) nextReady() (int, bool) {
-	i, some := s.queues.front(ready)
-	return i, some && s.roster.MayLeave(i) && s.stages.current().mayTake(s.members[i].HasSlot())
+	for _, t := range s.queues[ready] {
+		if !t.isVoid(s.members) && s.roster.MayLeave(t.host) && s.stages.current().mayTake(s.members[t.host].HasSlot()) {
+			return t.host, true
+		}
+		if !s.roster.Budgeted() { // What keeps the first from it keeps them all.
+			break
+		}
+	}
+	return 0, false
 }
 
 // firstCandidate returns the candidate of the current stage that goes next; false
 // when there is none.
 func (s *State) firstCandidate() (int, bool) {
-	return s.stages.current().firstCandidate(s.roster.Free(s.stages.index))
+	if !s.roster.Budgeted() {
+		return s.stages.current().firstCandidate(s.roster.Free(s.stages.index), nil)
+	}
+	return s.stages.current().firstCandidate(s.roster.Free(s.stages.index), s.roster.Admits)
+}
+
+// awaitsBudget reports whether a host of the current stage could start if one of its cells had a
+// free place.
+func (s *State) awaitsBudget() bool {
+	_, some := s.blockedByBudget()
+	return some
+}
+
+// blockedByBudget returns the first host of the current stage that only a cell keeps from
+// starting; false when there is none.
+func (s *State) blockedByBudget() (int, bool) {
+	g, free := s.stages.current(), s.roster.Free(s.stages.index)
+	if !s.roster.Budgeted() || free < 1 {
+		return 0, false
+	}
+	for _, t := range s.queues[ready] {
+		if !t.isVoid(s.members) && !s.members[t.host].HasSlot() && !s.roster.MayLeave(t.host) {
+			return t.host, true
+		}
+	}
+	if !g.roomFor(false, free) {
+		return 0, false
+	}
+	i, some := g.candidates.firstUnheld(nil)
+	return i, some && !s.roster.MayLeave(i)
 }
 
 // next is the host that starts next, while nothing keeps it from that: a host that

@@ -2,6 +2,7 @@ package run
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,6 +19,8 @@ const (
 	ForIdle = "idle"
 	// ForSlot means that the hosts out of service hold all slots.
 	ForSlot = "slot"
+	// ForBudget means that a disruption budget has no free place.
+	ForBudget = "budget"
 	// ForCheck and ForHook mean that a task has no outcome yet.
 	ForCheck = "check"
 	ForHook  = "hook"
@@ -66,6 +69,8 @@ func (s *State) blocked(now time.Time) (Waiting, bool) {
 		}, true
 	case slots:
 		return s.noSlot(g)
+	case budgets:
+		return s.noPlace()
 	case allBusy:
 		return s.waitingHosts(g)
 	case splay:
@@ -90,10 +95,10 @@ func (s *State) NeedsPerson(now time.Time) (w Waiting, blocked, some bool) {
 	case pausing, approval:
 		w, _ = s.blocked(now)
 		return w, false, true
-	case slots, allBusy:
+	case slots, budgets, allBusy:
 		if s.counts.underWay == 0 {
 			w, _ = s.blocked(now)
-			some = w.Until.IsZero() && (w.What == ForSlot || w.What == ForHost)
+			some = w.Until.IsZero() && (w.What == ForSlot || w.What == ForBudget || w.What == ForHost)
 			return w, some, some
 		}
 	}
@@ -120,12 +125,54 @@ func (s *State) noSlot(g *stage) (Waiting, bool) {
 	return Waiting{What: ForSlot, Detail: h.detail(), Since: h.since, Hosts: h.names}, true
 }
 
+// noPlace returns which disruption budget keeps the next host in service, and who holds its places.
+// It ends by itself if one of them is under way.
+func (s *State) noPlace() (Waiting, bool) {
+	i, _ := s.blockedByBudget()
+	cell, _ := s.roster.Blocking(i)
+	w := Waiting{What: ForBudget, Since: s.changed}
+	if len(cell.Holders) == 0 {
+		w.Detail = fmt.Sprintf("%s to be edited: it lets no host of %d leave service", cell.Name(), len(cell.Hosts))
+		return w, true
+	}
+	var h holders
+	for _, holder := range cell.Holders {
+		if busy, works := s.holds(holder); works {
+			h.working, w.Until = append(h.working, busy.Detail), times.Sooner(w.Until, busy.Until)
+			h.names, h.since = append(h.names, holder.Name), times.Sooner(h.since, busy.Since)
+			continue
+		}
+		h.add(holder.Host)
+	}
+	w.Since, w.Hosts = h.since, h.names
+	w.Detail = fmt.Sprintf("a place in %s (%d of at most %d out of service), and so for %s", cell.Name(), cell.Out+cell.Reserved, cell.MaxUnavailable, h.detail())
+	return w, true
+}
+
+// holds returns what a host that has a place in a cell is waited for, if a run has it in hand; false
+// when it has the place for another reason.
+func (s *State) holds(holder roster.Holder) (Waiting, bool) {
+	i, known := s.roster.Index(holder.Name)
+	if known && s.isMember(i) && s.roster.Host(i) == holder.Host {
+		m := &s.members[i]
+		if m.step == ready {
+			return Waiting{Detail: m.Name + " to leave service", Since: m.since, Until: s.NotAfter}, true
+		}
+		return s.busyWith(m)
+	}
+	if !holder.InHand() {
+		return Waiting{}, false
+	}
+	return Waiting{Detail: fmt.Sprintf("%s to be upgraded by run %d", holder.Name, holder.Run), Since: holder.OutSince(), Until: s.NotAfter}, true
+}
+
 // holders are hosts that hold slots though they are not under way.
 type holders struct {
 	names []string
 	since time.Time
-	// unwell have to recover; finishing still carry out a command of an earlier run.
-	unwell, finishing []string
+	// working are in the hand of a run; unwell have to recover; finishing still carry out a
+	// command of an earlier run.
+	working, unwell, finishing []string
 }
 
 // add adds a host, if it holds a slot.
@@ -146,10 +193,10 @@ func (h *holders) add(host *roster.Host) {
 
 // detail says what would free their slots.
 func (h *holders) detail() string {
-	switch finishing := list(h.finishing); {
+	switch finishing := list(slices.Concat(h.working, h.finishing)); {
 	case len(h.unwell) == 0:
 		return finishing
-	case len(h.finishing) == 0:
+	case finishing == "":
 		return list(h.unwell) + " to recover, be released or be deleted"
 	default:
 		return finishing + ", and for " + list(h.unwell) + " to recover, be released or be deleted"

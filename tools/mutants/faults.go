@@ -20,6 +20,12 @@ var faults = []fault{
 	{"host-is-deleted-that-may-be-at-work", "agent/controller.state.forgettable", `return nil`, "", tests("agent/controller", "TestForgetAfterARestart")},
 	{"deletion-is-answered-before-the-log-has-it", "agent/controller.state.forgot", `return nil`, "", tests("agent/controller", "TestForgetIsOnTheLog")},
 
+	// 9. No host leaves service while a cell of a disruption budget has no free place for it.
+	{"budget-is-asked-for-the-stage-only", "agent/run/roster.Roster.full", `return -1`, "", simulated(scripts, invariants)},
+	{"place-is-not-given-back", "agent/run/roster.cell.add", `$0.out, $0.reserved = $0.out+max(0, $2), $0.reserved+max(0, $3)`, "", append(tests("agent/run/roster", "TestCells"), scripts, invariants)},
+	{"edited-budgets-are-not-told", "agent/run.State.tellBudgets", `return nil`, "", []suite{scripts}},
+	{"neighbour-is-not-told", "agent/run.State.tellNeighbours", `return nil`, "", []suite{scripts}},
+
 	// 2. A host executes upgrade and reboot at most once per run, and says done only if that
 	// is true.
 	{"log-in-place-of-another-is-not-noticed", "agent/host/decide.Journal.Foreign", `return false`, "", []suite{{pkg: "agent/host/decide", names: "TestReceive"}, {pkg: "agent/host/worker", names: "TestAnotherLog"}}},

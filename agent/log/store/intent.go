@@ -26,12 +26,13 @@ import (
 type Kind string
 
 // The kinds of objects. A tenant has one configuration and one rollout, and any
-// number of calendars, environments and webhooks, each with a name.
+// number of calendars, environments, disruption budgets and webhooks, each with a name.
 const (
 	Config      Kind = "config"
 	Rollout     Kind = "rollout"
 	Calendar    Kind = "calendar"
 	Environment Kind = "environment"
+	Budget      Kind = "budget"
 	Webhook     Kind = "webhook"
 	// Copy is what the site fetched of a calendar with a URL. Nobody declares it, but it counts
 	// like what is declared.
@@ -39,12 +40,14 @@ const (
 )
 
 // nouns are what people call the kinds.
-var nouns = map[Kind]string{Config: "os-upgrade configuration", Rollout: "rollout", Calendar: "calendar", Environment: "environment", Webhook: "webhook", Copy: "copy of calendar"}
+var nouns = map[Kind]string{
+	Config: "os-upgrade configuration", Rollout: "rollout", Calendar: "calendar", Environment: "environment", Budget: "disruption budget", Webhook: "webhook", Copy: "copy of calendar",
+}
 
 // Object names an object of a tenant's intent.
 type Object struct {
 	Kind Kind
-	// Name is that of a calendar, environment or webhook, and empty otherwise.
+	// Name is that of a calendar, environment, disruption budget or webhook, and empty otherwise.
 	Name string
 }
 
@@ -53,12 +56,13 @@ type Seen struct {
 	// Object is zero once, with nothing else: after those that were there when the
 	// watch began.
 	Object
-	// Config, Rollout, Calendar, Environment, Webhook or Copy is the value; nil when there is
-	// none.
+	// Config, Rollout, Calendar, Environment, Budget, Webhook or Copy is the value; nil when there
+	// is none.
 	Config      *v1.OSUpgrade
 	Rollout     *v1.Rollout
 	Calendar    *v1.Calendar
 	Environment *v1.Environment
+	Budget      *v1.Budget
 	Webhook     *KeptWebhook
 	Copy        *v1.CalendarCopy
 	// Number is the revision's; of the deletion when there is no value.
@@ -112,7 +116,7 @@ type intent struct {
 	kv    *divided
 	// identity is that of the bucket.
 	identity int64
-	// counting makes counting calendars and adding one a single step.
+	// counting makes counting the objects of a kind and adding one a single step.
 	counting sync.Mutex
 	// recent are the objects that were read last.
 	recent recent
@@ -251,6 +255,8 @@ func (i *intent) seen(entry jetstream.KeyValueEntry) Seen {
 		s.Calendar, s.Err = seenValue[v1.Calendar](entry)
 	case Environment:
 		s.Environment, s.Err = seenValue[v1.Environment](entry)
+	case Budget:
+		s.Budget, s.Err = seenValue[v1.Budget](entry)
 	case Webhook:
 		s.Webhook, s.Err = seenValue[KeptWebhook](entry)
 	case Copy:
@@ -359,6 +365,47 @@ func (s *Store) PutEnvironment(ctx context.Context, tenant, name string, e v1.En
 // DeleteEnvironment removes an environment as DeleteConfig removes a configuration.
 func (s *Store) DeleteEnvironment(ctx context.Context, tenant, name string, base Revision) (Revision, error) {
 	return s.intent.remove(ctx, environmentOf(tenant, name), base)
+}
+
+func budgetOf(tenant, name string) intentKey {
+	return intentKey{tenant, Object{Kind: Budget, Name: name}}
+}
+
+// Budget returns a tenant's disruption budget of a name and its revision, or ErrNotFound.
+func (s *Store) Budget(ctx context.Context, tenant, name string) (v1.Kept[v1.Budget], Revision, error) {
+	return getIntent[v1.Kept[v1.Budget]](ctx, s.intent, budgetOf(tenant, name))
+}
+
+// Budgets returns a tenant's disruption budgets, by name.
+func (s *Store) Budgets(ctx context.Context, tenant string) ([]Named[v1.Budget], error) {
+	return named[v1.Budget](ctx, s.intent, budgetOf(tenant, "*"), "disruption budgets")
+}
+
+// PutBudget writes a disruption budget as PutConfig writes a configuration. The error is ErrFull
+// when the tenant has v1.MaxBudgets others.
+func (s *Store) PutBudget(ctx context.Context, tenant, name string, budget v1.Kept[v1.Budget], base Revision) (Revision, error) {
+	if base == (Revision{}) {
+		s.intent.counting.Lock()
+		defer s.intent.counting.Unlock()
+		if err := s.RoomForBudget(ctx, tenant); err != nil {
+			return Revision{}, err
+		}
+	}
+	return s.intent.put(ctx, budgetOf(tenant, name), budget, base)
+}
+
+// RoomForBudget returns ErrFull when a tenant can have no further disruption budget.
+func (s *Store) RoomForBudget(ctx context.Context, tenant string) error {
+	all, err := s.Budgets(ctx, tenant)
+	if err == nil && len(all) >= v1.MaxBudgets {
+		err = fmt.Errorf("tenant %s has %d disruption budgets: %w; delete one first", tenant, len(all), ErrFull)
+	}
+	return err
+}
+
+// DeleteBudget removes a disruption budget as DeleteConfig removes a configuration.
+func (s *Store) DeleteBudget(ctx context.Context, tenant, name string, base Revision) (Revision, error) {
+	return s.intent.remove(ctx, budgetOf(tenant, name), base)
 }
 
 func copyOf(tenant, name string) intentKey { return intentKey{tenant, Object{Kind: Copy, Name: name}} }

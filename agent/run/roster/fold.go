@@ -55,7 +55,7 @@ func (r *Roster) Release(i int, command message.Action, at time.Time) {
 			h.works, h.worksBefore = h.owes.Answer, h.Before()
 		}
 		h.recover()
-		h.inHand, h.owes, h.removed = false, message.Debt{}, true
+		h.inHand, h.admitted, h.owes, h.removed = false, false, message.Debt{}, true
 	})
 }
 
@@ -70,12 +70,12 @@ func (r *Roster) Leave(i int, at time.Time) {
 // already stays so meanwhile, also when these checks are all that it owed: otherwise it
 // would need a slot at once.
 func (r *Roster) Admit(i int, at time.Time) {
-	r.change(i, at, func(h *Host) { h.inHand = h.HasSlot() })
+	r.change(i, at, func(h *Host) { h.inHand, h.admitted = h.HasSlot(), true })
 }
 
 // Take takes a host out of service for its upgrade.
 func (r *Roster) Take(i int, at time.Time) {
-	r.change(i, at, func(h *Host) { h.inHand, h.before = true, false })
+	r.change(i, at, func(h *Host) { h.inHand, h.admitted, h.before = true, false, false })
 }
 
 // Drain notes that a host is drained, and has to be undrained.
@@ -86,7 +86,7 @@ func (r *Roster) Drain(i int, at time.Time) {
 // LetGo notes that the run does no more with a host. What that owes still keeps it out of
 // service.
 func (r *Roster) LetGo(i int, at time.Time) {
-	r.change(i, at, func(h *Host) { h.inHand = false })
+	r.change(i, at, func(h *Host) { h.inHand, h.admitted = false, false })
 }
 
 // Await notes that a host has not answered a command, and so may be at work.
@@ -107,7 +107,7 @@ func (r *Roster) Answer(i int, unknown bool, at time.Time) {
 // Fail notes that a host has failed in the run: it has to pass checks, if there are any,
 // before it is well.
 func (r *Roster) Fail(i int, checks message.TaskKind, at time.Time) {
-	r.change(i, at, func(h *Host) { h.owes.Checks, h.failed, h.inHand = checks, true, false })
+	r.change(i, at, func(h *Host) { h.owes.Checks, h.failed, h.inHand, h.admitted = checks, true, false, false })
 }
 
 // Pass notes that a task of a host has passed.
@@ -124,11 +124,18 @@ func (r *Roster) Pass(i int, task message.TaskKind, at time.Time) {
 
 // Return notes that a host is upgraded and well.
 func (r *Roster) Return(i int, at time.Time) {
-	r.change(i, at, func(h *Host) { h.inHand, h.owes.Checks = false, "" })
+	r.change(i, at, func(h *Host) { h.inHand, h.admitted, h.owes.Checks = false, false, "" })
 }
 
-// Finish notes that the run has ended.
-func (r *Roster) Finish() { r.finished = true }
+// Finish notes that the run has ended: hosts that were absent count no more.
+func (r *Roster) Finish() {
+	r.finished = true
+	for _, h := range r.hosts {
+		if h.absent && h.IsSilent() && !h.HasSlot() {
+			r.cells.count(h.place, -1, 0)
+		}
+	}
+}
 
 // SetBack moves each time that is after now to now: the log's clock was set back.
 func (r *Roster) SetBack(now time.Time) {
@@ -141,11 +148,12 @@ func (r *Roster) SetBack(now time.Time) {
 	}
 }
 
-// change changes a host and keeps the counts right. A host that the change takes out of
+// change changes a host and keeps the counts right, those of its group and of its cells. A host that the change takes out of
 // service is out of service since then.
 func (r *Roster) change(i int, at time.Time, change func(*Host)) {
 	h := r.hosts[i]
 	out := h.Out()
+	wasOut, wasReserved := r.takes(i)
 	change(h)
 	switch {
 	case !h.HasSlot():
@@ -160,4 +168,6 @@ func (r *Roster) change(i int, at time.Time, change func(*Host)) {
 			r.groups[h.Group].out++
 		}
 	}
+	isOut, isReserved := r.takes(i)
+	r.cells.count(h.place, isOut-wasOut, isReserved-wasReserved)
 }

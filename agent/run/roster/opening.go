@@ -168,5 +168,8 @@ func (r *Roster) Clone() *Roster {
 		hosts[i] = *h
 		c.hosts[i] = &hosts[i]
 	}
+	if r.cells != nil {
+		c.cells = r.cells.clone(hosts, c)
+	}
 	return c
 }

@@ -11,6 +11,27 @@
 // afterwards, also after the end of the run; Opening is what the next run is opened
 // with. Nobody else can change a host.
 //
+// # Disruption budgets
+//
+// A disruption budget of the tenant says how many of some hosts may be out of service at once, for
+// each value of a label apart. What it counts together is a cell. cells.go counts the hosts of
+// each cell; the ledger has one Cells for all rosters, so that the count is that of the tenant.
+// Whoever is out of service by this package counts: held by a run, owing something, or silent
+// since during a run. A host that was silent before the run counts only if it does so in its
+// stage.
+//
+// The log decides, not a label: the event that opens a run says in which cells its hosts are and
+// how many of each may be out of service, and only an edit of the budgets changes that under it.
+// A host takes its place in all its cells by one record, and whoever has a place waits for none,
+// so that no two runs can wait for each other. A place is taken when a host is admitted, or else
+// when it leaves service: otherwise it would pass its checks and then wait until they are stale.
+// It is given back where it was taken. A cell can have more hosts out of service than its limit:
+// hosts fall silent, and a limit can be lowered. Then nobody is taken back, and nobody may follow.
+//
+// A host that is in no roster and shares a cell with hosts of a run is a neighbour. When it falls
+// silent during the run, the event says in which cells it is, and the roster has it from then on,
+// as a host that counts and is no member.
+//
 // The package does no I/O and has no clock.
 package roster
 
@@ -53,6 +74,10 @@ type Host struct {
 	removed bool
 	// moved means that the roster of another environment has the host.
 	moved bool
+	// admitted means that the run checks the host before it takes it out of service.
+	admitted bool
+	// place is what it takes in its cells; nil when it is in none.
+	place *place
 }
 
 // NoGroup is the group of a host that counts in none.
@@ -61,6 +86,9 @@ const NoGroup = -1
 // HasSlot reports whether the host is out of service for more than its silence: a run has
 // it in hand, or it owes something. It needs no further slot for its upgrade.
 func (h *Host) HasSlot() bool { return h.inHand || h.owes.Any() }
+
+// InHand reports whether a run has the host out of service, or is about to.
+func (h *Host) InHand() bool { return h.inHand || h.admitted }
 
 // IsSilent reports whether the host has fallen silent.
 func (h *Host) IsSilent() bool { return !h.silent.IsZero() }
@@ -166,6 +194,9 @@ type Roster struct {
 	run uint64
 	// finished means that the run has ended: hosts that were absent count no more.
 	finished bool
+	// cells count the hosts for the disruption budgets; nil before the ledger has entered the
+	// roster.
+	cells *Cells
 }
 
 // Index returns the index of a host; false when there is no such host.
@@ -187,11 +218,11 @@ func (r *Roster) Out(group int) int { return r.groups[group].out }
 // because as many are out of service as may be, or more.
 func (r *Roster) Free(group int) int { return r.groups[group].most - r.groups[group].out }
 
-// MayLeave reports whether a host may leave service: its group has a free slot. A host
-// that is held is out of service already and takes none.
+// MayLeave reports whether a host may leave service: its group has a free slot, and each of its
+// cells a free place. A host that is held is out of service already and takes none.
 func (r *Roster) MayLeave(i int) bool {
 	h := r.hosts[i]
-	return h.HasSlot() || h.Group == NoGroup || r.Free(h.Group) > 0
+	return h.HasSlot() || (h.Group == NoGroup || r.Free(h.Group) > 0) && r.blocking(i) < 0
 }
 
 // CountsAsOut reports whether a host counts as out of service.
@@ -208,15 +239,18 @@ func (r *Roster) CountsAsSilent(i int) bool {
 // known to be silent or gone.
 func (r *Roster) HeedsSilence(i int) bool {
 	h := r.hosts[i]
-	return h.Group != NoGroup && !h.IsSilent() && !h.absent && !h.removed
+	return h.Counts() && !h.IsSilent() && !h.absent && !h.removed
 }
 
-// Watched returns the hosts whose silence matters: those that count in a group and have not
-// moved to another roster, and those that are silent.
+// Counts reports whether the host counts for others: in a group or in a cell.
+func (h *Host) Counts() bool { return h.Group != NoGroup || h.place != nil }
+
+// Watched returns the hosts whose silence matters: those that count in a group or a cell and have
+// not moved to another roster, and those that are silent.
 func (r *Roster) Watched() []string {
 	var names []string
 	for _, h := range r.hosts {
-		if h.Group != NoGroup && !h.moved || h.IsSilent() {
+		if h.Counts() && !h.moved || h.IsSilent() {
 			names = append(names, h.Name)
 		}
 	}

@@ -248,6 +248,7 @@ func calendar(name string) store.Object { return store.Object{Kind: store.Calend
 func environment(name string) store.Object {
 	return store.Object{Kind: store.Environment, Name: name}
 }
+func budget(name string) store.Object  { return store.Object{Kind: store.Budget, Name: name} }
 func webhook(name string) store.Object { return store.Object{Kind: store.Webhook, Name: name} }
 func fetched(name string) store.Object { return store.Object{Kind: store.Copy, Name: name} }
 
@@ -321,6 +322,31 @@ func (s *Store) DeleteEnvironment(_ context.Context, tenant, name string, base s
 	return s.remove(tenant, environment(name), base)
 }
 
+// Budget is that of store.Store.
+func (s *Store) Budget(_ context.Context, tenant, name string) (v1.Kept[v1.Budget], store.Revision, error) {
+	return get[v1.Kept[v1.Budget]](s, tenant, budget(name))
+}
+
+// Budgets is that of store.Store.
+func (s *Store) Budgets(_ context.Context, tenant string) ([]store.Named[v1.Budget], error) {
+	return all[v1.Budget](s, tenant, store.Budget)
+}
+
+// RoomForBudget is that of store.Store.
+func (s *Store) RoomForBudget(_ context.Context, tenant string) error {
+	return s.room(tenant, store.Budget, v1.MaxBudgets)
+}
+
+// PutBudget is that of store.Store.
+func (s *Store) PutBudget(_ context.Context, tenant, name string, b v1.Kept[v1.Budget], base store.Revision) (store.Revision, error) {
+	return s.put(tenant, budget(name), b, base, v1.MaxBudgets)
+}
+
+// DeleteBudget is that of store.Store.
+func (s *Store) DeleteBudget(_ context.Context, tenant, name string, base store.Revision) (store.Revision, error) {
+	return s.remove(tenant, budget(name), base)
+}
+
 // CalendarCopy is that of store.Store.
 func (s *Store) CalendarCopy(_ context.Context, tenant, name string) (v1.CalendarCopy, store.Revision, error) {
 	return get[v1.CalendarCopy](s, tenant, fetched(name))
@@ -386,6 +412,8 @@ func seen(e entry) store.Seen {
 		found.Calendar, found.Err = seenAs[v1.Calendar](e)
 	case store.Environment:
 		found.Environment, found.Err = seenAs[v1.Environment](e)
+	case store.Budget:
+		found.Budget, found.Err = seenAs[v1.Budget](e)
 	case store.Webhook:
 		found.Webhook, found.Err = seenAs[store.KeptWebhook](e)
 	case store.Copy:

@@ -54,6 +54,8 @@ func (o *Oracle) hostsCount(e message.Event) bool {
 		m := o.run.member(name)
 		other, _ := o.other(name)
 		switch {
+		case m == nil && o.neighbour(e, name):
+			changes = true
 		case m == nil && other == nil, released && !o.releasable(name):
 			return false
 		case m != nil && o.run.changesMember(m, e), m == nil && o.changesOther(name, e):
@@ -106,10 +108,10 @@ func (p *run) changesMember(m *member, e message.Event) bool {
 
 // changesOther reports whether an event changes a host that is no member.
 func (o *Oracle) changesOther(name string, e message.Event) bool {
-	h, inStage := o.other(name)
+	h, counts := o.other(name)
 	switch e.(type) {
 	case message.Silent:
-		return inStage && !h.silent && !h.absent && !h.removed
+		return counts && !h.silent && !h.absent && !h.removed
 	case message.Recovered:
 		return h.silent
 	case message.Released:
@@ -255,7 +257,12 @@ func (o *Oracle) event(r message.Decoded, e message.Event, sent time.Time) {
 		o.mayBeginWithout(r, sent)
 		o.begins(r.Time)
 		o.count("runs that begin without hosts that are late")
+	case message.Budgeted:
+		o.editCells(e)
 	default:
+		if s, silent := e.(message.Silent); silent {
+			o.addNeighbours(s)
+		}
 		for _, name := range message.Hosts(e) {
 			o.hostEvent(r, e, name, sent)
 		}
@@ -299,6 +306,7 @@ func (o *Oracle) hostEvent(r message.Decoded, e message.Event, name string, sent
 		o.stagesDone(r.Time)
 	case message.Admitted:
 		o.mayBegin(m, r, sent)
+		o.mayTakePlace(m, m.name+" is admitted", r)
 		o.run.stages[m.stage].begun = true
 		m.phase, m.keeps = checking, m.held()
 	case message.Slot:

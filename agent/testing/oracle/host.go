@@ -134,6 +134,7 @@ func (o *Oracle) open(r message.Decoded, e message.Opened) {
 		h.silent = entry.Silent && (!h.absent || e.Rollout.Absent != rollout.Skip)
 	}
 	o.enlist(e)
+	o.openCells(e)
 	o.stagesDone(r.Time)
 	o.count("runs opened by " + e.Trigger)
 	if e.RetryOf != 0 {

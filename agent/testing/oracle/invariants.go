@@ -178,6 +178,7 @@ func (o *Oracle) mayTakeSlot(m *member, r message.Decoded, sent time.Time) {
 	if out >= limit && !m.held() || inHand >= limit {
 		o.violated("invariant 1: %s takes a slot by record %d, and %d of at most %d are out of service, %d of them in hand", m.name, r.Seq, out, limit, inHand)
 	}
+	o.mayTakePlace(m, m.name+" takes a slot", r)
 	if len(o.run.policy.Checks.BeforeHost) == 0 {
 		return
 	}

@@ -310,6 +310,27 @@ func (o *Oracle) outNow(host string, run uint64) {
 	if out > limit {
 		o.violated("invariant 1: %d machines are out of service with %s, of at most %d", out, host, limit)
 	}
+	o.outOfCellsNow(m)
+}
+
+// outOfCellsNow judges the same of the cells of a member (invariant 9). After an edit of the
+// budgets a machine may carry out what its host was told before that.
+func (o *Oracle) outOfCellsNow(m *member) {
+	if m.run.edited {
+		return
+	}
+	for _, c := range o.cellsOf(m.name) {
+		out := 0
+		for name := range c.hosts {
+			other, t := o.host(name).member, o.machines[name]
+			if other != nil && !other.removed && !t.byzantine && t.hostOut(other) {
+				out++
+			}
+		}
+		if out > c.limit {
+			o.violated("invariant 9: %d machines of %s are out of service with %s, of at most %d", out, c.name, m.name, c.limit)
+		}
+	}
 }
 
 // hostOut reports whether a host is out of service for a run: each of its machines is.

@@ -74,7 +74,7 @@ type wait struct {
 	// approval is the stage that may wait to be approved.
 	approval string
 	// stuck means that no host is under way, and that one which the current stage waits
-	// for or whose slot it needs is out of service.
+	// for or whose slot it needs is out of service, or that a budget has no place for one.
 	stuck bool
 	// works are the members whose command or task the run waits for.
 	works []string
@@ -160,7 +160,7 @@ func (o *Oracle) standing(p *run) (w wait) {
 		underWay = underWay || !m.phase.before(draining) && m.phase != over
 		unstarted = unstarted || m.left() && m.phase.before(draining)
 	}
-	w.stuck = !underWay && slices.ContainsFunc(s.hosts, (*host).out)
+	w.stuck = !underWay && (slices.ContainsFunc(s.hosts, (*host).out) || slices.ContainsFunc(s.hosts, o.keptByCell))
 	w.sure = unstarted && !underWay && p.allAnswered() && (p.paused != 0 || w.approval != "" && p.soakedAll())
 	return w
 }

@@ -23,13 +23,16 @@
 //     at the end are checkFinished in invariants.go.
 //  8. A window that opens while the site is up has its run, or a reason that is recorded:
 //     WindowsTold in schedule.go.
+//  9. No host leaves service, or is admitted, while a cell of a disruption budget that it is in
+//     has no free place: budget.go recounts that from all hosts at each such record; outNow in
+//     machine.go by what machines did. Hosts that fall silent and edits can exceed a limit.
 //  14. A host is a member of one run under way at most, and gets commands of that run only:
 //     mayOpen in environment.go; Prepared in machine.go.
 //  15. A host is in the roster of one environment. A run of another environment takes it over
 //     with all that it owes: compareDebts in host.go.
 //
 // All of them hold for each environment by itself: the runs of environments go side by side,
-// and the limit of a stage is that of its run.
+// and the limit of a stage is that of its run. Only the cells are those of the tenant.
 //
 // Beside them it judges the news: what happens to a run is told, once, and nothing else is;
 // see news.go.
@@ -86,13 +89,16 @@ type Oracle struct {
 	Calm     func() time.Duration
 	schedule schedule
 	news     news
+	// cells are those of the disruption budgets, and budgets identifies these.
+	cells   map[message.CellKey]*cell
+	budgets string
 }
 
 // New makes an oracle. It calls violated for each violation, and count for each kind of
 // record and effect.
 func New(violated func(format string, args ...any), count func(what string)) *Oracle {
 	return &Oracle{
-		violated: violated, count: count, checks: map[uint64]bool{}, runs: map[string]*run{}, named: map[uint64][]string{}, hosts: map[string]*host{}, machines: map[string]*machine{}, schedule: schedule{told: map[time.Time]bool{}, missed: map[time.Time]bool{}, well: map[time.Time]bool{}},
+		violated: violated, count: count, checks: map[uint64]bool{}, runs: map[string]*run{}, named: map[uint64][]string{}, hosts: map[string]*host{}, machines: map[string]*machine{}, cells: map[message.CellKey]*cell{}, schedule: schedule{told: map[time.Time]bool{}, missed: map[time.Time]bool{}, well: map[time.Time]bool{}},
 		news: news{owed: map[matter]int{}, ids: map[matter][]string{}, waits: map[uint64]map[uint64]wait{}},
 		// Who applies records alone says nothing of their sending: their writer knew all.
 		knows: math.MaxUint64,
@@ -149,6 +155,9 @@ func (o *Oracle) uncertain(r message.Decoded) bool {
 // reply of a host without a command have none.
 func (o *Oracle) Counts(r message.Decoded) bool {
 	o.turnTo(r)
+	if _, edited := r.Event.(message.Budgeted); edited {
+		return o.anyUnderWay()
+	}
 	under := o.run != nil && !o.run.finished
 	switch {
 	case r.Command != nil:

@@ -21,6 +21,9 @@ type run struct {
 	overAt  time.Time
 	members []*member
 	stages  []stage
+	// roster names the hosts that the run knows. edited means that budgets were edited under it.
+	roster map[string]bool
+	edited bool
 	// paused and halted are the records after which no further host may begin: an
 	// operator or a failure paused the run, or a failure stopped it. 0 for none.
 	paused, halted uint64
@@ -224,7 +227,13 @@ func (m *member) wants() message.TaskKind {
 }
 
 func newRun(r message.Decoded, e message.Opened) *run {
-	p := &run{opened: r.Seq, policy: e.Rollout, notAfter: e.NotAfter, ends: e.NotAfter, overAt: e.NotAfter, window: e.Window, windowUsed: e.WindowUsed}
+	p := &run{roster: map[string]bool{}, opened: r.Seq, policy: e.Rollout, notAfter: e.NotAfter, ends: e.NotAfter, overAt: e.NotAfter, window: e.Window, windowUsed: e.WindowUsed}
+	for _, name := range e.Members {
+		p.roster[name] = true
+	}
+	for _, entry := range e.Roster {
+		p.roster[entry.Host] = true
+	}
 	p.patience = newPatience(p.policy.PreparePatience, e.NotAfter.Sub(r.Time))
 	if p.policy.Paused {
 		p.paused, p.pausedSince, p.pausedBy = r.Seq, r.Seq, message.ByRollout
@@ -241,14 +250,18 @@ func (p *run) member(name string) *member {
 	return nil
 }
 
-// other returns a non-member that counts in a stage, is out of service, or may still be at work.
-func (o *Oracle) other(name string) (h *host, inStage bool) {
+// other returns a non-member that counts in a stage or in a cell, is out of service, or may still
+// be at work.
+func (o *Oracle) other(name string) (h *host, counts bool) {
 	for n := range o.run.stages {
 		for _, h := range o.run.stages[n].hosts {
 			if h.name == name && h.member == nil {
 				return h, true
 			}
 		}
+	}
+	if h := o.hosts[name]; h != nil && h.member == nil && o.run.roster[name] && len(o.cellsOf(name)) > 0 {
+		return h, true
 	}
 	if h := o.hosts[name]; h != nil && h.member == nil && h.home == o.environment && (h.owes != (debt{}) || h.silent || h.works != "") {
 		return h, false

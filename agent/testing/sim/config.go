@@ -53,6 +53,30 @@ func (w *World) drawRollout(purpose string) *v1.Rollout {
 	return r
 }
 
+// budgetNames are those that disruption budgets have.
+var budgetNames = []string{"fleet", "rings"}
+
+// drawBudget makes a random disruption budget; nil is none.
+func (w *World) drawBudget(purpose string) *v1.Budget {
+	d := w.rng
+	if d.chance(purpose+" none", 0.3) {
+		return nil
+	}
+	b := &v1.Budget{Per: one(d, purpose+" per", "", "ring", "ring", "rack")}
+	if d.chance(purpose+" match", 0.2) {
+		b.Match = &v1.Match{Roles: []string{"web"}}
+	}
+	if d.chance(purpose+" min-available", 0.3) {
+		b.MinAvailable = one[rollout.Count](d, purpose+" min", "1", "50%", "2", "100%")
+	} else {
+		b.MaxUnavailable = one[rollout.Count](d, purpose+" max", "1", "1", "2", "50%")
+	}
+	if problems := b.Validate(); len(problems) > 0 {
+		w.violated("the simulation itself made an invalid budget: %v", problems)
+	}
+	return b
+}
+
 func (w *World) drawStages(purpose string) []v1.Stage {
 	d := w.rng
 	matches := []*v1.Match{{Hosts: []string{"h01"}}, {Labels: map[string]string{"ring": "0"}}, {Roles: []string{"web"}}, {Applications: []string{application}}}

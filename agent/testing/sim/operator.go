@@ -30,6 +30,12 @@ func (w *World) operate() {
 // act asks for one thing.
 func (w *World) act(ctx context.Context, c *controller.Controller) {
 	host := w.inOrder[w.rng.n("operator host", len(w.inOrder))].name
+	if w.budgeted && w.rng.chance("operator edits a budget", 0.2) {
+		name := one(w.rng, "operator budget", budgetNames...)
+		w.setBudget(name, w.drawBudget("budget"))
+		w.answered("budget", name, nil)
+		return
+	}
 	what := one(w.rng, "operator what",
 		"pause", "resume", "resume", "resume", "abort", "abort now", "approve", "approve", "approve", "approve", "approve", "approve",
 		"release", "release", "start", "start", "start", "start", "retry", "delete", "delete", "rollout", "freeze", "thaw")

@@ -63,6 +63,8 @@ type World struct {
 	machines map[string]*machine
 	// inOrder are the machines by name.
 	inOrder []*machine
+	// budgeted tells that there may be disruption budgets.
+	budgeted bool
 }
 
 const (
@@ -125,6 +127,11 @@ func newWorld(ctx context.Context, seed uint64, o Options) *World {
 	w.announce(c)
 	w.setConfig(c)
 	w.setRollout(w.drawRollout("first rollout"))
+	if w.budgeted = w.rng.chance("has budgets", 0.35); w.budgeted {
+		for _, name := range budgetNames {
+			w.setBudget(name, w.drawBudget("first budget "+name))
+		}
+	}
 	return w
 }
 

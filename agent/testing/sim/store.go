@@ -46,6 +46,19 @@ func (w *World) setCalendar(name string, c *v1.Calendar) {
 	w.declared(err)
 }
 
+// setBudget writes a disruption budget; nil deletes it.
+func (w *World) setBudget(name string, b *v1.Budget) {
+	ctx := context.Background()
+	_, base, err := w.store.Budget(ctx, tenant, name)
+	switch {
+	case b != nil:
+		_, err = w.store.PutBudget(ctx, tenant, name, v1.Kept[v1.Budget]{Value: *b}, base)
+	case err == nil:
+		_, err = w.store.DeleteBudget(ctx, tenant, name, base)
+	}
+	w.declared(err)
+}
+
 // declared takes the error of a declaration; the deletion of what is not there is none.
 func (w *World) declared(err error) {
 	if !errors.Is(err, store.ErrNotFound) {

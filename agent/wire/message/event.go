@@ -53,6 +53,10 @@ type Opened struct {
 	RosterAsOf uint64 `json:"roster-as-of,omitempty"`
 	// Exempt are the hosts that the rollout leaves out, and why.
 	Exempt []rollout.Exempt `json:"exempt,omitempty"`
+	// Budgets identifies the disruption budgets of the tenant; empty when there are none. Cells
+	// are what they count together, with those hosts that are members or in the roster.
+	Budgets string `json:"budgets,omitempty"`
+	Cells   []Cell `json:"cells,omitempty"`
 	// Rollout is how the run goes about its hosts.
 	Rollout rollout.Resolved `json:"policy"`
 	// RetryOf is the run whose failed and skipped hosts these are.
@@ -82,6 +86,9 @@ type Opened struct {
 // Silent tells that hosts have not been heard of for a while.
 type Silent struct {
 	Hosts []string `json:"hosts"`
+	// Cells are the cells of those hosts that are not in the roster of the run, and only share
+	// a cell with hosts that are.
+	Cells []Cell `json:"cells,omitempty"`
 }
 
 // Recovered tells that silent hosts have been heard of again.
@@ -263,6 +270,7 @@ func (Paused) name() string     { return "paused" }
 func (Resumed) name() string    { return "resumed" }
 func (Aborted) name() string    { return "aborted" }
 func (Frozen) name() string     { return "frozen" }
+func (Budgeted) name() string   { return "budgeted" }
 func (Missed) name() string     { return "missed" }
 func (Skipped) name() string    { return "skipped" }
 func (Carried) name() string    { return "carried" }
@@ -273,7 +281,7 @@ var readers = map[string]func([]byte) (Event, error){
 	"opened": read[Opened], "silent": read[Silent], "recovered": read[Recovered], "busy": read[Busy], "idle": read[Idle], "deleted": read[Deleted], "released": read[Released],
 	"admitted": read[Admitted], "slot": read[Slot], "ran": read[Ran], "overdue": read[Overdue], "late": read[Late], "unprepared": read[Unprepared], "cancelled": read[Cancelled],
 	"approved": read[Approved], "paused": read[Paused], "resumed": read[Resumed], "aborted": read[Aborted],
-	"frozen": read[Frozen], "missed": read[Missed], "skipped": read[Skipped], "carried": read[Carried], "finished": read[Finished],
+	"frozen": read[Frozen], "budgeted": read[Budgeted], "missed": read[Missed], "skipped": read[Skipped], "carried": read[Carried], "finished": read[Finished],
 }
 
 // Name is what an event is called on the log.
@@ -282,7 +290,7 @@ func Name(e Event) string { return e.name() }
 // OfNoRun reports whether an event belongs to no run.
 func OfNoRun(e Event) bool {
 	switch e.(type) {
-	case Missed, Skipped, Carried:
+	case Missed, Skipped, Carried, Budgeted:
 		return true
 	}
 	return false
@@ -381,7 +389,11 @@ func check(e Event) error {
 		return checkAwaited(e.Hosts, e.Awaited)
 	case Busy:
 		return cmp.Or(checkHosts(Hosts(e)), present("reason", e.Reason != ""), present("until", !e.Until.IsZero()))
-	case Silent, Recovered, Late, Unprepared, Idle, Deleted, Released, Admitted, Slot:
+	case Silent:
+		return cmp.Or(checkHosts(e.Hosts), e.checkCells())
+	case Budgeted:
+		return checkCells(e.Cells, nil)
+	case Recovered, Late, Unprepared, Idle, Deleted, Released, Admitted, Slot:
 		return checkHosts(Hosts(e))
 	case Approved:
 		return present("stage", e.Stage != "")
@@ -448,5 +460,5 @@ func (e Opened) check() error {
 	if err := e.checkRoster(); err != nil {
 		return fmt.Errorf("roster: %w", err)
 	}
-	return nil
+	return e.checkCells()
 }

@@ -48,8 +48,11 @@ func TestEventBodies(t *testing.T) {
 		`{"event":"frozen","freeze":"christmas","not-after":"2026-11-21T01:00:00Z","until":"2026-11-21T05:00:00Z"}`: Frozen{Freeze: "christmas", NotAfter: opens, Until: end},
 		`{"event":"missed","window":"2026-11-21T01:00:00Z","window-end":"2026-11-21T05:00:00Z","reason":"away"}`:    Missed{Window: opens, WindowEnd: end, Reason: "away"},
 		`{"event":"busy","host":"h01","reason":"backup","until":"2026-01-05T03:30:00Z"}`:                            Busy{Host: "h01", NotNow: NotNow{Reason: "backup", Until: time.Date(2026, 1, 5, 3, 30, 0, 0, time.UTC)}},
-		`{"event":"idle","host":"h01"}`:           Idle{Host: "h01"},
-		`{"event":"skipped","to":1061}`:           Skipped{To: 1061},
+		`{"event":"idle","host":"h01"}`: Idle{Host: "h01"},
+		`{"event":"skipped","to":1061}`: Skipped{To: 1061},
+		`{"event":"budgeted","budgets":"v2","cells":[{"budget":"racks","label":"rack","value":"r1","max-unavailable":1,"hosts":["h01"]}]}`: Budgeted{
+			Budgets: "v2", Cells: []Cell{{Budget: "racks", Label: "rack", Value: "r1", MaxUnavailable: 1, Hosts: []string{"h01"}}},
+		},
 		`{"event":"finished","result":"partial"}`: Finished{Result: "partial"},
 		`{"event":"opened","environment":"basel","trigger":"manual","members":["h01","h02"],"roster-as-of":7,"policy":` + policy + `,"not-after":"2026-11-21T05:00:00Z"}`: Opened{
 			Environment: "basel", Trigger: TriggerManual, Members: []string{"h01", "h02"}, RosterAsOf: 7, Rollout: rollout.Default(2), NotAfter: end,

@@ -70,6 +70,7 @@ var (
 	OSUpgradeForm = Form[OSUpgrade]{OSUpgrade.Validate, as[OSUpgrade], OSUpgrade.Canonical}
 	RolloutForm   = Form[Rollout]{Rollout.Validate, as[Rollout], Rollout.Canonical}
 	CalendarForm  = Form[Calendar]{Calendar.Validate, Calendar.withoutEmptyText, Calendar.Canonical}
+	BudgetForm    = Form[Budget]{Budget.Validate, as[Budget], as[Budget]}
 	WebhookForm   = Form[Webhook]{Webhook.Validate, as[Webhook], Webhook.Canonical}
 	UserForm      = Form[User]{User.Validate, as[User], as[User]}
 	ApproleForm   = Form[Approle]{Approle.Validate, as[Approle], as[Approle]}

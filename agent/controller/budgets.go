@@ -1,0 +1,75 @@
+package controller
+
+import (
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/plan"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+)
+
+// cells returns what the disruption budgets count together, with those hosts that a filter keeps.
+// The limits are those of all hosts of the tenant, whatever application they have.
+func (s *state) cells(absent string, keep func(host string) bool) []message.Cell {
+	if len(s.intent.budgets) == 0 {
+		return nil
+	}
+	return message.Only(s.intent.budgets.Cells(s.allHosts(), absent), keep)
+}
+
+// allHosts returns all known hosts, as a plan takes them.
+func (s *state) allHosts() []plan.Host {
+	lasting := map[string]bool{}
+	for _, env := range s.ledger.Environments() {
+		for _, e := range env.Roster().Lasting() {
+			lasting[e.Host] = true
+		}
+	}
+	all := make([]plan.Host, 0, len(s.hosts.known))
+	for name, h := range s.hosts.known {
+		all = append(all, plan.Host{
+			Name: name, Application: h.Application, Role: h.Role, Labels: h.Labels, Silent: !s.hosts.present.online(name), OutOfService: lasting[name],
+		})
+	}
+	return all
+}
+
+// namedBy returns a filter that keeps the hosts that an opening names.
+func (s *state) namedBy(e message.Opened) func(host string) bool {
+	named := make(map[string]bool, len(e.Members)+len(e.Roster))
+	for _, host := range e.Members {
+		named[host] = true
+	}
+	for _, entry := range e.Roster {
+		named[entry.Host] = true
+	}
+	return func(host string) bool { return named[host] }
+}
+
+// editedBudgets returns the disruption budgets for a run that was opened with others; nil when the
+// log has those that are declared, or they cannot be read.
+func (s *state) editedBudgets(current *run.State) *message.Budgeted {
+	if !s.intent.complete || s.intent.budgetsID == s.ledger.Cells().Budgets() || s.intent.unplannable() != nil {
+		return nil
+	}
+	return &message.Budgeted{Budgets: s.intent.budgetsID, Cells: s.cells(current.Rollout().Absent, s.ledger.InRoster)}
+}
+
+// neighbours returns the cells of those hosts that have fallen silent since the start, and that a
+// run has to be told of only because hosts in its roster are in the same cells. A host that was not
+// heard of since the start may have been silent before the run.
+func (s *state) neighbours(current *run.State, silent []string) map[string][]message.Cell {
+	if len(silent) == 0 || len(s.intent.budgets) == 0 {
+		return nil
+	}
+	cells := map[string][]message.Cell{}
+	for _, name := range silent {
+		h := s.hosts.known[name]
+		if h == nil || h.seen.IsZero() {
+			continue
+		}
+		own := []plan.Host{{Name: name, Application: h.Application, Role: h.Role, Labels: h.Labels}}
+		if shared := current.SharedCells(name, s.intent.budgets.Cells(own, current.Rollout().Absent)); len(shared) > 0 {
+			cells[name] = shared
+		}
+	}
+	return cells
+}

@@ -1,0 +1,75 @@
+package plan
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"slices"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
+)
+
+// Budget is a disruption budget and its name.
+type Budget struct {
+	Name string
+	v1.Budget
+}
+
+// Budgets are the disruption budgets of a tenant, by name.
+type Budgets []Budget
+
+// ID identifies the budgets on the log; empty when there are none.
+func (b Budgets) ID() string {
+	if len(b) == 0 {
+		return ""
+	}
+	text, err := json.Marshal(b)
+	if err != nil {
+		panic("budgets have no JSON form: " + err.Error())
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8])
+}
+
+// Cells divides hosts into what the budgets count together, in the order of the budgets and of the
+// label's values, with the limit of each. absent is the rollout's word for hosts that were silent
+// before: those that do not count are not present, and so in no percentage.
+func (b Budgets) Cells(hosts []Host, absent string) []message.Cell {
+	var all []message.Cell
+	sorted := slices.SortedFunc(slices.Values(hosts), func(a, b Host) int { return cmp.Compare(a.Name, b.Name) })
+	for _, budget := range b {
+		all = append(all, budget.cells(sorted, absent)...)
+	}
+	return all
+}
+
+func (b Budget) cells(hosts []Host, absent string) []message.Cell {
+	chosen := compile(cmp.Or(b.Match, &v1.Match{}))
+	cells, present := map[string]*message.Cell{}, map[string]int{}
+	for _, h := range hosts {
+		if !chosen.matches(h) {
+			continue
+		}
+		value := h.Labels[b.Per]
+		if b.Per == "" {
+			value = ""
+		}
+		if cells[value] == nil {
+			cells[value] = &message.Cell{Budget: b.Name, Label: b.Per, Value: value}
+		}
+		cells[value].Hosts = append(cells[value].Hosts, h.Name)
+		if absent == rollout.CountAbsent || !h.absent() {
+			present[value]++
+		}
+	}
+	all := make([]message.Cell, 0, len(cells))
+	for value, c := range cells {
+		c.MaxUnavailable = b.Limit(present[value])
+		all = append(all, *c)
+	}
+	slices.SortFunc(all, func(a, b message.Cell) int { return cmp.Compare(a.Value, b.Value) })
+	return all
+}

@@ -1,0 +1,431 @@
+package roster
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+)
+
+// Cells counts the hosts that are out of service in each cell of the tenant's disruption budgets.
+// It belongs to the ledger: every roster tells it what changes, so that a host counts once in a
+// cell in however many rosters it is, and the count is that of the tenant. The zero value has no
+// budgets.
+type Cells struct {
+	// budgets identifies the budgets, for a controller that compares them with those it reads.
+	budgets string
+	list    []cell
+	// sets are the lists of cells, by their index, that hosts have in common. The first is empty.
+	sets [][]int
+	// places are the hosts that are in a cell, by name.
+	places map[string]*place
+	// rosters are those whose hosts are counted; none as long as there are no budgets.
+	rosters []*Roster
+	// freed tells that a place was given back.
+	freed bool
+}
+
+// cell is what is known of a cell.
+type cell struct {
+	message.Cell
+	// out counts its hosts that are out of service, reserved those in service that were
+	// admitted: a place is taken for them already, so that they need not be checked again.
+	out, reserved int
+	// holders are these hosts.
+	holders map[string]bool
+}
+
+// place is what a host takes in its cells.
+type place struct {
+	host string
+	// set is the index of the list of its cells.
+	set int
+	// out and reserved count the rosters in which the host is out of service, or in service and
+	// admitted.
+	out, reserved int
+}
+
+// takes returns what a host takes in each of its cells: 0 or 1 of either.
+func (p *place) takes() (out, reserved int) {
+	switch {
+	case p.out > 0:
+		return 1, 0
+	case p.reserved > 0:
+		return 0, 1
+	}
+	return 0, 0
+}
+
+// Budgets identifies the budgets that are in force; empty when there are none.
+func (c *Cells) Budgets() string { return c.budgets }
+
+// Open counts the hosts of the roster that an event has begun by the cells of the event. Hosts
+// that are only in other rosters keep their cells: what counts is what the log says of a host, not
+// the labels that it has now.
+func (c *Cells) Open(e message.Opened, begun *Roster, others ...*Roster) {
+	for _, r := range c.rosters {
+		r.leaveCells()
+	}
+	kept := c.of(func(host string) bool {
+		if _, again := begun.index[host]; again {
+			return false
+		}
+		return slices.ContainsFunc(others, func(r *Roster) bool { _, known := r.index[host]; return known })
+	})
+	c.set(e.Budgets, merge(e.Cells, kept), append([]*Roster{begun}, others...))
+}
+
+// Carry counts the hosts of a roster that only has what hosts owe, in the cells that they have.
+func (c *Cells) Carry(begun *Roster, others ...*Roster) {
+	has := func(host string) bool { _, known := begun.index[host]; return known }
+	c.Open(message.Opened{Budgets: c.budgets, Cells: c.of(has)}, begun, others...)
+}
+
+// Freed reports whether a place was given back since it was asked last.
+func (c *Cells) Freed() bool {
+	freed := c.freed
+	c.freed = false
+	return freed
+}
+
+// Edit puts the cells of edited budgets in place of those before, and counts the hosts of all rosters. It counts at once, and takes no
+// host back.
+func (c *Cells) Edit(e message.Budgeted, rosters ...*Roster) {
+	for _, r := range c.rosters {
+		r.leaveCells()
+	}
+	c.set(e.Budgets, e.Cells, rosters)
+}
+
+// of returns the cells as they are, with some of their hosts.
+func (c *Cells) of(keep func(host string) bool) []message.Cell {
+	all := make([]message.Cell, len(c.list))
+	for n := range c.list {
+		all[n] = c.list[n].Cell
+	}
+	return message.Only(all, keep)
+}
+
+// merge adds the hosts of old cells to new ones, whose limits count.
+func merge(cells, old []message.Cell) []message.Cell {
+	all := slices.Clone(cells)
+	for _, o := range old {
+		n := slices.IndexFunc(all, func(c message.Cell) bool { return c.Key() == o.Key() })
+		if n < 0 {
+			all = append(all, o)
+			continue
+		}
+		all[n].Hosts = append(slices.Clone(all[n].Hosts), o.Hosts...)
+	}
+	return all
+}
+
+// set begins anew with the cells given, and counts all hosts of the rosters.
+func (c *Cells) set(budgets string, cells []message.Cell, rosters []*Roster) {
+	*c = Cells{budgets: budgets, freed: c.freed}
+	if budgets == "" && len(cells) == 0 {
+		for _, r := range rosters {
+			r.cells = nil
+		}
+		return
+	}
+	c.rosters = rosters
+	of := map[string][]int{}
+	for n, known := range cells {
+		c.list = append(c.list, cell{Cell: known, holders: map[string]bool{}})
+		for _, host := range known.Hosts {
+			of[host] = append(of[host], n)
+		}
+	}
+	if len(of) > 0 {
+		c.sets, c.places = [][]int{nil}, make(map[string]*place, len(of))
+	}
+	ids := map[string]int{}
+	for _, known := range cells {
+		for _, host := range known.Hosts {
+			if c.places[host] == nil {
+				c.places[host] = &place{host: host, set: c.setOf(of[host], ids)}
+			}
+		}
+	}
+	for _, r := range rosters {
+		r.enterCells(c)
+	}
+}
+
+// setOf returns the index of a list of cells, which ids has by the text of the list.
+func (c *Cells) setOf(list []int, ids map[string]int) int {
+	var text []byte
+	for _, n := range list {
+		text = append(strconv.AppendInt(text, int64(n), 10), ',')
+	}
+	set, known := ids[string(text)]
+	if !known {
+		set = len(c.sets)
+		ids[string(text)], c.sets = set, append(c.sets, list)
+	}
+	return set
+}
+
+// admit adds a host that was in no roster, and falls silent, to those of its cells that are
+// known, and returns its place; nil when none is.
+func (c *Cells) admit(host string, cells []message.Cell) *place {
+	if p := c.places[host]; p != nil {
+		return p
+	}
+	var list []int
+	for n := range c.list {
+		for _, named := range cells {
+			if named.Key() == c.list[n].Key() && slices.Contains(named.Hosts, host) {
+				c.list[n].Hosts = append(slices.Clone(c.list[n].Hosts), host)
+				list = append(list, n)
+			}
+		}
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	set := slices.IndexFunc(c.sets, func(known []int) bool { return slices.Equal(known, list) })
+	if set < 0 {
+		set = len(c.sets)
+		c.sets = append(slices.Clone(c.sets), list)
+	}
+	p := &place{host: host, set: set}
+	c.places[host] = p
+	for _, r := range c.rosters {
+		if i, known := r.index[host]; known {
+			r.hosts[i].place = p
+			out, reserved := r.takes(i)
+			c.count(p, out, reserved)
+		}
+	}
+	return p
+}
+
+// count changes what a host takes in its cells.
+func (c *Cells) count(p *place, out, reserved int) {
+	if p == nil || out == 0 && reserved == 0 {
+		return
+	}
+	wasOut, wasReserved := p.takes()
+	p.out, p.reserved = p.out+out, p.reserved+reserved
+	isOut, isReserved := p.takes()
+	c.freed = c.freed || isOut+isReserved < wasOut+wasReserved
+	for _, n := range c.sets[p.set] {
+		c.list[n].add(p.host, isOut-wasOut, isReserved-wasReserved)
+	}
+}
+
+// add changes by how much a host counts, which counts once or not at all.
+func (c *cell) add(host string, out, reserved int) {
+	c.out, c.reserved = c.out+out, c.reserved+reserved
+	switch out + reserved {
+	case 1:
+		c.holders[host] = true
+	case -1:
+		delete(c.holders, host)
+	}
+}
+
+// BudgetsAre reports whether the budgets in force are those that a text identifies.
+func (r *Roster) BudgetsAre(budgets string) bool {
+	if r.cells == nil {
+		return budgets == ""
+	}
+	return r.cells.budgets == budgets
+}
+
+// Shares returns those of some cells that are counted, with their limits.
+func (r *Roster) Shares(cells []message.Cell) []message.Cell {
+	if !r.Budgeted() {
+		return nil
+	}
+	var known []message.Cell
+	for _, named := range cells {
+		n := slices.IndexFunc(r.cells.list, func(c cell) bool { return c.Key() == named.Key() })
+		if n >= 0 {
+			named.MaxUnavailable = r.cells.list[n].MaxUnavailable
+			known = append(known, named)
+		}
+	}
+	return known
+}
+
+// Cell is a cell as others see it.
+type Cell struct {
+	message.Cell
+	// Out counts its hosts that are out of service, Reserved those that are about to leave
+	// service.
+	Out, Reserved int
+	// Holders are these hosts.
+	Holders []Holder
+}
+
+// Full reports whether no host of the cell may leave service.
+func (c Cell) Full() bool { return c.Out+c.Reserved >= c.MaxUnavailable }
+
+// Holder is a host that has a place in a cell.
+type Holder struct {
+	*Host
+	// Run is the run whose roster has the host.
+	Run uint64
+}
+
+// All returns the cells, without their holders.
+func (c *Cells) All() []Cell {
+	all := make([]Cell, len(c.list))
+	for n, known := range c.list {
+		all[n] = Cell{Cell: known.Cell, Out: known.out, Reserved: known.reserved}
+	}
+	return all
+}
+
+// holdersOf returns the hosts that have a place in a cell.
+func (c *Cells) holdersOf(n int) []Holder {
+	names := slices.Sorted(maps.Keys(c.list[n].holders))
+	all := make([]Holder, 0, len(names))
+	for _, name := range names {
+		for _, r := range c.rosters {
+			i, known := r.index[name]
+			if !known {
+				continue
+			}
+			if out, reserved := r.takes(i); out+reserved > 0 {
+				all = append(all, Holder{Host: r.hosts[i], Run: r.run})
+				break
+			}
+		}
+	}
+	return all
+}
+
+// clone returns a copy that counts for a copy of a roster, whose places it makes.
+func (c *Cells) clone(hosts []Host, of *Roster) *Cells {
+	clone := &Cells{budgets: c.budgets, list: slices.Clone(c.list), sets: c.sets, rosters: []*Roster{of}}
+	for n := range clone.list {
+		clone.list[n].holders = maps.Clone(clone.list[n].holders)
+	}
+	if len(c.places) == 0 {
+		return clone
+	}
+	places := make([]place, len(hosts))
+	for i := range hosts {
+		if p := hosts[i].place; p != nil {
+			places[i] = *p
+			hosts[i].place = &places[i]
+		}
+	}
+	return clone
+}
+
+// takes returns what a host of the roster takes in its cells.
+func (r *Roster) takes(i int) (out, reserved int) {
+	switch {
+	case r.CountsAsOut(i):
+		return 1, 0
+	case r.hosts[i].admitted:
+		return 0, 1
+	}
+	return 0, 0
+}
+
+// enterCells counts the hosts of the roster in their cells.
+func (r *Roster) enterCells(c *Cells) {
+	r.cells = c
+	for i, h := range r.hosts {
+		if h.moved {
+			h.place = nil
+			continue
+		}
+		if h.place = c.places[h.Name]; h.place != nil {
+			out, reserved := r.takes(i)
+			c.count(h.place, out, reserved)
+		}
+	}
+}
+
+// leaveCells gives back what the hosts of the roster take.
+func (r *Roster) leaveCells() {
+	for i, h := range r.hosts {
+		if h.place != nil {
+			out, reserved := r.takes(i)
+			r.cells.count(h.place, -out, -reserved)
+			h.place = nil
+		}
+	}
+}
+
+// AddNeighbour adds a host that has a cell in common with hosts of the roster; false when it has
+// none, or is in the roster.
+func (r *Roster) AddNeighbour(host string, cells []message.Cell) bool {
+	if _, known := r.index[host]; known || r.cells == nil {
+		return false
+	}
+	p := r.cells.admit(host, cells)
+	if p == nil {
+		return false
+	}
+	i := r.add(host, NoGroup)
+	r.hosts[i].place = p
+	return true
+}
+
+// SetOf returns the index of the list of a host's cells: hosts with the same cells have the same.
+func (h *Host) SetOf() int {
+	if h.place == nil {
+		return 0
+	}
+	return h.place.set
+}
+
+// Sets returns how many lists of cells there are.
+func (r *Roster) Sets() int {
+	if r.cells == nil {
+		return 1
+	}
+	return max(1, len(r.cells.sets))
+}
+
+// Budgeted reports whether hosts of the tenant are in cells.
+func (r *Roster) Budgeted() bool { return r.cells != nil && len(r.cells.list) > 0 }
+
+// Admits reports whether a host with a list of cells, by its index, may leave service, or be
+// admitted: in each of them there is a free place.
+func (r *Roster) Admits(set int) bool {
+	return set == 0 || r.full(set, 1) < 0
+}
+
+// full returns the first cell of a list that is full, or -1. An own reservation does not count
+// against a host: reserved is 0 for one that has it, and else 1.
+func (r *Roster) full(set, reserved int) int {
+	for _, n := range r.cells.sets[set] {
+		if c := &r.cells.list[n]; c.out+c.reserved*reserved >= c.MaxUnavailable {
+			return n
+		}
+	}
+	return -1
+}
+
+// blocking returns the cell that keeps a host from leaving service, or -1.
+func (r *Roster) blocking(i int) int {
+	switch p := r.hosts[i].place; {
+	case p == nil || p.out > 0:
+		return -1
+	case p.reserved > 0:
+		return r.full(p.set, 0)
+	default:
+		return r.full(p.set, 1)
+	}
+}
+
+// Blocking returns the first cell that keeps a host from leaving service, with its holders; false
+// when none does.
+func (r *Roster) Blocking(i int) (Cell, bool) {
+	n := r.blocking(i)
+	if n < 0 {
+		return Cell{}, false
+	}
+	c := r.cells.list[n]
+	return Cell{Cell: c.Cell, Out: c.out, Reserved: c.reserved, Holders: r.cells.holdersOf(n)}, true
+}

@@ -1,0 +1,61 @@
+package v1
+
+import (
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/document"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/names"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
+)
+
+// MaxBudgets is how many disruption budgets a tenant may have.
+const MaxBudgets = 100
+
+// Budget is a disruption budget of a tenant, the object at
+// /v1/config/tenants/{tenant}/os-upgrade/budgets/{name}. Package rollout has its members and their
+// rules.
+type Budget = rollout.Budget
+
+// BudgetInfo is an entry of the list at /v1/config/tenants/{tenant}/os-upgrade/budgets.
+type BudgetInfo struct {
+	Name string `json:"name"`
+	// ETag is the ETag of the budget.
+	ETag string `json:"etag,omitempty"`
+	// Budget is the budget itself; only in a list with content=true.
+	Budget *Budget `json:"budget,omitempty"`
+}
+
+// NewBudget is the body of POST .../os-upgrade/budgets: a budget and its name.
+type NewBudget struct {
+	Name string `json:"name"`
+	// Match selects the hosts; all if absent.
+	Match *Match `json:"match,omitempty"`
+	// Per is the key of a label whose values are counted apart.
+	Per string `json:"per,omitempty"`
+	// MaxUnavailable is how many of the hosts that count together may be out of service at once,
+	// such as 1 or 10%.
+	MaxUnavailable rollout.Count `json:"max-unavailable,omitempty"`
+	// MinAvailable is how many of them must stay in service. A budget has either of the two.
+	MinAvailable rollout.Count `json:"min-available,omitempty"`
+}
+
+// DecodeBudget reads a body and validates it, as DecodeOSUpgrade does.
+func DecodeBudget(contentType string, body []byte) (Budget, error) {
+	return decode(contentType, body, Budget{}, Budget.Validate)
+}
+
+// DecodeNewBudget reads the body of a request that creates a budget; its error and keep are those
+// of Form.Decode.
+func DecodeNewBudget(contentType string, body []byte, keep bool) (name string, b Kept[Budget], err error) {
+	d, err := document.Parse(contentType, body)
+	if err != nil {
+		return "", b, err
+	}
+	var wrong Problems
+	if name, _ = d.Root().Text("name"); !names.Valid(name) {
+		wrong = Problems{document.Wrong("name", name, "is not the name of a disruption budget; "+names.Form)}
+	}
+	b, err = BudgetForm.fill(b, d, keep, wrong...)
+	return name, b, err
+}
+
+// SameBudget reports whether two budgets mean the same.
+func SameBudget(a, b Budget) bool { return sameJSON(a, b) }
