@@ -15,6 +15,8 @@ type Environment struct {
 	Name string
 
 	newest, ended *State
+	// from is the first record that is needed to know newest.
+	from uint64
 	// roster is nil before the first run.
 	roster *roster.Roster
 	missed *message.Missed
@@ -113,6 +115,9 @@ func (e *Environment) miss(missed message.Missed) error {
 func (e *Environment) open(r message.Record, o message.Opened) {
 	e.roster = roster.Open(o, r.Time)
 	e.newest = open(r, o, e.roster)
+	if e.from = r.Seq; o.RosterAsOf != 0 {
+		e.from = min(r.Seq, o.RosterAsOf+1)
+	}
 	if e.missed != nil && !o.Window.IsZero() && o.Window.Before(e.missed.WindowEnd) {
 		e.missed = nil // It had not closed yet: the clock was wrong, and the window has its run now or later.
 	}
@@ -131,5 +136,5 @@ func (e *Environment) carry(r message.Record, c message.Carried) {
 	e.newest = &State{ID: c.Run, Origin: Origin{OpenedSeq: c.Run}, Phase: Finished, LastSeq: r.Seq, roster: e.roster, carried: true, changed: r.Time}
 	e.roster.Begin(c.Run)
 	e.roster.Finish()
-	e.ended, e.considered = nil, c.Considered
+	e.ended, e.considered, e.from = nil, c.Considered, r.Seq
 }

@@ -275,24 +275,25 @@ func TestAnsweredWhileOpening(t *testing.T) {
 // TestSettled checks which answers show that a host has finished what it owed.
 func TestSettled(t *testing.T) {
 	t.Parallel()
-	owes := message.Entry{Host: "h1", Since: epoch, Owes: message.Debt{Answer: message.Upgrade}, Run: 41}
-	works := message.Entry{Host: "h1", Works: message.Reboot, Run: 41}
+	owes := message.Entry{Host: "h1", Since: epoch, Owes: message.Debt{Answer: message.Upgrade}, Run: 41, Epoch: 5}
+	works := message.Entry{Host: "h1", Works: message.Reboot, Run: 41, Epoch: 5}
 	for name, c := range map[string]struct {
 		entry message.Entry
 		reply answer
 		want  message.Entry
 	}{
-		"the answer":                     {owes, answer{9, 41, message.Upgrade, false}, message.Entry{Host: "h1"}},
-		"it does not know":               {owes, answer{9, 41, message.Upgrade, true}, message.Entry{Host: "h1", Since: epoch, Owes: message.Debt{Look: true}}},
-		"a later prepare":                {owes, answer{9, 57, message.Prepare, false}, message.Entry{Host: "h1"}},
-		"its own prepare":                {owes, answer{9, 41, message.Prepare, false}, owes},
-		"another run":                    {owes, answer{9, 40, message.Upgrade, false}, owes},
-		"before the roster was made":     {owes, answer{7, 41, message.Upgrade, false}, owes},
-		"released, and it has finished":  {works, answer{9, 41, message.Reboot, true}, message.Entry{Host: "h1"}},
-		"it owes no answer, but a look":  {message.Entry{Host: "h1", Since: epoch, Owes: message.Debt{Look: true}}, answer{9, 57, message.Prepare, false}, message.Entry{Host: "h1", Since: epoch, Owes: message.Debt{Look: true}}},
-		"and it has fallen silent since": {message.Entry{Host: "h1", Since: epoch, Silent: true, Owes: owes.Owes, Run: 41}, answer{9, 41, message.Upgrade, false}, message.Entry{Host: "h1", Since: epoch, Silent: true}},
+		"the answer":                     {owes, answer{9, 41, 5, message.Upgrade, false}, message.Entry{Host: "h1"}},
+		"it does not know":               {owes, answer{9, 41, 5, message.Upgrade, true}, message.Entry{Host: "h1", Since: epoch, Owes: message.Debt{Look: true}}},
+		"another worker answers":         {owes, answer{9, 41, 6, message.Upgrade, false}, message.Entry{Host: "h1", Since: epoch, Owes: message.Debt{Look: true}}},
+		"a later prepare":                {owes, answer{9, 57, 5, message.Prepare, false}, message.Entry{Host: "h1"}},
+		"its own prepare":                {owes, answer{9, 41, 5, message.Prepare, false}, owes},
+		"another run":                    {owes, answer{9, 40, 5, message.Upgrade, false}, owes},
+		"before the roster was made":     {owes, answer{7, 41, 5, message.Upgrade, false}, owes},
+		"released, and it has finished":  {works, answer{9, 41, 5, message.Reboot, true}, message.Entry{Host: "h1"}},
+		"it owes no answer, but a look":  {message.Entry{Host: "h1", Since: epoch, Owes: message.Debt{Look: true}}, answer{9, 57, 5, message.Prepare, false}, message.Entry{Host: "h1", Since: epoch, Owes: message.Debt{Look: true}}},
+		"and it has fallen silent since": {message.Entry{Host: "h1", Since: epoch, Silent: true, Owes: owes.Owes, Run: 41, Epoch: 5}, answer{9, 41, 5, message.Upgrade, false}, message.Entry{Host: "h1", Since: epoch, Silent: true}},
 	} {
-		l := Ledger{answers: map[string]answer{"h1": c.reply}}
+		l := Ledger{answers: map[string][]answer{"h1": {{9, 3, 5, message.Upgrade, false}, c.reply}}}
 		if got := l.settled(message.Opened{Roster: []message.Entry{c.entry}, RosterAsOf: 8}).Roster[0]; got != c.want {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)
 		}

@@ -39,9 +39,9 @@ type Ledger struct {
 	// last is the environment of the last record, touched are all that it may have changed.
 	last    *Environment
 	touched []*Environment
-	// answers are the last replies of hosts to runs that were over, by host: the roster of
-	// the next run may not take them into account yet.
-	answers map[string]answer
+	// answers are the replies of hosts to runs that were over, by host: the roster of the
+	// next run may not take them into account yet.
+	answers map[string][]answer
 	// time is that of the last record.
 	time time.Time
 }
@@ -119,6 +119,17 @@ func (l *Ledger) InRoster(host string) bool {
 		}
 	}
 	return false
+}
+
+// NeededFrom returns the first record of the log that is needed to know the newest runs: those
+// before it can be trimmed. 0 before the first run.
+func (l *Ledger) NeededFrom() (from uint64) {
+	for _, e := range l.environments {
+		if e.newest != nil && (from == 0 || e.from < from) {
+			from = e.from
+		}
+	}
+	return from
 }
 
 // MemberOf returns the environment whose run under way has a host as a member; nil when none has.

@@ -15,10 +15,10 @@ import (
 func (l *Ledger) Opening(environment string, members, silent []string, others []message.Entry) []message.Entry {
 	e := l.Of(environment)
 	entries := e.Roster().Opening(silent, others)
-	from := l.others(e)
-	if len(from) == 0 {
+	if l.RosterAsOf(environment) == 0 {
 		return entries
 	}
+	from := l.others(e)
 	for _, host := range named(message.Opened{Members: members, Roster: entries}) {
 		for _, other := range from {
 			if brought, some := other.Roster().Entry(host); some {
@@ -26,7 +26,23 @@ func (l *Ledger) Opening(environment string, members, silent []string, others []
 			}
 		}
 	}
+	for i := range entries {
+		if of := l.byRun[entries[i].Run]; of != nil {
+			entries[i].Epoch = of.newest.Epoch(entries[i].Host)
+		}
+	}
 	return entries
+}
+
+// RosterAsOf is what the opening of a run of an environment has to say of its roster, and
+// decides how it is appended. 0 means that nothing may come in between (log.Log.AppendNext).
+// With several environments this would hold up a run for as long as the hosts of another one
+// answer: there it is the last record that Opening takes into account.
+func (l *Ledger) RosterAsOf(environment string) uint64 {
+	if environment == "" && len(l.others(l.Of(""))) == 0 {
+		return 0
+	}
+	return l.LastSeq
 }
 
 // others are the environments but for one, in the order of their names.
@@ -75,6 +91,9 @@ func (l *Ledger) open(r message.Record, o message.Opened) error {
 		delete(l.byRun, e.newest.ID)
 	}
 	e.open(r, l.settled(o))
+	for _, host := range hosts {
+		delete(l.answers, host)
+	}
 	l.byRun[r.Seq] = e
 	l.underWay = append(l.underWay, e)
 	l.sort()
@@ -134,20 +153,22 @@ func (s *State) letGo(hosts []string, r message.Record) (changed bool) {
 
 // answer is a reply to a run that was over.
 type answer struct {
-	seq, run uint64
-	action   message.Action
-	unknown  bool
+	seq, run, epoch uint64
+	action          message.Action
+	unknown         bool
 }
 
 // answer remembers the reply of a host to a run that is over, or that is not on the log any
 // more: if the roster of the next run was made before it, it has to be settled then.
 func (l *Ledger) answer(r message.Decoded) {
-	if r.Kind == message.ReplyRecord && r.Reply != nil {
-		if l.answers == nil {
-			l.answers = map[string]answer{}
-		}
-		l.answers[r.Host] = answer{r.Seq, r.Run, r.Action, r.Reply.Result.Outcome == message.Unknown}
+	if r.Kind != message.ReplyRecord {
+		return
 	}
+	if l.answers == nil {
+		l.answers = map[string][]answer{}
+	}
+	unknown := r.Outcome == message.Unknown || r.Reply != nil && r.Reply.Result.Outcome == message.Unknown
+	l.answers[r.Host] = append(l.answers[r.Host], answer{r.Seq, r.Run, r.Epoch, r.Action, unknown})
 }
 
 // settled returns the opening of a run with the answers that its roster does not take into
@@ -159,22 +180,26 @@ func (l *Ledger) settled(o message.Opened) message.Opened {
 	}
 	o.Roster = slices.Clone(o.Roster)
 	for i := range o.Roster {
-		if a := l.answers[o.Roster[i].Host]; a.seq > o.RosterAsOf {
-			a.settle(&o.Roster[i])
+		for _, a := range l.answers[o.Roster[i].Host] {
+			if a.seq > o.RosterAsOf {
+				a.settle(&o.Roster[i])
+			}
 		}
 	}
 	return o
 }
 
-// settle notes in an entry that its host has answered. A worker does one thing at a time: the
-// answer to a later prepare shows that it has finished what it was told before.
+// settle notes in an entry that its host has answered, as the run would that has asked. A worker
+// does one thing at a time: the answer to a later prepare shows that it has finished what it was
+// told before.
 func (a answer) settle(e *message.Entry) {
 	same := a.run == e.Run && (a.action == e.Owes.Answer || a.action == e.Works)
 	if !same && (a.action != message.Prepare || a.run <= e.Run) || e.Owes.Answer == "" && e.Works == "" {
 		return
 	}
-	e.Owes.Look = e.Owes.Look || a.unknown && e.Works == ""
-	e.Owes.Answer, e.Works, e.Run = "", "", 0
+	unknown := a.unknown || same && a.epoch != e.Epoch
+	e.Owes.Look = e.Owes.Look || unknown && e.Works == ""
+	e.Owes.Answer, e.Works, e.Run, e.Epoch = "", "", 0, 0
 	if !e.Owes.Any() && !e.Silent {
 		e.Since = time.Time{}
 	}

@@ -72,6 +72,9 @@ type property struct {
 	opened message.Opened
 }
 
+// judge is the oracle of the environment of which the test speaks.
+func (p *property) judge() *oracle.Oracle { return p.oracle.In(p.environment) }
+
 func newProperty(rt *rapid.T) *property {
 	p := &property{player: newPlayer(rt), rt: rt}
 	var last message.Record
@@ -99,11 +102,11 @@ func newProperty(rt *rapid.T) *property {
 // openRun opens a run, and has most hosts answer its prepare.
 func (p *property) openRun(e message.Opened) {
 	p.opened = e
-	p.must(message.Record{Kind: message.EventRecord, Body: message.EncodeEvent(e)})
+	p.must(p.eventOf(p.in(), e))
 	p.drive()
-	for _, name := range p.oracle.Members() {
+	for _, name := range p.judge().Members() {
 		if rapid.IntRange(0, 9).Draw(p.rt, "prepares") > 0 {
-			p.reply(p.oracle.Run(), name, "prepare", message.Reply{Action: message.Prepare, Result: message.Result{Outcome: message.Done}}.Encode())
+			p.reply(p.judge().Run(), name, "prepare", message.Reply{Action: message.Prepare, Result: message.Result{Outcome: message.Done}}.Encode())
 		}
 	}
 	p.drive()
@@ -114,13 +117,22 @@ func (p *property) openRun(e message.Opened) {
 func (p *property) drive() time.Time {
 	p.rt.Helper()
 	until := p.player.drive()
-	if due, under := p.oracle.UnderWay(); under && !p.now.Before(due.Over.Add(due.Rest)) {
-		p.rt.Fatalf("invariant 7: at %s the run is under way, and had to end by %s: %s", p.now.Sub(epoch), due.Over.Add(due.Rest).Sub(epoch), p.oracle.Summary())
-	}
-	if at, due := p.oracle.Due(); due && !p.now.Before(at) {
-		p.rt.Fatalf("at %s the run waits for hosts that are late, and had to go on without them at %s: %s", p.now.Sub(epoch), at.Sub(epoch), p.oracle.Summary())
+	for _, environment := range p.oracle.Environments() {
+		p.inTime(environment)
 	}
 	return until
+}
+
+// inTime checks that the run of an environment has not waited for longer than it may.
+func (p *property) inTime(environment string) {
+	p.rt.Helper()
+	o := p.oracle.In(environment)
+	if due, under := o.UnderWay(); under && !p.now.Before(due.Over.Add(due.Rest)) {
+		p.rt.Fatalf("invariant 7: at %s the run is under way, and had to end by %s: %s", p.now.Sub(epoch), due.Over.Add(due.Rest).Sub(epoch), o.Summary())
+	}
+	if at, due := o.Due(); due && !p.now.Before(at) {
+		p.rt.Fatalf("at %s the run waits for hosts that are late, and had to go on without them at %s: %s", p.now.Sub(epoch), at.Sub(epoch), o.Summary())
+	}
 }
 
 // playRuns plays one run or two.
@@ -292,8 +304,8 @@ func (p *property) random() {
 // answer1 is a host that answers what it was asked.
 func (p *property) answer1() {
 	var asked []string
-	for _, name := range p.oracle.Members() {
-		if p.oracle.Asked(name) != "" {
+	for _, name := range p.judge().Members() {
+		if p.judge().Asked(name) != "" {
 			asked = append(asked, name)
 		}
 	}
@@ -301,19 +313,19 @@ func (p *property) answer1() {
 		return
 	}
 	host := rapid.SampledFrom(asked).Draw(p.rt, "answers")
-	action := p.oracle.Asked(host)
+	action := p.judge().Asked(host)
 	body := message.Reply{Action: action, Result: message.ResultOf(drawResult(p.rt))}.Encode()
 	if rapid.IntRange(0, 19).Draw(p.rt, "garbage") == 0 {
 		body = []byte("garbage")
 	}
-	p.anyWorker(p.oracle.Run(), host, action, body)
+	p.anyWorker(p.judge().Run(), host, action, body)
 }
 
 // comesThrough is a host that has been prepared and does what it is asked.
 func (p *property) comesThrough() {
-	for _, name := range p.oracle.Members() {
-		if action := p.oracle.Asked(name); action != "" && action != message.Prepare {
-			p.reply(p.oracle.Run(), name, string(action), message.Reply{Action: action, Result: message.Result{Outcome: message.Done}}.Encode())
+	for _, name := range p.judge().Members() {
+		if action := p.judge().Asked(name); action != "" && action != message.Prepare {
+			p.reply(p.judge().Run(), name, string(action), message.Reply{Action: action, Result: message.Result{Outcome: message.Done}}.Encode())
 			return
 		}
 	}
@@ -348,7 +360,7 @@ func (p *property) outcome1() {
 	if step := run.Next(p.now, p.look(p.in())); step.Fleet != nil {
 		wanted = append(wanted, *step.Fleet)
 	}
-	for _, name := range p.oracle.Members() {
+	for _, name := range p.judge().Members() {
 		if task, _, wants := run.Task(name); wants {
 			wanted = append(wanted, task)
 		}
@@ -362,13 +374,13 @@ func (p *property) outcome1() {
 }
 
 func (p *property) host() string {
-	return rapid.SampledFrom(append([]string{"stranger", "beyond", "aside"}, p.oracle.Members()...)).Draw(p.rt, "host")
+	return rapid.SampledFrom(append([]string{"stranger", "beyond", "aside"}, p.judge().Members()...)).Draw(p.rt, "host")
 }
 
 // anyReply is a reply that may be out of place.
 func (p *property) anyReply() {
 	action := rapid.SampledFrom([]message.Action{message.Prepare, message.Upgrade, message.Reboot}).Draw(p.rt, "action")
-	run := rapid.SampledFrom([]uint64{p.oracle.Run(), p.oracle.Run(), 1}).Draw(p.rt, "run")
+	run := rapid.SampledFrom([]uint64{p.judge().Run(), p.judge().Run(), 1}).Draw(p.rt, "run")
 	p.anyWorker(run, p.host(), action, message.Reply{Action: action, Result: message.ResultOf(drawResult(p.rt))}.Encode())
 }
 
@@ -376,7 +388,7 @@ func (p *property) anyReply() {
 func (p *property) anyEvent() {
 	kinds := []message.TaskKind{message.BeforeHost, message.Drain, message.AfterHost, message.Undrain, message.Fleet, ""}
 	o := message.Outcome{
-		Run: rapid.SampledFrom([]uint64{p.oracle.Run(), 1}).Draw(p.rt, "run"), Kind: rapid.SampledFrom(kinds).Draw(p.rt, "kind"),
+		Run: rapid.SampledFrom([]uint64{p.judge().Run(), 1}).Draw(p.rt, "run"), Kind: rapid.SampledFrom(kinds).Draw(p.rt, "kind"),
 		Host: p.host(), Attempt: rapid.IntRange(-1, 3).Draw(p.rt, "attempt"), OK: rapid.Bool().Draw(p.rt, "ok"),
 	}
 	run := p.in().Newest()
@@ -435,7 +447,7 @@ func (p *property) someoneAsks() {
 // ask writes what a request comes to, if it is not refused.
 func (p *property) ask(q Request) {
 	if step := p.in().Newest().Next(p.now, Seen{Request: &q}); step.Act == Note {
-		p.must(message.Record{Kind: message.EventRecord, Body: message.EncodeEvent(step.Event)})
+		p.must(p.eventOf(p.in(), step.Event))
 	}
 }
 
@@ -474,7 +486,7 @@ func (p *property) timePasses() {
 
 // toDue lets time pass until the run has to go on without hosts that are late.
 func (p *property) toDue() {
-	if at, due := p.oracle.Due(); due && at.After(p.now) {
+	if at, due := p.judge().Due(); due && at.After(p.now) {
 		p.now = at
 	}
 }
@@ -493,7 +505,7 @@ func (p *property) repeats() {
 func (p *player) toTheEnd(drive func() time.Time) {
 	for range 1000 {
 		until := drive()
-		if p.in().Current() == nil {
+		if len(p.ledger.UnderWay()) == 0 {
 			return
 		}
 		if !until.After(p.now) {
@@ -506,6 +518,10 @@ func (p *player) toTheEnd(drive func() time.Time) {
 
 func (p *property) check() {
 	p.refold()
+	p.checkRun()
+}
+
+func (p *property) checkRun() {
 	s := p.in().Newest()
 	p.sameRoster(s)
 	if err := foreseen(s, p.now); err != nil {
@@ -546,11 +562,11 @@ func (p *property) sameRoster(s *State) {
 	}
 	for _, h := range s.Hosts() {
 		if want := p.oracle.Out(h.Name); want == h.Slot.IsZero() {
-			p.rt.Fatalf("%s is out of service: %t; the run says since %s, because %q: %s", h.Name, want, h.Slot, h.SlotReason, p.oracle.Summary())
+			p.rt.Fatalf("%s is out of service: %t; the run says since %s, because %q: %s", h.Name, want, h.Slot, h.SlotReason, p.judge().Summary())
 		}
 	}
 	for n, stage := range s.Stages(s.changed) {
-		if out := p.oracle.OutOfStage(n); out != stage.OutOfService {
+		if out := p.judge().OutOfStage(n); out != stage.OutOfService {
 			p.rt.Fatalf("%d of stage %s are out of service; the run says %d", out, stage.Name, stage.OutOfService)
 		}
 	}

@@ -508,6 +508,12 @@ var acts = map[run.Ask]func(r *v1.Run, by string, body v1.Ask) error{
 	},
 }
 
+// AbortAll implements api.Controller.
+func (t *tenant) AbortAll(ctx context.Context, by string, body v1.Ask) error {
+	_, err := t.Ask(ctx, by, run.Abort, body)
+	return err
+}
+
 // Ask implements api.Controller.
 func (t *tenant) Ask(_ context.Context, by string, ask run.Ask, body v1.Ask) (v1.Run, error) {
 	t.mu.Lock()

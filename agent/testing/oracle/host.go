@@ -228,7 +228,7 @@ func (o *Oracle) compareSilence(r message.Decoded, e message.Opened) {
 	for name, h := range o.hosts {
 		entry, listed := entries[name]
 		switch {
-		case !h.silent, !o.ours(h, e), o.run == nil && !h.homed:
+		case !h.silent, h.absent, !o.ours(h, e), o.run == nil && !h.homed:
 		case entry.Silent && entry.Since.IsZero(), !listed && !has(e.Members, name):
 			o.violated("invariant 1: run %d is opened as if %s had been silent before all runs, and it fell silent in a run", r.Seq, name)
 		case entry.Silent:

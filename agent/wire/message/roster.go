@@ -39,10 +39,13 @@ type Entry struct {
 	// was silent before.
 	Since time.Time `json:"since,omitzero"`
 	Owes  Debt      `json:"owes,omitzero"`
+	// Epoch is that of the worker that was prepared for the command that the host has not
+	// answered; only where an answer may come before the run is opened (Opened.RosterAsOf).
+	Epoch uint64 `json:"epoch,omitempty"`
 	// Works is the command of an earlier run that the host has not answered though it was
 	// released: it may still carry it out. That does not keep it out of service.
 	Works Action `json:"works,omitempty"`
-	// Run is the run whose command the host has not answered, for people; 0 if it has answered,
+	// Run is the run whose command the host has not answered; 0 if it has answered,
 	// and in records of versions that did not note it.
 	Run uint64 `json:"run,omitempty"`
 }

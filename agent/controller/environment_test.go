@@ -1,0 +1,301 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
+)
+
+// inShop is an environment of the hosts of a shop, with a window each night.
+func inShop(city, zone string) v1.Environment {
+	e := v1.Environment{Match: v1.Match{Labels: map[string]string{"shop": city}}}
+	if zone != "" {
+		e.MaintenanceWindows = []v1.MaintenanceWindow{{
+			DaysOfWeek: "Monday, Tuesday, Wednesday, Thursday, Friday, Saturday, Sunday", StartTime: "02:00", Timezone: zone, Duration: "4h",
+		}}
+	}
+	return e
+}
+
+// shops is a tenant with hosts in some shops; "" is none. Each shop is an environment.
+type shops struct {
+	*memory
+	t  *testing.T
+	of map[string]string
+}
+
+func newShops(t *testing.T, of map[string]string) *shops {
+	t.Helper()
+	m := &shops{newMemory(), t, of}
+	m.rollout = &v1.Rollout{Timeouts: &v1.StepTimeouts{Prepare: "3h", Upgrade: "3h"}}
+	for host, city := range of {
+		must(m.Store.PutHost(t.Context(), log.Token(host), store.Host{Tenant: "acme", Name: host, Application: "app", Labels: m.labels(city)}))
+	}
+	return m
+}
+
+func (m *shops) labels(city string) map[string]string {
+	if city == "" {
+		return nil
+	}
+	return map[string]string{"shop": city}
+}
+
+// beat has hosts send a heartbeat each: all of them if none is named.
+func (m *shops) beat(hosts ...string) {
+	for host, city := range m.of {
+		if len(hosts) == 0 || slices.Contains(hosts, host) {
+			m.Alive(host, message.Alive{Application: "app", Labels: m.labels(city)})
+		}
+	}
+	synctest.Wait()
+}
+
+// pass lets time pass while all hosts send heartbeats.
+func (m *shops) pass(span time.Duration) {
+	for ; span > 0; span -= message.Heartbeat {
+		time.Sleep(min(span, message.Heartbeat))
+		m.beat()
+	}
+}
+
+// declareShop declares an environment.
+func (m *shops) declareShop(name string, e *v1.Environment) {
+	m.declare(store.Seen{Object: store.Object{Kind: store.Environment, Name: name}, Environment: e})
+}
+
+// runs returns the runs by environment, newest first.
+func (m *shops) runs(c *Controller) map[string][]v1.Run {
+	m.t.Helper()
+	all, err := c.Runs(m.t.Context(), v1.RunFilter{})
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	by := map[string][]v1.Run{}
+	for _, r := range all {
+		if r, err = c.Find(m.t.Context(), r.ID); err != nil {
+			m.t.Fatal(err)
+		}
+		by[r.Environment] = append(by[r.Environment], r)
+	}
+	return by
+}
+
+// only returns the only run of an environment.
+func (m *shops) only(c *Controller, environment string) v1.Run {
+	m.t.Helper()
+	all := m.runs(c)[environment]
+	if len(all) != 1 {
+		m.t.Fatalf("environment %s has %d runs", nameOf(environment), len(all))
+	}
+	return all[0]
+}
+
+func hostsOf(r v1.Run) (names []string) {
+	for _, h := range r.Hosts {
+		names = append(names, h.Hostname)
+	}
+	return names
+}
+
+// TestTwoEnvironments plays two shops with windows in two zones: their runs overlap, the
+// controller is killed between, one is aborted and the other completes. Both are in the history,
+// and each of their news is told once.
+func TestTwoEnvironments(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newShops(t, map[string]string{"b1": "berlin", "b2": "berlin", "l1": "lisbon", "l2": "lisbon", "d1": ""})
+		m.news = newShelf()
+		c, _ := m.control(t)
+		m.beat()
+		berlin, lisbon := inShop("berlin", "Europe/Berlin"), inShop("lisbon", "Europe/Lisbon")
+		m.declareShop("berlin", &berlin)
+		m.declareShop("lisbon", &lisbon)
+		m.pass(time.Hour + time.Minute) // A bubble begins at midnight UTC.
+		first := m.only(c, "berlin")
+		if hosts := hostsOf(first); !slices.Equal(hosts, []string{"b1", "b2"}) {
+			t.Errorf("the run of berlin has %q", hosts)
+		}
+		m.reply("b1", first.ID, message.Prepare)
+		m.reply("b2", first.ID, message.Prepare)
+		m.pass(time.Hour)
+		second := m.only(c, "lisbon")
+		if hosts := hostsOf(second); !slices.Equal(hosts, []string{"l1", "l2"}) {
+			t.Errorf("the run of lisbon has %q", hosts)
+		}
+		m.reply("l1", second.ID, message.Prepare)
+		c = m.restart(t)
+		m.beat()
+		m.reply("l2", second.ID, message.Prepare)
+		_, err := c.Ask(t.Context(), "test", run.Abort, v1.Ask{Reason: "which one?"})
+		if refused, is := errors.AsType[*run.Refused](err); !is || !strings.Contains(refused.Message, fmt.Sprintf("run %d of berlin, run %d of lisbon", first.ID, second.ID)) {
+			t.Errorf("an abort that names no run is answered %v", err)
+		}
+		name := "berlin"
+		if r, err := c.AskIn(t.Context(), &name, "test", run.Abort, v1.Ask{Reason: "shop is open", Now: true}); err != nil || r.ID != first.ID || r.Result != "aborted" {
+			t.Errorf("the abort of berlin is answered %+v, %v", r, err)
+		}
+		for _, host := range []string{"l1", "l2"} {
+			m.reply(host, second.ID, message.Upgrade)
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if r := m.only(c, "lisbon"); r.Result != "completed" {
+			t.Errorf("the run of lisbon is %+v", r)
+		}
+		m.pass(10 * time.Hour)
+		c = m.restart(t)
+		m.beat()
+		var kept []string
+		must(m.Store.Runs(t.Context(), "acme", func(r v1.Run) bool {
+			kept = append(kept, r.Environment+" "+r.Result)
+			return true
+		}))
+		slices.Sort(kept)
+		if !slices.Equal(kept, []string{"berlin aborted", "lisbon completed"}) {
+			t.Errorf("the history has %q", kept)
+		}
+		told := map[string]int{}
+		for _, n := range m.news.kept() {
+			if n.Data.Run != 0 {
+				told[fmt.Sprint(n.Type, " ", n.Data.Run)]++
+			}
+		}
+		for _, r := range []v1.Run{first, second} {
+			for _, kind := range []string{v1.NewsRunOpened, v1.NewsRunFinished} {
+				if n := told[fmt.Sprint(kind, " ", r.ID)]; n != 1 {
+					t.Errorf("%s of run %d is told %d times", kind, r.ID, n)
+				}
+			}
+		}
+		if all := m.runs(c); len(all[""]) != 0 || len(all) != 2 {
+			t.Errorf("the environments with runs are %d, default has %d", len(all), len(all[""]))
+		}
+	})
+}
+
+// TestOutcomeOfAnotherRun checks that the outcome of a task reaches its run while other runs are
+// under way, and that each run has its own check of the fleet.
+func TestOutcomeOfAnotherRun(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newShops(t, map[string]string{"b1": "berlin", "l1": "lisbon", "m1": "madrid"})
+		m.rollout = &v1.Rollout{Checks: &v1.RolloutChecks{
+			BeforeHost: []v1.Check{{Type: "exec", Script: "ready"}}, Fleet: []v1.Check{{Type: "exec", Script: "calm"}},
+		}}
+		m.site = func(_ context.Context, task message.Task) message.Outcome {
+			time.Sleep(time.Second)
+			return task.Outcome(true, "")
+		}
+		m.obedient = true
+		c, _ := m.control(t)
+		m.beat()
+		for _, city := range []string{"berlin", "lisbon", "madrid"} {
+			e := inShop(city, "UTC")
+			m.declareShop(city, &e)
+		}
+		m.pass(2*time.Hour + 10*time.Second)
+		for range 30 {
+			for _, task := range m.tasks() {
+				m.Outcome(task.Host, task.Outcome(true, ""))
+			}
+			m.beat()
+			time.Sleep(time.Second)
+		}
+		for _, city := range []string{"berlin", "lisbon", "madrid"} {
+			if r := m.only(c, city); r.Result != "completed" {
+				t.Errorf("the run of %s is %s, %+v", city, r.Result, r.WaitingFor)
+			}
+		}
+	})
+}
+
+// TestMove checks that a host whose labels have changed stays in the run under way and is in the
+// next one of its new environment.
+func TestMove(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newShops(t, map[string]string{"b1": "berlin", "b2": "berlin", "l1": "lisbon"})
+		c, _ := m.control(t)
+		m.beat()
+		berlin, lisbon := inShop("berlin", "Europe/Berlin"), inShop("lisbon", "Europe/Lisbon")
+		m.declareShop("berlin", &berlin)
+		m.declareShop("lisbon", &lisbon)
+		m.pass(time.Hour + time.Minute)
+		first := m.only(c, "berlin")
+		m.of["b2"] = "lisbon"
+		m.pass(time.Hour)
+		second := m.only(c, "lisbon")
+		if hosts := hostsOf(second); !slices.Equal(hosts, []string{"l1"}) {
+			t.Errorf("while b2 is in the run of berlin, the run of lisbon has %q", hosts)
+		}
+		m.reply("l1", second.ID, message.Prepare)
+		m.reply("l1", second.ID, message.Upgrade)
+		for _, host := range []string{"b1", "b2"} {
+			m.reply(host, first.ID, message.Prepare)
+		}
+		for _, host := range []string{"b1", "b2"} {
+			m.reply(host, first.ID, message.Upgrade)
+		}
+		if r := m.only(c, "berlin"); r.Result != "completed" {
+			t.Errorf("the run of berlin is %s", r.Result)
+		}
+		m.obedient = true
+		m.pass(24 * time.Hour)
+		for city, hosts := range map[string][]string{"berlin": {"b1"}, "lisbon": {"b2", "l1"}} {
+			if all := m.runs(c)[city]; len(all) != 2 || !slices.Equal(hostsOf(all[0]), hosts) {
+				t.Errorf("%s has %d runs, the last of %q", city, len(all), hostsOf(all[0]))
+			}
+		}
+	})
+}
+
+// TestContestedHost checks that a host that two environments match is upgraded by nobody if it was in
+// neither, also after a restart, and that it is once one lets go of it.
+func TestContestedHost(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newShops(t, map[string]string{"b1": "berlin"})
+		m.config = &v1.OSUpgrade{WorkerApplications: []v1.WorkerApplication{{Name: "app"}, {Name: "till"}}}
+		m.obedient = true
+		c, _ := m.control(t)
+		berlin, tills := inShop("berlin", "Europe/Berlin"), v1.Environment{Match: v1.Match{Applications: []string{"till"}}}
+		m.declareShop("berlin", &berlin)
+		m.declareShop("tills", &tills)
+		till := message.Alive{Application: "till", Labels: m.labels("berlin")}
+		m.beat()
+		m.Alive("b2", till)
+		for range 2 * 60 {
+			time.Sleep(time.Minute)
+			m.beat()
+			m.Alive("b2", till)
+		}
+		if hosts := hostsOf(m.only(c, "berlin")); !slices.Equal(hosts, []string{"b1"}) {
+			t.Errorf("the run of berlin has %q", hosts)
+		}
+		c = m.restart(t)
+		if h, _ := m.kept("b2"); !h.Unplaced || h.Environment != "" {
+			t.Errorf("the store has %+v", h)
+		}
+		m.declareShop("tills", nil)
+		for range 24 * 60 {
+			time.Sleep(time.Minute)
+			m.beat()
+			m.Alive("b2", till)
+		}
+		if all := m.runs(c)["berlin"]; len(all) != 2 || !slices.Equal(hostsOf(all[0]), []string{"b1", "b2"}) {
+			t.Errorf("once only berlin matches it, the %d runs of berlin end with %q", len(all), hostsOf(all[0]))
+		}
+	})
+}
