@@ -82,10 +82,15 @@ func (s *state) declareAll() {
 		s.environment(name)
 	}
 	for name, env := range s.environments {
-		if name != defaultName && s.intent.environments[name] == nil && env.since == 0 {
+		if !s.isDeclared(name) && env.since == 0 {
 			delete(s.environments, name)
 		}
 	}
+}
+
+// isDeclared reports whether there is an environment whatever the log says.
+func (s *state) isDeclared(name string) bool {
+	return name == defaultName || s.intent.environments[name] != nil
 }
 
 // last returns the environment whose newest run the last record is of; nil if it is of none.

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/throttle"
@@ -12,6 +13,9 @@ import (
 // keepAfter is how long records may go unguarded. The guards of all tenants are kept
 // at the same instants, the multiples of it, and so share one write.
 const keepAfter = time.Second
+
+// mostMarks bounds the marks: those of a log that is trimmed when it is due are fewer.
+const mostMarks = 10_000
 
 // guardKeeper shows each record to the guard of the log, and has the guard write
 // down how far it has seen the log some time after.
@@ -26,6 +30,8 @@ type guardKeeper struct {
 	pause   time.Duration
 	keeping throttle.Failing
 	telling throttle.Failing
+	// marks are the records after which the log may begin one day, in their order.
+	marks []uint64
 	// damaged tells that the log is not the one of before: what the guard knows of
 	// that one is left as it is.
 	damaged bool
@@ -41,6 +47,9 @@ func newGuardKeeper(o Options) guardKeeper {
 func (g *guardKeeper) see(r message.Record, mayBegin bool) error {
 	if mayBegin {
 		g.guard.Note()
+		if g.marks = append(g.marks, r.Seq-1); len(g.marks) > mostMarks {
+			g.marks = g.marks[1:]
+		}
 	}
 	if err := g.guard.See(r); err != nil {
 		return err
@@ -49,6 +58,15 @@ func (g *guardKeeper) see(r message.Record, mayBegin bool) error {
 		g.keepAt = g.now().Truncate(keepAfter).Add(keepAfter)
 	}
 	return nil
+}
+
+// markBefore returns the last record before another one after which the log may begin; 0 for none.
+func (g *guardKeeper) markBefore(seq uint64) uint64 {
+	i, _ := slices.BinarySearch(g.marks, seq)
+	if i == 0 {
+		return 0
+	}
+	return g.marks[i-1]
 }
 
 // keepWhenDue has the guard write if it is time to.

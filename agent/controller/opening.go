@@ -100,9 +100,7 @@ func (s *state) opening(env *environment, e message.Opened, planned plan.Plan) m
 	e.Members, e.Exempt, e.Rollout = planned.Hosts, planned.Exempt, planned.Rollout
 	e.Roster = s.ledger.Opening(env.name, planned.Hosts, planned.Silent, planned.Others)
 	e.Considered = env.ledger.Considered()
-	if !s.alone() { // Answers in other runs would have it refused again and again.
-		e.RosterAsOf = s.ledger.LastSeq
-	}
+	e.RosterAsOf = s.ledger.RosterAsOf(env.name)
 	e.Budgets, e.Cells = s.intent.budgetsID, s.cells(e.Rollout.Absent, s.namedBy(e))
 	return e
 }

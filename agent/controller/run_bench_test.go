@@ -23,7 +23,7 @@ func BenchmarkRun(b *testing.B) {
 			ctx, stop := context.WithCancel(b.Context())
 			ended := make(chan error, 1)
 			go func() { ended <- c.Run(ctx) }()
-			changed := m.join(b, c, n)
+			changed := m.join(b, c, n, n)
 			for b.Loop() {
 				finished(b, c, changed)
 			}
@@ -36,8 +36,9 @@ func BenchmarkRun(b *testing.B) {
 	}
 }
 
-// join has so many hosts be heard of, and returns what tells of changes.
-func (m *memory) join(b *testing.B, c *Controller, n int) <-chan struct{} {
+// join has so many hosts be heard of, waits until so many are known, and returns what tells of
+// changes.
+func (m *memory) join(b *testing.B, c *Controller, n, known int) <-chan struct{} {
 	b.Helper()
 	changed, _, err := c.Watch(b.Context())
 	if err != nil {
@@ -51,7 +52,7 @@ func (m *memory) join(b *testing.B, c *Controller, n int) <-chan struct{} {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if hosts == n {
+		if hosts == known {
 			return changed
 		}
 		<-changed

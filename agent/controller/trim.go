@@ -23,16 +23,15 @@ const (
 // trimWhenDue removes the records before all newest runs once all ended runs are in the history,
 // and what they tell is among the news. It returns when to look again.
 func (s *state) trimWhenDue(ctx context.Context, now time.Time) time.Time {
-	oldest := s.oldest()
-	if oldest == nil || s.alone() && oldest.ledger.Current() != nil || !s.allKept() || !s.news.empty() {
+	if s.alone() && s.standard().ledger.Current() != nil || !s.allKept() || !s.news.empty() {
 		return time.Time{}
 	}
-	if s.trim.mayTrim(oldest.since) {
-		return s.trim.trim(ctx, now, oldest.since-1)
+	if upTo := s.guard.markBefore(s.neededFrom()); s.trim.mayTrim(upTo + 1) {
+		return s.trim.trim(ctx, now, upTo)
 	}
-	if s.mayCarry(oldest, now) {
+	if env := s.oldest(); env != nil && s.mayCarry(env, now) {
 		return s.append(ctx, eventEntry(0, message.Carried{
-			Environment: oldest.name, Run: oldest.ledger.Key(), Considered: oldest.ledger.Considered(), Roster: oldest.ledger.Roster().Opening(nil, nil),
+			Environment: env.name, Run: env.ledger.Key(), Considered: env.ledger.Considered(), Roster: env.ledger.Roster().Opening(nil, nil),
 		}))
 	}
 	return time.Time{}
@@ -50,11 +49,22 @@ func (s *state) noteBeginning(r message.Decoded) {
 	}
 }
 
-// oldest returns the environment of which the log has to be kept from the oldest record on; nil
-// when it tells of none.
+// neededFrom is the first record of the log that is needed: of the newest runs, and of an
+// environment that has only missed windows the last of these.
+func (s *state) neededFrom() uint64 {
+	from := s.ledger.NeededFrom()
+	for _, env := range s.environments {
+		if env.ledger.Key() == 0 && env.since != 0 && s.isDeclared(env.name) {
+			from = min(from, env.since)
+		}
+	}
+	return from
+}
+
+// oldest returns the environment whose newest run was opened first; nil when none has had one.
 func (s *state) oldest() (oldest *environment) {
 	for _, env := range s.environments {
-		if env.since != 0 && (oldest == nil || env.since < oldest.since) {
+		if env.ledger.Key() != 0 && (oldest == nil || env.since < oldest.since) {
 			oldest = env
 		}
 	}
@@ -77,7 +87,7 @@ func (s *state) allKept() bool {
 // mayCarry reports whether an environment keeps a long log from being trimmed and what is known of
 // it may be told anew, without its runs: the window of the last one is over.
 func (s *state) mayCarry(env *environment, now time.Time) bool {
-	if s.alone() || env.ledger.Current() != nil || env.ledger.Key() == 0 || s.ledger.LastSeq <= s.trim.first+carryAfter {
+	if s.alone() || env.ledger.Current() != nil || s.ledger.LastSeq <= s.trim.first+carryAfter {
 		return false
 	}
 	opening, found := s.intent.of(env.name).nextOpening(now)

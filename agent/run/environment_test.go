@@ -253,18 +253,16 @@ func TestAnsweredWhileOpening(t *testing.T) {
 	for name, to := range map[string]string{"the same environment": "basel", "another environment": "bern"} {
 		s := newSite(t)
 		run := s.owing("basel", "b1")
-		entries, asOf := s.ledger.Opening(to, []string{"b1"}, nil, nil), s.ledger.LastSeq
+		entries, asOf := s.ledger.Opening(to, []string{"b1"}, nil, nil), s.ledger.RosterAsOf(to)
 		late := s.reply(run, "b1", message.Upgrade)
 		s.open(to, entries, asOf, "b1")
+		if in := rostersWith(&s.ledger, "b1"); in != nil {
+			t.Errorf("%s: b1 has answered and is out of service in %q", name, in)
+		}
 		id := s.prepare(to, "b1")
 		var trimmed Ledger
 		for _, r := range s.log[late-1:] {
 			_ = trimmed.Fold(r.Decode())
-		}
-		for which, l := range map[string]*Ledger{"whole": &s.ledger, "trimmed": &trimmed} {
-			if in := rostersWith(l, "b1"); in != nil {
-				t.Errorf("%s, %s log: b1 has answered and is out of service in %q", name, which, in)
-			}
 		}
 		if whole, _ := s.ledger.Run(id); !reflect.DeepEqual(whole, trimmed.Of(to).Newest()) {
 			t.Errorf("%s: the trimmed log gives another state", name)
@@ -310,7 +308,7 @@ func TestCarried(t *testing.T) {
 	s := newSite(t)
 	run := s.owing("basel", "b1")
 	s.open("", nil, 0, "h1")
-	from := s.event(0, message.Carried{Environment: "basel", Run: run, Considered: epoch, Roster: s.ledger.Of("basel").Roster().Opening(nil, nil)})
+	from := s.event(0, s.ledger.Carrying(s.ledger.Of("basel")))
 	var trimmed Ledger
 	_ = trimmed.Fold(s.log[from-1].Decode())
 	for which, l := range map[string]*Ledger{"whole": &s.ledger, "trimmed": &trimmed} {

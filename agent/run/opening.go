@@ -120,6 +120,13 @@ func rosters(environments []*Environment) []*roster.Roster {
 	return all
 }
 
+// Carrying is the event that carries an environment.
+func (l *Ledger) Carrying(e *Environment) message.Carried {
+	c := message.Carried{Environment: e.Name, Run: e.Key(), Considered: e.Considered(), Roster: e.Roster().Opening(nil, nil)}
+	c.Budgets, c.Cells = l.cells.Budgets(), l.cells.Of(named(message.Opened{Roster: c.Roster}))
+	return c
+}
+
 // carry forgets the newest run of an environment but for what its hosts owe.
 func (l *Ledger) carry(r message.Record, c message.Carried) error {
 	if current := l.Of(c.Environment).Current(); current != nil {
@@ -132,7 +139,7 @@ func (l *Ledger) carry(r message.Record, c message.Carried) error {
 	}
 	e.carry(r, c)
 	l.byRun[c.Run] = e
-	l.cells.Carry(e.roster, rosters(l.others(e))...)
+	l.cells.Open(message.Opened{Budgets: c.Budgets, Cells: c.Cells}, e.roster, rosters(l.others(e))...)
 	for _, other := range l.underWay {
 		other.newest.regroup()
 	}

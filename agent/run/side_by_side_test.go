@@ -27,7 +27,7 @@ func TestInvariantsSideBySide(t *testing.T) {
 			case p.in().Newest() == nil, between && rapid.IntRange(0, 2).Draw(rt, "opens") == 0:
 				p.open()
 			case between && rapid.IntRange(0, 5).Draw(rt, "carries") == 0:
-				p.must(p.eventOf(p.in(), message.Carried{Environment: p.environment, Run: p.in().Key(), Considered: p.in().Considered(), Roster: p.in().Roster().Opening(nil, nil)}))
+				p.must(p.eventOf(p.in(), p.ledger.Carrying(p.in())))
 			default:
 				p.random()
 			}
@@ -101,6 +101,12 @@ func (p *sideBySide) drawOpening() message.Opened {
 		}
 	}
 	e.Roster = p.ledger.Opening(e.Environment, e.Members, nil, entries)
+	for i := range e.Cells {
+		for k, host := range e.Cells[i].Hosts {
+			e.Cells[i].Hosts[k] = names[host]
+		}
+	}
+	e.Cells = inRoster(e, e.Cells)
 	return e
 }
 

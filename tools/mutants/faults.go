@@ -117,7 +117,7 @@ var faults = []fault{
 	// 7. A run ends.
 	{"unanswering-host-is-awaited", "agent/run.member.isAwaited", `return true`, "", []suite{scripts, invariants}},
 	{"released-host-is-awaited", "agent/run/roster.Host.Works", `return "", false`, "", append(tests("agent/controller", "TestRetryBesideReleased"), scripts)},
-	{"clock-set-back-is-ignored", "agent/run.State.follow", `return`, "", []suite{scripts}},
+	{"clock-set-back-is-ignored", "agent/run.Ledger.follow", `return`, "", []suite{scripts}},
 	{"clock-set-back-is-not-followed", "agent/controller.state.followClock", `return`, "", tests("agent/controller", "TestClockIsSetBack|TestSilentAfterTheClockWasSetBack")},
 	{"forecast-counts-slots-alone", "agent/run.State.waitForSlots", `return nil, true`, "", tests("agent/run", "TestForecastOfSlots")},
 	{"nobody-is-overdue", "agent/run.State.Overdue", `return nil`, "", append(tests("agent/controller", "TestNewsOfOverdueHosts"), scripts)},
@@ -129,4 +129,14 @@ var faults = []fault{
 	{"window-that-is-added-has-no-run", "agent/controller.edited", `return false`, "", tests("agent/controller", "TestWindowsThatHadNoRun|TestEditOfAnOpenWindow")},
 	{"run-that-touched-no-host-uses-its-window", "agent/run.State.UsesWindow", `return true`, "", tests("agent/controller", "TestRetryInTheWindow")},
 	{"window-is-tried-again-though-a-host-was-touched", "agent/run.State.UsesWindow", `return false`, "", simulated(tests("agent/controller", "TestRetryInTheWindow")...)},
+
+	// 14, 15. A host is a member of one run under way at most, and in the roster of one
+	// environment; the runs of environments do not see each other.
+	{"gate-hands-out-the-newest-prepare", "agent/log/gate.cache.of", `var newest *prepared; for _, run := range $0.runs { if newest == nil || run.record.Seq > newest.record.Seq { newest = run } }; return newest`, "", tests("agent/log/gate", "TestEnvironments|TestRepliesOfEnvironments")},
+	{"unknown-run-is-folded-into-default", "agent/run.Ledger.whose", `e := $0.byRun[$1.Run]; if $1.Kind == message.CommandAll { e = $0.environments[$1.Environment] }; if e == nil { e = $0.Of("") }; if e.newest == nil { return nil, fmt.Errorf("none") }; return e, nil`, "", tests("agent/run", "TestUnknownRun")},
+	{"clock-set-back-is-seen-by-one-run-only", "agent/run.Ledger.follow", `if $1.Before($0.time) && len($0.underWay) > 0 { $0.underWay[0].newest.setBack($0.time, $1) }; $0.time = $1`, "", tests("agent/run", "TestClockSetBackForAll")},
+	{"host-that-moves-is-in-two-rosters", "agent/run.State.letGo", `return false`, "", tests("agent/run", "TestHostMoves")},
+	{"host-is-a-member-of-two-runs", "agent/run.Ledger.MemberOf", `return nil`, "", tests("agent/run", "TestMemberOfAnotherRun")},
+	{"answer-is-lost-while-a-run-is-opened", "agent/run.Ledger.settled", `return $1`, "", tests("agent/run", "TestAnsweredWhileOpening")},
+	{"environments-are-asked-in-no-turn", "agent/run.Environment.turn", `return 0`, "", tests("agent/run", "TestTurns")},
 }

@@ -1,6 +1,7 @@
 package roster
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -76,10 +77,13 @@ func (c *Cells) Open(e message.Opened, begun *Roster, others ...*Roster) {
 	c.set(e.Budgets, merge(e.Cells, kept), append([]*Roster{begun}, others...))
 }
 
-// Carry counts the hosts of a roster that only has what hosts owe, in the cells that they have.
-func (c *Cells) Carry(begun *Roster, others ...*Roster) {
-	has := func(host string) bool { _, known := begun.index[host]; return known }
-	c.Open(message.Opened{Budgets: c.budgets, Cells: c.of(has)}, begun, others...)
+// Of returns the cells with those of their hosts that are given.
+func (c *Cells) Of(hosts []string) []message.Cell {
+	given := make(map[string]bool, len(hosts))
+	for _, host := range hosts {
+		given[host] = true
+	}
+	return c.of(func(host string) bool { return given[host] })
 }
 
 // Freed reports whether a place was given back since it was asked last.
@@ -107,7 +111,8 @@ func (c *Cells) of(keep func(host string) bool) []message.Cell {
 	return message.Only(all, keep)
 }
 
-// merge adds the hosts of old cells to new ones, whose limits count.
+// merge adds the hosts of old cells to new ones, whose limits count. The cells are sorted, so that
+// they do not depend on records that may be trimmed.
 func merge(cells, old []message.Cell) []message.Cell {
 	all := slices.Clone(cells)
 	for _, o := range old {
@@ -118,6 +123,9 @@ func merge(cells, old []message.Cell) []message.Cell {
 		}
 		all[n].Hosts = append(slices.Clone(all[n].Hosts), o.Hosts...)
 	}
+	slices.SortFunc(all, func(a, b message.Cell) int {
+		return cmp.Or(cmp.Compare(a.Budget, b.Budget), cmp.Compare(a.Value, b.Value))
+	})
 	return all
 }
 

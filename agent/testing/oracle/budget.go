@@ -10,7 +10,8 @@ type cell struct {
 }
 
 // openCells notes the cells that a run is opened with: what the event says of the hosts in its
-// roster. Of the others only those stay where they are that are out of service.
+// roster. The hosts of other environments stay where they are. Of those of its own only those do
+// that are out of service.
 func (o *Oracle) openCells(e message.Opened) {
 	o.budgets = e.Budgets
 	inRoster := map[string]bool{}
@@ -22,7 +23,7 @@ func (o *Oracle) openCells(e message.Opened) {
 	}
 	for key, c := range o.cells {
 		for name := range c.hosts {
-			if inRoster[name] || !o.host(name).out() {
+			if h := o.host(name); inRoster[name] || h.home == e.Environment && !h.out() {
 				delete(c.hosts, name)
 			}
 		}

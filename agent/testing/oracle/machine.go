@@ -424,10 +424,17 @@ func (o *Oracle) Journal(host, worker string, data []byte) uint64 {
 		o.violated("invariant 5: %s goes on from command %d, which is %s, to %d", worker, was.Seq, was.Phase, now.Seq)
 	case !moved && was.Phase == "answered" && now.Phase != "answered" && same:
 		o.violated("invariant 5: %s takes up command %d again, which it has answered", worker, now.Seq)
-	case now.Phase == "answered" && was.Phase != "answered" && o.byID(now.Run) != nil && !o.machines[t.host].replied[answer{now.Run, now.Action}]:
+	case now.Phase == "answered" && was.Phase != "answered" && o.hears(t.host, now.Run) && !o.machines[t.host].replied[answer{now.Run, now.Action}]:
 		o.violated("invariant 5: %s calls %s of run %d answered, and no reply is on the log", worker, now.Action, now.Run)
 	}
 	return now.Run
+}
+
+// hears reports whether a reply of a host to a run is taken: it is the newest one of an environment,
+// and no run of another one has named the host since.
+func (o *Oracle) hears(host string, run uint64) bool {
+	p, h := o.byID(run), o.hosts[host]
+	return p != nil && (h == nil || !h.homed || o.runs[h.home] == p)
 }
 
 // JournalLost notes that a worker's journal is gone.

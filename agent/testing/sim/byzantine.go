@@ -26,7 +26,7 @@ func (w *World) keepByzantine(m *machine) {
 		_ = c.client.Commands(ctx, func(r message.Record) { go w.answerFalsely(ctx, c, r) })
 	}()
 	for {
-		_ = c.client.Alive(message.Alive{Application: application, Worker: "BYZANTINE", Role: m.role, Labels: m.labels})
+		_ = c.client.Alive(message.Alive{Application: application, Worker: "BYZANTINE", Role: m.role, Labels: w.labelsOf(m)})
 		if sleep(ctx, message.Heartbeat) != nil {
 			return
 		}

@@ -185,7 +185,7 @@ const (
 // controllers why there is none, and notes how often in a row each site was well.
 func (w *World) watchWindow(end time.Time, well map[*site]int) {
 	w.mu.Lock()
-	if _, under := w.oracle.UnderWay(); under {
+	if _, _, under := w.underWay(); under {
 		w.oracle.ReasonTold(time.Now())
 	}
 	w.mu.Unlock()

@@ -21,9 +21,9 @@ func (w *World) watchPatience() {
 	seen := map[*site]overdue{}
 	for sleep(w.ctx, lookEvery) == nil {
 		for _, s := range w.sites {
-			waits := s.waitsForLate()
+			waits, of := s.waitsForLate()
 			w.mu.Lock()
-			at, due := w.oracle.Due()
+			at, due := w.oracle.In(of).Due()
 			now := w.oracle.Now()
 			w.mu.Unlock()
 			if !due || now.Before(at) || !waits {
@@ -37,7 +37,7 @@ func (w *World) watchPatience() {
 			}
 			if o.looks++; o.looks >= prompt {
 				w.mu.Lock()
-				w.violated("one host costs the others their window: the run waits for hosts that are late since %s, and it is %s: %s", at, now, w.oracle.Summary())
+				w.violated("one host costs the others their window: the run waits for hosts that are late since %s, and it is %s: %s", at, now, w.oracle.In(of).Summary())
 				w.mu.Unlock()
 				return
 			}
@@ -47,15 +47,18 @@ func (w *World) watchPatience() {
 }
 
 // waitsForLate reports whether the active controller of a site that is well shows a run that
-// waits for answers to prepare, and for nothing else.
-func (s *site) waitsForLate() bool {
+// waits for answers to prepare, and for nothing else, and the environment of that run.
+func (s *site) waitsForLate() (waits bool, environment string) {
 	_, well := s.idleReason()
 	c := s.controller()
 	if !well || c == nil {
-		return false
+		return false, ""
 	}
 	shown, err := c.Snapshot(s.w.ctx)
-	return err == nil && shown.Run != nil && saysLate(shown.Run.WaitingFor)
+	if err != nil || shown.Run == nil {
+		return false, ""
+	}
+	return saysLate(shown.Run.WaitingFor), shown.Run.Environment
 }
 
 // saysLate reports whether a run waits for hosts to answer prepare, and then goes on without

@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/memory"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/oracle"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
@@ -61,6 +60,8 @@ type World struct {
 	sites    []*site
 	clocks   []*clock
 	machines map[string]*machine
+	// environments is how many environments there may be besides default.
+	environments int
 	// inOrder are the machines by name.
 	inOrder []*machine
 	// budgeted tells that there may be disruption budgets.
@@ -124,9 +125,11 @@ func newWorld(ctx context.Context, seed uint64, o Options) *World {
 		w.addMachine(fmt.Sprintf("h%02d", n+1))
 	}
 	c := w.drawConfig()
-	w.announce(c)
 	w.setConfig(c)
 	w.setRollout(w.drawRollout("first rollout"))
+	if w.drawEnvironments(); w.environments == 0 { // Else default may have no host that its windows concern.
+		w.announce(c)
+	}
 	if w.budgeted = w.rng.chance("has budgets", 0.35); w.budgeted {
 		for _, name := range budgetNames {
 			w.setBudget(name, w.drawBudget("first budget "+name))
@@ -230,6 +233,9 @@ func (w *World) startQuietPhase() {
 	c := w.drawConfig()
 	c.MaintenanceWindows = c.MaintenanceWindows[:0]
 	w.setConfig(c)
+	for n := range w.environments {
+		w.setEnvironment(environmentNamed(n), nil)
+	}
 	w.mu.Lock()
 	w.calm = time.Now()
 	w.mu.Unlock()
@@ -240,7 +246,7 @@ func (w *World) awaitEnd() {
 	ended := time.Now()
 	for since, last := time.Now(), uint64(0); !w.broken(); {
 		w.mu.Lock()
-		due, under := w.oracle.UnderWay()
+		due, of, under := w.underWay()
 		untold := w.oracle.Untold()
 		w.mu.Unlock()
 		if under {
@@ -268,7 +274,7 @@ func (w *World) awaitEnd() {
 		}
 		if time.Now().After(notAfter.Add(due.Rest + grace)) {
 			w.mu.Lock()
-			w.violated("invariant 7: a run does not end: %s", w.oracle.Summary())
+			w.violated("invariant 7: a run does not end: %s", w.oracle.In(of).Summary())
 			w.mu.Unlock()
 			return
 		}
@@ -291,7 +297,7 @@ func (w *World) abortFar(now bool) {
 	for _, s := range w.sites {
 		if c := s.controller(); c != nil {
 			ctx, cancel := context.WithTimeout(w.ctx, 20*time.Second)
-			_, err := c.Ask(ctx, "operator", run.Abort, v1.Ask{Reason: "the clock was wrong", Now: now})
+			err := c.AbortAll(ctx, "operator", v1.Ask{Reason: "the clock was wrong", Now: now})
 			cancel()
 			w.note("operator: abort: %v", err)
 		}

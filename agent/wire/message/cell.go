@@ -77,19 +77,19 @@ func checkCells(cells []Cell, among map[string]bool) error {
 	return nil
 }
 
-// checkCells tells what is wrong with the cells that a run is opened with.
-func (e Opened) checkCells() error {
-	if len(e.Cells) == 0 {
+// checkCellsOf tells what is wrong with the cells of members and of the hosts of a roster.
+func checkCellsOf(members []string, roster []Entry, cells []Cell) error {
+	if len(cells) == 0 {
 		return nil
 	}
-	among := make(map[string]bool, len(e.Members)+len(e.Roster))
-	for _, host := range e.Members {
+	among := make(map[string]bool, len(members)+len(roster))
+	for _, host := range members {
 		among[host] = true
 	}
-	for _, entry := range e.Roster {
+	for _, entry := range roster {
 		among[entry.Host] = true
 	}
-	return checkCells(e.Cells, among)
+	return checkCells(cells, among)
 }
 
 // checkCells tells what is wrong with the cells of silent hosts.

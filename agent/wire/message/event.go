@@ -242,6 +242,10 @@ type Carried struct {
 	// Roster are the hosts that are out of service, or were released and may still be at
 	// work.
 	Roster []Entry `json:"roster,omitempty"`
+	// Budgets identifies the disruption budgets of the tenant; empty when there are none. Cells
+	// are those of the hosts in the roster.
+	Budgets string `json:"budgets,omitempty"`
+	Cells   []Cell `json:"cells,omitempty"`
 }
 
 // Finished ends a run.
@@ -460,5 +464,5 @@ func (e Opened) check() error {
 	if err := e.checkRoster(); err != nil {
 		return fmt.Errorf("roster: %w", err)
 	}
-	return e.checkCells()
+	return checkCellsOf(e.Members, e.Roster, e.Cells)
 }

@@ -95,7 +95,7 @@ func (e Carried) check() error {
 			return fmt.Errorf("roster: %w", err)
 		}
 	}
-	return nil
+	return checkCellsOf(nil, e.Roster, e.Cells)
 }
 
 func (e Entry) check(member bool, stages []rollout.ResolvedStage) error {

@@ -1,0 +1,100 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/measure"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
+)
+
+// BenchmarkEnvironments is a night of hosts in so many environments, whose runs are opened at the
+// same instant, over a log in memory; hosts may all go at once and answer at once. What a record
+// costs must hardly grow with the number of environments. The last run has its first command after
+// ms/first-command.
+func BenchmarkEnvironments(b *testing.B) {
+	hosts := measure.Size(6000)
+	for _, n := range []int{1, 60} {
+		b.Run(fmt.Sprintf("%d-environments", n), func(b *testing.B) {
+			m := newMemory()
+			m.obedient, m.rollout = true, &v1.Rollout{Stages: []v1.Stage{{Name: "all", MaxUnavailable: "100%"}}}
+			names := make([]string, n)
+			for i := range names {
+				names[i] = fmt.Sprintf("e%02d", i)
+				e := inShop(names[i], "")
+				_, err := m.PutEnvironment(b.Context(), "acme", names[i], e, store.Revision{})
+				must(err)
+			}
+			c := New(m.options(b))
+			ctx, stop := context.WithCancel(b.Context())
+			ended := make(chan error, 1)
+			go func() { ended <- c.Run(ctx) }()
+			changed := m.joinIn(b, c, hosts, names)
+			var used, first time.Duration
+			records := 0
+			for b.Loop() {
+				before, size := cpu(), m.size()
+				first += m.night(b, c, names)
+				for underWay(b, c) {
+					<-changed
+				}
+				used, records = used+cpu()-before, records+m.size()-size
+			}
+			b.ReportMetric(float64(used.Microseconds())/float64(records), "cpu-us/record")
+			b.ReportMetric(float64(first.Milliseconds())/float64(b.N), "ms/first-command")
+			stop()
+			if err := <-ended; err != nil {
+				b.Error(err)
+			}
+		})
+	}
+}
+
+// night starts a run of each environment at once, and returns after how long the last one had
+// its prepare on the log.
+func (m *memory) night(b *testing.B, c *Controller, names []string) time.Duration {
+	b.Helper()
+	var all sync.WaitGroup
+	begun := time.Now()
+	for _, name := range names {
+		all.Go(func() {
+			if _, err := c.StartIn(b.Context(), &name, "test", start); err != nil {
+				b.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	return time.Since(begun)
+}
+
+func underWay(b *testing.B, c *Controller) bool {
+	b.Helper()
+	some, err := ask(b.Context(), c, func(s *state) bool { return len(s.ledger.UnderWay()) > 0 })
+	if err != nil {
+		b.Fatal(err)
+	}
+	return some
+}
+
+// joinIn is join of hosts that are in environments, as many in each.
+func (m *memory) joinIn(b *testing.B, c *Controller, n int, names []string) <-chan struct{} {
+	b.Helper()
+	for i := range n {
+		a := message.Alive{Application: "app", Labels: map[string]string{"shop": names[i%len(names)]}}
+		c.session().telemetry.Change(fmt.Sprintf("h%05d", i), func(l *telemetry) { l.alive, l.aliveAt = a, time.Now() })
+	}
+	return m.join(b, c, 0, n)
+}
+
+// cpu is the processor time that this process has used.
+func cpu() time.Duration {
+	var used syscall.Rusage
+	must(syscall.Getrusage(syscall.RUSAGE_SELF, &used))
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+}

@@ -1,0 +1,118 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/oracle"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
+)
+
+// mostEnvironments is how many environments a seed may have besides default.
+const mostEnvironments = 4
+
+// drawEnvironments declares the environments of a third of the seeds.
+func (w *World) drawEnvironments() {
+	if !w.rng.chance("environments", 1.0/3) {
+		return
+	}
+	w.environments = 1 + w.rng.n("how many environments", mostEnvironments)
+	w.count("seeds with environments")
+	for n := range w.environments {
+		w.changeEnvironment(environmentNamed(n))
+	}
+}
+
+func environmentNamed(n int) string { return fmt.Sprintf("e%d", n+1) }
+
+// anEnvironment draws the name of an environment, which may not be declared; nil names none.
+func (w *World) anEnvironment(purpose string) *string {
+	if w.environments == 0 || w.rng.chance(purpose+" names none", 0.3) {
+		return nil
+	}
+	name := ""
+	if n := w.rng.n(purpose+" environment", w.environments+1); n > 0 {
+		name = environmentNamed(n - 1)
+	}
+	return &name
+}
+
+// changeEnvironment writes an environment anew.
+func (w *World) changeEnvironment(name string) {
+	d := w.rng
+	e := v1.Environment{Match: w.drawMatch("match of " + name)}
+	if d.chance("windows of "+name, 0.7) {
+		e.MaintenanceWindows = w.drawConfig().MaintenanceWindows
+	}
+	if d.chance("rollout of "+name, 0.5) {
+		e.Rollout = w.drawRollout("rollout of " + name)
+	}
+	w.setEnvironment(name, &e)
+	w.count("environments written")
+}
+
+// drawMatch draws what an environment matches: hosts that others match, too, or none.
+func (w *World) drawMatch(purpose string) v1.Match {
+	hosts := []string{"h01", "h02", "h03", "h04"}
+	return one(w.rng, purpose,
+		v1.Match{Hosts: hosts[:1]}, v1.Match{Hosts: hosts[1:2]}, v1.Match{Hosts: hosts[2:]},
+		v1.Match{Labels: map[string]string{"ring": "0"}}, v1.Match{Labels: map[string]string{"ring": "1"}}, v1.Match{Labels: map[string]string{"ring": "2"}},
+		v1.Match{Roles: []string{"web"}}, v1.Match{Roles: []string{"db"}})
+}
+
+// setEnvironment writes an environment; nil deletes it.
+func (w *World) setEnvironment(name string, e *v1.Environment) {
+	ctx := context.Background()
+	_, base, err := w.store.Environment(ctx, tenant, name)
+	switch {
+	case e != nil:
+		_, err = w.store.PutEnvironment(ctx, tenant, name, *e, base)
+	case err == nil:
+		_, err = w.store.DeleteEnvironment(ctx, tenant, name, base)
+	}
+	if !errors.Is(err, store.ErrNotFound) {
+		w.must(err)
+	}
+}
+
+// regroup changes which hosts an environment has: it is written anew or deleted, or the labels of a
+// host change, which its next worker tells.
+func (w *World) regroup() {
+	if w.environments == 0 {
+		return
+	}
+	name := environmentNamed(w.rng.n("environment that changes", w.environments))
+	switch one(w.rng, "operator regroups", "change", "delete", "label", "label") {
+	case "change":
+		w.changeEnvironment(name)
+	case "delete":
+		w.setEnvironment(name, nil)
+		w.count("environments deleted")
+	case "label":
+		m := w.inOrder[w.rng.n("host that is labeled", len(w.inOrder))]
+		w.mu.Lock()
+		m.labels = map[string]string{"ring": one(w.rng, "label", "0", "1", "2")}
+		w.mu.Unlock()
+		w.count("labels changed")
+	}
+}
+
+// labelsOf returns the labels of a machine.
+func (w *World) labelsOf(m *machine) map[string]string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return m.labels
+}
+
+// underWay returns the deadline of that run under way that may last longest.
+func (w *World) underWay() (last oracle.Deadline, of string, some bool) {
+	for _, name := range w.oracle.Environments() {
+		due, under := w.oracle.In(name).UnderWay()
+		if under && (!some || due.Over.Add(due.Rest).After(last.Over.Add(last.Rest))) {
+			last, of, some = due, name, true
+		}
+	}
+	return last, of, some
+}
