@@ -325,9 +325,8 @@ func (s *State) addNeighbours(e message.Silent) {
 	}
 }
 
-// budgeted notes that the disruption budgets were edited, which the ledger has told the roster.
+// budgeted notes that the disruption budgets were edited.
 func (s *State) budgeted(r message.Decoded) {
-	s.regroup()
 	s.changed, s.LastSeq = r.Time, r.Seq
 }
 

@@ -32,6 +32,9 @@ type Ledger struct {
 	// byRun are the environments by the sequences that begin their newest run: its opening
 	// and its prepare.
 	byRun map[uint64]*Environment
+	// homes are the environments whose rosters have a host, by host; nil while there is only
+	// one environment.
+	homes map[string]*Environment
 	// underWay are the environments with a run under way, in the order of their ids.
 	underWay []*Environment
 	// cells count the hosts that are out of service for the disruption budgets of the tenant.
@@ -39,8 +42,8 @@ type Ledger struct {
 	// last is the environment of the last record, touched are all that it may have changed.
 	last    *Environment
 	touched []*Environment
-	// answers are the replies of hosts to runs that were over, by host: the roster of the
-	// next run may not take them into account yet.
+	// answers are the replies since the last command or event to runs that were over, by
+	// host: the roster of a run that is being opened may not take them into account yet.
 	answers map[string][]answer
 	// time is that of the last record.
 	time time.Time
@@ -113,12 +116,7 @@ func (l *Ledger) Cells() *roster.Cells { return &l.cells }
 
 // InRoster reports whether a host is in the roster of any environment.
 func (l *Ledger) InRoster(host string) bool {
-	for _, e := range l.environments {
-		if i, known := e.Roster().Index(host); known && !e.roster.Host(i).HasMoved() {
-			return true
-		}
-	}
-	return false
+	return l.home(host) != nil
 }
 
 // NeededFrom returns the first record of the log that is needed to know the newest runs: those
@@ -135,10 +133,8 @@ func (l *Ledger) NeededFrom() (from uint64) {
 // MemberOf returns the environment whose run under way has a host as a member; nil when none has.
 // Such a host takes no part in another run before that one has ended.
 func (l *Ledger) MemberOf(host string) *Environment {
-	for _, e := range l.underWay {
-		if _, err := e.newest.member(host); err == nil {
-			return e
-		}
+	if e := l.home(host); e != nil && e.Current() != nil && e.newest.hasMember(host) {
+		return e
 	}
 	return nil
 }
@@ -155,6 +151,9 @@ func (l *Ledger) Fold(r message.Decoded) error {
 		l.LastCommand = r.Seq
 	}
 	err := l.fold(r)
+	if l.LastCommand == r.Seq {
+		clear(l.answers)
+	}
 	if err != nil {
 		l.last = nil
 		l.Ignored++
@@ -237,7 +236,13 @@ func (l *Ledger) apply(e *Environment, r message.Decoded) error {
 	if wasOver || r.Run != run.ID {
 		l.answer(r)
 	}
-	err := run.Fold(r)
+	neighbours, err := l.neighbours(e, r)
+	if err != nil {
+		return err
+	}
+	if err = run.Fold(r); err == nil && len(neighbours) > 0 && l.homes != nil {
+		l.takeIn(e, neighbours)
+	}
 	switch {
 	case run.ID != before:
 		l.byRun[run.ID] = e
@@ -249,17 +254,33 @@ func (l *Ledger) apply(e *Environment, r message.Decoded) error {
 	return err
 }
 
+// neighbours returns the hosts that a record adds to the roster of an environment, because they
+// fell silent and share a cell with its hosts. They are in no roster before.
+func (l *Ledger) neighbours(e *Environment, r message.Decoded) ([]string, error) {
+	silent, _ := r.Event.(message.Silent)
+	if len(silent.Cells) == 0 {
+		return nil, nil
+	}
+	for _, host := range silent.Hosts {
+		if home := l.home(host); home != nil && home != e {
+			return nil, fmt.Errorf("%s is in the roster of another environment", host)
+		}
+	}
+	return silent.Hosts, nil
+}
+
 // budgeted puts edited budgets in force while runs are under way. Between runs nobody leaves
 // service, and the next one is opened with its cells.
 func (l *Ledger) budgeted(r message.Decoded, e message.Budgeted) error {
 	if len(l.underWay) == 0 {
 		return fmt.Errorf("no run is under way whose budgets record %d could change", r.Seq)
 	}
-	l.cells.Edit(e, rosters(l.Environments())...)
+	l.cells.Edit(e, l.rosters(nil)...)
 	for _, e := range l.underWay {
 		e.newest.budgeted(r)
 		l.note(e)
 	}
+	l.regroup()
 	return nil
 }
 

@@ -23,7 +23,7 @@ func (o *Oracle) openCells(e message.Opened) {
 	}
 	for key, c := range o.cells {
 		for name := range c.hosts {
-			if h := o.host(name); inRoster[name] || h.home == e.Environment && !h.out() {
+			if h := o.host(name); inRoster[name] || !h.homed || h.home == e.Environment && !h.out() {
 				delete(c.hosts, name)
 			}
 		}
@@ -145,7 +145,8 @@ func (o *Oracle) keptByCell(h *host) bool {
 // is in a cell which is known.
 func (o *Oracle) neighbour(e message.Event, name string) bool {
 	s, silent := e.(message.Silent)
-	if !silent || o.run.finished || o.inRoster(name) {
+	h := o.host(name)
+	if !silent || o.run.finished || o.inRoster(name) || h.homed && h.home != o.environment {
 		return false
 	}
 	if len(s.Cells) > 0 && len(o.cellsOf(name)) > 0 {

@@ -103,7 +103,7 @@ func (o *Oracle) takeOver(e message.Opened) {
 // carried judges that what is carried of an environment is all that its hosts owe (invariant
 // 15), and forgets their parts in its run.
 func (o *Oracle) carried(r message.Decoded, c message.Carried) {
-	e := message.Opened{Environment: c.Environment, Roster: c.Roster}
+	e := message.Opened{Environment: c.Environment, Roster: c.Roster, Budgets: c.Budgets, Cells: c.Cells}
 	o.compareDebts(r, e, announced(e))
 	o.compareWorks(r, e)
 	for _, h := range o.hosts {
@@ -114,5 +114,6 @@ func (o *Oracle) carried(r message.Decoded, c message.Carried) {
 	if p := o.run; p != nil {
 		p.members, p.stages = nil, nil
 	}
+	o.openCells(e)
 	o.count("environments that are carried")
 }
