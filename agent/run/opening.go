@@ -64,7 +64,10 @@ func (l *Ledger) home(host string) *Environment {
 
 // takeIn makes an environment the home of hosts.
 func (l *Ledger) takeIn(e *Environment, hosts []string) {
-	if l.homes == nil {
+	switch {
+	case !l.hasOthers(e):
+		return
+	case l.homes == nil:
 		l.homes = map[string]*Environment{}
 		for _, other := range l.environments {
 			for _, h := range other.Roster().From(0) {
@@ -115,9 +118,7 @@ func (l *Ledger) open(r message.Record, o message.Opened) error {
 		delete(l.byRun, e.newest.ID)
 	}
 	e.open(r, l.settled(o))
-	if len(l.environments) > 1 {
-		l.takeIn(e, hosts)
-	}
+	l.takeIn(e, hosts)
 	l.byRun[r.Seq] = e
 	l.underWay = append(l.underWay, e)
 	l.sort()
@@ -178,6 +179,7 @@ func (l *Ledger) carry(r message.Record, c message.Carried) error {
 		delete(l.byRun, e.newest.ID)
 	}
 	e.carry(r, c)
+	l.takeIn(e, named(message.Opened{Roster: c.Roster}))
 	l.byRun[c.Run] = e
 	l.recount(e, message.Opened{Budgets: c.Budgets, Cells: c.Cells})
 	return nil
