@@ -110,7 +110,7 @@ func (i *intent) setEnvironment(seen store.Seen) {
 	case wasUnusable || err != nil || !slices.Equal(before.calendars(), next.calendars()):
 		i.reschedule(seen.At) // Others may have other windows by this, too.
 	case next != nil && (before == nil || !reflect.DeepEqual(before.windows, next.windows) || before.HasSchedule() != next.HasSchedule()):
-		next.agenda.change(seen.At, i.now(), i.scheduleOf(seen.Name))
+		next.change(seen.At, i.now(), i.scheduleOf(seen.Name))
 	}
 }
 

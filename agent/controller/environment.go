@@ -2,6 +2,8 @@ package controller
 
 import (
 	"cmp"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
@@ -71,6 +73,7 @@ func (s *state) environment(name string) *environment {
 	if env == nil {
 		env = s.newEnvironment(name)
 		s.environments[name] = env
+		s.sortEnvironments()
 	}
 	return env
 }
@@ -86,6 +89,11 @@ func (s *state) declareAll() {
 			delete(s.environments, name)
 		}
 	}
+	s.sortEnvironments()
+}
+
+func (s *state) sortEnvironments() {
+	s.inOrder = slices.SortedFunc(maps.Values(s.environments), func(a, b *environment) int { return cmp.Compare(a.name, b.name) })
 }
 
 // isDeclared reports whether there is an environment whatever the log says.

@@ -40,7 +40,7 @@ func newShops(t *testing.T, of map[string]string) *shops {
 	m := &shops{newMemory(), t, of}
 	m.rollout = &v1.Rollout{Timeouts: &v1.StepTimeouts{Prepare: "3h", Upgrade: "3h"}}
 	for host, city := range of {
-		must(m.Store.PutHost(t.Context(), log.Token(host), store.Host{Tenant: "acme", Name: host, Application: "app", Labels: m.labels(city)}))
+		must(m.PutHost(t.Context(), log.Token(host), store.Host{Tenant: "acme", Name: host, Application: "app", Labels: m.labels(city)}))
 	}
 	return m
 }
@@ -52,12 +52,10 @@ func (m *shops) labels(city string) map[string]string {
 	return map[string]string{"shop": city}
 }
 
-// beat has hosts send a heartbeat each: all of them if none is named.
-func (m *shops) beat(hosts ...string) {
+// beat has all hosts send a heartbeat.
+func (m *shops) beat() {
 	for host, city := range m.of {
-		if len(hosts) == 0 || slices.Contains(hosts, host) {
-			m.Alive(host, message.Alive{Application: "app", Labels: m.labels(city)})
-		}
+		m.Alive(host, message.Alive{Application: "app", Labels: m.labels(city)})
 	}
 	synctest.Wait()
 }
@@ -158,7 +156,7 @@ func TestTwoEnvironments(t *testing.T) {
 		c = m.restart(t)
 		m.beat()
 		var kept []string
-		must(m.Store.Runs(t.Context(), "acme", func(r v1.Run) bool {
+		must(m.Runs(t.Context(), "acme", func(r v1.Run) bool {
 			kept = append(kept, r.Environment+" "+r.Result)
 			return true
 		}))

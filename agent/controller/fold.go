@@ -42,7 +42,7 @@ func (s *state) fold(ctx context.Context, r message.Record) {
 		s.log.alive()
 	}
 	if r.Seq == s.startedAt {
-		for _, env := range s.environments {
+		for _, env := range s.inOrder {
 			s.takeUp(ctx, env)
 		}
 	}

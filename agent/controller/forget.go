@@ -63,7 +63,7 @@ func (s *state) forget(name string, d run.Deletion) error {
 
 // minds reports whether it matters to the newest run of an environment what becomes of a host.
 func (s *state) minds(name string) bool {
-	for _, env := range s.environments {
+	for _, env := range s.inOrder {
 		if env.ledger.Minds(name) {
 			return true
 		}

@@ -438,7 +438,7 @@ func (s *state) turned(host string) {
 	if len(s.intent.budgets) == 0 || s.ledger.InRoster(host) {
 		return
 	}
-	for _, env := range s.environments { // It may share a cell with hosts of any run.
+	for _, env := range s.inOrder { // It may share a cell with hosts of any run.
 		env.unreported[host], env.awake = true, true
 	}
 }

@@ -279,13 +279,13 @@ func (i *intent) fetchedStates() (all []v1.CalendarState) {
 func (i *intent) reschedule(at time.Time) {
 	i.freezing = outlook[window.Freeze]{}
 	tenants := i.tenantSchedule()
-	i.agenda.change(at, i.now(), tenants)
+	i.change(at, i.now(), tenants)
 	for name, d := range i.environments {
 		schedule := tenants
 		if d.HasSchedule() {
 			schedule = i.scheduleOf(name)
 		}
-		d.agenda.change(at, i.now(), schedule)
+		d.change(at, i.now(), schedule)
 	}
 }
 

@@ -126,7 +126,7 @@ func (s *state) decide(ctx context.Context) time.Time {
 	s.hosts.stall.looked = now
 	s.guard.keepWhenDue(now)
 	next := times.Sooner(times.Sooner(now.Add(longestSleep), s.guard.keepAt), s.hosts.present.next())
-	for _, env := range s.environments {
+	for _, env := range s.inOrder {
 		s.archiveWhenDue(env, now)
 		next = times.Sooner(next, env.archiveAt)
 	}
@@ -151,7 +151,7 @@ func (s *state) askAll(ctx context.Context, asked []*environment, now time.Time)
 	tried := s.log.retryAt
 	for _, env := range asked {
 		s.act(ctx, env, now)
-		if s.ready() != nil || !s.log.retryAt.Equal(tried) {
+		if s.isBehind() || !s.log.retryAt.Equal(tried) {
 			return s.log.retryAt
 		}
 	}
@@ -208,7 +208,7 @@ func (s *state) followClock() {
 			"tenant", s.Tenant, "showed", step.from.UTC(), "shows", step.to.UTC(), "step", step.by().Round(time.Second))
 	}
 	s.intent.followClock()
-	for _, env := range s.environments {
+	for _, env := range s.inOrder {
 		env.followClock()
 	}
 	s.hosts.step(step)
@@ -226,7 +226,7 @@ func (s *state) setBack(now time.Time) {
 	s.intent.setBack(now)
 	s.guard.setBack(now)
 	s.trim.setBack()
-	for _, env := range s.environments {
+	for _, env := range s.inOrder {
 		env.setBack(now)
 	}
 }

@@ -149,7 +149,7 @@ func (s *state) missed(env *environment, now time.Time) (e message.Missed, some 
 // the time before it was written (seed 2027900).
 func (s *state) setIntent(seen store.Seen) {
 	if s.intent.complete && seen.Kind != store.Rollout && seen.Kind != store.Budget {
-		for _, env := range s.environments {
+		for _, env := range s.inOrder {
 			s.intent.of(env.name).owed = s.owed(env, times.Sooner(seen.At, s.Now()))
 		}
 	}

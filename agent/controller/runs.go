@@ -56,7 +56,7 @@ func (c *Controller) Runs(ctx context.Context, filter v1.RunFilter) ([]v1.Run, e
 
 // newestRuns are the newest runs of all environments, the one with the highest id first.
 func (s *state) newestRuns() (all []v1.Run) {
-	for _, env := range s.environments {
+	for _, env := range s.inOrder {
 		if r := s.newestRun(env, s.Now()); r != nil {
 			all = append(all, *r)
 		}
@@ -103,7 +103,7 @@ func (l *listing) hasRoom() bool { return len(l.runs) < l.filter.Most() }
 func (c *Controller) Find(ctx context.Context, id uint64) (v1.Run, error) {
 	newest, err := ask(ctx, c, func(s *state) *v1.Run {
 		// The story is that of the newest; of one before it the history has it.
-		for _, env := range s.environments {
+		for _, env := range s.inOrder {
 			if r := env.visible(); r != nil && r.Key() == id && r == env.ledger.Newest() {
 				view := s.fullView(env, r)
 				return &view

@@ -30,7 +30,7 @@ func (s *state) face() *environment {
 	if s.alone() || face.ledger.Current() != nil || len(s.hosts.in(defaultName)) > 0 || len(s.intent.windows) > 0 {
 		return face
 	}
-	for _, env := range s.environments {
+	for _, env := range s.inOrder {
 		if env == s.standard() {
 			continue
 		}

@@ -43,7 +43,7 @@ func (c *Controller) StartIn(ctx context.Context, environment *string, by string
 		if seq == 0 {
 			seq = env.repeated(request)
 		}
-		if seq == 0 && !s.alone() && s.active && s.alarm == nil && s.ready() != nil {
+		if seq == 0 && !s.alone() && s.active && s.alarm == nil && s.isBehind() {
 			return v1.Run{}, errPending // Another run was busy just now.
 		}
 		if seq == 0 {

@@ -24,6 +24,8 @@ type state struct {
 	// environments are those that are declared or have had a run, by name; default is always
 	// among them.
 	environments map[string]*environment
+	// inOrder are they by name: to walk a map at each record would take longer.
+	inOrder []*environment
 	// ranIn is the environment of the last run that named a host; none is default.
 	ranIn map[string]string
 	// teller tells what is of no run.
@@ -180,11 +182,14 @@ func (s *state) ready() error {
 	switch {
 	case s.alarm != nil:
 		return fmt.Errorf("%w: %w", run.ErrNotReady, s.alarm)
-	case s.ledger.LastSeq < s.log.last:
+	case s.isBehind():
 		return fmt.Errorf("%w: it is still reading the log", run.ErrNotReady)
 	}
 	return nil
 }
+
+// isBehind reports whether the log has records that are not folded yet.
+func (s *state) isBehind() bool { return s.ledger.LastSeq < s.log.last }
 
 // mayWrite returns why this controller can write nothing now; nil when it can.
 func (s *state) mayWrite() error {

@@ -296,14 +296,14 @@ func hasTasks(p rollout.Resolved) bool {
 
 // report passes the outcome that a host tells to the run that has asked for it.
 func (s *state) report(host string, o message.Outcome) {
-	for _, env := range s.environments {
+	for _, env := range s.inOrder {
 		env.tasks.report(host, o, false)
 	}
 }
 
 // dropTasks ends the tasks of all runs.
 func (s *state) dropTasks() {
-	for _, env := range s.environments {
+	for _, env := range s.inOrder {
 		env.tasks.dropAll()
 	}
 }

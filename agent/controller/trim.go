@@ -53,7 +53,7 @@ func (s *state) noteBeginning(r message.Decoded) {
 // environment that has only missed windows the last of these.
 func (s *state) neededFrom() uint64 {
 	from := s.ledger.NeededFrom()
-	for _, env := range s.environments {
+	for _, env := range s.inOrder {
 		if env.ledger.Key() == 0 && env.since != 0 && s.isDeclared(env.name) {
 			from = min(from, env.since)
 		}
@@ -63,7 +63,7 @@ func (s *state) neededFrom() uint64 {
 
 // oldest returns the environment whose newest run was opened first; nil when none has had one.
 func (s *state) oldest() (oldest *environment) {
-	for _, env := range s.environments {
+	for _, env := range s.inOrder {
 		if env.ledger.Key() != 0 && (oldest == nil || env.since < oldest.since) {
 			oldest = env
 		}
@@ -76,7 +76,7 @@ func (s *state) allKept() bool {
 	if !s.past.empty() {
 		return false
 	}
-	for _, env := range s.environments {
+	for _, env := range s.inOrder {
 		if newest := env.ledger.Newest(); newest != nil && newest.Over() && !s.past.has(newest.Key()) {
 			return false
 		}

@@ -39,7 +39,7 @@ func (t *turn) sleep(until time.Time, ahead time.Duration) {
 
 // wakeAll has all environments asked again: something has changed that may concern any of them.
 func (s *state) wakeAll() {
-	for _, env := range s.environments {
+	for _, env := range s.inOrder {
 		env.awake = true
 	}
 }
@@ -63,7 +63,7 @@ func (s *state) inTurn(now time.Time) []*environment {
 	}
 	ahead := s.clock.ahead(now)
 	var asked []*environment
-	for _, env := range s.environments {
+	for _, env := range s.inOrder {
 		if at := env.due(ahead); !at.IsZero() && !now.Before(at) {
 			env.awake = true
 		}
@@ -93,7 +93,7 @@ func (e *environment) lastTurn() uint64 {
 // what is shown of one.
 func (s *state) nextDue(now time.Time) (at time.Time) {
 	ahead := s.clock.ahead(now)
-	for _, env := range s.environments {
+	for _, env := range s.inOrder {
 		if env.awake { // What it waits for comes with a record, or after the pause.
 			at = times.Sooner(at, env.turnsAt)
 		} else {
