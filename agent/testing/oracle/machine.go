@@ -308,16 +308,17 @@ func (o *Oracle) outNow(host string, run uint64) {
 	o.outOfCellsNow(m)
 }
 
-// outOfCellsNow judges the same of the cells of a member (invariant 9). After an edit of the
-// budgets a machine may carry out what its host was told before that.
+// outOfCellsNow judges the same of the cells of a member (invariant 9), but for members that were
+// out of service already, by the log, when the run took them. After an edit of the budgets a
+// machine may carry out what its host was told before that.
 func (o *Oracle) outOfCellsNow(m *member) {
-	if o.run.edited {
+	if o.run.edited || m.hadPlace {
 		return
 	}
 	for _, c := range o.cellsOf(m.name) {
 		out := 0
 		for _, other := range o.run.members {
-			if t := o.machines[other.name]; c.hosts[other.name] && !other.removed && !t.byzantine && t.hostOut(other) {
+			if t := o.machines[other.name]; c.hosts[other.name] && !other.hadPlace && !other.removed && !t.byzantine && t.hostOut(other) {
 				out++
 			}
 		}
