@@ -87,6 +87,12 @@ type Store interface {
 	RoomForCalendar(ctx context.Context, tenant string) error
 	PutCalendar(ctx context.Context, tenant, name string, calendar v1.Kept[v1.Calendar], base store.Revision) (store.Revision, error)
 	DeleteCalendar(ctx context.Context, tenant, name string, base store.Revision) (store.Revision, error)
+	Budget(ctx context.Context, tenant, name string) (v1.Kept[v1.Budget], store.Revision, error)
+	Budgets(ctx context.Context, tenant string) ([]store.Named[v1.Budget], error)
+	// RoomForBudget returns store.ErrFull if the tenant may have no further disruption budget.
+	RoomForBudget(ctx context.Context, tenant string) error
+	PutBudget(ctx context.Context, tenant, name string, budget v1.Kept[v1.Budget], base store.Revision) (store.Revision, error)
+	DeleteBudget(ctx context.Context, tenant, name string, base store.Revision) (store.Revision, error)
 	// CalendarCopy returns what was fetched of a calendar with a URL.
 	CalendarCopy(ctx context.Context, tenant, name string) (v1.CalendarCopy, store.Revision, error)
 	CalendarCopies(ctx context.Context, tenant string) ([]store.Named[v1.CalendarCopy], error)

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
@@ -101,6 +102,7 @@ func routes() []route {
 		objectRoutes(objectPath{path: configPath, noun: "os-upgrade configuration", key: "config", warns: true, force: "Delete it even while a run is in progress. The run continues.", keeps: true}, only((*server).configs)),
 		objectRoutes(objectPath{path: configPath + "/rollout", noun: "rollout", key: "rollout", warns: true, keeps: true}, only((*server).rollouts)),
 		objectRoutes(objectPath{path: configPath + "/calendars/{name}", noun: "calendar", key: "calendar/{name}", several: true, keeps: true}, (*server).calendar),
+		objectRoutes(objectPath{path: configPath + "/budgets/{name}", noun: "disruption budget", key: "budget/{name}", several: true, keeps: true, warns: true}, (*server).budget),
 		objectRoutes(objectPath{path: configPath + "/webhooks/{name}", noun: "webhook", key: "webhook/{name}", group: groupNews, several: true}, (*server).webhook),
 		unserved(objectRoutes(objectPath{path: usersPath + "/{name}", noun: "user", key: "user/{name}", group: groupLogins, several: true}, (*server).user)),
 		unserved(objectRoutes(objectPath{path: approlesPath + "/{name}", noun: "approle", key: "approle/{name}", group: groupLogins, several: true}, (*server).approle)),
@@ -221,20 +223,30 @@ func objectRoutes[T any](d objectPath, of func(*server, *call) (*object[T], erro
 }
 
 func configRoutes() []route {
-	return []route{listing(route{
-		method: http.MethodGet, path: configPath + "/calendars", own: true, group: groupConfig, handle: (*server).getCalendars,
-		summary: "List the calendars",
-		query:   []parameter{fieldsParameter, flag("content", "Return each calendar with its content.")},
-		returns: ok("The calendars, ordered by name.", []v1.CalendarInfo{}),
-	}), {
-		method: http.MethodPost, path: configPath + "/calendars", own: true, group: groupConfig, handle: (*server).postCalendar, action: "create", object: "calendar",
-		summary: "Create a calendar", about: "PUT to the path of a calendar creates or replaces it.",
-		query: []parameter{validateParameter, unknownParameter}, takes: v1.NewCalendar{}, errors: []int{http.StatusConflict},
-		returns: []response{
-			{status: http.StatusCreated, about: "The calendar is created.", headers: map[string]string{"ETag": "The revision of the object.", "Location": "The path of the object."}},
-			{status: http.StatusNoContent, about: "With validate=true: the request is valid."},
-		},
-	}}
+	list := func(path, nouns string, handle func(*server, *call) error, body any) route {
+		return listing(route{
+			method: http.MethodGet, path: configPath + path, own: true, group: groupConfig, handle: handle, summary: "List the " + nouns,
+			query:   []parameter{fieldsParameter, flag("content", "Return each "+strings.TrimSuffix(nouns, "s")+" with its content.")},
+			returns: ok("The "+nouns+", ordered by name.", body),
+		})
+	}
+	create := func(path, object, noun string, handle func(*server, *call) error, takes any) route {
+		return route{
+			method: http.MethodPost, path: configPath + path, own: true, group: groupConfig, handle: handle, action: "create", object: object,
+			summary: "Create a " + noun, about: "PUT to the path of a " + noun + " creates or replaces it.",
+			query: []parameter{validateParameter, unknownParameter}, takes: takes, errors: []int{http.StatusConflict},
+			returns: []response{
+				{status: http.StatusCreated, about: "The " + noun + " is created.", headers: map[string]string{"ETag": "The revision of the object.", "Location": "The path of the object."}},
+				{status: http.StatusNoContent, about: "With validate=true: the request is valid."},
+			},
+		}
+	}
+	return []route{
+		list("/calendars", "calendars", (*server).getCalendars, []v1.CalendarInfo{}),
+		create("/calendars", "calendar", "calendar", (*server).postCalendar, v1.NewCalendar{}),
+		list("/budgets", "disruption budgets", (*server).getBudgets, []v1.BudgetInfo{}),
+		create("/budgets", "budget", "disruption budget", (*server).postBudget, v1.NewBudget{}),
+	}
 }
 
 func stateRoutes() []route {

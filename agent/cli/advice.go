@@ -99,6 +99,8 @@ func adviseWaiting(r v1.Run) []advice {
 		return adviseResume(r)
 	case waitsForHosts(r):
 		return adviseHosts(w.Hosts)
+	case w.What == run.ForBudget && w.Until == nil:
+		return []advice{{"edit the disruption budget: it lets no host leave service", command("edit", "budgets")}}
 	case w.What == run.ForIdle && len(w.Hosts) > 0:
 		return []advice{{"wait, or see on " + someOf(w.Hosts) + " what keeps it busy", command("busy", "--list")}}
 	case w.What == run.ForCheck && w.Until == nil && len(w.Hosts) == 0 && strings.Contains(w.Detail, "failed"):
@@ -111,7 +113,7 @@ func adviseWaiting(r v1.Run) []advice {
 // something.
 func waitsForHosts(r v1.Run) bool {
 	w := r.WaitingFor
-	return w != nil && (w.What == run.ForSlot || w.What == run.ForHost) && w.Until == nil && len(w.Hosts) > 0
+	return w != nil && (w.What == run.ForSlot || w.What == run.ForBudget || w.What == run.ForHost) && w.Until == nil && len(w.Hosts) > 0
 }
 
 // adviseSteps is about hosts whose step keeps failing or takes unusually long, or that fell

@@ -22,7 +22,7 @@ type applyCommand struct {
 
 // Help is the longer text of --help.
 func (c *applyCommand) Help() string {
-	return "A file has up to three members: config, rollout, and calendars by name. Instead of ics, a calendar may have ics-file, the path of an .ics file, relative to the folder of this file. Each object is written as a whole. An object that no " +
+	return "A file has up to four members: config, rollout, and calendars and budgets by name. Instead of ics, a calendar may have ics-file, the path of an .ics file, relative to the folder of this file. Each object is written as a whole. An object that no " +
 		"file mentions stays as it is; one that is null is deleted. Freezes are written first, and what may start a run last. " +
 		"If somebody else changes an object meanwhile, it is not overwritten: the command stops and says what was written."
 }
@@ -116,7 +116,7 @@ func appliedJSON(dryRun bool, steps, written []intent.Step, warnings []warning) 
 // getCommand prints what a site has as apply reads it.
 type getCommand struct {
 	operator
-	What []string `arg:"" optional:"" help:"What to print: config, rollout, calendars or calendar/NAME (default: all of them)."`
+	What []string `arg:"" optional:"" help:"What to print: config, rollout, calendars, calendar/NAME, budgets or budget/NAME (default: all of them)."`
 }
 
 // Help is the longer text of --help.

@@ -117,9 +117,9 @@ type commands struct {
 	Retry   retryCommand   `cmd:"" help:"Upgrade the hosts that an earlier run did not upgrade." group:"run"`
 	Forget  forgetCommand  `cmd:"" help:"Delete a host that no longer exists." group:"run"`
 
-	Apply    applyCommand    `cmd:"" help:"Write the configuration, rollout and calendars from a file." group:"declare"`
-	Get      getCommand      `cmd:"" help:"Print the configuration, rollout and calendars in the form that apply reads." group:"declare"`
-	Edit     editCommand     `cmd:"" help:"Edit the configuration, rollout and calendars in an editor." group:"declare"`
+	Apply    applyCommand    `cmd:"" help:"Write the configuration, rollout, calendars and budgets from a file." group:"declare"`
+	Get      getCommand      `cmd:"" help:"Print the configuration, rollout, calendars and budgets in the form that apply reads." group:"declare"`
+	Edit     editCommand     `cmd:"" help:"Edit the configuration, rollout, calendars and budgets in an editor." group:"declare"`
 	Validate validateCommand `cmd:"" help:"Check a file without writing anything." group:"declare"`
 	Calendar calendarCommand `cmd:"" help:"Fetch a calendar from its URL now." group:"declare"`
 	Webhook  webhookCommand  `cmd:"" help:"Declare who is notified, and see what could not be delivered." group:"declare"`

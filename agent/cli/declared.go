@@ -46,7 +46,7 @@ func (f *files) read(stdin io.Reader) (intent.Intent, error) {
 	case err != nil:
 		return want, misusedf("nothing was written; the input is invalid:\n%w", err)
 	case len(want.Keys()) == 0:
-		return want, misusedf("%s declares nothing; give at least one of config, rollout and calendars", strings.Join(f.File, ", "))
+		return want, misusedf("%s declares nothing; give at least one of config, rollout, calendars and budgets", strings.Join(f.File, ", "))
 	}
 	return want, nil
 }
@@ -165,7 +165,7 @@ type siteIntent struct {
 func readSiteIntent(ctx context.Context, api *client.Client, tenant string, keys []intent.Key) (*siteIntent, error) {
 	d := &siteIntent{
 		api: api, tenant: tenant, etags: map[intent.Key]string{},
-		has: intent.Intent{Calendars: map[string]v1.Calendar{}},
+		has: intent.Intent{Calendars: map[string]v1.Calendar{}, Budgets: map[string]v1.Budget{}},
 	}
 	for _, key := range keys {
 		if err := d.read(ctx, key); err != nil && !client.Missing(err) {
@@ -207,6 +207,11 @@ func (d *siteIntent) read(ctx context.Context, key intent.Key) (err error) {
 		if value, etag, err = d.api.Calendar(ctx, d.tenant, key.Name); err == nil {
 			d.has.Calendars[key.Name] = value
 		}
+	case intent.Budget:
+		var value v1.Budget
+		if value, etag, err = d.api.Budget(ctx, d.tenant, key.Name); err == nil {
+			d.has.Budgets[key.Name] = value
+		}
 	}
 	if err == nil {
 		d.etags[key] = etag
@@ -228,6 +233,8 @@ func (d *siteIntent) validate(ctx context.Context, s intent.Step, want intent.In
 		return found, err
 	case s.Key.Kind == intent.Rollout && want.Rollout != nil:
 		return d.api.ValidateRollout(ctx, d.tenant, *want.Rollout)
+	case s.Key.Kind == intent.Budget:
+		return d.api.ValidateBudget(ctx, d.tenant, s.Key.Name, want.Budgets[s.Key.Name])
 	case s.Action == intent.Keep:
 		return nil, nil
 	}
@@ -269,6 +276,10 @@ func (d *siteIntent) write(ctx context.Context, s intent.Step, want intent.Inten
 		return d.api.DeleteRollout(ctx, d.tenant, when)
 	case s.Key.Kind == intent.Rollout:
 		_, err = d.api.PutRollout(ctx, d.tenant, *want.Rollout, when)
+	case s.Key.Kind == intent.Budget && remove:
+		return d.api.DeleteBudget(ctx, d.tenant, name, when)
+	case s.Key.Kind == intent.Budget:
+		_, err = d.api.PutBudget(ctx, d.tenant, name, want.Budgets[name], when)
 	case remove:
 		return d.api.DeleteCalendar(ctx, d.tenant, name, when)
 	default:
@@ -309,7 +320,7 @@ func keyList(steps []intent.Step) string {
 // parseKeys reads what get and edit are asked for. Nothing is everything.
 func parseKeys(ctx context.Context, api *client.Client, tenant string, texts []string) ([]intent.Key, error) {
 	if len(texts) == 0 {
-		texts = []string{"config", "rollout", "calendars"}
+		texts = []string{"config", "rollout", "calendars", "budgets"}
 	}
 	var keys []intent.Key
 	for _, text := range texts {
@@ -325,10 +336,18 @@ func parseKeys(ctx context.Context, api *client.Client, tenant string, texts []s
 			for _, info := range list {
 				keys = append(keys, intent.Key{Kind: intent.Calendar, Name: info.Name})
 			}
-		case kind == "calendar" && name != "":
-			keys = append(keys, intent.Key{Kind: intent.Calendar, Name: name})
+		case text == "budgets":
+			list, err := api.Budgets(ctx, tenant)
+			if err != nil && !client.Missing(err) {
+				return nil, err
+			}
+			for _, info := range list {
+				keys = append(keys, intent.Key{Kind: intent.Budget, Name: info.Name})
+			}
+		case (kind == "calendar" || kind == "budget") && name != "":
+			keys = append(keys, intent.Key{Kind: intent.Kind(kind), Name: name})
 		default:
-			return nil, misusedf("%.100q is not an object; use config, rollout, calendars or calendar/NAME", text)
+			return nil, misusedf("%.100q is not an object; use config, rollout, calendars, calendar/NAME, budgets or budget/NAME", text)
 		}
 	}
 	return keys, nil

@@ -21,7 +21,7 @@ import (
 // editCommand opens what a site has in an editor and writes what was changed.
 type editCommand struct {
 	operator
-	What []string `arg:"" optional:"" help:"What to edit: config, rollout, calendars or calendar/NAME (default: all of them)."`
+	What []string `arg:"" optional:"" help:"What to edit: config, rollout, calendars, calendar/NAME, budgets or budget/NAME (default: all of them)."`
 }
 
 // Help is the longer text of --help.

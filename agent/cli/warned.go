@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"strings"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/intent"
@@ -29,11 +30,19 @@ func (w warning) String() string {
 func placed(want intent.Intent, found []v1.IntentWarning) []warning {
 	all := make([]warning, len(found))
 	for i, f := range found {
-		key := intent.Key{Kind: intent.Kind(f.Object)}
+		key := keyOf(f)
 		all[i] = warning{IntentWarning: f, Path: want.Path(key, f.Field)}
 		all[i].File, all[i].Line = want.Place(key, f.Field)
 	}
 	return all
+}
+
+// keyOf returns the object that a warning is about.
+func keyOf(w v1.IntentWarning) intent.Key {
+	if _, name, isBudget := strings.Cut(w.Object, "budgets."); isBudget {
+		return intent.Key{Kind: intent.Budget, Name: name}
+	}
+	return intent.Key{Kind: intent.Kind(w.Object)}
 }
 
 // showPlaced prints warnings.

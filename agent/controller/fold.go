@@ -31,7 +31,7 @@ func (s *state) fold(ctx context.Context, r message.Record) {
 	} else if missed, ok := decoded.Event.(message.Missed); ok {
 		s.noteMissed(r, missed)
 	} else if _, edited := decoded.Event.(message.Budgeted); edited {
-		for _, env := range s.environments {
+		for _, env := range s.inOrder {
 			env.compareAll()
 		}
 	} else if env := s.last(); env != nil && !message.OfNoRun(decoded.Event) {

@@ -10,7 +10,11 @@ import (
 // Unmatched returns what of an intent matches no known host. It is found outside of the
 // loop, which has runs to drive.
 func (c *Controller) Unmatched(ctx context.Context, i plan.Intent) ([]v1.IntentWarning, error) {
-	known, err := ask(ctx, c, (*state).knownHosts)
+	known, err := ask(ctx, c, func(s *state) plan.Known {
+		known := s.knownHosts()
+		known.InForce = &plan.Intent{Rollout: s.intent.rollout, Budgets: s.intent.budgets}
+		return known
+	})
 	return c.unmatched(facing{i, known}), err
 }
 
@@ -29,8 +33,8 @@ type facing struct {
 
 // facing returns both; nothing is known where nothing is declared.
 func (s *state) facing() facing {
-	f := facing{intent: plan.Intent{Config: s.intent.config, Rollout: s.intent.rollout}}
-	if f.intent != (plan.Intent{}) {
+	f := facing{intent: plan.Intent{Config: s.intent.config, Rollout: s.intent.rollout, Budgets: s.intent.budgets}}
+	if !f.intent.Empty() {
 		f.known = s.knownHosts()
 	}
 	return f

@@ -1,5 +1,5 @@
 // Package intent reads and writes what an operator declares for a tenant as one
-// text: the configuration, the rollout and the calendars. It decides what is
+// text: the configuration, the rollout, the calendars and the disruption budgets. It decides what is
 // wrong with such a text, how it differs from what a site has, and in which order
 // the difference is written, so that a freeze is in effect before anything that
 // could open a run.
@@ -23,6 +23,7 @@ type Intent struct {
 	Config    *v1.OSUpgrade          `json:"config,omitempty"`
 	Rollout   *v1.Rollout            `json:"rollout,omitempty"`
 	Calendars map[string]v1.Calendar `json:"calendars,omitempty"`
+	Budgets   map[string]v1.Budget   `json:"budgets,omitempty"`
 	// Deletions are the objects that the text declares as null.
 	Deletions map[Key]bool `json:"-"`
 
@@ -69,12 +70,13 @@ const (
 	Config   Kind = "config"
 	Rollout  Kind = "rollout"
 	Calendar Kind = "calendar"
+	Budget   Kind = "budget"
 )
 
 // Key names an object of a tenant.
 type Key struct {
 	Kind Kind
-	// Name is that of a calendar; other kinds have one object.
+	// Name is that of a calendar or a disruption budget; other kinds have one object.
 	Name string
 }
 
@@ -141,7 +143,7 @@ func (p Problems) Error() string {
 // be in one of them only. The error is Problems.
 func Decode(sources ...Source) (Intent, error) {
 	r := reader{
-		intent: Intent{Calendars: map[string]v1.Calendar{}, Deletions: map[Key]bool{}, places: map[Key]place{}},
+		intent: Intent{Calendars: map[string]v1.Calendar{}, Budgets: map[string]v1.Budget{}, Deletions: map[Key]bool{}, places: map[Key]place{}},
 	}
 	for _, s := range sources {
 		if s.Calendar != nil {
@@ -159,6 +161,9 @@ func Decode(sources ...Source) (Intent, error) {
 	}
 	if n := len(r.intent.Calendars); n > v1.MaxCalendars {
 		r.found = append(r.found, Problem{Source: sources[0].Name, Problem: document.TooMany("calendars", n, v1.MaxCalendars)})
+	}
+	if n := len(r.intent.Budgets); n > v1.MaxBudgets {
+		r.found = append(r.found, Problem{Source: sources[0].Name, Problem: document.TooMany("budgets", n, v1.MaxBudgets)})
 	}
 	if len(r.found) > 0 {
 		return Intent{}, r.found
@@ -215,6 +220,7 @@ func (r *reader) read(s Source, d *document.Document) document.Problems {
 		r.intent.Rollout = o
 		return o.Validate()
 	})...)
+	problems = append(problems, r.budgets(s, d, root)...)
 	const field = "calendars"
 	if !root.Has(field) {
 		return problems
@@ -233,6 +239,25 @@ func (r *reader) read(s Source, d *document.Document) document.Problems {
 			return inFile(from, c.Validate())
 		}
 		problems = append(problems, object(r, s.Name, d, calendars, Key{Kind: Calendar, Name: name}, field+"."+name, put)...)
+	}
+	return problems
+}
+
+// budgets reads the disruption budgets of a document and returns what is wrong with them.
+func (r *reader) budgets(s Source, d *document.Document, root document.Object) (problems document.Problems) {
+	const field = "budgets"
+	if !root.Has(field) {
+		return nil
+	}
+	budgets, _ := root.Nested(field)
+	for _, name := range budgets.Keys() {
+		if !names.Valid(name) {
+			problems = append(problems, document.Wrong(field+"."+name, name, "is not the name of a disruption budget; "+names.Form))
+		}
+		problems = append(problems, object(r, s.Name, d, budgets, Key{Kind: Budget, Name: name}, field+"."+name, func(_ document.Object, b *v1.Budget) document.Problems {
+			r.intent.Budgets[name] = *b
+			return b.Validate()
+		})...)
 	}
 	return problems
 }

@@ -42,6 +42,9 @@ func (i Intent) Keys() []Key {
 	for name := range i.Calendars {
 		keys = append(keys, Key{Kind: Calendar, Name: name})
 	}
+	for name := range i.Budgets {
+		keys = append(keys, Key{Kind: Budget, Name: name})
+	}
 	slices.SortFunc(keys, compareKeys)
 	return keys
 }
@@ -55,7 +58,7 @@ func compareKeys(a, b Key) int {
 // first, what may open one last:
 //
 //	0  freezes; the deletion of calendars that allow
-//	1  the rollout, by which a run goes
+//	1  the rollout and the disruption budgets, by which a run goes
 //	2  the configuration with its windows
 //	3  calendars that allow; the deletion of freezes
 func Compare(has, want Intent) []Step {
@@ -73,9 +76,11 @@ func step(key Key, has, want Intent) Step {
 		return stepOf(key, 2, has.Config, want.Config, v1.OSUpgrade.Canonical, v1.SameOSUpgrade)
 	case Rollout:
 		return stepOf(key, 1, has.Rollout, want.Rollout, v1.Rollout.Canonical, v1.SameRollout)
+	case Budget:
+		return stepOf(key, 1, found(has.Budgets, key.Name), found(want.Budgets, key.Name), func(b v1.Budget) v1.Budget { return b }, v1.SameBudget)
 	case Calendar:
 	}
-	before, after := has.calendar(key.Name), want.calendar(key.Name)
+	before, after := found(has.Calendars, key.Name), found(want.Calendars, key.Name)
 	rank := 3
 	if after != nil && after.Kind == "freeze" || after == nil && before != nil && before.Kind != "freeze" {
 		rank = 0
@@ -83,12 +88,13 @@ func step(key Key, has, want Intent) Step {
 	return stepOf(key, rank, before, after, v1.Calendar.Canonical, v1.SameCalendar)
 }
 
-func (i Intent) calendar(name string) *v1.Calendar {
-	c, ok := i.Calendars[name]
+// found returns the object of a name; nil when there is none.
+func found[T any](all map[string]T, name string) *T {
+	value, ok := all[name]
 	if !ok {
 		return nil
 	}
-	return &c
+	return &value
 }
 
 func stepOf[T any](key Key, rank int, before, after *T, canonical func(T) T, same func(a, b T) bool) Step {

@@ -18,7 +18,11 @@ import (
 type Intent struct {
 	Config  *v1.OSUpgrade
 	Rollout *v1.Rollout
+	Budgets Budgets
 }
+
+// Empty reports whether nothing is declared.
+func (i Intent) Empty() bool { return i.Config == nil && i.Rollout == nil && len(i.Budgets) == 0 }
 
 // Known is what a site knows of a tenant's hosts.
 type Known struct {
@@ -26,6 +30,9 @@ type Known struct {
 	// OnHosts are the scripts for checks and hooks that some host has, AtSite those of the
 	// site; nil when nobody can say.
 	OnHosts, AtSite []string
+	// InForce is what is in force besides, which a declared budget or rollout is compared with;
+	// nil compares with nothing.
+	InForce *Intent
 }
 
 const (
@@ -55,7 +62,7 @@ func Unmatched(i Intent, k Known) []v1.IntentWarning {
 		u.rollout(i.Rollout.WithDefaults())
 		found = append(found, u.warnings(v1.RolloutObject)...)
 	}
-	return found
+	return append(found, u.budgets(i)...)
 }
 
 // unmatched collects the warnings about an object.

@@ -49,7 +49,7 @@ var (
 	runNotAfterDesc = desc("osupgrade_run_not_after_timestamp_seconds", "When the current run stops sending commands.")
 	runHostsDesc    = desc("osupgrade_run_hosts", "Hosts of the current run, by status.", "status")
 	runOverdueDesc  = desc("osupgrade_run_hosts_overdue", "Hosts of the current run whose step takes unusually long, or that fell silent at it.")
-	runWaitingDesc  = desc("osupgrade_run_waiting_seconds", "How long the current run has been waiting, by what it waits for: host, slot, check, hook, approval, resume, soak or splay.", "what")
+	runWaitingDesc  = desc("osupgrade_run_waiting_seconds", "How long the current run has been waiting, by what it waits for: host, slot, budget, check, hook, approval, resume, soak or splay.", "what")
 	slotsDesc       = desc("osupgrade_run_slots", "How many hosts of a stage of the current run may be out of service.", "stage")
 	heldDesc        = desc("osupgrade_run_slots_held", "How many hosts of a stage of the current run are out of service.", "stage")
 )

@@ -117,6 +117,7 @@ func (o *Oracle) OutOfCell(key message.CellKey) (out, admitted int) {
 // gone out of service since.
 func (o *Oracle) mayTakePlace(m *member, what string, r message.Decoded) {
 	if m.held() {
+		m.hadPlace = true
 		return
 	}
 	for _, c := range o.cellsOf(m.name) {

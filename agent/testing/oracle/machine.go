@@ -313,17 +313,18 @@ func (o *Oracle) outNow(host string, run uint64) {
 	o.outOfCellsNow(m)
 }
 
-// outOfCellsNow judges the same of the cells of a member (invariant 9). After an edit of the
-// budgets a machine may carry out what its host was told before that.
+// outOfCellsNow judges the same of the cells of a member (invariant 9), but for members that were
+// out of service already, by the log, when the run took them. After an edit of the budgets a
+// machine may carry out what its host was told before that.
 func (o *Oracle) outOfCellsNow(m *member) {
-	if m.run.edited {
+	if m.run.edited || m.hadPlace {
 		return
 	}
 	for _, c := range o.cellsOf(m.name) {
 		out := 0
 		for name := range c.hosts {
 			other, t := o.host(name).member, o.machines[name]
-			if other != nil && !other.removed && !t.byzantine && t.hostOut(other) {
+			if other != nil && !other.hadPlace && !other.removed && !t.byzantine && t.hostOut(other) {
 				out++
 			}
 		}

@@ -149,6 +149,8 @@ type member struct {
 	// counts how often the log says so.
 	notNow   *message.NotNow
 	toldBusy int
+	// hadPlace means that the member was out of service when it was admitted or taken.
+	hadPlace bool
 	// upgrade and reboot are the commands to the member; 0 for none.
 	upgrade, reboot uint64
 	// rebootAnswered means that the member answered reboot.

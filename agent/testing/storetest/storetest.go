@@ -46,6 +46,7 @@ func Contract(t *testing.T, open func(t *testing.T) Store) {
 		"members of newer versions stay with an object":     unknownMembers,
 		"what is read and written is not shared":            notShared,
 		"a tenant has a bounded number of calendars":        tooManyCalendars,
+		"a disruption budget is kept and watched":           budgets,
 		"a tenant has a bounded number of webhooks":         tooManyWebhooks,
 		"a webhook is kept without its secret":              webhooks,
 		"the state of a webhook is replaced":                webhookStates,
@@ -233,6 +234,34 @@ func notShared(b *tested) {
 	mine.Value.WorkerApplications[0].Name = "changed"
 	if kept, _, err := b.Config(b.Context(), "acme"); err != nil || kept.Value.WorkerApplications[0].Name != "a" {
 		b.Errorf("who wrote a configuration can change it: %+v, %v", kept, err)
+	}
+}
+
+func budgets(b *tested) {
+	ctx := b.Context()
+	put := func(name, most string, base store.Revision) (store.Revision, error) {
+		return b.PutBudget(ctx, "acme", name, v1.Kept[v1.Budget]{Value: v1.Budget{Per: "rack", MaxUnavailable: rollout.Count(most)}}, base)
+	}
+	first := b.written(put("racks", "1", none))
+	b.refused("a second creation")(put("racks", "2", none))
+	second := b.written(put("racks", "2", first))
+	b.refused("a deletion of an old revision")(b.DeleteBudget(ctx, "acme", "racks", first))
+	if kept, revision, err := b.Budget(ctx, "acme", "racks"); err != nil || revision != second || kept.Value.MaxUnavailable != "2" {
+		b.Errorf("the budget is %+v of revision %s, %v", kept.Value, revision, err)
+	}
+	b.fails("a room for one more", b.RoomForBudget(ctx, "acme"), nil)
+	w := b.watch("acme")
+	if seen := w.next(store.Budget, "racks", second); seen.Budget == nil || seen.Budget.MaxUnavailable != "2" {
+		b.Errorf("of the budget it sees %+v", seen)
+	}
+	w.next("", "", none)
+	deletion := b.written(b.DeleteBudget(ctx, "acme", "racks", second))
+	if seen := w.next(store.Budget, "racks", deletion); seen.Budget != nil {
+		b.Errorf("of the deleted budget it sees %+v", seen)
+	}
+	w.stop()
+	if all, err := b.Budgets(ctx, "acme"); err != nil || len(all) != 0 {
+		b.Errorf("the budgets are %+v, %v", all, err)
 	}
 }
 

@@ -37,11 +37,6 @@ type NewBudget struct {
 	MinAvailable rollout.Count `json:"min-available,omitempty"`
 }
 
-// DecodeBudget reads a body and validates it, as DecodeOSUpgrade does.
-func DecodeBudget(contentType string, body []byte) (Budget, error) {
-	return decode(contentType, body, Budget{}, Budget.Validate)
-}
-
 // DecodeNewBudget reads the body of a request that creates a budget; its error and keep are those
 // of Form.Decode.
 func DecodeNewBudget(contentType string, body []byte, keep bool) (name string, b Kept[Budget], err error) {

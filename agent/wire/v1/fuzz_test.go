@@ -108,6 +108,22 @@ func FuzzCalendarJSON(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) { checkCalendar(t, inJSON, body) })
 }
 
+// FuzzBudgetJSON requires of a disruption budget that is accepted that it is right, and has a limit
+// for any number of hosts.
+func FuzzBudgetJSON(f *testing.F) {
+	f.Add([]byte(`{"name":"racks","per":"rack","max-unavailable":"10%","match":{"labels":{"shop":"basel"}}}`), 7)
+	f.Add([]byte(`{"name":"fleet","min-available":"3"}`), 0)
+	f.Fuzz(func(t *testing.T, body []byte, present int) {
+		name, kept, err := DecodeNewBudget(inJSON, body, true)
+		if err != nil || present < 0 || present > 1<<20 {
+			return
+		}
+		if b := kept.Value; !names.Valid(name) || len(b.Validate()) > 0 || b.Limit(present) < 0 || b.MaxUnavailable != "" && b.Limit(present) < 1 {
+			t.Errorf("%q: %+v lets %d of %d hosts leave service: %v", name, b, b.Limit(present), present, b.Validate())
+		}
+	})
+}
+
 func FuzzCalendarYAML(f *testing.F) {
 	f.Add([]byte("name: holidays\nkind: freeze\nevents: []\nsince: 2031\n"))
 	f.Add([]byte("kind: allow\nevents:\n- start: 2026-12-24T18:00\n  duration: 90m\n  rdate: [2027-01-01T10:30]\n"))

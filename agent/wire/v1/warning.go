@@ -11,12 +11,15 @@ const (
 // IntentWarning is a part of what a tenant's operators declare that has no effect, because
 // no host that is known matches it. It is no error: such a host may be about to join.
 type IntentWarning struct {
-	// Object is config or rollout.
+	// Object is config, rollout or budgets.NAME.
 	Object string `json:"object"`
 	// Field is the path of a member of it, such as "stages[0].match.roles[1]".
 	Field string `json:"field,omitempty"`
 	Text  string `json:"text"`
 }
+
+// BudgetObject is the object of the warnings about a disruption budget.
+func BudgetObject(name string) string { return "budgets." + name }
 
 // String returns the path from the tenant on, and the text.
 func (w IntentWarning) String() string {
