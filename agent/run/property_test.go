@@ -426,6 +426,9 @@ func (p *property) hostChanges() {
 
 // budgetsChange is an edit of the budgets, or a neighbour that falls silent.
 func (p *property) budgetsChange() {
+	if p.sideBySide {
+		return
+	}
 	hosts := append([]string{"stranger", "beyond", "aside"}, p.judge().Members()...)
 	if rapid.Bool().Draw(p.rt, "edits") {
 		p.fact(message.Budgeted{Budgets: rapid.SampledFrom([]string{"v1", "v2"}).Draw(p.rt, "budgets"), Cells: drawCells(p.rt, hosts)})

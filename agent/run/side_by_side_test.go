@@ -101,12 +101,7 @@ func (p *sideBySide) drawOpening() message.Opened {
 		}
 	}
 	e.Roster = p.ledger.Opening(e.Environment, e.Members, nil, entries)
-	for i := range e.Cells {
-		for k, host := range e.Cells[i].Hosts {
-			e.Cells[i].Hosts[k] = names[host]
-		}
-	}
-	e.Cells = inRoster(e, e.Cells)
+	e.Budgets, e.Cells = "", nil
 	return e
 }
 

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -144,7 +145,7 @@ func (s *State) noPlace() (Waiting, bool) {
 		}
 		h.add(holder.Host)
 	}
-	w.Since, w.Hosts = h.since, h.names
+	w.Since, w.Hosts = cmp.Or(h.since, s.changed), h.names // Since when another run has admitted a host is not known.
 	w.Detail = fmt.Sprintf("a place in %s (%d of at most %d out of service), and so for %s", cell.Name(), cell.Out+cell.Reserved, cell.MaxUnavailable, h.detail())
 	return w, true
 }
