@@ -70,7 +70,7 @@ func TestApply(t *testing.T) {
 	want(do("calendars: {holidays: null}\nrollout: null\n", exitOK, "apply", "-f", "-", "-o", "json"), `"action": "delete"`, `"written": true`)
 	want(do("", exitFailed, "get", "calendar/holidays"), "tenant acme has no calendar holidays")
 	want(do("", exitOK, "get"), "days-of-week: Monday")
-	want(do("", exitUsage, "get", "windows"), `"windows" is not an object; use config, rollout, calendars or calendar/NAME`)
+	want(do("", exitUsage, "get", "windows"), `"windows" is not an object; use config, rollout, calendars, calendar/NAME, policies, policy/NAME, users, user/NAME, approles, approle/NAME, webhooks or webhook/NAME`)
 }
 
 // TestApplyFiles checks folders, several files, and what is wrong with files.
@@ -97,7 +97,7 @@ func TestApplyFiles(t *testing.T) {
 		{[]string{"-f", wrong}, exitUsage, wrong + `:2: config.maintenance-windows: "all" is not a list`},
 		{[]string{"-f", dir + "/empty"}, exitUsage, "has no .yaml, .yml or .json file"},
 		{[]string{"-f", dir + "/none"}, exitUsage, "no such file"},
-		{[]string{"-f", file("e.txt", "{}")}, exitUsage, "declares nothing; give at least one of config, rollout and calendars"},
+		{[]string{"-f", file("e.txt", "{}")}, exitUsage, "declares nothing; give at least one of config, rollout, calendars, policies, users, approles and webhooks"},
 		{nil, exitUsage, "missing flags: --file"},
 	} {
 		code, stdout, stderr := call(t, as(t, s.URL, s.Token, "acme", append([]string{"apply"}, c.args...)...)...)

@@ -19,7 +19,6 @@ import (
 type webhookCommand struct {
 	List   listWebhooksCommand  `cmd:"" help:"List the webhooks and their state."`
 	Add    addWebhookCommand    `cmd:"" help:"Add or change a webhook. A new secret is printed once."`
-	Remove removeWebhookCommand `cmd:"" help:"Remove a webhook and what is queued for it."`
 	Test   testWebhookCommand   `cmd:"" help:"Send a test and report the result."`
 	Dead   deadWebhookCommand   `cmd:"" help:"List what a webhook has given up sending."`
 	Resend resendWebhookCommand `cmd:"" help:"Send again what a webhook has given up sending."`
@@ -218,21 +217,6 @@ func (c *addWebhookCommand) Run(ctx context.Context, out io.Writer) error {
 		to.linef("To try it: osupgrade-agent webhook test %s", c.Name)
 		return nil
 	})
-}
-
-// removeWebhookCommand removes a webhook.
-type removeWebhookCommand struct{ webhookName }
-
-// Run implements the command.
-func (c *removeWebhookCommand) Run(ctx context.Context, out io.Writer) error {
-	api, err := c.client()
-	if err != nil {
-		return err
-	}
-	if err := api.DeleteWebhook(ctx, c.Tenant, c.Name); err != nil {
-		return c.unknown(ctx, api, err)
-	}
-	return c.Output.say(out, map[string]string{"tenant": c.Tenant, "removed": c.Name}, "Webhook %s of tenant %s is removed.", c.Name, c.Tenant)
 }
 
 // testWebhookCommand sends a test.
