@@ -86,6 +86,13 @@ func TestLoginCommand(t *testing.T) {
 		t.Errorf("it says %s", out)
 	}
 	made(exitUsage, "user", "--tenant", d.Tenant, "--name", "A", "--allow", "viewer")
+	code, stdout, stderr := callWith(t, "a password that is typed\n", "credentials", "user", "--data", dir, "--tenant", d.Tenant, "--name", "eve", "--allow", "viewer", "--password-file", "-")
+	if code != exitOK || stdout+stderr != "" {
+		t.Errorf("with a typed password it ends with %d: %s%s", code, stdout, stderr)
+	}
+	if code, token, stderr := login("a password that is typed\n", "--user", "eve"); code != exitOK || !strings.HasPrefix(token, "osu_") {
+		t.Errorf("with the typed password it ends with %d: %s%s", code, token, stderr)
+	}
 }
 
 // TestPasswordCommand changes a password, as a user who is logged in does.
