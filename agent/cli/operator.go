@@ -40,6 +40,14 @@ type ofTenant struct {
 	timeFlags
 }
 
+// listOutput is how a list is printed that is of no tenant.
+type listOutput struct {
+	Output format `help:"Output format: text, json or yaml." default:"text" short:"o" placeholder:"text|json|yaml"`
+}
+
+// Validate implements kong's hook.
+func (o *listOutput) Validate() error { return o.Output.given() }
+
 // format is how a command prints.
 type format string
 
