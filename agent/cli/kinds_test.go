@@ -227,3 +227,20 @@ func TestKindsAreCompleted(t *testing.T) {
 		}
 	}
 }
+
+// TestDeletionOfANamesake checks that the deletion of a user does not count as that of the
+// calendar of the same name.
+func TestDeletionOfANamesake(t *testing.T) {
+	t.Parallel()
+	s := fakeapi.New(t)
+	text := "calendars: {weekends: {kind: allow, events: [{start: 2026-12-05, rrule: FREQ=WEEKLY, all-day: true}]}}\n"
+	for _, more := range []string{"", "config: {worker-applications: [{name: a}]}\nusers: {weekends: null}\n"} {
+		if more != "" {
+			text = ""
+		}
+		code, stdout, stderr := callWith(t, text+more, as(t, s.URL, s.Token, "acme", "apply", "-f", "-")...)
+		if code != exitOK || strings.Contains(stdout, "no window opens") {
+			t.Errorf("%q: exit code %d: %s%s", text+more, code, stdout, stderr)
+		}
+	}
+}
