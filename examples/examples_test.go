@@ -96,7 +96,7 @@ func TestEveryExampleIsRun(t *testing.T) {
 		"functions/next_windows/function.tf": true, "functions/in_window/function.tf": true, "functions/normalize_duration/function.tf": true,
 		"functions/parse_ics/function.tf":            true,
 		"data-sources/osupgrade_runs/data-source.tf": true, "data-sources/osupgrade_config/data-source.tf": true,
-		"resources/osupgrade_run/resource.tf": true, "resources/osupgrade_run/import-by-string-id.tf": true,
+		"resources/osupgrade_run/resource.tf": true, "resources/osupgrade_run/without-waiting.tf": true, "resources/osupgrade_run/import-by-string-id.tf": true,
 		"data-sources/osupgrade_hosts/data-source.tf": true, "data-sources/osupgrade_state/data-source.tf": true,
 	}
 	found := 0

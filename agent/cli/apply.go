@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -15,29 +16,32 @@ import (
 
 // applyCommand writes what files declare.
 type applyCommand struct {
-	operator
+	siteOperator
 	files
 	DryRun bool `help:"Show what would change, have the site check it, and write nothing."`
 }
 
 // Help is the longer text of --help.
 func (c *applyCommand) Help() string {
-	return "A file has up to four members: config, rollout, and calendars and budgets by name. Instead of ics, a calendar may have ics-file, the path of an .ics file, relative to the folder of this file. Each object is written as a whole. An object that no " +
+	return "A file has up to eight members: config, rollout, and by name calendars, budgets, policies, users, approles and webhooks. Instead of ics, a calendar may have ics-file, the path of an .ics file, relative to the folder of this file. " +
+		"A user that is created has its password in the file that password-file names, a webhook its secret in secret-file; to change them later, use password, credentials user and webhook add. " +
+		"Each object is written as a whole. An object that no " +
 		"file mentions stays as it is; one that is null is deleted. Freezes are written first, and what may start a run last. " +
 		"If somebody else changes an object meanwhile, it is not overwritten: the command stops and says what was written."
 }
 
 // Run implements the command.
-func (c *applyCommand) Run(ctx context.Context, stdin io.Reader, out io.Writer) error {
+func (c *applyCommand) Run(ctx context.Context, stdin io.Reader, out io.Writer, log *slog.Logger) error {
 	want, err := c.read(stdin)
 	if err != nil {
 		return err
 	}
-	api, err := c.client()
+	api, err := c.openByToken(ctx, log)
 	if err != nil {
 		return err
 	}
-	site, err := readSiteIntent(ctx, api, c.Tenant, want.Keys())
+	defer api.done()
+	site, err := readSiteIntent(ctx, api.Client, c.Tenant, want.Keys())
 	if err != nil {
 		return err
 	}
@@ -113,26 +117,53 @@ func appliedJSON(dryRun bool, steps, written []intent.Step, warnings []warning) 
 	return map[string]any{"dry-run": dryRun, "steps": list, "warnings": warnings}
 }
 
-// getCommand prints what a site has as apply reads it.
+// getCommand prints what a site has: a table, or what apply reads.
 type getCommand struct {
-	operator
-	What []string `arg:"" optional:"" help:"What to print: config, rollout, calendars, calendar/NAME, budgets or budget/NAME (default: all of them)."`
+	siteAPI
+	timeFlags
+	Tenant string   `help:"Tenant to act on." required:"" env:"OSUPGRADE_TENANT" complete:"tenants"`
+	What   []string `arg:"" optional:"" help:"What to print: config, rollout, calendars, budgets, policies, users, approles or webhooks, or one of them, such as calendar/NAME (default: config, rollout, and all calendars and budgets)." complete:"objects"`
+	Output format   `help:"Output format: text (a table for all of a kind, or else YAML), json or yaml." default:"text" short:"o" placeholder:"text|json|yaml"`
 }
 
 // Help is the longer text of --help.
 func (c *getCommand) Help() string {
-	return "It prints YAML, or JSON with --output json; apply -f reads both."
+	return "What it prints as YAML or JSON, apply -f reads. It never prints a password or a secret."
 }
 
+// Validate implements kong's hook.
+func (c *getCommand) Validate() error { return c.Output.given() }
+
 // Run implements the command.
-func (c *getCommand) Run(ctx context.Context, out io.Writer) error {
-	site, keys, err := c.siteIntent(ctx, c.What)
+func (c *getCommand) Run(ctx context.Context, out io.Writer, log *slog.Logger) error {
+	asked, err := parseKeys(orIntent(c.What))
+	if err != nil {
+		return err
+	}
+	api, err := c.openByToken(ctx, log)
+	if err != nil {
+		return err
+	}
+	defer api.done()
+	if len(asked.keys) == 0 && len(asked.all) == 1 && c.Output == asText {
+		return c.list(ctx, out, api, asked.all[0])
+	}
+	keys, err := asked.find(ctx, api.Client, c.Tenant)
+	if err != nil {
+		return err
+	}
+	site, err := readSiteIntent(ctx, api.Client, c.Tenant, keys)
 	if err != nil {
 		return err
 	}
 	for _, key := range keys {
 		if _, exists := site.etags[key]; len(c.What) > 0 && !exists {
-			return fmt.Errorf("tenant %s has no %s", c.Tenant, key)
+			return lacks(ctx, api.Client, c.Tenant, key)
+		}
+	}
+	if len(keys) == 0 {
+		if err := api.knows(ctx, c.Tenant); err != nil {
+			return err
 		}
 	}
 	return c.Output.show(out, site.has, func(to *terminal) error {
@@ -143,6 +174,37 @@ func (c *getCommand) Run(ctx context.Context, out io.Writer) error {
 		to.print(string(text))
 		return err
 	})
+}
+
+// orIntent is what is meant by nothing.
+func orIntent(what []string) []string {
+	if len(what) == 0 {
+		return []string{"config", "rollout", "calendars", "budgets"}
+	}
+	return what
+}
+
+// list prints all objects of a kind as a table.
+func (c *getCommand) list(ctx context.Context, out io.Writer, api *siteClient, k kind) error {
+	rows, err := k.list(ctx, api.Client, c.Tenant)
+	if err == nil && len(rows) == 0 {
+		err = api.knows(ctx, c.Tenant)
+	}
+	if err != nil {
+		return err
+	}
+	to := newTerminal(out)
+	if len(rows) == 0 {
+		to.linef("Tenant %s has no %s.", c.Tenant, k.plural)
+		return to.err
+	}
+	t := table{}
+	t.add(k.head...)
+	for _, row := range rows {
+		t.add(row...)
+	}
+	t.print(to)
+	return to.err
 }
 
 // noteFetched prints how old the calendars with a URL are, as comments.

@@ -70,7 +70,7 @@ func TestApply(t *testing.T) {
 	want(do("calendars: {holidays: null}\nrollout: null\n", exitOK, "apply", "-f", "-", "-o", "json"), `"action": "delete"`, `"written": true`)
 	want(do("", exitFailed, "get", "calendar/holidays"), "tenant acme has no calendar holidays")
 	want(do("", exitOK, "get"), "days-of-week: Monday")
-	want(do("", exitUsage, "get", "windows"), `"windows" is not an object; use config, rollout, calendars, calendar/NAME, budgets or budget/NAME`)
+	want(do("", exitUsage, "get", "windows"), `"windows" is not an object; use config, rollout, calendars, calendar/NAME, budgets, budget/NAME, policies, policy/NAME, users, user/NAME, approles, approle/NAME, webhooks or webhook/NAME`)
 }
 
 // TestApplyBudgets checks that disruption budgets are written, read, warned of and deleted as
@@ -88,7 +88,7 @@ func TestApplyBudgets(t *testing.T) {
 	do(text, "budget racks: new\n  + per: rack\n  + max-unavailable: \"1\"\nWritten, in this order: budget racks.\n", "apply", "-f", "-")
 	do("", text, "get")
 	do("", text, "get", "budget/racks")
-	do("", text, "get", "budgets")
+	do("", "racks  rack  1", "get", "budgets")
 	do(strings.Replace(text, "1", "10%", 1)+"rollout: {}\n", "Written, in this order: budget racks, rollout.\n", "apply", "-f", "-")
 	do("budgets: {racks: {per: rack}}", "standard input:1: budgets.racks.max-unavailable: it is missing; give max-unavailable or min-available", "apply", "-f", "-")
 	do("budgets: {Racks: {max-unavailable: 1}}", `"Racks" is not the name of a disruption budget`, "apply", "-f", "-")
@@ -120,7 +120,7 @@ func TestApplyFiles(t *testing.T) {
 		{[]string{"-f", wrong}, exitUsage, wrong + `:2: config.maintenance-windows: "all" is not a list`},
 		{[]string{"-f", dir + "/empty"}, exitUsage, "has no .yaml, .yml or .json file"},
 		{[]string{"-f", dir + "/none"}, exitUsage, "no such file"},
-		{[]string{"-f", file("e.txt", "{}")}, exitUsage, "declares nothing; give at least one of config, rollout, calendars and budgets"},
+		{[]string{"-f", file("e.txt", "{}")}, exitUsage, "declares nothing; give at least one of config, rollout, calendars, budgets, policies, users, approles and webhooks"},
 		{nil, exitUsage, "missing flags: --file"},
 	} {
 		code, stdout, stderr := call(t, as(t, s.URL, s.Token, "acme", append([]string{"apply"}, c.args...)...)...)

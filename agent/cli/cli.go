@@ -13,10 +13,10 @@
 //     audit.go (also history).
 //   - Run: start.go (also retry) with preflight.go (--dry-run), operations.go (pause,
 //     resume, abort, approve, release) with confirm.go, hosts.go (forget).
-//   - Declare: apply.go (also get, validate) with declared.go (the files), edit.go,
-//     calendar.go, webhook.go.
-//   - Let in: login.go, context.go with package contexts (the sites of a person), password.go, policy.go, credentials.go with the files of each
-//     kind: logins.go, jointokens.go, usercertificate.go, stored.go.
+//   - Declare: apply.go (also get, validate) with kinds.go (the table of kinds) and
+//     declared.go (the files), edit.go, delete.go, calendar.go, webhook.go.
+//   - Let in: login.go, context.go with package contexts (the sites of a person),
+//     password.go, credentials.go with the files of each kind: logins.go, jointokens.go, usercertificate.go, stored.go.
 //   - Site: serve.go, dev.go, init.go, backup.go (also restore, recover), seal.go,
 //     unseal.go, tenant.go. The program of a host has site_off.go instead.
 //   - Host: worker.go with connection.go (to the log), computer.go (reboots),
@@ -117,9 +117,10 @@ type commands struct {
 	Retry   retryCommand   `cmd:"" help:"Upgrade the hosts that an earlier run did not upgrade." group:"run"`
 	Forget  forgetCommand  `cmd:"" help:"Delete a host that no longer exists." group:"run"`
 
-	Apply    applyCommand    `cmd:"" help:"Write the configuration, rollout, calendars and budgets from a file." group:"declare"`
-	Get      getCommand      `cmd:"" help:"Print the configuration, rollout, calendars and budgets in the form that apply reads." group:"declare"`
-	Edit     editCommand     `cmd:"" help:"Edit the configuration, rollout, calendars and budgets in an editor." group:"declare"`
+	Apply    applyCommand    `cmd:"" help:"Write what a file declares: configuration, rollout, calendars, budgets, webhooks, and who may do what." group:"declare"`
+	Get      getCommand      `cmd:"" help:"List or print what is declared, in the form that apply reads." group:"declare"`
+	Edit     editCommand     `cmd:"" help:"Edit what is declared in an editor." group:"declare"`
+	Delete   deleteCommand   `cmd:"" help:"Delete a calendar, budget, policy, user, approle or webhook, the rollout or the configuration." group:"declare"`
 	Validate validateCommand `cmd:"" help:"Check a file without writing anything." group:"declare"`
 	Calendar calendarCommand `cmd:"" help:"Fetch a calendar from its URL now." group:"declare"`
 	Webhook  webhookCommand  `cmd:"" help:"Declare who is notified, and see what could not be delivered." group:"declare"`
@@ -127,7 +128,6 @@ type commands struct {
 	Login    loginCommand    `cmd:"" help:"Log in as a user." group:"let-in"`
 	Context  contextCommand  `cmd:"" help:"Name the sites that you work with, and switch between them." group:"let-in"`
 	Password passwordCommand `cmd:"" help:"Change your password." group:"let-in"`
-	Policy   policyCommand   `cmd:"" help:"Write the access policies of a tenant: what its users, approles and tokens may do." group:"let-in"`
 
 	// The commands of a site, and credentials, which let in.
 	Site siteCommands `embed:""`

@@ -137,6 +137,8 @@ func namesOf(ctx context.Context, api *client.Client, tenant, what string) []she
 		for _, c := range calendars {
 			add(c.Name, c.Host)
 		}
+	case "objects":
+		return objectWords(ctx, api, tenant)
 	case "webhooks":
 		webhooks, _ := api.Webhooks(ctx, tenant)
 		for _, w := range webhooks {

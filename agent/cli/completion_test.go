@@ -133,7 +133,7 @@ func TestBashCompletion(t *testing.T) {
 		{"flags of a command's command", []string{"credentials", "token", "--n"}, "--name|--new-site"},
 		{"flags of the program, at a command", []string{"start", "--log"}, "--log-level"},
 		{"flags of another command", []string{"status", "--override"}, ""},
-		{"flags without a hyphen, where there is no argument", []string{"credentials", "list", ""}, "--ca-file|--client-cert-file|--client-key-file|--context|--data|--endpoint|--help|--log-level|--token-file|--utc|--version|-h"},
+		{"flags without a hyphen, where there is no argument", []string{"credentials", "list", ""}, "--ca-file|--client-cert-file|--client-key-file|--context|--data|--endpoint|--help|--log-level|--output|--token-file|--utc|--version|-h|-o"},
 		{"a short flag", []string{"apply", "-f", "sub"}, "sub"},
 		{"an enum", []string{"--log-level", ""}, "debug|error|info|warn"},
 		{"an enum after =", []string{"--log-level", "=", ""}, "debug|error|info|warn"},

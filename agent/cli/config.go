@@ -166,7 +166,7 @@ func pathMapper(ctx *kong.DecodeContext, target reflect.Value) error {
 	case path == "":
 		path = ctx.Value.Default
 	}
-	if path != "" {
+	if path != "" && path != "-" { // As in kong's own mapper, that is no file.
 		path = kong.ExpandPath(path)
 	}
 	target.SetString(path)

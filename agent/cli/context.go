@@ -132,14 +132,6 @@ func warnOverrides(person *console, more ...string) {
 	}
 }
 
-// contextOutput is how contexts are shown.
-type contextOutput struct {
-	Output format `help:"Output format: text or json." default:"text" short:"o" placeholder:"text|json"`
-}
-
-// Validate implements kong's hook.
-func (o *contextOutput) Validate() error { return o.Output.given() }
-
 // shownContext is a context in JSON.
 type shownContext struct {
 	Name string `json:"name"`
@@ -178,7 +170,7 @@ func (s *sites) shown() ([]shownContext, error) {
 }
 
 // listContextsCommand lists the contexts.
-type listContextsCommand struct{ contextOutput }
+type listContextsCommand struct{ listOutput }
 
 // Run implements the command.
 func (c *listContextsCommand) Run(out io.Writer, person *console, known *sites) error {
@@ -211,7 +203,7 @@ func (c *listContextsCommand) Run(out io.Writer, person *console, known *sites) 
 
 // showContextCommand shows a context.
 type showContextCommand struct {
-	contextOutput
+	listOutput
 	Name string `arg:"" optional:"" help:"Name of the context (default: the current one)." complete:"contexts"`
 }
 

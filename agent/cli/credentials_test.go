@@ -127,13 +127,15 @@ func TestManageOnTheMachine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rules := writeIn(t, t.TempDir())("rules.yaml", "rest-api:\n  rules:\n  - path: /v1/state/**\n    operations: {read: allow}\n")
+	write := writeIn(t, t.TempDir())
 	manage := func(name string) {
 		t.Helper()
+		rules := write(name+".yaml", "policies:\n  "+name+":\n    rest-api: {rules: [{path: /v1/state/**, operations: {read: allow}}]}\n")
 		for _, c := range []struct{ command, want string }{
-			{"policy put " + name + " --file " + rules + " --tenant " + d.Tenant, "Policy " + name},
-			{"policy list --tenant " + d.Tenant, name + " (1 rule)"},
+			{"apply --file " + rules + " --tenant " + d.Tenant, "Written, in this order: policy " + name},
+			{"get policies --tenant " + d.Tenant, name + "  /v1/state/**: allow read"},
 			{"audit --tenant " + d.Tenant, "policy/" + name},
+			{"delete policy " + name + " --tenant " + d.Tenant, "Deleted policy " + name + " of tenant"},
 			{"tenant list", d.Tenant},
 		} {
 			code, stdout, stderr := call(t, append(strings.Fields(c.command), "--data", dir)...)

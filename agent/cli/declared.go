@@ -46,7 +46,7 @@ func (f *files) read(stdin io.Reader) (intent.Intent, error) {
 	case err != nil:
 		return want, misusedf("nothing was written; the input is invalid:\n%w", err)
 	case len(want.Keys()) == 0:
-		return want, misusedf("%s declares nothing; give at least one of config, rollout, calendars and budgets", strings.Join(f.File, ", "))
+		return want, misusedf("%s declares nothing; give at least one of config, rollout, calendars, budgets, policies, users, approles and webhooks", strings.Join(f.File, ", "))
 	}
 	return want, nil
 }
@@ -85,7 +85,7 @@ const standardInput = "standard input"
 func readSources(name string, stdin io.Reader) ([]intent.Source, error) {
 	if name == "-" {
 		text, err := readText(standardInput, stdin)
-		return []intent.Source{{Name: standardInput, Text: text, ReadFile: readFile}}, err
+		return []intent.Source{{Name: standardInput, Text: text, ReadFile: readFile, ReadSecret: readSecretFile}}, err
 	}
 	names := []string{name}
 	info, err := os.Stat(name)
@@ -103,13 +103,15 @@ func readSources(name string, stdin io.Reader) ([]intent.Source, error) {
 		if err != nil {
 			return nil, err
 		}
-		besides := func(file string) ([]byte, error) {
-			if !filepath.IsAbs(file) {
-				file = filepath.Join(filepath.Dir(name), file)
+		besides := func(read func(string) ([]byte, error)) func(string) ([]byte, error) {
+			return func(file string) ([]byte, error) {
+				if !filepath.IsAbs(file) {
+					file = filepath.Join(filepath.Dir(name), file)
+				}
+				return read(file)
 			}
-			return readFile(file)
 		}
-		sources = append(sources, intent.Source{Name: name, Text: text, ReadFile: besides})
+		sources = append(sources, intent.Source{Name: name, Text: text, ReadFile: besides(readFile), ReadSecret: besides(readSecretFile)})
 	}
 	return sources, nil
 }
@@ -131,6 +133,9 @@ func listFolder(dir string) ([]string, error) {
 	}
 	return names, nil
 }
+
+// readSecretFile reads a file with a secret that a text names.
+func readSecretFile(name string) ([]byte, error) { return readSecret("file", name) }
 
 func readFile(name string) ([]byte, error) {
 	file, err := os.Open(name)
@@ -163,10 +168,7 @@ type siteIntent struct {
 
 // readSiteIntent reads objects; those that do not exist are absent.
 func readSiteIntent(ctx context.Context, api *client.Client, tenant string, keys []intent.Key) (*siteIntent, error) {
-	d := &siteIntent{
-		api: api, tenant: tenant, etags: map[intent.Key]string{},
-		has: intent.Intent{Calendars: map[string]v1.Calendar{}, Budgets: map[string]v1.Budget{}},
-	}
+	d := &siteIntent{api: api, tenant: tenant, etags: map[intent.Key]string{}}
 	for _, key := range keys {
 		if err := d.read(ctx, key); err != nil && !client.Missing(err) {
 			return nil, err
@@ -175,44 +177,9 @@ func readSiteIntent(ctx context.Context, api *client.Client, tenant string, keys
 	return d, nil
 }
 
-// siteIntent reads the objects that a command names, and returns their keys.
-func (o *operator) siteIntent(ctx context.Context, names []string) (*siteIntent, []intent.Key, error) {
-	api, err := o.client()
-	if err != nil {
-		return nil, nil, err
-	}
-	keys, err := parseKeys(ctx, api, o.Tenant, names)
-	if err != nil {
-		return nil, nil, err
-	}
-	site, err := readSiteIntent(ctx, api, o.Tenant, keys)
-	return site, keys, err
-}
-
-func (d *siteIntent) read(ctx context.Context, key intent.Key) (err error) {
-	var etag string
-	switch key.Kind {
-	case intent.Config:
-		var value v1.OSUpgrade
-		if value, etag, err = d.api.Config(ctx, d.tenant); err == nil {
-			d.has.Config = &value
-		}
-	case intent.Rollout:
-		var value v1.Rollout
-		if value, etag, err = d.api.Rollout(ctx, d.tenant); err == nil {
-			d.has.Rollout = &value
-		}
-	case intent.Calendar:
-		var value v1.Calendar
-		if value, etag, err = d.api.Calendar(ctx, d.tenant, key.Name); err == nil {
-			d.has.Calendars[key.Name] = value
-		}
-	case intent.Budget:
-		var value v1.Budget
-		if value, etag, err = d.api.Budget(ctx, d.tenant, key.Name); err == nil {
-			d.has.Budgets[key.Name] = value
-		}
-	}
+// read reads an object; one that does not exist is an error.
+func (d *siteIntent) read(ctx context.Context, key intent.Key) error {
+	etag, err := kindOf(key.Kind).read(ctx, d, key.Name)
 	if err == nil {
 		d.etags[key] = etag
 	}
@@ -222,23 +189,43 @@ func (d *siteIntent) read(ctx context.Context, key intent.Key) (err error) {
 // validate asks the site whether it would accept a step, and changes nothing. It returns
 // what is to be warned of, for an object that stays as it is, too.
 func (d *siteIntent) validate(ctx context.Context, s intent.Step, want intent.Intent) ([]v1.IntentWarning, error) {
-	switch {
-	case s.Action == intent.Delete:
-		return nil, nil
-	case s.Key.Kind == intent.Config && want.Config != nil:
-		found, err := d.api.ValidateConfig(ctx, d.tenant, *want.Config)
-		if err == nil && s.Action != intent.Keep {
-			found = append(found, d.withoutWindows(ctx, want, time.Now())...)
-		}
-		return found, err
-	case s.Key.Kind == intent.Rollout && want.Rollout != nil:
-		return d.api.ValidateRollout(ctx, d.tenant, *want.Rollout)
-	case s.Key.Kind == intent.Budget:
-		return d.api.ValidateBudget(ctx, d.tenant, s.Key.Name, want.Budgets[s.Key.Name])
-	case s.Action == intent.Keep:
+	k := kindOf(s.Key.Kind)
+	if s.Action == intent.Delete || s.Action == intent.Keep && (k.plural != "" || want.Deletions[s.Key]) {
 		return nil, nil
 	}
-	return nil, d.api.ValidateCalendar(ctx, d.tenant, s.Key.Name, want.Calendars[s.Key.Name])
+	checked, ok := d.withoutNewPolicies(want, s.Key)
+	if !ok {
+		return nil, nil
+	}
+	found, err := k.validate(ctx, d, checked, s.Key)
+	if err == nil && s.Key.Kind == intent.Config && s.Action != intent.Keep {
+		found = append(found, d.withoutWindows(ctx, want, time.Now())...)
+	}
+	return found, err
+}
+
+// withoutNewPolicies returns what the site can check of a user or an approle before the policies
+// that are written first are there. It can check nothing of one that has no others.
+func (d *siteIntent) withoutNewPolicies(want intent.Intent, key intent.Key) (checked intent.Intent, ok bool) {
+	isNew := func(name string) bool {
+		_, declared := want.Policies[name]
+		_, exists := d.etags[intent.Key{Kind: intent.Policy, Name: name}]
+		return declared && !exists
+	}
+	switch key.Kind {
+	case intent.User:
+		u := want.Users[key.Name]
+		u.TokenPolicies = slices.DeleteFunc(slices.Clone(u.TokenPolicies), isNew)
+		want.Users = map[string]v1.User{key.Name: u}
+		return want, len(u.TokenPolicies) > 0
+	case intent.Approle:
+		a := want.Approles[key.Name]
+		a.TokenPolicies = slices.DeleteFunc(slices.Clone(a.TokenPolicies), isNew)
+		want.Approles = map[string]v1.Approle{key.Name: a}
+		return want, len(a.TokenPolicies) > 0
+	case intent.Config, intent.Rollout, intent.Calendar, intent.Budget, intent.Policy, intent.Webhook:
+	}
+	return want, true
 }
 
 // validateAll asks about all steps. It returns what is to be warned of, and all that the site
@@ -261,31 +248,16 @@ func (d *siteIntent) validateAll(ctx context.Context, steps []intent.Step, want 
 }
 
 // write takes a step, on condition that the object is as it was read.
-func (d *siteIntent) write(ctx context.Context, s intent.Step, want intent.Intent) (err error) {
+func (d *siteIntent) write(ctx context.Context, s intent.Step, want intent.Intent) error {
 	when := client.Precondition{IfNoneMatch: "*"}
 	if etag, exists := d.etags[s.Key]; exists {
 		when = client.Precondition{IfMatch: etag}
 	}
-	remove := s.Action == intent.Delete
-	switch name := s.Key.Name; {
-	case s.Key.Kind == intent.Config && remove:
-		return d.api.DeleteConfig(ctx, d.tenant, when)
-	case s.Key.Kind == intent.Config:
-		_, err = d.api.PutConfig(ctx, d.tenant, *want.Config, when)
-	case s.Key.Kind == intent.Rollout && remove:
-		return d.api.DeleteRollout(ctx, d.tenant, when)
-	case s.Key.Kind == intent.Rollout:
-		_, err = d.api.PutRollout(ctx, d.tenant, *want.Rollout, when)
-	case s.Key.Kind == intent.Budget && remove:
-		return d.api.DeleteBudget(ctx, d.tenant, name, when)
-	case s.Key.Kind == intent.Budget:
-		_, err = d.api.PutBudget(ctx, d.tenant, name, want.Budgets[name], when)
-	case remove:
-		return d.api.DeleteCalendar(ctx, d.tenant, name, when)
-	default:
-		_, err = d.api.PutCalendar(ctx, d.tenant, name, want.Calendars[name], when)
+	k := kindOf(s.Key.Kind)
+	if s.Action == intent.Delete {
+		return k.remove(ctx, d, s.Key.Name, when, false)
 	}
-	return err
+	return k.write(ctx, d, want, s.Key, when)
 }
 
 // writeAll takes the steps in their order and returns how many it took. The error
@@ -315,40 +287,4 @@ func keyList(steps []intent.Step) string {
 		names[i] = s.Key.String()
 	}
 	return strings.Join(names, ", ")
-}
-
-// parseKeys reads what get and edit are asked for. Nothing is everything.
-func parseKeys(ctx context.Context, api *client.Client, tenant string, texts []string) ([]intent.Key, error) {
-	if len(texts) == 0 {
-		texts = []string{"config", "rollout", "calendars", "budgets"}
-	}
-	var keys []intent.Key
-	for _, text := range texts {
-		kind, name, _ := strings.Cut(text, "/")
-		switch {
-		case text == "config" || text == "rollout":
-			keys = append(keys, intent.Key{Kind: intent.Kind(text)})
-		case text == "calendars":
-			list, err := api.Calendars(ctx, tenant)
-			if err != nil && !client.Missing(err) {
-				return nil, err
-			}
-			for _, info := range list {
-				keys = append(keys, intent.Key{Kind: intent.Calendar, Name: info.Name})
-			}
-		case text == "budgets":
-			list, err := api.Budgets(ctx, tenant)
-			if err != nil && !client.Missing(err) {
-				return nil, err
-			}
-			for _, info := range list {
-				keys = append(keys, intent.Key{Kind: intent.Budget, Name: info.Name})
-			}
-		case (kind == "calendar" || kind == "budget") && name != "":
-			keys = append(keys, intent.Key{Kind: intent.Kind(kind), Name: name})
-		default:
-			return nil, misusedf("%.100q is not an object; use config, rollout, calendars, calendar/NAME, budgets or budget/NAME", text)
-		}
-	}
-	return keys, nil
 }

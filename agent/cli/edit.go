@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,8 +21,8 @@ import (
 
 // editCommand opens what a site has in an editor and writes what was changed.
 type editCommand struct {
-	operator
-	What []string `arg:"" optional:"" help:"What to edit: config, rollout, calendars, calendar/NAME, budgets or budget/NAME (default: all of them)."`
+	siteOperator
+	What []string `arg:"" optional:"" help:"What to edit: config, rollout, calendars, budgets, policies, users, approles or webhooks, or one of them, such as calendar/NAME (default: config, rollout, and all calendars and budgets)." complete:"objects"`
 }
 
 // Help is the longer text of --help.
@@ -31,12 +32,25 @@ func (c *editCommand) Help() string {
 }
 
 // Run implements the command.
-func (c *editCommand) Run(ctx context.Context, out io.Writer) error {
-	site, keys, err := c.siteIntent(ctx, c.What)
+func (c *editCommand) Run(ctx context.Context, out io.Writer, log *slog.Logger) error {
+	asked, err := parseKeys(orIntent(c.What))
 	if err != nil {
 		return err
 	}
-	s, err := newEdit(site, keys, c.address())
+	api, err := c.openByToken(ctx, log)
+	if err != nil {
+		return err
+	}
+	defer api.done()
+	keys, err := asked.find(ctx, api.Client, c.Tenant)
+	if err != nil {
+		return err
+	}
+	site, err := readSiteIntent(ctx, api.Client, c.Tenant, keys)
+	if err != nil {
+		return err
+	}
+	s, err := newEdit(site, keys, c.place())
 	if err != nil {
 		return err
 	}

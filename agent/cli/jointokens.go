@@ -97,6 +97,7 @@ func unknownApplication(tenant, name string, config v1.OSUpgrade, hosts []v1.Hos
 type listJoinTokensCommand struct {
 	siteAPI
 	timeFlags
+	listOutput
 }
 
 // Run implements the command.
@@ -110,6 +111,10 @@ func (c *listJoinTokensCommand) Run(ctx context.Context, out io.Writer, log *slo
 	if err != nil {
 		return err
 	}
+	return c.Output.show(out, append([]v1.JoinToken{}, all...), func(*terminal) error { return listJoinTokens(out, c.format(), all) })
+}
+
+func listJoinTokens(out io.Writer, at timeFormat, all []v1.JoinToken) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(table, "ID\tTENANT\tHOST\tAPPLICATION\tSTATE\tEXPIRES\tMADE BY\tUSED BY")
 	for _, k := range all {
@@ -122,9 +127,9 @@ func (c *listJoinTokensCommand) Run(ctx context.Context, out io.Writer, log *slo
 			host += " (replaces its key)"
 		}
 		if k.UsedAt != nil {
-			used = k.UsedBy + " on " + c.format().at(*k.UsedAt)
+			used = k.UsedBy + " on " + at.at(*k.UsedAt)
 		}
-		_, _ = fmt.Fprintf(table, "%.*s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", shortID, k.ID, k.Tenant, host, k.Application, k.State, c.format().at(k.Expires), k.By, used)
+		_, _ = fmt.Fprintf(table, "%.*s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", shortID, k.ID, k.Tenant, host, k.Application, k.State, at.at(k.Expires), k.By, used)
 	}
 	return table.Flush()
 }

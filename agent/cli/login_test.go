@@ -88,6 +88,39 @@ func TestLoginCommand(t *testing.T) {
 	made(exitUsage, "user", "--tenant", d.Tenant, "--name", "A", "--allow", "viewer")
 }
 
+// TestTypedPassword checks that the password of a user can be typed, and that lists for programs
+// have the role-id of an approle and no secret.
+func TestTypedPassword(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	d, err := dev.Start(t.Context(), dev.Options{Dir: dir, Hosts: 0})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	const typed = "a password that is typed"
+	code, stdout, stderr := callWith(t, typed+"\n", "credentials", "user", "--data", dir, "--tenant", d.Tenant, "--name", "eve", "--allow", "viewer", "--password-file", "-")
+	if code != exitOK || stdout+stderr != "" {
+		t.Errorf("it ends with %d: %s%s", code, stdout, stderr)
+	}
+	if code, token, stderr := callWith(t, typed+"\n", "login", "--endpoint", d.Endpoint, "--user", "eve"); code != exitOK || !strings.HasPrefix(token, "osu_") {
+		t.Errorf("the login ends with %d: %s%s", code, token, stderr)
+	}
+	code, role := credentials(t, dir, "approle", "--tenant", d.Tenant, "--name", "tf", "--allow", "write")
+	if code != exitOK {
+		t.Fatal(role)
+	}
+	for _, format := range []string{"json", "yaml"} {
+		if code, out := credentials(t, dir, "list", "--output", format); code != exitOK || !strings.Contains(out, strings.TrimSpace(role)) || !strings.Contains(out, "eve") || strings.Contains(out, typed) {
+			t.Errorf("as %s it ends with %d: %s", format, code, out)
+		}
+	}
+}
+
 // TestPasswordCommand changes a password, as a user who is logged in does.
 func TestPasswordCommand(t *testing.T) {
 	t.Parallel()

@@ -8,7 +8,6 @@ import (
 	"io"
 	"log/slog"
 	"slices"
-	"strings"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/access"
@@ -27,7 +26,7 @@ type roles struct {
 type userCommand struct {
 	siteFolder
 	roles
-	PasswordFile string `help:"File with the password (default: create one and print it)." type:"path" placeholder:"FILE"`
+	PasswordFile string `help:"File with the password, or - to ask at the terminal or read standard input (default: create one and print it)." type:"path" placeholder:"FILE"`
 }
 
 // Help describes the command.
@@ -37,22 +36,14 @@ in again (osupgrade-agent login).`
 }
 
 // Run implements the command.
-func (c *userCommand) Run(ctx context.Context, out io.Writer, log *slog.Logger) error {
+func (c *userCommand) Run(ctx context.Context, out io.Writer, person *console, log *slog.Logger) error {
 	api, err := c.openFor(ctx, c.Tenant, log)
 	if err != nil {
 		return err
 	}
 	defer api.done()
 	user := v1.User{Name: c.Name, TokenPolicies: c.Allow}
-	if c.PasswordFile != "" {
-		text, err := readSecret("password-file", c.PasswordFile)
-		if err != nil {
-			return err
-		}
-		if user.Password = strings.TrimRight(string(text), "\r\n"); user.Password == "" {
-			return misused(principal.ErrNoPassword)
-		}
-	} else if user.Password, err = principal.NewPassword(); err != nil {
+	if user.Password, err = c.password(person); err != nil {
 		return err
 	}
 	if err := api.SetUser(ctx, c.Tenant, user); err != nil {
@@ -62,6 +53,19 @@ func (c *userCommand) Run(ctx context.Context, out io.Writer, log *slog.Logger) 
 		_, err = fmt.Fprintln(out, user.Password)
 	}
 	return err
+}
+
+// password reads the password, or makes one.
+func (c *userCommand) password(person *console) (string, error) {
+	if c.PasswordFile == "" {
+		return principal.NewPassword()
+	}
+	what := fmt.Sprintf("new password of %.63s", c.Name)
+	text, err := readPassphrase(what, "password-file", c.PasswordFile, person)
+	if err == nil && c.PasswordFile == "-" {
+		err = askAgain(person, what, "password-file", text)
+	}
+	return string(text), err
 }
 
 // approleCommand makes or changes an approle.

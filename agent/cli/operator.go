@@ -9,11 +9,14 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/document"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // operator is the common part of the commands that call the REST API for a
@@ -37,6 +40,14 @@ type ofTenant struct {
 	timeFlags
 }
 
+// listOutput is how a list is printed that is of no tenant.
+type listOutput struct {
+	Output format `help:"Output format: text, json or yaml." default:"text" short:"o" placeholder:"text|json|yaml"`
+}
+
+// Validate implements kong's hook.
+func (o *listOutput) Validate() error { return o.Output.given() }
+
 // format is how a command prints.
 type format string
 
@@ -44,6 +55,8 @@ type format string
 const (
 	asText format = "text"
 	asJSON format = "json"
+	// asYAML is for the commands whose placeholder has it.
+	asYAML format = "yaml"
 	// asPrinted is --output without a value: what the scripts of a host have printed.
 	asPrinted format = "printed"
 )
@@ -59,12 +72,11 @@ func (f *format) Decode(ctx *kong.DecodeContext) error {
 	if err := ctx.Scan.PopValueInto("format", &text); err != nil {
 		return err
 	}
-	switch *f = format(text); *f {
-	case asText, asJSON:
-		return nil
-	default:
-		return fmt.Errorf("%.100q is not a format; use text or json", text)
+	formats := strings.Split(ctx.Value.Tag.PlaceHolder, "|")
+	if *f = format(text); !slices.Contains(formats, text) {
+		return fmt.Errorf("%.100q is not a format; use %s", text, strings.Join(formats, " or "))
 	}
+	return nil
 }
 
 // Validate implements kong's hook.
@@ -185,8 +197,15 @@ func certify(options *client.Options, certFile, keyFile string) error {
 
 // show prints a value as JSON, or the text that write makes of it.
 func (f format) show(out io.Writer, value any, write func(to *terminal) error) error {
-	if f == asJSON {
+	switch f {
+	case asJSON:
 		return printJSON(out, value)
+	case asYAML:
+		_, text, err := v1.Encode(document.YAML, value)
+		if err == nil {
+			_, err = out.Write(text)
+		}
+		return err
 	}
 	to := newTerminal(out)
 	if err := write(to); err != nil {

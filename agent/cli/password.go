@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -78,14 +79,20 @@ func (c *passwordCommand) passwords(person *console) (current, next string, err 
 	if next, err = read("new password", "new-file", c.NewFile); err != nil {
 		return "", "", err
 	}
-	if c.NewFile == "" && person.terminal() {
-		again, err := read("new password again", "new-file", "")
-		if err != nil {
-			return "", "", err
-		}
-		if again != next {
-			return "", "", errors.New("nothing was changed: the new passwords differ")
-		}
+	if c.NewFile == "" {
+		err = askAgain(person, "new password", "new-file", []byte(next))
 	}
-	return current, next, nil
+	return current, next, err
+}
+
+// askAgain asks a person at a terminal once more for a password that nobody could see.
+func askAgain(person *console, what, option string, first []byte) error {
+	if !person.terminal() {
+		return nil
+	}
+	again, err := readPassphrase(what+" again", option, "-", person)
+	if err == nil && !bytes.Equal(again, first) {
+		err = errors.New("nothing was changed: the new passwords differ")
+	}
+	return err
 }

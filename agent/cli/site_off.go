@@ -42,12 +42,22 @@ type siteAPI struct{ connection }
 // siteClient calls the API of a site.
 type siteClient struct{ *client.Client }
 
-func (c siteClient) done() { c.Close() }
+func (c *siteClient) done() { c.Close() }
 
 // knows finds nothing to object to: over the network the API says itself if there is no tenant.
-func (siteClient) knows(context.Context, string) error { return nil }
+func (*siteClient) knows(context.Context, string) error { return nil }
 
-func (c *siteAPI) open(context.Context, *slog.Logger) (siteClient, error) {
+func (c *siteAPI) open(context.Context, *slog.Logger) (*siteClient, error) {
 	api, err := c.client()
-	return siteClient{api}, err
+	if err != nil {
+		return nil, err
+	}
+	return &siteClient{api}, nil
 }
+
+func (c *siteAPI) openByToken(ctx context.Context, log *slog.Logger) (*siteClient, error) {
+	return c.open(ctx, log)
+}
+
+// place is where the site is, for people.
+func (c *siteAPI) place() string { return c.address() }

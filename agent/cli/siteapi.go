@@ -29,6 +29,9 @@ import (
 type siteAPI struct {
 	Data string `help:"The site's folder, on its machine (default: /var/lib/osupgrade, or where there is a token, an endpoint or a context, the REST API there)." type:"path" env:"OSUPGRADE_DATA"`
 	connection
+
+	// tokenFirst tells that a token counts more than the variable of the folder.
+	tokenFirst bool
 }
 
 // defaultData is the folder of a site.
@@ -71,7 +74,11 @@ func (c *siteAPI) elsewhere() bool {
 	if c.addressTyped() {
 		return true
 	}
-	return c.Data == "" && (c.used.name != "" || c.contextErr != nil || c.TokenFile != "" || c.ClientCertFile != "" || c.Endpoint != "" || strings.TrimSpace(os.Getenv("OSUPGRADE_TOKEN")) != "")
+	proven := c.TokenFile != "" || c.ClientCertFile != "" || strings.TrimSpace(os.Getenv("OSUPGRADE_TOKEN")) != ""
+	if c.tokenFirst && proven && !typedPath(c.Data, "OSUPGRADE_DATA") {
+		return true
+	}
+	return c.Data == "" && (proven || c.used.name != "" || c.contextErr != nil || c.Endpoint != "")
 }
 
 // addressTyped reports whether a flag, and not a variable, names the address of the API or the
@@ -99,6 +106,13 @@ func (c *siteAPI) place() string {
 		return c.address()
 	}
 	return c.folder()
+}
+
+// openByToken is open for commands that people use with their own token also on the machine of
+// the site: the audit log then names them.
+func (c *siteAPI) openByToken(ctx context.Context, log *slog.Logger) (*siteClient, error) {
+	c.tokenFirst = true
+	return c.open(ctx, log)
 }
 
 // open reaches the API of a site that there is.

@@ -79,7 +79,7 @@ func TestReadOnlyFolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, command := range []string{"credentials list", "audit --tenant acme", "policy list --tenant acme", "tenant list", "credentials token --tenant acme --name x", "backup --out " + t.TempDir() + "/backup.tar"} {
+	for _, command := range []string{"credentials list", "audit --tenant acme", "get policies --tenant acme", "tenant list", "credentials token --tenant acme --name x", "backup --out " + t.TempDir() + "/backup.tar"} {
 		cmd := exec.CommandContext(t.Context(), "unshare", "-rm", "sh", "-euc", //nolint:gosec // our own program
 			`mount --bind "$1" "$1"; mount -o remount,bind,ro "$1"; shift; exec "$@"`, "sh", dir, self)
 		cmd.Args = append(append(cmd.Args, strings.Fields(command)...), "--data", dir)

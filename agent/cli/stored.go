@@ -23,6 +23,7 @@ const shortID, leastID = 12, 6
 type listCredentialsCommand struct {
 	siteAPI
 	timeFlags
+	listOutput
 }
 
 // Run implements the command.
@@ -36,9 +37,12 @@ func (c *listCredentialsCommand) Run(ctx context.Context, out io.Writer, log *sl
 	if err != nil {
 		return answered(err)
 	}
+	return c.Output.show(out, append([]v1.Credential{}, all...), func(*terminal) error { return listCredentials(out, c.format(), all) })
+}
+
+func listCredentials(out io.Writer, at timeFormat, all []v1.Credential) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(table, "ID\tKIND\tTENANT\tOWNER\tMADE\tLAST USED\tALLOWS")
-	at := c.format()
 	for _, k := range all {
 		used := "-"
 		if k.LastUsed != nil {

@@ -87,7 +87,7 @@ func TestUnknownTenant(t *testing.T) {
 	}
 	reading := []string{
 		"status", "status --output json", "windows", "hosts", "hosts h01", "hosts h01 --offer", "runs", "runs 1", "watch", "watch 1", "audit", "history config",
-		"get", "webhook list", "webhook test chat", "webhook dead chat", "policy list", "policy show night", "start --dry-run",
+		"get", "webhook list", "webhook test chat", "webhook dead chat", "get policies", "get policy/night", "get users", "delete policy/night", "start --dry-run",
 	}
 	byRoot, byOne := writeIn(t, t.TempDir())("root", root), writeIn(t, t.TempDir())("one", d.Token)
 	check := func(want, command string, more ...string) {
@@ -101,43 +101,8 @@ func TestUnknownTenant(t *testing.T) {
 		check(`tenant "acne" does not exist; osupgrade-agent tenant list shows those there are`, command, "--endpoint", d.Endpoint, "--token-file", byRoot)
 		check(`token "dev" is not valid for tenant "acne"; it is valid for "acme"`, command, "--endpoint", d.Endpoint, "--token-file", byOne)
 	}
-	for _, command := range []string{"audit", "audit --output json", "policy list", "policy list --output json"} {
+	for _, command := range []string{"audit", "audit --output json", "get policies", "get policies --output json", "get users", "get approles -o yaml"} {
 		check(`tenant: the site does not serve "acne"; use acme`, command, "--data", dir)
 	}
 	check(`tenant "acne" does not exist; osupgrade-agent tenant list shows those there are`, "history config", "--data", dir)
-}
-
-// TestPolicies writes, lists, shows and removes a policy of a tenant of a real site.
-func TestPolicies(t *testing.T) {
-	t.Parallel()
-	d, err := dev.Start(t.Context(), dev.Options{Dir: t.TempDir(), Tenant: "acme"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = d.Close() })
-	const night = `name: night
-rest-api:
-    rules:
-        - path: "/v1/state/**"
-          description: by night
-          operations:
-            all: reject
-            read: allow
-`
-	inTurn(t, d.Endpoint, d.Token, []typed{
-		{"policy list --tenant acme", "", exitOK, "Tenant acme has no policies. To make one: osupgrade-agent policy put NAME --file FILE\n"},
-		{"policy put night --tenant acme --file - --dry-run", night, exitOK, "Policy night of tenant acme is right; nothing was written.\n"},
-		{"policy show night --tenant acme", "", exitFailed, "has no policy"},
-		{"policy put night --tenant acme --file -", night, exitOK, "Policy night of tenant acme is written.\n"},
-		{"policy list --tenant acme", "", exitOK, "night (1 rule)\n  /v1/state/**: allow read reject all (by night)\n"},
-		{"policy show night --tenant acme", "", exitOK, night},
-		{"policy show night --tenant acme --output json", "", exitOK, `"read": "allow"`},
-		{"policy put day --tenant acme --file -", night, exitFailed, `"night" is not the name in the path`},
-		{"policy put day --tenant acme --file -", "rest-api: {rules: [{path: v1, operations: {read: allow}}]}", exitFailed, `"v1" is no path of a rule`},
-		{"policy put day --tenant acme --file -", "rest-api: {rules: [{path: /v1/**, operations: {write: allow}}]}", exitUsage, `"write" is no operation`},
-		{"policy put day --tenant acme --file /nonexistent", "", exitFailed, "no such file"},
-		{"policy put Day --tenant acme --file -", night, exitFailed, `policy "Day" is not a name`},
-		{"policy remove night --tenant acme", "", exitOK, "Policy night of tenant acme is removed.\n"},
-		{"policy remove night --tenant acme", "", exitFailed, "has no policy"},
-	})
 }

@@ -63,7 +63,9 @@ func (d *siteIntent) withoutWindows(ctx context.Context, want intent.Intent, now
 		return nil
 	}
 	for key := range want.Deletions {
-		delete(calendars, key.Name)
+		if key.Kind == intent.Calendar {
+			delete(calendars, key.Name)
+		}
 	}
 	maps.Copy(calendars, want.Calendars)
 	if opens(*want.Config, calendars, now) {

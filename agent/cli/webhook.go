@@ -19,7 +19,6 @@ import (
 type webhookCommand struct {
 	List   listWebhooksCommand  `cmd:"" help:"List the webhooks and their state."`
 	Add    addWebhookCommand    `cmd:"" help:"Add or change a webhook. A new secret is printed once."`
-	Remove removeWebhookCommand `cmd:"" help:"Remove a webhook and what is queued for it."`
 	Test   testWebhookCommand   `cmd:"" help:"Send a test and report the result."`
 	Dead   deadWebhookCommand   `cmd:"" help:"List what a webhook has given up sending."`
 	Resend resendWebhookCommand `cmd:"" help:"Send again what a webhook has given up sending."`
@@ -151,7 +150,7 @@ type addWebhookCommand struct {
 	URL         string   `name:"url" help:"Where to send news: https, or http on loopback. An address of the site's own machine must be allowed by serve --allow-local." required:"" placeholder:"URL"`
 	News        []string `help:"Types of news to send (default: all): run.opened, stage.done, host.failed, run.blocked, run.overdue, run.waiting, run.finished, window.missed, calendar.failing, calendar.recovered, calendar.emptied." placeholder:"TYPE"`
 	Description string   `help:"What it is for." placeholder:"TEXT"`
-	SecretFile  string   `help:"File with the secret, whsec_ and base64 (default: the present one, or a new one, which is printed)." type:"path" placeholder:"FILE"`
+	SecretFile  string   `help:"File with the secret, whsec_ and base64, or - to ask at the terminal or read standard input (default: the present one, or a new one, which is printed)." type:"path" placeholder:"FILE"`
 	NewSecret   bool     `help:"Create and print a new secret for an existing webhook."`
 	Disabled    bool     `help:"Queue news until you add the webhook again without --disabled."`
 }
@@ -160,13 +159,13 @@ type addWebhookCommand struct {
 const secretSize = 32
 
 // Run implements the command.
-func (c *addWebhookCommand) Run(ctx context.Context, out io.Writer) error {
+func (c *addWebhookCommand) Run(ctx context.Context, out io.Writer, person *console) error {
 	w := v1.Webhook{URL: c.URL, News: c.News, Description: c.Description, Disabled: c.Disabled}
 	if c.SecretFile != "" && c.NewSecret {
 		return misused(errors.New("give --secret-file or --new-secret, not both"))
 	}
 	if c.SecretFile != "" {
-		secret, err := readSecret("secret-file", c.SecretFile)
+		secret, err := readPassphrase(fmt.Sprintf("secret of webhook %.63s", c.Name), "secret-file", c.SecretFile, person)
 		if err != nil {
 			return err
 		}
@@ -218,21 +217,6 @@ func (c *addWebhookCommand) Run(ctx context.Context, out io.Writer) error {
 		to.linef("To try it: osupgrade-agent webhook test %s", c.Name)
 		return nil
 	})
-}
-
-// removeWebhookCommand removes a webhook.
-type removeWebhookCommand struct{ webhookName }
-
-// Run implements the command.
-func (c *removeWebhookCommand) Run(ctx context.Context, out io.Writer) error {
-	api, err := c.client()
-	if err != nil {
-		return err
-	}
-	if err := api.DeleteWebhook(ctx, c.Tenant, c.Name); err != nil {
-		return c.unknown(ctx, api, err)
-	}
-	return c.Output.say(out, map[string]string{"tenant": c.Tenant, "removed": c.Name}, "Webhook %s of tenant %s is removed.", c.Name, c.Tenant)
 }
 
 // testWebhookCommand sends a test.

@@ -37,7 +37,7 @@ func TestAccessGuide(t *testing.T) {
 	showGuide(t, root, commandsOf(t, "access"),
 		[]string{"OSUPGRADE_DATA=" + dir, "OSUPGRADE_ENDPOINT=" + d.Endpoint, "PATH=" + root + ":" + os.Getenv("PATH"), "XDG_CONFIG_HOME=" + root},
 		"status:       idle", `"renewal-time"`, "BEGIN:VCALENDAR", "login of the approle, read write", `"secret-id":"`,
-		"Policy night-shift of tenant acme is written.", "  /v1/state/os-upgrade/pause: allow execute (Stop, and wake somebody)",
+		"Written, in this order: policy night-shift.", "tom   viewer", "Deleted user tom of tenant acme.", "/v1/state/os-upgrade/pause: allow execute (Stop, and wake somebody)",
 		"Tenant beta is made and served.", "Tenant beta is removed. Its log is kept", "beta  removed  the API                   Beta Ltd",
 		"Logged in to context north as ann.", "*  north  "+d.Endpoint+"  acme    login of ann")
 }

@@ -1,5 +1,6 @@
 // Package intent reads and writes what an operator declares for a tenant as one
-// text: the configuration, the rollout, the calendars and the disruption budgets. It decides what is
+// text: the configuration, the rollout, the calendars, the disruption budgets, the webhooks, and
+// who may do what. It decides what is
 // wrong with such a text, how it differs from what a site has, and in which order
 // the difference is written, so that a freeze is in effect before anything that
 // could open a run.
@@ -24,6 +25,10 @@ type Intent struct {
 	Rollout   *v1.Rollout            `json:"rollout,omitempty"`
 	Calendars map[string]v1.Calendar `json:"calendars,omitempty"`
 	Budgets   map[string]v1.Budget   `json:"budgets,omitempty"`
+	Policies  map[string]v1.Policy   `json:"policies,omitempty"`
+	Users     map[string]v1.User     `json:"users,omitempty"`
+	Approles  map[string]v1.Approle  `json:"approles,omitempty"`
+	Webhooks  map[string]v1.Webhook  `json:"webhooks,omitempty"`
 	// Deletions are the objects that the text declares as null.
 	Deletions map[Key]bool `json:"-"`
 
@@ -71,12 +76,28 @@ const (
 	Rollout  Kind = "rollout"
 	Calendar Kind = "calendar"
 	Budget   Kind = "budget"
+	Policy   Kind = "policy"
+	User     Kind = "user"
+	Approle  Kind = "approle"
+	Webhook  Kind = "webhook"
 )
+
+// one is an object of the kind, with its article.
+func (k Kind) one() string {
+	switch k {
+	case Approle:
+		return "an " + string(k)
+	case Budget:
+		return "a disruption budget"
+	case Config, Rollout, Calendar, Policy, User, Webhook:
+	}
+	return "a " + string(k)
+}
 
 // Key names an object of a tenant.
 type Key struct {
 	Kind Kind
-	// Name is that of a calendar or a disruption budget; other kinds have one object.
+	// Name is empty for a configuration and a rollout, of which a tenant has one.
 	Name string
 }
 
@@ -91,6 +112,9 @@ type Source struct {
 	Calendar *ICalendar
 	// ReadFile reads a file that a document names; nil means that it may name none.
 	ReadFile func(name string) ([]byte, error)
+	// ReadSecret reads a file with a secret that a document names; nil means that it may name
+	// none.
+	ReadSecret func(name string) ([]byte, error)
 }
 
 // ICalendar is the name and the kind of the calendar that an iCalendar text is.
@@ -143,7 +167,11 @@ func (p Problems) Error() string {
 // be in one of them only. The error is Problems.
 func Decode(sources ...Source) (Intent, error) {
 	r := reader{
-		intent: Intent{Calendars: map[string]v1.Calendar{}, Budgets: map[string]v1.Budget{}, Deletions: map[Key]bool{}, places: map[Key]place{}},
+		intent: Intent{
+			Calendars: map[string]v1.Calendar{}, Budgets: map[string]v1.Budget{},
+			Policies: map[string]v1.Policy{}, Users: map[string]v1.User{}, Approles: map[string]v1.Approle{}, Webhooks: map[string]v1.Webhook{},
+			Deletions: map[Key]bool{}, places: map[Key]place{},
+		},
 	}
 	for _, s := range sources {
 		if s.Calendar != nil {
@@ -212,54 +240,125 @@ func (r *reader) declare(key Key, at place) (problems document.Problems) {
 // read reads a document and returns what is wrong with its values.
 func (r *reader) read(s Source, d *document.Document) document.Problems {
 	root := d.Root()
-	problems := object(r, s.Name, d, root, Key{Kind: Config}, "config", func(_ document.Object, o *v1.OSUpgrade) document.Problems {
+	problems := object(r, s.Name, d, root, Key{Kind: Config}, "", "config", func(_ document.Object, o *v1.OSUpgrade) document.Problems {
 		r.intent.Config = o
 		return o.Validate()
 	})
-	problems = append(problems, object(r, s.Name, d, root, Key{Kind: Rollout}, "rollout", func(_ document.Object, o *v1.Rollout) document.Problems {
+	problems = append(problems, object(r, s.Name, d, root, Key{Kind: Rollout}, "", "rollout", func(_ document.Object, o *v1.Rollout) document.Problems {
 		r.intent.Rollout = o
 		return o.Validate()
 	})...)
-	problems = append(problems, r.budgets(s, d, root)...)
-	const field = "calendars"
-	if !root.Has(field) {
-		return problems
+	problems = append(problems, named(r, s, d, Calendar, "calendars", validName, func(name string, text document.Object, c *v1.Calendar) document.Problems {
+		from, wrong := s.readICS(text, c)
+		r.intent.Calendars[name] = *c
+		if len(wrong) > 0 {
+			return wrong
+		}
+		return inFile(from, c.Validate())
+	})...)
+	problems = append(problems, named(r, s, d, Budget, "budgets", validName, func(name string, _ document.Object, b *v1.Budget) document.Problems {
+		r.intent.Budgets[name] = *b
+		return b.Validate()
+	})...)
+	return append(problems, r.readAccess(s, d)...)
+}
+
+// readAccess reads who may do what, and the webhooks. A password and a secret are in files of
+// their own: what declares the rest is shown and shared.
+func (r *reader) readAccess(s Source, d *document.Document) document.Problems {
+	problems := named(r, s, d, Policy, "policies", validName, func(name string, _ document.Object, p *v1.Policy) document.Problems {
+		wrong := otherName(&p.Name, name)
+		r.intent.Policies[name] = *p
+		return append(wrong, p.Validate()...)
+	})
+	problems = append(problems, named(r, s, d, User, "users", validLogin, func(name string, text document.Object, u *v1.User) document.Problems {
+		wrong := append(otherName(&u.Name, name), s.readSecret(text, "password", &u.Password)...)
+		r.intent.Users[name] = *u
+		return append(wrong, u.Validate()...)
+	})...)
+	problems = append(problems, named(r, s, d, Approle, "approles", validLogin, func(name string, _ document.Object, a *v1.Approle) document.Problems {
+		wrong := otherName(&a.Name, name)
+		r.intent.Approles[name] = *a
+		return append(wrong, a.Validate()...)
+	})...)
+	return append(problems, named(r, s, d, Webhook, "webhooks", validName, func(name string, text document.Object, w *v1.Webhook) document.Problems {
+		wrong := s.readSecret(text, "secret", &w.Secret)
+		r.intent.Webhooks[name] = *w
+		return append(wrong, w.Validate()...)
+	})...)
+}
+
+// validName and validLogin return what is wrong with the name of an object; empty if it is right.
+func validName(name string) string {
+	if names.Valid(name) {
+		return ""
 	}
-	calendars, _ := root.Nested(field)
-	for _, name := range calendars.Keys() {
-		if !names.Valid(name) {
-			problems = append(problems, document.Wrong(field+"."+name, name, notACalendar))
+	return names.Form
+}
+
+func validLogin(name string) string {
+	if names.ValidLogin(name) {
+		return ""
+	}
+	return names.LoginForm
+}
+
+// otherName objects to a name in an object that is not that of the object. The object itself has
+// no name.
+func otherName(got *string, name string) (problems document.Problems) {
+	if *got != "" && *got != name {
+		problems = document.Problems{document.Wrong("name", *got, "is not the name of the object; leave it out")}
+	}
+	*got = ""
+	return problems
+}
+
+// named notes the objects of a kind that have names.
+func named[T any](
+	r *reader, s Source, d *document.Document, kind Kind, field string, wrongName func(string) string, put func(string, document.Object, *T) document.Problems,
+) (problems document.Problems) {
+	root := d.Root()
+	if !root.Has(field) {
+		return nil
+	}
+	all, _ := root.Nested(field)
+	for _, name := range all.Keys() {
+		if right := wrongName(name); right != "" {
+			problems = append(problems, document.Wrong(field+"."+name, name, "is not the name of "+kind.one()+"; "+right))
 		}
-		put := func(text document.Object, c *v1.Calendar) document.Problems {
-			from, wrong := s.readICS(text, c)
-			r.intent.Calendars[name] = *c
-			if len(wrong) > 0 {
-				return wrong
-			}
-			return inFile(from, c.Validate())
-		}
-		problems = append(problems, object(r, s.Name, d, calendars, Key{Kind: Calendar, Name: name}, field+"."+name, put)...)
+		problems = append(problems, object(r, s.Name, d, all, Key{Kind: kind, Name: name}, field+".", name, func(text document.Object, value *T) document.Problems {
+			return put(name, text, value)
+		})...)
 	}
 	return problems
 }
 
-// budgets reads the disruption budgets of a document and returns what is wrong with them.
-func (r *reader) budgets(s Source, d *document.Document, root document.Object) (problems document.Problems) {
-	const field = "budgets"
-	if !root.Has(field) {
+// readSecret reads a secret from the file that stands for it.
+func (s Source) readSecret(text document.Object, member string, secret *string) document.Problems {
+	inFile := member + "-file"
+	given := *secret != ""
+	*secret = ""
+	if given {
+		return document.Problems{{Field: member, Message: "a secret does not belong in this text; write it to a file that only you may read, and name the file with " + inFile}}
+	}
+	if !text.Has(inFile) {
 		return nil
 	}
-	budgets, _ := root.Nested(field)
-	for _, name := range budgets.Keys() {
-		if !names.Valid(name) {
-			problems = append(problems, document.Wrong(field+"."+name, name, "is not the name of a disruption budget; "+names.Form))
-		}
-		problems = append(problems, object(r, s.Name, d, budgets, Key{Kind: Budget, Name: name}, field+"."+name, func(_ document.Object, b *v1.Budget) document.Problems {
-			r.intent.Budgets[name] = *b
-			return b.Validate()
-		})...)
+	name, ok := text.Text(inFile)
+	switch {
+	case !ok: // That is a problem already.
+		return nil
+	case s.ReadSecret == nil:
+		return document.Problems{document.Wrong(inFile, name, "cannot be read here; use osupgrade-agent apply")}
 	}
-	return problems
+	body, err := s.ReadSecret(name)
+	if err != nil {
+		return document.Problems{{Field: inFile, Value: name, Message: err.Error()}}
+	}
+	if *secret = strings.TrimRight(string(body), "\r\n"); *secret == "" {
+		return document.Problems{document.Wrong(inFile, name, "is an empty file")}
+	}
+	return nil
 }
 
 // icsFile is the member of a calendar that names the file of its iCalendar text.
@@ -302,9 +401,9 @@ func inFile(name string, problems document.Problems) document.Problems {
 // object reads the object that is the last part of a field, if it is there. put takes it, and
 // returns what is wrong with its values.
 func object[T any](
-	r *reader, source string, d *document.Document, in document.Object, key Key, field string, put func(document.Object, *T) document.Problems,
+	r *reader, source string, d *document.Document, in document.Object, key Key, above, member string, put func(document.Object, *T) document.Problems,
 ) document.Problems {
-	member := field[strings.LastIndex(field, ".")+1:]
+	field := above + member
 	if !in.Has(member) {
 		return nil
 	}

@@ -39,13 +39,21 @@ func (i Intent) Keys() []Key {
 	if i.Rollout != nil {
 		keys = append(keys, Key{Kind: Rollout})
 	}
-	for name := range i.Calendars {
-		keys = append(keys, Key{Kind: Calendar, Name: name})
-	}
-	for name := range i.Budgets {
-		keys = append(keys, Key{Kind: Budget, Name: name})
-	}
+	keys = append(keys, keysOf(Calendar, i.Calendars)...)
+	keys = append(keys, keysOf(Budget, i.Budgets)...)
+	keys = append(keys, keysOf(Policy, i.Policies)...)
+	keys = append(keys, keysOf(User, i.Users)...)
+	keys = append(keys, keysOf(Approle, i.Approles)...)
+	keys = append(keys, keysOf(Webhook, i.Webhooks)...)
 	slices.SortFunc(keys, compareKeys)
+	return keys
+}
+
+func keysOf[T any](kind Kind, all map[string]T) []Key {
+	var keys []Key
+	for name := range all {
+		keys = append(keys, Key{Kind: kind, Name: name})
+	}
 	return keys
 }
 
@@ -55,12 +63,15 @@ func compareKeys(a, b Key) int {
 
 // Compare returns what to do to what a site has so that it is what a text wants,
 // in the order in which to do it. What only keeps runs from being opened comes
-// first, what may open one last:
+// first, what may open one last. A policy is there while somebody has it:
 //
 //	0  freezes; the deletion of calendars that allow
-//	1  the rollout and the disruption budgets, by which a run goes
-//	2  the configuration with its windows
-//	3  calendars that allow; the deletion of freezes
+//	1  policies
+//	2  users, approles, webhooks
+//	3  the deletion of policies
+//	4  the rollout and the disruption budgets, by which a run goes
+//	5  the configuration with its windows
+//	6  calendars that allow; the deletion of freezes
 func Compare(has, want Intent) []Step {
 	var steps []Step
 	for _, key := range want.Keys() {
@@ -73,24 +84,39 @@ func Compare(has, want Intent) []Step {
 func step(key Key, has, want Intent) Step {
 	switch key.Kind {
 	case Config:
-		return stepOf(key, 2, has.Config, want.Config, v1.OSUpgrade.Canonical, v1.SameOSUpgrade)
+		return stepOf(key, 5, has.Config, want.Config, v1.OSUpgrade.Canonical, v1.SameOSUpgrade)
 	case Rollout:
-		return stepOf(key, 1, has.Rollout, want.Rollout, v1.Rollout.Canonical, v1.SameRollout)
+		return stepOf(key, 4, has.Rollout, want.Rollout, v1.Rollout.Canonical, v1.SameRollout)
 	case Budget:
-		return stepOf(key, 1, found(has.Budgets, key.Name), found(want.Budgets, key.Name), func(b v1.Budget) v1.Budget { return b }, v1.SameBudget)
+		return stepOf(key, 4, entry(has.Budgets, key), entry(want.Budgets, key), func(b v1.Budget) v1.Budget { return b }, v1.SameBudget)
+	case Policy:
+		rank := 1
+		if want.Deletions[key] {
+			rank = 3
+		}
+		return stepOf(key, rank, entry(has.Policies, key), entry(want.Policies, key), v1.Policy.Canonical, v1.SamePolicy)
+	case User:
+		return stepOf(key, 2, entry(has.Users, key), entry(want.Users, key), v1.User.Canonical, v1.SameUser)
+	case Approle:
+		return stepOf(key, 2, entry(has.Approles, key), entry(want.Approles, key), v1.Approle.Canonical, v1.SameApprole)
+	case Webhook:
+		return stepOf(key, 2, entry(has.Webhooks, key), entry(want.Webhooks, key), canonicalWebhook, v1.SameWebhook)
 	case Calendar:
 	}
-	before, after := found(has.Calendars, key.Name), found(want.Calendars, key.Name)
-	rank := 3
+	before, after := entry(has.Calendars, key), entry(want.Calendars, key)
+	rank := 6
 	if after != nil && after.Kind == "freeze" || after == nil && before != nil && before.Kind != "freeze" {
 		rank = 0
 	}
 	return stepOf(key, rank, before, after, v1.Calendar.Canonical, v1.SameCalendar)
 }
 
-// found returns the object of a name; nil when there is none.
-func found[T any](all map[string]T, name string) *T {
-	value, ok := all[name]
+// canonicalWebhook is what a diff shows of a webhook.
+func canonicalWebhook(w v1.Webhook) v1.Webhook { return w.WithoutSecret().Canonical() }
+
+// entry returns the object of a key; nil if there is none.
+func entry[T any](all map[string]T, key Key) *T {
+	value, ok := all[key.Name]
 	if !ok {
 		return nil
 	}

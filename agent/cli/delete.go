@@ -1,0 +1,64 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
+)
+
+// deleteCommand deletes objects of a tenant.
+type deleteCommand struct {
+	siteOperator
+	What  []string `arg:"" help:"What to delete, such as policy/NAME or calendar/NAME, config or rollout." complete:"objects"`
+	Force bool     `help:"Delete a policy even if a user, an approle or a token names it."`
+}
+
+// Help is the longer text of --help.
+func (c *deleteCommand) Help() string {
+	return "The logins of a user or an approle end. A policy allows nothing any more to those who still name it. " +
+		"What is queued for a webhook is dropped. If somebody else changes an object meanwhile, it stays."
+}
+
+// Run implements the command.
+func (c *deleteCommand) Run(ctx context.Context, out io.Writer, log *slog.Logger) error {
+	asked, err := parseKeys(c.What)
+	if err != nil {
+		return err
+	}
+	if len(asked.all) > 0 {
+		return misusedf("name each object to delete, such as %s/NAME; %s are all of them", asked.all[0].name, asked.all[0].plural)
+	}
+	api, err := c.openByToken(ctx, log)
+	if err != nil {
+		return err
+	}
+	defer api.done()
+	site, err := readSiteIntent(ctx, api.Client, c.Tenant, asked.keys)
+	if err != nil {
+		return err
+	}
+	for _, key := range asked.keys {
+		if _, exists := site.etags[key]; !exists {
+			return fmt.Errorf("nothing was deleted: %w", lacks(ctx, api.Client, c.Tenant, key))
+		}
+	}
+	deleted := []string{}
+	for _, key := range asked.keys {
+		if err := kindOf(key.Kind).remove(ctx, site, key.Name, client.Precondition{IfMatch: site.etags[key]}, c.Force); err != nil {
+			return fmt.Errorf("cannot delete %s: %s", key, explain(err))
+		}
+		deleted = append(deleted, key.String())
+		if c.Output == asText {
+			if _, err := fmt.Fprintf(out, "Deleted %s of tenant %s.\n", key, c.Tenant); err != nil {
+				return err
+			}
+		}
+	}
+	if c.Output == asText {
+		return nil
+	}
+	return c.json(out, map[string]any{"tenant": c.Tenant, "deleted": deleted})
+}
