@@ -6,8 +6,9 @@
 // next step, after any crash. Which hosts are out of service outlives a run:
 // that is in package roster, whose roster the ledger keeps.
 //
-// The files, from the top down: ledger.go folds a log of many runs, next.go decides
-// the next step of a run, start.go what keeps the next host from starting, ending.go
+// The files, from the top down: ledger.go folds a log of many runs, environment.go keeps those
+// of one environment, opening.go moves hosts between environments when a run is opened, turns.go
+// says which run is asked next, next.go decides the next step of a run, start.go what keeps the next host from starting, ending.go
 // and timeout.go how the run ends and what it stops waiting for, patience.go how long it
 // waits for hosts that are late, request.go what people may ask, waiting.go tells what it
 // waits for, overdue.go which hosts take unusually long, forecast.go when it will end.
