@@ -72,9 +72,9 @@ func (s *site) reply(run uint64, host string, action message.Action) uint64 {
 	})
 }
 
-func (s *site) upgrade(run uint64, host string) uint64 {
+func (s *site) upgrade(run uint64, host string) {
 	s.t.Helper()
-	return s.must(message.Record{Kind: message.CommandHost, Run: run, Host: host, Body: message.Command{Action: message.Upgrade, Host: host}.Encode()})
+	s.must(message.Record{Kind: message.CommandHost, Run: run, Host: host, Body: message.Command{Action: message.Upgrade, Host: host}.Encode()})
 }
 
 // owing opens a run of a host and ends it before the host has answered upgrade.
@@ -147,7 +147,7 @@ func TestUnknownRun(t *testing.T) {
 	t.Parallel()
 	for name, environments := range map[string][]string{"one environment": {""}, "two environments": {"", "basel"}} {
 		s := newSite(t)
-		s.add(message.Record{Kind: message.EventRecord, Body: message.EncodeEvent(message.Skipped{To: 9})})
+		s.event(0, message.Skipped{To: 9})
 		for n, environment := range environments {
 			s.open(environment, nil, 0, []string{"h1", "b1"}[n])
 			s.prepare(environment, []string{"h1", "b1"}[n])
@@ -202,26 +202,26 @@ func TestHostMoves(t *testing.T) {
 	if len(entries) != 1 || entries[0].Host != "b1" || entries[0].Owes.Answer != message.Upgrade || entries[0].Run != run {
 		t.Fatalf("the run of bern is opened with %+v", entries)
 	}
-	if in := rostersWith(&s.ledger, "b1"); !reflect.DeepEqual(in, []string{"basel"}) {
+	if in := rostersWithB1(&s.ledger); !reflect.DeepEqual(in, []string{"basel"}) {
 		t.Errorf("b1 is out of service in %q before its move", in)
 	}
 	s.open("bern", entries, 0, "b1", "c1")
-	if in := rostersWith(&s.ledger, "b1"); !reflect.DeepEqual(in, []string{"bern"}) {
+	if in := rostersWithB1(&s.ledger); !reflect.DeepEqual(in, []string{"bern"}) {
 		t.Errorf("b1 is out of service in %q after its move", in)
 	}
 	if got := s.ledger.Of("basel").Roster().Watched(); len(got) > 0 {
 		t.Errorf("basel still watches %v", got)
 	}
 	bern := s.prepare("bern", "b1", "c1")
-	if in := rostersWith(&s.ledger, "b1"); in != nil {
+	if in := rostersWithB1(&s.ledger); in != nil {
 		t.Errorf("b1 has answered prepare of run %d and is out of service in %q", bern, in)
 	}
 }
 
-// rostersWith returns the environments in which a host is out of service.
-func rostersWith(l *Ledger, host string) (names []string) {
+// rostersWithB1 returns the environments in which b1 is out of service.
+func rostersWithB1(l *Ledger) (names []string) {
 	for _, e := range l.Environments() {
-		if e.Roster().OutOfService()[host] != "" {
+		if e.Roster().OutOfService()["b1"] != "" {
 			names = append(names, e.Name)
 		}
 	}
@@ -256,7 +256,7 @@ func TestAnsweredWhileOpening(t *testing.T) {
 		entries, asOf := s.ledger.Opening(to, []string{"b1"}, nil, nil), s.ledger.RosterAsOf(to)
 		late := s.reply(run, "b1", message.Upgrade)
 		s.open(to, entries, asOf, "b1")
-		if in := rostersWith(&s.ledger, "b1"); in != nil {
+		if in := rostersWithB1(&s.ledger); in != nil {
 			t.Errorf("%s: b1 has answered and is out of service in %q", name, in)
 		}
 		id := s.prepare(to, "b1")
@@ -313,8 +313,8 @@ func TestCarried(t *testing.T) {
 	_ = trimmed.Fold(s.log[from-1].Decode())
 	for which, l := range map[string]*Ledger{"whole": &s.ledger, "trimmed": &trimmed} {
 		e := l.Of("basel")
-		if e.Newest() != nil || e.Key() != run || !e.Minds("b1") || e.Outdated("b1", false) || e.Ended() != nil || !e.Considered().Equal(epoch) || !reflect.DeepEqual(rostersWith(l, "b1"), []string{"basel"}) {
-			t.Errorf("%s log: %+v, b1 is out of service in %v", which, e, rostersWith(l, "b1"))
+		if e.Newest() != nil || e.Key() != run || !e.Minds("b1") || e.Outdated("b1", false) || e.Ended() != nil || !e.Considered().Equal(epoch) || !reflect.DeepEqual(rostersWithB1(l), []string{"basel"}) {
+			t.Errorf("%s log: %+v, b1 is out of service in %v", which, e, rostersWithB1(l))
 		}
 		if step := e.Next(s.now, Seen{Request: &Request{Ask: Abort}}); step.Act != Refuse || !strings.Contains(step.Refused.Error(), "no run is under way; to start one") {
 			t.Errorf("%s log: abort comes to %+v", which, step)
@@ -324,7 +324,7 @@ func TestCarried(t *testing.T) {
 		}
 	}
 	s.event(run, message.Released{Host: "b1", By: "ann"})
-	if in := rostersWith(&s.ledger, "b1"); in != nil {
+	if in := rostersWithB1(&s.ledger); in != nil {
 		t.Errorf("b1 is released and out of service in %q", in)
 	}
 	if _, err := s.add(message.Record{Kind: message.EventRecord, Body: message.EncodeEvent(message.Carried{Run: 7})}); err == nil || s.ledger.Current() == nil {

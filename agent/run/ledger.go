@@ -32,13 +32,16 @@ type Ledger struct {
 	// byRun are the environments by the sequences that begin their newest run: its opening
 	// and its prepare.
 	byRun map[uint64]*Environment
+	// homes are the environments whose rosters have a host, by host; nil while there is only
+	// one environment.
+	homes map[string]*Environment
 	// underWay are the environments with a run under way, in the order of their ids.
 	underWay []*Environment
 	// last is the environment of the last record, touched are all that it may have changed.
 	last    *Environment
 	touched []*Environment
-	// answers are the replies of hosts to runs that were over, by host: the roster of the
-	// next run may not take them into account yet.
+	// answers are the replies since the last command or event to runs that were over, by
+	// host: the roster of a run that is being opened may not take them into account yet.
 	answers map[string][]answer
 	// time is that of the last record.
 	time time.Time
@@ -120,10 +123,8 @@ func (l *Ledger) NeededFrom() (from uint64) {
 // MemberOf returns the environment whose run under way has a host as a member; nil when none has.
 // Such a host takes no part in another run before that one has ended.
 func (l *Ledger) MemberOf(host string) *Environment {
-	for _, e := range l.underWay {
-		if _, err := e.newest.member(host); err == nil {
-			return e
-		}
+	if e := l.home(host); e != nil && e.Current() != nil && e.newest.hasMember(host) {
+		return e
 	}
 	return nil
 }
@@ -140,6 +141,9 @@ func (l *Ledger) Fold(r message.Decoded) error {
 		l.LastCommand = r.Seq
 	}
 	err := l.fold(r)
+	if l.LastCommand == r.Seq {
+		clear(l.answers)
+	}
 	if err != nil {
 		l.last = nil
 		l.Ignored++

@@ -370,6 +370,12 @@ func (s *State) member(host string) (int, error) {
 	return i, nil
 }
 
+// hasMember reports whether a host is a member of the run.
+func (s *State) hasMember(host string) bool {
+	i, known := s.roster.Index(host)
+	return known && s.isMember(i)
+}
+
 // isMember reports whether a host of the roster is a member: these come first.
 func (s *State) isMember(i int) bool { return i < len(s.members) }
 

@@ -18,10 +18,9 @@ func (l *Ledger) Opening(environment string, members, silent []string, others []
 	if l.RosterAsOf(environment) == 0 {
 		return entries
 	}
-	from := l.others(e)
 	for _, host := range named(message.Opened{Members: members, Roster: entries}) {
-		for _, other := range from {
-			if brought, some := other.Roster().Entry(host); some {
+		if home := l.home(host); home != nil && home.Name != environment {
+			if brought, some := home.Roster().Entry(host); some {
 				entries = roster.Take(entries, brought)
 			}
 		}
@@ -39,18 +38,46 @@ func (l *Ledger) Opening(environment string, members, silent []string, others []
 // With several environments this would hold up a run for as long as the hosts of another one
 // answer: there it is the last record that Opening takes into account.
 func (l *Ledger) RosterAsOf(environment string) uint64 {
-	if environment == "" && len(l.others(l.Of(""))) == 0 {
+	if environment == "" && !l.hasOthers(l.Of("")) {
 		return 0
 	}
 	return l.LastSeq
 }
 
-// others are the environments but for one, in the order of their names.
-func (l *Ledger) others(e *Environment) []*Environment {
-	if l.environments[e.Name] != nil && len(l.environments) == 1 {
-		return nil
+// hasOthers reports whether the log knows of other environments than this one.
+func (l *Ledger) hasOthers(e *Environment) bool {
+	return len(l.environments) > 1 || len(l.environments) == 1 && l.environments[e.Name] == nil
+}
+
+// home returns the environment whose roster has a host; nil when none has.
+func (l *Ledger) home(host string) *Environment {
+	if l.homes != nil {
+		return l.homes[host]
 	}
-	return slices.DeleteFunc(l.Environments(), func(other *Environment) bool { return other.Name == e.Name })
+	for _, e := range l.environments { // There is only one.
+		if _, known := e.Roster().Index(host); known {
+			return e
+		}
+	}
+	return nil
+}
+
+// takeIn makes an environment the home of hosts.
+func (l *Ledger) takeIn(e *Environment, hosts []string) {
+	switch {
+	case !l.hasOthers(e):
+		return
+	case l.homes == nil:
+		l.homes = map[string]*Environment{}
+		for _, other := range l.environments {
+			for _, h := range other.Roster().From(0) {
+				l.homes[h.Name] = other
+			}
+		}
+	}
+	for _, host := range hosts {
+		l.homes[host] = e
+	}
 }
 
 // named are the hosts that the opening of a run names, each once: from then on they are in its
@@ -76,8 +103,7 @@ func (l *Ledger) open(r message.Record, o message.Opened) error {
 		return fmt.Errorf("event %s has no place in the middle of run %d", message.Name(o), current.Key())
 	}
 	var hosts []string
-	others := l.others(e)
-	if len(others) > 0 {
+	if l.hasOthers(e) {
 		hosts = named(o)
 	}
 	for _, host := range hosts {
@@ -86,23 +112,26 @@ func (l *Ledger) open(r message.Record, o message.Opened) error {
 		}
 	}
 	e = l.touch(o.Environment)
+	l.letGo(hosts, r, e)
 	if e.newest != nil {
 		delete(l.byRun, e.newest.OpenedSeq)
 		delete(l.byRun, e.newest.ID)
 	}
 	e.open(r, l.settled(o))
-	for _, host := range hosts {
-		delete(l.answers, host)
-	}
+	l.takeIn(e, hosts)
 	l.byRun[r.Seq] = e
 	l.underWay = append(l.underWay, e)
 	l.sort()
-	for _, other := range others {
-		if other.newest != nil && other.newest.letGo(hosts, r) {
-			l.note(other)
+	return nil
+}
+
+// letGo takes hosts that an opening names from the rosters of other environments.
+func (l *Ledger) letGo(hosts []string, r message.Record, to *Environment) {
+	for _, host := range hosts {
+		if home := l.home(host); home != nil && home != to && home.newest.letGo(host, r) {
+			l.note(home)
 		}
 	}
-	return nil
 }
 
 // carry forgets the newest run of an environment but for what its hosts owe.
@@ -116,20 +145,21 @@ func (l *Ledger) carry(r message.Record, c message.Carried) error {
 		delete(l.byRun, e.newest.ID)
 	}
 	e.carry(r, c)
+	l.takeIn(e, named(message.Opened{Roster: c.Roster}))
 	l.byRun[c.Run] = e
 	return nil
 }
 
-// letGo takes hosts from the roster, because the run of another environment has named them. It
-// reports whether that changed anything.
-func (s *State) letGo(hosts []string, r message.Record) (changed bool) {
-	for _, host := range hosts {
-		if i, known := s.roster.Index(host); known && !s.roster.Host(i).HasMoved() {
-			s.serve(i, r.Time, func() { s.roster.Leave(i, r.Time) })
-			s.LastSeq, changed = r.Seq, true
-		}
+// letGo takes a host from the roster, because the run of another environment has named it. It
+// reports whether the roster had it.
+func (s *State) letGo(host string, r message.Record) bool {
+	i, known := s.roster.Index(host)
+	if !known || s.roster.Host(i).HasMoved() {
+		return false
 	}
-	return changed
+	s.serve(i, r.Time, func() { s.roster.Leave(i, r.Time) })
+	s.LastSeq = r.Seq
+	return true
 }
 
 // answer is a reply to a run that was over.
@@ -140,7 +170,8 @@ type answer struct {
 }
 
 // answer remembers the reply of a host to a run that is over, or that is not on the log any
-// more: if the roster of the next run was made before it, it has to be settled then.
+// more: if the next record opens a run whose roster was made before, it has to be settled then.
+// After any other command or event no such opening can come: the log refuses it.
 func (l *Ledger) answer(r message.Decoded) {
 	if r.Kind != message.ReplyRecord {
 		return

@@ -367,7 +367,7 @@ func (p *player) step() bool {
 			p.waits = ""
 		case p.now.Before(p.seen.JudgeAt):
 			p.waits = "until " + p.seen.JudgeAt.Sub(epoch).String()
-			p.says(e, "waits "+p.waits)
+			p.says(e, []byte("waits "+p.waits))
 		default:
 			p.wants(current, step)
 			p.wait(e)
@@ -377,13 +377,12 @@ func (p *player) step() bool {
 }
 
 // says prints what the controller does or waits for.
-func (p *player) says(e *Environment, text string) {
-	p.out.WriteString("> ")
+func (p *player) says(e *Environment, text []byte) {
+	whose := ""
 	if p.sideBySide {
-		p.out.WriteString(cmp.Or(e.Name, message.DefaultEnvironment) + ": ")
+		whose = cmp.Or(e.Name, message.DefaultEnvironment) + ": "
 	}
-	p.out.WriteString(text)
-	p.out.WriteByte('\n')
+	p.out.WriteString("> " + whose + string(text) + "\n")
 }
 
 func (p *player) size() (size int) {
@@ -408,7 +407,7 @@ func (p *player) take(current *State, step Step) {
 			r.Kind, r.Environment = message.CommandAll, e.Name
 		}
 	}
-	p.says(e, string(r.Body))
+	p.says(e, r.Body)
 	p.must(r)
 }
 
@@ -442,7 +441,7 @@ func (p *player) wait(e *Environment) {
 	}
 	p.waits = w.text()
 	if !p.sideBySide || p.said[e] != p.waits {
-		p.says(e, "waits for "+p.waits)
+		p.says(e, []byte("waits for "+p.waits))
 	}
 	p.said[e] = p.waits
 }

@@ -19,7 +19,7 @@ func TestInvariantsSideBySide(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		p := &sideBySide{property: newProperty(rt), opened: map[string]message.Opened{}}
-		p.player.sideBySide = true
+		p.sideBySide = true
 		p.names = []string{"", "basel", "bern", "chur"}[:rapid.IntRange(2, 4).Draw(rt, "environments")]
 		for range rapid.IntRange(1, 80).Draw(rt, "events") {
 			p.turnTo(rapid.SampledFrom(p.names).Draw(rt, "in"))

@@ -2,8 +2,8 @@ package run
 
 import (
 	"cmp"
+	"container/heap"
 	"iter"
-	"slices"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/times"
@@ -16,7 +16,8 @@ import (
 // The run that let a host leave service longest ago, or was opened then, comes first. This
 // follows from the log alone, so it is the same after any crash.
 type Turns struct {
-	awake map[*Environment]bool
+	// awake are the environments to ask, as a heap: the one whose turn it is comes first.
+	awake queueOfTurns
 	// asleep are the environments that wait for nothing but a time; zero for none. None of
 	// these times is before soonest.
 	asleep  map[*Environment]time.Time
@@ -26,12 +27,9 @@ type Turns struct {
 // Wake has environments asked again: a record has touched them (Ledger.Touched), or what the
 // controller sees of them besides the log has changed.
 func (t *Turns) Wake(environments ...*Environment) {
-	if t.awake == nil {
-		t.awake, t.asleep = map[*Environment]bool{}, map[*Environment]time.Time{}
-	}
 	for _, e := range environments {
-		t.awake[e] = true
 		delete(t.asleep, e)
+		t.awake.enter(e)
 	}
 }
 
@@ -50,10 +48,15 @@ func (t *Turns) Until() time.Time {
 func (t *Turns) Next(now time.Time, see func(*Environment) Seen) iter.Seq2[*Environment, Step] {
 	return func(yield func(*Environment, Step) bool) {
 		t.wakeDue(now)
-		for _, e := range t.order() {
+		var busy []*Environment
+		defer func() { t.Wake(busy...) }()
+		for len(t.awake.heap) > 0 {
+			e := t.awake.first()
 			step := e.Next(now, see(e))
 			if step.Act == Wait {
 				t.sleep(e, step.Until)
+			} else {
+				busy = append(busy, e)
 			}
 			if !yield(e, step) {
 				return
@@ -63,7 +66,9 @@ func (t *Turns) Next(now time.Time, see func(*Environment) Seen) iter.Seq2[*Envi
 }
 
 func (t *Turns) sleep(e *Environment, until time.Time) {
-	delete(t.awake, e)
+	if t.asleep == nil {
+		t.asleep = map[*Environment]time.Time{}
+	}
 	t.asleep[e] = until
 	t.soonest = times.Sooner(t.soonest, until)
 }
@@ -83,17 +88,67 @@ func (t *Turns) wakeDue(now time.Time) {
 	}
 }
 
-// order returns the environments that are awake in the order of their turns: those without a
-// run under way come last, by name.
-func (t *Turns) order() []*Environment {
-	order := make([]*Environment, 0, len(t.awake))
-	for e := range t.awake {
-		order = append(order, e)
+// queueOfTurns is a heap of environments by their turns, each once. Those without a run under
+// way come last, and those with the same turn by name.
+type queueOfTurns struct {
+	heap []turn
+	// places are where each environment stands in the heap.
+	places map[*Environment]int
+}
+
+// turn is an environment and its turn when it entered.
+type turn struct {
+	*Environment
+	at uint64
+}
+
+// enter has an environment stand where its turn is now.
+func (q *queueOfTurns) enter(e *Environment) {
+	if q.places == nil {
+		q.places = map[*Environment]int{}
 	}
-	slices.SortFunc(order, func(a, b *Environment) int {
-		return cmp.Or(cmp.Compare(a.turn(), b.turn()), cmp.Compare(a.Name, b.Name))
-	})
-	return order
+	if i, waits := q.places[e]; waits {
+		q.heap[i].at = e.turn()
+		heap.Fix(q, i)
+		return
+	}
+	heap.Push(q, turn{e, e.turn()})
+}
+
+// first takes out the environment whose turn it is.
+func (q *queueOfTurns) first() *Environment {
+	e, _ := heap.Pop(q).(turn)
+	return e.Environment
+}
+
+// Len implements heap.Interface, as the following methods do.
+func (q *queueOfTurns) Len() int { return len(q.heap) }
+
+// Less puts the earliest turn first.
+func (q *queueOfTurns) Less(i, j int) bool {
+	a, b := q.heap[i], q.heap[j]
+	return a.at < b.at || a.at == b.at && a.Name < b.Name
+}
+
+// Swap keeps the places.
+func (q *queueOfTurns) Swap(i, j int) {
+	q.heap[i], q.heap[j] = q.heap[j], q.heap[i]
+	q.places[q.heap[i].Environment], q.places[q.heap[j].Environment] = i, j
+}
+
+// Push appends an environment.
+func (q *queueOfTurns) Push(x any) {
+	t, _ := x.(turn)
+	q.places[t.Environment] = len(q.heap)
+	q.heap = append(q.heap, t)
+}
+
+// Pop takes the last one.
+func (q *queueOfTurns) Pop() any {
+	last := q.heap[len(q.heap)-1]
+	q.heap = q.heap[:len(q.heap)-1]
+	delete(q.places, last.Environment)
+	return last
 }
 
 // noTurn comes after all turns.

@@ -100,8 +100,12 @@ func Take(entries []message.Entry, brought message.Entry) []message.Entry {
 	if i < 0 {
 		return append(entries, brought)
 	}
-	if e := &entries[i]; brought.Owes.Any() || brought.Works != "" || e.Silent {
-		e.Since, e.Owes, e.Works, e.Run = brought.Since, brought.Owes, brought.Works, brought.Run
+	e := &entries[i]
+	if brought.Owes.Any() || e.Silent { // Who was silent and is not has recovered.
+		e.Since, e.Owes, e.Run = brought.Since, brought.Owes, brought.Run
+	}
+	if brought.Works != "" {
+		e.Works, e.Run = brought.Works, brought.Run
 	}
 	return entries
 }

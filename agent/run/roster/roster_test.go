@@ -163,6 +163,40 @@ func TestServices(t *testing.T) {
 	}
 }
 
+// TestTake checks what the next run of a host is told that comes from another roster: what it
+// owes and may be at work on, and its silence only while it lasts.
+func TestTake(t *testing.T) {
+	t.Parallel()
+	r := Open(opened(), epoch)
+	silent, _ := r.Index("h1")
+	r.Await(silent, message.Upgrade, epoch)
+	r.Release(silent, "", epoch)
+	r.change(silent, epoch, func(h *Host) { h.silent = epoch })
+	owing, _ := r.Index("beyond")
+	for name, c := range map[string]struct {
+		host   string
+		listed []message.Entry
+		want   message.Entry
+	}{
+		"at work, and silent still":            {"h1", []message.Entry{{Host: "h1", Silent: true}}, message.Entry{Host: "h1", Silent: true, Since: epoch, Works: message.Upgrade}},
+		"at work, and heard of":                {"h1", []message.Entry{{Host: "h1", Stage: "s"}}, message.Entry{Host: "h1", Stage: "s", Works: message.Upgrade}},
+		"at work, and nothing else is known":   {"h1", nil, message.Entry{Host: "h1", Silent: true, Since: epoch, Works: message.Upgrade}},
+		"it owes something, and is told of so": {"beyond", []message.Entry{{Host: "beyond", Stage: "s"}}, message.Entry{Host: "beyond", Stage: "s", Since: epoch, Owes: message.Debt{Look: true}}},
+	} {
+		brought, some := r.Entry(c.host)
+		if got := Take(c.listed, brought); !some || len(got) != 1 || got[0] != c.want {
+			t.Errorf("%s: the run is opened with %+v, want %+v", name, got, c.want)
+		}
+	}
+	if _, some := r.Entry("h3"); some {
+		t.Error("h3 brings something, and is well")
+	}
+	r.Leave(owing, epoch)
+	if _, some := r.Entry("beyond"); some || !r.Host(owing).HasMoved() || !r.Host(owing).IsRemoved() {
+		t.Errorf("beyond has moved, and is still here: %+v", *r.Host(owing))
+	}
+}
+
 // TestAbsent checks that the silence of a host that was absent counts with the rollout's
 // word for it, and not beyond the run.
 func TestAbsent(t *testing.T) {
