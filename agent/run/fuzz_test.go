@@ -11,7 +11,8 @@ import (
 )
 
 // FuzzFold reads each line as a record of the log that anybody may have
-// written - "kind run host action body" - or as time that passes - "wait 30s".
+// written - "kind run host action body", of a prepare its environment in place of the host - or
+// as time that passes - "wait 30s".
 // Nothing panics, a controller that goes by it never sends a host a command
 // twice, nor one after not-after, nor anything that changes nothing, and each
 // run ends.
@@ -24,6 +25,7 @@ func FuzzFold(f *testing.F) {
 			t.Skip("longer than is worth the while")
 		}
 		p := newPlayer(t)
+		p.sideBySide = true
 		p.watch = (&tally{t: t, p: p, sent: map[string]bool{}}).see
 		for line := range strings.Lines(text) {
 			p.stopped = strings.HasPrefix(line, " ")
@@ -49,9 +51,11 @@ func (p *player) fuzzLine(line string) {
 	}
 	kind, _ := strconv.Atoi(words[0])
 	run, _ := strconv.ParseUint(words[1], 10, 64)
-	_ = p.fold(message.Record{
-		Kind: message.Kind(kind), Run: run, Host: words[2], Action: message.Action(words[3]), Body: []byte(words[4]),
-	})
+	r := message.Record{Kind: message.Kind(kind), Run: run, Host: words[2], Action: message.Action(words[3]), Body: []byte(words[4])}
+	if r.Kind == message.CommandAll && r.Host != "-" {
+		r.Environment = r.Host
+	}
+	_ = p.fold(r)
 }
 
 // tally counts the commands of each run.
@@ -66,7 +70,7 @@ func (y *tally) see(r message.Record, folded error) {
 	if folded != nil || err != nil || r.Kind == message.EventRecord || r.Kind == message.ReplyRecord || c.Action == message.Prepare {
 		return
 	}
-	key := fmt.Sprintf("%d %s %s", y.p.in().Newest().OpenedSeq, c.Host, c.Action)
+	key := fmt.Sprintf("%d %s %s", y.p.ledger.Last().Newest().OpenedSeq, c.Host, c.Action)
 	if y.sent[key] {
 		y.t.Fatalf("invariant 2: %s counted twice", key)
 	}
@@ -82,6 +86,13 @@ const fuzzOpen = `3 0 - - {"event":"opened","trigger":"window","members":["a","b
 
 var fuzzSeeds = []string{
 	"", "3 0 - - {}\nwait 1h\n",
+	// Two environments, one of which takes hosts over from the other, and is carried.
+	fuzzOpen + strings.NewReplacer(`"trigger"`, `"environment":"e","trigger"`, `"a","b","c"`, `"d","e","f"`, `"host":"c"`, `"host":"f"`).Replace(fuzzOpen) +
+		"3 1 - - {\"event\":\"aborted\",\"by\":\"x\",\"now\":true}\nwait 1m\n" +
+		strings.NewReplacer(`"trigger"`, `"environment":"e","roster-as-of":2,"trigger"`).Replace(fuzzOpen) + "wait 5h\n" +
+		strings.NewReplacer(`"trigger"`, `"environment":"e","roster-as-of":2,"trigger"`).Replace(fuzzOpen) + "wait 5h\n" +
+		"3 0 - - {\"event\":\"carried\",\"environment\":\"e\",\"run\":1}\n3 0 - - {\"event\":\"carried\",\"run\":4}\n" + fuzzOpen,
+	" 1 0 e - {\"action\":\"prepare\",\"hosts\":[\"a\"],\"not-after\":\"2026-11-21T05:00:00Z\"}\n",
 	// Sizes of stages whose sum overflows to the number of hosts.
 	strings.Replace(fuzzOpen, `"size":1,"max-unavailable":1,"soak":"1m"},`, `"size":9223372036854775807,"max-unavailable":1},`+
 		`{"name":"z","size":9223372036854775807,"max-unavailable":1},{"name":"w","size":3,"max-unavailable":1},`, 1),

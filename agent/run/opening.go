@@ -139,6 +139,9 @@ func (l *Ledger) carry(r message.Record, c message.Carried) error {
 	if current := l.Of(c.Environment).Current(); current != nil {
 		return fmt.Errorf("event %s has no place in the middle of run %d", message.Name(c), current.Key())
 	}
+	if other := l.byRun[c.Run]; other != nil && other.Name != c.Environment {
+		return fmt.Errorf("event %s names run %d, which is of another environment", message.Name(c), c.Run)
+	}
 	e := l.touch(c.Environment)
 	if e.newest != nil {
 		delete(l.byRun, e.newest.OpenedSeq)
