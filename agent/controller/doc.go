@@ -23,6 +23,15 @@
 // Each watch of the store, and Follow of the log, may end with log.ErrStale and is then
 // started again.
 //
+// # Environments
+//
+// The runs of several environments go side by side. What the state keeps of one is a struct
+// (environment.go), which is passed to what works on it. A record or a heartbeat wakes the
+// environments that it concerns; only these are asked for their next step (turns.go), one append
+// at a time. Who is in which environment follows from what is declared (placement.go), but a host
+// stays in the run that has named it until that has ended. What holds up the tenant holds up
+// all of them.
+//
 // # Who follows a run
 //
 // What people see changes with records, with telemetry, and when time passes: a window

@@ -44,6 +44,9 @@ type environment struct {
 	// archiveAt is when the run that ended last is to be written to the history again,
 	// because it has changed since; zero when it has not.
 	archiveAt time.Time
+	// opensFrom is when the next run may be opened after an opening that the log took and that
+	// counts for nothing: another controller knew more. Else one would follow the other at once.
+	opensFrom time.Time
 	// idle is why an open window has no run, for people.
 	idle v1.WaitingFor
 	// shown is the newest run as it was shown last.
@@ -129,6 +132,7 @@ func (e *environment) followClock() { e.forecast, e.idle = forecast{}, v1.Waitin
 
 // setBack adjusts the times that were set by a clock that has been set back.
 func (e *environment) setBack(now time.Time) {
+	e.opensFrom = time.Time{}
 	if !e.archiveAt.IsZero() {
 		e.archiveAt = now
 	}

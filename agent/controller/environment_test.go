@@ -297,3 +297,46 @@ func TestContestedHost(t *testing.T) {
 		}
 	})
 }
+
+// TestCarried checks that an environment which has had no run for long does not keep a long log from
+// being trimmed: what is known of it is told anew, and the next controller goes on with that.
+func TestCarried(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newShops(t, map[string]string{"b1": "berlin", "l1": "lisbon"})
+		m.obedient = true
+		c, _ := m.control(t)
+		berlin, lisbon := inShop("berlin", ""), inShop("lisbon", "")
+		m.declareShop("berlin", &berlin)
+		m.declareShop("lisbon", &lisbon)
+		begin := func(name string) v1.Run {
+			m.beat()
+			time.Sleep(gracePeriod)
+			r, err := c.StartIn(t.Context(), &name, "test", start)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m.pass(time.Minute)
+			return r
+		}
+		begin("berlin")
+		begin("lisbon")
+		m.fill(carryAfter)
+		begin("lisbon")
+		m.pass(5 * time.Minute)
+		carried := m.events(`"carried"`)
+		if len(carried) != 2 || !strings.Contains(carried[0], `"environment":"berlin"`) || !strings.Contains(carried[1], `"environment":"lisbon"`) {
+			t.Fatalf("what is told anew is %q", carried)
+		}
+		if first, _ := m.trimmed(); first < carryAfter {
+			t.Errorf("the log begins at %d", first)
+		}
+		c = m.restart(t)
+		if r := begin("berlin"); r.Environment != "berlin" {
+			t.Errorf("the next run of berlin is %+v", r)
+		}
+		if all := m.runs(c); len(all["berlin"]) != 2 || len(all["lisbon"]) != 2 || all["berlin"][0].Result != "completed" {
+			t.Errorf("there are %d runs of berlin and %d of lisbon", len(all["berlin"]), len(all["lisbon"]))
+		}
+	})
+}

@@ -28,6 +28,9 @@ func (s *state) fold(ctx context.Context, r message.Record) {
 	}
 	if err != nil {
 		s.Logger.Warn("record ignored", "tenant", s.Tenant, "record", r.Seq, "host", r.Host, "reason", err)
+		if opened, opens := decoded.Event.(message.Opened); opens {
+			s.environment(opened.Environment).opensFrom = s.Now().Add(longestPause)
+		}
 	} else if missed, ok := decoded.Event.(message.Missed); ok {
 		s.noteMissed(r, missed)
 	} else if _, edited := decoded.Event.(message.Budgeted); edited {

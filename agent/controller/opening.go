@@ -29,6 +29,9 @@ func (s *state) openWhenDue(ctx context.Context, env *environment, now time.Time
 	if err := s.intent.unreadable(); err != nil {
 		return s.idles(env, now, "window", fmt.Sprintf("somebody to repair an unreadable object: %v", err), time.Time{})
 	}
+	if now.Before(env.opensFrom) {
+		return env.opensFrom
+	}
 	span, found := s.intent.of(env.name).nextOpening(now)
 	if !found {
 		env.idle = v1.WaitingFor{}
