@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -80,6 +81,13 @@ func TestBudget(t *testing.T) {
 		upgrades("at first", 2)
 		if w := m.waiting(t, c, r.ID); w.What != "budget" || !strings.Contains(w.Detail, "budget racks, rack r1 (1 of at most 1 out of service), and so for h01 to answer upgrade") {
 			t.Errorf("the run waits for %+v", w)
+		}
+		state, err := c.State(t.Context())
+		if got := fmt.Sprint(state.Budgets); err != nil || got != "[{racks rack r1 1 1 [h01]} {racks rack r2 1 1 [h03]}]" {
+			t.Errorf("the state shows %s, %v", got, err)
+		}
+		if f, err := c.Figures(t.Context()); err != nil || len(f.Budgets) != 2 || f.Budgets[0].Out != 1 {
+			t.Errorf("the figures have %+v, %v", f.Budgets, err)
 		}
 		c = m.restart(t)
 		m.beatRacks("h01", "h02", "h03", "h04")
