@@ -68,6 +68,9 @@ func TestBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := racked()
 		c, r := m.beginRacks(t)
+		if p, err := c.Preflight(t.Context(), "test", start); err != nil || len(p.Warnings) != 1 || !strings.Contains(p.Warnings[0].Text, "stage all lets 3 hosts leave service at once, and disruption budget racks lets 1 of 2 hosts with rack=r1") {
+			t.Errorf("preflight warns of %+v, %v", p.Warnings, err)
+		}
 		upgrades := func(when string, want int) {
 			t.Helper()
 			if got := len(m.upgrades()); got != want {
