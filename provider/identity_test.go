@@ -26,14 +26,15 @@ func TestIdentity_import(t *testing.T) {
 	run := api.AddRun(acctest.Tenant, v1.Run{Phase: "finished", Result: "completed"})
 	p := configured(t, server)
 	rows := map[string]map[string]tftypes.Value{
-		"osupgrade_config":   {},
-		"osupgrade_rollout":  {},
-		"osupgrade_calendar": {"name": text("christmas")},
-		"osupgrade_policy":   {"name": text("night-shift")},
-		"osupgrade_user":     {"name": text("ann")},
-		"osupgrade_tenant":   {"name": text("beta")},
-		"osupgrade_webhook":  {"name": text("chat")},
-		"osupgrade_approle":  {"name": text("deploy")},
+		"osupgrade_config":            {},
+		"osupgrade_rollout":           {},
+		"osupgrade_calendar":          {"name": text("christmas")},
+		"osupgrade_policy":            {"name": text("night-shift")},
+		"osupgrade_user":              {"name": text("ann")},
+		"osupgrade_tenant":            {"name": text("beta")},
+		"osupgrade_webhook":           {"name": text("chat")},
+		"osupgrade_approle":           {"name": text("deploy")},
+		"osupgrade_disruption_budget": {"name": text("racks")},
 		"osupgrade_maintenance_window": {
 			"days_of_week": text("Friday, Saturday"), "start_time": text("22:30"), "timezone": text("Europe/Stockholm"), "duration": text("2h"),
 		},

@@ -60,6 +60,9 @@ func showPreflight(to *terminal, at timeFormat, p v1.Preflight) {
 		}
 		f.add("left out "+h.Hostname, strings.Join(texts, "; "))
 	}
+	for _, w := range p.Warnings {
+		f.add("warning", to.paint(yellow, w.String()))
+	}
 	for _, m := range p.Missing {
 		where := "missing on " + m.Host
 		if m.Host == "" {

@@ -136,6 +136,9 @@ func situationFacts(at timeFormat, s v1.Situation, newest *v1.Run) [][2]string {
 	for _, c := range s.Calendars {
 		all = append(all, [2]string{"calendar", fetched(at, c)})
 	}
+	for _, b := range s.Budgets[:min(len(s.Budgets), mostNames)] {
+		all = append(all, [2]string{"budget", budgetFact(b)})
+	}
 	if m := missedSince(s, newest); m != nil {
 		all = append(all, [2]string{"last missed", fmt.Sprintf("the window of %s: %s", at.at(m.Start), at.text(m.Reason))})
 	}
@@ -150,6 +153,18 @@ func situationFacts(at timeFormat, s v1.Situation, newest *v1.Run) [][2]string {
 		all = append(all, [2]string{"clock", stepped(at, *c)})
 	}
 	return all
+}
+
+// budgetFact says how many hosts of a disruption budget are out of service.
+func budgetFact(b v1.BudgetState) string {
+	name := b.Budget
+	switch {
+	case b.Label != "" && b.Value != "":
+		name += ", " + b.Label + " " + b.Value
+	case b.Label != "":
+		name += ", no " + b.Label
+	}
+	return fmt.Sprintf("%s: %d of at most %d out of service: %s", name, b.OutOfService, b.MaxUnavailable, text.ListOf(b.Hosts, b.OutOfService, mostNames))
 }
 
 // isRetry reports whether the next run is opened in the window that is open, because the

@@ -58,3 +58,18 @@ func TestClockStep(t *testing.T) {
 		}
 	}
 }
+
+// TestBudgetFact checks how status tells of disruption budgets that have hosts out of service.
+func TestBudgetFact(t *testing.T) {
+	t.Parallel()
+	for want, b := range map[string]v1.BudgetState{
+		"racks, rack r1: 1 of at most 1 out of service: h07":      {Budget: "racks", Label: "rack", Value: "r1", MaxUnavailable: 1, OutOfService: 1, Hosts: []string{"h07"}},
+		"racks, no rack: 2 of at most 1 out of service: h08, h09": {Budget: "racks", Label: "rack", MaxUnavailable: 1, OutOfService: 2, Hosts: []string{"h08", "h09"}},
+		"fleet: 1 of at most 3 out of service: h07":               {Budget: "fleet", MaxUnavailable: 3, OutOfService: 1, Hosts: []string{"h07"}},
+	} {
+		facts := situationFacts(timeFlags{UTC: true}.format(), v1.Situation{Budgets: []v1.BudgetState{b}}, nil)
+		if last := facts[len(facts)-1]; last != [2]string{"budget", want} {
+			t.Errorf("status says %q, not %q", last, want)
+		}
+	}
+}

@@ -3,7 +3,9 @@ package controller
 import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/plan"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/roster"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // cells returns what the disruption budgets count together, with those hosts that a filter keeps.
@@ -51,6 +53,34 @@ func (s *state) editedBudgets(current *run.State) *message.Budgeted {
 		return nil
 	}
 	return &message.Budgeted{Budgets: s.intent.budgetsID, Cells: s.cells(current.Rollout().Absent, s.ledger.InRoster)}
+}
+
+// maxBudgets bounds the cells that are shown, and those in metrics.
+const maxBudgets = 100
+
+// fullest returns the cells of the disruption budgets, the fullest first. Between runs there are
+// none after an edit of the budgets: the log has those of the last run.
+func (s *state) fullest() []roster.Cell {
+	cells := s.ledger.Cells()
+	if cells.Budgets() == "" || s.ledger.Current() == nil && cells.Budgets() != s.intent.budgetsID {
+		return nil
+	}
+	return cells.Fullest(maxBudgets)
+}
+
+// budgetStates shows the cells that have hosts out of service.
+func (s *state) budgetStates() (all []v1.BudgetState) {
+	for _, c := range s.fullest() {
+		if len(c.Holders) == 0 {
+			continue
+		}
+		shown := v1.BudgetState{Budget: c.Budget, Label: c.Label, Value: c.Value, MaxUnavailable: c.MaxUnavailable, OutOfService: len(c.Holders)}
+		for _, h := range c.Holders[:min(len(c.Holders), maxSilent)] {
+			shown.Hosts = append(shown.Hosts, h.Name)
+		}
+		all = append(all, shown)
+	}
+	return all
 }
 
 // neighbours returns the cells of those hosts that have fallen silent since the start, and that a

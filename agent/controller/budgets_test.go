@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -67,6 +68,9 @@ func TestBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := racked()
 		c, r := m.beginRacks(t)
+		if p, err := c.Preflight(t.Context(), "test", start); err != nil || len(p.Warnings) != 1 || !strings.Contains(p.Warnings[0].Text, "stage all lets 3 hosts leave service at once, and disruption budget racks lets 1 of 2 hosts with rack=r1") {
+			t.Errorf("preflight warns of %+v, %v", p.Warnings, err)
+		}
 		upgrades := func(when string, want int) {
 			t.Helper()
 			if got := len(m.upgrades()); got != want {
@@ -80,6 +84,13 @@ func TestBudget(t *testing.T) {
 		upgrades("at first", 2)
 		if w := m.waiting(t, c, r.ID); w.What != "budget" || !strings.Contains(w.Detail, "budget racks, rack r1 (1 of at most 1 out of service), and so for h01 to answer upgrade") {
 			t.Errorf("the run waits for %+v", w)
+		}
+		state, err := c.State(t.Context())
+		if got := fmt.Sprint(state.Budgets); err != nil || got != "[{racks rack r1 1 1 [h01]} {racks rack r2 1 1 [h03]}]" {
+			t.Errorf("the state shows %s, %v", got, err)
+		}
+		if f, err := c.Figures(t.Context()); err != nil || len(f.Budgets) != 2 || f.Budgets[0].Out != 1 {
+			t.Errorf("the figures have %+v, %v", f.Budgets, err)
 		}
 		c = m.restart(t)
 		m.beatRacks("h01", "h02", "h03", "h04")

@@ -40,6 +40,8 @@ type Figures struct {
 	Frozen                 bool
 	// Calendars are those with a URL.
 	Calendars []CalendarFigures
+	// Budgets are the cells of the disruption budgets, the fullest first.
+	Budgets []roster.Cell
 	// Run is the run under way; nil when none is.
 	Run *RunFigures
 }
@@ -79,7 +81,7 @@ func (c *Controller) Figures(ctx context.Context) (Figures, error) {
 func (s *state) figures(now time.Time) Figures {
 	f := Figures{
 		Serving: s.serving() == nil, Alarm: s.alarm != nil, LogFails: !s.log.failing.IsZero(), LastSeq: s.ledger.LastSeq,
-		Warnings: map[message.WarningKind]int{}, Run: s.runFigures(now),
+		Warnings: map[message.WarningKind]int{}, Budgets: s.fullest(), Run: s.runFigures(now),
 	}
 	s.countServices(&f, now)
 	for _, w := range s.warnings.list("", now) {

@@ -53,6 +53,9 @@ func (c *Controller) Preflight(ctx context.Context, by string, request v1.Start)
 		f := found{rehearsed: e, Preflight: v1.Preflight{Refused: refused}}
 		if len(planned.Hosts) > 0 {
 			s.addMissing(&f.Preflight, planned, atSite)
+			known := s.knownHosts()
+			known.InForce = &plan.Intent{Rollout: s.intent.rollout}
+			f.Warnings = plan.Unmatched(plan.Intent{Budgets: s.intent.budgets}, known)
 		}
 		return f, err
 	})

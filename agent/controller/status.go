@@ -83,7 +83,7 @@ func (s *state) situation(now time.Time) v1.Situation {
 			shown.OpenWindow.Run = visible.Key()
 		}
 	}
-	shown.Calendars = s.intent.fetchedStates()
+	shown.Calendars, shown.Budgets = s.intent.fetchedStates(), s.budgetStates()
 	// What cannot be read says nothing of windows.
 	if s.alarm == nil && env.idle.What != "" && current == nil && (shown.OpenWindow != nil || s.intent.unreadable() != nil) {
 		idle := env.idle

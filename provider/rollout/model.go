@@ -86,8 +86,8 @@ func (*Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resou
 func attributes() map[string]schema.Attribute {
 	all := limitAttributes()
 	all["stages"] = stagesAttribute()
-	all["exempt"] = matchAttribute("The hosts that are not upgraded. They are shown as skipped, with the reason; none by default.")
-	all["exempt_reboot"] = matchAttribute("The hosts that are upgraded but not rebooted. They are shown with a note; none by default.")
+	all["exempt"] = MatchAttribute("The hosts that are not upgraded. They are shown as skipped, with the reason; none by default.")
+	all["exempt_reboot"] = MatchAttribute("The hosts that are upgraded but not rebooted. They are shown with a note; none by default.")
 	all["checks"] = checksAttribute()
 	all["hooks"] = hooksAttribute()
 	all["step_timeouts"] = timeoutsAttributes()
@@ -132,7 +132,7 @@ func stagesAttribute() schema.Attribute {
 		"Within a stage hosts are ordered by name. At most 100. Omitted or `[]`: one stage of all hosts, one at a time.",
 		map[string]schema.Attribute{
 			"name":  tenantobject.RequiredText("The name of the stage: lower-case letters, digits and hyphens, unique in the rollout."),
-			"match": matchAttribute("The hosts of the stage. Only the last stage may omit it: it contains all remaining hosts."),
+			"match": MatchAttribute("The hosts of the stage. Only the last stage may omit it: it contains all remaining hosts."),
 			"max_unavailable": tenantobject.TextAttribute("How many of the stage's hosts may be out of service at once, at least `1`; `1` by default. " +
 				"A percentage is of the stage's hosts that are not absent, rounded down, but at least 1. A host that is unhealthy, or fell silent during a run, counts as out of service."),
 			"soak":             tenantobject.DurationAttribute("How long the run waits after the stage, before the next one, from `0s` to `7d`; `0s` by default."),
@@ -141,8 +141,8 @@ func stagesAttribute() schema.Attribute {
 		})
 }
 
-// matchAttribute is an attribute that selects hosts.
-func matchAttribute(description string) schema.Attribute {
+// MatchAttribute is an attribute that selects hosts.
+func MatchAttribute(description string) schema.Attribute {
 	return tenantobject.ObjectAttribute(description+" A host is selected if it matches each attribute that is given; at least one must be given.", map[string]schema.Attribute{
 		"hosts": tenantobject.TextSetAttribute("Names of hosts; a host matches if its name is one of them."),
 		"labels": schema.MapAttribute{

@@ -302,8 +302,11 @@ func (r *Resource[T, M, P]) compare(ctx context.Context, w write[T], diags *diag
 
 // warnOfUnmatched adds what of the owned part matches no host that the server knows.
 func (r *Resource[T, M, P]) warnOfUnmatched(want T, warnings []v1.IntentWarning, diags *diag.Diagnostics) {
-	const summary = "No known host matches"
 	for _, w := range warnings {
+		summary := "No known host matches"
+		if w.OfBudget() {
+			summary = "A disruption budget limits upgrades"
+		}
 		member, _, _ := strings.Cut(strings.ReplaceAll(w.Field, "[", "."), ".")
 		_, owned := Tree(want)[member]
 		switch at, ok := r.kind.Locate(w.Field); {

@@ -271,7 +271,7 @@ type Cell struct {
 }
 
 // Full reports whether no host of the cell may leave service.
-func (c Cell) Full() bool { return c.Out+c.Reserved >= c.MaxUnavailable }
+func (c Cell) Full() bool { return c.free() <= 0 }
 
 // Holder is a host that has a place in a cell.
 type Holder struct {
@@ -288,6 +288,20 @@ func (c *Cells) All() []Cell {
 	}
 	return all
 }
+
+// Fullest returns at most so many cells, with their holders: those with the fewest free places
+// first.
+func (c *Cells) Fullest(most int) []Cell {
+	all := c.All()
+	for n := range all {
+		all[n].Holders = c.holdersOf(n)
+	}
+	slices.SortStableFunc(all, func(a, b Cell) int { return a.free() - b.free() })
+	return all[:min(len(all), most)]
+}
+
+// free returns how many further hosts of the cell may leave service; less than 0 if it is exceeded.
+func (c Cell) free() int { return c.MaxUnavailable - c.Out - c.Reserved }
 
 // holdersOf returns the hosts that have a place in a cell.
 func (c *Cells) holdersOf(n int) []Holder {

@@ -42,6 +42,9 @@ var (
 	calendarAgeDesc     = desc("osupgrade_calendar_age_seconds", "How long ago a calendar with a URL was last fetched. Absent if it never was.", "calendar")
 	calendarFailingDesc = desc("osupgrade_calendar_failing", "1 while a calendar with a URL cannot be fetched: 3 tries in a row or more have failed.", "calendar")
 
+	budgetMostDesc = desc("osupgrade_budget_max_unavailable", "How many hosts of a disruption budget may be out of service, by the value of its label. Only the 100 fullest are shown.", "budget", "value")
+	budgetOutDesc  = desc("osupgrade_budget_out_of_service", "How many of these hosts are out of service, or about to be.", "budget", "value")
+
 	runActiveDesc   = desc("osupgrade_run_active", "1 while a run is in progress. Otherwise the other metrics of a run are absent.")
 	runPhaseDesc    = desc("osupgrade_run_phase", "1 for the phase of the current run, 0 for all others.", "phase")
 	runPausedDesc   = desc("osupgrade_run_paused", "1 while the current run is paused.")
@@ -71,7 +74,7 @@ type tenantCollector struct{ *Tenant }
 func (tenantCollector) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		upDesc, servingDesc, alarmDesc, failsDesc, seqDesc, hostsDesc, othersDesc, outdatedDesc, longestDesc, missedDesc, unversionedDesc, ageDesc, warningsDesc,
-		windowOpenDesc, windowStartDesc, windowEndDesc, frozenDesc, calendarAgeDesc, calendarFailingDesc, runActiveDesc, runPhaseDesc, runPausedDesc, runOpenedDesc, runNotAfterDesc,
+		windowOpenDesc, windowStartDesc, windowEndDesc, frozenDesc, calendarAgeDesc, calendarFailingDesc, budgetMostDesc, budgetOutDesc, runActiveDesc, runPhaseDesc, runPausedDesc, runOpenedDesc, runNotAfterDesc,
 		runHostsDesc, runOverdueDesc, runWaitingDesc, slotsDesc, heldDesc, webhookQueueDesc, webhookDeadDesc,
 	} {
 		out <- d
@@ -106,6 +109,10 @@ func (c tenantCollector) Collect(out chan<- prometheus.Metric) {
 			out <- gauge(calendarAgeDesc, c.Age.Seconds(), c.Name)
 		}
 		out <- gauge(calendarFailingDesc, truth(c.Failing), c.Name)
+	}
+	for _, b := range f.Budgets {
+		out <- gauge(budgetMostDesc, float64(b.MaxUnavailable), b.Budget, b.Value)
+		out <- gauge(budgetOutDesc, float64(b.Out+b.Reserved), b.Budget, b.Value)
 	}
 	out <- gauge(runActiveDesc, truth(f.Run != nil))
 	if f.Run != nil {

@@ -41,6 +41,26 @@ func (s *Server) calendar(tenant, name string) object[v1.Calendar] {
 	}
 }
 
+func (s *Server) budget(tenant, name string) object[v1.Budget] {
+	return object[v1.Budget]{
+		tenant: tenant,
+		read: func(ctx context.Context, tenant string) (v1.Kept[v1.Budget], store.Revision, error) {
+			return s.store.Budget(ctx, tenant, name)
+		},
+		write: func(ctx context.Context, tenant string, value v1.Kept[v1.Budget], base store.Revision) (store.Revision, error) {
+			return s.store.PutBudget(ctx, tenant, name, value, base)
+		},
+		remove: func(ctx context.Context, tenant string, base store.Revision) (store.Revision, error) {
+			return s.store.DeleteBudget(ctx, tenant, name, base)
+		},
+	}
+}
+
+// SetBudget is SetConfig for disruption budgets.
+func (s *Server) SetBudget(tenant, name string, b v1.Budget) (etag string) {
+	return s.budget(tenant, name).set(b)
+}
+
 func (o object[T]) get() (value v1.Kept[T], revision store.Revision, there bool) {
 	value, revision, err := o.read(context.Background(), o.tenant)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {

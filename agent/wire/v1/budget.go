@@ -23,6 +23,22 @@ type BudgetInfo struct {
 	Budget *Budget `json:"budget,omitempty"`
 }
 
+// BudgetState is what a disruption budget counts together: the hosts that have one value of its
+// label, or all its hosts.
+type BudgetState struct {
+	Budget string `json:"budget"`
+	// Label and Value are the label and its value; absent for a budget that counts all its hosts
+	// together. Value is also absent for the hosts without the label.
+	Label string `json:"label,omitempty"`
+	Value string `json:"value,omitempty"`
+	// MaxUnavailable is how many of the hosts may be out of service at once, OutOfService how many
+	// are, or are about to be. It may be more: hosts fall silent.
+	MaxUnavailable int `json:"max-unavailable"`
+	OutOfService   int `json:"out-of-service"`
+	// Hosts are the first ten of these by name.
+	Hosts []string `json:"hosts,omitempty"`
+}
+
 // NewBudget is the body of POST .../os-upgrade/budgets: a budget and its name.
 type NewBudget struct {
 	Name string `json:"name"`

@@ -17,6 +17,9 @@ type Preflight struct {
 	// Offers are what the upgrade of each host of the run would change, in the order of the
 	// run. Hosts that have reported nothing are listed, too.
 	Offers []HostOffer `json:"offers,omitempty"`
+	// Warnings are about disruption budgets: what in them matches no host, and which stage lets
+	// more hosts leave service than a budget.
+	Warnings []IntentWarning `json:"warnings,omitempty"`
 	// Missing is what hosts lack for the run, as their workers say.
 	Missing []Missing `json:"missing,omitempty"`
 	// Unknown are the hosts whose workers do not report their scripts, although the run

@@ -99,7 +99,7 @@ type WaitingFor struct {
 	// Stage is the stage that soaks or wants to be approved.
 	Stage string `json:"stage,omitempty"`
 	// Hosts are the first ten of the hosts that it waits for: hosts at work or, with
-	// what "slot" and with no Until, hosts about which a person has to do something.
+	// what "slot" or "budget" and with no Until, hosts about which a person has to do something.
 	Hosts []string `json:"hosts,omitempty"`
 }
 

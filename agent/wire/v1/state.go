@@ -73,6 +73,9 @@ type Situation struct {
 	WarningCount int       `json:"warning-count,omitempty"`
 	// Calendars tell what the site fetched of each calendar with a URL, by name.
 	Calendars []CalendarState `json:"calendars,omitempty"`
+	// Budgets are the parts of disruption budgets that have hosts out of service, the fullest
+	// first; at most 100.
+	Budgets []BudgetState `json:"budgets,omitempty"`
 	// SiteTimezone is the zone of the site, such as Europe/Stockholm, in which its
 	// people read times.
 	SiteTimezone string `json:"site-timezone,omitempty"`

@@ -18,6 +18,18 @@ type IntentWarning struct {
 	Text  string `json:"text"`
 }
 
+// OfBudget reports whether the warning is about how many hosts a disruption budget lets leave
+// service, and not about what matches no host.
+func (w IntentWarning) OfBudget() bool {
+	return strings.Contains(w.Text, budgetLimits) || strings.Contains(w.Text, budgetForbids)
+}
+
+// The words of the warnings about the limits of disruption budgets.
+const (
+	budgetLimits  = "the smaller number counts"
+	budgetForbids = "so none can be upgraded"
+)
+
 // BudgetObject is the object of the warnings about a disruption budget.
 func BudgetObject(name string) string { return "budgets." + name }
 

@@ -1,0 +1,3 @@
+list "osupgrade_disruption_budget" "all" {
+  provider = osupgrade
+}

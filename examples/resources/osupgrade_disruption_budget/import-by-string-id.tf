@@ -1,0 +1,4 @@
+import {
+  to = osupgrade_disruption_budget.racks
+  id = "acme/racks"
+}
