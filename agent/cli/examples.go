@@ -23,7 +23,7 @@ var examples = map[string][]string{
 	"windows": {
 		"osupgrade-agent windows --count 3", "osupgrade-agent windows --month --from 2026-12-01 --to 2027-01-31 --timezone Europe/Stockholm",
 	},
-	"hosts": {"osupgrade-agent hosts", "osupgrade-agent hosts h03", "osupgrade-agent hosts --wide", "osupgrade-agent hosts --refresh", "osupgrade-agent hosts --limit 100 --after h100"},
+	"hosts": {"osupgrade-agent hosts", "osupgrade-agent hosts h03", "osupgrade-agent hosts --wide", "osupgrade-agent hosts --label shop=basel --role till", "osupgrade-agent hosts --refresh", "osupgrade-agent hosts --limit 100 --after h100"},
 	"start": {
 		`osupgrade-agent start --dry-run`, `osupgrade-agent start --override-window --duration 2h --reason "CVE-2026-1234" --wait`,
 		`osupgrade-agent start --host h03 --host h04 --override-window --reason "the new kernel, on two hosts first"`,

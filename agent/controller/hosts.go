@@ -423,6 +423,9 @@ func (h *hosts) view(now time.Time, newest *run.State, filter v1.HostFilter) []v
 		}
 		chosen = chosen[first:]
 	}
+	if !filter.IsZero() {
+		chosen = fitting(chosen, filter.Matcher(), filter.Limit)
+	}
 	if filter.Limit > 0 {
 		chosen = chosen[:min(len(chosen), filter.Limit)]
 	}
@@ -431,6 +434,19 @@ func (h *hosts) view(now time.Time, newest *run.State, filter v1.HostFilter) []v
 		all[i] = h.viewOf(host, newest)
 	}
 	return all
+}
+
+// fitting returns the hosts that a selector chooses: the first ones up to a limit, or all if that
+// is 0.
+func fitting(all []*host, selector v1.Matcher, limit int) (chosen []*host) {
+	for _, h := range all {
+		if selector.Fits(h.Name, h.Role, h.Labels) {
+			if chosen = append(chosen, h); len(chosen) == limit {
+				break
+			}
+		}
+	}
+	return chosen
 }
 
 // viewOf shows a host.

@@ -33,17 +33,21 @@ func (c *Client) Hosts(ctx context.Context, tenant, site string) ([]v1.Host, err
 	return c.hosts(ctx, tenant, atSite(site))
 }
 
-// HostsPart gets those of the tenant's hosts that a filter chooses, by name. Only our own
-// agent knows parts; another server returns all hosts.
-func (c *Client) HostsPart(ctx context.Context, tenant string, filter v1.HostFilter) ([]v1.Host, error) {
-	query := url.Values{}
-	if filter.After != "" {
-		query.Set("after", filter.After)
+// HostsPart gets those of the tenant's hosts that a filter chooses, by name, and if there are
+// none, why its selector chooses none. Only our own agent knows filters; another server returns
+// all hosts.
+func (c *Client) HostsPart(ctx context.Context, tenant string, filter v1.HostFilter) ([]v1.Host, []v1.IntentWarning, error) {
+	path, err := tenantPath("state", tenant, "/hosts")
+	if err != nil {
+		return nil, nil, err
 	}
-	if filter.Limit != 0 {
-		query.Set("limit", strconv.Itoa(filter.Limit))
+	var hosts []v1.Host
+	q := request{method: http.MethodGet, path: path, query: filter.Query()}
+	a, err := c.do(ctx, q)
+	if err == nil {
+		err = c.decode(q, a, &hosts)
 	}
-	return c.hosts(ctx, tenant, query)
+	return hosts, v1.ParseWarnings(v1.SelectorObject, a.header.Values(v1.WarningHeader)), err
 }
 
 // hostsInPart bounds what client and server hold of the hosts at once.
@@ -56,6 +60,8 @@ type HostQuery struct {
 	// Inventories adds what the machine of each host consists of, which only our own agent
 	// knows.
 	Inventories bool
+	// Selector chooses the hosts where the server can: another server returns all.
+	Selector v1.Selector
 }
 
 // HostParts reads the tenant's hosts part by part, in the order of their names, so that
@@ -72,6 +78,7 @@ func (c *Client) HostParts(ctx context.Context, tenant string, q HostQuery) iter
 			query.Set("inventory", "true")
 		}
 		whole := maps.Clone(query)
+		q.Selector.AddTo(query)
 		query.Set("limit", strconv.Itoa(hostsInPart))
 		part, next, err := c.hostPart(ctx, tenant, query)
 		if HasStatus(err, http.StatusBadRequest) { // It may refuse a parameter that it does not know.

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/schedule/window"
@@ -18,6 +19,8 @@ import (
 type Intent struct {
 	Config  *v1.OSUpgrade
 	Rollout *v1.Rollout
+	// Selector is what somebody chooses hosts by in a request.
+	Selector *v1.Selector
 }
 
 // Known is what a site knows of a tenant's hosts.
@@ -54,6 +57,10 @@ func Unmatched(i Intent, k Known) []v1.IntentWarning {
 	if i.Rollout != nil {
 		u.rollout(i.Rollout.WithDefaults())
 		found = append(found, u.warnings(v1.RolloutObject)...)
+	}
+	if i.Selector != nil {
+		u.selector(*i.Selector)
+		found = append(found, u.warnings(v1.SelectorObject)...)
 	}
 	return found
 }
@@ -175,6 +182,40 @@ func (u *unmatched) entries(field string, m *v1.Match) {
 	}
 	for n, name := range m.Applications {
 		u.entry(fmt.Sprintf("%s.applications[%d]", field, n), name, "application", u.applications)
+	}
+}
+
+// selector warns of what in a selector no host has, or else of one that no host has all of. Fields
+// are named as in a query.
+func (u *unmatched) selector(s v1.Selector) {
+	matcher := s.Matcher()
+	known, keys := set{}, set{}
+	for _, h := range u.Hosts {
+		if matcher.Fits(h.Name, h.Role, h.Labels) {
+			return
+		}
+		known.add(h.Name)
+		for key := range h.Labels {
+			keys.add(key)
+		}
+	}
+	for _, name := range s.Hosts {
+		u.entry("host", name, "name", known)
+	}
+	for _, key := range slices.Sorted(maps.Keys(s.Labels)) {
+		if _, some := keys[key]; !some {
+			u.entry("label", key, "label", keys)
+			continue
+		}
+		for value := range strings.SplitSeq(s.Labels[key], ",") {
+			u.label("label", key, value)
+		}
+	}
+	for _, role := range s.Roles {
+		u.entry("role", role, "role", u.roles)
+	}
+	if len(u.found) == 0 {
+		u.add("", "each part matches a known host, and no known host matches all of them")
 	}
 }
 

@@ -244,7 +244,10 @@ func (t *tenant) CountHosts(context.Context) (int, error) {
 func (t *tenant) HostsWithInventories(_ context.Context, filter v1.HostFilter) ([]v1.Host, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	hosts := slices.DeleteFunc(append([]v1.Host{}, t.hosts...), func(h v1.Host) bool { return h.Hostname <= filter.After })
+	chosen := filter.Matcher()
+	hosts := slices.DeleteFunc(append([]v1.Host{}, t.hosts...), func(h v1.Host) bool {
+		return h.Hostname <= filter.After || !chosen.Fits(h.Hostname, h.Role, h.Labels)
+	})
 	slices.SortFunc(hosts, func(a, b v1.Host) int { return cmp.Compare(a.Hostname, b.Hostname) })
 	if filter.Limit > 0 {
 		hosts = hosts[:min(filter.Limit, len(hosts))]
@@ -324,9 +327,10 @@ func (t *tenant) Offer(_ context.Context, host string) (v1.HostPlan, error) {
 func (t *tenant) Refresh(_ context.Context, request v1.Refresh) (refreshed v1.Refreshed, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	chosen := request.Selector().Matcher()
 	for _, h := range t.hosts {
 		switch {
-		case len(request.Hosts) > 0 && !slices.Contains(request.Hosts, h.Hostname):
+		case !chosen.Fits(h.Hostname, h.Role, h.Labels):
 		case h.Online:
 			refreshed.Asked++
 		default:
