@@ -22,7 +22,7 @@ import (
 // be refused is no error: what is told then is of the next window. The error is
 // run.ErrNotConfigured or run.ErrNotReady.
 func (c *Controller) Preflight(ctx context.Context, by string, request v1.Start) (v1.Preflight, error) {
-	only, err := c.only(ctx, request)
+	left, err := c.leftOf(ctx, request.RetryOf)
 	if refused, ok := errors.AsType[*run.Refused](err); ok {
 		return v1.Preflight{Refused: refused.Message}, nil
 	}
@@ -45,7 +45,7 @@ func (c *Controller) Preflight(ctx context.Context, by string, request v1.Start)
 		if err := s.mayWrite(); err != nil { // A start would be refused until somebody mends the site.
 			return found{}, err
 		}
-		e, planned, refused, err := s.rehearsal(s.Now(), by, request, only)
+		e, planned, refused, err := s.rehearsal(s.Now(), by, request, left)
 		f := found{rehearsed: e, Preflight: v1.Preflight{Refused: refused}}
 		if len(planned.Hosts) > 0 {
 			s.addMissing(&f.Preflight, planned, atSite)
@@ -153,8 +153,8 @@ type rehearsed struct {
 
 // rehearsal returns what a start would open a run with, or why it is refused and
 // what the next window would open a run with.
-func (s *state) rehearsal(now time.Time, by string, request v1.Start, only map[string]bool) (e rehearsed, p plan.Plan, refused string, err error) {
-	opened, p, err := s.decideStart(now, by, request, only)
+func (s *state) rehearsal(now time.Time, by string, request v1.Start, left map[string]bool) (e rehearsed, p plan.Plan, refused string, err error) {
+	opened, p, err := s.decideStart(now, by, request, left)
 	e = rehearsed{Opened: opened, at: now}
 	why, ok := errors.AsType[*run.Refused](err)
 	if !ok {
@@ -163,7 +163,7 @@ func (s *state) rehearsal(now time.Time, by string, request v1.Start, only map[s
 		}
 		return e, p, "", err
 	}
-	p, unplanned := s.intent.plan(s.fleet(only))
+	p, unplanned := s.intent.plan(s.fleet(s.only(request, left)))
 	if unplanned != nil {
 		return e, plan.Plan{}, why.Message, nil //nolint:nilerr // why says it
 	}

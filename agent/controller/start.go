@@ -24,7 +24,7 @@ const overrideDuration = 4 * time.Hour
 // by is who asks. The error is run.ErrNotConfigured, *run.Refused or
 // run.ErrNotReady.
 func (c *Controller) Start(ctx context.Context, by string, request v1.Start) (v1.Run, error) {
-	only, err := c.only(ctx, request)
+	left, err := c.leftOf(ctx, request.RetryOf)
 	if err != nil {
 		return v1.Run{}, err
 	}
@@ -36,7 +36,7 @@ func (c *Controller) Start(ctx context.Context, by string, request v1.Start) (v1
 		if seq == 0 {
 			// What is begun is finished though the caller has gone: a record half
 			// appended would hold up the next.
-			opened, err := s.start(context.WithoutCancel(ctx), by, request, only)
+			opened, err := s.start(context.WithoutCancel(ctx), by, request, left)
 			if err != nil {
 				return v1.Run{}, err
 			}
@@ -68,12 +68,13 @@ func (s *state) opened(seq uint64) (v1.Run, error) {
 	return s.view(newest), nil
 }
 
-// start opens a run by hand and returns the sequence of its first record.
-func (s *state) start(ctx context.Context, by string, request v1.Start, only map[string]bool) (uint64, error) {
+// start opens a run by hand and returns the sequence of its first record. left are the hosts
+// that the run left which it retries; nil if it retries none.
+func (s *state) start(ctx context.Context, by string, request v1.Start, left map[string]bool) (uint64, error) {
 	if err := s.mayWrite(); err != nil {
 		return 0, err
 	}
-	e, planned, err := s.decideStart(s.Now(), by, request, only)
+	e, planned, err := s.decideStart(s.Now(), by, request, left)
 	if err != nil {
 		return 0, err
 	}
@@ -86,7 +87,7 @@ func (s *state) start(ctx context.Context, by string, request v1.Start, only map
 
 // decideStart returns what a run that is started by hand is opened with, or why
 // none is.
-func (s *state) decideStart(now time.Time, by string, request v1.Start, only map[string]bool) (e message.Opened, planned plan.Plan, err error) {
+func (s *state) decideStart(now time.Time, by string, request v1.Start, left map[string]bool) (e message.Opened, planned plan.Plan, err error) {
 	if s.intent.config == nil && s.intent.unusable[theConfig] == nil {
 		return e, planned, run.ErrNotConfigured
 	}
@@ -110,7 +111,7 @@ func (s *state) decideStart(now time.Time, by string, request v1.Start, only map
 	if !freeze.IsZero() && freeze.Before(e.NotAfter) {
 		e.NotAfter = freeze
 	}
-	if planned, err = s.planStart(now, request, only); err != nil {
+	if planned, err = s.planStart(now, request, left); err != nil {
 		return e, planned, err
 	}
 	e.Trigger, e.By, e.Why, e.RetryOf, e.RequestID = message.TriggerManual, by, request.Reason, request.RetryOf, request.RequestID
@@ -118,16 +119,16 @@ func (s *state) decideStart(now time.Time, by string, request v1.Start, only map
 	return e, planned, err
 }
 
-// planStart plans a run that is started by hand, of all hosts or of those that
-// only names, if it can start now.
-func (s *state) planStart(now time.Time, request v1.Start, only map[string]bool) (plan.Plan, error) {
+// planStart plans a run that is started by hand, of the hosts that the request chooses, if it can
+// start now.
+func (s *state) planStart(now time.Time, request v1.Start, left map[string]bool) (plan.Plan, error) {
+	only := s.only(request, left)
 	fleet := s.fleet(only)
 	if err := known(fleet, request.Hosts); err != nil {
 		return plan.Plan{}, err
 	}
 	if only != nil && !slices.ContainsFunc(fleet, func(h plan.Host) bool { return !h.NonMember }) {
-		return plan.Plan{}, &run.Refused{Run: request.RetryOf, Message: fmt.Sprintf(
-			"none of %s that run %d left is known any more under a listed worker application", text.Count(len(only), "host", "hosts"), request.RetryOf)}
+		return plan.Plan{}, &run.Refused{Run: request.RetryOf, Message: s.startsNone(request, left)}
 	}
 	planned, err := s.intent.plan(fleet)
 	if err != nil {
@@ -173,9 +174,6 @@ func (s *state) bounds(now time.Time, request v1.Start) (message.Opened, error) 
 	return e, err
 }
 
-// mostTyped is how many hosts a command that is to be typed names.
-const mostTyped = 3
-
 // startAnyway is the command, with flags, that starts a run of the hosts of a request
 // that was refused, and of no others.
 func startAnyway(request v1.Start, flags string) string {
@@ -183,11 +181,8 @@ func startAnyway(request v1.Start, flags string) string {
 	if request.RetryOf != 0 {
 		words = fmt.Sprintf("retry %d", request.RetryOf)
 	}
-	for _, name := range request.Hosts[:min(len(request.Hosts), mostTyped)] {
-		words += " --host " + name
-	}
-	if len(request.Hosts) > mostTyped {
-		words += " --host …"
+	if selector := request.Selector(); !selector.IsZero() {
+		words += " " + selector.String()
 	}
 	return run.Typed(words + " " + flags)
 }
@@ -247,16 +242,34 @@ func (s *state) unheard(name string) error {
 	return fmt.Errorf("%w: it has just started and has not heard of host %s yet; ask again at %s", run.ErrNotReady, name, view.Time(s.started.Add(gracePeriod)).Format(time.RFC3339))
 }
 
-// only returns the hosts that a start is of; nil for all.
-func (c *Controller) only(ctx context.Context, request v1.Start) (map[string]bool, error) {
-	if len(request.Hosts) == 0 {
-		return c.leftOf(ctx, request.RetryOf)
+// only returns the known hosts that a start is of: those that it chooses, and of a retry those
+// that were left; nil for all.
+func (s *state) only(request v1.Start, left map[string]bool) map[string]bool {
+	selector := request.Selector()
+	if selector.IsZero() {
+		return left
 	}
 	only := map[string]bool{}
-	for _, host := range request.Hosts {
-		only[host] = true
+	for _, host := range fitting(s.hosts.sorted(), selector.Matcher(), 0) {
+		if left == nil || left[host.Name] {
+			only[host.Name] = true
+		}
 	}
-	return only, nil
+	return only
+}
+
+// startsNone says why a start that is not of all hosts is of none.
+func (s *state) startsNone(request v1.Start, left map[string]bool) string {
+	selector := request.Selector()
+	switch chosen := fitting(s.hosts.sorted(), selector.Matcher(), 0); {
+	case selector.IsZero():
+		return fmt.Sprintf("none of %s that run %d left is known any more under a listed worker application", text.Count(len(left), "host", "hosts"), request.RetryOf)
+	case len(chosen) == 0:
+		return s.matchesNone(selector)
+	case !slices.ContainsFunc(chosen, func(h *host) bool { return left == nil || left[h.Name] }):
+		return fmt.Sprintf("run %d left no host to retry that matches %s", request.RetryOf, selector)
+	}
+	return fmt.Sprintf("no host that matches %s is known under a listed worker application", selector)
 }
 
 // leftOf returns the hosts that an ended run did not upgrade, for a run that

@@ -431,8 +431,9 @@ func (t *tenant) start(by string, request v1.Start) (v1.Run, func(string, v1.Run
 		Phase: "preparing", Trigger: "manual", RequestedBy: by, RequestReason: request.Reason,
 		RetryOf: request.RetryOf, RequestID: request.RequestID, OpenedAt: now, NotAfter: now.Add(4 * time.Hour), Hosts: []v1.RunHost{},
 	}
+	chosen := request.Selector().Matcher()
 	for _, h := range t.hosts {
-		if again != nil && !again[h.Hostname] || len(request.Hosts) > 0 && !slices.Contains(request.Hosts, h.Hostname) {
+		if again != nil && !again[h.Hostname] || !chosen.Fits(h.Hostname, h.Role, h.Labels) {
 			continue
 		}
 		r.Hosts = append(r.Hosts, v1.RunHost{Hostname: h.Hostname, Status: "preparing"})
