@@ -83,9 +83,9 @@ func selecting(more ...parameter) []parameter {
 		return parameter{name: name, about: about, repeats: true, schema: schema{"type": "array", "items": schema{"type": "string"}}}
 	}
 	return append([]parameter{
-		list("host", "Only hosts of this name. Repeat the parameter for one of several names."),
-		list("label", "Only hosts with this label, as KEY=VALUE, or KEY=VALUE,VALUE for one of several values. Repeat the parameter for hosts that have all of several labels."),
-		list("role", "Only hosts with this role. Repeat the parameter for one of several roles."),
+		list("host", "Only hosts of this name, or runs with such a host. Repeat the parameter for one of several names."),
+		list("label", "Only hosts with this label, or runs with a host that has it now, as KEY=VALUE, or KEY=VALUE,VALUE for one of several values. Repeat the parameter for hosts that have all of several labels."),
+		list("role", "Only hosts with this role, or runs with a host that has it now. Repeat the parameter for one of several roles."),
 	}, more...)
 }
 
@@ -346,12 +346,11 @@ func runRoutes() []route {
 	start.query = append(start.query, flag("validate", "Start nothing; return what a start would do."))
 	start.returns = []response{{status: http.StatusOK, about: "The run, or with validate=true what a start would do.", body: anyOf{v1.Run{}, v1.Preflight{}}}}
 	list := []route{
-		listing(get("", "List runs, newest first", (*server).getRuns, []v1.Run{},
+		listing(get("", "List runs, newest first", (*server).getRuns, []v1.Run{}, selecting(
 			parameter{name: "result", about: "Only runs with this result.", schema: schema{"type": "string"}},
-			parameter{name: "host", about: "Only runs of this host.", schema: schema{"type": "string"}},
 			instantParameter("since", "Only runs that were opened at this time or later."),
 			instantParameter("until", "Only runs that were opened before this time."),
-			parameter{name: "limit", about: "The largest number of runs to return.", schema: schema{"type": "integer", "minimum": 1, "maximum": v1.MaxRuns, "default": v1.DefaultRuns}})),
+			parameter{name: "limit", about: "The largest number of runs to return.", schema: schema{"type": "integer", "minimum": 1, "maximum": v1.MaxRuns, "default": v1.DefaultRuns}})...)),
 		get("/{id}", "Read a run", (*server).getRun, v1.Run{}),
 		get("/{id}/hosts/{host}/output", "Read the output of the steps of a host", (*server).getOutput, []v1.StepOutput{}),
 		get("/{id}/hosts/{host}/plan", "Read what a run changes on a host", (*server).getPlan, v1.HostPlan{}),

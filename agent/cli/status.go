@@ -18,6 +18,7 @@ import (
 type statusCommand struct {
 	operator
 	hostFlags
+	selectorFlags
 }
 
 // hostFlags choose which hosts of a run are shown.
@@ -36,6 +37,10 @@ func (c *statusCommand) Run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	chosen, err := c.hostsOf(ctx, api, c.Tenant)
+	if err != nil {
+		return err
+	}
 	if c.Output == asJSON {
 		state, err := api.State(ctx, c.Tenant, "")
 		if err != nil {
@@ -45,6 +50,9 @@ func (c *statusCommand) Run(ctx context.Context, out io.Writer) error {
 		if err != nil {
 			return err
 		}
+		for i := range runs {
+			runs[i] = chosen.only(runs[i])
+		}
 		return c.json(out, map[string]any{"state": state, "runs": runs})
 	}
 	state, newest, err := newestState(ctx, api, c.Tenant)
@@ -52,7 +60,7 @@ func (c *statusCommand) Run(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	to := newTerminal(out)
-	c.show(to, c.format(), state, newest)
+	c.show(to, c.format(), state, newest, chosen)
 	return to.err
 }
 
@@ -81,7 +89,7 @@ func newestState(ctx context.Context, api *client.Client, tenant string) (v1.Sta
 
 // show prints the state: what is, the newest run, its stages and hosts, and what to
 // do now.
-func (c *statusCommand) show(to *terminal, at timeFormat, state v1.State, newest *v1.Run) {
+func (c *statusCommand) show(to *terminal, at timeFormat, state v1.State, newest *v1.Run, chosen chosenHosts) {
 	var f facts
 	f.add("tenant", c.Tenant)
 	f.add("status", to.paint(statusColour(state.Status), state.Status))
@@ -90,11 +98,12 @@ func (c *statusCommand) show(to *terminal, at timeFormat, state v1.State, newest
 	}
 	if newest != nil {
 		runFacts(&f, to, at, *newest)
+		chosen.fact(&f, *newest)
 	}
 	f.print(to)
 	if newest != nil {
 		showStages(to, *newest)
-		c.showHosts(to, at, *newest)
+		c.showHosts(to, at, chosen.only(*newest))
 	}
 	showWarnings(to, at, state)
 	showUnmatched(to, state)

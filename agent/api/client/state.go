@@ -37,17 +37,33 @@ func (c *Client) Hosts(ctx context.Context, tenant, site string) ([]v1.Host, err
 // none, why its selector chooses none. Only our own agent knows filters; another server returns
 // all hosts.
 func (c *Client) HostsPart(ctx context.Context, tenant string, filter v1.HostFilter) ([]v1.Host, []v1.IntentWarning, error) {
-	path, err := tenantPath("state", tenant, "/hosts")
-	if err != nil {
-		return nil, nil, err
-	}
 	var hosts []v1.Host
-	q := request{method: http.MethodGet, path: path, query: filter.Query()}
+	why, err := c.selected(ctx, tenant, "/hosts", filter.Query(), &hosts)
+	return hosts, why, err
+}
+
+// HostNames gets the names of the hosts that a selector chooses, and if there are none, why.
+func (c *Client) HostNames(ctx context.Context, tenant string, selector v1.Selector) ([]string, []v1.IntentWarning, error) {
+	query := url.Values{"keys": {"true"}}
+	selector.AddTo(query)
+	var names []string
+	why, err := c.selected(ctx, tenant, "/hosts", query, &names)
+	return names, why, err
+}
+
+// selected reads a list that a selector restricts, and what the server says of a selector that
+// chooses no host.
+func (c *Client) selected(ctx context.Context, tenant, below string, query url.Values, to any) ([]v1.IntentWarning, error) {
+	path, err := tenantPath("state", tenant, below)
+	if err != nil {
+		return nil, err
+	}
+	q := request{method: http.MethodGet, path: path, query: query}
 	a, err := c.do(ctx, q)
 	if err == nil {
-		err = c.decode(q, a, &hosts)
+		err = c.decode(q, a, to)
 	}
-	return hosts, v1.ParseWarnings(v1.SelectorObject, a.header.Values(v1.WarningHeader)), err
+	return v1.ParseWarnings(v1.SelectorObject, a.header.Values(v1.WarningHeader)), err
 }
 
 // hostsInPart bounds what client and server hold of the hosts at once.

@@ -357,14 +357,33 @@ func (t *tenant) News(context.Context, uint64) (all []v1.News, oldest, newest ui
 
 // Runs implements api.Controller.
 func (t *tenant) Runs(_ context.Context, filter v1.RunFilter) ([]v1.Run, error) {
-	chosen := []v1.Run{}
+	chosen, of := []v1.Run{}, t.namesOf(filter.Selector)
 	for _, r := range t.Server.Runs(t.name) {
-		if filter.Keeps(r) && len(chosen) < filter.Most() {
+		if filter.Keeps(r) && (of == nil || r.HasAny(of)) && len(chosen) < filter.Most() {
 			r.Hosts, r.Events = nil, nil
 			chosen = append(chosen, r)
 		}
 	}
 	return chosen, nil
+}
+
+// namesOf returns the names of the hosts that a selector chooses; nil for all.
+func (t *tenant) namesOf(selector v1.Selector) map[string]bool {
+	if selector.IsZero() {
+		return nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	names, chosen := map[string]bool{}, selector.Matcher()
+	for _, name := range selector.Hosts { // It may be one that is no longer known.
+		names[name] = len(selector.Labels)+len(selector.Roles) == 0
+	}
+	for _, h := range t.hosts {
+		if chosen.Fits(h.Hostname, h.Role, h.Labels) {
+			names[h.Hostname] = true
+		}
+	}
+	return names
 }
 
 // Find implements api.Controller.
