@@ -608,6 +608,11 @@ func siteRoutes() []route {
 			returns: []response{{status: http.StatusOK, about: "Metrics in the Prometheus text format.", contentType: "text/plain"}},
 			errors:  []int{http.StatusNotFound},
 		},
+		listing(route{
+			method: http.MethodGet, path: "/v1/state/status", group: groupTenants, handle: (*server).getStatus,
+			summary: "Read the status of all tenants whose state the token may read", query: reading(), returns: ok("The tenants, ordered by name.", []v1.TenantStatus{}),
+			about: "One request tells what is under way in each tenant. A tenant that does not answer within seconds has only its trouble.",
+		}),
 		unseal,
 	}
 }

@@ -19,7 +19,7 @@ var examples = map[string][]string{
 	"busy":              {"osupgrade-agent busy --for 30m --reason backup -- tar -czf /backup/etc.tar.gz /etc", "osupgrade-agent busy --for 2h --reason \"a person works here\"", "osupgrade-agent busy --list"},
 	"worker accept":     {"osupgrade-agent worker accept 2026.11"},
 	"worker rotate-key": {"osupgrade-agent worker rotate-key"},
-	"status":            {"osupgrade-agent status", "osupgrade-agent status --output json"},
+	"status":            {"osupgrade-agent status", "osupgrade-agent status --output json", "osupgrade-agent status --tenant '*'"},
 	"windows": {
 		"osupgrade-agent windows --count 3", "osupgrade-agent windows --month --from 2026-12-01 --to 2027-01-31 --timezone Europe/Stockholm",
 	},

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -21,6 +22,20 @@ type statusCommand struct {
 	selectorFlags
 }
 
+// Help is the longer text of --help.
+func (c *statusCommand) Help() string {
+	return "With --tenant '*' you see all tenants that you may see in a table, the most urgent first: what is under way, how far it is, " +
+		"when the next window opens, and what needs you. --output json has all of it."
+}
+
+// Validate implements kong's hook.
+func (c *statusCommand) Validate() error {
+	if c.Tenant == allTenants && (c.Unhealthy || c.isGiven()) {
+		return errors.New("--tenant '*' shows tenants and no hosts; leave out --unhealthy, --host, --label and --role, or name one tenant")
+	}
+	return c.operator.Validate()
+}
+
 // hostFlags choose which hosts of a run are shown.
 type hostFlags struct {
 	All       bool `help:"Show every host, however many there are." xor:"hosts"`
@@ -36,6 +51,9 @@ func (c *statusCommand) Run(ctx context.Context, out io.Writer) error {
 	api, err := c.client()
 	if err != nil {
 		return err
+	}
+	if c.Tenant == allTenants {
+		return c.showAll(ctx, out, api)
 	}
 	chosen, err := c.hostsOf(ctx, api, c.Tenant)
 	if err != nil {
