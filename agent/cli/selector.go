@@ -11,8 +11,8 @@ import (
 // selectorFlags choose hosts, in each command that acts on several or shows them.
 type selectorFlags struct {
 	Hosts  []string `name:"host" help:"Only this host (repeatable: one of them)." placeholder:"NAME" complete:"hosts"`
-	Labels []string `name:"label" help:"Only hosts with this label (repeatable: all of them); KEY=VALUE,VALUE is one of several values." placeholder:"KEY=VALUE" sep:"none"`
-	Roles  []string `name:"role" help:"Only hosts with this role (repeatable: one of them)." placeholder:"ROLE" sep:"none"`
+	Labels []string `name:"label" help:"Only hosts with this label (repeatable: all of them); KEY=VALUE,VALUE is one of several values." placeholder:"KEY=VALUE" sep:"none" complete:"labels"`
+	Roles  []string `name:"role" help:"Only hosts with this role (repeatable: one of them)." placeholder:"ROLE" sep:"none" complete:"roles"`
 }
 
 // selector returns what the flags choose.

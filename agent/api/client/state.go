@@ -51,6 +51,11 @@ func (c *Client) HostNames(ctx context.Context, tenant string, selector v1.Selec
 	return names, why, err
 }
 
+// LabelledHosts gets the role and the labels of each host, and nothing else of it.
+func (c *Client) LabelledHosts(ctx context.Context, tenant string) ([]v1.Host, error) {
+	return c.hosts(ctx, tenant, url.Values{"fields": {"role,labels"}})
+}
+
 // selected reads a list that a selector restricts, and what the server says of a selector that
 // chooses no host.
 func (c *Client) selected(ctx context.Context, tenant, below string, query url.Values, to any) ([]v1.IntentWarning, error) {
