@@ -2,7 +2,6 @@ package hosts
 
 import (
 	"context"
-	"errors"
 
 	"github.com/hashicorp/terraform-plugin-framework-timetypes/timetypes"
 	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
@@ -11,7 +10,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantobject"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/validators"
 )
@@ -40,11 +38,7 @@ func (*DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *d
 			"labels": schema.MapAttribute{
 				ElementType: types.StringType, Optional: true,
 				MarkdownDescription: "Only hosts whose worker reports all of these labels. A value may be several, joined by commas: one of them, such as `{ shop = \"basel,bern\" }`.",
-				Validators: []validator.Map{
-					mapvalidator.NoNullValues(),
-					mapvalidator.KeysAre(validators.Rule("the key of a label", func(key string) error { return labelRule(key, "") })),
-					mapvalidator.ValueStringsAre(validators.Rule("the value of a label", func(value string) error { return labelRule("key", value) })),
-				},
+				Validators:          validators.Labels(),
 			},
 			"state": schema.StringAttribute{
 				Optional: true,
@@ -97,12 +91,4 @@ func hostAttributes() map[string]schema.Attribute {
 		}),
 		"inventory": tenantobject.ComputedObject("What the machine of the host consists of; null without `inventories`, and if the host has not told it. It has no serial numbers.", inventoryAttributes()),
 	}
-}
-
-// labelRule is the rule of a label that hosts are chosen by.
-func labelRule(key, value string) error {
-	if wrong := (v1.Selector{Labels: map[string]string{key: value}}).Validate(); len(wrong) > 0 {
-		return errors.New(wrong[0].Message)
-	}
-	return nil
 }
