@@ -2,6 +2,8 @@ package v1
 
 import (
 	"net/url"
+	"reflect"
+	"strings"
 	"testing"
 )
 
@@ -61,4 +63,36 @@ func TestSelectorString(t *testing.T) {
 	if got, want := s.String(), `--host h1 --host h2 --host h3 --host … --label shop=basel,bern --label zone=a --role till --role 'cash desk'\''s'`; got != want {
 		t.Errorf("it is %s, want %s", got, want)
 	}
+}
+
+// FuzzParseSelector checks that a selector which is accepted survives a query, and chooses a host
+// that has all of it.
+func FuzzParseSelector(f *testing.F) {
+	f.Add("h01", "shop=basel,bern", "till")
+	f.Add("h-1.example", "shop=", "cash desk's")
+	f.Add("", "=", " ")
+	f.Add("h01", "a=,", "\n")
+	f.Fuzz(func(t *testing.T, host, label, role string) {
+		s, wrong := ParseSelector([]string{host}, []string{label}, []string{role})
+		if len(wrong) > 0 {
+			return
+		}
+		query := url.Values{}
+		s.AddTo(query)
+		sent, err := url.ParseQuery(query.Encode())
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, wrong := ParseSelector(sent["host"], sent["label"], sent["role"])
+		if len(wrong) > 0 || !reflect.DeepEqual(again, s) {
+			t.Errorf("%+v is read back as %+v, %v", s, again, wrong)
+		}
+		labels := map[string]string{}
+		for key, value := range s.Labels {
+			labels[key], _, _ = strings.Cut(value, ",")
+		}
+		if !s.Matcher().Fits(host, role, labels) {
+			t.Errorf("%+v does not choose a host that has all of it", s)
+		}
+	})
 }
