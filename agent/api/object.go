@@ -285,6 +285,11 @@ func (o *object[T]) warn(c *call, value T) {
 	if err != nil {
 		o.server.Log.Warn("it is not known what of the "+o.noun+" matches no host", "tenant", c.tenant, "error", err)
 	}
+	addWarnings(c, found)
+}
+
+// addWarnings adds warnings to an answer.
+func addWarnings(c *call, found []v1.IntentWarning) {
 	for _, w := range found {
 		c.w.Header().Add(v1.WarningHeader, w.Header())
 	}

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -273,7 +274,10 @@ func TestRunsFilter(t *testing.T) {
 	for query, want := range map[string]v1.RunFilter{
 		"":                          {Limit: 100},
 		"?result=timed-out":         {Result: "timed-out", Limit: 100},
-		"?host=h01.example&limit=7": {Host: "h01.example", Limit: 7},
+		"?host=h01.example&limit=7": {Selector: v1.Selector{Hosts: []string{"h01.example"}}, Limit: 7},
+		"?host=h01&host=h02&label=shop=basel,bern&label=zone=&role=till": {
+			Selector: v1.Selector{Hosts: []string{"h01", "h02"}, Labels: map[string]string{"shop": "basel,bern", "zone": ""}, Roles: []string{"till"}}, Limit: 100,
+		},
 		"?since=2026-11-21T01:00:00Z&until=2026-11-21T02:00:00%2B00:00": {Since: at, Until: at.Add(time.Hour), Limit: 100},
 	} {
 		t.Run("right: "+query, func(t *testing.T) {
@@ -281,7 +285,7 @@ func TestRunsFilter(t *testing.T) {
 			m := &memory{}
 			serve(t, m, access.Reads).want("GET", acmeState+"/runs"+query, "", 200, `"id":41`)
 			got := m.filter
-			if !got.Since.Equal(want.Since) || !got.Until.Equal(want.Until) || got.Result != want.Result || got.Host != want.Host || got.Limit != want.Limit {
+			if !got.Since.Equal(want.Since) || !got.Until.Equal(want.Until) || got.Result != want.Result || !reflect.DeepEqual(got.Selector, want.Selector) || got.Limit != want.Limit {
 				t.Errorf("asked for %+v, want %+v", got, want)
 			}
 		})
@@ -291,6 +295,8 @@ func TestRunsFilter(t *testing.T) {
 		"?result=":         "result: it is empty",
 		"?host=":           "host: it is empty",
 		"?host=a%20b":      "is not the name of a host",
+		"?label=shop":      "use KEY=VALUE",
+		"?role=":           "role: it is empty",
 		"?since=yesterday": "is not a time; use RFC 3339",
 		"?until=":          "until: is not a time",
 		"?limit=0":         "use 1 to 1000",
@@ -303,7 +309,7 @@ func TestRunsFilter(t *testing.T) {
 			t.Parallel()
 			m := &memory{}
 			serve(t, m, access.Reads).want("GET", acmeState+"/runs"+query, "", 400, part)
-			if m.filter != (v1.RunFilter{}) {
+			if !reflect.DeepEqual(m.filter, v1.RunFilter{}) {
 				t.Errorf("asked for %+v", m.filter)
 			}
 		})

@@ -67,6 +67,8 @@ type response struct {
 type parameter struct {
 	name, about string
 	schema      schema
+	// repeats tells that it may be given more than once.
+	repeats bool
 	// check returns why a value is wrong; nil means that the handler reads it.
 	check func(value string) error
 }
@@ -203,7 +205,7 @@ func (c *call) readQuery(known []parameter) (err error) {
 			return badRequest(name, "", "is not a query parameter here; this operation has none")
 		case i < 0:
 			return badRequest(name, "", fmt.Sprintf("is not a query parameter here; use %s", strings.Join(parameterNames(known), ", ")))
-		case len(values) > 1:
+		case len(values) > 1 && !known[i].repeats:
 			return badRequest(name, values[1], "is given more than once")
 		case known[i].check != nil:
 			if err := known[i].check(values[0]); err != nil {

@@ -78,6 +78,18 @@ func reading(more ...parameter) []parameter {
 	return append([]parameter{fieldsParameter, siteParameter}, more...)
 }
 
+// selecting are the query parameters that choose hosts, as v1.Selector has them.
+func selecting(more ...parameter) []parameter {
+	list := func(name, about string) parameter {
+		return parameter{name: name, about: about, repeats: true, schema: schema{"type": "array", "items": schema{"type": "string"}}}
+	}
+	return append([]parameter{
+		list("host", "Only hosts of this name, or runs with such a host. Repeat the parameter for one of several names."),
+		list("label", "Only hosts with this label, or runs with a host that has it now, as KEY=VALUE, or KEY=VALUE,VALUE for one of several values. Repeat the parameter for hosts that have all of several labels."),
+		list("role", "Only hosts with this role, or runs with a host that has it now. Repeat the parameter for one of several roles."),
+	}, more...)
+}
+
 // listing returns the operation that reads a list, with the parameters of lists.
 func listing(r route) route {
 	r.query = append(slices.Clone(r.query),
@@ -274,13 +286,16 @@ func stateRoutes() []route {
 		"If Last-Event-ID belongs to another log or is too old, reset comes first: discard what you know, because events may be missing before it. " +
 		"A comment is sent every 3 seconds. A client that does not read for 10 seconds is disconnected."
 	events.returns = []response{{status: http.StatusOK, about: "Events until the client disconnects or its token expires. Their names are reset, news, situation, run, changes and versions.", contentType: "text/event-stream"}}
-	hosts := listing(get("/hosts", groupHosts, "List the hosts", (*server).getHosts, []v1.Host{},
+	hosts := listing(get("/hosts", groupHosts, "List the hosts", (*server).getHosts, []v1.Host{}, selecting(
 		parameter{name: "after", about: "Return only hosts after this name (for paging).", schema: schema{"type": "string"}},
 		parameter{name: "limit", about: "The largest number of hosts to return; all if absent.", schema: schema{"type": "integer", "minimum": 1, "maximum": v1.MaxHosts}},
-		flag("inventory", "Include the inventory of each host: what its machine consists of.")))
+		flag("inventory", "Include the inventory of each host: what its machine consists of."))...))
 	hosts.about = "Hosts are ordered by name. With limit they are returned in pages: the header Link has the next page, if there is one. " +
-		"A host that appears or disappears in between does not shift the others between pages. count=true counts all hosts and cannot be combined with after and limit."
-	hosts.returns[0].headers = map[string]string{"Link": "The next page, as rel=\"next\"; absent on the last page."}
+		"A host that appears or disappears in between does not shift the others between pages. count=true counts the hosts that are chosen and cannot be combined with after and limit."
+	hosts.returns[0].headers = map[string]string{
+		"Link":           "The next page, as rel=\"next\"; absent on the last page.",
+		v1.WarningHeader: "If no host is chosen: what of host, label and role no host has, and what hosts have: 299 - \"PARAMETER: TEXT\". There is one such header for each.",
+	}
 	return []route{
 		get("", groupState, "Read the state", (*server).getState, anyOf{v1.State{}, v1.OSUpgrade{}},
 			oneOf("content", "config returns only the configuration, nonconfig everything else.", "config", "nonconfig")),
@@ -300,7 +315,7 @@ func stateRoutes() []route {
 			action: "refresh", object: "hosts", optional: true,
 			summary: "Make hosts check what an upgrade would change",
 			about:   "A host that is asked fetches its lists of packages and reports what an upgrade would change. The answer does not wait for that. A host is asked at most once a minute.",
-			query:   []parameter{siteParameter}, takes: v1.Refresh{}, returns: ok("How many hosts look.", v1.Refreshed{}), errors: []int{http.StatusNotFound},
+			query:   []parameter{siteParameter}, takes: v1.Refresh{}, returns: ok("How many hosts look.", v1.Refreshed{}), errors: []int{http.StatusNotFound, http.StatusPreconditionFailed},
 		},
 		get("/windows", groupWindows, "List upcoming windows", (*server).getWindows, []v1.Window{},
 			instantParameter("from", "Only windows that end after this time; now if absent."),
@@ -343,12 +358,11 @@ func runRoutes() []route {
 	start.query = append(start.query, flag("validate", "Start nothing; return what a start would do."))
 	start.returns = []response{{status: http.StatusOK, about: "The run, or with validate=true what a start would do.", body: anyOf{v1.Run{}, v1.Preflight{}}}}
 	list := []route{
-		listing(get("", "List runs, newest first", (*server).getRuns, []v1.Run{},
+		listing(get("", "List runs, newest first", (*server).getRuns, []v1.Run{}, selecting(
 			parameter{name: "result", about: "Only runs with this result.", schema: schema{"type": "string"}},
-			parameter{name: "host", about: "Only runs of this host.", schema: schema{"type": "string"}},
 			instantParameter("since", "Only runs that were opened at this time or later."),
 			instantParameter("until", "Only runs that were opened before this time."),
-			parameter{name: "limit", about: "The largest number of runs to return.", schema: schema{"type": "integer", "minimum": 1, "maximum": v1.MaxRuns, "default": v1.DefaultRuns}})),
+			parameter{name: "limit", about: "The largest number of runs to return.", schema: schema{"type": "integer", "minimum": 1, "maximum": v1.MaxRuns, "default": v1.DefaultRuns}})...)),
 		get("/{id}", "Read a run", (*server).getRun, v1.Run{}),
 		get("/{id}/hosts/{host}/output", "Read the output of the steps of a host", (*server).getOutput, []v1.StepOutput{}),
 		get("/{id}/hosts/{host}/plan", "Read what a run changes on a host", (*server).getPlan, v1.HostPlan{}),
@@ -606,6 +620,11 @@ func siteRoutes() []route {
 			returns: []response{{status: http.StatusOK, about: "Metrics in the Prometheus text format.", contentType: "text/plain"}},
 			errors:  []int{http.StatusNotFound},
 		},
+		listing(route{
+			method: http.MethodGet, path: "/v1/state/status", group: groupTenants, handle: (*server).getStatus,
+			summary: "Read the status of all tenants whose state the token may read", query: reading(), returns: ok("The tenants, ordered by name.", []v1.TenantStatus{}),
+			about: "One request tells what is under way in each tenant. A tenant that does not answer within seconds has only its trouble.",
+		}),
 		unseal,
 	}
 }

@@ -20,18 +20,22 @@ func (s *server) getRuns(c *call) error {
 	if err != nil {
 		return err
 	}
+	if len(runs) == 0 {
+		s.warnOfSelector(c, filter.Selector)
+	}
 	return sendList(s, c, runs, func(r v1.Run) string { return strconv.FormatUint(r.ID, 10) })
 }
 
 // readFilter parses the filter in the query. An empty parameter is an error.
 func readFilter(c *call) (v1.RunFilter, error) {
-	for _, name := range []string{"result", "host"} {
-		if c.query.Has(name) && c.query.Get(name) == "" {
-			return v1.RunFilter{}, badRequest(name, "", "it is empty; give a value or omit it")
-		}
+	if c.query.Has("result") && c.query.Get("result") == "" {
+		return v1.RunFilter{}, badRequest("result", "", "it is empty; give a value or omit it")
 	}
-	filter := v1.RunFilter{Result: c.query.Get("result"), Host: c.query.Get("host"), Limit: v1.DefaultRuns}
-	var err error
+	selector, err := readSelector(c)
+	if err != nil {
+		return v1.RunFilter{}, err
+	}
+	filter := v1.RunFilter{Selector: selector, Result: c.query.Get("result"), Limit: v1.DefaultRuns}
 	if filter.Since, err = instant(c, "since"); err != nil {
 		return v1.RunFilter{}, err
 	}

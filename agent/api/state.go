@@ -1,15 +1,18 @@
 package api
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/plan"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
@@ -46,7 +49,7 @@ func (s *server) getHosts(c *call) error {
 	if err != nil {
 		return err
 	}
-	if c.has("count") && !c.has("keys") {
+	if c.has("count") && !c.has("keys") && filter.IsZero() {
 		count, err := c.controller.CountHosts(c.Context())
 		if err != nil {
 			return err
@@ -72,11 +75,45 @@ func (s *server) getHosts(c *call) error {
 		next.Set("after", hosts[filter.Limit-1].Hostname)
 		c.w.Header().Set("Link", "<"+c.URL.EscapedPath()+"?"+next.Encode()+`>; rel="next"`)
 	}
+	if len(hosts) == 0 && filter.After == "" {
+		s.warnOfSelector(c, filter.Selector)
+	}
 	return sendList(s, c, hosts, func(h v1.Host) string { return h.Hostname })
+}
+
+// warnOfSelector adds to an answer without hosts why a selector chooses none.
+func (s *server) warnOfSelector(c *call, selector v1.Selector) {
+	if selector.IsZero() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(c.Context(), warnTimeout)
+	defer cancel()
+	found, err := c.controller.Unmatched(ctx, plan.Intent{Selector: &selector})
+	if err != nil {
+		s.Log.Warn("it is not known why a selector matches no host", "tenant", c.tenant, "error", err)
+	}
+	addWarnings(c, found)
+}
+
+// readSelector parses the selector in the query. An empty parameter is an error.
+func readSelector(c *call) (v1.Selector, error) {
+	for _, name := range []string{"host", "label", "role"} {
+		if slices.Contains(c.query[name], "") {
+			return v1.Selector{}, badRequest(name, "", "it is empty; give a value or omit it")
+		}
+	}
+	selector, wrong := v1.ParseSelector(c.query["host"], c.query["label"], c.query["role"])
+	if len(wrong) > 0 {
+		return selector, wrong
+	}
+	return selector, nil
 }
 
 // readHostFilter parses the filter in the query. An empty parameter is an error.
 func readHostFilter(c *call) (filter v1.HostFilter, err error) {
+	if filter.Selector, err = readSelector(c); err != nil {
+		return filter, err
+	}
 	if filter.After = c.query.Get("after"); c.has("after") && filter.After == "" {
 		return filter, badRequest("after", "", "it is empty; give the name of a host or omit it")
 	}
@@ -85,7 +122,7 @@ func readHostFilter(c *call) (filter v1.HostFilter, err error) {
 			return filter, badRequest("limit", c.query.Get("limit"), "is not a number of hosts; use 1 to "+strconv.Itoa(v1.MaxHosts))
 		}
 	}
-	if c.has("count") && filter != (v1.HostFilter{}) {
+	if c.has("count") && filter.IsPart() {
 		return filter, badRequest("count", "", "it counts all hosts; omit after and limit")
 	}
 	if wrong := filter.Validate(); len(wrong) > 0 {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,7 +24,7 @@ type completionCommand struct {
 // Help describes the command.
 func (c *completionCommand) Help() string {
 	return `The script completes commands, flags, words and files. It also completes the names of hosts, runs,
-stages and tenants where a context, OSUPGRADE_TOKEN or the flags typed so far let it ask the site. Load it in each new shell, by a line
+stages and tenants, labels and roles where a context, OSUPGRADE_TOKEN or the flags typed so far let it ask the site. Load it in each new shell, by a line
 in ~/.bashrc (bash 4.4 or later), ~/.zshrc (after compinit) or ~/.config/fish/config.fish:
 
     source <(osupgrade-agent completion bash)
@@ -111,9 +113,14 @@ func namesOf(ctx context.Context, api *client.Client, tenant, what string) []she
 	add := func(name, help string) { names = append(names, shell.Word{Text: name, Help: help}) }
 	switch what {
 	case "hosts":
-		hosts, _ := api.Hosts(ctx, tenant, "")
-		for _, h := range hosts {
-			add(h.Hostname, "")
+		hosts, _, _ := api.HostNames(ctx, tenant, v1.Selector{})
+		for _, name := range hosts {
+			add(name, "")
+		}
+	case "labels", "roles":
+		hosts, _ := api.LabelledHosts(ctx, tenant)
+		for _, word := range distinct(what, hosts) {
+			add(word, "")
 		}
 	case "runs":
 		runs, _ := api.Runs(ctx, tenant, v1.RunFilter{})
@@ -128,9 +135,9 @@ func namesOf(ctx context.Context, api *client.Client, tenant, what string) []she
 			}
 		}
 	case "tenants":
-		tenants, _ := api.Tenants(ctx)
-		for _, t := range tenants {
-			add(t.Name, t.DescriptiveName)
+		statuses, _ := api.Statuses(ctx)
+		for _, s := range statuses {
+			add(s.Tenant, "")
 		}
 	case "calendars":
 		calendars, _ := api.CalendarStates(ctx, tenant)
@@ -146,4 +153,20 @@ func namesOf(ctx context.Context, api *client.Client, tenant, what string) []she
 		}
 	}
 	return names
+}
+
+// distinct returns each label, as KEY=VALUE, or each role that a host has, once and in order.
+func distinct(what string, hosts []v1.Host) []string {
+	found := map[string]bool{}
+	for _, h := range hosts {
+		if what == "roles" {
+			found[h.Role] = true
+			continue
+		}
+		for key, value := range h.Labels {
+			found[key+"="+value] = true
+		}
+	}
+	delete(found, "")
+	return slices.Sorted(maps.Keys(found))
 }

@@ -302,18 +302,27 @@ func needShell(t *testing.T, program string) {
 func TestCompletionOfNames(t *testing.T) {
 	t.Parallel()
 	s := fakeapi.New(t)
-	s.SetHosts("acme", v1.Host{Hostname: "h01"}, v1.Host{Hostname: "h02"}, v1.Host{Hostname: "$(reboot)"}, v1.Host{Hostname: "h 03"})
+	basel, bern := map[string]string{"shop": "basel", "zone": "a"}, map[string]string{"shop": "bern"}
+	s.SetHosts("acme", v1.Host{Hostname: "h01", Labels: basel, Role: "till"}, v1.Host{Hostname: "h02", Labels: bern, Role: "cash desk"}, v1.Host{Hostname: "$(reboot)"}, v1.Host{Hostname: "h 03"})
 	s.AddRun("acme", v1.Run{ID: 41, Phase: "finished", Result: "completed", Reason: "all hosts\tare upgraded"})
 	s.AddRun("acme", v1.Run{ID: 42, Phase: "upgrading", Stages: []v1.RunStage{{Name: "canary", Phase: "done"}, {Name: "rest", Phase: "waiting-for-approval"}}})
 	for command, want := range map[string]string{
-		"hosts ":             "h01|h02",
-		"release h02":        "h02",
-		"start --host h01,h": "h01,h01|h01,h02",
-		"start --host=":      "--host=h01|--host=h02",
-		"runs ":              "41|42",
-		"watch 42":           "42",
-		"approve ":           "canary|rest",
-		"approve --reason ":  "",
+		"hosts ":                    "h01|h02",
+		"release h02":               "h02",
+		"start --host h01,h":        "h01,h01|h01,h02",
+		"start --host=":             "--host=h01|--host=h02",
+		"runs ":                     "41|42",
+		"hosts --label ":            "shop=basel|shop=bern|zone=a",
+		"status --label shop=be":    "shop=bern",
+		"start --label=shop=ba":     "--label=shop=basel",
+		"start --label shop = ":     "basel|bern",
+		"start --label shop = be":   "bern",
+		"start --label = shop = be": "bern",
+		"watch --role ":             "till",
+		"watch --tenant ":           "acme",
+		"watch 42":                  "42",
+		"approve ":                  "canary|rest",
+		"approve --reason ":         "",
 	} {
 		words := strings.Split(command, " ")
 		words = append(as(t, s.URL, s.Token, "acme", words[0]), words[1:]...)

@@ -51,8 +51,11 @@ func (c *confirming) confirm(person *console, cost string) error {
 	return askYes(person, cost)
 }
 
-// sentence is a text with a capital and a full stop.
+// sentence is a text with a capital and a full stop, or the question mark that it has.
 func sentence(text string) string {
+	if strings.HasSuffix(text, "?") {
+		return strings.ToUpper(text[:1]) + text[1:]
+	}
 	return strings.ToUpper(text[:1]) + strings.TrimSuffix(text[1:], ".") + "."
 }
 

@@ -19,14 +19,15 @@ var examples = map[string][]string{
 	"busy":              {"osupgrade-agent busy --for 30m --reason backup -- tar -czf /backup/etc.tar.gz /etc", "osupgrade-agent busy --for 2h --reason \"a person works here\"", "osupgrade-agent busy --list"},
 	"worker accept":     {"osupgrade-agent worker accept 2026.11"},
 	"worker rotate-key": {"osupgrade-agent worker rotate-key"},
-	"status":            {"osupgrade-agent status", "osupgrade-agent status --output json", "osupgrade-agent status --context south"},
+	"status":            {"osupgrade-agent status", "osupgrade-agent status --output json", "osupgrade-agent status --context south", "osupgrade-agent status --tenant '*'"},
 	"windows": {
 		"osupgrade-agent windows --count 3", "osupgrade-agent windows --month --from 2026-12-01 --to 2027-01-31 --timezone Europe/Stockholm",
 	},
-	"hosts": {"osupgrade-agent hosts", "osupgrade-agent hosts h03", "osupgrade-agent hosts --wide", "osupgrade-agent hosts --refresh", "osupgrade-agent hosts --limit 100 --after h100"},
+	"hosts": {"osupgrade-agent hosts", "osupgrade-agent hosts h03", "osupgrade-agent hosts --wide", "osupgrade-agent hosts --label shop=basel --role till", "osupgrade-agent hosts --refresh", "osupgrade-agent hosts --limit 100 --after h100"},
 	"start": {
 		`osupgrade-agent start --dry-run`, `osupgrade-agent start --override-window --duration 2h --reason "CVE-2026-1234" --wait`,
 		`osupgrade-agent start --host h03 --host h04 --override-window --reason "the new kernel, on two hosts first"`,
+		`osupgrade-agent start --label shop=basel --dry-run`,
 	},
 	"watch":   {"osupgrade-agent watch", "osupgrade-agent watch 57 --output json"},
 	"runs":    {"osupgrade-agent runs --result failed --since 2026-11-01", "osupgrade-agent runs 57"},

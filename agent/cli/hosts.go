@@ -22,10 +22,11 @@ import (
 type hostsCommand struct {
 	operator
 	hostFlags
+	selectorFlags
 	Host    string `arg:"" optional:"" help:"Show everything about this host." complete:"hosts"`
 	Offer   bool   `help:"With a HOST: show each package that an upgrade would change now."`
-	Wide    bool   `help:"Show also the labels, the strategy and the version of the agent." short:"w"`
-	Refresh bool   `help:"Make the HOST, or all hosts, check what an upgrade would change now. Reports arrive within a minute or so, later if there are more than 1,000 hosts."`
+	Wide    bool   `help:"Show also the role, the labels, the strategy and the version of the agent." short:"w"`
+	Refresh bool   `help:"Make the HOST, the hosts that --label, --role and --host choose, or all hosts, check what an upgrade would change now. Reports arrive within a minute or so, later if there are more than 1,000 hosts."`
 	Limit   int    `help:"Show at most this many hosts, ordered by name (default: all)." placeholder:"N"`
 	After   string `help:"Show only hosts after this name (for paging)." placeholder:"HOST" complete:"hosts"`
 }
@@ -36,8 +37,12 @@ func (c *hostsCommand) Run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	part, err := c.part()
+	if err != nil {
+		return err
+	}
 	if c.Refresh {
-		return c.refresh(ctx, out, api)
+		return c.refresh(ctx, out, api, part.Selector)
 	}
 	if c.Offer {
 		return c.offer(ctx, out, api)
@@ -45,7 +50,7 @@ func (c *hostsCommand) Run(ctx context.Context, out io.Writer) error {
 	if c.Host != "" {
 		return c.one(ctx, out, api)
 	}
-	hosts, err := api.HostsPart(ctx, c.Tenant, c.part())
+	hosts, why, err := api.HostsPart(ctx, c.Tenant, part)
 	if err != nil {
 		return err
 	}
@@ -55,8 +60,10 @@ func (c *hostsCommand) Run(ctx context.Context, out io.Writer) error {
 			return err
 		}
 		at := c.format()
-		if c.list(to, at, hosts); c.Limit > 0 && len(hosts) >= c.Limit {
-			to.linef("There may be more: --limit %d --after %s shows the next part.", c.Limit, hosts[len(hosts)-1].Hostname)
+		if len(why) > 0 {
+			to.line(sentence(part.MatchesNone(why)))
+		} else if c.list(to, at, hosts); c.Limit > 0 && len(hosts) >= c.Limit {
+			to.linef("There may be more: %s shows the next part.", strings.TrimSpace(fmt.Sprintf("%s --limit %d --after %s", part.Selector, c.Limit, hosts[len(hosts)-1].Hostname)))
 		}
 		showWarnings(to, at, state)
 		return nil
@@ -88,24 +95,31 @@ func (c *hostsCommand) Validate() error {
 	if c.Offer && c.Host == "" {
 		return errors.New("--offer: name the HOST whose offer is shown; start --dry-run shows a line for each host")
 	}
-	if c.Refresh && (c.Offer || c.part() != (v1.HostFilter{})) {
+	if c.Refresh && (c.Offer || c.Limit != 0 || c.After != "") {
 		return errors.New("--refresh shows no hosts; leave out --offer, --limit and --after")
 	}
 	if c.Wide && c.Host != "" {
 		return errors.New("--wide is for the list of hosts; one HOST is shown with all that is known of it")
 	}
-	if c.Host != "" && c.part() != (v1.HostFilter{}) {
+	if c.Host != "" && (c.Limit != 0 || c.After != "") {
 		return errors.New("--limit and --after are for the list of hosts; leave them out, or leave out the HOST")
 	}
-	if wrong := c.part().Validate(); len(wrong) > 0 {
+	if c.Host != "" && c.isGiven() {
+		return errors.New("--host, --label and --role choose several hosts; leave them out, or leave out the HOST")
+	}
+	part, err := c.part()
+	if err != nil {
+		return err
+	}
+	if wrong := part.Validate(); len(wrong) > 0 {
 		return wrong
 	}
 	return c.operator.Validate()
 }
 
 // refresh has hosts look for what an upgrade would change.
-func (c *hostsCommand) refresh(ctx context.Context, out io.Writer, api *client.Client) error {
-	var wanted v1.Refresh
+func (c *hostsCommand) refresh(ctx context.Context, out io.Writer, api *client.Client, of v1.Selector) error {
+	wanted := v1.Refresh(of)
 	if c.Host != "" {
 		wanted.Hosts = []string{c.Host}
 	}
@@ -135,7 +149,10 @@ func refreshedSentence(r v1.Refreshed) string {
 }
 
 // part is what of the list is shown.
-func (c *hostsCommand) part() v1.HostFilter { return v1.HostFilter{After: c.After, Limit: c.Limit} }
+func (c *hostsCommand) part() (v1.HostFilter, error) {
+	selector, err := c.selector()
+	return v1.HostFilter{Selector: selector, After: c.After, Limit: c.Limit}, err
+}
 
 // offer shows what an upgrade of a host would change if it began now.
 func (c *hostsCommand) offer(ctx context.Context, out io.Writer, api *client.Client) error {
@@ -187,7 +204,7 @@ func hostRows(to *terminal, at timeFormat, shown []v1.Host, wide bool) {
 	var t table
 	head := []string{"HOST", "APPLICATION", "ONLINE", "OUTDATED SINCE", "LAST RUN", "VERSIONS"}
 	if wide {
-		head = append(head, "LABELS", "STRATEGY", "AGENT")
+		head = append(head, "ROLE", "LABELS", "STRATEGY", "AGENT")
 	}
 	t.add(head...)
 	for _, h := range shown {
@@ -197,7 +214,7 @@ func hostRows(to *terminal, at timeFormat, shown []v1.Host, wide bool) {
 		}
 		row := []string{h.Hostname, h.Application, onlineCell(h), sinceCell(at, h.OutdatedSince), lastRun(at, h), versionsLine(h.Versions)}
 		if wide {
-			row = append(row, labelsLine(h.Labels), strategyLine(h), cmp.Or(h.AgentVersion, "unknown"))
+			row = append(row, cmp.Or(h.Role, "none"), labelsLine(h.Labels), strategyLine(h), cmp.Or(h.AgentVersion, "unknown"))
 		}
 		t.addIn(colours, row...)
 	}

@@ -189,6 +189,56 @@ func TestHostsInParts(t *testing.T) {
 	}
 }
 
+// TestChosenHosts checks which hosts the flags of a selector list, and what is said if there are none.
+func TestChosenHosts(t *testing.T) {
+	t.Parallel()
+	s := fakeapi.New(t)
+	host := func(name, shop, role string) v1.Host {
+		return v1.Host{Hostname: name, Application: "app", Online: true, Role: role, Labels: map[string]string{"shop": shop, "zone": "a"}}
+	}
+	s.SetHosts("acme", host("h01", "basel", "till"), host("h02", "basel", "scale"), host("h03", "bern", "till"), host("h04", "chur", "till"))
+	for _, c := range []struct {
+		args  string
+		hosts string
+		says  string
+	}{
+		{"--label shop=basel", "h01 h02", ""},
+		{"--label shop=basel,bern --role till", "h01 h03", ""},
+		{"--label shop=basel --label zone=a --role till --role scale", "h01 h02", ""},
+		{"--host h01,h04 --host h02 --role till", "h01 h04", ""},
+		{"--label shop=basel --limit 1", "h01", "There may be more: --label shop=basel --limit 1 --after h01 shows the next part.\n"},
+		{"--label shop=bsel", "", `No host matches --label shop=bsel: no known host has "bsel" as label shop; hosts have basel, bern, chur.` + "\n"},
+		{"--label ship=basel", "", `No host matches --label ship=basel: no known host has label "ship"; did you mean shop?` + "\n"},
+		{"--role printer --host h09", "", `No host matches --host h09 --role printer: no known host has name "h09"; did you mean h01?; no known host has role "printer"; hosts have scale, till.` + "\n"},
+		{"--label shop=chur --role scale", "", "No host matches --label shop=chur --role scale: each part matches a known host, and no known host matches all of them.\n"},
+		{"--label shop=chur --role scale --output json", "", "[]\n"},
+	} {
+		code, stdout, stderr := call(t, as(t, s.URL, s.Token, "acme", append([]string{"hosts"}, strings.Fields(c.args)...)...)...)
+		var hosts []string
+		for line := range strings.Lines(stdout) {
+			if name, _, _ := strings.Cut(line, " "); strings.HasPrefix(name, "h0") {
+				hosts = append(hosts, name)
+			}
+		}
+		if code != exitOK || strings.Join(hosts, " ") != c.hosts || !strings.HasSuffix(stdout, c.says) {
+			t.Errorf("hosts %s: exit code %d, want %q and %q:\n%s%s", c.args, code, c.hosts, c.says, stdout, stderr)
+		}
+	}
+	for args, says := range map[string]string{
+		"--label shop":                         `--label: "shop" is not a label; use KEY=VALUE, or KEY=VALUE,VALUE for one of several values`,
+		"--label shop=basel --label shop=bern": `--label: "shop=bern" gives a key again, and no host has two values for it; for one of both: shop=basel,bern`,
+		"--label shop=basel,":                  `--label: "basel," has a comma with no value next to it; use VALUE,VALUE for one of several`,
+		"--label a!=b":                         `--label: "a!" is not the key of a label; use 1 to 63 letters, digits, "-", "_", "." and "/"`,
+		"--host x-":                            `--host: "x-" is not the name of a host`,
+		"h01 --label shop=basel":               "--host, --label and --role choose several hosts; leave them out, or leave out the HOST",
+	} {
+		code, stdout, stderr := call(t, as(t, s.URL, s.Token, "acme", append([]string{"hosts"}, strings.Fields(args)...)...)...)
+		if code != exitUsage || !strings.Contains(stderr, says) {
+			t.Errorf("hosts %s: exit code %d, without %s:\n%s%s", args, code, says, stdout, stderr)
+		}
+	}
+}
+
 // TestRefreshHosts checks that hosts --refresh has all hosts or one look for what an upgrade would
 // change, and what it says of those that cannot.
 func TestRefreshHosts(t *testing.T) {
@@ -214,19 +264,19 @@ func TestRefreshHosts(t *testing.T) {
 	})
 }
 
-// TestWideHosts checks that hosts --wide shows the labels, the strategy and the agent of each.
+// TestWideHosts checks that hosts --wide shows the role, the labels, the strategy and the agent of each.
 func TestWideHosts(t *testing.T) {
 	t.Parallel()
 	s := fakeapi.New(t)
 	s.SetHosts("acme",
-		v1.Host{Hostname: "h01", Application: "app", Online: true, AgentVersion: "1.2.3", Labels: map[string]string{"ring": "0", "rack": "r12"}, Strategy: "apt", Mode: "release", Target: "trixie"},
+		v1.Host{Hostname: "h01", Application: "app", Online: true, AgentVersion: "1.2.3", Role: "till", Labels: map[string]string{"ring": "0", "rack": "r12"}, Strategy: "apt", Mode: "release", Target: "trixie"},
 		v1.Host{Hostname: "h02", Application: "app", Online: true, Strategy: "exec"},
 		v1.Host{Hostname: "h03", Application: "app"},
 	)
-	const want = `HOST  APPLICATION  ONLINE  LAST RUN  LABELS            STRATEGY            AGENT
-h01   app          yes     -         rack=r12, ring=0  apt release trixie  1.2.3
-h02   app          yes     -         none              exec                unknown
-h03   app          no      -         none              unknown             unknown
+	const want = `HOST  APPLICATION  ONLINE  LAST RUN  ROLE  LABELS            STRATEGY            AGENT
+h01   app          yes     -         till  rack=r12, ring=0  apt release trixie  1.2.3
+h02   app          yes     -         none  none              exec                unknown
+h03   app          no      -         none  none              unknown             unknown
 `
 	if code, stdout, stderr := call(t, as(t, s.URL, s.Token, "acme", "hosts", "--wide")...); code != exitOK || stdout != want {
 		t.Errorf("with code %d:\n%s%s", code, stdout, stderr)

@@ -17,9 +17,9 @@ import (
 type runsCommand struct {
 	operator
 	hostFlags
+	selectorFlags
 	ID     runID  `arg:"" optional:"" help:"Show this run with its hosts and events." complete:"runs"`
 	Result string `help:"Only runs with this result: completed, partial, failed, aborted or timed-out."`
-	Host   string `help:"Only runs with this host. With an ID: show what the run changes on this host or, with --output and no value, what its scripts printed." complete:"hosts"`
 	Since  string `help:"Only runs that started at this time or later, such as 2026-11-21 (midnight in UTC) or 2026-11-21T01:00:00Z." placeholder:"TIME"`
 	Until  string `help:"Only runs that started before this time." placeholder:"TIME"`
 	Limit  int    `help:"Show at most this many runs, newest first." default:"20"`
@@ -27,7 +27,11 @@ type runsCommand struct {
 
 // Help describes the command.
 func (c *runsCommand) Help() string {
-	return `The id of a run is its position in the log of its tenant. A later run has a higher id, but ids are not
+	return `With --host, --label and --role, only runs are listed in which such a host took part. With an ID, --label and
+--role choose the hosts that are shown, and --host shows what the run changes on this host or, with --output and no
+value, what its scripts printed.
+
+The id of a run is its position in the log of its tenant. A later run has a higher id, but ids are not
 consecutive, because other records of the log use numbers too.`
 }
 
@@ -42,32 +46,40 @@ func (c *runsCommand) Run(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	if c.Output == asPrinted {
-		outputs, err := api.Output(ctx, c.Tenant, uint64(c.ID), c.Host)
+		outputs, err := api.Output(ctx, c.Tenant, uint64(c.ID), c.Hosts[0])
 		if err != nil {
 			return err
 		}
 		return c.printed(out, outputs)
 	}
-	if c.ID != 0 && c.Host != "" {
-		plan, err := api.Plan(ctx, c.Tenant, uint64(c.ID), c.Host)
+	if c.ID != 0 && len(c.Hosts) > 0 {
+		plan, err := api.Plan(ctx, c.Tenant, uint64(c.ID), c.Hosts[0])
 		if err != nil {
 			return err
 		}
 		return c.plan(out, plan, planSummary(plan))
 	}
 	if c.ID != 0 {
+		chosen, err := c.hostsOf(ctx, api, c.Tenant)
+		if err != nil {
+			return err
+		}
 		run, err := api.Run(ctx, c.Tenant, uint64(c.ID))
 		if err != nil {
 			return err
 		}
-		return c.one(out, run)
+		return c.one(out, run, chosen)
 	}
-	runs, err := api.Runs(ctx, c.Tenant, filter)
+	runs, why, err := api.RunsOf(ctx, c.Tenant, filter)
 	if err != nil {
 		return err
 	}
 	return c.Output.show(out, runs, func(to *terminal) error {
-		if len(runs) == 0 && filter == (v1.RunFilter{Limit: filter.Limit}) {
+		if len(why) > 0 {
+			to.line(sentence(filter.MatchesNone(why)))
+			return nil
+		}
+		if len(runs) == 0 && filter.IsZero() && filter.Result == "" && filter.Since.IsZero() && filter.Until.IsZero() {
 			to.linef("Tenant %s has no runs yet.", c.Tenant)
 			return nil
 		}
@@ -78,7 +90,10 @@ func (c *runsCommand) Run(ctx context.Context, out io.Writer) error {
 
 // Validate implements kong's hook.
 func (c *runsCommand) Validate() error {
-	if c.Output == asPrinted && (c.ID == 0 || c.Host == "") {
+	if c.ID != 0 && len(c.Hosts) > 0 && len(c.Hosts)+len(c.Labels)+len(c.Roles) > 1 {
+		return errors.New("--host: with the id of a run it shows what the run changes on one host; give one --host and leave out --label and --role")
+	}
+	if c.Output == asPrinted && (c.ID == 0 || len(c.Hosts) == 0) {
 		return errors.New("--output: to see what the scripts of a host printed, give the id of a run and --host; otherwise use --output text or json")
 	}
 	return nil
@@ -87,7 +102,7 @@ func (c *runsCommand) Validate() error {
 // printed shows what the steps of a host have printed in a run.
 func (c *runsCommand) printed(out io.Writer, outputs []v1.StepOutput) error {
 	if len(outputs) == 0 {
-		_, err := fmt.Fprintf(out, "Nothing that host %s printed in run %d is kept.\n", c.Host, c.ID)
+		_, err := fmt.Fprintf(out, "Nothing that host %s printed in run %d is kept.\n", c.Hosts[0], c.ID)
 		return err
 	}
 	for i, o := range outputs {
@@ -107,8 +122,9 @@ func (c *runsCommand) printed(out io.Writer, outputs []v1.StepOutput) error {
 
 // filter reads the flags.
 func (c *runsCommand) filter() (v1.RunFilter, error) {
-	filter := v1.RunFilter{Result: c.Result, Host: c.Host, Limit: c.Limit}
-	var errs [2]error
+	filter := v1.RunFilter{Result: c.Result, Limit: c.Limit}
+	var errs [3]error
+	filter.Selector, errs[2] = c.selector()
 	filter.Since, errs[0] = readTime("--since", c.Since, time.UTC)
 	filter.Until, errs[1] = readTime("--until", c.Until, time.UTC)
 	if err := errors.Join(errs[:]...); err != nil {
@@ -120,14 +136,15 @@ func (c *runsCommand) filter() (v1.RunFilter, error) {
 	return filter, wrongFlags(filter.Validate())
 }
 
-func (c *runsCommand) one(out io.Writer, r v1.Run) error {
-	return c.Output.show(out, r, func(to *terminal) error {
+func (c *runsCommand) one(out io.Writer, r v1.Run, chosen chosenHosts) error {
+	return c.Output.show(out, chosen.only(r), func(to *terminal) error {
 		at := c.format()
 		var f facts
 		runFacts(&f, to, at, r)
+		chosen.fact(&f, r)
 		f.print(to)
 		showStages(to, r)
-		c.showHosts(to, at, r)
+		c.showHosts(to, at, chosen.only(r))
 		showStory(to, at, r.Events)
 		return nil
 	})

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"strings"
 
@@ -10,19 +11,23 @@ import (
 )
 
 // startCommand starts a run by hand.
-type startCommand struct {
-	starting
-	Host []string `help:"Upgrade only this host (repeatable). If a window is open, this is its run: no other starts." placeholder:"NAME" complete:"hosts"`
+type startCommand struct{ starting }
+
+// Help is the longer text of --help.
+func (c *startCommand) Help() string {
+	return "Without --host, --label and --role, the run has all hosts. With them, the site chooses the hosts when the run starts. " +
+		"If a window is open, the run is the run of this window: no other starts in it."
 }
 
 // Run implements the command.
 func (c *startCommand) Run(ctx context.Context, out io.Writer) error {
-	return c.start(ctx, out, v1.Start{Hosts: c.Host})
+	return c.start(ctx, out, v1.Start{})
 }
 
 // starting is the common part of the commands that start a run.
 type starting struct {
 	operator
+	selectorFlags
 	OverrideWindow bool   `help:"Start even if no window is open; needs --reason."`
 	Reason         string `help:"Why; it is stored with the run."`
 	Duration       string `help:"How long a run with --override-window may take, such as 2h (default: until the open window closes, or 4h if none is open)."`
@@ -30,8 +35,13 @@ type starting struct {
 	DryRun         bool   `help:"Start nothing; show which hosts would be upgraded in which order, what would change on them, what is missing, and whether the time suffices. Exit code 1 if the start would be refused."`
 }
 
-// start starts a run of the hosts that body chooses, or shows what it would be.
+// start starts a run, or shows what it would be.
 func (c *starting) start(ctx context.Context, out io.Writer, body v1.Start) error {
+	selector, err := c.selector()
+	if err != nil {
+		return err
+	}
+	body.Hosts, body.Labels, body.Roles = selector.Hosts, selector.Labels, selector.Roles
 	body.OverrideWindow, body.Reason, body.Duration = c.OverrideWindow, c.Reason, c.Duration
 	switch {
 	case c.DryRun && c.Wait:
@@ -65,7 +75,11 @@ func (c *starting) start(ctx context.Context, out io.Writer, body v1.Start) erro
 		if run.EndsBy != nil {
 			ends = *run.EndsBy
 		}
-		to.linef("Run %d has begun with %s; it ends by %s.", run.ID, text.Count(memberCount(run), "host", "hosts"), at.at(ends))
+		hosts := text.Count(memberCount(run), "host", "hosts")
+		if !selector.IsZero() {
+			hosts += fmt.Sprintf(" (%s)", selector)
+		}
+		to.linef("Run %d has begun with %s; it ends by %s.", run.ID, hosts, at.at(ends))
 		return nil
 	})
 }
@@ -74,6 +88,11 @@ func (c *starting) start(ctx context.Context, out io.Writer, body v1.Start) erro
 type retryCommand struct {
 	starting
 	ID runID `arg:"" help:"Id of the run whose failed and skipped hosts are to be tried again." complete:"runs"`
+}
+
+// Help is the longer text of --help.
+func (c *retryCommand) Help() string {
+	return "With --host, --label and --role, only those of the hosts that the flags choose are tried again."
 }
 
 // Run implements the command.

@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/fakeapi"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
@@ -19,10 +21,33 @@ func TestStartOfNamedHosts(t *testing.T) {
 		watched := s.watches("watch")
 		s.pass(time.Minute)
 		got := begun + watched() + s.types("status")
-		for _, want := range []string{"has begun with 1 host;", ": 1 host, not after", "0 of 1 host upgraded"} {
+		for _, want := range []string{"has begun with 1 host (--host h01);", ": 1 host, not after", "0 of 1 host upgraded"} {
 			if !strings.Contains(got, want) {
 				t.Errorf("%q is missing in:\n%s", want, got)
 			}
 		}
 	})
+}
+
+// TestStartOfChosenHosts checks that a start by label tells how many hosts it chose, and that one
+// which chooses none says what there is.
+func TestStartOfChosenHosts(t *testing.T) {
+	t.Parallel()
+	s := fakeapi.New(t)
+	s.SetHosts("acme", v1.Host{Hostname: "h01", Labels: map[string]string{"shop": "basel"}}, v1.Host{Hostname: "h02"})
+	s.OnStart(func(tenant string, r v1.Run) { s.FinishRun(tenant, r.ID, "failed", "so it is") })
+	start := func(args ...string) string {
+		_, stdout, stderr := call(t, as(t, s.URL, s.Token, "acme", args...)...)
+		return stdout + stderr
+	}
+	if got := start("start", "--label", "shop=basel", "--output", "json"); !strings.Contains(got, `"hostname": "h01"`) || strings.Contains(got, "h02") {
+		t.Errorf("start prints %s", got)
+	}
+	s.EditRun("acme", s.Runs("acme")[0].ID, func(r *v1.Run) { r.Hosts[0].Status = "failed" })
+	if got := start("retry", fmt.Sprint(s.Runs("acme")[0].ID), "--label", "shop=bern,basel"); !strings.Contains(got, " (--label shop=bern,basel); it ends by") {
+		t.Errorf("retry prints %s", got)
+	}
+	if got := start("start", "--label", "shop"); !strings.HasPrefix(got, `osupgrade-agent: --label: "shop" is not a label; use KEY=VALUE`) {
+		t.Errorf("start prints %s", got)
+	}
 }

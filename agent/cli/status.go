@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -19,6 +20,21 @@ import (
 type statusCommand struct {
 	operator
 	hostFlags
+	selectorFlags
+}
+
+// Help is the longer text of --help.
+func (c *statusCommand) Help() string {
+	return "With --tenant '*' you see all tenants that you may see in a table, the most urgent first: what is under way, how far it is, " +
+		"when the next window opens, and what needs you. --output json has all of it."
+}
+
+// Validate implements kong's hook.
+func (c *statusCommand) Validate() error {
+	if c.Tenant == allTenants && (c.Unhealthy || c.isGiven()) {
+		return errors.New("--tenant '*' shows tenants and no hosts; leave out --unhealthy, --host, --label and --role, or name one tenant")
+	}
+	return c.operator.Validate()
 }
 
 // hostFlags choose which hosts of a run are shown.
@@ -37,6 +53,13 @@ func (c *statusCommand) Run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if c.Tenant == allTenants {
+		return c.showAll(ctx, out, api)
+	}
+	chosen, err := c.hostsOf(ctx, api, c.Tenant)
+	if err != nil {
+		return err
+	}
 	if c.Output == asJSON {
 		state, err := api.State(ctx, c.Tenant, "")
 		if err != nil {
@@ -46,6 +69,9 @@ func (c *statusCommand) Run(ctx context.Context, out io.Writer) error {
 		if err != nil {
 			return err
 		}
+		for i := range runs {
+			runs[i] = chosen.only(runs[i])
+		}
 		return c.json(out, map[string]any{"state": state, "runs": runs})
 	}
 	state, newest, err := newestState(ctx, api, c.Tenant)
@@ -53,7 +79,7 @@ func (c *statusCommand) Run(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	to := newTerminal(out)
-	c.show(to, c.format(), state, newest)
+	c.show(to, c.format(), state, newest, chosen)
 	return to.err
 }
 
@@ -82,7 +108,7 @@ func newestState(ctx context.Context, api *client.Client, tenant string) (v1.Sta
 
 // show prints the state: what is, the newest run, its stages and hosts, and what to
 // do now.
-func (c *statusCommand) show(to *terminal, at timeFormat, state v1.State, newest *v1.Run) {
+func (c *statusCommand) show(to *terminal, at timeFormat, state v1.State, newest *v1.Run, chosen chosenHosts) {
 	var f facts
 	if c.used.several {
 		f.add("context", c.used.name)
@@ -94,11 +120,12 @@ func (c *statusCommand) show(to *terminal, at timeFormat, state v1.State, newest
 	}
 	if newest != nil {
 		runFacts(&f, to, at, *newest)
+		chosen.fact(&f, *newest)
 	}
 	f.print(to)
 	if newest != nil {
 		showStages(to, *newest)
-		c.showHosts(to, at, *newest)
+		c.showHosts(to, at, chosen.only(*newest))
 	}
 	showWarnings(to, at, state)
 	showUnmatched(to, state)

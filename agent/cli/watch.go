@@ -19,6 +19,7 @@ import (
 type watchCommand struct {
 	operator
 	hostFlags
+	selectorFlags
 	ID runID `arg:"" optional:"" help:"Id of the run (default: the current one, or else the next one)." complete:"runs"`
 }
 
@@ -28,11 +29,15 @@ func (c *watchCommand) Run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	chosen, err := c.hostsOf(ctx, api, c.Tenant)
+	if err != nil {
+		return err
+	}
 	if c.Output == asText && c.ID == 0 {
 		_, _ = fmt.Fprintf(out, "Following the runs of tenant %s; press Ctrl-C to stop watching.\n", c.Tenant)
 	}
 	p := newProgress(out, &c.operator, uint64(c.ID))
-	p.hosts = c.hostFlags
+	p.hosts, p.chosen = c.hostFlags, chosen
 	return p.watch(ctx, api)
 }
 
@@ -41,8 +46,10 @@ type progress struct {
 	to    *terminal
 	o     *operator
 	hosts hostFlags
-	id    uint64
-	last  v1.Run
+	// chosen are the hosts that are shown.
+	chosen chosenHosts
+	id     uint64
+	last   v1.Run
 	// past is the ended run that was the newest one at first; 0 until a run was seen.
 	past uint64
 	// lines are what was printed last of each host, situation what was of the tenant.
@@ -208,6 +215,7 @@ const countEvery = 10 * time.Second
 // show prints what is new in the run.
 func (p *progress) show(r v1.Run, changed []v1.RunHost) {
 	if p.o.Output == asJSON {
+		r = p.chosen.only(r)
 		if !reflect.DeepEqual(r, p.last) {
 			p.to.err = p.o.json(p.to.out, r)
 		}
@@ -240,8 +248,11 @@ func (p *progress) show(r v1.Run, changed []v1.RunHost) {
 // showChanged prints the hosts that have changed: each of a few, and of many those
 // that are unhealthy.
 func (p *progress) showChanged(at timeFormat, r v1.Run, changed []v1.RunHost) {
-	each := p.hosts.All || !p.hosts.Unhealthy && len(r.Hosts) <= fewHosts
+	each := p.hosts.All || !p.hosts.Unhealthy && len(p.chosen.only(r).Hosts) <= fewHosts
 	for _, h := range changed {
+		if !p.chosen.has(h.Hostname) {
+			continue
+		}
 		if !each && !isConspicuous(h) && p.lines[h.Hostname] == "" {
 			continue
 		}

@@ -394,6 +394,9 @@ func (h *hosts) view(now time.Time, newest func(host string) *run.State, filter 
 		}
 		chosen = chosen[first:]
 	}
+	if !filter.IsZero() {
+		chosen = fitting(chosen, filter.Matcher(), filter.Limit)
+	}
 	if filter.Limit > 0 {
 		chosen = chosen[:min(len(chosen), filter.Limit)]
 	}
@@ -402,6 +405,19 @@ func (h *hosts) view(now time.Time, newest func(host string) *run.State, filter 
 		all[i] = h.viewOf(host, newest(host.Name))
 	}
 	return all
+}
+
+// fitting returns the hosts that a selector chooses: the first ones up to a limit, or all if that
+// is 0.
+func fitting(all []*host, selector v1.Matcher, limit int) (chosen []*host) {
+	for _, h := range all {
+		if selector.Fits(h.Name, h.Role, h.Labels) {
+			if chosen = append(chosen, h); len(chosen) == limit {
+				break
+			}
+		}
+	}
+	return chosen
 }
 
 // viewOf shows a host.

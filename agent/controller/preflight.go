@@ -49,7 +49,7 @@ func (c *Controller) Preflight(ctx context.Context, by string, request v1.Start)
 		if err != nil {
 			return found{}, err
 		}
-		e, planned, refused, err := s.rehearsal(env, s.Now(), by, request, chosen.only)
+		e, planned, refused, err := s.rehearsal(env, s.Now(), by, request, chosen.left)
 		f := found{rehearsed: e, Preflight: v1.Preflight{Refused: refused}}
 		if len(planned.Hosts) > 0 {
 			s.addMissing(&f.Preflight, planned, atSite)
@@ -160,8 +160,8 @@ type rehearsed struct {
 
 // rehearsal returns what a start would open a run with, or why it is refused and
 // what the next window would open a run with.
-func (s *state) rehearsal(env *environment, now time.Time, by string, request v1.Start, only map[string]bool) (e rehearsed, p plan.Plan, refused string, err error) {
-	opened, p, err := s.decideStart(env, now, by, request, only)
+func (s *state) rehearsal(env *environment, now time.Time, by string, request v1.Start, left map[string]bool) (e rehearsed, p plan.Plan, refused string, err error) {
+	opened, p, err := s.decideStart(env, now, by, request, left)
 	e = rehearsed{Opened: opened, at: now}
 	why, ok := errors.AsType[*run.Refused](err)
 	if !ok {
@@ -170,7 +170,7 @@ func (s *state) rehearsal(env *environment, now time.Time, by string, request v1
 		}
 		return e, p, "", err
 	}
-	p, unplanned := s.intent.plan(env.name, s.fleet(env, only))
+	p, unplanned := s.intent.plan(env.name, s.fleet(env, s.only(request, left)))
 	if unplanned != nil {
 		return e, plan.Plan{}, why.Message, nil //nolint:nilerr // why says it
 	}

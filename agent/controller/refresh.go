@@ -3,11 +3,11 @@ package controller
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/plan"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/report"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
@@ -22,8 +22,8 @@ const (
 )
 
 // Refresh has hosts look for what an upgrade would change by what there is to install now: all
-// that are known, or those that the request names. It does not wait for them. The
-// error is run.ErrNoHost when a host is not known.
+// that are known, or those that the request chooses. It does not wait for them. The
+// error is run.ErrNoHost when a host is not known, and *run.Refused when none is chosen.
 func (c *Controller) Refresh(ctx context.Context, request v1.Refresh) (v1.Refreshed, error) {
 	type chosen struct {
 		v1.Refreshed
@@ -31,7 +31,7 @@ func (c *Controller) Refresh(ctx context.Context, request v1.Refresh) (v1.Refres
 	}
 	found, err := until(ctx, c, func(s *state) (chosen, error) {
 		var found chosen
-		names, err := s.knownNames(request.Hosts)
+		names, err := s.chosen(request.Selector())
 		if err != nil {
 			return found, err
 		}
@@ -63,19 +63,25 @@ func (c *Controller) Refresh(ctx context.Context, request v1.Refresh) (v1.Refres
 	return found.Refreshed, nil
 }
 
-// knownNames returns the known hosts of some names, or all without names, by name.
-func (s *state) knownNames(names []string) ([]string, error) {
-	for _, name := range names {
+// chosen returns the names of the known hosts that a selector chooses, by name. Each host that it
+// names must be known.
+func (s *state) chosen(selector v1.Selector) ([]string, error) {
+	for _, name := range selector.Hosts {
 		if s.hosts.known[name] == nil {
 			return nil, fmt.Errorf("host %s: %w", name, run.ErrNoHost)
 		}
 	}
-	if len(names) > 0 {
-		return slices.Compact(slices.Sorted(slices.Values(names))), nil
+	var names []string
+	for _, host := range fitting(s.hosts.sorted(), selector.Matcher(), 0) {
+		names = append(names, host.Name)
 	}
-	var all []string
-	for _, host := range s.hosts.sorted() {
-		all = append(all, host.Name)
+	if len(names) == 0 && !selector.IsZero() {
+		return nil, &run.Refused{Message: s.matchesNone(selector)}
 	}
-	return all, nil
+	return names, nil
+}
+
+// matchesNone says that a selector chooses no known host, and why.
+func (s *state) matchesNone(selector v1.Selector) string {
+	return selector.MatchesNone(plan.Unmatched(plan.Intent{Selector: &selector}, s.knownHosts()))
 }

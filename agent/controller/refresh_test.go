@@ -48,5 +48,9 @@ func TestRefresh(t *testing.T) {
 		if _, err := c.Refresh(t.Context(), v1.Refresh{Hosts: []string{"h01", "h77"}}); !errors.Is(err, run.ErrNoHost) {
 			t.Errorf("of a host that is not known the error is %v", err)
 		}
+		var refused *run.Refused
+		if _, err := c.Refresh(t.Context(), v1.Refresh{Roles: []string{"till"}}); !errors.As(err, &refused) || err.Error() != `no host matches --role till: no known host has role "till", or any other` {
+			t.Errorf("of a selector that matches none the error is %v", err)
+		}
 	})
 }

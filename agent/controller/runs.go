@@ -20,11 +20,15 @@ import (
 // Runs returns the runs that a filter chooses, newest first. They come without
 // their hosts, but for the one that was opened last.
 func (c *Controller) Runs(ctx context.Context, filter v1.RunFilter) ([]v1.Run, error) {
+	of, err := c.namesOf(ctx, filter.Selector)
+	if err != nil {
+		return nil, err
+	}
 	newest, err := ask(ctx, c, (*state).newestRuns)
 	if err != nil {
 		return nil, err
 	}
-	l := listing{filter: filter, seen: map[uint64]bool{}, runs: []v1.Run{}}
+	l := listing{filter: filter, of: of, seen: map[uint64]bool{}, runs: []v1.Run{}}
 	for i, r := range newest {
 		l.add(r)
 		if i == 0 && len(l.runs) > 0 {
@@ -40,7 +44,7 @@ func (c *Controller) Runs(ctx context.Context, filter v1.RunFilter) ([]v1.Run, e
 	var failed error
 	err = c.o.Store.Runs(ctx, c.o.Tenant, func(r v1.Run) bool {
 		shown := r
-		if filter.Host != "" && !l.seen[r.ID] && l.mayKeep(r) {
+		if of != nil && !l.seen[r.ID] && filter.Keeps(r) {
 			if r, failed = c.o.Store.Run(ctx, c.o.Tenant, r.ID); failed != nil {
 				return false
 			}
@@ -65,19 +69,34 @@ func (s *state) newestRuns() (all []v1.Run) {
 	return all
 }
 
+// namesOf returns the names of the hosts that a selector chooses; nil for all. Names alone may be
+// of hosts that are no longer known.
+func (c *Controller) namesOf(ctx context.Context, selector v1.Selector) (map[string]bool, error) {
+	names := map[string]bool{}
+	switch {
+	case selector.IsZero():
+		return nil, nil
+	case len(selector.Labels)+len(selector.Roles) == 0:
+		for _, name := range selector.Hosts {
+			names[name] = true
+		}
+		return names, nil
+	}
+	return ask(ctx, c, func(s *state) map[string]bool {
+		for _, host := range fitting(s.hosts.sorted(), selector.Matcher(), 0) {
+			names[host.Name] = true
+		}
+		return names
+	})
+}
+
 // listing gathers the runs that a filter chooses.
 type listing struct {
 	filter v1.RunFilter
-	seen   map[uint64]bool
-	runs   []v1.Run
-}
-
-// mayKeep reports whether a run is chosen if it has the host, which costs a
-// look at the whole run.
-func (l *listing) mayKeep(r v1.Run) bool {
-	filter := l.filter
-	filter.Host = ""
-	return filter.Keeps(r)
+	// of are the hosts that the filter chooses; nil is any.
+	of   map[string]bool
+	seen map[uint64]bool
+	runs []v1.Run
 }
 
 // add takes in a run, and reports whether there is room for more.
@@ -86,7 +105,7 @@ func (l *listing) add(r v1.Run) bool {
 		return l.hasRoom()
 	}
 	l.seen[r.ID] = true
-	if l.filter.Keeps(r) {
+	if l.filter.Keeps(r) && (l.of == nil || r.HasAny(l.of)) {
 		if r.Finished() {
 			r.Hosts = []v1.RunHost{}
 		}

@@ -49,7 +49,7 @@ func (c *Controller) StartIn(ctx context.Context, environment *string, by string
 		if seq == 0 {
 			// What is begun is finished though the caller has gone: a record half
 			// appended would hold up the next.
-			opened, err := s.start(context.WithoutCancel(ctx), env, by, request, chosen.only)
+			opened, err := s.start(context.WithoutCancel(ctx), env, by, request, chosen.left)
 			if err != nil {
 				return v1.Run{}, err
 			}
@@ -81,12 +81,13 @@ func (s *state) opened(env *environment, seq uint64) (v1.Run, error) {
 	return s.view(env, newest), nil
 }
 
-// start opens a run by hand and returns the sequence of its first record.
-func (s *state) start(ctx context.Context, env *environment, by string, request v1.Start, only map[string]bool) (uint64, error) {
+// start opens a run by hand and returns the sequence of its first record. left are the hosts
+// that the run left which it retries; nil if it retries none.
+func (s *state) start(ctx context.Context, env *environment, by string, request v1.Start, left map[string]bool) (uint64, error) {
 	if err := s.mayWrite(); err != nil {
 		return 0, err
 	}
-	e, planned, err := s.decideStart(env, s.Now(), by, request, only)
+	e, planned, err := s.decideStart(env, s.Now(), by, request, left)
 	if err != nil {
 		return 0, err
 	}
@@ -99,7 +100,7 @@ func (s *state) start(ctx context.Context, env *environment, by string, request 
 
 // decideStart returns what a run that is started by hand is opened with, or why
 // none is.
-func (s *state) decideStart(env *environment, now time.Time, by string, request v1.Start, only map[string]bool) (e message.Opened, planned plan.Plan, err error) {
+func (s *state) decideStart(env *environment, now time.Time, by string, request v1.Start, left map[string]bool) (e message.Opened, planned plan.Plan, err error) {
 	if s.intent.config == nil && s.intent.unusable[theConfig] == nil {
 		return e, planned, run.ErrNotConfigured
 	}
@@ -123,7 +124,7 @@ func (s *state) decideStart(env *environment, now time.Time, by string, request 
 	if !freeze.IsZero() && freeze.Before(e.NotAfter) {
 		e.NotAfter = freeze
 	}
-	if planned, err = s.planStart(env, now, request, only); err != nil {
+	if planned, err = s.planStart(env, now, request, left); err != nil {
 		return e, planned, err
 	}
 	e.Trigger, e.By, e.Why, e.RetryOf, e.RequestID = message.TriggerManual, by, request.Reason, request.RetryOf, request.RequestID
@@ -131,16 +132,16 @@ func (s *state) decideStart(env *environment, now time.Time, by string, request 
 	return e, planned, err
 }
 
-// planStart plans a run that is started by hand, of all hosts or of those that
-// only names, if it can start now.
-func (s *state) planStart(env *environment, now time.Time, request v1.Start, only map[string]bool) (plan.Plan, error) {
+// planStart plans a run that is started by hand, of the hosts that the request chooses, if it can
+// start now.
+func (s *state) planStart(env *environment, now time.Time, request v1.Start, left map[string]bool) (plan.Plan, error) {
+	only := s.only(request, left)
 	fleet := s.fleet(env, only)
 	if err := known(fleet, request.Hosts); err != nil {
 		return plan.Plan{}, err
 	}
 	if only != nil && !slices.ContainsFunc(fleet, func(h plan.Host) bool { return !h.NonMember }) {
-		return plan.Plan{}, &run.Refused{Run: request.RetryOf, Message: fmt.Sprintf(
-			"none of %s that run %d left is known any more under a listed worker application", text.Count(len(only), "host", "hosts"), request.RetryOf)}
+		return plan.Plan{}, &run.Refused{Run: request.RetryOf, Message: s.startsNone(request, left)}
 	}
 	planned, err := s.intent.plan(env.name, fleet)
 	if err != nil {
@@ -186,9 +187,6 @@ func (s *state) bounds(env *environment, now time.Time, request v1.Start) (messa
 	return e, err
 }
 
-// mostTyped is how many hosts a command that is to be typed names.
-const mostTyped = 3
-
 // startAnyway is the command, with flags, that starts a run of the hosts of a request
 // that was refused, and of no others.
 func startAnyway(request v1.Start, flags string) string {
@@ -196,11 +194,8 @@ func startAnyway(request v1.Start, flags string) string {
 	if request.RetryOf != 0 {
 		words = fmt.Sprintf("retry %d", request.RetryOf)
 	}
-	for _, name := range request.Hosts[:min(len(request.Hosts), mostTyped)] {
-		words += " --host " + name
-	}
-	if len(request.Hosts) > mostTyped {
-		words += " --host …"
+	if selector := request.Selector(); !selector.IsZero() {
+		words += " " + selector.String()
 	}
 	return run.Typed(words + " " + flags)
 }
@@ -260,16 +255,16 @@ func (s *state) unheard(name string) error {
 	return fmt.Errorf("%w: it has just started and has not heard of host %s yet; ask again at %s", run.ErrNotReady, name, view.Time(s.started.Add(gracePeriod)).Format(time.RFC3339))
 }
 
-// choice is what a start is of: an environment, and those of its hosts that only names; nil for
+// choice is what a start is of: an environment, and of a retry the hosts that were left; nil for
 // all.
 type choice struct {
 	environment string
-	only        map[string]bool
+	left        map[string]bool
 }
 
 // choose returns what a start is of.
 func (c *Controller) choose(ctx context.Context, environment *string, request v1.Start) (chosen choice, err error) {
-	if len(request.Hosts) == 0 && request.RetryOf != 0 {
+	if request.RetryOf != 0 {
 		if chosen, err = c.leftOf(ctx, request.RetryOf); err != nil {
 			return chosen, err
 		}
@@ -277,13 +272,37 @@ func (c *Controller) choose(ctx context.Context, environment *string, request v1
 	if environment != nil {
 		chosen.environment = *environment
 	}
-	for _, host := range request.Hosts {
-		if chosen.only == nil {
-			chosen.only = map[string]bool{}
-		}
-		chosen.only[host] = true
-	}
 	return chosen, nil
+}
+
+// only returns the known hosts that a start is of: those that it chooses, and of a retry those
+// that were left; nil for all.
+func (s *state) only(request v1.Start, left map[string]bool) map[string]bool {
+	selector := request.Selector()
+	if selector.IsZero() {
+		return left
+	}
+	only := map[string]bool{}
+	for _, host := range fitting(s.hosts.sorted(), selector.Matcher(), 0) {
+		if left == nil || left[host.Name] {
+			only[host.Name] = true
+		}
+	}
+	return only
+}
+
+// startsNone says why a start that is not of all hosts is of none.
+func (s *state) startsNone(request v1.Start, left map[string]bool) string {
+	selector := request.Selector()
+	switch chosen := fitting(s.hosts.sorted(), selector.Matcher(), 0); {
+	case selector.IsZero():
+		return fmt.Sprintf("none of %s that run %d left is known any more under a listed worker application", text.Count(len(left), "host", "hosts"), request.RetryOf)
+	case len(chosen) == 0:
+		return s.matchesNone(selector)
+	case !slices.ContainsFunc(chosen, func(h *host) bool { return left == nil || left[h.Name] }):
+		return fmt.Sprintf("run %d left no host to retry that matches %s", request.RetryOf, selector)
+	}
+	return fmt.Sprintf("no host that matches %s is known under a listed worker application", selector)
 }
 
 // leftOf returns the hosts that an ended run did not upgrade, for a run that
@@ -305,7 +324,7 @@ func (c *Controller) leftOf(ctx context.Context, id uint64) (chosen choice, err 
 	if len(left) == 0 {
 		return chosen, &run.Refused{Run: id, Message: fmt.Sprintf("run %d left no host to retry", id)}
 	}
-	return choice{environment: r.Environment, only: left}, nil
+	return choice{environment: r.Environment, left: left}, nil
 }
 
 // exempt reports whether a host was left out by the rollout: it was no member.

@@ -16,7 +16,7 @@ import (
 var fuzzed = map[string]string{
 	// What clients send: bodies, and what is in a URL or a header.
 	"agent/wire/v1.DecodeOSUpgrade": "FuzzOSUpgradeJSON", "agent/wire/v1.ParseWarnings": "FuzzParseWarnings", "agent/wire/v1.DecodeRollout": "FuzzRolloutJSON", "agent/wire/v1.DecodeCalendar": "FuzzCalendarJSON",
-	"agent/wire/v1.DecodeNewCalendar": "FuzzCalendarJSON", "agent/wire/v1.DecodeNewBudget": "FuzzBudgetJSON", "agent/wire/v1.DecodeStart": "FuzzStartJSON", "agent/wire/v1.DecodeRefresh": "FuzzRefreshJSON", "agent/wire/v1.DecodeAsk": "FuzzAskJSON",
+	"agent/wire/v1.DecodeNewCalendar": "FuzzCalendarJSON", "agent/wire/v1.DecodeNewBudget": "FuzzBudgetJSON", "agent/wire/v1.DecodeStart": "FuzzStartJSON", "agent/wire/v1.DecodeRefresh": "FuzzRefreshJSON", "agent/wire/v1.ParseSelector": "FuzzParseSelector", "agent/wire/v1.DecodeAsk": "FuzzAskJSON",
 	"agent/wire/v1.DecodeNewToken": "FuzzBodies", "agent/wire/v1.DecodeRotation": "FuzzBodies", "agent/wire/v1.DecodeUser": "FuzzBodies", "agent/wire/v1.DecodeApprole": "FuzzBodies",
 	"agent/wire/v1.DecodeNewSecretID": "FuzzBodies", "agent/wire/v1.DecodeTenant": "FuzzBodies", "agent/wire/v1.DecodePolicy": "FuzzBodies", "agent/wire/v1.DecodeWebhookResend": "FuzzBodies",
 	"agent/wire/v1.DecodeJoin": "FuzzBodies", "agent/wire/v1.DecodeNewJoinToken": "FuzzBodies", "agent/wire/v1.DecodeLogin": "FuzzBodies", "agent/wire/v1.DecodePasswordChange": "FuzzBodies",
@@ -25,7 +25,7 @@ var fuzzed = map[string]string{
 	"agent/wire/document.Parse": "FuzzJSON", "agent/wire/document.ParseAll": "FuzzYAML", "agent/run/trace.Parse": "FuzzParse", "agent/identity/join.Parse": "FuzzParse",
 	"agent/api.parseFields": "FuzzFields", "agent/api.parsePosition": "FuzzRequest",
 	// Files of people, and what they type.
-	"agent/api/intent.Decode":       "FuzzDecode", "agent/cli/contexts.decode": "FuzzDecode",
+	"agent/api/intent.Decode": "FuzzDecode", "agent/cli/contexts.decode": "FuzzDecode",
 	"agent/schedule/calendar.Parse": "FuzzParseICS", "agent/schedule/calendar.parseLine": "FuzzParseICS", "agent/schedule/calendar.parseISO": "FuzzParseICS", "agent/schedule/calendar.parseBasic": "FuzzParseICS", "agent/schedule/calendar.parseOffset": "FuzzParseICS",
 	"agent/schedule/calendar.parsePlain": "FuzzParseEvent", "agent/schedule/calendar.parseRule": "FuzzParseRule",
 	"agent/schedule/window.Parse": "agent/wire/v1.FuzzOSUpgradeJSON", "agent/schedule/window.ParseLength": "FuzzParseDuration", "agent/schedule/window.ParseDays": "FuzzParseDays", "agent/schedule/window.parseDay": "FuzzParseDays",

@@ -117,7 +117,7 @@ func TestAccHosts_parts(t *testing.T) {
 	for name, row := range map[string]struct {
 		whole bool
 		reads int
-	}{"parts": {false, 3}, "whole": {true, 1}} {
+	}{"parts": {false, 2}, "whole": {true, 1}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			api, server := acctest.Fake(t)
@@ -182,6 +182,7 @@ func TestAccHosts_filtered(t *testing.T) {
 		`role = "db"`:                                        "h01",
 		`state = "offline"`:                                  "h02",
 		`labels = { ring = "0" }`:                            "h02",
+		`labels = { ring = "1,0" }`:                          "h02",
 		`version_constraints = { kernel = "< 6.13" }`:        "h01",
 		`outdated_since = timeadd(plantimestamp(), "-720h")`: "h01",
 	} {
@@ -197,6 +198,8 @@ func TestAccHosts_filtered(t *testing.T) {
 		`state = "gone"`: `(?s)Invalid\s+value\s+of\s+state.*"gone"\s+is\s+invalid;\s+use\s+online,\s+offline,\s+busy,\s+outdated\s+or\s+missed`,
 		`version_constraints = { kernel = "=> 6" }`: `(?s)not\s+a\s+version\s+constraint`,
 		`outdated_since = "yesterday"`:              `Invalid RFC3339`,
+		`labels = { ring = "0," }`:                  `(?s)"0,"\s+has\s+a\s+comma\s+with\s+no\s+value\s+next\s+to\s+it`,
+		`labels = { "a b" = "0" }`:                  `(?s)"a\s+b"\s+is\s+not\s+the\s+key\s+of\s+a\s+label`,
 	} {
 		steps = append(steps, resource.TestStep{Config: server.Config(data(body)), PlanOnly: true, ExpectError: regexp.MustCompile(says)})
 	}

@@ -14,8 +14,9 @@ var states = []string{"online", "offline", "busy", "outdated", "missed"}
 
 // filter chooses hosts: those that fit each member that is given.
 type filter struct {
-	application, role, state string
-	labels                   map[string]string
+	application, state string
+	// fits decides by role and labels.
+	fits v1.Matcher
 	// versions are constraints by package.
 	versions map[string]string
 	// outdatedSince keeps hosts that have been outdated since then or longer.
@@ -24,11 +25,6 @@ type filter struct {
 
 // keeps reports whether the filter chooses a host. Its constraints must be valid.
 func (f filter) keeps(h v1.Host) bool {
-	for name, value := range f.labels {
-		if has, ok := h.Labels[name]; !ok || has != value {
-			return false
-		}
-	}
 	for name, text := range f.versions {
 		constraints, err := parseConstraints(text)
 		version, ok := h.Versions[name]
@@ -36,8 +32,8 @@ func (f filter) keeps(h v1.Host) bool {
 			return false
 		}
 	}
-	return (f.application == "" || h.Application == f.application) &&
-		(f.role == "" || h.Role == f.role) &&
+	return f.fits.Fits(h.Hostname, h.Role, h.Labels) &&
+		(f.application == "" || h.Application == f.application) &&
 		(f.state == "" || f.inState(h)) &&
 		(f.outdatedSince.IsZero() || h.OutdatedSince != nil && !h.OutdatedSince.After(f.outdatedSince))
 }

@@ -82,7 +82,8 @@ func warningsFromAPI(list []v1.Warning) []warning {
 func (m *model) Fetch(ctx context.Context, api *client.Client, tenant string) error {
 	m.Hosts = []host{}
 	chosen := m.filter()
-	for part, err := range api.HostParts(ctx, tenant, client.HostQuery{Site: m.Site.ValueString(), Inventories: m.Inventories.ValueBool()}) {
+	query := client.HostQuery{Site: m.Site.ValueString(), Inventories: m.Inventories.ValueBool(), Selector: m.selector()}
+	for part, err := range api.HostParts(ctx, tenant, query) {
 		if err != nil {
 			return err
 		}
@@ -98,11 +99,20 @@ func (m *model) Fetch(ctx context.Context, api *client.Client, tenant string) er
 	return nil
 }
 
+// selector is what a server that can chooses the hosts by.
+func (m *model) selector() v1.Selector {
+	s := v1.Selector{Labels: m.Labels}
+	if role := m.Role.ValueString(); role != "" {
+		s.Roles = []string{role}
+	}
+	return s
+}
+
 // filter returns the filter. The schema validates its values.
 func (m *model) filter() filter {
 	f := filter{
-		application: m.Application.ValueString(), role: m.Role.ValueString(), state: m.State.ValueString(),
-		labels: m.Labels, versions: m.VersionConstraints,
+		application: m.Application.ValueString(), state: m.State.ValueString(),
+		fits: m.selector().Matcher(), versions: m.VersionConstraints,
 	}
 	if !m.OutdatedSince.IsNull() {
 		f.outdatedSince, _ = m.OutdatedSince.ValueRFC3339Time()

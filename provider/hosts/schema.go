@@ -37,8 +37,8 @@ func (*DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *d
 			},
 			"labels": schema.MapAttribute{
 				ElementType: types.StringType, Optional: true,
-				MarkdownDescription: "Only hosts whose worker reports all of these labels.",
-				Validators:          []validator.Map{mapvalidator.NoNullValues()},
+				MarkdownDescription: "Only hosts whose worker reports all of these labels. A value may be several, joined by commas: one of them, such as `{ shop = \"basel,bern\" }`.",
+				Validators:          validators.Labels(),
 			},
 			"state": schema.StringAttribute{
 				Optional: true,

@@ -102,7 +102,11 @@ func (f Filter) API(diags *diag.Diagnostics) v1.RunFilter {
 		diags.Append(problems...)
 		return parsed
 	}
-	return v1.RunFilter{Result: f.Result.ValueString(), Host: f.Host.ValueString(), Since: instant(f.Since), Until: instant(f.Until)}
+	filter := v1.RunFilter{Result: f.Result.ValueString(), Since: instant(f.Since), Until: instant(f.Until)}
+	if host := f.Host.ValueString(); host != "" {
+		filter.Hosts = []string{host}
+	}
+	return filter
 }
 
 func listed(tenant string, r v1.Run) tenantobject.Listed {

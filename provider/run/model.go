@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -23,6 +24,9 @@ type request struct {
 	Reason         types.String `tfsdk:"reason"`
 	Duration       types.String `tfsdk:"duration"`
 	RetryOf        types.Int64  `tfsdk:"retry_of"`
+	HostNames      types.Set    `tfsdk:"host_names"`
+	Labels         types.Map    `tfsdk:"labels"`
+	Roles          types.Set    `tfsdk:"roles"`
 	Accept         types.Set    `tfsdk:"accept"`
 	Timeouts       types.Object `tfsdk:"timeouts"`
 }
@@ -40,12 +44,39 @@ type model struct {
 
 // start returns the request to the server.
 func (m request) start() v1.Start {
+	selector := m.selector()
 	return v1.Start{
+		Hosts: selector.Hosts, Labels: selector.Labels, Roles: selector.Roles,
 		OverrideWindow: m.OverrideWindow.ValueBool(),
 		Reason:         m.Reason.ValueString(),
 		Duration:       m.Duration.ValueString(),
 		RetryOf:        uint64(m.RetryOf.ValueInt64()),
 	}
+}
+
+// selector returns what the run's hosts are chosen by. A value that is unknown chooses all.
+func (m request) selector() v1.Selector {
+	s := v1.Selector{Hosts: texts(m.HostNames.Elements()), Roles: texts(m.Roles.Elements())}
+	for key, value := range m.Labels.Elements() {
+		if text, ok := value.(types.String); ok && !text.IsUnknown() {
+			if s.Labels == nil {
+				s.Labels = map[string]string{}
+			}
+			s.Labels[key] = text.ValueString()
+		}
+	}
+	return s
+}
+
+// texts returns the known texts of a set, in order.
+func texts(values []attr.Value) (all []string) {
+	for _, value := range values {
+		if text, ok := value.(types.String); ok && !text.IsUnknown() {
+			all = append(all, text.ValueString())
+		}
+	}
+	slices.Sort(all)
+	return all
 }
 
 // purpose is what the run is for, as the beginning of the id of its request: a run under
@@ -57,7 +88,11 @@ func (m request) purpose(typeName string) string {
 		triggers[name] = value.String()
 	}
 	// Maps are written in the order of their keys.
-	text, err := json.Marshal([]any{typeName, m.Tenant.ValueString(), triggers, m.RetryOf.ValueInt64()})
+	parts := []any{typeName, m.Tenant.ValueString(), triggers, m.RetryOf.ValueInt64()}
+	if selector := m.selector(); !selector.IsZero() {
+		parts = append(parts, selector)
+	}
+	text, err := json.Marshal(parts)
 	if err != nil {
 		panic("run: cannot write the purpose of a run as JSON: " + err.Error())
 	}

@@ -398,6 +398,24 @@ func TestAccRun_retriesTheHostsThatFailed(t *testing.T) {
 	}})
 }
 
+// TestAccRun_ofChosenHosts: the run has the hosts that fit, and another choice is another run.
+func TestAccRun_ofChosenHosts(t *testing.T) {
+	t.Parallel()
+	api, server := withHosts(t, "completed", "")
+	api.SetHosts(acctest.Tenant, v1.Host{Hostname: "h01", Role: "till", Labels: map[string]string{"shop": "basel"}}, v1.Host{Hostname: "h02", Role: "till"})
+	const basel = `labels = { shop = "basel,bern" }`
+	acctest.Run(t, resource.TestCase{Steps: []resource.TestStep{
+		{Config: server.Config(block("labels = {}")), PlanOnly: true, ExpectError: regexp.MustCompile(`labels\s+map\s+must\s+contain\s+at\s+least\s+1`)},
+		{Config: server.Config(block("labels = { shop = \"a b\" }")), PlanOnly: true, ExpectError: regexp.MustCompile(`"a\s+b"\s+is\s+not\s+the\s+value\s+of\s+a\s+label`)},
+		{Config: server.Config(block(basel)), Check: resource.ComposeAggregateTestCheckFunc(attribute("hosts.#", "1"), attribute("hosts.0.hostname", "h01"))},
+		{Config: server.Config(block(basel)), ConfigPlanChecks: planned(plancheck.ResourceActionNoop)},
+		{
+			Config: server.Config(block("roles = [\"till\"]\n host_names = [\"h02\", \"h09\"]")), ConfigPlanChecks: planned(plancheck.ResourceActionReplace),
+			Check: resource.ComposeAggregateTestCheckFunc(attribute("hosts.#", "1"), attribute("hosts.0.hostname", "h02")),
+		},
+	}})
+}
+
 // TestAccRun_followsARunThatHasNotEnded: the state of an apply that was interrupted has a run
 // without an end. The next apply follows that run, and judges it.
 func TestAccRun_followsARunThatHasNotEnded(t *testing.T) {

@@ -168,7 +168,9 @@ func (*Resource) ValidateConfig(ctx context.Context, req resource.ValidateConfig
 // together, so it waits until all of them are known.
 func (m request) validate(typeName string, diags *diag.Diagnostics) {
 	if !m.OverrideWindow.IsUnknown() && !m.Reason.IsUnknown() && !m.Duration.IsUnknown() {
-		invalid(typeName, m.start().Validate(), diags)
+		start := m.start()
+		start.Hosts, start.Labels, start.Roles = nil, nil, nil // Their attributes have rules of their own.
+		invalid(typeName, start.Validate(), diags)
 	}
 }
 

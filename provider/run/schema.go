@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
@@ -13,6 +14,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/listplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/mapplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/setplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -26,7 +28,7 @@ import (
 // Schema defines the resource.
 func (*Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "Starts a run, which is one pass over the hosts of a tenant, and waits for its end, unless `wait = false`. A changed value in `triggers`, `retry_of` or `tenant` starts another run; a change of any other attribute does not.\n\n" +
+		MarkdownDescription: "Starts a run, which is one pass over the hosts of a tenant, and waits for its end, unless `wait = false`. A changed value in `triggers`, `retry_of`, `host_names`, `labels`, `roles` or `tenant` starts another run; a change of any other attribute does not.\n\n" +
 			"If the result of the run is not in `accept`, apply fails with the reason of the run, the errors of its hosts and what to do. The resource is then tainted, so that the next apply starts another run. " +
 			"If another run is under way, the creation first waits for its end. If that run was started for the same `triggers` and `retry_of` by an apply that was interrupted or timed out, the creation takes it over instead of starting another, " +
 			"unless another resource of this configuration has it. Two configurations that start runs of one tenant need different `triggers`.\n\n" +
@@ -45,6 +47,10 @@ const (
 	aboutDuration = "How long the run may last at most, from `1m` to `7d`; only with `override_window`. By default the run lasts at most until the open maintenance window closes, or `4h` if none is open."
 	aboutRetryOf  = "The id of a run that has ended. The new run contains only the hosts that failed or were skipped in that run. " +
 		"Supported by `osupgrade-agent` only."
+	aboutHostNames = "Only hosts of these names. With `labels` and `roles`, a host must fit all of them. The site chooses the hosts when the run starts; a start of none is refused. " +
+		"Supported by `osupgrade-agent` only."
+	aboutLabels = "Only hosts with all of these labels, such as `{ shop = \"basel\" }`. A value may be several, joined by commas: one of them. Supported by `osupgrade-agent` only."
+	aboutRoles  = "Only hosts with one of these roles. Supported by `osupgrade-agent` only."
 	aboutAccept = "The results with which apply succeeds: `completed`, `partial`, `failed`, `aborted` or `timed-out`. Defaults to `[\"completed\"]`: " +
 		"a run that left out a host fails the apply."
 )
@@ -71,6 +77,24 @@ func requestAttributes() map[string]schema.Attribute {
 			Validators:          []validator.Int64{validators.Number(1, 0)},
 			PlanModifiers:       []planmodifier.Int64{int64planmodifier.RequiresReplace()},
 		},
+		"host_names": schema.SetAttribute{
+			ElementType: types.StringType, Optional: true,
+			MarkdownDescription: aboutHostNames + " A change starts another run.",
+			Validators:          hostNameValidators(),
+			PlanModifiers:       []planmodifier.Set{setplanmodifier.RequiresReplace()},
+		},
+		"labels": schema.MapAttribute{
+			ElementType: types.StringType, Optional: true,
+			MarkdownDescription: aboutLabels + " A change starts another run.",
+			Validators:          labelValidators(),
+			PlanModifiers:       []planmodifier.Map{mapplanmodifier.RequiresReplace()},
+		},
+		"roles": schema.SetAttribute{
+			ElementType: types.StringType, Optional: true,
+			MarkdownDescription: aboutRoles + " A change starts another run.",
+			Validators:          roleValidators(),
+			PlanModifiers:       []planmodifier.Set{setplanmodifier.RequiresReplace()},
+		},
 		"accept": schema.SetAttribute{
 			ElementType: types.StringType, Optional: true,
 			MarkdownDescription: aboutAccept,
@@ -82,6 +106,19 @@ func requestAttributes() map[string]schema.Attribute {
 			"create": "For waiting until this run, and any run before it, has ended; `50m` by default, so that a job of one hour ends with the state of the run and not by force. The run goes on; the next apply takes it over.",
 		}),
 	}
+}
+
+func hostNameValidators() []validator.Set {
+	return []validator.Set{setvalidator.SizeBetween(1, v1.MaxSelectorHosts), setvalidator.NoNullValues(), setvalidator.ValueStringsAre(validators.Hostname())}
+}
+
+// labelValidators refuse an empty map, too: it would choose all hosts, which nobody can have meant.
+func labelValidators() []validator.Map {
+	return append(validators.Labels(), mapvalidator.SizeAtLeast(1))
+}
+
+func roleValidators() []validator.Set {
+	return []validator.Set{setvalidator.SizeAtLeast(1), setvalidator.NoNullValues(), setvalidator.ValueStringsAre(validators.Text())}
 }
 
 func acceptValidators() []validator.Set {

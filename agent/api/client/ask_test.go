@@ -97,7 +97,7 @@ func TestRunsAreFiltered(t *testing.T) {
 	}{
 		"all":    {v1.RunFilter{}, []uint64{3, 7, 9}},
 		"result": {v1.RunFilter{Result: "failed"}, []uint64{3, 9}},
-		"host":   {v1.RunFilter{Host: "h07"}, []uint64{7}},
+		"host":   {v1.RunFilter{Selector: v1.Selector{Hosts: []string{"h07"}}}, []uint64{7}},
 		"since":  {v1.RunFilter{Since: day(7)}, []uint64{7, 9}},
 		"until":  {v1.RunFilter{Until: day(7)}, []uint64{3}},
 	} {

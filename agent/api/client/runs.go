@@ -145,27 +145,26 @@ func (c *Client) Plan(ctx context.Context, tenant string, id uint64, host string
 // Runs gets those of the runs that are kept which a filter chooses, newest
 // first; they may come without their hosts.
 func (c *Client) Runs(ctx context.Context, tenant string, filter v1.RunFilter) ([]v1.Run, error) {
-	path, err := tenantPath("state", tenant, "/runs")
-	if err != nil {
-		return nil, err
-	}
-	var runs []v1.Run
-	if err := c.get(ctx, path, filterQuery(filter), &runs); err != nil {
-		return nil, err
-	}
-	return runs, nil
+	runs, _, err := c.RunsOf(ctx, tenant, filter)
+	return runs, err
+}
+
+// RunsOf is Runs, and if there are none, tells why the selector of the filter chooses no host.
+func (c *Client) RunsOf(ctx context.Context, tenant string, filter v1.RunFilter) (runs []v1.Run, why []v1.IntentWarning, err error) {
+	why, err = c.selected(ctx, tenant, "/runs", filterQuery(filter), &runs)
+	return runs, why, err
 }
 
 // filterQuery writes a filter without what it leaves open.
 func filterQuery(f v1.RunFilter) url.Values {
 	query := url.Values{}
+	f.AddTo(query)
 	add := func(name, value string, given bool) {
 		if given {
 			query.Set(name, value)
 		}
 	}
 	add("result", f.Result, f.Result != "")
-	add("host", f.Host, f.Host != "")
 	add("since", f.Since.Format(time.RFC3339Nano), !f.Since.IsZero())
 	add("until", f.Until.Format(time.RFC3339Nano), !f.Until.IsZero())
 	add("limit", strconv.Itoa(f.Limit), f.Limit != 0)

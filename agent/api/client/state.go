@@ -33,17 +33,42 @@ func (c *Client) Hosts(ctx context.Context, tenant, site string) ([]v1.Host, err
 	return c.hosts(ctx, tenant, atSite(site))
 }
 
-// HostsPart gets those of the tenant's hosts that a filter chooses, by name. Only our own
-// agent knows parts; another server returns all hosts.
-func (c *Client) HostsPart(ctx context.Context, tenant string, filter v1.HostFilter) ([]v1.Host, error) {
-	query := url.Values{}
-	if filter.After != "" {
-		query.Set("after", filter.After)
+// HostsPart gets those of the tenant's hosts that a filter chooses, by name, and if there are
+// none, why its selector chooses none. Only our own agent knows filters; another server returns
+// all hosts.
+func (c *Client) HostsPart(ctx context.Context, tenant string, filter v1.HostFilter) ([]v1.Host, []v1.IntentWarning, error) {
+	var hosts []v1.Host
+	why, err := c.selected(ctx, tenant, "/hosts", filter.Query(), &hosts)
+	return hosts, why, err
+}
+
+// HostNames gets the names of the hosts that a selector chooses, and if there are none, why.
+func (c *Client) HostNames(ctx context.Context, tenant string, selector v1.Selector) ([]string, []v1.IntentWarning, error) {
+	query := url.Values{"keys": {"true"}}
+	selector.AddTo(query)
+	var names []string
+	why, err := c.selected(ctx, tenant, "/hosts", query, &names)
+	return names, why, err
+}
+
+// LabelledHosts gets the role and the labels of each host, and nothing else of it.
+func (c *Client) LabelledHosts(ctx context.Context, tenant string) ([]v1.Host, error) {
+	return c.hosts(ctx, tenant, url.Values{"fields": {"role,labels"}})
+}
+
+// selected reads a list that a selector restricts, and what the server says of a selector that
+// chooses no host.
+func (c *Client) selected(ctx context.Context, tenant, below string, query url.Values, to any) ([]v1.IntentWarning, error) {
+	path, err := tenantPath("state", tenant, below)
+	if err != nil {
+		return nil, err
 	}
-	if filter.Limit != 0 {
-		query.Set("limit", strconv.Itoa(filter.Limit))
+	q := request{method: http.MethodGet, path: path, query: query}
+	a, err := c.do(ctx, q)
+	if err == nil {
+		err = c.decode(q, a, to)
 	}
-	return c.hosts(ctx, tenant, query)
+	return v1.ParseWarnings(v1.SelectorObject, a.header.Values(v1.WarningHeader)), err
 }
 
 // hostsInPart bounds what client and server hold of the hosts at once.
@@ -56,6 +81,8 @@ type HostQuery struct {
 	// Inventories adds what the machine of each host consists of, which only our own agent
 	// knows.
 	Inventories bool
+	// Selector chooses the hosts where the server can: another server returns all.
+	Selector v1.Selector
 }
 
 // HostParts reads the tenant's hosts part by part, in the order of their names, so that
@@ -72,6 +99,7 @@ func (c *Client) HostParts(ctx context.Context, tenant string, q HostQuery) iter
 			query.Set("inventory", "true")
 		}
 		whole := maps.Clone(query)
+		q.Selector.AddTo(query)
 		query.Set("limit", strconv.Itoa(hostsInPart))
 		part, next, err := c.hostPart(ctx, tenant, query)
 		if HasStatus(err, http.StatusBadRequest) { // It may refuse a parameter that it does not know.

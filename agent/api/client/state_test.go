@@ -155,16 +155,24 @@ func TestHostPartsOfOddServers(t *testing.T) {
 func TestHostsPart(t *testing.T) {
 	t.Parallel()
 	api := fakeapi.New(t)
-	api.SetHosts("acme", v1.Host{Hostname: "h01"}, v1.Host{Hostname: "h02"}, v1.Host{Hostname: "h03"})
+	shop := func(name string) map[string]string { return map[string]string{"shop": name} }
+	api.SetHosts("acme", v1.Host{Hostname: "h01", Labels: shop("basel")}, v1.Host{Hostname: "h02", Labels: shop("basel")}, v1.Host{Hostname: "h03", Labels: shop("bern")})
 	c := connect(t, api)
-	for filter, want := range map[v1.HostFilter]string{
-		{}:                       "h01 h02 h03",
-		{Limit: 2}:               "h01 h02",
-		{After: "h01"}:           "h02 h03",
-		{After: "h01", Limit: 1}: "h02",
-		{After: "h03", Limit: 1}: "",
+	basel := v1.Selector{Labels: shop("basel")}
+	for _, row := range []struct {
+		filter    v1.HostFilter
+		want, why string
+	}{
+		{v1.HostFilter{}, "h01 h02 h03", ""},
+		{v1.HostFilter{Limit: 2}, "h01 h02", ""},
+		{v1.HostFilter{After: "h01"}, "h02 h03", ""},
+		{v1.HostFilter{After: "h01", Limit: 1}, "h02", ""},
+		{v1.HostFilter{After: "h03", Limit: 1}, "", ""},
+		{v1.HostFilter{Selector: basel}, "h01 h02", ""},
+		{v1.HostFilter{Selector: basel, After: "h01", Limit: 1}, "h02", ""},
+		{v1.HostFilter{Selector: v1.Selector{Labels: shop("chur")}}, "", `[selector.label: no known host has "chur" as label shop; hosts have basel, bern]`},
 	} {
-		got, err := c.HostsPart(t.Context(), "acme", filter)
+		got, why, err := c.HostsPart(t.Context(), "acme", row.filter)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -172,9 +180,12 @@ func TestHostsPart(t *testing.T) {
 		for _, h := range got {
 			names = append(names, h.Hostname)
 		}
-		wantEqual(t, fmt.Sprintf("hosts of %+v", filter), strings.Join(names, " "), want)
+		wantEqual(t, fmt.Sprintf("hosts of %+v", row.filter), strings.Join(names, " "), row.want)
+		if row.why != "" || len(why) > 0 {
+			wantEqual(t, fmt.Sprintf("warnings of %+v", row.filter), fmt.Sprint(why), row.why)
+		}
 	}
-	_, err := c.HostsPart(t.Context(), "acme", v1.HostFilter{Limit: -1})
+	_, _, err := c.HostsPart(t.Context(), "acme", v1.HostFilter{Limit: -1})
 	wantError(t, err, "400")
 }
 

@@ -31,6 +31,11 @@ func (c *Client) Tenants(ctx context.Context) (all []v1.TenantState, err error) 
 	return all, c.get(ctx, "/v1/state/tenants", nil, &all)
 }
 
+// Statuses returns the status of all tenants whose state the token may read, by name.
+func (c *Client) Statuses(ctx context.Context) (all []v1.TenantStatus, err error) {
+	return all, c.get(ctx, "/v1/state/status", nil, &all)
+}
+
 // AddTenant makes a tenant. One that was removed is made again with restore alone, and has
 // all that it had.
 func (c *Client) AddTenant(ctx context.Context, t v1.Tenant, restore bool) error {

@@ -41,7 +41,7 @@ func Complete(root *kong.Node, typed []string, ask Ask) string {
 			continue
 		}
 		if isSplit {
-			_, w.Text, _ = strings.Cut(w.Text, "=")
+			w.Text = w.Text[strings.LastIndexByte(typed[last], '=')+1:]
 		}
 		out += fmt.Sprintf("%s\t%s\n", w.Text, strings.Join(strings.Fields(w.Help), " "))
 	}
@@ -52,12 +52,12 @@ func Complete(root *kong.Node, typed []string, ask Ask) string {
 // line, and names come from a site.
 var safe = regexp.MustCompile(`^[A-Za-z0-9@%+=:,./_-]+$`)
 
-// joined joins a flag and its value where bash has split them at =, and reports whether
-// that was so with the last word.
+// joined joins a flag and its value, and a value such as shop=basel, where bash has split them
+// at =, and reports whether that was so with the last word.
 func joined(typed []string) (whole []string, isLast bool) {
 	for i := 0; i < len(typed); i++ {
 		isLast = false
-		if n := len(whole) - 1; typed[i] == "=" && n >= 0 && strings.HasPrefix(whole[n], "--") {
+		if n := len(whole) - 1; typed[i] == "=" && n >= 0 && (strings.HasPrefix(whole[n], "--") || n > 0 && strings.HasPrefix(whole[n-1], "--")) {
 			whole[n] += "="
 			if i+1 < len(typed) {
 				i++
@@ -193,7 +193,7 @@ func (p *place) value(v *kong.Value, word string, ask Ask) (kind, []Word) {
 	if what := v.Tag.Get("complete"); what != "" {
 		all = ask(what, p.given)
 	}
-	if before := strings.LastIndexByte(word, ',') + 1; v.IsSlice() && before > 0 {
+	if before := strings.LastIndexByte(word, ',') + 1; v.IsSlice() && v.Tag.Sep == ',' && before > 0 {
 		for i := range all {
 			all[i].Text = word[:before] + all[i].Text
 		}

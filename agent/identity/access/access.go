@@ -211,10 +211,10 @@ func inTenant(segments []string, own string) (whole []string, tenant string) {
 }
 
 // ofCaller reports whether a path is about the principal itself, whatever its tenant: its
-// own token or password, or the metrics of all that it may read.
+// own token or password, or the metrics or the status of all that it may read.
 func ofCaller(segments []string) bool {
 	path := "/" + strings.Join(segments, "/")
-	return path == metrics || path == password || path == ownToken || strings.HasPrefix(path, ownToken+"/")
+	return path == metrics || path == statuses || path == password || path == ownToken || strings.HasPrefix(path, ownToken+"/")
 }
 
 // needsTenant reports whether a path of all tenants at once means nothing. There are

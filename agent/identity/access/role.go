@@ -55,6 +55,8 @@ const (
 	ownToken   = "/v1/state/strongbox/token"
 	password   = "/v1/state/strongbox/password"
 	metrics    = "/metrics"
+	// statuses are those of all tenants whose state the caller may read.
+	statuses = "/v1/state/status"
 	// system is what opens the strongbox and signs certificates, which is on the site's machine.
 	system = "/v1/state/machine/**"
 )
@@ -82,8 +84,9 @@ var reading = []Rule{
 var renewing = Rule{Path: ownToken + "/refresh", Allow: []Operation{Execute}}
 
 // everybody are the rules of every principal, whatever its roles: a user may change its own
-// password. Whether it is a user is another matter.
-var everybody = []Rule{{Path: password, Allow: []Operation{Execute}}}
+// password, and everybody may ask which tenants it may see. Whether it is a user, and which
+// tenants these are, are other matters.
+var everybody = []Rule{{Path: password, Allow: []Operation{Execute}}, {Path: statuses, Allow: []Operation{Read}}}
 
 // executing returns a rule for each of these operations on runs.
 func executing(operations ...string) []Rule {

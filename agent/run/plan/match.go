@@ -8,12 +8,12 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
-// matcher is a v1.Match with a set in place of each list, because a list may name
-// every host of the fleet. A nil matcher matches no host.
+// matcher is a v1.Match that is made to decide about many hosts. A nil matcher matches no host.
 type matcher struct {
-	hosts, roles, applications set
-	labels                     map[string]string
-	// keys are the sorted keys of labels.
+	v1.Matcher
+	applications set
+	match        *v1.Match
+	// keys are the sorted keys of its labels.
 	keys []string
 }
 
@@ -23,10 +23,7 @@ func compile(m *v1.Match) *matcher {
 	if m == nil {
 		return nil
 	}
-	return &matcher{
-		hosts: newSet(m.Hosts), roles: newSet(m.Roles), applications: newSet(m.Applications),
-		labels: m.Labels, keys: slices.Sorted(maps.Keys(m.Labels)),
-	}
+	return &matcher{v1.Selector{Hosts: m.Hosts, Labels: m.Labels, Roles: m.Roles}.Matcher(), newSet(m.Applications), m, slices.Sorted(maps.Keys(m.Labels))}
 }
 
 func newSet(list []string) set {
@@ -45,27 +42,19 @@ func (s set) fits(text string) bool {
 
 // matches reports whether the host fits each member of the match.
 func (m *matcher) matches(h Host) bool {
-	if m == nil || !m.hosts.fits(h.Name) || !m.roles.fits(h.Role) || !m.applications.fits(h.Application) {
-		return false
-	}
-	for key, want := range m.labels {
-		if got, has := h.Labels[key]; !has || got != want {
-			return false
-		}
-	}
-	return true
+	return m != nil && m.Fits(h.Name, h.Role, h.Labels) && m.applications.fits(h.Application)
 }
 
 // words names the properties of a host that match.
 func (m *matcher) words(h Host) string {
 	var parts []string
-	if len(m.hosts) > 0 {
+	if len(m.match.Hosts) > 0 {
 		parts = append(parts, "its name")
 	}
 	for _, key := range m.keys {
-		parts = append(parts, "label "+key+"="+m.labels[key])
+		parts = append(parts, "label "+key+"="+m.match.Labels[key])
 	}
-	if len(m.roles) > 0 {
+	if len(m.match.Roles) > 0 {
 		parts = append(parts, "role "+h.Role)
 	}
 	if len(m.applications) > 0 {

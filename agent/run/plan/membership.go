@@ -28,7 +28,7 @@ func NewMembership(declared map[string]v1.Environment) *Membership {
 		m.matches[name] = compiled
 		switch {
 		case len(match.Hosts) > 0:
-			for host := range compiled.hosts {
+			for host := range newSet(match.Hosts) {
 				m.named[host] = append(m.named[host], name)
 			}
 		case len(match.Labels) > 0:

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/schedule/window"
@@ -19,6 +20,8 @@ type Intent struct {
 	Config  *v1.OSUpgrade
 	Rollout *v1.Rollout
 	Budgets Budgets
+	// Selector is what somebody chooses hosts by in a request.
+	Selector *v1.Selector
 }
 
 // Empty reports whether nothing is declared.
@@ -61,6 +64,10 @@ func Unmatched(i Intent, k Known) []v1.IntentWarning {
 	if i.Rollout != nil {
 		u.rollout(i.Rollout.WithDefaults())
 		found = append(found, u.warnings(v1.RolloutObject)...)
+	}
+	if i.Selector != nil {
+		u.selector(*i.Selector)
+		found = append(found, u.warnings(v1.SelectorObject)...)
 	}
 	return append(found, u.budgets(i)...)
 }
@@ -182,6 +189,40 @@ func (u *unmatched) entries(field string, m *v1.Match) {
 	}
 	for n, name := range m.Applications {
 		u.entry(fmt.Sprintf("%s.applications[%d]", field, n), name, "application", u.applications)
+	}
+}
+
+// selector warns of what in a selector no host has, or else of one that no host has all of. Fields
+// are named as in a query.
+func (u *unmatched) selector(s v1.Selector) {
+	matcher := s.Matcher()
+	known, keys := set{}, set{}
+	for _, h := range u.Hosts {
+		if matcher.Fits(h.Name, h.Role, h.Labels) {
+			return
+		}
+		known.add(h.Name)
+		for key := range h.Labels {
+			keys.add(key)
+		}
+	}
+	for _, name := range s.Hosts {
+		u.entry("host", name, "name", known)
+	}
+	for _, key := range slices.Sorted(maps.Keys(s.Labels)) {
+		if _, some := keys[key]; !some {
+			u.entry("label", key, "label", keys)
+			continue
+		}
+		for value := range strings.SplitSeq(s.Labels[key], ",") {
+			u.label("label", key, value)
+		}
+	}
+	for _, role := range s.Roles {
+		u.entry("role", role, "role", u.roles)
+	}
+	if len(u.found) == 0 {
+		u.add("", "each part matches a known host, and no known host matches all of them")
 	}
 }
 

@@ -244,7 +244,10 @@ func (t *tenant) CountHosts(context.Context) (int, error) {
 func (t *tenant) HostsWithInventories(_ context.Context, filter v1.HostFilter) ([]v1.Host, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	hosts := slices.DeleteFunc(append([]v1.Host{}, t.hosts...), func(h v1.Host) bool { return h.Hostname <= filter.After })
+	chosen := filter.Matcher()
+	hosts := slices.DeleteFunc(append([]v1.Host{}, t.hosts...), func(h v1.Host) bool {
+		return h.Hostname <= filter.After || !chosen.Fits(h.Hostname, h.Role, h.Labels)
+	})
 	slices.SortFunc(hosts, func(a, b v1.Host) int { return cmp.Compare(a.Hostname, b.Hostname) })
 	if filter.Limit > 0 {
 		hosts = hosts[:min(filter.Limit, len(hosts))]
@@ -324,9 +327,10 @@ func (t *tenant) Offer(_ context.Context, host string) (v1.HostPlan, error) {
 func (t *tenant) Refresh(_ context.Context, request v1.Refresh) (refreshed v1.Refreshed, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	chosen := request.Selector().Matcher()
 	for _, h := range t.hosts {
 		switch {
-		case len(request.Hosts) > 0 && !slices.Contains(request.Hosts, h.Hostname):
+		case !chosen.Fits(h.Hostname, h.Role, h.Labels):
 		case h.Online:
 			refreshed.Asked++
 		default:
@@ -353,14 +357,33 @@ func (t *tenant) News(context.Context, uint64) (all []v1.News, oldest, newest ui
 
 // Runs implements api.Controller.
 func (t *tenant) Runs(_ context.Context, filter v1.RunFilter) ([]v1.Run, error) {
-	chosen := []v1.Run{}
+	chosen, of := []v1.Run{}, t.namesOf(filter.Selector)
 	for _, r := range t.Server.Runs(t.name) {
-		if filter.Keeps(r) && len(chosen) < filter.Most() {
+		if filter.Keeps(r) && (of == nil || r.HasAny(of)) && len(chosen) < filter.Most() {
 			r.Hosts, r.Events = nil, nil
 			chosen = append(chosen, r)
 		}
 	}
 	return chosen, nil
+}
+
+// namesOf returns the names of the hosts that a selector chooses; nil for all.
+func (t *tenant) namesOf(selector v1.Selector) map[string]bool {
+	if selector.IsZero() {
+		return nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	names, chosen := map[string]bool{}, selector.Matcher()
+	for _, name := range selector.Hosts { // It may be one that is no longer known.
+		names[name] = len(selector.Labels)+len(selector.Roles) == 0
+	}
+	for _, h := range t.hosts {
+		if chosen.Fits(h.Hostname, h.Role, h.Labels) {
+			names[h.Hostname] = true
+		}
+	}
+	return names
 }
 
 // Find implements api.Controller.
@@ -427,8 +450,9 @@ func (t *tenant) start(by string, request v1.Start) (v1.Run, func(string, v1.Run
 		Phase: "preparing", Trigger: "manual", RequestedBy: by, RequestReason: request.Reason,
 		RetryOf: request.RetryOf, RequestID: request.RequestID, OpenedAt: now, NotAfter: now.Add(4 * time.Hour), Hosts: []v1.RunHost{},
 	}
+	chosen := request.Selector().Matcher()
 	for _, h := range t.hosts {
-		if again != nil && !again[h.Hostname] || len(request.Hosts) > 0 && !slices.Contains(request.Hosts, h.Hostname) {
+		if again != nil && !again[h.Hostname] || !chosen.Fits(h.Hostname, h.Role, h.Labels) {
 			continue
 		}
 		r.Hosts = append(r.Hosts, v1.RunHost{Hostname: h.Hostname, Status: "preparing"})

@@ -188,8 +188,9 @@ func (s *Server) differ(serve http.Handler) http.Handler {
 		be := s.chosen()
 		query := r.URL.Query()
 		if be.whole {
-			query.Del("after")
-			query.Del("limit")
+			for _, ours := range []string{"after", "limit", "label", "role", "host"} {
+				query.Del(ours)
+			}
 		}
 		if be.avassa && isOurs(r.URL.Path) {
 			refuse(w, http.StatusNotFound, v1.Error{Message: "not found: " + r.URL.Path})

@@ -261,25 +261,30 @@ func (m Match) inspect(i *inspector, field string) {
 	}
 	i.each(field+".hosts", m.Hosts, maxHosts, names.ValidHost, `is not the name of a host; use 1 to 253 letters, digits, "-", "_" and ".", with a letter or digit at both ends`)
 	i.labels(field+".labels", m.Labels)
-	i.each(field+".roles", m.Roles, maxRoles, validRole, "is not a role; use 1 to 63 printable characters without blanks at the ends")
+	i.each(field+".roles", m.Roles, maxRoles, ValidRole, "is not a role; "+RoleForm)
 	i.each(field+".applications", m.Applications, maxApplications, names.Valid, notAName)
 }
 
-// validRole reports whether a worker can have said that this is its role.
-func validRole(text string) bool {
+// RoleForm and LabelForm are the forms of a role, and of the key and the value of a label, in words.
+const (
+	RoleForm  = "use 1 to 63 printable characters without blanks at the ends"
+	LabelForm = `use 1 to 63 letters, digits, "-", "_", "." and "/"`
+)
+
+// ValidRole reports whether a worker can have said that this is its role.
+func ValidRole(text string) bool {
 	return strings.TrimSpace(text) == text && text != "" && len(text) <= names.MaxLength && names.Printable(text)
 }
 
 func (i *inspector) labels(field string, labels map[string]string) {
-	const right = `use 1 to 63 letters, digits, "-", "_", "." and "/"`
 	if !i.limit(field, len(labels), names.MaxLabels) {
 		return
 	}
 	for _, key := range slices.Sorted(maps.Keys(labels)) {
 		if !names.ValidLabel(key) {
-			i.wrong(field, key, "is not the key of a label; "+right)
+			i.wrong(field, key, "is not the key of a label; "+LabelForm)
 		} else if value := labels[key]; value != "" && !names.ValidLabel(value) {
-			i.wrong(LabelPath(field, key), value, "is not the value of a label; "+right)
+			i.wrong(LabelPath(field, key), value, "is not the value of a label; "+LabelForm)
 		}
 	}
 }

@@ -2,7 +2,9 @@ package v1
 
 import (
 	"cmp"
+	"net/url"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/document"
@@ -65,6 +67,7 @@ const MaxHosts = 1000
 // HostFilter chooses a part of the hosts, by name; the zero value chooses all. Its members
 // are query parameters of GET .../hosts.
 type HostFilter struct {
+	Selector
 	// After is a name, known or not: hosts up to it are left out. So hosts that come and go
 	// between the parts move no other from one part to the next.
 	After string
@@ -81,7 +84,23 @@ func (f HostFilter) Validate() Problems {
 	if f.Limit < 0 || f.Limit > MaxHosts {
 		found = append(found, document.OutOfRange("limit", f.Limit, 1, MaxHosts))
 	}
-	return found
+	return append(found, f.validateQuery()...)
+}
+
+// IsPart reports whether the filter chooses a page of the hosts that its selector chooses.
+func (f HostFilter) IsPart() bool { return f.After != "" || f.Limit != 0 }
+
+// Query returns the filter as a query.
+func (f HostFilter) Query() url.Values {
+	query := url.Values{}
+	f.AddTo(query)
+	if f.After != "" {
+		query.Set("after", f.After)
+	}
+	if f.Limit != 0 {
+		query.Set("limit", strconv.Itoa(f.Limit))
+	}
+	return query
 }
 
 // Warning is a problem of a host outside of runs, and what to do about it.

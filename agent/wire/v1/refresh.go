@@ -4,9 +4,16 @@ import "bytes"
 
 // Refresh is the body of POST .../os-upgrade/refresh.
 type Refresh struct {
-	// Hosts are the hosts that look for what an upgrade would change; empty means all.
-	Hosts []string `json:"hosts,omitempty"`
+	// Hosts, Labels and Roles choose the hosts that look for what an upgrade would change: those
+	// that are of one of these names, have all these labels and one of these roles. The value
+	// of a label may be several, joined by commas: one of them. Without any, all hosts look.
+	Hosts  []string          `json:"hosts,omitempty"`
+	Labels map[string]string `json:"labels,omitempty"`
+	Roles  []string          `json:"roles,omitempty"`
 }
+
+// Selector returns what the request chooses hosts by.
+func (r Refresh) Selector() Selector { return Selector(r) }
 
 // DecodeRefresh reads the body of a refresh request and validates it, as DecodeOSUpgrade does. An
 // empty body is the zero Refresh.
@@ -18,7 +25,7 @@ func DecodeRefresh(contentType string, body []byte) (Refresh, error) {
 }
 
 // Validate returns everything that is wrong with the values, and nothing when all is right.
-func (r Refresh) Validate() Problems { return Start{Hosts: r.Hosts}.validateHosts() }
+func (r Refresh) Validate() Problems { return r.Selector().Validate() }
 
 // Refreshed says which hosts look now for what an upgrade would change.
 type Refreshed struct {

@@ -23,11 +23,15 @@ type Start struct {
 	// Duration bounds a run that overrides the windows, even while a window is open; empty
 	// means until the end of the open window, or 4h when none is open.
 	Duration string `json:"duration,omitempty"`
-	// RetryOf is the id of an ended run: the new run has only the hosts that failed or were
-	// skipped there.
+	// RetryOf is the id of an ended run: the new run has only those of its hosts that failed or
+	// were skipped there.
 	RetryOf uint64 `json:"retry-of,omitempty" within:"1 9223372036854775807"`
-	// Hosts are the hosts of the run; empty means all.
-	Hosts []string `json:"hosts,omitempty"`
+	// Hosts, Labels and Roles choose the hosts of the run when it is started: those that are of
+	// one of these names, have all these labels and one of these roles. The value of a label may
+	// be several, joined by commas: one of them. Without any, the run has all hosts.
+	Hosts  []string          `json:"hosts,omitempty"`
+	Labels map[string]string `json:"labels,omitempty"`
+	Roles  []string          `json:"roles,omitempty"`
 	// RequestID names this request: a start with the request id of the newest run returns
 	// that run, so a start whose answer was lost can be repeated. Empty means no id.
 	RequestID string `json:"request-id,omitempty"`
@@ -48,7 +52,7 @@ func DecodeStart(contentType string, body []byte) (Start, error) {
 // Validate returns everything that is wrong with the values, and nothing when
 // all is right.
 func (s Start) Validate() Problems {
-	found := s.validateHosts()
+	found := s.Selector().Validate()
 	if s.OverrideWindow && strings.TrimSpace(s.Reason) == "" {
 		found = append(found, document.Wrong("reason", s.Reason, "is no reason; a start outside of the maintenance windows needs one"))
 	} else {
@@ -71,25 +75,8 @@ func (s Start) Validate() Problems {
 
 const requestIDLetters = "abcdefghijklmnopqrstuvwxyz0123456789-"
 
-// MaxStartHosts bounds the hosts that a start names.
-const MaxStartHosts = 1000
-
-func (s Start) validateHosts() Problems {
-	const field = "hosts"
-	switch {
-	case len(s.Hosts) > MaxStartHosts:
-		return Problems{document.TooMany(field, len(s.Hosts), MaxStartHosts)}
-	case len(s.Hosts) > 0 && s.RetryOf != 0:
-		return Problems{document.Wrong(field, strings.Join(s.Hosts, ", "), "is given beside retry-of, which names the hosts by itself; give one of them")}
-	}
-	var found Problems
-	for i, host := range s.Hosts {
-		if !names.ValidHost(host) {
-			found = append(found, document.Wrong(fmt.Sprintf("%s[%d]", field, i), host, "is not the name of a host"))
-		}
-	}
-	return found
-}
+// Selector returns what the request chooses hosts by.
+func (s Start) Selector() Selector { return Selector{s.Hosts, s.Labels, s.Roles} }
 
 // Ask is the body of POST .../os-upgrade/{pause,resume,abort,approve,release}: a request
 // about the current run.

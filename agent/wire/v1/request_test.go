@@ -53,13 +53,12 @@ func TestRunFilter(t *testing.T) {
 		{"all", RunFilter{}, true},
 		{"its result", RunFilter{Result: "failed"}, true},
 		{"another result", RunFilter{Result: "completed"}, false},
-		{"its host", RunFilter{Host: "h02"}, true},
-		{"another host", RunFilter{Host: "h03"}, false},
+		{"another host", RunFilter{Selector: Selector{Hosts: []string{"h03"}}}, true},
 		{"since then", RunFilter{Since: day(10)}, true},
 		{"since later", RunFilter{Since: day(10).Add(1)}, false},
 		{"until then", RunFilter{Until: day(10)}, false},
 		{"until later", RunFilter{Until: day(10).Add(1)}, true},
-		{"everything at once", RunFilter{Result: "failed", Host: "h01", Since: day(9), Until: day(11), Limit: 1}, true},
+		{"everything at once", RunFilter{Result: "failed", Selector: Selector{Hosts: []string{"h01"}}, Since: day(9), Until: day(11), Limit: 1}, true},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
@@ -76,7 +75,7 @@ func TestRunFilter(t *testing.T) {
 	}
 	want := `result: "fail" is invalid; use completed, partial, failed, aborted or timed-out; did you mean failed?; host: "a b" is not the name of a host; ` +
 		`until: "2026-11-10T00:00:00Z" is not after since; limit: 1001 is out of range; use 1 to 1000`
-	if wrong := (RunFilter{Result: "fail", Host: "a b", Since: day(10), Until: day(10), Limit: 1001}).Validate(); wrong.Error() != want {
+	if wrong := (RunFilter{Result: "fail", Selector: Selector{Hosts: []string{"a b"}}, Since: day(10), Until: day(10), Limit: 1001}).Validate(); wrong.Error() != want {
 		t.Errorf("problems %v; want %s", wrong, want)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/document"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/names"
 )
 
 // Run is one pass over the hosts of a tenant, an entry of
@@ -230,9 +229,10 @@ const (
 // RunFilter chooses among the runs that are kept; the zero value chooses the
 // newest DefaultRuns. Its members are the query parameters of GET .../runs.
 type RunFilter struct {
-	// Result is that of the runs, Host a member of them; empty is any.
+	// Selector chooses the hosts, as they are now, of which a run has at least one.
+	Selector
+	// Result is that of the runs; empty is any.
 	Result string
-	Host   string
 	// Since and Until bound when a run was opened: from Since on and before
 	// Until. Zero does not bound.
 	Since, Until time.Time
@@ -250,9 +250,7 @@ func (f RunFilter) Validate() Problems {
 	if f.Result != "" && !slices.Contains(Results(), f.Result) {
 		found = append(found, document.NoneOf("result", f.Result, Results()...))
 	}
-	if f.Host != "" && !names.ValidHost(f.Host) {
-		found = append(found, document.Wrong("host", f.Host, "is not the name of a host"))
-	}
+	found = append(found, f.validateQuery()...)
 	if !f.Since.IsZero() && !f.Until.IsZero() && !f.Since.Before(f.Until) {
 		found = append(found, document.Wrong("until", f.Until.Format(time.RFC3339Nano), "is not after since"))
 	}
@@ -270,16 +268,12 @@ func (f RunFilter) Most() int {
 	return f.Limit
 }
 
-// Keeps reports whether the filter chooses a run, whatever the limit. The run
-// must have its hosts.
+// HasAny reports whether a run has one of some hosts.
+func (r Run) HasAny(hosts map[string]bool) bool {
+	return slices.ContainsFunc(r.Hosts, func(h RunHost) bool { return hosts[h.Hostname] })
+}
+
+// Keeps reports whether the filter chooses a run, whatever its hosts and the limit.
 func (f RunFilter) Keeps(r Run) bool {
-	if f.Result != "" && f.Result != r.Result || r.OpenedAt.Before(f.Since) || !f.Until.IsZero() && !r.OpenedAt.Before(f.Until) {
-		return false
-	}
-	for _, h := range r.Hosts {
-		if h.Hostname == f.Host {
-			return true
-		}
-	}
-	return f.Host == ""
+	return (f.Result == "" || f.Result == r.Result) && !r.OpenedAt.Before(f.Since) && (f.Until.IsZero() || r.OpenedAt.Before(f.Until))
 }

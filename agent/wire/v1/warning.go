@@ -6,6 +6,8 @@ import "strings"
 const (
 	ConfigObject  = "config"
 	RolloutObject = "rollout"
+	// SelectorObject is no object: the warning is about what a request chooses hosts by.
+	SelectorObject = "selector"
 )
 
 // IntentWarning is a part of what a tenant's operators declare that has no effect, because
