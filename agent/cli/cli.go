@@ -15,7 +15,7 @@
 //     resume, abort, approve, release) with confirm.go, hosts.go (forget).
 //   - Declare: apply.go (also get, validate) with declared.go (the files), edit.go,
 //     calendar.go, webhook.go.
-//   - Let in: login.go, password.go, policy.go, credentials.go with the files of each
+//   - Let in: login.go, password.go, policy.go, waitinghosts.go, credentials.go with the files of each
 //     kind: logins.go, jointokens.go, usercertificate.go, stored.go.
 //   - Site: serve.go, dev.go, init.go, backup.go (also restore, recover), seal.go,
 //     unseal.go, tenant.go. The program of a host has site_off.go instead.
@@ -126,6 +126,9 @@ type commands struct {
 	Login    loginCommand    `cmd:"" help:"Log in as a user, and print a token for the other commands." group:"let-in"`
 	Password passwordCommand `cmd:"" help:"Change your password." group:"let-in"`
 	Policy   policyCommand   `cmd:"" help:"Write the access policies of a tenant: what its users, approles and tokens may do." group:"let-in"`
+
+	ApproveHost approveHostCommand `cmd:"" name:"approve-host" help:"Let in a host that waits for approval." group:"let-in"`
+	RefuseHost  refuseHostCommand  `cmd:"" name:"refuse-host" help:"Refuse a host that waits for approval." group:"let-in"`
 
 	// The commands of a site, and credentials, which let in.
 	Site siteCommands `embed:""`

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -99,7 +100,7 @@ func (c *statusCommand) show(to *terminal, at timeFormat, state v1.State, newest
 	showWarnings(to, at, state)
 	showUnmatched(to, state)
 	to.line("")
-	printAdvice(to, at, append(advise(state.Situation, newest), append(adviseCalendars(at, state.Calendars), adviseCertificates(state.Certificates)...)...))
+	printAdvice(to, at, append(advise(state.Situation, newest), slices.Concat(adviseApprovals(state), adviseCalendars(at, state.Calendars), adviseCertificates(state.Certificates))...))
 }
 
 // situationFacts tell of hosts, windows and freezes.
