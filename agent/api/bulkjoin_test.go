@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nkeys"
 
@@ -110,6 +111,7 @@ func TestApproveHosts(t *testing.T) {
 	if err := json.Unmarshal([]byte(text), &state); err != nil || status != 200 || state.WaitingHosts != 2 || len(state.FirstWaiting) != 2 {
 		t.Errorf("the state: %d %s", status, text)
 	}
+	j.toldOnce("shop-1", "shop-2")
 	body := func(key nkeys.KeyPair) string { return `{"public-key":"` + public(t, key) + `"}` }
 	admin := j.client("acme", access.Admin)
 	for name, c := range map[string]struct {
@@ -141,6 +143,28 @@ func TestApproveHosts(t *testing.T) {
 	}
 	if left := list[v1.WaitingHost](j, waitingHosts); len(left) > 0 {
 		t.Errorf("there wait %+v", left)
+	}
+}
+
+// toldOnce waits until people were told that hosts wait for approval, of each once.
+func (j *joining) toldOnce(hosts ...string) {
+	j.t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		told := map[string]int{}
+		for _, n := range list[v1.News](j, "/v1/state/tenants/acme/os-upgrade/news") {
+			if n.Type == v1.NewsHostWaiting {
+				told[n.Data.Host]++
+			}
+			if told[n.Data.Host] > 1 || !strings.HasPrefix(n.Data.Text, "Host "+n.Data.Host+" of tenant acme waits for approval, until ") {
+				j.t.Fatalf("it is told that %+v", n)
+			}
+		}
+		if len(told) == len(hosts) {
+			return
+		}
+		if time.Now().After(deadline) {
+			j.t.Fatalf("it is told of %v, not of %v", told, hosts)
+		}
 	}
 }
 

@@ -277,10 +277,7 @@ func (s *server) waitingHosts(tenant string) ([]v1.WaitingHost, error) {
 	waiting := []v1.WaitingHost{}
 	for _, w := range all {
 		if w.Token.Tenant == tenant || tenant == access.AnyTenant {
-			waiting = append(waiting, v1.WaitingHost{
-				Host: w.Use.Host, PublicKey: w.Use.Key, From: w.Use.From, At: w.Use.At, Tenant: w.Token.Tenant, Application: w.Token.Application,
-				Labels: w.Token.Labels, Token: w.ID, Expires: w.Token.Expires,
-			})
+			waiting = append(waiting, w.Shown())
 		}
 	}
 	return waiting, nil

@@ -89,6 +89,31 @@ func (o Options) natsURL(apiHost, address string) (string, error) {
 	return scheme + "://" + net.JoinHostPort(apiHost, port), nil
 }
 
+// mostTold is how many hosts of a tenant that wait at once are told of: they must not crowd out
+// all other news.
+const mostTold = 20
+
+// tellWaiting tells the people of each tenant which hosts wait for approval. The news of a host has
+// one id, so it is told once, also by a site that was killed in between.
+func (s *Site) tellWaiting(ctx context.Context) {
+	all, err := s.Joins.Waiting(time.Now())
+	if err != nil {
+		s.log.Warn("cannot tell which hosts wait for approval", "error", err)
+		return
+	}
+	byTenant := map[string][]v1.WaitingHost{}
+	for _, w := range all {
+		if tenant := w.Token.Tenant; len(byTenant[tenant]) < mostTold {
+			byTenant[tenant] = append(byTenant[tenant], w.Shown())
+		}
+	}
+	for tenant, hosts := range byTenant {
+		if err := s.tenants.tellWaiting(ctx, tenant, hosts); err != nil && ctx.Err() == nil {
+			s.log.Warn("cannot tell which hosts wait for approval", "tenant", tenant, "error", err)
+		}
+	}
+}
+
 // joinKeys are the keys of hosts for a host that joins. A refusal is told to the host.
 type joinKeys struct{ hosts *natsd.Hosts }
 

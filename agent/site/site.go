@@ -188,6 +188,7 @@ func (s *Site) open(ctx context.Context, o Options) (err error) {
 	s.parts.Go(func() { s.Logins.Run(running, o.Log) })
 	s.parts.Go(func() { s.keepOpening(running) })
 	s.parts.Go(func() { s.renewOwn(running, o.Dir) })
+	s.parts.Go(func() { s.Joins.Watch(running, func() { s.tellWaiting(running) }) })
 	joining, err := s.joining(o)
 	if err != nil {
 		return err

@@ -2,6 +2,7 @@ package join
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -16,6 +17,14 @@ type Waiting struct {
 	Use   Use
 	// ID is that of the token with which the host has asked.
 	ID string
+}
+
+// Shown returns the host as the API shows it.
+func (w Waiting) Shown() v1.WaitingHost {
+	return v1.WaitingHost{
+		Host: w.Use.Host, PublicKey: w.Use.Key, From: w.Use.From, At: w.Use.At, Tenant: w.Token.Tenant, Application: w.Token.Application,
+		Labels: w.Token.Labels, Token: w.ID, Expires: w.Token.Expires,
+	}
 }
 
 // ErrNotWaiting means that no host of that name and key waits for approval.
@@ -48,6 +57,10 @@ func (t *Tokens) Waiting(now time.Time) (all []Waiting, err error) {
 	})
 	return all, nil
 }
+
+// Watch calls changed when it has begun and after tokens were made, used or removed, until ctx
+// ends. It may call late, and once for several changes.
+func (t *Tokens) Watch(ctx context.Context, changed func()) { t.stored.Watch(ctx, changed) }
 
 // Waits reports whether a host waits for approval with a key.
 func (t *Tokens) Waits(public string, now time.Time) bool {

@@ -19,6 +19,7 @@
 //	missed                                            window.missed
 //	a calendar could not be fetched 3 times in a row  calendar.failing
 //	it can be fetched again                           calendar.recovered
+//	a host has begun to wait for approval             host.waiting
 package news
 
 import (
@@ -186,6 +187,17 @@ func (t *Teller) Calendar(name string, declared v1.Calendar, kept v1.CalendarCop
 		return tell(v1.NewsCalendarRecovered, kept.RecoveredAt, "", fmt.Sprintf("The site can fetch %s again.", about))
 	}
 	return nil
+}
+
+// HostWaiting returns what a host tells that waits for approval.
+func (t *Teller) HostWaiting(h v1.WaitingHost) v1.News {
+	key := fmt.Sprintf("waiting %s %s %d", h.Host, h.PublicKey, h.At.UnixNano())
+	n := t.news(v1.NewsHostWaiting, key, h.At, v1.NewsData{
+		Host: h.Host, Command: run.Command("approve-host " + h.Host),
+		Text: fmt.Sprintf("Host %s of tenant %s waits for approval, until %s. It asked from %s, with the key %s.", h.Host, t.tenant, stamp(h.Expires), h.From, h.PublicKey),
+	})
+	n.ID = id(t.tenant, t.log, 0, key)
+	return n
 }
 
 // consequence says what follows from a calendar of which no event is known.
