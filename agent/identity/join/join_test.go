@@ -204,7 +204,7 @@ func TestRefusedUsesNothing(t *testing.T) {
 	if _, err := s.open(nil).Join(secret, asks("h02", "K1"), "192.0.2.7", now, s); !errors.Is(err, ErrWithdrawn) || len(s.keys) > 0 {
 		t.Errorf("after its key was withdrawn: %v, %v", err, s.keys)
 	}
-	if err := s.open(nil).Forget("K1"); err != nil {
+	if err := s.open(nil).Forget("K1", "acme", "h02"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.open(nil).Join(secret, asks("h02", "K1"), "192.0.2.7", now, s); !errors.Is(err, ErrUnknown) {

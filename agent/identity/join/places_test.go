@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -95,7 +96,7 @@ func TestPlaces(t *testing.T) {
 						return
 					}
 					history += fmt.Sprintf("withdraw %s; ", key)
-					if err := tokens.Forget(key); err != nil {
+					if err := tokens.Forget(key, "acme", strings.TrimPrefix(s.keys[key], "acme/")); err != nil {
 						t.Fatal(err)
 					}
 					delete(s.keys, key)
@@ -272,7 +273,7 @@ func TestForgetOne(t *testing.T) {
 			}
 		}).Join(secret, asks("h1", "K1"), "192.0.2.7", now, s)
 	}()
-	if err := s.open(nil).Forget("K1"); err != nil {
+	if err := s.open(nil).Forget("K1", "acme", "h1"); err != nil {
 		t.Fatal(err)
 	}
 	delete(s.keys, "K1")
@@ -283,6 +284,13 @@ func TestForgetOne(t *testing.T) {
 	}
 	if _, err := s.open(nil).Join(secret, asks("h2", "K2"), "192.0.2.7", now, s); err != nil {
 		t.Errorf("another host: %v", err)
+	}
+	// Its worker has rotated the key since.
+	if err := s.open(nil).Forget("K4", "acme", "h2"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.open(nil).Join(secret, asks("h2", "K4"), "192.0.2.7", now, s); !errors.Is(err, ErrWithdrawn) {
+		t.Errorf("a withdrawn key that has replaced another: %v", err)
 	}
 	body, err := s.stored.Get(id)
 	if err != nil || bytes.Contains(body, []byte(secret)) {

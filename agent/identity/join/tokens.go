@@ -248,24 +248,28 @@ func (t *Tokens) Remove(id string) error {
 	return credential.Remove(t.stored, id)
 }
 
-// Forget ends what a token allows to a key that is withdrawn: it must not come back. A token for
-// one host is removed.
-func (t *Tokens) Forget(public string) error {
+// Forget ends what tokens allow to a host of which a key is withdrawn: the key must not come back.
+// A token for one host is removed. Of one for several, the host keeps its place and cannot use it
+// again, also not with the key that replaced the one with which it joined.
+func (t *Tokens) Forget(public, tenant, host string) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	all, err := t.List()
 	if err != nil {
 		return err
 	}
 	for _, k := range all {
-		at := slices.IndexFunc(k.Uses, func(u Use) bool { return u.Key == public })
+		at := slices.IndexFunc(k.Uses, func(u Use) bool {
+			return u.Key == public || k.MaxHosts > 1 && k.Tenant == tenant && u.Host == host
+		})
 		switch {
 		case at < 0:
 			continue
 		case k.MaxHosts == 1:
-			err = t.Remove(k.ID)
+			t.waiting = nil
+			err = credential.Remove(t.stored, k.ID)
 		default:
-			t.mu.Lock()
-			err = t.note(k.ID, k.Uses[at].Host, public, func(u *Use) { u.Withdrawn = true })
-			t.mu.Unlock()
+			err = t.note(k.ID, k.Uses[at].Host, k.Uses[at].Key, func(u *Use) { u.Withdrawn = true })
 		}
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("cannot end the join token of a key: %w", err)
