@@ -90,6 +90,37 @@ func TestJoinToken_refused(t *testing.T) {
 	says(t, warned.warnings, "Unable to withdraw osupgrade_join_token\nThe token with the id .* is good until its end.*credentials join-token remove.*403")
 }
 
+// TestJoinToken_many: a token for several hosts has what was asked for, and what the attributes say
+// together is checked in the plan.
+func TestJoinToken_many(t *testing.T) {
+	t.Parallel()
+	const name = "osupgrade_join_token"
+	site := realagent.StartSite(t, "acme")
+	p := configured(t, site.Server)
+	labels := tftypes.NewValue(tftypes.Map{ElementType: tftypes.String}, map[string]tftypes.Value{"shop": text("basel")})
+	number := func(n int) tftypes.Value { return tftypes.NewValue(tftypes.Number, n) }
+	_, private, told := p.open(t, name, values{"host": text("shop-*"), "application": text("appliance"), "max_hosts": number(40), "labels": labels, "approve": boolean(true)})
+	if len(told.errors) > 0 {
+		t.Fatal(told)
+	}
+	if made := joinTokensOf(t, site.Server); len(made) != 1 || made[0].MaxHosts != 40 || made[0].Labels["shop"] != "basel" || !made[0].Approve {
+		t.Errorf("the join tokens are %+v", made)
+	}
+	if told := p.close(t, name, private); len(told.errors) > 0 {
+		t.Error(told)
+	}
+	blank := tftypes.NewValue(tftypes.Map{ElementType: tftypes.String}, map[string]tftypes.Value{"shop name": text("basel")})
+	for want, all := range map[string]values{
+		"host.*fits every name":                {"host": text("*"), "max_hosts": number(2)},
+		"max_hosts.*use a pattern such as h-*": {"host": text("h"), "max_hosts": number(2)},
+		"max_hosts.*1001":                      {"host": text("h-*"), "max_hosts": number(1001)},
+		"labels.*shop name":                    {"host": text("h"), "labels": blank},
+	} {
+		all["application"] = text("appliance")
+		says(t, configured(t, site.Server).validates(t, name, all).errors, want)
+	}
+}
+
 // TestJoinTokenCLI applies the example: a host gets the token, which is in no state, no plan and
 // no log, and none is left.
 func TestJoinTokenCLI(t *testing.T) {

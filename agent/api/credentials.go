@@ -93,7 +93,7 @@ func (s *server) keyCredentials() ([]storedCredential, error) {
 		return storedCredential{shown, func() error {
 			// First the token by which it has come: it must not bring the key back.
 			if s.Joining != nil {
-				if err := s.Joining.Tokens.Forget(k.Public); err != nil {
+				if err := s.Joining.Tokens.Forget(k.Public, k.Tenant, k.Host); err != nil {
 					return err
 				}
 			}

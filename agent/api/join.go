@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -19,8 +20,11 @@ import (
 // Joining is what a host needs that joins the site.
 type Joining struct {
 	Tokens *join.Tokens
-	// Join lets a host in with the secret of a token.
-	Join func(secret string, r v1.Join, now time.Time) (join.Token, error)
+	// Join lets a host in with the secret of a token, or keeps it waiting for approval. from is
+	// the address of the host.
+	Join func(secret string, r v1.Join, from string, now time.Time) (join.Joined, error)
+	// Decide lets a host in that waits for approval, or refuses it.
+	Decide func(v join.Verdict, now time.Time) (join.Waiting, error)
 	// CA returns the certificates to trust for the site, PEM; empty means those of the
 	// system.
 	CA func() ([]byte, error)
@@ -56,13 +60,15 @@ func (s *server) getAuthority(c *call) error {
 	return nil
 }
 
-// postJoin lets a host join.
+// postJoin lets a host join, or keeps it waiting for approval.
 func (s *server) postJoin(c *call) error {
 	from := source(c.RemoteAddr)
-	var joined v1.Joined
-	err := s.joins.try(c.Context(), from, func() (failed bool, err error) {
-		if joined, err = s.join(c); err == nil {
-			return false, nil
+	var answer v1.Joined
+	err := s.joins.try(c.Context(), from, func() (counts bool, err error) {
+		var began bool
+		if answer, began, err = s.join(c); err == nil {
+			// A host that begins to wait counts as well: nobody floods those who approve.
+			return began, nil
 		}
 		err = joinProblem(err)
 		a := s.classify(c.Request, err)
@@ -75,28 +81,22 @@ func (s *server) postJoin(c *call) error {
 	if err != nil {
 		return err
 	}
-	c.audit.By, c.audit.As, c.audit.Tenant, c.audit.Object = joined.Host, v1.AuditHost, s.logOf(joined.Tenant), "host/"+joined.Host
-	s.Log.Info("host joined", "tenant", joined.Tenant, "host", joined.Host, "from", from)
-	s.send(c.w, c.Request, http.StatusOK, joined)
+	c.audit.By, c.audit.As, c.audit.Tenant, c.audit.Object = answer.Host, v1.AuditHost, s.logOf(answer.Tenant), "host/"+answer.Host
+	status, what := http.StatusOK, "host joined"
+	if answer.Waiting {
+		status, what = http.StatusAccepted, "host waits for approval"
+	}
+	s.Log.Info(what, "tenant", answer.Tenant, "host", answer.Host, "from", from)
+	s.send(c.w, c.Request, status, answer)
 	return nil
 }
 
-func (s *server) join(c *call) (v1.Joined, error) {
-	scheme, text, found := strings.Cut(c.Header.Get("Authorization"), " ")
-	if !found || !strings.EqualFold(scheme, "Bearer") {
-		return v1.Joined{}, problem(http.StatusUnauthorized, "", "", "the request has no join token; send Authorization: Bearer TOKEN")
-	}
-	secret, _, err := join.Parse(text)
+// join returns the answer to a host that joins, and whether the host has just begun to wait for
+// approval.
+func (s *server) join(c *call) (answer v1.Joined, began bool, err error) {
+	secret, r, err := readJoin(c)
 	if err != nil {
-		return v1.Joined{}, problem(http.StatusUnauthorized, "", "", "%s", err)
-	}
-	body, err := c.body()
-	if err != nil {
-		return v1.Joined{}, err
-	}
-	r, err := v1.DecodeJoin(c.Header.Get("Content-Type"), body)
-	if err != nil {
-		return v1.Joined{}, err
+		return answer, false, err
 	}
 	// Whatever can fail by itself goes first: it must not use up the token.
 	address, _, err := net.SplitHostPort(c.Host)
@@ -104,22 +104,47 @@ func (s *server) join(c *call) (v1.Joined, error) {
 		address = strings.Trim(c.Host, "[]")
 	}
 	if !validAddress(address) {
-		return v1.Joined{}, badRequest("Host", c.Host, "is no name of a site")
+		return answer, false, badRequest("Host", c.Host, "is no name of a site")
 	}
 	url, err := s.Joining.NATSURL(address)
 	if err != nil {
-		return v1.Joined{}, problem(http.StatusConflict, "", "", "%s", err)
+		return answer, false, problem(http.StatusConflict, "", "", "%s", err)
 	}
 	ca, err := s.Joining.CA()
 	if err != nil {
-		return v1.Joined{}, err
+		return answer, false, err
 	}
-	token, err := s.Joining.Join(secret, r, time.Now())
+	from, _, err := net.SplitHostPort(c.RemoteAddr)
 	if err != nil {
-		return v1.Joined{}, err
+		from = c.RemoteAddr
 	}
-	c.audit.Detail = fmt.Sprintf("key %s, for application %s, with a join token made by %s", r.PublicKey, token.Application, token.By)
-	return v1.Joined{Tenant: token.Tenant, Host: r.Host, Application: token.Application, NATSURL: url, CA: string(ca)}, nil
+	joined, err := s.Joining.Join(secret, r, from, time.Now())
+	if err != nil {
+		return answer, false, err
+	}
+	c.audit.Detail = fmt.Sprintf("key %s, for application %s, with join token %s made by %s", r.PublicKey, joined.Application, shortID(joined.ID), joined.By)
+	if joined.Waiting {
+		c.audit.Detail += "; it waits for approval"
+	}
+	answer = v1.Joined{Tenant: joined.Tenant, Host: r.Host, Application: joined.Application, NATSURL: url, CA: string(ca), Waiting: joined.Waiting}
+	return answer, joined.New, nil
+}
+
+// readJoin reads the secret of a join token and the body of a request to join.
+func readJoin(c *call) (secret string, r v1.Join, err error) {
+	scheme, text, found := strings.Cut(c.Header.Get("Authorization"), " ")
+	if !found || !strings.EqualFold(scheme, "Bearer") {
+		return "", r, problem(http.StatusUnauthorized, "", "", "the request has no join token; send Authorization: Bearer TOKEN")
+	}
+	if secret, _, err = join.Parse(text); err != nil {
+		return "", r, problem(http.StatusUnauthorized, "", "", "%s", err)
+	}
+	body, err := c.body()
+	if err != nil {
+		return "", r, err
+	}
+	r, err = v1.DecodeJoin(c.Header.Get("Content-Type"), body)
+	return secret, r, err
 }
 
 // ErrRefusedKey means that the site refuses the key of a host that joins.
@@ -138,8 +163,8 @@ func (e RefusedKeyError) Is(target error) bool { return target == ErrRefusedKey 
 func joinProblem(err error) error {
 	for cause, status := range map[error]int{
 		join.ErrUnknown: http.StatusUnauthorized, join.ErrExpired: http.StatusUnauthorized, join.ErrDamaged: http.StatusUnauthorized,
-		join.ErrUsed: http.StatusForbidden, join.ErrWithdrawn: http.StatusForbidden, join.ErrHost: http.StatusForbidden,
-		ErrRefusedKey: http.StatusConflict,
+		join.ErrUsed: http.StatusForbidden, join.ErrFull: http.StatusForbidden, join.ErrRefused: http.StatusForbidden, join.ErrWithdrawn: http.StatusForbidden, join.ErrHost: http.StatusForbidden,
+		ErrRefusedKey: http.StatusConflict, join.ErrNotWaiting: http.StatusNotFound, join.ErrApproved: http.StatusConflict,
 	} {
 		if errors.Is(err, cause) {
 			return problem(status, "", "", "%s", err)
@@ -149,14 +174,15 @@ func joinProblem(err error) error {
 }
 
 func joinToken(k join.Kept, now time.Time) v1.JoinToken {
-	token := v1.JoinToken{
-		ID: k.ID, Tenant: k.Tenant, Host: k.Host, Application: k.Application, Expires: k.Expires, Replace: k.Replace, By: k.By, State: k.State(now),
-	}
 	if k.Damage != nil {
 		return v1.JoinToken{ID: k.ID, Damage: k.Damage.Error()}
 	}
-	if k.Used != nil {
-		token.UsedBy, token.UsedAt = k.Used.Host, &k.Used.At
+	token := v1.JoinToken{
+		ID: k.ID, Tenant: k.Tenant, Host: k.Host, Application: k.Application, MaxHosts: k.MaxHosts, Labels: k.Labels, Approve: k.Approve,
+		Expires: k.Expires, Replace: k.Replace, By: k.By, State: k.State(now),
+	}
+	for _, u := range k.Uses {
+		token.UsedBy = append(token.UsedBy, v1.JoinUse{Host: u.Host, PublicKey: u.Key, At: u.At, From: u.From, Status: u.Status(k.Token), By: cmp.Or(u.Refused, u.Approved)})
 	}
 	return token
 }
@@ -205,7 +231,7 @@ func (s *server) postJoinToken(c *call) error {
 	}
 	now := time.Now()
 	token := join.Token{
-		Tenant: c.tenant, Host: wanted.Host, Application: wanted.Application, Replace: wanted.Replace, By: c.who.Name,
+		Tenant: c.tenant, Host: wanted.Host, Application: wanted.Application, MaxHosts: max(wanted.MaxHosts, 1), Labels: wanted.Labels, Approve: wanted.Approve, Replace: wanted.Replace, By: c.who.Name,
 		Expires: now.Add(valid).UTC().Truncate(time.Second),
 	}
 	secret, id, err := s.Joining.Tokens.Add(token, now)
@@ -240,6 +266,72 @@ func (s *server) deleteJoinToken(c *call) error {
 		return nil
 	}
 	return problem(http.StatusNotFound, "id", id, "tenant %q has no join token %.70q", c.tenant, id)
+}
+
+// waitingHosts returns the hosts of a tenant, or of all, that wait for approval.
+func (s *server) waitingHosts(tenant string) ([]v1.WaitingHost, error) {
+	all, err := s.Joining.Tokens.Waiting(time.Now())
+	if err != nil {
+		return nil, err
+	}
+	waiting := []v1.WaitingHost{}
+	for _, w := range all {
+		if w.Token.Tenant == tenant || tenant == access.AnyTenant {
+			waiting = append(waiting, w.Shown())
+		}
+	}
+	return waiting, nil
+}
+
+// getWaitingHosts lists the hosts of a tenant, or of all, that wait for approval.
+func (s *server) getWaitingHosts(c *call) error {
+	waiting, err := s.waitingHosts(c.tenant)
+	if err != nil {
+		return err
+	}
+	return sendList(s, c, waiting, func(h v1.WaitingHost) string { return h.Host + " " + h.PublicKey })
+}
+
+// mostWaiting is how many of the hosts that wait for approval are in the state of a tenant.
+const mostWaiting = 3
+
+// addWaiting adds to the state of a tenant which hosts wait for approval.
+func (s *server) addWaiting(c *call, state *v1.State) error {
+	if s.Joining == nil {
+		return nil
+	}
+	waiting, err := s.waitingHosts(c.tenant)
+	if err == nil && len(waiting) > 0 {
+		state.WaitingHosts, state.FirstWaiting = len(waiting), waiting[:min(len(waiting), mostWaiting)]
+	}
+	return err
+}
+
+// decideHost returns the handler that lets a host in that waits for approval, or refuses it.
+func decideHost(approve bool) func(*server, *call) error {
+	what := "host refused"
+	if approve {
+		what = "host approved"
+	}
+	return func(s *server, c *call) error {
+		body, err := c.body()
+		if err != nil {
+			return err
+		}
+		wanted, err := v1.DecodeHostVerdict(c.Header.Get("Content-Type"), body)
+		if err != nil {
+			return err
+		}
+		host := c.PathValue("host")
+		c.audit.Detail = "key " + wanted.PublicKey
+		decided, err := s.Joining.Decide(join.Verdict{Tenant: c.tenant, Host: host, Key: wanted.PublicKey, Approve: approve, By: c.who.Name}, time.Now())
+		if err != nil {
+			return joinProblem(err)
+		}
+		s.Log.Info(what, "tenant", c.tenant, "by", c.who.Name, "host", host, "key", wanted.PublicKey, "from", decided.Use.From)
+		c.w.WriteHeader(http.StatusNoContent)
+		return nil
+	}
 }
 
 // validAddress reports whether a name of the site can be part of an address.

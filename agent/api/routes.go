@@ -398,6 +398,18 @@ func joinRoutes() []route {
 	create.returns = []response{{status: http.StatusCreated, about: "The token. Its text is returned only in this answer.", body: v1.JoinToken{}, headers: map[string]string{"Location": "The path of the token."}}}
 	remove.method, remove.path, remove.handle = http.MethodDelete, tokens+"/{id}", joining((*server).deleteJoinToken)
 	remove.summary, remove.returns = "Revoke a join token", []response{{status: http.StatusNoContent, about: "The token is revoked."}}
+	const waiting = statePath + "/waiting-hosts"
+	decide := func(what string, handle func(*server, *call) error, about string) route {
+		r := base
+		r.method, r.path, r.handle, r.takes = http.MethodPost, waiting+"/{host}/"+what, joining(handle), v1.HostVerdict{}
+		r.action, r.object, r.errors = what+"-host", "host/{host}", []int{http.StatusNotFound, http.StatusConflict}
+		r.summary = strings.ToUpper(what[:1]) + what[1:] + " a host that waits for approval"
+		r.returns = []response{{status: http.StatusNoContent, about: about}}
+		return r
+	}
+	waits := base
+	waits.method, waits.path, waits.handle, waits.query = http.MethodGet, waiting, joining((*server).getWaitingHosts), reading()
+	waits.summary, waits.returns = "List hosts that wait for approval", ok("The hosts.", []v1.WaitingHost{})
 	return []route{
 		{
 			method: http.MethodGet, path: "/v1/join/ca", public: true, group: groupJoin, handle: joining((*server).getAuthority),
@@ -406,10 +418,12 @@ func joinRoutes() []route {
 		{
 			method: http.MethodPost, path: joinPath, public: true, group: groupJoin, handle: joining((*server).postJoin),
 			summary: "Join the site as a host", about: "The Authorization header carries a join token.",
-			takes: v1.Join{}, action: "join", object: "host", returns: ok("Everything that the worker of the host needs.", v1.Joined{}),
-			errors: []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusConflict, http.StatusTooManyRequests},
+			takes: v1.Join{}, action: "join", object: "host",
+			returns: append(ok("Everything that the worker of the host needs.", v1.Joined{}), response{status: http.StatusAccepted, about: "The same, and the host waits for approval.", body: v1.Joined{}}),
+			errors:  []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusConflict, http.StatusTooManyRequests},
 		},
-		listing(list), create, remove,
+		listing(list), create, remove, listing(waits),
+		decide("approve", decideHost(true), "The host is let in."), decide("refuse", decideHost(false), "The host is not let in with this key and join token."),
 	}
 }
 

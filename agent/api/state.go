@@ -33,6 +33,9 @@ func (s *server) getState(c *call) error {
 	if s.Certificates != nil {
 		state.Certificates = s.Certificates(time.Now())
 	}
+	if err := s.addWaiting(c, &state); err != nil {
+		return err
+	}
 	switch c.query.Get("content") {
 	case "config":
 		return s.sendFields(c, state.OSUpgrade)

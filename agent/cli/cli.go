@@ -16,7 +16,8 @@
 //   - Declare: apply.go (also get, validate) with kinds.go (the table of kinds) and
 //     declared.go (the files), edit.go, delete.go, calendar.go, webhook.go.
 //   - Let in: login.go, context.go with package contexts (the sites of a person),
-//     password.go, credentials.go with the files of each kind: logins.go, jointokens.go, usercertificate.go, stored.go.
+//     password.go, waitinghosts.go, credentials.go with the files of each kind: logins.go,
+//     jointokens.go, usercertificate.go, stored.go.
 //   - Site: serve.go, dev.go, init.go, backup.go (also restore, recover), seal.go,
 //     unseal.go, tenant.go. The program of a host has site_off.go instead.
 //   - Host: worker.go with connection.go (to the log), computer.go (reboots),
@@ -128,6 +129,9 @@ type commands struct {
 	Login    loginCommand    `cmd:"" help:"Log in as a user." group:"let-in"`
 	Context  contextCommand  `cmd:"" help:"Name the sites that you work with, and switch between them." group:"let-in"`
 	Password passwordCommand `cmd:"" help:"Change your password." group:"let-in"`
+
+	ApproveHost approveHostCommand `cmd:"" name:"approve-host" help:"Let in a host that waits for approval." group:"let-in"`
+	RefuseHost  refuseHostCommand  `cmd:"" name:"refuse-host" help:"Refuse a host that waits for approval." group:"let-in"`
 
 	// The commands of a site, and credentials, which let in.
 	Site siteCommands `embed:""`

@@ -125,7 +125,7 @@ func TestBashCompletion(t *testing.T) {
 		words []string
 		want  string // Joined by |.
 	}{
-		{"commands", []string{"re"}, "recover|release|restore|resume|retry"},
+		{"commands", []string{"re"}, "recover|refuse-host|release|restore|resume|retry"},
 		{"commands after a flag with a value", []string{"--log-level", "debug", "wat"}, "watch"},
 		{"the value of a flag is no command", []string{"--log-level", "start", "wat"}, "watch"},
 		{"commands of a command", []string{"credentials", ""}, "approle|host|join-token|list|remove|rotate|secret-id|token|user"},

@@ -23,6 +23,10 @@ const toldEach = 5
 // each request for the lease is denied to a worker with the key of another host.
 const deniedEach = time.Minute
 
+// unknownEach is how often it is told that the site does not know the key: a host may wait for
+// approval for days.
+const unknownEach = time.Hour
+
 // dial connects to the log. It waits for a site that is not up yet: a host may
 // well boot before it.
 func (c *workerCommand) dial(log *slog.Logger) (*jetstream.HostLog, error) {
@@ -79,6 +83,9 @@ type contact struct {
 	mu sync.Mutex
 	// reason is why the last attempt failed.
 	reason error
+	// unknown is when it was told that the site does not know the key; zero if another reason was
+	// told since.
+	unknown time.Time
 	// denied is when it was told last that the site does not permit something.
 	denied time.Time
 	// since is when the connection was lost; zero while there is one.
@@ -114,7 +121,7 @@ func (c *contact) lost(nc *nats.Conn, err error) {
 func (c *contact) found(nc *nats.Conn) {
 	c.mu.Lock()
 	away := time.Since(c.since)
-	c.since, c.reason = time.Time{}, nil
+	c.since, c.reason, c.unknown = time.Time{}, nil, time.Time{}
 	c.mu.Unlock()
 	c.log.Info("connected again", "url", nc.ConnectedUrlRedacted(), "after", away.Round(time.Millisecond))
 }
@@ -136,8 +143,21 @@ func (c *contact) wait(attempts int) time.Duration {
 }
 
 func (c *contact) tell(err error) {
-	if errors.Is(err, nats.ErrAuthorization) {
-		err = fmt.Errorf("the site does not know the key in %s for host %s of tenant %s; create one there with osupgrade-agent credentials host: %w",
+	unknown, now := errors.Is(err, nats.ErrAuthorization), time.Now()
+	c.mu.Lock()
+	told := unknown && !c.unknown.IsZero() && now.Sub(c.unknown).Abs() < unknownEach
+	switch {
+	case !unknown:
+		c.unknown = time.Time{}
+	case !told:
+		c.unknown = now
+	}
+	c.mu.Unlock()
+	if told {
+		return
+	}
+	if unknown {
+		err = fmt.Errorf("the site does not know the key in %s for host %s of tenant %s; approve the host there with osupgrade-agent approve-host if it waits for that, or else create a key with osupgrade-agent credentials host: %w",
 			c.worker.KeyFile, c.worker.Host, c.worker.Tenant, err)
 	}
 	c.log.Warn("cannot connect to the log, retrying", "url", c.worker.NATSURL, "error", err)

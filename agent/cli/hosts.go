@@ -27,6 +27,7 @@ type hostsCommand struct {
 	Offer   bool   `help:"With a HOST: show each package that an upgrade would change now."`
 	Wide    bool   `help:"Show also the role, the labels, the strategy and the version of the agent." short:"w"`
 	Refresh bool   `help:"Make the HOST, the hosts that --label, --role and --host choose, or all hosts, check what an upgrade would change now. Reports arrive within a minute or so, later if there are more than 1,000 hosts."`
+	Waiting bool   `help:"Show the hosts that wait for approval, with their keys."`
 	Limit   int    `help:"Show at most this many hosts, ordered by name (default: all)." placeholder:"N"`
 	After   string `help:"Show only hosts after this name (for paging)." placeholder:"HOST" complete:"hosts"`
 }
@@ -46,6 +47,9 @@ func (c *hostsCommand) Run(ctx context.Context, out io.Writer) error {
 	}
 	if c.Offer {
 		return c.offer(ctx, out, api)
+	}
+	if c.Waiting {
+		return c.waiting(ctx, out, api)
 	}
 	if c.Host != "" {
 		return c.one(ctx, out, api)
@@ -97,6 +101,9 @@ func (c *hostsCommand) Validate() error {
 	}
 	if c.Refresh && (c.Offer || c.Limit != 0 || c.After != "") {
 		return errors.New("--refresh shows no hosts; leave out --offer, --limit and --after")
+	}
+	if c.Waiting && (c.Host != "" || c.Wide || c.Refresh || c.Limit != 0 || c.After != "" || c.isGiven()) {
+		return errors.New("--waiting shows all hosts that wait for approval; leave out the HOST and the other flags")
 	}
 	if c.Wide && c.Host != "" {
 		return errors.New("--wide is for the list of hosts; one HOST is shown with all that is known of it")

@@ -46,7 +46,7 @@ type joinCommand struct {
 
 // Help describes the command.
 func (c *joinCommand) Help() string {
-	return `The token can be used once. It is never an argument, because every user of the machine can read arguments. If the
+	return `A token lets in one host, or as many as its maker said; each can use it once. It is never an argument, because every user of the machine can read arguments. If the
 answer of the site is lost, run the command again: the site recognizes the key of this host. The private key never leaves this machine.`
 }
 
@@ -81,6 +81,9 @@ func (c *joinCommand) Run(ctx context.Context, in io.Reader, out io.Writer, prog
 	if err := c.write(joined, keyFile, filepath.Join(dir, caName)); err != nil {
 		return fmt.Errorf("the site has let this host in, but its configuration cannot be written: %w; fix that and run the command again", err)
 	}
+	if joined.Waiting {
+		return tellWaiting(out, joined, key, c.Config)
+	}
 	_, _ = fmt.Fprintf(out, "Host %s has joined tenant %s as %s.\nWrote %s and the key %s.\n", joined.Host, joined.Tenant, joined.Application, c.Config, keyFile)
 	if err := connectOnce(joined, key, filepath.Join(dir, caName)); err != nil {
 		if advice := otherName(err); advice != "" {
@@ -90,6 +93,19 @@ func (c *joinCommand) Run(ctx context.Context, in io.Reader, out io.Writer, prog
 			"let it through the firewall, or set nats-url in %s, and start the worker: it keeps trying", joined.NATSURL, err, c.Config)
 	}
 	_, err = fmt.Fprintf(out, "Connected to the log of the site at %s.\nNext: check the other settings in %s (osupgrade-agent worker run --help), then start the worker:\n\n    systemctl enable --now osupgrade-worker\n", joined.NATSURL, c.Config)
+	return err
+}
+
+// tellWaiting says that the site lets the host in only once a person has approved it.
+func tellWaiting(out io.Writer, joined v1.Joined, key nkeys.KeyPair, config string) error {
+	public, err := key.PublicKey()
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(out, "Host %s waits for approval to join tenant %s as %s. Its key is\n\n    %s\n\n"+
+		"On the site, let it in: osupgrade-agent approve-host %s --tenant %s\n"+
+		"Wrote %s. You can start the worker now: it connects once the host is approved.\n\n    systemctl enable --now osupgrade-worker\n",
+		joined.Host, joined.Tenant, joined.Application, public, joined.Host, joined.Tenant, config)
 	return err
 }
 

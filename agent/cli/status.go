@@ -130,7 +130,7 @@ func (c *statusCommand) show(to *terminal, at timeFormat, state v1.State, newest
 	showWarnings(to, at, state)
 	showUnmatched(to, state)
 	to.line("")
-	todo := append(advise(state.Situation, newest), append(adviseCalendars(at, state.Calendars), adviseCertificates(state.Certificates)...)...)
+	todo := append(advise(state.Situation, newest), slices.Concat(adviseApprovals(state), adviseCalendars(at, state.Calendars), adviseCertificates(state.Certificates))...)
 	printAdvice(to, at, todo)
 	if c.used.typed && slices.ContainsFunc(todo, func(a advice) bool { return a.command != "" }) {
 		to.linef("Add --context %s to these commands.", c.used.name)

@@ -23,6 +23,8 @@ type hosts struct {
 	tenant string
 	logger *slog.Logger
 	known  map[string]*host
+	// given returns the labels that a host was given when it joined; nil means none.
+	given func(host string) map[string]string
 	// order are those by name; nil when they have changed.
 	order []*host
 	// deleted are the hosts that were deleted and not heard of since, and who has
@@ -102,7 +104,7 @@ type telemetry struct {
 
 func newHosts(o Options) hosts {
 	return hosts{
-		tenant: o.Tenant, logger: o.Logger, known: map[string]*host{}, deleted: map[string]run.Deletion{}, present: newPresence(),
+		tenant: o.Tenant, logger: o.Logger, given: o.Labels, known: map[string]*host{}, deleted: map[string]run.Deletion{}, present: newPresence(),
 		turned: func(string) {}, versions: map[string]reported{}, busy: map[string]*message.NotNow{},
 	}
 }
@@ -112,6 +114,7 @@ func newHosts(o Options) hosts {
 // is known and online changes nothing.
 func (h *hosts) heard(name string, a message.Alive, at time.Time) (described, changed bool) {
 	h.expire(at)
+	a.Labels = h.labels(name, a.Labels)
 	known := h.known[name]
 	if described = known == nil; described {
 		known = &host{Host: store.Host{Tenant: h.tenant, Name: name}}
@@ -138,6 +141,22 @@ func (h *hosts) heard(name string, a message.Alive, at time.Time) (described, ch
 	described = described || !since.Equal(known.OutdatedSince)
 	known.OutdatedSince = since
 	return described, changed
+}
+
+// labels returns the labels of a host that says of itself that it has some: those that it was
+// given win.
+func (h *hosts) labels(name string, said map[string]string) map[string]string {
+	if h.given == nil {
+		return said
+	}
+	given := h.given(name)
+	if len(given) == 0 {
+		return said
+	}
+	all := make(map[string]string, len(said)+len(given))
+	maps.Copy(all, said)
+	maps.Copy(all, given)
+	return all
 }
 
 // says reports whether a heartbeat describes its host as it is known.

@@ -3,6 +3,7 @@ package controller
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -58,6 +59,34 @@ func TestWhatIsNew(t *testing.T) {
 				t.Errorf("decides: %v, written: %v; want %v, %v", s.stale, written, c.decides, c.written)
 			}
 		})
+	}
+}
+
+// TestGivenLabels checks that the labels that a host was given when it joined win over those that
+// it reports, and that the others stay.
+func TestGivenLabels(t *testing.T) {
+	t.Parallel()
+	o, noon := newMemory().options(t), time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	given := map[string]string{"shop": "basel"}
+	o.Labels = func(host string) map[string]string {
+		if host == "h01" {
+			return given
+		}
+		return nil
+	}
+	s := stateOf(o)
+	said := map[string]string{"shop": "bern", "rack": "r1"}
+	for _, host := range []string{"h01", "h02"} {
+		s.heard(host, message.Alive{Application: "app", Labels: said}, noon)
+	}
+	if got := s.hosts.known["h01"].Labels; !maps.Equal(got, map[string]string{"shop": "basel", "rack": "r1"}) {
+		t.Errorf("h01 has the labels %v", got)
+	}
+	if got := s.hosts.known["h02"].Labels; !maps.Equal(got, said) || said["shop"] != "bern" || len(given) != 1 {
+		t.Errorf("h02 has the labels %v, said %v, given %v", got, said, given)
+	}
+	if described, _ := s.hosts.heard("h01", message.Alive{Application: "app", Labels: said}, noon); described {
+		t.Error("the same heartbeat describes the host anew")
 	}
 }
 

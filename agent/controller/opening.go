@@ -171,6 +171,16 @@ func (s *state) tellCalendar(seen store.Seen) {
 	}
 }
 
+// TellWaiting tells people of hosts that wait for approval, of each once.
+func (c *Controller) TellWaiting(ctx context.Context, hosts []v1.WaitingHost) error {
+	return c.attempt(ctx, func(s *state) error {
+		for _, h := range hosts {
+			s.news.putBeside(s.teller.HostWaiting(h))
+		}
+		return nil
+	})
+}
+
 // owed returns the last windows that have closed by now without a run, and of which
 // no record says why, the oldest one first.
 func (s *state) owed(env *environment, now time.Time) []window.Opening {

@@ -60,7 +60,10 @@ type Options struct {
 	Site Runner
 	// SiteScripts returns the scripts that Site has; nil when nobody can say.
 	SiteScripts func() []string
-	Logger      *slog.Logger
+	// Labels returns the labels that a host was given when it joined, which win over those that
+	// it reports; nil means none.
+	Labels func(host string) map[string]string
+	Logger *slog.Logger
 	// Observer is told what happens, for metrics; nil means nobody.
 	Observer Observer
 	// Traces takes the spans of runs; nil means that nobody wants them.

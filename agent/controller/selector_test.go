@@ -11,8 +11,8 @@ import (
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
-// shops returns a controller with two hosts in Basel and one in Bern.
-func shops(t *testing.T) (*memory, *Controller) {
+// shopHosts returns a controller with two hosts in Basel and one in Bern.
+func shopHosts(t *testing.T) (*memory, *Controller) {
 	t.Helper()
 	m := newMemory("h01", "h02", "h03")
 	c, _ := m.control(t)
@@ -50,7 +50,7 @@ func TestStartOfChosenHosts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				_, c := shops(t)
+				_, c := shopHosts(t)
 				row.request.OverrideWindow, row.request.Reason = true, "a test"
 				p, err := c.Preflight(t.Context(), "test", row.request)
 				if err != nil || p.Refused != row.refuse || row.refuse == "" && namesOf(*p.Run) != row.hosts {
@@ -70,7 +70,7 @@ func TestStartOfChosenHosts(t *testing.T) {
 func TestRetryOfChosenHosts(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		m, c := shops(t)
+		m, c := shopHosts(t)
 		request := v1.Start{OverrideWindow: true, Reason: "a test"}
 		first, err := c.Start(t.Context(), "test", request)
 		if err != nil {

@@ -19,7 +19,7 @@ var fuzzed = map[string]string{
 	"agent/wire/v1.DecodeNewCalendar": "FuzzCalendarJSON", "agent/wire/v1.DecodeNewBudget": "FuzzBudgetJSON", "agent/wire/v1.DecodeStart": "FuzzStartJSON", "agent/wire/v1.DecodeRefresh": "FuzzRefreshJSON", "agent/wire/v1.ParseSelector": "FuzzParseSelector", "agent/wire/v1.DecodeAsk": "FuzzAskJSON",
 	"agent/wire/v1.DecodeNewToken": "FuzzBodies", "agent/wire/v1.DecodeRotation": "FuzzBodies", "agent/wire/v1.DecodeUser": "FuzzBodies", "agent/wire/v1.DecodeApprole": "FuzzBodies",
 	"agent/wire/v1.DecodeNewSecretID": "FuzzBodies", "agent/wire/v1.DecodeTenant": "FuzzBodies", "agent/wire/v1.DecodePolicy": "FuzzBodies", "agent/wire/v1.DecodeWebhookResend": "FuzzBodies",
-	"agent/wire/v1.DecodeJoin": "FuzzBodies", "agent/wire/v1.DecodeNewJoinToken": "FuzzBodies", "agent/wire/v1.DecodeLogin": "FuzzBodies", "agent/wire/v1.DecodePasswordChange": "FuzzBodies",
+	"agent/wire/v1.DecodeJoin": "FuzzBodies", "agent/wire/v1.DecodeNewJoinToken": "FuzzBodies", "agent/wire/v1.DecodeHostVerdict": "FuzzBodies", "agent/wire/v1.DecodeLogin": "FuzzBodies", "agent/wire/v1.DecodePasswordChange": "FuzzBodies",
 	"agent/wire/v1.DecodeUnseal": "FuzzBodies", "agent/wire/v1.DecodeRewrap": "FuzzBodies", "agent/wire/v1.DecodeCurrentSecret": "FuzzBodies",
 	"agent/wire/v1.DecodeNewSiteCertificate": "FuzzBodies", "agent/wire/v1.DecodeNewHostKey": "FuzzBodies", "agent/wire/v1.DecodeApproleLogin": "FuzzBodies", "agent/wire/v1.decode": "FuzzBodies",
 	"agent/wire/document.Parse": "FuzzJSON", "agent/wire/document.ParseAll": "FuzzYAML", "agent/run/trace.Parse": "FuzzParse", "agent/identity/join.Parse": "FuzzParse",

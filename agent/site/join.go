@@ -51,12 +51,13 @@ func (s *Site) joining(o Options) (*api.Joining, error) {
 	keys := joinKeys{s.Hosts}
 	return &api.Joining{
 		Tokens: tokens, CA: func() ([]byte, error) { return ReadCA(o.Dir, o.CAFile) },
-		Join: func(secret string, r v1.Join, now time.Time) (join.Token, error) {
+		Join: func(secret string, r v1.Join, from string, now time.Time) (join.Joined, error) {
 			if err := hostkey.Proven(r.PublicKey, r.Host, r.Proof); err != nil {
-				return join.Token{}, fmt.Errorf("%w: %w", api.ErrRefusedKey, err)
+				return join.Joined{}, fmt.Errorf("%w: %w", api.ErrRefusedKey, err)
 			}
-			return tokens.Join(secret, r, now, keys)
+			return tokens.Join(secret, r, from, now, keys)
 		},
+		Decide:  func(v join.Verdict, now time.Time) (join.Waiting, error) { return tokens.Decide(v, now, keys) },
 		NATSURL: func(apiHost string) (string, error) { return o.natsURL(apiHost, s.server.Address()) },
 	}, nil
 }
@@ -88,15 +89,48 @@ func (o Options) natsURL(apiHost, address string) (string, error) {
 	return scheme + "://" + net.JoinHostPort(apiHost, port), nil
 }
 
+// mostTold is how many hosts of a tenant that wait at once are told of: they must not crowd out
+// all other news.
+const mostTold = 20
+
+// tellWaiting tells the people of each tenant which hosts wait for approval. The news of a host has
+// one id, so it is told once, also by a site that was killed in between.
+func (s *Site) tellWaiting(ctx context.Context) {
+	all, err := s.Joins.Waiting(time.Now())
+	if err != nil {
+		s.log.Warn("cannot tell which hosts wait for approval", "error", err)
+		return
+	}
+	byTenant := map[string][]v1.WaitingHost{}
+	for _, w := range all {
+		if tenant := w.Token.Tenant; len(byTenant[tenant]) < mostTold {
+			byTenant[tenant] = append(byTenant[tenant], w.Shown())
+		}
+	}
+	for tenant, hosts := range byTenant {
+		if err := s.tenants.tellWaiting(ctx, tenant, hosts); err != nil && ctx.Err() == nil {
+			s.log.Warn("cannot tell which hosts wait for approval", "tenant", tenant, "error", err)
+		}
+	}
+}
+
 // joinKeys are the keys of hosts for a host that joins. A refusal is told to the host.
 type joinKeys struct{ hosts *natsd.Hosts }
 
-func (k joinKeys) Registrable(public, tenant, host string, replace bool) error {
-	return refusedKey(k.hosts.Registrable(public, natsd.Identity{Tenant: tenant, Host: host}, replace))
+func (k joinKeys) Registrable(public string, t join.Token, host string) error {
+	id := natsd.Identity{Tenant: t.Tenant, Host: host}
+	alike, err := k.hosts.Alike(id)
+	if err != nil {
+		return err
+	}
+	if alike != "" {
+		return fmt.Errorf("%w: host %s of tenant %s has a name that differs only in case; give another name with --host", api.ErrRefusedKey, alike, t.Tenant)
+	}
+	return refusedKey(k.hosts.Registrable(public, id, t.Replace))
 }
 
-func (k joinKeys) Register(public, tenant, host string, replace bool) error {
-	return refusedKey(k.hosts.Register(public, natsd.Identity{Tenant: tenant, Host: host}, replace))
+func (k joinKeys) Register(public string, t join.Token, host string) error {
+	return refusedKey(k.hosts.RegisterLabelled(public, natsd.Identity{Tenant: t.Tenant, Host: host}, t.Labels, t.Replace))
 }
 
 func refusedKey(err error) error {

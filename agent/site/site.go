@@ -137,6 +137,7 @@ func (s *Site) open(ctx context.Context, o Options) (err error) {
 	s.audit = OpenAudit(o.Dir)
 	s.server, err = natsd.Start(ctx, natsd.Options{
 		Dir: storeFolder(o.Dir), Listen: o.NATS.Listen, TLS: tlsConfig(natsPair), Hosts: s.Hosts, Refused: s.warners.warn, Rotated: s.rotated(o.Tenants),
+		Waits:  func(public string) bool { return s.Joins.Waits(public, time.Now()) },
 		Holder: o.Holder, Log: o.Log,
 	})
 	if err != nil {
@@ -187,6 +188,7 @@ func (s *Site) open(ctx context.Context, o Options) (err error) {
 	s.parts.Go(func() { s.Logins.Run(running, o.Log) })
 	s.parts.Go(func() { s.keepOpening(running) })
 	s.parts.Go(func() { s.renewOwn(running, o.Dir) })
+	s.parts.Go(func() { s.Joins.Watch(running, func() { s.tellWaiting(running) }) })
 	joining, err := s.joining(o)
 	if err != nil {
 		return err
@@ -239,6 +241,9 @@ func (s *Site) control(ctx, running context.Context, o Options, tenant string, m
 	c := controller.New(controller.Options{
 		Tenant: tenant, Zone: o.Zone, Log: measured.Log(written), Observer: measured, Traces: s.exporter(), HostEvents: log, Guard: s.guards.Guard(tenant), Store: filled, News: s.store, Logger: o.Log, At: o.at("controller"),
 		Site: checks, SiteScripts: checks.Installed,
+		Labels: func(host string) map[string]string {
+			return s.Hosts.Labels(natsd.Identity{Tenant: tenant, Host: host})
+		},
 		Holder: func(ctx context.Context, host string) (*v1.HostLease, error) { return holder(ctx, gate, host) },
 	})
 	measured.Webhooks(func(ctx context.Context) ([]v1.WebhookState, error) { return s.webhooks.States(ctx, tenant) })

@@ -261,6 +261,23 @@ func (t *tenants) Controller(name string) (api.Controller, bool) {
 	return one.parts.Load().Controller, true
 }
 
+// tellWithin is how long the controller of a tenant may take to tell of the hosts that wait for
+// approval: those of the others wait meanwhile.
+const tellWithin = 10 * time.Second
+
+// tellWaiting tells the people of a tenant which hosts wait for approval, if it is served.
+func (t *tenants) tellWaiting(ctx context.Context, tenant string, hosts []v1.WaitingHost) error {
+	t.mu.Lock()
+	one, found := t.served[tenant]
+	t.mu.Unlock()
+	if !found {
+		return nil
+	}
+	ctx, stop := context.WithTimeout(ctx, tellWithin)
+	defer stop()
+	return one.parts.Load().TellWaiting(ctx, hosts)
+}
+
 // All implements api.Tenants.
 func (t *tenants) All() map[string]api.Controller {
 	t.mu.Lock()

@@ -5,8 +5,11 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/ephemeral"
 	"github.com/hashicorp/terraform-plugin-framework/ephemeral/schema"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -26,6 +29,8 @@ type Join struct{ temporary }
 var (
 	_ ephemeral.EphemeralResourceWithClose     = (*Join)(nil)
 	_ ephemeral.EphemeralResourceWithConfigure = (*Join)(nil)
+
+	_ ephemeral.EphemeralResourceWithValidateConfig = (*Join)(nil)
 )
 
 // NewJoin returns the ephemeral resource of join tokens.
@@ -47,6 +52,9 @@ type joinModel struct {
 	Tenant      types.String `tfsdk:"tenant"`
 	Host        types.String `tfsdk:"host"`
 	Application types.String `tfsdk:"application"`
+	MaxHosts    types.Int64  `tfsdk:"max_hosts"`
+	Labels      types.Map    `tfsdk:"labels"`
+	Approve     types.Bool   `tfsdk:"approve"`
 	Valid       types.String `tfsdk:"valid"`
 	Replace     types.Bool   `tfsdk:"replace"`
 	ID          types.String `tfsdk:"id"`
@@ -54,10 +62,20 @@ type joinModel struct {
 	Expires     types.String `tfsdk:"expires"`
 }
 
+// wanted returns what the model asks of the site.
+func (m joinModel) wanted(ctx context.Context) (v1.NewJoinToken, diag.Diagnostics) {
+	var labels map[string]string
+	told := m.Labels.ElementsAs(ctx, &labels, false)
+	return v1.NewJoinToken{
+		Host: m.Host.ValueString(), Application: m.Application.ValueString(), MaxHosts: int(m.MaxHosts.ValueInt64()), Labels: labels,
+		Approve: m.Approve.ValueBool(), Valid: m.Valid.ValueString(), Replace: m.Replace.ValueBool(),
+	}, told
+}
+
 // Schema defines the ephemeral resource.
 func (*Join) Schema(_ context.Context, _ ephemeral.SchemaRequest, resp *ephemeral.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "A join token: one host can join the site with it, once. Each plan and each apply makes one and withdraws it at its end, so the host must join while Terraform runs; a host that has joined stays. " +
+		MarkdownDescription: "A join token: one host can join the site with it, or up to `max_hosts`, each once and with a key of its own. Each plan and each apply makes one and withdraws it at its end, so the hosts must join while Terraform runs; a host that has joined stays. " +
 			"The token is in no state and no plan. The provider's own token needs the role `admin` or `join`. Supported by `osupgrade-agent` only.",
 		Attributes: map[string]schema.Attribute{
 			"tenant": schema.StringAttribute{
@@ -76,6 +94,18 @@ func (*Join) Schema(_ context.Context, _ ephemeral.SchemaRequest, resp *ephemera
 			"application": schema.StringAttribute{
 				Required: true, MarkdownDescription: "The worker application of the host.", Validators: []validator.String{validators.Name()},
 			},
+			"max_hosts": schema.Int64Attribute{
+				Optional: true, MarkdownDescription: "How many hosts may join whose names match `host`, from `1` to `1000`; `1` by default.",
+				Validators: []validator.Int64{validators.Number(1, v1.MaxJoinHosts)},
+			},
+			"labels": schema.MapAttribute{
+				ElementType: types.StringType, Optional: true,
+				MarkdownDescription: "Labels of each host that joins, by which a rollout can select it. They win over what the host reports of itself.",
+				Validators:          []validator.Map{mapvalidator.NoNullValues()},
+			},
+			"approve": schema.BoolAttribute{
+				Optional: true, MarkdownDescription: "Whether each host waits until a person has approved it with `osupgrade-agent approve-host`. `false` by default. A host that still waits when the token is withdrawn must join again.",
+			},
 			"valid": schema.StringAttribute{
 				Optional: true, Computed: true,
 				MarkdownDescription: "How long the token can be used if nobody withdraws it, as when Terraform is killed; from `1m` to `7d`, `1h` by default. It must outlast the apply.",
@@ -91,6 +121,28 @@ func (*Join) Schema(_ context.Context, _ ephemeral.SchemaRequest, resp *ephemera
 	}
 }
 
+// ValidateConfig checks what depends on several attributes, by the rules of the site.
+func (*Join) ValidateConfig(ctx context.Context, req ephemeral.ValidateConfigRequest, resp *ephemeral.ValidateConfigResponse) {
+	if !req.Config.Raw.IsFullyKnown() {
+		return // The site checks it.
+	}
+	var m joinModel
+	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
+	wanted, told := m.wanted(ctx)
+	resp.Diagnostics.Append(told...)
+	if resp.Diagnostics.HasError() || !v1.ValidHostPattern(wanted.Host) || wanted.MaxHosts < 0 || wanted.MaxHosts > v1.MaxJoinHosts {
+		return // The attributes' own validators tell that.
+	}
+	for _, problem := range wanted.Validate() {
+		switch problem.Field {
+		case "host", "labels":
+			resp.Diagnostics.AddAttributeError(path.Root(problem.Field), "Invalid "+problem.Field, problem.Message)
+		case "max-hosts":
+			resp.Diagnostics.AddAttributeError(path.Root("max_hosts"), "Invalid max_hosts", problem.Message)
+		}
+	}
+}
+
 // Open makes the token.
 func (j *Join) Open(ctx context.Context, req ephemeral.OpenRequest, resp *ephemeral.OpenResponse) {
 	var m joinModel
@@ -98,11 +150,13 @@ func (j *Join) Open(ctx context.Context, req ephemeral.OpenRequest, resp *epheme
 	if m.Valid.IsNull() {
 		m.Valid = types.StringValue(defaultValid)
 	}
+	wanted, told := m.wanted(ctx)
+	if resp.Diagnostics.Append(told...); resp.Diagnostics.HasError() {
+		return
+	}
 	var token v1.JoinToken
 	opened := j.open(ctx, &m.Tenant, resp, func(ctx context.Context, api *client.Client, tenant string) (id string, err error) {
-		token, err = api.NewJoinToken(ctx, tenant, v1.NewJoinToken{
-			Host: m.Host.ValueString(), Application: m.Application.ValueString(), Valid: m.Valid.ValueString(), Replace: m.Replace.ValueBool(),
-		})
+		token, err = api.NewJoinToken(ctx, tenant, wanted)
 		if err == nil && (token.ID == "" || token.Token == "") {
 			err = errNoToken
 		}

@@ -38,6 +38,7 @@ var faults = []fault{
 	{"host-without-a-plan-is-up-to-date", "agent/host/worker.Worker.proves", `return true`, "", tests("agent/host/worker", "TestDoneWithoutAPlan")},
 	{"removed-audit-log-is-new", "agent/identity/audit.Log.again", `return nil`, "", tests("agent/identity/audit", "TestFolderGone")},
 	{"change-without-its-note", "agent/api.server.record", `return $1.handle($0, $2)`, "", tests("agent/api", "TestAuditFails")},
+	{"join-token-lets-in-any-number", "agent/identity/join.tokenFile.admits", `return nil`, "", tests("agent/identity/join", "TestPlaces")},
 	{"checks-at-the-site-reach-its-machine", "agent/base/dial.Rule.Check", `return nil`, "", tests("agent/host/check", "TestLocal")},
 	{"only-upgrades-are-confirmed", "agent/host/decide.State.confirmIsDue", `return false`, "", tests("agent/host/worker", "TestEachStartIsConfirmed|TestMachineFallsBack")},
 	{"old-checks-count", "agent/host/decide.State.outdated", `return false`, "", tests("agent/host/decide", "TestPassBeforeAnUpgrade")},

@@ -223,6 +223,34 @@ func (c *Client) JoinTokens(ctx context.Context) (all []v1.JoinToken, err error)
 	return ofAllOrOwn[v1.JoinToken](ctx, c, "/os-upgrade/join-tokens")
 }
 
+// WaitingHosts returns the hosts of a tenant that wait for approval.
+func (c *Client) WaitingHosts(ctx context.Context, tenant string) (all []v1.WaitingHost, err error) {
+	path, err := identityPath("state", tenant, "/os-upgrade/waiting-hosts")
+	if err != nil {
+		return nil, err
+	}
+	return all, c.get(ctx, path, nil, &all)
+}
+
+// ApproveHost lets a host in that waits for approval with a key.
+func (c *Client) ApproveHost(ctx context.Context, tenant, host, key string) error {
+	return c.decideHost(ctx, tenant, host, "approve", key)
+}
+
+// RefuseHost ends the wait of a host that waits for approval with a key: it is not let in.
+func (c *Client) RefuseHost(ctx context.Context, tenant, host, key string) error {
+	return c.decideHost(ctx, tenant, host, "refuse", key)
+}
+
+func (c *Client) decideHost(ctx context.Context, tenant, host, what, key string) error {
+	path, err := identityPath("state", tenant, "/os-upgrade/waiting-hosts/"+url.PathEscape(host)+"/"+what)
+	if err != nil {
+		return err
+	}
+	_, err = c.do(ctx, request{method: http.MethodPost, path: path, body: v1.HostVerdict{PublicKey: key}})
+	return err
+}
+
 func ofAllOrOwn[T any](ctx context.Context, c *Client, rest string) (all []T, err error) {
 	err = c.get(ctx, "/v1/state/tenants/"+OfAll+rest, nil, &all)
 	if refused, ok := errors.AsType[*Error](err); ok && refused.Status == http.StatusForbidden && refused.Errors[0].Info.Field == "tenant" {

@@ -1,8 +1,8 @@
-// Package join lets a host join a site once: with a token that somebody has made
-// for it, it brings the public part of a key that it made itself.
+// Package join lets hosts join a site: with a token that somebody has made for one host or
+// for several, each brings the public part of a key that it made itself.
 //
-// It decides whether a token lets a host in. It knows no transport, and keeps of a
-// token only the hash.
+// It decides whether a token lets a host in, and keeps which places of a token are taken and
+// which hosts wait for approval. It knows no transport, and keeps of a token only the hash.
 package join
 
 import (
@@ -11,7 +11,9 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,6 +27,12 @@ type Token struct {
 	Host        string    `json:"host"`
 	Application string    `json:"application"`
 	Expires     time.Time `json:"expires"`
+	// MaxHosts is how many hosts may join: the places of the token.
+	MaxHosts int `json:"max-hosts"`
+	// Labels are given to each host that joins. They win over what the host says of itself.
+	Labels map[string]string `json:"labels,omitempty"`
+	// Approve keeps each host waiting until a person has approved it.
+	Approve bool `json:"approve,omitempty"`
 	// Replace lets a host join that has a key already.
 	Replace bool `json:"replace,omitempty"`
 	// By is who made the token.
@@ -33,21 +41,52 @@ type Token struct {
 
 // About says what a token is for.
 func (t Token) About() string {
-	text := fmt.Sprintf("for host %s, application %s, until %s", t.Host, t.Application, t.Expires.UTC().Format(time.RFC3339))
+	text := "for host " + t.Host
+	if t.MaxHosts > 1 {
+		text = fmt.Sprintf("for up to %d hosts %s", t.MaxHosts, t.Host)
+	}
+	text += fmt.Sprintf(", application %s, until %s", t.Application, t.Expires.UTC().Format(time.RFC3339))
+	for _, key := range slices.Sorted(maps.Keys(t.Labels)) {
+		text += ", label " + key + "=" + t.Labels[key]
+	}
+	if t.Approve {
+		text += ", each host waits for approval"
+	}
 	if t.Replace {
 		text += ", may replace a key"
 	}
 	return text
 }
 
-// Use is how a token was used.
+// Use is a place of a token that a host has taken.
 type Use struct {
 	Host string    `json:"host"`
 	Key  string    `json:"key"`
 	At   time.Time `json:"at"`
+	// From is the address from which the host has asked.
+	From string `json:"from,omitempty"`
+	// Approved and Refused say who has decided that a host may join that waited for approval,
+	// or that it may not.
+	Approved string `json:"approved,omitempty"`
+	Refused  string `json:"refused,omitempty"`
 	// Registered says that the key of the host was registered: to ask again does not
 	// register it once more, as it may have been withdrawn since.
 	Registered bool `json:"registered,omitempty"`
+	// Withdrawn says that the key was withdrawn: the host does not come back with this token.
+	Withdrawn bool `json:"withdrawn,omitempty"`
+}
+
+// Status returns waiting, refused, withdrawn or joined.
+func (u Use) Status(t Token) string {
+	switch {
+	case u.Withdrawn:
+		return v1.JoinWithdrawn
+	case u.Refused != "":
+		return v1.JoinRefused
+	case t.Approve && !u.Registered:
+		return v1.JoinWaiting
+	}
+	return v1.JoinJoined
 }
 
 // Errors of a token. Each says what to do.
@@ -55,7 +94,9 @@ var (
 	ErrUnknown   = errors.New("the join token is unknown: it was removed, mistyped, or is that of another site; make one with osupgrade-agent credentials join-token create")
 	ErrExpired   = errors.New("the join token has expired; make a new one with osupgrade-agent credentials join-token create")
 	ErrUsed      = errors.New("the join token was used already, by another key or host; make a new one with osupgrade-agent credentials join-token create")
+	ErrFull      = errors.New("the join token has no place left")
 	ErrWithdrawn = errors.New("the key of the host was withdrawn after it had joined with this token; make a new token, and remove the file of the key on the host")
+	ErrRefused   = errors.New("a person has refused this host; if that was a mistake, make a new token with osupgrade-agent credentials join-token create")
 	ErrHost      = errors.New("the join token is not for this host")
 )
 
@@ -63,32 +104,69 @@ var (
 type next int
 
 const (
-	// useIt: the token is used up, then the key is registered.
-	useIt next = iota
-	// register: the token was used up by this key, and the site ended before the key was
-	// registered.
+	// take: the host takes a place. Then its key is registered, or it waits for approval.
+	take next = iota
+	// wait: the host has a place and waits for approval.
+	wait
+	// register: the host has a place, and the site ended before its key was registered.
 	register
 	// tellAgain: the key was registered, and the host asks again.
 	tellAgain
 )
 
-// decide returns what follows from a request of a host at a time. Who used the token
-// can ask again with the same key until it expires, as the answer may have been
-// lost; nobody else can.
-func decide(t Token, used *Use, r v1.Join, now time.Time) (next, error) {
-	switch {
-	case !now.Before(t.Expires):
+// decide returns what follows from a request of a host at a time. A host that has a place
+// can ask again with the same key until the token expires, as the answer may have been lost.
+// With another key it can only if it was refused, or if the token is for several hosts and may
+// replace keys: a token for one host is used once.
+func decide(f tokenFile, r v1.Join, now time.Time) (next, error) {
+	if f.over(now) {
 		return 0, ErrExpired
-	case used != nil && (used.Key != r.PublicKey || used.Host != r.Host):
-		return 0, ErrUsed
-	case used != nil && used.Registered:
-		return tellAgain, nil
-	case used != nil:
-		return register, nil
-	case !matches(t.Host, r.Host):
-		return 0, fmt.Errorf("%w: it is for %q, and this is %q; give the right one with --host, or make a token for it", ErrHost, t.Host, r.Host)
 	}
-	return useIt, nil
+	at := f.place(r.Host)
+	if at < 0 {
+		return take, f.admits(r)
+	}
+	switch u := f.Uses[at]; {
+	case u.Withdrawn:
+		return 0, ErrWithdrawn
+	case u.Key != r.PublicKey && !f.hasKey(r.PublicKey) && (u.Refused != "" || f.MaxHosts > 1 && f.Replace):
+		return take, nil
+	case u.Key != r.PublicKey:
+		return 0, ErrUsed
+	case u.Refused != "":
+		return 0, ErrRefused
+	case u.Registered:
+		return tellAgain, nil
+	case f.Approve && u.Approved == "":
+		return wait, nil
+	}
+	return register, nil
+}
+
+// admits returns why a host without a place gets none.
+func (f tokenFile) admits(r v1.Join) error {
+	switch {
+	case f.MaxHosts == 1 && len(f.Uses) > 0, f.hasKey(r.PublicKey):
+		return ErrUsed
+	case !matches(f.Host, r.Host):
+		return fmt.Errorf("%w: it is for %q, and this is %q; give the right one with --host, or make a token for it", ErrHost, f.Host, r.Host)
+	case len(f.Uses) >= f.MaxHosts:
+		return fmt.Errorf("%w: %d hosts have taken all of them; make a new one with osupgrade-agent credentials join-token create", ErrFull, len(f.Uses))
+	}
+	return nil
+}
+
+// over reports whether a token has expired. One that was once seen to have stays so, even if the
+// clock is set back.
+func (f tokenFile) over(now time.Time) bool { return f.Ended || !now.Before(f.Expires) }
+
+// place returns the index of the place that a host has taken, or -1.
+func (f tokenFile) place(host string) int {
+	return slices.IndexFunc(f.Uses, func(u Use) bool { return u.Host == host })
+}
+
+func (f tokenFile) hasKey(public string) bool {
+	return slices.ContainsFunc(f.Uses, func(u Use) bool { return u.Key == public })
 }
 
 // matches reports whether a pattern matches the name of a host. A valid name has no

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"os"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -35,18 +36,18 @@ func newSite(t *testing.T) *site {
 	return &site{t: t, keys: map[string]string{}}
 }
 
-func (s *site) Registrable(string, string, string, bool) error {
+func (s *site) Registrable(string, Token, string) error {
 	if s.meanwhile != nil {
 		s.meanwhile()
 	}
 	return s.refuse
 }
 
-func (s *site) Register(public, tenant, host string, _ bool) error {
+func (s *site) Register(public string, t Token, host string) error {
 	if _, known := s.keys[public]; !known {
 		s.registered++
 	}
-	s.keys[public] = tenant + "/" + host
+	s.keys[public] = t.Tenant + "/" + host
 	return nil
 }
 
@@ -60,7 +61,14 @@ func (s *site) open(at func(string)) *Tokens {
 
 func (s *site) add(host string) (secret, id string) {
 	s.t.Helper()
-	secret, id, err := s.open(nil).Add(Token{Tenant: "acme", Host: host, Application: "appliance", Expires: now.Add(time.Hour)}, now)
+	return s.addToken(Token{Host: host})
+}
+
+// addToken makes a token of acme that is valid for an hour.
+func (s *site) addToken(token Token) (secret, id string) {
+	s.t.Helper()
+	token.Tenant, token.Application, token.Expires = "acme", "appliance", now.Add(time.Hour)
+	secret, id, err := s.open(nil).Add(token, now)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -72,29 +80,57 @@ func asks(host, key string) v1.Join { return v1.Join{Host: host, PublicKey: key,
 // TestDecide checks each state of a token against each request.
 func TestDecide(t *testing.T) {
 	t.Parallel()
-	token := Token{Tenant: "acme", Host: "web-*", Application: "a", Expires: now.Add(time.Hour)}
-	used := &Use{Host: "web-1", Key: "K1", At: now}
-	registered := &Use{Host: "web-1", Key: "K1", At: now, Registered: true}
+	const (
+		one = iota
+		several
+		replaces
+		approves
+	)
+	tokens := map[int]Token{one: {MaxHosts: 1}, several: {MaxHosts: 2}, replaces: {MaxHosts: 2, Replace: true}, approves: {MaxHosts: 2, Approve: true}}
+	used := Use{Host: "web-1", Key: "K1", At: now}
+	registered, approved, refused := used, used, used
+	registered.Registered, approved.Approved, refused.Refused = true, "ann", "ann"
+	other := Use{Host: "web-2", Key: "K2", At: now, Registered: true}
 	for name, c := range map[string]struct {
-		used *Use
-		r    v1.Join
-		at   time.Duration
-		do   next
-		err  error
+		token int
+		uses  []Use
+		r     v1.Join
+		at    time.Duration
+		do    next
+		err   error
 	}{
-		"first":                            {nil, asks("web-1", "K1"), 0, useIt, nil},
-		"in the last second":               {nil, asks("web-1", "K1"), time.Hour - 1, useIt, nil},
-		"at its end":                       {nil, asks("web-1", "K1"), time.Hour, 0, ErrExpired},
-		"another host":                     {nil, asks("db-1", "K1"), 0, 0, ErrHost},
-		"a longer name":                    {nil, asks("my.web-1", "K1"), 0, 0, ErrHost},
-		"again, before the registration":   {used, asks("web-1", "K1"), 0, register, nil},
-		"again, after it":                  {registered, asks("web-1", "K1"), 0, tellAgain, nil},
-		"again, too late":                  {registered, asks("web-1", "K1"), time.Hour, 0, ErrExpired},
-		"again, with another key":          {registered, asks("web-1", "K2"), 0, 0, ErrUsed},
-		"again, as another host":           {registered, asks("web-2", "K1"), 0, 0, ErrUsed},
-		"another, before the registration": {used, asks("web-1", "K2"), 0, 0, ErrUsed},
+		"first":                            {one, nil, asks("web-1", "K1"), 0, take, nil},
+		"in the last second":               {one, nil, asks("web-1", "K1"), time.Hour - 1, take, nil},
+		"at its end":                       {one, nil, asks("web-1", "K1"), time.Hour, 0, ErrExpired},
+		"another host":                     {one, nil, asks("db-1", "K1"), 0, 0, ErrHost},
+		"a longer name":                    {one, nil, asks("my.web-1", "K1"), 0, 0, ErrHost},
+		"again, before the registration":   {one, []Use{used}, asks("web-1", "K1"), 0, register, nil},
+		"again, after it":                  {one, []Use{registered}, asks("web-1", "K1"), 0, tellAgain, nil},
+		"again, too late":                  {one, []Use{registered}, asks("web-1", "K1"), time.Hour, 0, ErrExpired},
+		"again, with another key":          {one, []Use{registered}, asks("web-1", "K2"), 0, 0, ErrUsed},
+		"again, as another host":           {one, []Use{registered}, asks("web-2", "K1"), 0, 0, ErrUsed},
+		"another, before the registration": {one, []Use{used}, asks("web-1", "K2"), 0, 0, ErrUsed},
+
+		"several: the second":                {several, []Use{registered}, asks("web-2", "K2"), 0, take, nil},
+		"several: a third":                   {several, []Use{registered, other}, asks("web-3", "K3"), 0, 0, ErrFull},
+		"several: the first when it is full": {several, []Use{registered, other}, asks("web-1", "K1"), 0, tellAgain, nil},
+		"several: with another key":          {several, []Use{registered}, asks("web-1", "K2"), 0, 0, ErrUsed},
+		"several: a name in another case":    {several, []Use{registered}, asks("Web-1", "K2"), 0, 0, ErrHost},
+		"several: the key of another":        {several, []Use{registered}, asks("web-2", "K1"), 0, 0, ErrUsed},
+		"replaces: with another key":         {replaces, []Use{registered, other}, asks("web-1", "K3"), 0, take, nil},
+		"replaces: the key of another":       {replaces, []Use{registered, other}, asks("web-1", "K2"), 0, 0, ErrUsed},
+		"approves: first":                    {approves, nil, asks("web-1", "K1"), 0, take, nil},
+		"approves: again":                    {approves, []Use{used}, asks("web-1", "K1"), 0, wait, nil},
+		"approves: with another key":         {approves, []Use{used}, asks("web-1", "K2"), 0, 0, ErrUsed},
+		"approves: approved":                 {approves, []Use{approved}, asks("web-1", "K1"), 0, register, nil},
+		"approves: joined":                   {approves, []Use{registered}, asks("web-1", "K1"), 0, tellAgain, nil},
+		"approves: refused":                  {approves, []Use{refused}, asks("web-1", "K1"), 0, 0, ErrRefused},
+		"approves: refused, another key":     {approves, []Use{refused}, asks("web-1", "K2"), 0, take, nil},
+		"approves: those who wait take up":   {approves, []Use{used, other}, asks("web-3", "K3"), 0, 0, ErrFull},
 	} {
-		if do, err := decide(token, c.used, c.r, now.Add(c.at)); do != c.do || !errors.Is(err, c.err) {
+		token := tokens[c.token]
+		token.Tenant, token.Host, token.Application, token.Expires = "acme", "web-*", "a", now.Add(time.Hour)
+		if do, err := decide(tokenFile{Token: token, Uses: c.uses}, c.r, now.Add(c.at)); do != c.do || !errors.Is(err, c.err) {
 			t.Errorf("%s: %v, %v", name, do, err)
 		}
 	}
@@ -108,7 +144,7 @@ func TestCrashAnywhere(t *testing.T) {
 	labels := []string{}
 	all := newSite(t)
 	secret, _ := all.add("h01")
-	if _, err := all.open(func(label string) { labels = append(labels, label) }).Join(secret, asks("h01", "K1"), now, all); err != nil {
+	if _, err := all.open(func(label string) { labels = append(labels, label) }).Join(secret, asks("h01", "K1"), "", now, all); err != nil {
 		t.Fatal(err)
 	}
 	if len(labels) != 4 {
@@ -127,19 +163,19 @@ func TestCrashAnywhere(t *testing.T) {
 				if label == at {
 					panic(crash{})
 				}
-			}).Join(secret, asks("h01", "K1"), now, s)
+			}).Join(secret, asks("h01", "K1"), "192.0.2.7", now, s)
 		}()
 		usedUp := at != "before use"
 		if !usedUp && len(s.keys) > 0 {
 			t.Errorf("%s: a key is let in by a token that is not used up", at)
 		}
 		if usedUp {
-			if _, err := s.open(nil).Join(secret, asks("h01", "K2"), now, s); !errors.Is(err, ErrUsed) {
+			if _, err := s.open(nil).Join(secret, asks("h01", "K2"), "192.0.2.7", now, s); !errors.Is(err, ErrUsed) {
 				t.Errorf("%s: a second joiner: %v", at, err)
 			}
 		}
 		for range 2 {
-			token, err := s.open(nil).Join(secret, asks("h01", "K1"), now.Add(time.Minute), s)
+			token, err := s.open(nil).Join(secret, asks("h01", "K1"), "192.0.2.7", now.Add(time.Minute), s)
 			if err != nil || token.Application != "appliance" {
 				t.Errorf("%s: the same host again: %+v, %v", at, token, err)
 			}
@@ -157,21 +193,21 @@ func TestRefusedUsesNothing(t *testing.T) {
 	s := newSite(t)
 	secret, id := s.add("*")
 	s.refuse = errors.New("it has a key already")
-	if _, err := s.open(nil).Join(secret, asks("h01", "K1"), now, s); !errors.Is(err, s.refuse) {
+	if _, err := s.open(nil).Join(secret, asks("h01", "K1"), "192.0.2.7", now, s); !errors.Is(err, s.refuse) {
 		t.Errorf("a key that the site refuses: %v", err)
 	}
 	s.refuse = nil
-	if _, err := s.open(nil).Join(secret, asks("h02", "K1"), now, s); err != nil {
+	if _, err := s.open(nil).Join(secret, asks("h02", "K1"), "192.0.2.7", now, s); err != nil {
 		t.Errorf("after the refusal: %v", err)
 	}
 	delete(s.keys, "K1")
-	if _, err := s.open(nil).Join(secret, asks("h02", "K1"), now, s); !errors.Is(err, ErrWithdrawn) || len(s.keys) > 0 {
+	if _, err := s.open(nil).Join(secret, asks("h02", "K1"), "192.0.2.7", now, s); !errors.Is(err, ErrWithdrawn) || len(s.keys) > 0 {
 		t.Errorf("after its key was withdrawn: %v, %v", err, s.keys)
 	}
-	if err := s.open(nil).Forget("K1"); err != nil {
+	if err := s.open(nil).Forget("K1", "acme", "h02"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.open(nil).Join(secret, asks("h02", "K1"), now, s); !errors.Is(err, ErrUnknown) {
+	if _, err := s.open(nil).Join(secret, asks("h02", "K1"), "192.0.2.7", now, s); !errors.Is(err, ErrUnknown) {
 		t.Errorf("after it was forgotten: %v", err)
 	}
 	if err := s.open(nil).Remove(id); !errors.Is(err, os.ErrNotExist) {
@@ -190,7 +226,7 @@ func TestMeanwhile(t *testing.T) {
 	}{
 		"removed": {func(s *site, _, id string) error { return s.open(nil).Remove(id) }, ErrUnknown, 0},
 		"used by another": {func(s *site, secret, _ string) error {
-			_, err := s.open(nil).Join(secret, asks("h02", "K2"), now, &site{keys: map[string]string{}})
+			_, err := s.open(nil).Join(secret, asks("h02", "K2"), "192.0.2.7", now, &site{keys: map[string]string{}})
 			return err
 		}, ErrUsed, 1},
 	} {
@@ -201,10 +237,10 @@ func TestMeanwhile(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if _, err := s.open(nil).Join(secret, asks("h01", "K1"), now, s); !errors.Is(err, row.want) || len(s.keys) > 0 {
+		if _, err := s.open(nil).Join(secret, asks("h01", "K1"), "192.0.2.7", now, s); !errors.Is(err, row.want) || len(s.keys) > 0 {
 			t.Errorf("%s: %v, and the keys are %v", name, err, s.keys)
 		}
-		if all, err := s.open(nil).List(); err != nil || len(all) != row.left || row.left > 0 && (all[0].Used == nil || all[0].Used.Key != "K2") {
+		if all, err := s.open(nil).List(); err != nil || len(all) != row.left || row.left > 0 && (len(all[0].Uses) != 1 || all[0].Uses[0].Key != "K2") {
 			t.Errorf("%s: the tokens are %+v, %v", name, all, err)
 		}
 	}
@@ -218,7 +254,7 @@ func TestDamagedToken(t *testing.T) {
 		s := newSite(t)
 		secret, id := s.add("h01")
 		if used {
-			if _, err := s.open(nil).Join(secret, asks("h01", "K1"), now, s); err != nil {
+			if _, err := s.open(nil).Join(secret, asks("h01", "K1"), "192.0.2.7", now, s); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -234,7 +270,7 @@ func TestDamagedToken(t *testing.T) {
 				if err := credential.Put(&s.stored, id, damaged); err != nil {
 					t.Fatal(err)
 				}
-				if read, err := tokens.read(id); err == nil && (read.Tenant != "acme" || read.Host != "h01" || (read.Used != nil) != used) {
+				if read, err := tokens.read(id); err == nil && (read.Tenant != "acme" || read.Host != "h01" || len(read.Uses) > 0 != used) {
 					t.Fatalf("%s is read as %+v", damaged, read)
 				}
 			}
@@ -286,8 +322,15 @@ func TestFormat(t *testing.T) {
 	s := newSite(t)
 	const id = "2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae"
 	file := tokenFile{
-		Token: Token{Tenant: "acme", Host: "web-*", Application: "appliance", Expires: now.Add(time.Hour), Replace: true, By: "ann"},
-		Used:  &Use{Host: "web-1", Key: "UCKP7GWOONUEZU3A7VS5ZIN7BMNB4OJVCM6KWR4RH4WNAY6FU7FEDCBI", At: now, Registered: true},
+		Token: Token{
+			Tenant: "acme", Host: "web-*", Application: "appliance", Expires: now.Add(time.Hour), MaxHosts: 40, Labels: map[string]string{"shop": "basel"}, Approve: true,
+			Replace: true, By: "ann",
+		},
+		Uses: []Use{
+			{Host: "web-1", Key: "UCKP7GWOONUEZU3A7VS5ZIN7BMNB4OJVCM6KWR4RH4WNAY6FU7FEDCBI", At: now, From: "192.0.2.7", Approved: "ann", Registered: true},
+			{Host: "web-2", Key: "UDXB2AVAZWXNEYKC5PGLA5JQTKAZ6RZH5KXQN4UGRNS4BHXLFCTCVGLB", At: now, From: "192.0.2.8", Refused: "bob"},
+		},
+		Ended: true,
 	}
 	file.Sum = file.sum(id)
 	body, err := format.JoinToken.Encode(file)
@@ -298,7 +341,7 @@ func TestFormat(t *testing.T) {
 	if err := credential.Put(&s.stored, id, body); err != nil {
 		t.Fatal(err)
 	}
-	if read, err := s.open(nil).read(id); err != nil || read.Token != file.Token || *read.Used != *file.Used {
+	if read, err := s.open(nil).read(id); err != nil || !reflect.DeepEqual(read, file) {
 		t.Errorf("it is read as %+v, %v", read, err)
 	}
 }

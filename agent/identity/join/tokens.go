@@ -1,11 +1,14 @@
 package join
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -17,9 +20,9 @@ import (
 // Keys are the keys of hosts.
 type Keys interface {
 	// Registrable returns why Register would refuse a key.
-	Registrable(public, tenant, host string, replace bool) error
-	// Register lets a host in with a key; it has no effect when the host has it.
-	Register(public, tenant, host string, replace bool) error
+	Registrable(public string, t Token, host string) error
+	// Register lets a host in with a key as a token says; it has no effect when the host has it.
+	Register(public string, t Token, host string) error
 	// Registered reports whether a host has a key.
 	Registered(public, tenant, host string) (bool, error)
 }
@@ -28,16 +31,19 @@ type Keys interface {
 // file that was damaged or edited lets nobody in.
 type tokenFile struct {
 	Token
-	Used *Use   `json:"used,omitempty"`
-	Sum  string `json:"sum"`
+	Uses []Use `json:"uses,omitempty"`
+	// Ended says that somebody has asked to join with it after it had expired.
+	Ended bool   `json:"ended,omitempty"`
+	Sum   string `json:"sum"`
 }
 
 func (f tokenFile) sum(id string) string {
-	text := fmt.Sprintf("%s\n%q\n%q\n%q\n%s\n%t\n%q", id, f.Tenant, f.Host, f.Application, f.Expires.UTC().Format(time.RFC3339Nano), f.Replace, f.By)
-	if f.Used != nil {
-		text += fmt.Sprintf("\n%q\n%q\n%s\n%t", f.Used.Host, f.Used.Key, f.Used.At.UTC().Format(time.RFC3339Nano), f.Used.Registered)
+	f.Sum = ""
+	text, err := json.Marshal(f) // In one form: the members are in order, the labels sorted.
+	if err != nil {
+		return "" // It cannot be: no member can fail.
 	}
-	sum := sha256.Sum256([]byte(text))
+	sum := sha256.Sum256(append([]byte(id), text...))
 	return hex.EncodeToString(sum[:])
 }
 
@@ -49,6 +55,9 @@ type Tokens struct {
 	at func(label string)
 	// mu is held while a token is used. One process at a time is the site.
 	mu sync.Mutex
+	// waiting says by the public keys of the hosts that wait for approval until when they do; nil
+	// while they have to be listed.
+	waiting map[string]time.Time
 }
 
 // NewTokens returns the tokens that a store has. at is called before and after each step
@@ -66,7 +75,7 @@ const maxTokens, keepExpired = 10_000, 7 * 24 * time.Hour
 
 // Add makes a token and returns its secret, which is not stored, and its id.
 func (t *Tokens) Add(token Token, now time.Time) (secret, id string, err error) {
-	token.Expires = token.Expires.UTC().Truncate(time.Second)
+	token.Expires, token.MaxHosts = token.Expires.UTC().Truncate(time.Second), max(token.MaxHosts, 1)
 	if !v1.ValidHostPattern(token.Host) || token.Tenant == "" || token.Application == "" {
 		return "", "", fmt.Errorf("a join token needs a tenant, an application and a host; these are %q, %q and %q", token.Tenant, token.Application, token.Host)
 	}
@@ -136,21 +145,52 @@ func (t *Tokens) read(id string) (file tokenFile, err error) {
 	return decode(id, body)
 }
 
-// use keeps how a token was used, unless it was removed or another use was kept meanwhile.
-func (t *Tokens) use(id string, use Use) error {
-	err := credential.Update(t.stored, id, func(body []byte) ([]byte, error) {
-		file, err := decode(id, body)
-		if err == nil && file.Used != nil && (file.Used.Key != use.Key || file.Used.Host != use.Host) {
-			err = ErrUsed
-		}
-		if err != nil {
+// update replaces the file of a token by what change makes of it.
+func (t *Tokens) update(id string, change func(f *tokenFile) error) (changed tokenFile, err error) {
+	err = credential.Update(t.stored, id, func(body []byte) ([]byte, error) {
+		if changed, err = decode(id, body); err != nil {
 			return nil, err
 		}
-		file.Used = &use
-		return encode(id, file)
+		changed.Uses = slices.Clone(changed.Uses)
+		if err := change(&changed); err != nil {
+			return nil, err
+		}
+		return encode(id, changed)
 	})
+	t.waiting = nil
 	if errors.Is(err, os.ErrNotExist) {
-		return ErrUnknown
+		return changed, ErrUnknown
+	}
+	return changed, err
+}
+
+// take gives a host a place, unless the token was removed or its places were taken meanwhile.
+func (t *Tokens) take(id string, r v1.Join, from string, now time.Time) (tokenFile, error) {
+	return t.update(id, func(f *tokenFile) error {
+		if do, err := decide(*f, r, now); err != nil || do != take {
+			return cmp.Or(err, ErrUsed)
+		}
+		use := Use{Host: r.Host, Key: r.PublicKey, At: now.UTC().Truncate(time.Second), From: from}
+		if at := f.place(r.Host); at >= 0 {
+			f.Uses[at] = use
+		} else {
+			f.Uses = append(f.Uses, use)
+		}
+		return nil
+	})
+}
+
+// note changes the place of a host that has it with a key. A token that is removed by now need not
+// know any more.
+func (t *Tokens) note(id, host, public string, change func(u *Use)) error {
+	_, err := t.update(id, func(f *tokenFile) error {
+		if at := f.place(host); at >= 0 && f.Uses[at].Key == public {
+			change(&f.Uses[at])
+		}
+		return nil
+	})
+	if errors.Is(err, ErrUnknown) {
+		return nil
 	}
 	return err
 }
@@ -164,18 +204,20 @@ type Kept struct {
 	ID   string
 	Made time.Time
 	Token
-	// Used is how it was used; nil means that it was not.
-	Used *Use
+	// Uses are the places that hosts have taken.
+	Uses []Use
+	// Ended says that it was seen to have expired.
+	Ended bool
 	// Damage tells why it cannot be read.
 	Damage error
 }
 
-// State returns open, used or expired. A token that is used is that for ever.
+// State returns open, used or expired. A token of which all places are taken is used for ever.
 func (k Kept) State(now time.Time) string {
 	switch {
-	case k.Used != nil:
+	case len(k.Uses) >= k.MaxHosts:
 		return "used"
-	case !now.Before(k.Expires):
+	case k.Ended || !now.Before(k.Expires):
 		return "expired"
 	}
 	return "open"
@@ -193,73 +235,116 @@ func (t *Tokens) List() ([]Kept, error) {
 		if errors.Is(err, ErrUnknown) {
 			continue // It was removed meanwhile.
 		}
-		all = append(all, Kept{ID: e.Name, Made: e.Made, Token: file.Token, Used: file.Used, Damage: err})
+		all = append(all, Kept{ID: e.Name, Made: e.Made, Token: file.Token, Uses: file.Uses, Ended: file.Ended, Damage: err})
 	}
 	return all, nil
 }
 
-// Remove removes a token by its id.
-func (t *Tokens) Remove(id string) error { return credential.Remove(t.stored, id) }
+// Remove removes a token by its id. The hosts that wait for approval by it wait no longer.
+func (t *Tokens) Remove(id string) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.waiting = nil
+	return credential.Remove(t.stored, id)
+}
 
-// Forget removes the tokens by which a key has come: who has a withdrawn key must
-// not bring it back.
-func (t *Tokens) Forget(public string) error {
+// Forget ends what tokens allow to a host of which a key is withdrawn: the key must not come back.
+// A token for one host is removed. Of one for several, the host keeps its place and cannot use it
+// again, also not with the key that replaced the one with which it joined.
+func (t *Tokens) Forget(public, tenant, host string) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	all, err := t.List()
 	if err != nil {
 		return err
 	}
 	for _, k := range all {
-		if k.Used != nil && k.Used.Key == public {
-			if err := t.Remove(k.ID); err != nil && !errors.Is(err, os.ErrNotExist) {
-				return fmt.Errorf("cannot remove the join token of a key: %w", err)
-			}
+		at := slices.IndexFunc(k.Uses, func(u Use) bool {
+			return u.Key == public || k.MaxHosts > 1 && k.Tenant == tenant && u.Host == host
+		})
+		switch {
+		case at < 0:
+			continue
+		case k.MaxHosts == 1:
+			t.waiting = nil
+			err = credential.Remove(t.stored, k.ID)
+		default:
+			err = t.note(k.ID, k.Uses[at].Host, k.Uses[at].Key, func(u *Use) { u.Withdrawn = true })
+		}
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("cannot end the join token of a key: %w", err)
 		}
 	}
 	return nil
 }
 
+// Joined is what became of a request to join.
+type Joined struct {
+	Token
+	// ID is that of the token.
+	ID string
+	// Waiting says that the host waits for approval, New that it has just begun to.
+	Waiting, New bool
+}
+
 // Join lets a host in that has a token's secret and a key, and returns what the token
-// says of it. It is on disk that the token is used up before the key is registered,
-// and that the key is registered before Join returns. A refusal uses up nothing.
-func (t *Tokens) Join(secret string, r v1.Join, now time.Time, keys Keys) (Token, error) {
+// says of it. It is on disk that a place of the token is taken before the key is registered,
+// and that the key is registered before Join returns. A refusal takes no place.
+func (t *Tokens) Join(secret string, r v1.Join, from string, now time.Time, keys Keys) (Joined, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	id := idOf(secret)
 	file, err := t.read(id)
 	if err != nil {
-		return Token{}, err
+		return Joined{}, err
 	}
-	do, err := decide(file.Token, file.Used, r, now)
+	do, err := decide(file, r, now)
+	if errors.Is(err, ErrExpired) && !file.Ended {
+		if _, writing := t.update(id, func(f *tokenFile) error { f.Ended = true; return nil }); writing != nil {
+			return Joined{}, writing
+		}
+	}
 	if err != nil {
-		return Token{}, err
+		return Joined{}, err
 	}
-	if do == tellAgain {
+	joined := Joined{Token: file.Token, ID: id}
+	switch do {
+	case wait:
+		joined.Waiting = true
+		return joined, nil
+	case tellAgain:
 		registered, err := keys.Registered(r.PublicKey, file.Tenant, r.Host)
 		if err == nil && !registered {
 			err = ErrWithdrawn
 		}
-		return file.Token, err
+		return joined, err
 	}
-	if err := keys.Registrable(r.PublicKey, file.Tenant, r.Host, file.Replace); err != nil {
-		return Token{}, err
+	if err := keys.Registrable(r.PublicKey, file.Token, r.Host); err != nil {
+		return Joined{}, err
 	}
-	if do == useIt {
+	if do == take {
 		t.at("before use")
-		file.Used = &Use{Host: r.Host, Key: r.PublicKey, At: now.UTC().Truncate(time.Second)}
-		if err := t.use(id, *file.Used); err != nil {
-			return Token{}, err
+		if _, err = t.take(id, r, from, now); err != nil {
+			return Joined{}, err
 		}
 		t.at("after use")
+		if file.Approve {
+			joined.Waiting, joined.New = true, true
+			return joined, nil
+		}
 	}
-	if err := keys.Register(r.PublicKey, file.Tenant, r.Host, file.Replace); err != nil {
-		return Token{}, err
+	return joined, t.register(id, file.Token, r.Host, r.PublicKey, keys)
+}
+
+// register registers the key of a host that has a place.
+func (t *Tokens) register(id string, token Token, host, public string, keys Keys) error {
+	if err := keys.Register(public, token, host); err != nil {
+		return err
 	}
 	t.at("after register")
-	file.Used.Registered = true
-	// A token that is removed by now has let the host in: it need not know any more.
-	if err := t.use(id, *file.Used); err != nil && !errors.Is(err, ErrUnknown) {
-		return Token{}, err
+	if err := t.note(id, host, public, func(u *Use) { u.Registered = true }); err != nil {
+		return err
 	}
 	t.at("after join")
-	return file.Token, nil
+	return nil
 }

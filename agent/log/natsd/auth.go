@@ -25,6 +25,7 @@ import (
 type authenticator struct {
 	own   string
 	hosts *Hosts
+	waits func(public string) bool
 	// refused is called for a host whose connection is refused.
 	refused func(tenant, host string, kind message.WarningKind, why string)
 	// log is throttled: whoever connects can cause a line.
@@ -47,7 +48,11 @@ func newAuthenticator(own string, o Options) *authenticator {
 	if refused == nil {
 		refused = func(string, string, message.WarningKind, string) {}
 	}
-	return &authenticator{own: own, hosts: o.Hosts, refused: refused, log: throttle.Log(o.Log, fewLines, time.Minute), byKey: map[string][]uint64{}, byHost: map[Identity][]uint64{}, shut: map[Identity]time.Time{}}
+	waits := o.Waits
+	if waits == nil {
+		waits = func(string) bool { return false }
+	}
+	return &authenticator{own: own, hosts: o.Hosts, waits: waits, refused: refused, log: throttle.Log(o.Log, fewLines, time.Minute), byKey: map[string][]uint64{}, byHost: map[Identity][]uint64{}, shut: map[Identity]time.Time{}}
 }
 
 // Check is called for each new connection.
@@ -62,6 +67,9 @@ func (a *authenticator) Check(c server.ClientAuthentication) bool {
 	}
 	id, known, err := a.hosts.Find(public)
 	claimed, claims := claim(c)
+	if err == nil && !known && a.waits(public) {
+		return a.refuse(c, "connection refused: its host waits for approval")
+	}
 	if err != nil || !known {
 		if claims {
 			a.refused(claimed.Tenant, claimed.Host, message.WarnKey, fmt.Sprintf("a worker at %s says that it is this host, and no host has its key: "+

@@ -5,10 +5,12 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nkeys"
@@ -31,13 +33,18 @@ type hostFile struct {
 	// Replaces are the keys of the host that are removed once a host has connected
 	// with this one.
 	Replaces []string `json:"replaces,omitempty"`
-	Sum      string   `json:"sum"`
+	// Labels are those that the host was given when it joined.
+	Labels map[string]string `json:"labels,omitempty"`
+	Sum    string            `json:"sum"`
 }
 
 func (f hostFile) sum(public string) string {
 	text := fmt.Appendf(nil, "%s\n%s\n%s", public, f.Tenant, f.Host)
 	if len(f.Replaces) > 0 {
 		text = fmt.Appendf(text, "\n%s", strings.Join(f.Replaces, " "))
+	}
+	for _, key := range slices.Sorted(maps.Keys(f.Labels)) {
+		text = fmt.Appendf(text, "\nlabel %s=%s", key, f.Labels[key])
 	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])
@@ -53,6 +60,10 @@ type Hosts struct {
 	// byHost are the keys of each host, sorted; nil while they have to be listed. Only this
 	// process changes keys, so ten thousand are not listed again for each host that joins.
 	byHost map[Identity][]string
+	// labels are those that hosts were given, a map[string]string by Identity, once they were
+	// listed. They are read without mu: a controller must not wait for the disk.
+	labels sync.Map
+	listed atomic.Bool
 }
 
 // NewHosts returns the hosts whose keys a store has.
@@ -95,22 +106,31 @@ func (h *Hosts) make(id Identity, replace bool) (seed []byte, err error) {
 }
 
 // Register lets a host in with a key of which the host alone has the seed. It has no
-// effect if the host has this key already.
+// effect if the host has this key already. The host keeps the labels that it was given.
 func (h *Hosts) Register(public string, id Identity, replace bool) error {
+	return h.RegisterLabelled(public, id, nil, replace)
+}
+
+// RegisterLabelled is Register for a host that is given labels. Without any it keeps those that it
+// has.
+func (h *Hosts) RegisterLabelled(public string, id Identity, labels map[string]string, replace bool) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	others, known, err := h.registrable(public, id, replace)
 	if err != nil || known {
 		return err
 	}
-	body, err := encodeHost(public, hostFile{Identity: id, Replaces: others})
+	if len(labels) == 0 {
+		labels = h.given(id)
+	}
+	body, err := encodeHost(public, hostFile{Identity: id, Replaces: others, Labels: labels})
 	if err != nil {
 		return err
 	}
 	return h.changed(credential.Put(h.keys, public, body), func() {
 		keys := append(slices.Clone(h.byHost[id]), public)
 		slices.Sort(keys)
-		h.byHost[id] = keys
+		h.noteKeys(id, keys)
 	})
 }
 
@@ -168,15 +188,81 @@ func (h *Hosts) keysOf(id Identity) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		h.byHost = make(map[Identity][]string, len(entries))
+		byHost := make(map[Identity][]string, len(entries))
 		for _, e := range entries {
 			// Nobody connects with a damaged one.
 			if owner, known, err := h.Find(e.Name); err == nil && known {
-				h.byHost[owner] = append(h.byHost[owner], e.Name)
+				byHost[owner] = append(byHost[owner], e.Name)
 			}
 		}
+		h.byHost = make(map[Identity][]string, len(byHost))
+		for owner, keys := range byHost {
+			h.noteKeys(owner, keys)
+		}
+		h.listed.Store(true)
 	}
 	return h.byHost[id], nil
+}
+
+// noteKeys notes which keys a host has, and which labels it was given with them: those of a key
+// that replaces another win.
+func (h *Hosts) noteKeys(id Identity, keys []string) {
+	if len(keys) == 0 {
+		delete(h.byHost, id)
+		h.labels.Delete(id)
+		return
+	}
+	h.byHost[id] = keys
+	var labels map[string]string
+	files, replaced := make([]hostFile, len(keys)), map[string]bool{}
+	for i, public := range keys {
+		files[i], _, _ = h.find(public) // One that cannot be read has no labels.
+		for _, old := range files[i].Replaces {
+			replaced[old] = true
+		}
+	}
+	for i, public := range keys {
+		if len(files[i].Labels) > 0 && (labels == nil || !replaced[public]) {
+			labels = files[i].Labels
+		}
+	}
+	if len(labels) > 0 {
+		h.labels.Store(id, labels)
+	} else {
+		h.labels.Delete(id)
+	}
+}
+
+func (h *Hosts) given(id Identity) map[string]string {
+	labels, _ := h.labels.Load(id)
+	given, _ := labels.(map[string]string)
+	return given
+}
+
+// Labels returns the labels that a host was given when it joined. They are not to be changed.
+func (h *Hosts) Labels(id Identity) map[string]string {
+	if !h.listed.Load() {
+		h.mu.Lock()
+		_, _ = h.keysOf(id) // When they cannot be listed, the next call tries again.
+		h.mu.Unlock()
+	}
+	return h.given(id)
+}
+
+// Alike returns the name of another host of the tenant that has a key and differs from this one
+// in nothing but case; empty if there is none.
+func (h *Hosts) Alike(id Identity) (string, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if _, err := h.keysOf(id); err != nil {
+		return "", err
+	}
+	for other := range h.byHost {
+		if other.Tenant == id.Tenant && other.Host != id.Host && strings.EqualFold(other.Host, id.Host) {
+			return other.Host, nil
+		}
+	}
+	return "", nil
 }
 
 func encodeHost(public string, file hostFile) ([]byte, error) {
@@ -252,10 +338,7 @@ func (h *Hosts) Remove(public string) error {
 		if !known {
 			return
 		}
-		left := slices.DeleteFunc(slices.Clone(h.byHost[id]), func(key string) bool { return key == public })
-		if h.byHost[id] = left; len(left) == 0 {
-			delete(h.byHost, id)
-		}
+		h.noteKeys(id, slices.DeleteFunc(slices.Clone(h.byHost[id]), func(key string) bool { return key == public }))
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -364,5 +365,63 @@ func BenchmarkRegister(b *testing.B) {
 				add(fmt.Sprintf("new%d", n))
 			}
 		})
+	}
+}
+
+// TestLabels checks which labels a host has that was given some when it joined: those of its newest
+// key, also after a restart and after its key was replaced or withdrawn.
+func TestLabels(t *testing.T) {
+	t.Parallel()
+	kept := &credentialtest.Memory{}
+	hosts, h01, h02 := NewHosts(kept), Identity{"acme", "h01"}, Identity{"acme", "h02"}
+	basel, bern := map[string]string{"shop": "basel"}, map[string]string{"shop": "bern"}
+	has := func(when string, id Identity, want map[string]string) {
+		t.Helper()
+		for name, one := range map[string]*Hosts{"": hosts, " and a restart": NewHosts(kept)} {
+			if got := one.Labels(id); !maps.Equal(got, want) {
+				t.Errorf("%s%s: host %s has the labels %v, not %v", when, name, id.Host, got, want)
+			}
+		}
+	}
+	var keys [4]string
+	for i := range keys {
+		_, keys[i] = newKey(t)
+	}
+	must := func(errs ...error) {
+		t.Helper()
+		if err := errors.Join(errs...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	has("without a key", h01, nil)
+	must(hosts.RegisterLabelled(keys[0], h01, basel, false), hosts.Register(keys[3], h02, false))
+	has("given", h01, basel)
+	has("given none", h02, nil)
+	must(hosts.Register(keys[1], h01, true))
+	has("with a rotated key", h01, basel)
+	must(hosts.used(keys[1]))
+	has("connected with it", h01, basel)
+	must(hosts.RegisterLabelled(keys[2], h01, bern, true))
+	has("given others", h01, bern)
+	must(hosts.Remove(keys[2]))
+	has("without the newest key", h01, basel)
+	must(hosts.Remove(keys[1]))
+	has("withdrawn", h01, nil)
+}
+
+// TestAlike checks which names differ in nothing but case.
+func TestAlike(t *testing.T) {
+	t.Parallel()
+	hosts := NewHosts(&credentialtest.Memory{})
+	_, key := newKey(t)
+	if err := hosts.Register(key, Identity{"acme", "Shop-1"}, false); err != nil {
+		t.Fatal(err)
+	}
+	for id, want := range map[Identity]string{
+		{"acme", "shop-1"}: "Shop-1", {"acme", "SHOP-1"}: "Shop-1", {"acme", "Shop-1"}: "", {"acme", "shop-2"}: "", {"beta", "shop-1"}: "",
+	} {
+		if got, err := hosts.Alike(id); got != want || err != nil {
+			t.Errorf("like %s of %s there is %q, %v", id.Host, id.Tenant, got, err)
+		}
 	}
 }

@@ -94,6 +94,9 @@ type Options struct {
 	TLS *tls.Config
 	// Hosts knows who may connect as a host.
 	Hosts *Hosts
+	// Waits reports whether a host waits for approval with a key, which is told to nobody as a
+	// foreign key; nil means that none does.
+	Waits func(public string) bool
 	// Rotated is called with the registration of another key that a host asks for, and calls
 	// it; nil is nobody, and the key is registered.
 	Rotated func(id Identity, public string, register func() error) error

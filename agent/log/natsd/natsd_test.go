@@ -139,8 +139,17 @@ func TestRefusedForItsKey(t *testing.T) {
 	dir := t.TempDir()
 	hosts := NewHosts(&credentialtest.Memory{})
 	told := make(chan string, 100)
+	waits, err := nkeys.CreateUser()
+	if err != nil {
+		t.Fatal(err)
+	}
+	waiting, err := waits.PublicKey()
+	if err != nil {
+		t.Fatal(err)
+	}
 	s, err := Start(t.Context(), Options{
 		Dir: filepath.Join(dir, "store"), Listen: "127.0.0.1:0", Hosts: hosts, Holder: "test", Log: slog.New(slog.DiscardHandler),
+		Waits: func(public string) bool { return public == waiting },
 		Refused: func(tenant, host string, kind message.WarningKind, why string) {
 			told <- fmt.Sprintf("%s/%s %s: %s", tenant, host, kind, why)
 		},
@@ -171,6 +180,7 @@ func TestRefusedForItsKey(t *testing.T) {
 			"if it is yours, make a key with osupgrade-agent credentials host --tenant acme --host h09"},
 		{"acme/h02", own, g.key.Sign, "acme/h02 key-refused: a worker at 127.0.0.1 says that it is this host, and has the key of host h01 of tenant acme: give it the key of its own"},
 		{"acme/h01", own, g.key.Sign, ""},
+		{"acme/h03", waiting, waits.Sign, ""},
 		{"somebody", strange, stranger.Sign, ""},
 		{"acme/h 1", strange, stranger.Sign, ""},
 		{"acme/" + strings.Repeat("h", 1000), strange, stranger.Sign, ""},

@@ -8,6 +8,25 @@ import (
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
+// TestHostWaiting checks what is told of a host that waits for approval, and that it is told anew if
+// the host asks with another key.
+func TestHostWaiting(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
+	waits := v1.WaitingHost{Host: "shop-1", PublicKey: "K1", From: "192.0.2.7", At: at, Expires: at.Add(time.Hour)}
+	n := NewTeller("acme", "log").HostWaiting(waits)
+	const want = "Host shop-1 of tenant acme waits for approval, until 2026-11-24T13:00:00Z. It asked from 192.0.2.7, with the key K1."
+	if n.Type != v1.NewsHostWaiting || n.Data.Text != want || n.Data.Host != "shop-1" || !n.Timestamp.Equal(at) || n.Data.Command != "osupgrade-agent approve-host shop-1" {
+		t.Errorf("told is %+v", n)
+	}
+	if again := NewTeller("acme", "log").HostWaiting(waits); again.ID != n.ID {
+		t.Error("it is told twice")
+	}
+	if waits.PublicKey = "K2"; NewTeller("acme", "log").HostWaiting(waits).ID == n.ID {
+		t.Error("another machine is not told")
+	}
+}
+
 // TestCalendar checks what is told of a calendar with a URL: once that it fails, whatever fails
 // after that, and once that it is back. Nothing repeats the path of its URL.
 func TestCalendar(t *testing.T) {

@@ -20,6 +20,7 @@
 //	a calendar could not be fetched 3 times in a row  calendar.failing
 //	it can be fetched again                           calendar.recovered
 //	it is fetched, and has no events any more         calendar.emptied
+//	a host has begun to wait for approval             host.waiting
 package news
 
 import (
@@ -199,6 +200,17 @@ func emptied(kind string) string {
 		return "It freezes nothing now: runs may start in every window."
 	}
 	return "It opens no window now."
+}
+
+// HostWaiting returns what a host tells that waits for approval.
+func (t *Teller) HostWaiting(h v1.WaitingHost) v1.News {
+	key := fmt.Sprintf("waiting %s %s %d", h.Host, h.PublicKey, h.At.UnixNano())
+	n := t.news(v1.NewsHostWaiting, key, h.At, v1.NewsData{
+		Host: h.Host, Command: run.Command("approve-host " + h.Host),
+		Text: fmt.Sprintf("Host %s of tenant %s waits for approval, until %s. It asked from %s, with the key %s.", h.Host, t.tenant, stamp(h.Expires), h.From, h.PublicKey),
+	})
+	n.ID = id(t.tenant, t.log, 0, key)
+	return n
 }
 
 // consequence says what follows from a calendar of which no event is known.

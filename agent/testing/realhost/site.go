@@ -105,7 +105,7 @@ func NewSite(t testing.TB) *Site {
 		}
 	})
 	s.Endpoint = "http://" + s.api
-	token, code := s.Command("credentials", "token", "--data", s.data(), "--tenant", Tenant, "--name", "test")
+	token, code := s.Command("credentials", "token", "--data", s.Data(), "--tenant", Tenant, "--name", "test")
 	if code != 0 {
 		t.Fatal(token)
 	}
@@ -122,7 +122,8 @@ func NewSite(t testing.TB) *Site {
 	return s
 }
 
-func (s *Site) data() string { return filepath.Join(s.dir, "data") }
+// Data is the folder of the site.
+func (s *Site) Data() string { return filepath.Join(s.dir, "data") }
 
 // Log is where workers connect, HOST:PORT of this machine.
 func (s *Site) Log() string { return s.log }
@@ -137,7 +138,7 @@ func (s *Site) Start() {
 		s.t.Fatal(err)
 	}
 	defer func() { _ = log.Close() }()
-	s.process = exec.CommandContext(context.WithoutCancel(s.t.Context()), s.program, "serve", "--data", s.data(), "--tenants", Tenant, "--listen", s.api, "--nats-listen", s.log) //nolint:gosec // our own program
+	s.process = exec.CommandContext(context.WithoutCancel(s.t.Context()), s.program, "serve", "--data", s.Data(), "--tenants", Tenant, "--listen", s.api, "--nats-listen", s.log) //nolint:gosec // our own program
 	s.process.Stderr = log
 	s.process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	out, err := s.process.StdoutPipe()
@@ -192,7 +193,7 @@ func (s *Site) Command(args ...string) (string, int) {
 func (s *Site) AddHost(m Machine, host string, settings map[string]string) {
 	s.t.Helper()
 	key := filepath.Join(s.dir, host+".key")
-	if out, code := s.Command("credentials", "host", "--data", s.data(), "--tenant", Tenant, "--host", host, "--out", key); code != 0 {
+	if out, code := s.Command("credentials", "host", "--data", s.Data(), "--tenant", Tenant, "--host", host, "--out", key); code != 0 {
 		s.t.Fatal(out)
 	}
 	copies := []struct {

@@ -150,7 +150,7 @@ func FuzzPreferred(f *testing.F) {
 // decoders are those of the bodies that have no target of their own. One with secrets has
 // problems that do not repeat them; the values are compared in JSON.
 var decoders = []func(t *testing.T, contentType string, body []byte){
-	decoder(DecodeJoin), decoder(DecodeNewJoinToken), decoder(DecodeLogin), decoder(DecodeApproleLogin), decoder(DecodePolicy),
+	decoder(DecodeJoin), decoder(DecodeNewJoinToken), decoder(DecodeHostVerdict), decoder(DecodeLogin), decoder(DecodeApproleLogin), decoder(DecodePolicy),
 	decoder(DecodeNewToken), decoder(DecodeRotation), decoder(DecodeUser), decoder(DecodeApprole), decoder(DecodeNewSecretID), decoder(DecodeUnseal),
 	decoder(DecodePasswordChange), decoder(DecodeTenant), decoder(DecodeWebhookResend), decoder(decodeWebhook),
 	decoder(DecodeRewrap), decoder(DecodeCurrentSecret), decoder(DecodeNewSiteCertificate), decoder(DecodeNewHostKey),

@@ -5,6 +5,10 @@ import (
 	"encoding/hex"
 	"encoding/pem"
 	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -84,6 +88,8 @@ type Joined struct {
 	// means those of the system.
 	NATSURL string `json:"nats-url"`
 	CA      string `json:"ca,omitempty"`
+	// Waiting says that the site lets the host in only once a person has approved it.
+	Waiting bool `json:"waiting,omitempty"`
 }
 
 // NewJoinToken is the body of POST .../os-upgrade/join-tokens.
@@ -92,12 +98,22 @@ type NewJoinToken struct {
 	Host string `json:"host"`
 	// Application is the worker application of the host.
 	Application string `json:"application"`
+	// MaxHosts is how many hosts may join, at most 1000; one by default.
+	MaxHosts int `json:"max-hosts,omitempty" within:"1 1000"`
+	// Labels are given to each host that joins, by which a rollout can select it. They win over
+	// what the host says of itself.
+	Labels map[string]string `json:"labels,omitempty"`
+	// Approve keeps each host waiting until a person has approved it.
+	Approve bool `json:"approve,omitempty"`
 	// Valid is how long the token can be used; empty means DefaultJoinValid.
 	Valid string `json:"valid,omitempty"`
 	// Replace allows a host that already has a key to join. The old key is revoked once the
 	// host has connected with the new one.
 	Replace bool `json:"replace,omitempty"`
 }
+
+// MaxJoinHosts is how many hosts can join with one token.
+const MaxJoinHosts = 1000
 
 // DefaultJoinValid is how long a join token can be used unless somebody says
 // otherwise.
@@ -119,8 +135,39 @@ func (n NewJoinToken) Validate() Problems {
 	if !names.Valid(n.Application) {
 		found = append(found, document.Wrong("application", n.Application, "is not the name of a worker application; "+names.Form))
 	}
+	found = append(found, n.manyProblems()...)
+	found = append(found, labelProblems(n.Labels)...)
 	if _, err := n.Duration(); err != nil {
 		found = append(found, Problem{Field: "valid", Value: document.Clip(n.Valid), Message: err.Error()})
+	}
+	return found
+}
+
+// manyProblems returns what is wrong with a token for several hosts.
+func (n NewJoinToken) manyProblems() Problems {
+	count := strconv.Itoa(n.MaxHosts)
+	switch {
+	case n.MaxHosts < 0 || n.MaxHosts > MaxJoinHosts:
+		return Problems{document.Wrong("max-hosts", count, fmt.Sprintf("is out of range; use 1 to %d, and several tokens for more hosts", MaxJoinHosts))}
+	case n.MaxHosts <= 1 || !ValidHostPattern(n.Host):
+		return nil
+	case !strings.Contains(n.Host, "*"):
+		return Problems{document.Wrong("max-hosts", count, fmt.Sprintf("is more than 1, and only one host can be called %s; use a pattern such as %s-*", n.Host, n.Host))}
+	case strings.Trim(n.Host, "*-_.") == "" && !n.Approve:
+		return Problems{document.Wrong("host", n.Host, "fits every name; use what the names of the hosts have in common, such as web-*, or let a person approve each host (approve)")}
+	}
+	return nil
+}
+
+// labelProblems returns what is wrong with the labels of a token.
+func labelProblems(labels map[string]string) (found Problems) {
+	if len(labels) > names.MaxLabels {
+		found = append(found, document.Wrong("labels", strconv.Itoa(len(labels)), fmt.Sprintf("are too many; use at most %d", names.MaxLabels)))
+	}
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		if value := labels[key]; !names.ValidLabel(key) || value != "" && !names.ValidLabel(value) {
+			found = append(found, document.Wrong("labels", key+"="+value, "is not a label: key and value are 1 to 63 of letters, digits, \"-\", \"_\", \".\" and \"/\"; the value may be empty"))
+		}
 	}
 	return found
 }
@@ -141,21 +188,82 @@ func ValidHostPattern(pattern string) bool {
 
 // JoinToken is a join token as GET .../os-upgrade/join-tokens lists it.
 type JoinToken struct {
-	ID          string    `json:"id"`
-	Tenant      string    `json:"tenant"`
-	Host        string    `json:"host"`
-	Application string    `json:"application"`
-	Expires     time.Time `json:"expires"`
-	Replace     bool      `json:"replace,omitempty"`
+	ID          string `json:"id"`
+	Tenant      string `json:"tenant"`
+	Host        string `json:"host"`
+	Application string `json:"application"`
+	// MaxHosts is how many hosts may join.
+	MaxHosts int               `json:"max-hosts"`
+	Labels   map[string]string `json:"labels,omitempty"`
+	Approve  bool              `json:"approve,omitempty"`
+	Expires  time.Time         `json:"expires"`
+	Replace  bool              `json:"replace,omitempty"`
 	// By is who created it.
 	By string `json:"by,omitempty"`
-	// State is open, used or expired.
+	// State is open, used (as many hosts as may have joined) or expired.
 	State string `json:"state"`
-	// UsedBy is the host that joined with it, and UsedAt when.
-	UsedBy string     `json:"used-by,omitempty"`
-	UsedAt *time.Time `json:"used-at,omitempty"`
+	// UsedBy are the hosts that have joined with it or wait for approval.
+	UsedBy []JoinUse `json:"used-by,omitempty"`
 	// Token is the text, only in the answer to POST: the site does not keep it.
 	Token string `json:"token,omitempty"`
 	// Damage says why its file cannot be read; only in the list of all tenants.
 	Damage string `json:"damage,omitempty"`
+}
+
+// JoinUse is a host that has used a join token.
+type JoinUse struct {
+	Host      string    `json:"host"`
+	PublicKey string    `json:"public-key"`
+	At        time.Time `json:"at"`
+	// From is the address from which the host has asked.
+	From string `json:"from,omitempty"`
+	// Status is joined, waiting (for approval), refused, or withdrawn if its key was withdrawn.
+	Status string `json:"status"`
+	// By is who has approved or refused the host.
+	By string `json:"by,omitempty"`
+}
+
+// What became of a host that has used a join token.
+const (
+	JoinJoined    = "joined"
+	JoinWaiting   = "waiting"
+	JoinRefused   = "refused"
+	JoinWithdrawn = "withdrawn"
+)
+
+// WaitingHost is a host that waits for approval, as GET .../os-upgrade/waiting-hosts lists it.
+type WaitingHost struct {
+	Host string `json:"host"`
+	// PublicKey is the key of the host. Compare it with what worker join printed on the host.
+	PublicKey string `json:"public-key"`
+	// From is the address from which the host has asked, and At when.
+	From        string            `json:"from"`
+	At          time.Time         `json:"at"`
+	Tenant      string            `json:"tenant"`
+	Application string            `json:"application"`
+	Labels      map[string]string `json:"labels,omitempty"`
+	// Token is the id of the join token. When the token expires, the host waits no longer.
+	Token   string    `json:"token"`
+	Expires time.Time `json:"expires"`
+}
+
+// HostVerdict is the body of POST .../os-upgrade/waiting-hosts/{host}/approve and refuse.
+type HostVerdict struct {
+	// PublicKey is the key of the host on which you decide.
+	PublicKey string `json:"public-key"`
+}
+
+// DecodeHostVerdict reads the body of a request to approve or refuse a host and validates it, as
+// DecodeOSUpgrade does.
+func DecodeHostVerdict(contentType string, body []byte) (HostVerdict, error) {
+	return decode(contentType, body, HostVerdict{}, HostVerdict.Validate)
+}
+
+// Validate returns everything that is wrong with the values, and nothing when all
+// is right.
+func (v HostVerdict) Validate() Problems {
+	if v.PublicKey == "" || len(v.PublicKey) > maxKey {
+		return Problems{document.Wrong("public-key", v.PublicKey, "is not the public key of a host, such as osupgrade-agent hosts --waiting shows")}
+	}
+	return nil
 }

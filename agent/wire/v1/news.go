@@ -37,7 +37,7 @@ type NewsData struct {
 	Failed   int `json:"failed,omitempty"`
 	// Stage is the stage that is done or waits, or the stage of the host.
 	Stage string `json:"stage,omitempty"`
-	// Host is the host that failed or is overdue, Class the class of the failure if the host reported
+	// Host is the host that failed, is overdue or waits for approval, Class the class of the failure if the host reported
 	// one, and Error its message.
 	Host  string `json:"host,omitempty"`
 	Class string `json:"class,omitempty"`
@@ -45,7 +45,7 @@ type NewsData struct {
 	// WaitingFor is what the run waits for.
 	WaitingFor *WaitingFor `json:"waiting-for,omitempty"`
 	// Command is what a person can type so that the run continues, to see what a host that is overdue
-	// does, or to try a calendar again; NAME is a placeholder.
+	// does, to let in a host, or to try a calendar again; NAME is a placeholder.
 	Command string `json:"command,omitempty"`
 	// Result and Reason are of a run that has ended.
 	Result string `json:"result,omitempty"`
@@ -72,13 +72,18 @@ const (
 	NewsCalendarRecovered = "calendar.recovered"
 	// A calendar with a URL was fetched, and has no events any more.
 	NewsCalendarEmptied = "calendar.emptied"
+	// A host has begun to wait for approval.
+	NewsHostWaiting = "host.waiting"
 	// NewsTest is told to one webhook alone, when somebody asks for it.
 	NewsTest = "test"
 )
 
 // NewsTypes lists the types of news, but for the test.
 func NewsTypes() []string {
-	return []string{NewsRunOpened, NewsStageDone, NewsHostFailed, NewsRunBlocked, NewsRunOverdue, NewsRunWaiting, NewsRunFinished, NewsWindowMissed, NewsCalendarFailing, NewsCalendarRecovered, NewsCalendarEmptied}
+	return []string{
+		NewsRunOpened, NewsStageDone, NewsHostFailed, NewsRunBlocked, NewsRunOverdue, NewsRunWaiting, NewsRunFinished, NewsWindowMissed,
+		NewsCalendarFailing, NewsCalendarRecovered, NewsCalendarEmptied, NewsHostWaiting,
+	}
 }
 
 // MaxNews is how many news of a tenant are kept; the oldest go first.

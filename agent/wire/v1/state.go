@@ -22,6 +22,9 @@ type State struct {
 	LastUpgradeInfo *LastUpgradeInfo `json:"last-upgrade-info,omitempty"`
 	// Certificates are those that the site presents.
 	Certificates []Certificate `json:"certificates,omitempty"`
+	// WaitingHosts counts the hosts that wait for approval, FirstWaiting are those that came first.
+	WaitingHosts int           `json:"waiting-hosts,omitempty"`
+	FirstWaiting []WaitingHost `json:"first-waiting,omitempty"`
 }
 
 // Certificate is the certificate of a listener of the site.
