@@ -100,14 +100,11 @@ const maxSilent = 10
 // countHosts counts the hosts that would take part now, and names the silent ones. A
 // controller that has just started does not know yet who is silent.
 func (s *state) countHosts(shown *v1.Situation, now time.Time) {
-	fleet := s.fleet(nil)
-	shown.Hosts = len(fleet)
-	if now.Before(s.started.Add(gracePeriod)) {
-		return
-	}
-	for _, h := range fleet {
-		if h.Silent {
-			shown.SilentHosts = append(shown.SilentHosts, h.Name)
+	gathering := now.Before(s.started.Add(gracePeriod))
+	for name := range s.hosts.of(s.intent.applications()) {
+		shown.Hosts++
+		if !gathering && !s.hosts.present.online(name) {
+			shown.SilentHosts = append(shown.SilentHosts, name)
 		}
 	}
 	slices.Sort(shown.SilentHosts)
