@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/wait"
@@ -69,9 +68,10 @@ type stream struct {
 	// situation and run are what was sent last, the latter without hosts for a client
 	// that keeps these. What is unchanged is not sent again.
 	situation, run []byte
-	// id is the run whose hosts were sent, hosts what was sent of each of them.
-	id    uint64
-	hosts []v1.RunHost
+	// id is the run whose hosts were sent, hosts what was sent of each of them. spare has room
+	// for what is sent next.
+	id           uint64
+	hosts, spare []v1.RunHost
 	// allowed returns why the token of the request is not good any more; nil when it is.
 	allowed func() error
 	// reports is the position among the reports of versions up to which they were sent.
@@ -257,12 +257,12 @@ func (st *stream) sendRun(at position, shown v1.Snapshot) error {
 // the client has none of this run. When each is expected to end changes with every
 // other host that ends, so that is left out.
 func (st *stream) sendChanges(at position, r v1.Run) error {
-	hosts := slices.Clone(r.Hosts)
+	hosts := append(st.spare[:0], r.Hosts...)
 	for i := range hosts {
 		hosts[i].ExpectedEnd = nil
 	}
 	kept, whole := st.hosts, st.id != r.ID || len(st.hosts) != len(hosts)
-	st.id, st.hosts, r.Hosts = r.ID, hosts, []v1.RunHost{}
+	st.id, st.hosts, st.spare, r.Hosts = r.ID, hosts, kept, []v1.RunHost{}
 	others, err := json.Marshal(r)
 	if err != nil {
 		return err

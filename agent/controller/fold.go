@@ -157,7 +157,7 @@ func (s *state) noteEnd(ended *run.State, live bool) {
 // hosts: both must outlive the log, which may be trimmed or lost.
 func (s *state) archive(env *environment, ended *run.State) {
 	if s.active {
-		s.writer.lastRuns.Put(s.Tenant, s.hosts.lastRuns())
+		s.writer.lastRuns.Put(s.Tenant, queuedRuns{runs: s.hosts.lastRuns()})
 		s.past.put(s.fullView(env, ended), ended.LastSeq)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
@@ -56,7 +55,7 @@ func (s *state) forget(name string, d run.Deletion) error {
 	}
 	s.hosts.delete(name, d)
 	// A host of that name that comes back must not get the last run of this one.
-	s.writer.lastRuns.Revise(func(_ string, runs *[]store.LastRun) { *runs = s.hosts.lastRuns() })
+	s.writer.lastRuns.Revise(func(_ string, queued *queuedRuns) { queued.gone = append(queued.gone, name) })
 	s.changed()
 	return nil
 }

@@ -167,7 +167,7 @@ func TestForgottenLastRun(t *testing.T) {
 	m := newMemory()
 	s := stateOf(m.options(t))
 	s.hosts.known["h01"] = &host{Host: store.Host{Tenant: "acme", Name: "h01", LastRun: v1.HostRun{ID: 7, Status: "failed"}}, seen: time.Now().Add(-time.Hour)}
-	s.writer.lastRuns.Put("acme", s.hosts.lastRuns())
+	s.writer.lastRuns.Put("acme", queuedRuns{runs: s.hosts.lastRuns()})
 	if err := errors.Join(s.writer.delete(t.Context(), "acme", "h01"), s.forget("h01", run.Deletion{By: "ann"})); err != nil {
 		t.Fatal(err)
 	}

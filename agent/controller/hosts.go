@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"iter"
 	"log/slog"
 	"maps"
 	"slices"
@@ -260,20 +261,29 @@ func (h *hosts) sorted() []*host {
 // listed returns those of some hosts whose application is one of a list, for a run
 // of those that only names; nil names all.
 func (h *hosts) listed(of map[string]*host, applications []v1.WorkerApplication, only map[string]bool) []plan.Host {
+	var fleet []plan.Host
+	for name, host := range having(of, applications) {
+		fleet = append(fleet, plan.Host{
+			Name: name, Application: host.Application, Role: host.Role, Labels: host.Labels, Silent: !h.present.online(name),
+			NonMember: only != nil && !only[name],
+		})
+	}
+	return fleet
+}
+
+// having returns those of some hosts whose application is one of a list, in no order.
+func having(of map[string]*host, applications []v1.WorkerApplication) iter.Seq2[string, *host] {
 	listed := map[string]bool{}
 	for _, a := range applications {
 		listed[a.Name] = true
 	}
-	var fleet []plan.Host
-	for name, host := range of {
-		if listed[host.Application] {
-			fleet = append(fleet, plan.Host{
-				Name: name, Application: host.Application, Role: host.Role, Labels: host.Labels, Silent: !h.present.online(name),
-				NonMember: only != nil && !only[name],
-			})
+	return func(yield func(string, *host) bool) {
+		for name, host := range of {
+			if listed[host.Application] && !yield(name, host) {
+				return
+			}
 		}
 	}
-	return fleet
 }
 
 // ended notes how each host has come out of a run that has ended. live means that the run ends now,

@@ -30,12 +30,18 @@ type hostWriter struct {
 	// host arrives after its deletion.
 	writing sync.Mutex
 	// lastRuns are those of all hosts of the tenant. They are written with the next run.
-	lastRuns *wait.Queue[string, []store.LastRun]
+	lastRuns *wait.Queue[string, queuedRuns]
 	failing  throttle.Failing
 }
 
+// queuedRuns are the last runs as of the end of a run, and the hosts deleted since.
+type queuedRuns struct {
+	runs []store.LastRun
+	gone []string
+}
+
 func newHostWriter(o Options) *hostWriter {
-	return &hostWriter{store: o.Store, logger: o.Logger, queue: wait.NewQueue[string, store.Host](), lastRuns: wait.NewQueue[string, []store.LastRun]()}
+	return &hostWriter{store: o.Store, logger: o.Logger, queue: wait.NewQueue[string, store.Host](), lastRuns: wait.NewQueue[string, queuedRuns]()}
 }
 
 // put queues a host for writing.
@@ -50,7 +56,7 @@ func (w *hostWriter) keepLastRuns(ctx context.Context) error {
 	if !found {
 		return nil
 	}
-	if err := w.store.PutLastRuns(ctx, first.Key, first.Value); err != nil {
+	if err := w.store.PutLastRuns(ctx, first.Key, store.WithoutHosts(first.Value.runs, first.Value.gone)); err != nil {
 		return err
 	}
 	w.lastRuns.Done(first)

@@ -101,14 +101,11 @@ const maxSilent = 10
 // countHosts counts the hosts that would take part now, and names the silent ones. A
 // controller that has just started does not know yet who is silent.
 func (s *state) countHosts(shown *v1.Situation, now time.Time) {
-	fleet := s.listed()
-	shown.Hosts = len(fleet)
-	if now.Before(s.started.Add(gracePeriod)) {
-		return
-	}
-	for _, h := range fleet {
-		if h.Silent {
-			shown.SilentHosts = append(shown.SilentHosts, h.Name)
+	gathering := now.Before(s.started.Add(gracePeriod))
+	for name := range having(s.hosts.known, s.intent.applications()) {
+		shown.Hosts++
+		if !gathering && !s.hosts.present.online(name) {
+			shown.SilentHosts = append(shown.SilentHosts, name)
 		}
 	}
 	slices.Sort(shown.SilentHosts)

@@ -75,6 +75,8 @@
 package run
 
 import (
+	"iter"
+	"slices"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/roster"
@@ -238,11 +240,18 @@ func (s *State) leaveOutSilent(at time.Time) {
 // Hosts returns the members in the order of their stages. The caller owns the
 // slice.
 func (s *State) Hosts() []Host {
-	hosts := make([]Host, len(s.members))
-	for i := range s.members {
-		hosts[i] = s.view(i)
+	return slices.AppendSeq(make([]Host, 0, len(s.members)), s.AllHosts())
+}
+
+// AllHosts returns the same members one by one.
+func (s *State) AllHosts() iter.Seq[Host] {
+	return func(yield func(Host) bool) {
+		for i := range s.members {
+			if !yield(s.view(i)) {
+				return
+			}
+		}
 	}
-	return hosts
 }
 
 // Host returns one member; false when the host is none.

@@ -8,10 +8,12 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+	"weak"
 
 	natsstream "github.com/nats-io/nats.go/jetstream"
 
@@ -53,6 +55,26 @@ func TestTenantsAreBackedUp(t *testing.T) {
 	}
 	if kept, err := Tenants(restored); err != nil || len(kept) != 4 {
 		t.Errorf("there are the logs of %v, %v", kept, err)
+	}
+}
+
+// TestRemovedTenantIsLetGo checks that nothing refers any more to what served a tenant that was
+// removed.
+func TestRemovedTenantIsLetGo(t *testing.T) {
+	t.Parallel()
+	s := openTwo(t, t.TempDir())
+	defer closeSite(t, s)
+	if _, err := s.tenants.Write(t.Context(), tenant.Tenant{Name: "gamma"}, false, credential.IfNew); err != nil {
+		t.Fatal(err)
+	}
+	served := weak.Make(s.tenants.served["gamma"].parts.Load().Controller)
+	if err := s.tenants.Remove(t.Context(), "gamma", "ann", nil); err != nil {
+		t.Fatal(err)
+	}
+	for limit := time.Now().Add(30 * time.Second); served.Value() != nil; time.Sleep(10 * time.Millisecond) {
+		if runtime.GC(); time.Now().After(limit) {
+			t.Fatal("the controller of a removed tenant is still in memory")
+		}
 	}
 }
 

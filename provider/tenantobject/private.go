@@ -15,6 +15,7 @@ const (
 	importedKey  = "imported"
 	contentKey   = "content"
 	successorKey = "successor"
+	creationKey  = "creation"
 )
 
 // Private is the private state of a request or a response.

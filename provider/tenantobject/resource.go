@@ -31,6 +31,12 @@ func (r *Resource[T, M, P]) Create(ctx context.Context, req resource.CreateReque
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
+	end, err := r.turn(ctx, at)
+	if err != nil {
+		r.kind.report(&resp.Diagnostics, operation, at, err)
+		return
+	}
+	defer end()
 	object, err := r.creatable(ctx, api, at, plan)
 	if err != nil {
 		r.kind.report(&resp.Diagnostics, operation, at, err)
@@ -46,6 +52,7 @@ func (r *Resource[T, M, P]) Create(ctx context.Context, req resource.CreateReque
 		r.kind.report(&resp.Diagnostics, operation, at, err)
 		return
 	}
+	r.keepMade(ctx, resp.Private, at, want, &resp.Diagnostics)
 	r.completeWritten(ctx, api, at, plan, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.State.Set(ctx, plan)...)
 	keepBase(ctx, resp.Private, r.kind.base(change.readBack(ctx, written, &resp.Diagnostics), want), &resp.Diagnostics)
@@ -124,7 +131,8 @@ func (r *Resource[T, M, P]) Update(ctx context.Context, req resource.UpdateReque
 
 // Delete empties the owned part and deletes the object if nothing is left. Before a
 // replacement by the same object it writes what that wants instead, unless that begins anew: so
-// nothing is missing in between, and the creation finds its content.
+// nothing is missing in between, and the creation finds its content. After it, nothing is left
+// to do.
 func (r *Resource[T, M, P]) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	operation := "Unable to delete " + r.kind.TypeName
 	state := P(new(M))
@@ -145,12 +153,22 @@ func (r *Resource[T, M, P]) Delete(ctx context.Context, req resource.DeleteReque
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
+	end, err := r.turn(ctx, at)
+	if err != nil {
+		r.kind.report(&resp.Diagnostics, operation, at, err)
+		return
+	}
+	defer end()
+	if next, created := r.madeByOther(ctx, req.Private, at, &resp.Diagnostics); created {
+		change.want, change.remove, change.base = r.kind.Parts.Merged(next, change.want), false, found[T]{}
+		r.kind.warnOfKept(&resp.Diagnostics, at)
+	}
 	if change.remove {
 		r.beside(api, change.at, func(b Beside[T]) { change.want = b.Left(ctx, owned, change.want) })
 	}
-	end := r.removals(at.Tenant).begin()
+	removed := r.removals(at.Tenant).begin()
 	left, err := change.do(ctx)
-	end()
+	removed()
 	if err != nil {
 		r.kind.report(&resp.Diagnostics, operation, change.at, err)
 	} else if left.exists {

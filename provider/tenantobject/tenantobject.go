@@ -12,7 +12,8 @@
 // what they use: parts.go (which part is owned), mapping.go and defaults.go (attributes and
 // members), store.go and prefetch.go (requests), silence.go (a server that does not answer),
 // private.go (what a plan tells its apply). plan.go has what a plan looks at, entries.go the
-// windows that have a resource each, and room.go what happens at the limit of a kind.
+// windows that have a resource each, and exchange.go what creations and
+// deletions of one apply owe each other.
 package tenantobject
 
 import (

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,7 +25,7 @@ const recheck = 30 * time.Second
 // RunReader is the part of the client that reads runs.
 type RunReader interface {
 	Run(ctx context.Context, tenant string, id uint64) (v1.Run, error)
-	Watch(ctx context.Context, tenant string, see func(v1.Run) (more bool)) error
+	Follow(ctx context.Context, tenant string, see func(client.News) (more bool)) error
 }
 
 // ForRun returns the run once it has ended, and calls see at each change. It
@@ -65,13 +66,14 @@ func forRun(ctx context.Context, api RunReader, tenant string, id uint64, see fu
 func watch(ctx context.Context, api RunReader, tenant string, last *v1.Run, see func(v1.Run), recheck time.Duration) error {
 	watching, stop := context.WithTimeout(ctx, recheck)
 	defer stop()
-	err := api.Watch(watching, tenant, func(run v1.Run) bool {
-		if run.ID != last.ID {
+	err := api.Follow(watching, tenant, func(n client.News) bool {
+		if n.Run == nil || n.Run.ID != last.ID {
 			return true
 		}
-		*last = run
-		see(run)
-		return !run.Finished()
+		*last = *n.Run
+		last.Hosts = slices.Clone(last.Hosts) // What is told later changes them.
+		see(*last)
+		return !last.Finished()
 	})
 	switch {
 	case ctx.Err() != nil:

@@ -3,6 +3,7 @@ package tenantobject
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -10,10 +11,10 @@ import (
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
-// script is an API with a list of answers of Run and of actions of Watch.
+// script is an API with a list of answers of Run and of actions of Follow.
 type script struct {
 	asked   []func() (v1.Run, error)
-	watched []func(ctx context.Context, see func(v1.Run) bool) error
+	watched []func(ctx context.Context, see func(client.News) bool) error
 }
 
 func (s *script) Run(context.Context, string, uint64) (v1.Run, error) {
@@ -22,7 +23,7 @@ func (s *script) Run(context.Context, string, uint64) (v1.Run, error) {
 	return next()
 }
 
-func (s *script) Watch(ctx context.Context, _ string, see func(v1.Run) bool) error {
+func (s *script) Follow(ctx context.Context, _ string, see func(client.News) bool) error {
 	next := s.watched[0]
 	s.watched = s.watched[1:]
 	return next(ctx, see)
@@ -37,10 +38,10 @@ func says(run v1.Run, err error) func() (v1.Run, error) {
 	return func() (v1.Run, error) { return run, err }
 }
 
-func shows(runs ...v1.Run) func(context.Context, func(v1.Run) bool) error {
-	return func(ctx context.Context, see func(v1.Run) bool) error {
+func shows(runs ...v1.Run) func(context.Context, func(client.News) bool) error {
+	return func(ctx context.Context, see func(client.News) bool) error {
 		for _, run := range runs {
-			if !see(run) {
+			if !see(client.News{Run: &run}) {
 				return nil
 			}
 		}
@@ -49,8 +50,8 @@ func shows(runs ...v1.Run) func(context.Context, func(v1.Run) bool) error {
 	}
 }
 
-func fails(err error) func(context.Context, func(v1.Run) bool) error {
-	return func(context.Context, func(v1.Run) bool) error { return err }
+func fails(err error) func(context.Context, func(client.News) bool) error {
+	return func(context.Context, func(client.News) bool) error { return err }
 }
 
 func status(code int) error {
@@ -68,23 +69,32 @@ func TestForRun(t *testing.T) {
 		"already over": {script{asked: []func() (v1.Run, error){says(ended, nil)}}, 1, 0},
 		"ends while watched": {script{
 			asked:   []func() (v1.Run, error){says(going, nil)},
-			watched: []func(context.Context, func(v1.Run) bool) error{shows(going, ended)},
+			watched: []func(context.Context, func(client.News) bool) error{shows(going, ended)},
 		}, 3, 0},
+		"other news do not count": {script{
+			asked: []func() (v1.Run, error){says(going, nil)},
+			watched: []func(context.Context, func(client.News) bool) error{func(_ context.Context, see func(client.News) bool) error {
+				see(client.News{Situation: &v1.Situation{}})
+				see(client.News{Contact: &client.Contact{}})
+				see(client.News{Run: &ended})
+				return nil
+			}},
+		}, 2, 0},
 		"other runs do not count": {script{
 			asked:   []func() (v1.Run, error){says(going, nil)},
-			watched: []func(context.Context, func(v1.Run) bool) error{shows(v1.Run{ID: 40, Phase: "finished"}, v1.Run{ID: 42, Phase: "finished"}, ended)},
+			watched: []func(context.Context, func(client.News) bool) error{shows(v1.Run{ID: 40, Phase: "finished"}, v1.Run{ID: 42, Phase: "finished"}, ended)},
 		}, 2, 0},
 		"ends between the question and the watching": {script{
 			asked:   []func() (v1.Run, error){says(going, nil), says(ended, nil)},
-			watched: []func(context.Context, func(v1.Run) bool) error{shows(v1.Run{ID: 42, Phase: "preparing"})},
+			watched: []func(context.Context, func(client.News) bool) error{shows(v1.Run{ID: 42, Phase: "preparing"})},
 		}, 2, 0},
 		"the server restarts": {script{
 			asked:   []func() (v1.Run, error){says(going, nil), says(v1.Run{}, unreachable), says(v1.Run{}, status(503)), says(ended, nil)},
-			watched: []func(context.Context, func(v1.Run) bool) error{fails(unreachable), fails(unreachable), fails(status(429))},
+			watched: []func(context.Context, func(client.News) bool) error{fails(unreachable), fails(unreachable), fails(status(429))},
 		}, 2, 0},
 		"not there":            {script{asked: []func() (v1.Run, error){says(v1.Run{}, status(404))}}, 0, 404},
-		"forgotten on the way": {script{asked: []func() (v1.Run, error){says(going, nil), says(v1.Run{}, status(404))}, watched: []func(context.Context, func(v1.Run) bool) error{shows()}}, 1, 404},
-		"no events for us":     {script{asked: []func() (v1.Run, error){says(going, nil)}, watched: []func(context.Context, func(v1.Run) bool) error{fails(status(403))}}, 1, 403},
+		"forgotten on the way": {script{asked: []func() (v1.Run, error){says(going, nil), says(v1.Run{}, status(404))}, watched: []func(context.Context, func(client.News) bool) error{shows()}}, 1, 404},
+		"no events for us":     {script{asked: []func() (v1.Run, error){says(going, nil)}, watched: []func(context.Context, func(client.News) bool) error{fails(status(403))}}, 1, 403},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -119,7 +129,7 @@ func TestForRun_endsWithTheContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	api := script{
 		asked: []func() (v1.Run, error){says(going, nil)},
-		watched: []func(context.Context, func(v1.Run) bool) error{func(ctx context.Context, _ func(v1.Run) bool) error {
+		watched: []func(context.Context, func(client.News) bool) error{func(ctx context.Context, _ func(client.News) bool) error {
 			cancel()
 			<-ctx.Done()
 			return ctx.Err()
@@ -164,5 +174,35 @@ func TestUntilFree_aForgottenRunIsOver(t *testing.T) {
 	api = script{asked: []func() (v1.Run, error){says(v1.Run{}, status(403))}}
 	if err := UntilUnblocked(t.Context(), &api, "acme", 41, func(v1.Run) {}); !client.HasStatus(err, 403) {
 		t.Errorf("got %v, want status 403", err)
+	}
+}
+
+// TestForRun_hostsAreKept: what was shown of a run stays as it was, though the client changes its
+// own hosts with each event.
+func TestForRun_hostsAreKept(t *testing.T) {
+	t.Parallel()
+	api := script{
+		asked: []func() (v1.Run, error){says(going, nil)},
+		watched: []func(context.Context, func(client.News) bool) error{func(_ context.Context, see func(client.News) bool) error {
+			run := going
+			run.Hosts = []v1.RunHost{{Hostname: "h01", Status: "upgrading"}}
+			see(client.News{Run: &run})
+			run.Hosts[0].Status, run.Phase = "upgraded", ended.Phase
+			see(client.News{Run: &run})
+			return nil
+		}},
+	}
+	var seen []string
+	var before v1.Run
+	if _, err := ForRun(t.Context(), &api, "acme", 41, func(r v1.Run) {
+		for i, h := range r.Hosts {
+			if len(before.Hosts) > i {
+				seen = append(seen, before.Hosts[i].Status)
+			}
+			seen = append(seen, h.Status)
+		}
+		before = r
+	}); err != nil || !slices.Equal(seen, []string{"upgrading", "upgrading", "upgraded"}) {
+		t.Errorf("seen is %q, %v", seen, err)
 	}
 }

@@ -334,7 +334,7 @@ func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] 
 
 func (k Kind[T]) takeOver(at Key) string {
 	return fmt.Sprintf("To manage what is there, import it:\n\n  import {\n    to = %s.example\n    id = %q\n  }\n\n"+
-		"To overwrite it, set overwrite_existing = true.", k.TypeName, at.ID())
+		"To overwrite it, as a replacement under the same name with create_before_destroy does, set overwrite_existing = true.", k.TypeName, at.ID())
 }
 
 // comparison lists both sides of a difference.

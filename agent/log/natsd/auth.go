@@ -75,7 +75,10 @@ func (a *authenticator) Check(c server.ClientAuthentication) bool {
 			a.refused(claimed.Tenant, claimed.Host, message.WarnKey, fmt.Sprintf("a worker at %s says that it is this host, and no host has its key: "+
 				"if it is yours, make a key with osupgrade-agent credentials host --tenant %s --host %s", machine(c), claimed.Tenant, claimed.Host))
 		}
-		return a.refuse(c, "connection refused: no host has this key", "error", err)
+		if err != nil {
+			return a.refuse(c, "connection refused: cannot read whose key this is", "error", err)
+		}
+		return a.refuse(c, "connection refused: no host has this key")
 	}
 	if claims && claimed != id {
 		// It is let in: its key has the rights of its own host alone.

@@ -136,6 +136,7 @@ func TestStrangers(t *testing.T) {
 // nothing of who names no host.
 func TestRefusedForItsKey(t *testing.T) {
 	t.Parallel()
+	var n notebook
 	dir := t.TempDir()
 	hosts := NewHosts(&credentialtest.Memory{})
 	told := make(chan string, 100)
@@ -148,7 +149,7 @@ func TestRefusedForItsKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	s, err := Start(t.Context(), Options{
-		Dir: filepath.Join(dir, "store"), Listen: "127.0.0.1:0", Hosts: hosts, Holder: "test", Log: slog.New(slog.DiscardHandler),
+		Dir: filepath.Join(dir, "store"), Listen: "127.0.0.1:0", Hosts: hosts, Holder: "test", Log: n.log(),
 		Waits: func(public string) bool { return public == waiting },
 		Refused: func(tenant, host string, kind message.WarningKind, why string) {
 			told <- fmt.Sprintf("%s/%s %s: %s", tenant, host, kind, why)
@@ -196,6 +197,10 @@ func TestRefusedForItsKey(t *testing.T) {
 		if got != c.want {
 			t.Errorf("of %.20q the agent is told\n%q, not\n%q", c.name, got, c.want)
 		}
+	}
+	logged := strings.Join(n.lines(), "\n")
+	if !strings.Contains(logged, "connection refused: no host has this key") || strings.Contains(logged, "<nil>") {
+		t.Errorf("logged is\n%s", logged)
 	}
 	var open []*nats.Conn
 	for range maxPerKey + 1 {

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -79,6 +80,21 @@ func LastRuns(hosts []Host) (all []LastRun) {
 		all[place].Hosts = append(all[place].Hosts, h.Name)
 	}
 	return all
+}
+
+// WithoutHosts returns last runs without those of some hosts.
+func WithoutHosts(runs []LastRun, gone []string) (left []LastRun) {
+	without := map[string]bool{}
+	for _, name := range gone {
+		without[name] = true
+	}
+	for _, r := range runs {
+		r.Hosts = slices.DeleteFunc(slices.Clone(r.Hosts), func(name string) bool { return without[name] })
+		if len(r.Hosts) > 0 {
+			left = append(left, r)
+		}
+	}
+	return left
 }
 
 // HostEntry is a host as it is kept, and the number of the write.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/nats-io/nats.go"
@@ -14,6 +15,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/credentialtest"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/storetest"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/report"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 func open(t *testing.T) *store.Store {
@@ -109,5 +111,19 @@ func TestDeleteHost(t *testing.T) {
 	put("acme", "h01")
 	if !there("acme", "h01") {
 		t.Error("h01 did not come back")
+	}
+}
+
+// TestWithoutHosts checks that last runs lose the hosts that were deleted, and nothing else, and
+// that the list they were taken from stays as it is.
+func TestWithoutHosts(t *testing.T) {
+	t.Parallel()
+	runs := []store.LastRun{{Run: v1.HostRun{ID: 7}, Hosts: []string{"h01", "h02", "h03"}}, {Run: v1.HostRun{ID: 8}, Hosts: []string{"h04"}}}
+	left := store.WithoutHosts(runs, []string{"h04", "h02", "h02", "h99"})
+	if len(left) != 1 || left[0].Run.ID != 7 || !slices.Equal(left[0].Hosts, []string{"h01", "h03"}) {
+		t.Errorf("left is %+v", left)
+	}
+	if !slices.Equal(runs[0].Hosts, []string{"h01", "h02", "h03"}) || len(runs) != 2 {
+		t.Errorf("the list is now %+v", runs)
 	}
 }

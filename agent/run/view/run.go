@@ -66,9 +66,8 @@ func Run(r *run.State, now time.Time, forecast *run.Forecast, silent map[string]
 			OutOfService: g.OutOfService, Upgraded: g.Upgraded, Failed: g.Failed,
 		})
 	}
-	members := r.Hosts()
-	view.Hosts = make([]v1.RunHost, 0, len(members))
-	for _, h := range members {
+	view.Hosts = make([]v1.RunHost, 0, r.Size())
+	for h := range r.AllHosts() {
 		shown := runHost(h)
 		if !r.Over() && !h.Done {
 			shown.SilentSince = OptionalTime(silent[h.Name])

@@ -59,9 +59,11 @@ func run(b *testing.B, api *client.Client) {
 	ctx, stop := context.WithTimeout(b.Context(), 10*time.Minute)
 	defer stop()
 	var last v1.Run
-	if err := api.Watch(ctx, dev.Tenant, func(r v1.Run) bool {
-		last = r
-		return r.ID != begun.ID || !r.Finished()
+	if err := api.Follow(ctx, dev.Tenant, func(n client.News) bool {
+		if n.Run != nil {
+			last = *n.Run
+		}
+		return last.ID != begun.ID || !last.Finished()
 	}); err != nil {
 		b.Fatal(err)
 	}

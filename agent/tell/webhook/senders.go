@@ -124,6 +124,7 @@ func (s *Senders) Run(ctx context.Context, name string, news News, count func(Ve
 	s.mu.Lock()
 	s.tenants[name] = t
 	s.mu.Unlock()
+	defer s.forget(t)
 	defer t.end()
 	for _, path := range s.o.Scripts {
 		t.start(ctx, &sender{t: t, name: scriptName(path), client: t.client(), script: path})
@@ -142,6 +143,15 @@ func (s *Senders) Run(ctx context.Context, name string, news News, count func(Ve
 			case <-time.After(keepPause):
 			}
 		}
+	}
+}
+
+// forget lets a tenant go that has ended: it may have been removed.
+func (s *Senders) forget(t *tenant) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.tenants[t.name] == t {
+		delete(s.tenants, t.name)
 	}
 }
 
