@@ -1,7 +1,6 @@
 package apt
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -215,7 +214,25 @@ func (s *steps) condition(ctx context.Context, changes []message.Change) (condit
 	// dpkg keeps its changes in numbered files there until it merges them.
 	found.interrupted = slices.ContainsFunc(updates, func(name string) bool { return strings.Trim(name, "0123456789") == "" })
 	found.unfinished, found.reinstall = now.broken()
-	return found, nil
+	found.gone, err = s.gone(ctx, found.reinstall)
+	return found, err
+}
+
+// gone returns the packages of which no repository has a version; none if the host has no lists.
+func (s *steps) gone(ctx context.Context, names []string) (gone []string, err error) {
+	if len(names) == 0 || s.listed(ctx) != nil {
+		return nil, ctx.Err()
+	}
+	offers, err := s.offers(ctx, names)
+	if err != nil {
+		return nil, ctx.Err() // The repairs need no answer.
+	}
+	for _, name := range names {
+		if !slices.ContainsFunc(offers[name].versions, offer.fetched) {
+			gone = append(gone, name)
+		}
+	}
+	return gone, nil
 }
 
 // repair runs the commands of nextRepair until there is none.
@@ -254,7 +271,7 @@ func unrepaired(found condition, failed []error) error {
 	class, said := message.Install, []string{"every repair ended well"}
 	if len(failed) > 0 {
 		last := failed[len(failed)-1]
-		class, said = strategy.ClassOf(last), []string{last.Error()}
+		class, said = strategy.ClassOf(last), []string{program.Said(last)}
 	}
 	for _, err := range failed {
 		if passing := strategy.ClassOf(err); passing.Passes() && !class.Passes() {
@@ -263,7 +280,7 @@ func unrepaired(found condition, failed []error) error {
 	}
 	what := "the plan is not carried out after all repairs"
 	if len(left) > 0 || found.interrupted {
-		what = fmt.Sprintf("dpkg has not finished with %s after all repairs; run: %s", cmp.Or(few(left), "its database"), found.remedy())
+		what = fmt.Sprintf("dpkg has not finished with %s after all repairs; %s", found.what(), found.remedy())
 	}
 	return strategy.Fail(class, fmt.Errorf("%s; the last repair said: %s", what, strings.Join(said, "; and before: ")))
 }

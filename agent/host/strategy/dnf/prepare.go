@@ -13,6 +13,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/begun"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/hostfs"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/remedy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
@@ -95,8 +96,8 @@ func (s *steps) sound(ctx context.Context) error {
 	if left := begun.Read(s.StateDir); begun.Covers(left, names) {
 		return strategy.Mend(ctx, left, begun.Of(left, names), s.mending())
 	}
-	return strategy.Fail(message.Install, fmt.Errorf("%s has two versions, from a transaction that was interrupted before this run; run: %s remove --duplicates",
-		few(names), s.command))
+	return strategy.Fail(message.Install, fmt.Errorf("%s has two versions, from a transaction that was interrupted before this run; %s",
+		few(names), remedy.DNFDuplicates.With(s.command)))
 }
 
 // mending is what strategy.Mend calls.
@@ -232,7 +233,7 @@ func targets(words []string, facts heldBack) (list []string, err error) {
 			}
 		}
 		if !found {
-			return nil, strategy.Fail(message.Install, fmt.Errorf("dnf-packages: %s is not installed; write %s=VERSION to install it", name, name))
+			return nil, strategy.Fail(message.Install, fmt.Errorf("dnf-packages: %s is not installed; %s", name, remedy.DNFNotThere.With(name)))
 		}
 	}
 	slices.Sort(list)

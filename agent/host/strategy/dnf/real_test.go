@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/remedy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/realhost"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
@@ -233,6 +234,25 @@ func (m *machine) fails(action string, class message.Class, reason string) {
 	}
 }
 
+// left has an action fail with a class and a remedy, and returns what was printed.
+func (m *machine) left(action string, class message.Class, r remedy.Remedy) string {
+	m.t.Helper()
+	got := m.act(action)
+	if got.status == 0 || got.class != string(class) {
+		m.t.Fatalf("%s ends with %d of class %q, want %q:\n%s", action, got.status, got.class, class, got.text)
+	}
+	realhost.Remedy(m.t, r, got.text)
+	return got.text
+}
+
+// healed has the next run upgrade the host.
+func (m *machine) healed() {
+	m.t.Helper()
+	m.prepare()
+	m.must("upgrade")
+	m.done()
+}
+
 // prepare is the action prepare; later actions have its plan.
 func (m *machine) prepare() message.ChangeSet {
 	m.t.Helper()
@@ -446,7 +466,9 @@ func TestRealFaults(t *testing.T) {
 		m := newMachine(t, s, pack{name: "appliance", version: "1.0"})
 		m.publish(pack{name: "appliance", version: "2.0"})
 		m.down.Store(true)
-		m.fails("prepare", message.Transient, "appliance")
+		if said := m.left("prepare", message.Transient, remedy.Network); !strings.Contains(said, "appliance") {
+			t.Errorf("it names no repository:\n%s", said)
+		}
 		m.down.Store(false)
 		m.Must("sed -i s/gpgcheck=0/gpgcheck=1/ /etc/yum.repos.d/appliance.repo")
 		m.fails("prepare", message.Artifact, "appliance")
@@ -454,7 +476,7 @@ func TestRealFaults(t *testing.T) {
 		m.Must("echo gpgkey=file:///etc/pki/other.asc >>/etc/yum.repos.d/appliance.repo")
 		m.fails("prepare", message.Artifact, "check the key of the repository")
 		m.sign("appliance-2.0-1.noarch")
-		m.fails("prepare", message.Artifact, "check the key of the repository")
+		m.left("prepare", message.Artifact, remedy.DNFKey)
 		m.Must("sed -i s/gpgcheck=1/gpgcheck=0/ /etc/yum.repos.d/appliance.repo")
 		// Another dnf is in a transaction.
 		m.publish(pack{name: "slow", version: "1.0", post: "sleep 15"})
@@ -463,13 +485,15 @@ func TestRealFaults(t *testing.T) {
 		if got := m.act("plan"); got.status != 11 {
 			t.Errorf("a host that somebody else changes has a plan: status %d\n%s", got.status, got.text)
 		}
-		m.fails("prepare", message.Lock, s.lock)
+		if said := m.left("prepare", message.Lock, remedy.WaitOrRaise); !strings.Contains(said, s.lock) {
+			t.Errorf("it does not say %q:\n%s", s.lock, said)
+		}
 		m.options = map[string]any{"LockLimit": "1m"}
 		m.prepare() // It waits for the end of the other one.
 		m.Must("rpm -q slow")
 		m.options = map[string]any{}
 		m.Must("find " + s.cache + " -name '*.rpm' -delete; mount -t tmpfs -o size=50k small " + s.cache)
-		m.fails("prepare", message.Space, "make room on this disk")
+		m.left("prepare", message.Space, remedy.Room)
 		m.Must("umount " + s.cache)
 		m.has("appliance-1.0-1.noarch")
 		m.prepare()
@@ -483,7 +507,13 @@ func TestRealFaults(t *testing.T) {
 		m.prepare()
 		m.publish(pack{name: "appliance-user", version: "1.0", fields: "Requires: appliance = 1.0"})
 		m.Must("dnf -q -y --refresh install appliance-user")
-		m.fails("upgrade", message.Install, "")
+		m.left("upgrade", message.Install, remedy.DNFDependency)
 		m.has("appliance-1.0-1.noarch", "appliance-user-1.0-1.noarch")
+		m.publish(pack{name: "appliance-user", version: "2.0", fields: "Requires: appliance = 2.0"})
+		m.Must("dnf -q --refresh makecache")
+		m.left("upgrade", message.Install, remedy.DNFChanged)
+		m.has("appliance-1.0-1.noarch", "appliance-user-1.0-1.noarch")
+		m.healed()
+		m.has("appliance-2.0-1.noarch", "appliance-user-2.0-1.noarch")
 	})
 }
