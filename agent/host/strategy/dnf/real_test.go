@@ -49,9 +49,12 @@ func each(t *testing.T, test func(t *testing.T, s system)) {
 // packages are beside those of Debian, and need nothing of them.
 type machine struct {
 	t *testing.T
-	*realhost.Container
-	served string
-	down   atomic.Bool
+	realhost.Machine
+	// container is what the machine is, or was made of.
+	container *realhost.Container
+	// served is the folder of the repository, and address where that is.
+	served, address string
+	down            atomic.Bool
 	// lies has the repository send other bytes of packages, as many as it should.
 	lies atomic.Bool
 	// options are those of the strategy, as the worker hands them on.
@@ -70,14 +73,15 @@ type pack struct {
 	name, version string
 	// fields are added to the spec, post is its script.
 	fields, post string
+	// files are more files, of which each has the version.
+	files []string
 }
 
 // newMachine installs packages of the repository.
 func newMachine(t *testing.T, s system, packs ...pack) *machine {
 	t.Helper()
-	m := &machine{
-		t: t, Container: realhost.NewContainer(t, realhost.ContainerOptions{Tree: s.tree}), served: t.TempDir(), options: map[string]any{},
-	}
+	c := realhost.NewContainer(t, realhost.ContainerOptions{Tree: s.tree})
+	m := &machine{t: t, Machine: c, container: c, served: t.TempDir(), options: map[string]any{}}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if m.down.Load() {
 			http.Error(w, "down", http.StatusServiceUnavailable)
@@ -94,7 +98,10 @@ func newMachine(t *testing.T, s system, packs ...pack) *machine {
 		t.Fatal(err)
 	}
 	m.WriteFile("/usr/local/bin/osupgrade-agent", string(program))
-	m.WriteFile("/etc/yum.repos.d/appliance.repo", "[appliance]\nname=appliance\ngpgcheck=0\nbaseurl="+server.URL+"\n")
+	m.address = strings.TrimPrefix(server.URL, "http://")
+	m.follow()
+	// Debian keeps the database of rpm in the home of root.
+	m.WriteFile("/etc/rpm/macros", "%_dbpath /var/lib/rpm\n")
 	m.Start()
 	m.Must("chmod 755 /usr/local/bin/osupgrade-agent")
 	// The plugin of Debian's dnf5 that keeps each package in a repository is in no other.
@@ -108,6 +115,12 @@ func newMachine(t *testing.T, s system, packs ...pack) *machine {
 	return m
 }
 
+// follow has dnf use the repository.
+func (m *machine) follow() {
+	m.t.Helper()
+	m.WriteFile("/etc/yum.repos.d/appliance.repo", "[appliance]\nname=appliance\ngpgcheck=0\nbaseurl=http://"+m.Reach(m.address)+"\n")
+}
+
 // publish adds packages to the repository.
 func (m *machine) publish(packs ...pack) {
 	m.t.Helper()
@@ -115,6 +128,11 @@ func (m *machine) publish(packs ...pack) {
 		post := ""
 		if p.post != "" {
 			post = "%post -p /bin/sh\n" + p.post + "\n"
+		}
+		install, list := "", ""
+		for _, file := range p.files {
+			install += fmt.Sprintf("mkdir -p %%{buildroot}%s && echo %s %s >%%{buildroot}%s\n", filepath.Dir(file), p.version, filepath.Base(file), file)
+			list += file + "\n"
 		}
 		m.WriteFile("/srv/"+p.name+".spec", fmt.Sprintf(`Name: %[1]s
 Version: %[2]s
@@ -130,16 +148,16 @@ AutoReqProv: no
 mkdir -p %%{buildroot}/usr/share/%[1]s-%[2]s
 echo %[2]s >%%{buildroot}/usr/share/%[1]s-%[2]s/version
 head -c 100000 /dev/urandom >%%{buildroot}/usr/share/%[1]s-%[2]s/data
-%[4]s%%files
+%[5]s%[4]s%%files
 /usr/share/%[1]s-%[2]s
-`, p.name, p.version, p.fields, post))
+%[6]s`, p.name, p.version, p.fields, post, install, list))
 		m.Must("rpmbuild -bb --quiet --define '_topdir /srv/top' --define '_rpmdir /srv/repo' /srv/" + p.name + ".spec 2>&1")
 	}
 	m.Must("createrepo_c -q /srv/repo; test ! -e /srv/updateinfo.xml || modifyrepo_c /srv/updateinfo.xml /srv/repo/repodata 2>&1")
 	if err := os.RemoveAll(filepath.Join(m.served, "repodata")); err != nil {
 		m.t.Fatal(err)
 	}
-	from := os.DirFS(m.Inside("/srv/repo"))
+	from := os.DirFS(m.container.Inside("/srv/repo"))
 	// Packages that are there already stay: CopyFS does not write over them.
 	if err := os.RemoveAll(m.served); err != nil {
 		m.t.Fatal(err)
@@ -187,6 +205,8 @@ func (m *machine) act(action string) answer {
 	got := answer{text: text}
 	if ended, ok := errors.AsType[*exec.ExitError](err); ok {
 		got.status = ended.ExitCode()
+	} else if ended, ok := errors.AsType[realhost.Status](err); ok {
+		got.status = int(ended)
 	} else if err != nil {
 		m.t.Fatalf("%s: %v\n%s", action, err, text)
 	}
