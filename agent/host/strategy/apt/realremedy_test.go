@@ -145,6 +145,14 @@ var states = []struct {
 		realhost.Follow(d.t, d, remedy.AptReinstall, said)
 		d.healed()
 	}},
+	{"an own upgrade was cut off and the repository has gone on", func(d *debian) {
+		d.prepare()
+		d.killDpkg()
+		d.repository.Publish(holding("3.0")...)
+		d.Must("apt-get -q update")
+		d.must("resume", 0)
+		d.done()
+	}},
 	{"an own upgrade lost an archive that no repository has", func(d *debian) {
 		d.withoutArchives()
 		said := d.left("resume", "install", remedy.AptGone)
