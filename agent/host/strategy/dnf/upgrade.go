@@ -199,7 +199,22 @@ func (s *steps) repair(ctx context.Context, plan message.ChangeSet) error {
 	if err := s.dnf(ctx, "makecache", "--refresh", "makecache"); err != nil {
 		return err
 	}
-	return s.carryOut(ctx, plan.Changes, true, s.wanted)
+	if err = s.carryOut(ctx, plan.Changes, true, s.wanted); err == nil || ctx.Err() != nil || strategy.ClassOf(err).Passes() {
+		return err
+	}
+	return s.stuck(ctx, err)
+}
+
+// stuck returns the error of a repair that nothing but other packages in the repositories would
+// have helped. To install again what is there needs its packages; to remove the old versions does not, but
+// the scripts of the new ones may not have run, so a person decides on it.
+func (s *steps) stuck(ctx context.Context, err error) error {
+	double, queryErr := s.duplicates(ctx)
+	if queryErr != nil || len(double) == 0 {
+		return err
+	}
+	return strategy.Fail(strategy.ClassOf(err), fmt.Errorf("%s has two versions, and cannot be installed again: %s; %s",
+		few(double), program.Said(err), remedy.DNFDuplicates.With(s.command)))
 }
 
 // Verify implements strategy.Strategy.
