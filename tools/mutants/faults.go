@@ -61,6 +61,7 @@ var faults = []fault{
 	{"prepare-repairs-what-others-left", "agent/host/strategy/begun.Covers", `return true`, "", append(tests("agent/host/strategy/begun", "TestBegun"), tests("agent/host/strategy/apt", "TestPrepareRepairsOwnRuns")...)},
 	{"step-kills-its-machine-for-ever", "agent/host/decide.State.interrupted", `return $0, false`, "", append(tests("agent/host/decide", "TestInterrupted"), tests("agent/host/worker", "TestStepThatEndsItsWorker")...)},
 	{"killed-step-has-failed", "agent/host/strategy/exec.Strategy.endedBy", `return $1.class()`, "", tests("agent/host/strategy/exec", "TestClassOfScripts|TestKilledStrategyIsResumed")},
+	{"remedy-needs-what-no-repository-has", "agent/host/strategy/apt.steps.gone", `return nil, nil`, "", tests("agent/host/strategy/apt", "TestRepairIsHonest")},
 	{"remedy-leaves-a-package-in-a-mess", "agent/host/strategy/apt.condition.remedy", `return "dpkg --configure -a; apt-get -f install"`, "", tests("agent/host/strategy/apt", "TestRepairIsHonest")},
 	{"damaged-bundle-is-kept", "agent/host/strategy/rauc.Strategy.forget", `return nil`, "", tests("agent/host/strategy/rauc", "TestDamagedBundle")},
 	{"image-is-done-by-its-exit-status", "agent/host/strategy.Systems.Missing", `return nil`, "", tests("agent/host/strategy", "TestSystems")},

@@ -54,6 +54,8 @@
 //     on, Must runs a command. Cut is a power cut, and after systemctl reboot the container
 //     boots by itself.
 //   - Wait with Until, never for a fixed time.
+//   - An attack that depends on its moment is repeated by Strike until it has struck. What a
+//     failure tells a person to do is followed by Remedy and Follow, from what was printed.
 //
 // make test names in its last lines each of these tests that this machine could not run;
 // with CI set, that fails.

@@ -6,25 +6,27 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/program"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/remedy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
 // causes are what apt and dpkg print about failures.
 var causes = program.Causes{
-	program.Prints(message.Lock, `Could not get lock|Unable to acquire the dpkg frontend lock|Unable to lock (directory|the administration directory)|dpkg (frontend|database) lock was locked by another process`, "wait for the other program, or raise apt-lock-limit"),
-	program.Prints(message.Space, `No space left on device|You don't have enough free space in|not enough free disk space|Disk quota exceeded`, "make room on this disk"),
-	program.Prints(message.Transient, `Sub-process \S+ (exited unexpectedly|received )`, "it was killed, perhaps because memory was short; see: journalctl -k"),
-	program.Prints(message.Install, `dpkg was interrupted`, "run: dpkg --configure -a"),
-	program.Prints(message.Repository, `NO_PUBKEY|EXPKEYSIG|REVKEYSIG|BADSIG|signatures (couldn't be verified|were invalid)|is not signed`, "check the key of the repository (signed-by)"),
-	program.Prints(message.Repository, `Release file for .* is (expired|not valid yet)`, "check the clock of this host, and that the repository or its mirror is renewed"),
-	program.Prints(message.Repository, `does not have a Release file`, "check address and suite of the repository"),
-	program.Prints(message.Repository, `Malformed (entry|line|stanza)|The list of sources could not be read|Type '.*' is not known on|changed its '.*' value from`, "correct the sources in /etc/apt"),
-	program.Prints(message.Artifact, `Hash Sum mismatch|File has unexpected size|is not a Debian format archive|corrupted filesystem tarball|compressed data is corrupt|unexpected end of file or stream`, "check the repository or the cache between it and this host"),
-	program.Prints(message.Transient, `Could not connect|Could not resolve|Temporary failure resolving|Connection (timed out|refused|failed|reset)|Unable to connect|Failed to fetch .* (408|429|5\d\d) |Mirror sync in progress|Something wicked happened resolving|Undetermined Error`, "check the network and the repository"),
-	program.Prints(message.Artifact, `Unable to fetch some archives|Failed to fetch|Some files failed to download`, "prepare the host again: the repository has changed or the archives were removed"),
-	program.Prints(message.Repository, `Unable to locate package|Version '.*' for '.*' was not found|has no installation candidate`, "prepare the host again: no repository of this host has it"),
-	program.Prints(message.Install, `end of file on stdin at conffile prompt`, "set apt-conffiles to keep or replace, or answer dpkg's question with: dpkg --configure -a"),
-	program.Prints(message.Install, `unmet dependencies|Unmet dependencies|held broken packages|Unable to correct problems`, "see: apt-get -s install, with the names of the packages"),
+	program.Prints(message.Lock, `Could not get lock|Unable to acquire the dpkg frontend lock|Unable to lock (directory|the administration directory)|dpkg (frontend|database) lock was locked by another process`, remedy.WaitOrRaise.With("apt-lock-limit")),
+	program.Prints(message.Space, `No space left on device|You don't have enough free space in|not enough free disk space|Disk quota exceeded`, remedy.Room),
+	program.Prints(message.Transient, `Sub-process \S+ (exited unexpectedly|received )`, remedy.AptKilled),
+	program.Prints(message.Install, `dpkg was interrupted`, remedy.AptInterrupted),
+	program.Prints(message.Repository, `NO_PUBKEY|EXPKEYSIG|REVKEYSIG|BADSIG|signatures (couldn't be verified|were invalid)|is not signed`, remedy.AptKey),
+	program.Prints(message.Repository, `Release file for .* is (expired|not valid yet)`, remedy.AptExpired),
+	program.Prints(message.Repository, `does not have a Release file`, remedy.AptAddress),
+	program.Prints(message.Repository, `Malformed (entry|line|stanza)|The list of sources could not be read|Type '.*' is not known on|changed its '.*' value from`, remedy.AptSources),
+	program.Prints(message.Artifact, `Hash Sum mismatch|File has unexpected size|is not a Debian format archive|corrupted filesystem tarball|compressed data is corrupt|unexpected end of file or stream`, remedy.AptDamaged),
+	program.Prints(message.Transient, `Could not connect|Could not resolve|Temporary failure resolving|Connection (timed out|refused|failed|reset)|Unable to connect|Failed to fetch .* (408|429|5\d\d) |Mirror sync in progress|Something wicked happened resolving|Undetermined Error`, remedy.Network),
+	program.Prints(message.Artifact, `Unable to fetch some archives|Failed to fetch|Some files failed to download`, remedy.AptFetchAgain),
+	program.Prints(message.Repository, `Unable to locate package|Version '.*' for '.*' was not found|has no installation candidate`, remedy.AptNoVersion),
+	program.Prints(message.Install, `end of file on stdin at conffile prompt`, remedy.AptConffile),
+	program.Prints(message.Install, `--fix-broken install`, remedy.AptBroken),
+	program.Prints(message.Install, `unmet dependencies|Unmet dependencies|held broken packages|Unable to correct problems`, remedy.AptDependency),
 }
 
 // failure is the error of an apt-get or dpkg that ended with an exit status other

@@ -1,6 +1,7 @@
 package apt
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -27,8 +28,10 @@ func FuzzListings(f *testing.F) {
 				t.Errorf("%q: %+v", key, a)
 			}
 		}
-		if bytes := parseURIs(printed); bytes < 0 {
-			t.Errorf("%d bytes are to be fetched", bytes)
+		for _, one := range parseURIs(printed) {
+			if one.size < 0 || one.name == "" || one.name != filepath.Base(one.name) || one.file != "" && one.file != filepath.Clean(one.file) {
+				t.Errorf("it is to be fetched: %+v", one)
+			}
 		}
 		for _, path := range parseConffiles(printed) {
 			if path == "" {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/debversion"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/remedy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
@@ -61,7 +62,7 @@ func beyond(planned []message.Change, would simulation) error {
 	if len(more) == 0 {
 		return nil
 	}
-	return fmt.Errorf("apt would also change what is not planned: %s; prepare the host again", few(more))
+	return fmt.Errorf("apt would also change what is not planned: %s; %s", few(more), remedy.PrepareAgain)
 }
 
 // few lists the first of some texts.

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +15,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/begun"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/hostfs"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/remedy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
@@ -30,10 +33,28 @@ func (s *Strategy) Plan(ctx context.Context, job strategy.Job) (message.ChangeSe
 	if err == nil {
 		plan, err = steps.plan(ctx, job)
 	}
+	if strategy.ClassOf(err) == message.Install {
+		if left := steps.notWhole(ctx); left != nil {
+			err = left
+		}
+	}
 	if err != nil {
 		return message.ChangeSet{}, fmt.Errorf("cannot plan the upgrade: %w", err)
 	}
 	return plan, nil
+}
+
+// notWhole is why apt plans nothing on a host where dpkg has not finished, and what to do about
+// it; nil if dpkg has.
+func (s *steps) notWhole(ctx context.Context) error {
+	found, err := s.condition(ctx, nil)
+	switch {
+	case err != nil || found.whole():
+		return err
+	case begun.Covers(begun.Read(s.StateDir), slices.Concat(found.reinstall, found.unfinished)):
+		return strategy.Fail(message.Install, fmt.Errorf("the last run has left %s; %s", found.what(), remedy.AptNextRun))
+	}
+	return found.leftByOthers("interrupted before this plan")
 }
 
 // fetch fetches the lists for a plan outside of a run.
@@ -129,7 +150,7 @@ func (s *steps) listed(ctx context.Context) error {
 			return nil
 		}
 	}
-	return strategy.Fail(message.Repository, errors.New("this host has no lists of packages; check the sources in /etc/apt, then prepare the host or run: apt-get update"))
+	return strategy.Fail(message.Repository, fmt.Errorf("this host has no lists of packages; %s", remedy.AptLists))
 }
 
 // plan returns what an upgrade changes by the lists that are there.
@@ -150,11 +171,9 @@ func (s *steps) plan(ctx context.Context, job strategy.Job) (message.ChangeSet, 
 		return message.ChangeSet{}, err
 	}
 	if len(plan.Changes) > 0 {
-		printed, err := s.read(ctx, "apt-get", slices.Concat(s.options(), []string{"--print-uris"}, install(plan.Changes))...)
-		if err != nil {
+		if plan.Download, err = s.toFetch(ctx, plan.Changes); err != nil {
 			return message.ChangeSet{}, err
 		}
-		plan.Download = parseURIs(printed)
 	}
 	plan.Reboot = s.willReboot(plan, now)
 	return plan, plan.Check()
@@ -383,7 +402,7 @@ func (d *decision) expand(patterns []string) ([]string, error) {
 			}
 		}
 		if found == 0 {
-			return nil, strategy.Fail(message.Install, fmt.Errorf("apt-packages: %s is not installed; write %s=VERSION to install it", pattern, pattern))
+			return nil, strategy.Fail(message.Install, fmt.Errorf("apt-packages: %s is not installed; %s", pattern, remedy.AptNotThere.With(pattern)))
 		}
 	}
 	slices.Sort(names)
@@ -427,21 +446,77 @@ func (s *steps) download(ctx context.Context, plan message.ChangeSet) error {
 	if _, err := s.dropDamaged(plan.Changes, s.sumsOf(plan.Changes, archives)); err != nil {
 		return err
 	}
-	if err := s.apt(ctx, span{10, 95}, append([]string{"--download-only"}, install(plan.Changes)...)...); err != nil {
+	if err := s.fetchArchives(ctx, span{10, 95}, plan.Changes); err != nil {
 		return err
 	}
-	printed, err := s.read(ctx, "apt-get", slices.Concat(s.options(), []string{"--print-uris"}, install(plan.Changes))...)
+	left, err := s.toFetch(ctx, plan.Changes)
 	if err != nil {
 		return err
 	}
-	if left := parseURIs(printed); left > 0 {
-		return strategy.Fail(message.Artifact, fmt.Errorf("%d bytes of archives are not in %s after the download; see whether the configuration of apt removes them", left, archivesFolder))
+	if left > 0 {
+		return strategy.Fail(message.Artifact, fmt.Errorf("%d bytes of archives are not in %s after the download; %s", left, archivesFolder, remedy.AptFetchAgain))
 	}
 	known := s.sumsOf(plan.Changes, archives)
 	if err := s.mendArchives(ctx, plan.Changes, known); err != nil {
 		return err
 	}
 	return s.keepSums(known)
+}
+
+// fetchArchives has apt fetch the archives of a plan. It leaves those of file: sources where they
+// are, and refuses them in the upgrade, which must not download. So they are copied.
+func (s *steps) fetchArchives(ctx context.Context, part span, changes []message.Change) error {
+	if err := s.apt(ctx, part, append([]string{"--download-only"}, install(changes)...)...); err != nil {
+		return err
+	}
+	left, err := s.uris(ctx, changes)
+	if err != nil {
+		return err
+	}
+	for _, one := range left {
+		if one.file == "" {
+			continue
+		}
+		if err := s.copyArchive(one); err != nil {
+			return strategy.Fail(message.Repository, fmt.Errorf("cannot copy an archive from its folder on this host: %w", err))
+		}
+	}
+	return nil
+}
+
+func (s *steps) copyArchive(from uri) (err error) {
+	in, err := os.Open(s.host.Path(from.file))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	partial := s.host.Path(filepath.Join(archivesFolder, "partial", from.name))
+	out, err := os.Create(partial)
+	if err != nil {
+		return err
+	}
+	if _, err = io.Copy(out, in); err == nil {
+		err = out.Sync()
+	}
+	if err = errors.Join(err, out.Close()); err != nil {
+		return err
+	}
+	return os.Rename(partial, s.host.Path(filepath.Join(archivesFolder, from.name)))
+}
+
+// uris returns what apt still has to fetch for a plan.
+func (s *steps) uris(ctx context.Context, changes []message.Change) ([]uri, error) {
+	printed, err := s.read(ctx, "apt-get", slices.Concat(s.options(), []string{"--print-uris"}, install(changes))...)
+	return parseURIs(printed), err
+}
+
+// toFetch is how many bytes that is.
+func (s *steps) toFetch(ctx context.Context, changes []message.Change) (bytes int64, err error) {
+	all, err := s.uris(ctx, changes)
+	for _, one := range all {
+		bytes += one.size
+	}
+	return bytes, err
 }
 
 // records asks apt what its lists say about the archives of a plan.

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/remedy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/realhost"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
@@ -32,23 +33,32 @@ func TestRealRepositoryFaults(t *testing.T) {
 	d := newDebian(t, simple("appliance", "1.0", ""))
 	d.repository.Add(simple("appliance", "2.0", ""))
 	for _, row := range []struct {
-		fault realhost.Fault
-		class string
-		says  string
+		fault  realhost.Fault
+		class  string
+		says   string
+		remedy remedy.Remedy
 	}{
-		{realhost.Down, "transient", "503"},
-		{realhost.WrongKey, "repository", "signed-by"},
-		{realhost.Expired, "repository", "is expired"},
-		{realhost.Damaged, "artifact", "Hash Sum mismatch"},
+		{realhost.Down, "transient", "503", remedy.Network},
+		{realhost.WrongKey, "repository", "NO_PUBKEY", remedy.AptKey},
+		{realhost.Expired, "repository", "is expired", remedy.AptExpired},
+		{realhost.Damaged, "artifact", "Hash Sum mismatch", remedy.AptDamaged},
 	} {
+		d.Must("rm -f /var/cache/apt/archives/*.deb")
 		d.repository.Break(row.fault)
-		d.fails("prepare", row.class, row.says)
+		if said := d.left("prepare", row.class, row.remedy); !strings.Contains(said, row.says) {
+			t.Errorf("it does not say %q:\n%s", row.says, said)
+		}
+		d.repository.Break(realhost.None)
+		wantPlan(t, d.prepare(), "appliance 1.0 → 2.0")
 	}
-	d.repository.Break(realhost.None)
-	d.Must("cp /etc/apt/sources.list.d/appliance.list /root; echo nonsense >/etc/apt/sources.list.d/appliance.list")
-	d.fails("prepare", "repository", "Malformed line 1")
+	for broken, told := range map[string]remedy.Remedy{"s/^/nonsense /": remedy.AptSources, "s|/ ./|/ ./elsewhere/|": remedy.AptAddress} {
+		d.Must("cp /etc/apt/sources.list.d/appliance.list /root; sed -i '" + broken + "' /etc/apt/sources.list.d/appliance.list")
+		d.left("prepare", "repository", told)
+		d.Must("cp /root/appliance.list /etc/apt/sources.list.d/")
+		wantPlan(t, d.prepare(), "appliance 1.0 → 2.0")
+	}
 	// Without lists there is nothing to upgrade, and that must not be told as a plan.
-	d.Must("cp /root/appliance.list /etc/apt/sources.list.d/; rm -rf /var/lib/apt/lists/*")
+	d.Must("rm -rf /var/lib/apt/lists/*")
 	d.fails("plan", "repository", "no lists of packages")
 	d.has("ii appliance 1.0")
 	wantPlan(t, d.prepare(), "appliance 1.0 → 2.0")
@@ -106,11 +116,19 @@ func TestRealRollback(t *testing.T) {
 	d.prepare()
 	d.fails("upgrade", "install", "exit status 3")
 	d.repository.Publish(simple("appliance", "2.0", ""), broken, simple("appliance-new", "1.0", ""))
-	d.Must("apt-get -q update; rm -f /var/cache/apt/archives/*_1.0_*.deb")
-	if got := d.must("rollback", 11); !strings.Contains(got.text, "has appliance 1.0, appliance-broken 1.0; install them by hand") {
-		t.Errorf("it says\n%s", got.text)
+	d.Must("apt-get -q update; mkdir /srv/old; mv /var/cache/apt/archives/*_1.0_*.deb /srv/old")
+	said := d.must("rollback", 11).text
+	if !strings.Contains(said, "has appliance 1.0, appliance-broken 1.0") {
+		t.Errorf("it says\n%s", said)
 	}
 	d.has("iF appliance-broken 2.0\nii appliance 2.0\nii appliance-new 1.0")
+	// A person gets the archives and follows the rest of what it says.
+	d.Must("mv /srv/old/* /var/cache/apt/archives")
+	realhost.Follow(t, d, remedy.AptOldVersions, said)
+	d.has("ii appliance 1.0\nii appliance-broken 1.0")
+	d.repository.Add(simple("appliance-broken", "3.0", ""))
+	d.healed()
+	d.has("ii appliance 2.0\nii appliance-broken 3.0")
 }
 
 // TestRealSpace prepares a host without room for the download, and upgrades one whose
@@ -129,6 +147,7 @@ func TestRealSpace(t *testing.T) {
 	d.repository.Add(big("2.0"))
 	d.Must("mount -t tmpfs -o size=2m archives /var/cache/apt/archives")
 	d.fails("prepare", "space", "the upgrade needs ", "MiB in /var/cache/apt/archives")
+	d.left("prepare", "space", remedy.Room)
 	d.has("ii appliance 1.0")
 	d.Must("umount /var/cache/apt/archives")
 	d.prepare()
@@ -155,6 +174,7 @@ func TestRealLock(t *testing.T) {
 	realhost.Until(t, "the slow apt is at work", time.Minute, func() bool { return strings.TrimSpace(d.Must("ls /run/slow 2>/dev/null || true")) != "" })
 	d.options["LockLimit"] = "1s"
 	d.fails("upgrade", "lock", "(apt-get) holds /var/lib/dpkg/lock-frontend; it was started by slow.service", "apt-lock-limit")
+	d.left("upgrade", "lock", remedy.WaitOrRaise)
 	d.has("ii appliance 1.0")
 	d.options["LockLimit"] = "1m"
 	d.begin()

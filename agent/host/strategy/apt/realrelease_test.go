@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/remedy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/realhost"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
@@ -62,7 +63,7 @@ func TestRealRelease(t *testing.T) {
 	next.Fields = []string{"Conflicts: appliance-old\nDepends: appliance-new"}
 	bookworm := newRelease(t, "stable", "bookworm", append(old, simple("appliance", "1.1", ""))...)
 	trixie := newRelease(t, "testing", "trixie", next, simple("appliance-new", "2.0", ""))
-	at := mirror(t, map[string]*realhost.Repository{"bookworm": bookworm, "trixie": trixie})
+	at := mirror(t, map[string]*realhost.Repository{"bookworm": bookworm, "stable": bookworm, "trixie": trixie})
 	d.repository.Publish(simple("appliance-theirs", "1.0", ""))
 	const signed = "/etc/apt/keyrings/appliance.asc"
 	d.WriteFile("/etc/apt/sources.list.d/debian.sources", fmt.Sprintf("Types: deb\nURIs: %s\nSuites: bookworm\nComponents: main\nSigned-By: %s\n", at, signed))
@@ -72,9 +73,17 @@ func TestRealRelease(t *testing.T) {
 
 	d.must("plan", 11) // Nobody has fetched the lists of trixie.
 	d.fails("prepare", "install", "1 package of bookworm can be upgraded still (appliance 1.0 → 1.1); first upgrade this host with apt-mode all")
-	d.Must("apt-get -q -y install appliance && apt-mark hold appliance")
-	d.fails("prepare", "install", "appliance held by apt-mark, which a release upgrade cannot respect; run: apt-mark unhold appliance")
-	d.Must("apt-mark unhold appliance")
+	d.left("prepare", "install", remedy.AptUpgradeFirst)
+	d.options["Mode"] = "all"
+	delete(d.options, "Release")
+	d.healed()
+	d.options["Mode"], d.options["Release"] = "release", "trixie"
+	d.Must("apt-mark hold appliance")
+	d.fails("prepare", "install", "appliance held by apt-mark, which a release upgrade cannot respect")
+	realhost.Follow(t, d, remedy.AptUnhold, d.left("prepare", "install", remedy.AptUnhold))
+	d.Must("sed -i s/bookworm/stable/ /etc/apt/sources.list.d/debian.sources")
+	d.left("prepare", "repository", remedy.AptNoSuite)
+	d.Must("sed -i s/stable/bookworm/ /etc/apt/sources.list.d/debian.sources")
 	d.fails("prepare", "install", "appliance-old would be removed, and apt-removals is refuse")
 	d.options["Removals"] = "allow"
 	trixie.Break(realhost.Down)
@@ -91,8 +100,12 @@ func TestRealRelease(t *testing.T) {
 	if now := d.Must(sources); now != before {
 		t.Errorf("prepare has changed the sources:\n%s", now)
 	}
+	d.Must("echo '# mine' >>/etc/apt/sources.list.d/debian.sources")
+	d.left("upgrade", "install", remedy.AptChangedFile)
+	before = d.Must(sources)
+	d.prepare()
 
-	d.Must("rm /var/cache/apt/archives/*.deb")
+	d.Must(backup + "; rm /var/cache/apt/archives/*.deb")
 	trixie.Break(realhost.Damaged)
 	d.fails("upgrade", "artifact")
 	if now := d.Must(sources); now != before {
@@ -106,7 +119,23 @@ func TestRealRelease(t *testing.T) {
 	if !strings.Contains(after, "Suites: trixie\n") || !strings.Contains(after, "# disabled by osupgrade for the release upgrade: deb [signed-by="+signed) {
 		t.Errorf("the sources are\n%s", after)
 	}
-	if got := d.must("rollback", 11); !strings.Contains(got.text, "nothing leads back to the release before") {
+	got := d.must("rollback", 11)
+	if !strings.Contains(got.text, "nothing leads back to the release before") {
 		t.Errorf("rollback says\n%s", got.text)
 	}
+	realhost.Remedy(t, remedy.AptRelease, got.text)
+	d.Must(restore)
+	d.has("ii appliance 1.1\nii appliance-old 1.0\nii appliance-theirs 1.0")
+	if now := d.Must(sources); now != before {
+		t.Errorf("the backup has the sources\n%s", now)
+	}
+	d.healed()
+	d.has("ii appliance 2.0\nii appliance-new 2.0\nii appliance-theirs 1.0")
 }
+
+// backup keeps what an upgrade changes on a host of the test, and restore puts it back, without
+// what came later.
+const (
+	backup  = "tar -C / --listed-incremental=/srv/snapshot -cf /srv/backup.tar etc/apt usr/share var/lib/apt var/lib/dpkg"
+	restore = "tar -C / --listed-incremental=/dev/null -xf /srv/backup.tar"
+)

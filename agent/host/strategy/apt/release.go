@@ -13,6 +13,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/osinfo"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/remedy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
@@ -71,15 +72,15 @@ func (s *steps) ready(ctx context.Context, now string) error {
 		}
 	}
 	if len(held) > 0 {
-		return strategy.Fail(message.Install, fmt.Errorf("%s held by apt-mark, which a release upgrade cannot respect; run: apt-mark unhold %s", few(held), strings.Join(held, " ")))
+		return strategy.Fail(message.Install, fmt.Errorf("%s held by apt-mark, which a release upgrade cannot respect; %s", few(held), remedy.AptUnhold.With(strings.Join(held, " "))))
 	}
 	would, err := s.simulate(ctx, "dist-upgrade")
 	if err != nil {
 		return err
 	}
 	if left := len(would.changes) + len(would.kept); left > 0 {
-		return strategy.Fail(message.Install, fmt.Errorf("%s of %s can be upgraded still (%s); first upgrade this host with apt-mode all",
-			text.Count(left, "package", "packages"), now, few(slices.Concat(message.ChangeTexts(would.plain()), would.kept))))
+		return strategy.Fail(message.Install, fmt.Errorf("%s of %s can be upgraded still (%s); %s",
+			text.Count(left, "package", "packages"), now, few(slices.Concat(message.ChangeTexts(would.plain()), would.kept)), remedy.AptUpgradeFirst))
 	}
 	return nil
 }
@@ -117,7 +118,7 @@ func (s *steps) stage(ctx context.Context, release osinfo.Release) error {
 		}
 	}
 	if moved == 0 {
-		return strategy.Fail(message.Repository, fmt.Errorf("no source of this host is of %s; check /etc/apt/sources.list.d", release.Codename))
+		return strategy.Fail(message.Repository, fmt.Errorf("no source of this host is of %s; %s", release.Codename, remedy.AptNoSuite))
 	}
 	return nil
 }
@@ -196,7 +197,7 @@ func (s *steps) replaceSources(before, after string) error {
 		switch {
 		case files[name] == string(next) && errAfter == nil:
 		case errBefore != nil || errAfter != nil || files[name] != string(was):
-			return strategy.Fail(message.Install, fmt.Errorf("%s was changed since the host was prepared; prepare it again", filepath.Join(aptFolder, name)))
+			return strategy.Fail(message.Install, fmt.Errorf("%s was changed since the host was prepared; %s", filepath.Join(aptFolder, name), remedy.AptChangedFile))
 		default:
 			if err := durable.WriteFile(s.host.Path(filepath.Join(aptFolder, name)), next, 0o644); err != nil {
 				return err

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/remedy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
@@ -18,6 +19,8 @@ type condition struct {
 	// reinstall are packages that only a new unpacking repairs, unfinished those that
 	// are unpacked and not configured.
 	reinstall, unfinished []string
+	// gone are those of reinstall that no repository has any more, in any version.
+	gone []string
 	// missing is whether a change of the plan is missing.
 	missing bool
 }
@@ -25,20 +28,26 @@ type condition struct {
 // whole tells that dpkg has finished with all packages.
 func (c condition) whole() bool { return !c.interrupted && len(c.reinstall)+len(c.unfinished) == 0 }
 
-// remedy returns the commands by which a person repairs such a host. apt-get -f install
-// skips a package whose unpacking was interrupted if no other needs it. To reinstall it by name is
-// not enough either: apt refuses until its dependencies are repaired.
-func (c condition) remedy() string {
-	if len(c.reinstall) == 0 {
-		return "dpkg --configure -a; apt-get -f install"
+// remedy returns what a person does about such a host.
+func (c condition) remedy() remedy.Remedy {
+	switch {
+	case len(c.gone) > 0:
+		return remedy.AptGone.With(strings.Join(c.gone, " "))
+	case len(c.reinstall) > 0:
+		return remedy.AptReinstall.With(strings.Join(c.reinstall, " "))
+	default:
+		return remedy.AptConfigure
 	}
-	return "dpkg --configure -a; apt-get update; apt-get -f install; apt-get --reinstall install " + strings.Join(c.reinstall, " ")
+}
+
+// what names the packages that dpkg has not finished with.
+func (c condition) what() string {
+	return cmp.Or(few(slices.Concat(c.reinstall, c.unfinished)), "its database")
 }
 
 // leftByOthers is the failure of a host that others have left broken: they have to repair it.
 func (c condition) leftByOthers(when string) error {
-	what := cmp.Or(few(slices.Concat(c.reinstall, c.unfinished)), "its database")
-	return strategy.Fail(message.Install, fmt.Errorf("dpkg has not finished with %s, %s; run: %s", what, when, c.remedy()))
+	return strategy.Fail(message.Install, fmt.Errorf("dpkg has not finished with %s, %s; %s", c.what(), when, c.remedy()))
 }
 
 // repair is a command that repairs a host.

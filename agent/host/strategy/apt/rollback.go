@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/remedy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
@@ -35,7 +36,7 @@ func (s *steps) rollback(ctx context.Context, plan []message.Change) (strategy.O
 	}
 	undo := strategy.ToUndo(plan, now.missing(strategy.Reversed(plan)))
 	if len(undo.Back) > 0 && s.Mode == Release {
-		return 0, fmt.Errorf("%w: nothing leads back to the release before; restore a backup or install this host anew", strategy.ErrNoRollback)
+		return 0, fmt.Errorf("%w: nothing leads back to the release before; %s", strategy.ErrNoRollback, remedy.AptRelease)
 	}
 	if len(undo.Back) > 0 {
 		if err := s.goBack(ctx, undo); err != nil {
@@ -50,13 +51,18 @@ func (s *steps) goBack(ctx context.Context, undo strategy.Undo) error {
 	if err != nil {
 		return err
 	}
-	if len(lost) > 0 {
-		return fmt.Errorf("%w to the versions of before: neither a repository of this host nor %s has %s; install them by hand or restore a backup",
-			strategy.ErrNoRollback, archivesFolder, few(lost))
-	}
 	found, err := s.condition(ctx, undo.Back)
 	if err != nil {
 		return err
+	}
+	command := slices.Concat(found.reinstallOptions(), []string{"--allow-downgrades", "-f", "install"}, args)
+	if len(lost) > 0 {
+		by := "apt-get " + strings.Join(command, " ")
+		if found.interrupted {
+			by = "dpkg --configure -a; " + by
+		}
+		return fmt.Errorf("%w to the versions of before: neither a repository of this host nor %s has %s; %s",
+			strategy.ErrNoRollback, archivesFolder, few(lost), remedy.AptOldVersions.With(by))
 	}
 	if found.interrupted {
 		// It has dpkg merge what it has left of its database, and runs no script: that of
@@ -65,13 +71,13 @@ func (s *steps) goBack(ctx context.Context, undo strategy.Undo) error {
 			return err
 		}
 	}
-	command := slices.Concat(found.reinstallOptions(), []string{"--allow-downgrades", "-f", "install"}, args)
 	would, err := s.simulate(ctx, command...)
 	if err != nil {
 		return err
 	}
-	if err := sparesOthers(undo, would); err != nil {
-		return strategy.Fail(message.Install, err)
+	if more := undoesOthers(undo, would); len(more) > 0 {
+		return strategy.Fail(message.Install, fmt.Errorf("apt would also change what this upgrade did not change: %s; %s",
+			few(more), remedy.AptOthers.With(strings.Join(command, " "))))
 	}
 	return s.apt(ctx, span{0, 95}, command...)
 }
@@ -86,24 +92,21 @@ func (c condition) reinstallOptions() []string {
 	return []string{"--reinstall"}
 }
 
-// sparesOthers returns an error if a rollback would change what somebody else has changed, or
-// remove what the upgrade has not installed.
-func sparesOthers(undo strategy.Undo, would simulation) error {
-	var more []string
+// undoesOthers returns what a rollback would change of what somebody else has changed, or
+// remove of what the upgrade has not installed.
+func undoesOthers(undo strategy.Undo, would simulation) (more []string) {
 	for _, c := range would.changes {
 		named := func(of message.Change) bool { return of.Name == c.Name }
 		if slices.ContainsFunc(undo.Left, named) || c.To == "" && !slices.ContainsFunc(undo.Back, named) {
 			more = append(more, c.String())
 		}
 	}
-	if len(more) == 0 {
-		return nil
-	}
-	return fmt.Errorf("apt would also change what this upgrade did not change: %s; decide which versions this host needs, then install them by hand", few(more))
+	return more
 }
 
 // archivesOf returns the arguments that install the versions of some changes: a
-// version that a repository has, or else its archive; lost are those that neither has.
+// version that a repository has, or else its archive; lost are those that neither has, with
+// the names that their archives would have among the arguments.
 func (s *steps) archivesOf(ctx context.Context, changes []message.Change) (args, lost []string, err error) {
 	var names []string
 	for _, c := range changes {
@@ -125,26 +128,36 @@ func (s *steps) archivesOf(ctx context.Context, changes []message.Change) (args,
 			args = append(args, archive)
 		default:
 			lost = append(lost, c.Name+" "+c.To)
+			args = append(args, s.archivesLike(c))
 		}
 	}
 	return args, lost, nil
 }
 
-// has reports whether a repository has a version; that it is installed does not count.
+// has reports whether a repository has a version.
 func (o available) has(version string) bool {
 	return slices.ContainsFunc(o.versions, func(v offer) bool {
-		return v.version == version && slices.ContainsFunc(v.sources, func(source string) bool { return source != "/var/lib/dpkg/status" })
+		return v.version == version && v.fetched()
 	})
+}
+
+// fetched reports whether a repository has the version; that it is installed does not count.
+func (v offer) fetched() bool {
+	return slices.ContainsFunc(v.sources, func(source string) bool { return source != "/var/lib/dpkg/status" })
 }
 
 // archiveOf returns the archive of a version among those that apt has kept; empty if
 // there is none.
 func (s *Strategy) archiveOf(c message.Change) string {
-	name, _, _ := strings.Cut(c.Name, ":")
-	file := name + "_" + strings.ReplaceAll(c.To, ":", "%3a") + "_*.deb"
-	found, err := filepath.Glob(s.host.Path(filepath.Join(archivesFolder, file)))
+	found, err := filepath.Glob(s.archivesLike(c))
 	if err != nil || len(found) != 1 {
 		return ""
 	}
 	return found[0]
+}
+
+// archivesLike is the pattern of the files that archiveOf looks for.
+func (s *Strategy) archivesLike(c message.Change) string {
+	name, _, _ := strings.Cut(c.Name, ":")
+	return s.host.Path(filepath.Join(archivesFolder, name+"_"+strings.ReplaceAll(c.To, ":", "%3a")+"_*.deb"))
 }

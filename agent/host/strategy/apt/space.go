@@ -1,6 +1,8 @@
 package apt
 
 import (
+	"net/url"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -43,16 +45,37 @@ func parseRecords(printed, native string) map[string]archive {
 	return all
 }
 
-// parseURIs returns the bytes that are to be fetched, by apt-get --print-uris: each
-// line has an address, the name of the file and its size.
-func parseURIs(printed string) (bytes int64) {
+// uri is an archive that apt has to fetch.
+type uri struct {
+	// file is where it is on this host, for a file: source.
+	file string
+	// name is that of the archive after it is fetched.
+	name string
+	size int64
+}
+
+// parseURIs reads what is to be fetched, by apt-get --print-uris: each line has an
+// address in quotes, in which a blank is no end, the name of the file and its size.
+func parseURIs(printed string) (all []uri) {
 	for line := range strings.Lines(printed) {
-		if fields := strings.Fields(line); len(fields) >= 3 && strings.HasPrefix(fields[0], "'") {
-			size, _ := strconv.ParseInt(fields[2], 10, sizeBits)
-			bytes += max(size, 0)
+		end := strings.LastIndex(line, "' ")
+		if end < 1 || line[0] != '\'' {
+			continue
 		}
+		fields := strings.Fields(line[end+2:])
+		if len(fields) < 2 {
+			continue
+		}
+		size, _ := strconv.ParseInt(fields[1], 10, sizeBits)
+		one := uri{name: filepath.Base(fields[0]), size: max(size, 0)}
+		if at, ok := strings.CutPrefix(line[1:end], "file:"); ok {
+			if file, err := url.PathUnescape(at); err == nil {
+				one.file = filepath.Clean("/" + strings.TrimLeft(file, "/"))
+			}
+		}
+		all = append(all, one)
 	}
-	return bytes
+	return all
 }
 
 const (

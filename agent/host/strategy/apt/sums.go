@@ -14,6 +14,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/durable"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/remedy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
@@ -60,7 +61,7 @@ func (s *Strategy) keptSums() (all sums, err error) {
 		err = json.Unmarshal(data, &all)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("cannot read the sums of the archives: %w; prepare the host again", err)
+		return nil, fmt.Errorf("cannot read the sums of the archives: %w; %s", err, remedy.PrepareAgain)
 	}
 	return all, nil
 }
@@ -105,7 +106,7 @@ func (s *steps) mendArchives(ctx context.Context, changes []message.Change, know
 	if err != nil || len(lacking) == 0 {
 		return err
 	}
-	if err := s.apt(ctx, span{0, 10}, append([]string{"--download-only"}, install(changes)...)...); err != nil {
+	if err := s.fetchArchives(ctx, span{0, 10}, changes); err != nil {
 		return err
 	}
 	if lacking, err = s.dropDamaged(changes, known); err != nil || len(lacking) == 0 {

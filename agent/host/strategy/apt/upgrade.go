@@ -1,7 +1,6 @@
 package apt
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,7 +55,7 @@ func (s *steps) upgrade(ctx context.Context, plan message.ChangeSet) (strategy.O
 // carryOut installs the versions of a plan. It refuses when apt would change
 // anything else, for the host may have changed since it was prepared.
 func (s *steps) carryOut(ctx context.Context, changes []message.Change, offline bool) error {
-	args, err := s.installPlan(ctx, changes)
+	args, err := s.withArchives(ctx, install(changes), changes)
 	if err != nil {
 		return err
 	}
@@ -73,10 +72,10 @@ func (s *steps) carryOut(ctx context.Context, changes []message.Change, offline 
 	return s.apt(ctx, span{0, 95}, args...)
 }
 
-// installPlan is install, with the archive of each version that prepare has fetched and that
-// the lists do not have any more: a timer may have fetched newer lists since. Its sum is
-// known, so it is what the repository had.
-func (s *steps) installPlan(ctx context.Context, changes []message.Change) ([]string, error) {
+// withArchives replaces, among the arguments of apt-get, each version of some changes that prepare has
+// fetched and that the lists do not have any more by its archive: a timer may have fetched
+// newer lists since. Its sum is known, so it is what the repository had.
+func (s *steps) withArchives(ctx context.Context, args []string, changes []message.Change) ([]string, error) {
 	known, err := s.keptSums()
 	if err != nil {
 		return nil, err
@@ -91,11 +90,11 @@ func (s *steps) installPlan(ctx context.Context, changes []message.Change) ([]st
 	if err != nil {
 		return nil, err
 	}
-	args := install(changes)
 	for _, c := range changes {
 		word := target{c.Name, c.To}.argument()
-		if file := s.archiveOf(c); c.To != "" && !offers[c.Name].has(c.To) && known[word] != "" && file != "" {
-			args[slices.Index(args, word)] = file
+		at, file := slices.Index(args, word), s.archiveOf(c)
+		if at >= 0 && c.To != "" && !offers[c.Name].has(c.To) && known[word] != "" && file != "" {
+			args[at] = file
 		}
 	}
 	return args, nil
@@ -215,7 +214,25 @@ func (s *steps) condition(ctx context.Context, changes []message.Change) (condit
 	// dpkg keeps its changes in numbered files there until it merges them.
 	found.interrupted = slices.ContainsFunc(updates, func(name string) bool { return strings.Trim(name, "0123456789") == "" })
 	found.unfinished, found.reinstall = now.broken()
-	return found, nil
+	found.gone, err = s.gone(ctx, found.reinstall)
+	return found, err
+}
+
+// gone returns the packages of which no repository has a version; none if the host has no lists.
+func (s *steps) gone(ctx context.Context, names []string) (gone []string, err error) {
+	if len(names) == 0 || s.listed(ctx) != nil {
+		return nil, ctx.Err()
+	}
+	offers, err := s.offers(ctx, names)
+	if err != nil {
+		return nil, ctx.Err() // The repairs need no answer.
+	}
+	for _, name := range names {
+		if !slices.ContainsFunc(offers[name].versions, offer.fetched) {
+			gone = append(gone, name)
+		}
+	}
+	return gone, nil
 }
 
 // repair runs the commands of nextRepair until there is none.
@@ -254,7 +271,7 @@ func unrepaired(found condition, failed []error) error {
 	class, said := message.Install, []string{"every repair ended well"}
 	if len(failed) > 0 {
 		last := failed[len(failed)-1]
-		class, said = strategy.ClassOf(last), []string{last.Error()}
+		class, said = strategy.ClassOf(last), []string{program.Said(last)}
 	}
 	for _, err := range failed {
 		if passing := strategy.ClassOf(err); passing.Passes() && !class.Passes() {
@@ -263,7 +280,7 @@ func unrepaired(found condition, failed []error) error {
 	}
 	what := "the plan is not carried out after all repairs"
 	if len(left) > 0 || found.interrupted {
-		what = fmt.Sprintf("dpkg has not finished with %s after all repairs; run: %s", cmp.Or(few(left), "its database"), found.remedy())
+		what = fmt.Sprintf("dpkg has not finished with %s after all repairs; %s", found.what(), found.remedy())
 	}
 	return strategy.Fail(class, fmt.Errorf("%s; the last repair said: %s", what, strings.Join(said, "; and before: ")))
 }
@@ -274,18 +291,33 @@ func (s *steps) try(ctx context.Context, what repair, found condition, changes [
 	case repairConfigure:
 		return s.dpkg(ctx, "--configure", "-a")
 	case repairReinstall:
-		now, err := s.packages(ctx)
-		if err != nil {
-			return err
-		}
-		return s.apt(ctx, span{0, 95}, append([]string{"--reinstall", "--allow-downgrades", "install"}, again(found.reinstall, changes, now)...)...)
+		return s.reinstall(ctx, found.reinstall, changes)
 	case repairUpdate:
 		return s.update(ctx)
 	case repairFix:
-		return s.fix(ctx, changes)
+		return s.sparing(ctx, changes, "-f", "install")
 	default:
 		return s.carryOut(ctx, changes, false)
 	}
+}
+
+// reinstall unpacks packages once more.
+func (s *steps) reinstall(ctx context.Context, names []string, changes []message.Change) error {
+	now, err := s.packages(ctx)
+	if err != nil {
+		return err
+	}
+	listed := again(names, changes, now)
+	args, err := s.withArchives(ctx, slices.Clone(listed), changes)
+	if err != nil {
+		return err
+	}
+	command := []string{"--reinstall", "--allow-downgrades"}
+	if !slices.Equal(args, listed) {
+		// With archives apt does not see that they meet what is unmet, unless it is to repair that.
+		return s.sparing(ctx, changes, slices.Concat(command, []string{"-f", "install"}, args)...)
+	}
+	return s.apt(ctx, span{0, 95}, slices.Concat(command, []string{"install"}, args)...)
 }
 
 // again returns the arguments that unpack packages once more, in the planned version or
@@ -306,9 +338,10 @@ func again(names []string, changes []message.Change, now packages) []string {
 	return args
 }
 
-// fix completes what can be completed. It must not remove what the plan keeps.
-func (s *steps) fix(ctx context.Context, changes []message.Change) error {
-	would, err := s.simulate(ctx, "-f", "install")
+// sparing runs an apt-get -f, which completes what can be completed. It must not remove what the
+// plan keeps.
+func (s *steps) sparing(ctx context.Context, changes []message.Change, command ...string) error {
+	would, err := s.simulate(ctx, command...)
 	if err != nil {
 		return err
 	}
@@ -318,7 +351,7 @@ func (s *steps) fix(ctx context.Context, changes []message.Change) error {
 			return strategy.Fail(message.Install, fmt.Errorf("apt-get -f install would remove %s, which the plan keeps", few(would.removed())))
 		}
 	}
-	return s.apt(ctx, span{0, 95}, "-f", "install")
+	return s.apt(ctx, span{0, 95}, command...)
 }
 
 // Verify implements strategy.Strategy.

@@ -13,6 +13,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/begun"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/hostfs"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/remedy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
@@ -79,24 +80,28 @@ func (s *steps) prepare(ctx context.Context, job strategy.Job) (message.ChangeSe
 // own run has left is repaired; to repair what others have left could change what runs, which
 // prepare must not.
 func (s *steps) sound(ctx context.Context) error {
-	rows, err := s.query(ctx, []string{"%{name}.%{arch}"}, "--duplicates")
+	names, err := s.duplicates(ctx)
 	if err != nil {
 		return err
 	}
-	if len(rows) == 0 {
+	if len(names) == 0 {
 		return begun.Clear(s.StateDir) // A person may have repaired the host: it stays as it is.
 	}
-	var names []string
+	if left := begun.Read(s.StateDir); begun.Covers(left, names) {
+		return strategy.Mend(ctx, left, begun.Of(left, names), s.mending())
+	}
+	return strategy.Fail(message.Install, fmt.Errorf("%s has two versions, from a transaction that was interrupted before this run; %s",
+		few(names), remedy.DNFDuplicates.With(s.command)))
+}
+
+// duplicates returns the packages with two versions that must not be beside each other.
+func (s *steps) duplicates(ctx context.Context) (names []string, err error) {
+	rows, err := s.query(ctx, []string{"%{name}.%{arch}"}, "--duplicates")
 	for _, row := range rows {
 		names = append(names, row[0])
 	}
 	slices.Sort(names)
-	names = slices.Compact(names)
-	if left := begun.Read(s.StateDir); begun.Covers(left, names) {
-		return strategy.Mend(ctx, left, begun.Of(left, names), s.mending())
-	}
-	return strategy.Fail(message.Install, fmt.Errorf("%s has two versions, from a transaction that was interrupted before this run; run: %s remove --duplicates",
-		few(names), s.command))
+	return slices.Compact(names), err
 }
 
 // mending is what strategy.Mend calls.
@@ -232,7 +237,7 @@ func targets(words []string, facts heldBack) (list []string, err error) {
 			}
 		}
 		if !found {
-			return nil, strategy.Fail(message.Install, fmt.Errorf("dnf-packages: %s is not installed; write %s=VERSION to install it", name, name))
+			return nil, strategy.Fail(message.Install, fmt.Errorf("dnf-packages: %s is not installed; %s", name, remedy.DNFNotThere.With(name)))
 		}
 	}
 	slices.Sort(list)

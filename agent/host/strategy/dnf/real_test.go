@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/remedy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/realhost"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
@@ -48,9 +49,12 @@ func each(t *testing.T, test func(t *testing.T, s system)) {
 // packages are beside those of Debian, and need nothing of them.
 type machine struct {
 	t *testing.T
-	*realhost.Container
-	served string
-	down   atomic.Bool
+	realhost.Machine
+	// container is what the machine is, or was made of.
+	container *realhost.Container
+	// served is the folder of the repository, and address where that is.
+	served, address string
+	down            atomic.Bool
 	// lies has the repository send other bytes of packages, as many as it should.
 	lies atomic.Bool
 	// options are those of the strategy, as the worker hands them on.
@@ -69,14 +73,15 @@ type pack struct {
 	name, version string
 	// fields are added to the spec, post is its script.
 	fields, post string
+	// files are more files, of which each has the version.
+	files []string
 }
 
 // newMachine installs packages of the repository.
 func newMachine(t *testing.T, s system, packs ...pack) *machine {
 	t.Helper()
-	m := &machine{
-		t: t, Container: realhost.NewContainer(t, realhost.ContainerOptions{Tree: s.tree}), served: t.TempDir(), options: map[string]any{},
-	}
+	c := realhost.NewContainer(t, realhost.ContainerOptions{Tree: s.tree})
+	m := &machine{t: t, Machine: c, container: c, served: t.TempDir(), options: map[string]any{}}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if m.down.Load() {
 			http.Error(w, "down", http.StatusServiceUnavailable)
@@ -93,7 +98,10 @@ func newMachine(t *testing.T, s system, packs ...pack) *machine {
 		t.Fatal(err)
 	}
 	m.WriteFile("/usr/local/bin/osupgrade-agent", string(program))
-	m.WriteFile("/etc/yum.repos.d/appliance.repo", "[appliance]\nname=appliance\ngpgcheck=0\nbaseurl="+server.URL+"\n")
+	m.address = strings.TrimPrefix(server.URL, "http://")
+	m.follow()
+	// Debian keeps the database of rpm in the home of root.
+	m.WriteFile("/etc/rpm/macros", "%_dbpath /var/lib/rpm\n")
 	m.Start()
 	m.Must("chmod 755 /usr/local/bin/osupgrade-agent")
 	// The plugin of Debian's dnf5 that keeps each package in a repository is in no other.
@@ -107,6 +115,12 @@ func newMachine(t *testing.T, s system, packs ...pack) *machine {
 	return m
 }
 
+// follow has dnf use the repository.
+func (m *machine) follow() {
+	m.t.Helper()
+	m.WriteFile("/etc/yum.repos.d/appliance.repo", "[appliance]\nname=appliance\ngpgcheck=0\nbaseurl=http://"+m.Reach(m.address)+"\n")
+}
+
 // publish adds packages to the repository.
 func (m *machine) publish(packs ...pack) {
 	m.t.Helper()
@@ -114,6 +128,11 @@ func (m *machine) publish(packs ...pack) {
 		post := ""
 		if p.post != "" {
 			post = "%post -p /bin/sh\n" + p.post + "\n"
+		}
+		install, list := "", ""
+		for _, file := range p.files {
+			install += fmt.Sprintf("mkdir -p %%{buildroot}%s && echo %s %s >%%{buildroot}%s\n", filepath.Dir(file), p.version, filepath.Base(file), file)
+			list += file + "\n"
 		}
 		m.WriteFile("/srv/"+p.name+".spec", fmt.Sprintf(`Name: %[1]s
 Version: %[2]s
@@ -129,16 +148,16 @@ AutoReqProv: no
 mkdir -p %%{buildroot}/usr/share/%[1]s-%[2]s
 echo %[2]s >%%{buildroot}/usr/share/%[1]s-%[2]s/version
 head -c 100000 /dev/urandom >%%{buildroot}/usr/share/%[1]s-%[2]s/data
-%[4]s%%files
+%[5]s%[4]s%%files
 /usr/share/%[1]s-%[2]s
-`, p.name, p.version, p.fields, post))
+%[6]s`, p.name, p.version, p.fields, post, install, list))
 		m.Must("rpmbuild -bb --quiet --define '_topdir /srv/top' --define '_rpmdir /srv/repo' /srv/" + p.name + ".spec 2>&1")
 	}
 	m.Must("createrepo_c -q /srv/repo; test ! -e /srv/updateinfo.xml || modifyrepo_c /srv/updateinfo.xml /srv/repo/repodata 2>&1")
 	if err := os.RemoveAll(filepath.Join(m.served, "repodata")); err != nil {
 		m.t.Fatal(err)
 	}
-	from := os.DirFS(m.Inside("/srv/repo"))
+	from := os.DirFS(m.container.Inside("/srv/repo"))
 	// Packages that are there already stay: CopyFS does not write over them.
 	if err := os.RemoveAll(m.served); err != nil {
 		m.t.Fatal(err)
@@ -186,6 +205,8 @@ func (m *machine) act(action string) answer {
 	got := answer{text: text}
 	if ended, ok := errors.AsType[*exec.ExitError](err); ok {
 		got.status = ended.ExitCode()
+	} else if ended, ok := errors.AsType[realhost.Status](err); ok {
+		got.status = int(ended)
 	} else if err != nil {
 		m.t.Fatalf("%s: %v\n%s", action, err, text)
 	}
@@ -231,6 +252,25 @@ func (m *machine) fails(action string, class message.Class, reason string) {
 	if got := m.act(action); got.status == 0 || got.class != string(class) || !strings.Contains(got.text, reason) {
 		m.t.Errorf("%s ends with %d and class %q, want class %q and %q:\n%s", action, got.status, got.class, class, reason, got.text)
 	}
+}
+
+// left has an action fail with a class and a remedy, and returns what was printed.
+func (m *machine) left(action string, class message.Class, r remedy.Remedy) string {
+	m.t.Helper()
+	got := m.act(action)
+	if got.status == 0 || got.class != string(class) {
+		m.t.Fatalf("%s ends with %d of class %q, want %q:\n%s", action, got.status, got.class, class, got.text)
+	}
+	realhost.Remedy(m.t, r, got.text)
+	return got.text
+}
+
+// healed has the next run upgrade the host.
+func (m *machine) healed() {
+	m.t.Helper()
+	m.prepare()
+	m.must("upgrade")
+	m.done()
 }
 
 // prepare is the action prepare; later actions have its plan.
@@ -446,7 +486,9 @@ func TestRealFaults(t *testing.T) {
 		m := newMachine(t, s, pack{name: "appliance", version: "1.0"})
 		m.publish(pack{name: "appliance", version: "2.0"})
 		m.down.Store(true)
-		m.fails("prepare", message.Transient, "appliance")
+		if said := m.left("prepare", message.Transient, remedy.Network); !strings.Contains(said, "appliance") {
+			t.Errorf("it names no repository:\n%s", said)
+		}
 		m.down.Store(false)
 		m.Must("sed -i s/gpgcheck=0/gpgcheck=1/ /etc/yum.repos.d/appliance.repo")
 		m.fails("prepare", message.Artifact, "appliance")
@@ -454,7 +496,7 @@ func TestRealFaults(t *testing.T) {
 		m.Must("echo gpgkey=file:///etc/pki/other.asc >>/etc/yum.repos.d/appliance.repo")
 		m.fails("prepare", message.Artifact, "check the key of the repository")
 		m.sign("appliance-2.0-1.noarch")
-		m.fails("prepare", message.Artifact, "check the key of the repository")
+		m.left("prepare", message.Artifact, remedy.DNFKey)
 		m.Must("sed -i s/gpgcheck=1/gpgcheck=0/ /etc/yum.repos.d/appliance.repo")
 		// Another dnf is in a transaction.
 		m.publish(pack{name: "slow", version: "1.0", post: "sleep 15"})
@@ -463,13 +505,15 @@ func TestRealFaults(t *testing.T) {
 		if got := m.act("plan"); got.status != 11 {
 			t.Errorf("a host that somebody else changes has a plan: status %d\n%s", got.status, got.text)
 		}
-		m.fails("prepare", message.Lock, s.lock)
+		if said := m.left("prepare", message.Lock, remedy.WaitOrRaise); !strings.Contains(said, s.lock) {
+			t.Errorf("it does not say %q:\n%s", s.lock, said)
+		}
 		m.options = map[string]any{"LockLimit": "1m"}
 		m.prepare() // It waits for the end of the other one.
 		m.Must("rpm -q slow")
 		m.options = map[string]any{}
 		m.Must("find " + s.cache + " -name '*.rpm' -delete; mount -t tmpfs -o size=50k small " + s.cache)
-		m.fails("prepare", message.Space, "make room on this disk")
+		m.left("prepare", message.Space, remedy.Room)
 		m.Must("umount " + s.cache)
 		m.has("appliance-1.0-1.noarch")
 		m.prepare()
@@ -483,7 +527,13 @@ func TestRealFaults(t *testing.T) {
 		m.prepare()
 		m.publish(pack{name: "appliance-user", version: "1.0", fields: "Requires: appliance = 1.0"})
 		m.Must("dnf -q -y --refresh install appliance-user")
-		m.fails("upgrade", message.Install, "")
+		m.left("upgrade", message.Install, remedy.DNFDependency)
 		m.has("appliance-1.0-1.noarch", "appliance-user-1.0-1.noarch")
+		m.publish(pack{name: "appliance-user", version: "2.0", fields: "Requires: appliance = 2.0"})
+		m.Must("dnf -q --refresh makecache")
+		m.left("upgrade", message.Install, remedy.DNFChanged)
+		m.has("appliance-1.0-1.noarch", "appliance-user-1.0-1.noarch")
+		m.healed()
+		m.has("appliance-2.0-1.noarch", "appliance-user-2.0-1.noarch")
 	})
 }

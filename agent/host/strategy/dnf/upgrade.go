@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/begun"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/program"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/remedy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
@@ -197,7 +199,22 @@ func (s *steps) repair(ctx context.Context, plan message.ChangeSet) error {
 	if err := s.dnf(ctx, "makecache", "--refresh", "makecache"); err != nil {
 		return err
 	}
-	return s.carryOut(ctx, plan.Changes, true, s.wanted)
+	if err = s.carryOut(ctx, plan.Changes, true, s.wanted); err == nil || ctx.Err() != nil || strategy.ClassOf(err).Passes() {
+		return err
+	}
+	return s.stuck(ctx, err)
+}
+
+// stuck returns the error of a repair that nothing but other packages in the repositories would
+// have helped. To install again what is there needs its packages; to remove the old versions does not, but
+// the scripts of the new ones may not have run, so a person decides on it.
+func (s *steps) stuck(ctx context.Context, err error) error {
+	double, queryErr := s.duplicates(ctx)
+	if queryErr != nil || len(double) == 0 {
+		return err
+	}
+	return strategy.Fail(strategy.ClassOf(err), fmt.Errorf("%s has two versions, and cannot be installed again: %s; %s",
+		few(double), program.Said(err), remedy.DNFDuplicates.With(s.command)))
 }
 
 // Verify implements strategy.Strategy.
@@ -257,8 +274,8 @@ func (s *steps) rollback(ctx context.Context, plan []message.Change) (strategy.O
 		}
 	}
 	if len(lost) > 0 {
-		return 0, fmt.Errorf("%w to the versions of before: no repository of this host has %s; install them by hand or restore a backup",
-			strategy.ErrNoRollback, few(lost))
+		return 0, fmt.Errorf("%w to the versions of before: no repository of this host has %s; %s",
+			strategy.ErrNoRollback, few(lost), remedy.DNFOldVersions.With(s.back(back)))
 	}
 	// What an upgrade had replaced is kept as if a user had asked for it.
 	keep := func(string) string { return "user" }
@@ -266,6 +283,28 @@ func (s *steps) rollback(ctx context.Context, plan []message.Change) (strategy.O
 		return 0, err
 	}
 	return s.finish(ctx, message.ChangeSet{Changes: back})
+}
+
+// back returns the commands by which a person makes changes that undo an upgrade.
+func (s *steps) back(changes []message.Change) string {
+	arguments := map[string][]string{}
+	for _, c := range changes {
+		switch {
+		case c.To == "":
+			arguments["remove"] = append(arguments["remove"], c.Name)
+		case c.From == "":
+			arguments["install"] = append(arguments["install"], nevra(c.Name, c.To))
+		default:
+			arguments["downgrade"] = append(arguments["downgrade"], nevra(c.Name, c.To))
+		}
+	}
+	var commands []string
+	for _, verb := range []string{"downgrade", "install", "remove"} {
+		if len(arguments[verb]) > 0 {
+			commands = append(commands, s.command+" --refresh "+verb+" "+strings.Join(arguments[verb], " "))
+		}
+	}
+	return strings.Join(commands, "; ")
 }
 
 // removeDuplicates completes the change of each package that a dnf which was killed has left in

@@ -12,6 +12,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/procs"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/remedy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
@@ -81,7 +82,7 @@ func (l Locks) Await(ctx context.Context, until time.Time, progress func(int, st
 			return err
 		}
 		if !until.IsZero() && !time.Now().Before(until) {
-			return strategy.Fail(message.Lock, fmt.Errorf("%s; still after %s; wait for it to end, or raise %s", who, l.Limit, l.Option))
+			return strategy.Fail(message.Lock, fmt.Errorf("%s; still after %s; %s", who, l.Limit, remedy.WaitOrRaise.With(l.Option)))
 		}
 		if who != said {
 			progress(-1, "waiting: "+who)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/remedy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
@@ -38,8 +39,8 @@ func Shortage(list []Need, at func(folder string) (Filesystem, error)) error {
 	}
 	for _, id := range slices.Sorted(maps.Keys(wanted)) {
 		if wanted[id] > free[id] {
-			return strategy.Fail(message.Space, fmt.Errorf("the upgrade needs %d MiB in %s, and %d MiB are free; make room on this disk",
-				mebibytes(wanted[id]+1<<20-1), strings.Join(folders[id], " and "), mebibytes(free[id])))
+			return strategy.Fail(message.Space, fmt.Errorf("the upgrade needs %d MiB in %s, and %d MiB are free; %s",
+				mebibytes(wanted[id]+1<<20-1), strings.Join(folders[id], " and "), mebibytes(free[id]), remedy.Room))
 		}
 	}
 	return nil

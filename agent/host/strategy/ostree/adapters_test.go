@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/remedy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/realhost"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
@@ -134,6 +136,8 @@ func (h *tools) run(_ context.Context, name string, args ...string) (string, err
 	case "bootc upgrade --from-downloaded":
 		h.stage(h.downloaded)
 		h.downloaded = ""
+	case "rpm-ostree deploy " + one, "bootc switch quay.io:5000/example/system@sha256:" + one:
+		h.stage(one)
 	case "rpm-ostree rollback", "bootc rollback":
 		h.back()
 	case "rpm-ostree cleanup --pending", "ostree admin undeploy 0":
@@ -170,7 +174,11 @@ func (h *tools) rpmStatus() (string, error) {
 
 func (h *tools) bootcStatus() (string, error) {
 	var status bootcStatus
-	image := func(id string) *bootcImage { return &bootcImage{Version: labels[id], Digest: "sha256:" + id} }
+	image := func(id string) *bootcImage {
+		i := &bootcImage{Version: labels[id], Digest: "sha256:" + id}
+		i.Image.Image = "quay.io:5000/example/system:stable"
+		return i
+	}
 	booted := slices.IndexFunc(h.all, func(d deployment) bool { return d.booted })
 	for i, d := range h.all {
 		entry := &bootcEntry{Image: image(d.id)}
@@ -303,6 +311,36 @@ func TestAdaptersUnplanned(t *testing.T) {
 	}
 }
 
+// TestAdaptersTellHowToGoBack rolls back a host on which somebody has deployed another release
+// meanwhile: a rollback of the tool would go to that. What is printed instead goes to the release of before.
+func TestAdaptersTellHowToGoBack(t *testing.T) {
+	t.Parallel()
+	for name, c := range adapters {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h, s := adapter(t, c.tool, c.downloads)
+			h.head = two
+			job := prepare(t, s)
+			upgrade(t, s, job)
+			h.start(false)
+			h.all = slices.Insert(h.all, 1, deployment{name: "default", id: three, label: "3"})
+			_, err := s.Rollback(t.Context(), job)
+			if strategy.ClassOf(err) != message.Install {
+				t.Fatalf("rollback: %v", err)
+			}
+			told := map[Tool]remedy.Remedy{RPMOSTree: remedy.RPMOSTreeDeploy, Bootc: remedy.BootcSwitch}[c.tool]
+			words := strings.Fields(realhost.Remedy(t, told, err.Error()))
+			if _, err := h.run(t.Context(), words[0], words[1:]...); err != nil {
+				t.Fatal(err)
+			}
+			h.start(false)
+			if outcome, err := s.Rollback(t.Context(), job); err != nil || outcome != strategy.Done || h.all[0].id != one || !h.all[0].booted {
+				t.Errorf("after the remedy rollback says %v, %v on %+v", outcome, err, h.all)
+			}
+		})
+	}
+}
+
 // TestAdaptersWait checks that Resume waits for a daemon that goes on by itself.
 func TestAdaptersWait(t *testing.T) {
 	t.Parallel()
@@ -320,7 +358,7 @@ func TestAdaptersWait(t *testing.T) {
 // wants one: by leaving signatures out, or it says what to do if ostree cannot.
 func TestUnsigned(t *testing.T) {
 	t.Parallel()
-	for text, skips := range map[string]bool{"": true, "sign its commit with ostree gpg-sign": false} {
+	for text, skips := range map[string]bool{"": true, "its remote wants one": false} {
 		s, err := New(Options{StateDir: t.TempDir(), run: func(_ context.Context, _ string, args ...string) (string, error) {
 			switch {
 			case !slices.Contains(args, "--skip-signatures"):

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/remedy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
@@ -184,10 +185,19 @@ func (b bootc) deploy(ctx context.Context, _ deployments, version string) error 
 }
 
 func (b bootc) restore(ctx context.Context, now deployments, old deployment) error {
-	return rollback(now, old, func() error {
+	return rollback(now, old, remedy.BootcSwitch.With(pinned(old)), func() error {
 		_, err := b.bootc(ctx, message.Install, "rollback")
 		return err
 	})
+}
+
+// pinned returns the image of a deployment by its digest, without the tag that it follows.
+func pinned(d deployment) string {
+	image, _, _ := strings.Cut(d.origin, "@")
+	if colon := strings.LastIndexByte(image, ':'); colon > strings.LastIndexByte(image, '/') {
+		image = image[:colon]
+	}
+	return image + "@" + d.id
 }
 
 // discard removes what starts next, for which bootc has no command.

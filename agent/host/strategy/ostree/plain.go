@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/durable"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/remedy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
@@ -54,7 +56,20 @@ func (p plain) status(ctx context.Context) (string, error) {
 	if printed, unsigned := p.ostree(ctx, "", "admin", "status", "--skip-signatures"); unsigned == nil || ctx.Err() != nil {
 		return printed, unsigned
 	}
-	return "", fmt.Errorf("a system on this host has no signature, and its remote wants one: sign its commit with ostree gpg-sign, or have ostree upgrade and ostree admin cleanup replace it by hand: %w", err)
+	return "", fmt.Errorf("a system on this host has no signature, and its remote wants one: %w; %s", err, remedy.OSTreeSign.With(p.signing()))
+}
+
+// signing returns the commands that sign the commit of each deployment. ostree does not tell
+// which of them lacks a signature.
+func (p plain) signing() string {
+	found, _ := filepath.Glob(filepath.Join(p.root, "ostree/deploy/*/deploy/*.origin"))
+	var commands []string
+	for _, file := range found {
+		commit, _, _ := strings.Cut(filepath.Base(file), ".")
+		commands = append(commands, "ostree gpg-sign "+commit+" KEY")
+	}
+	slices.Sort(commands)
+	return strings.Join(slices.Compact(commands), "; ")
 }
 
 // originFile is the file that says what a deployment follows.

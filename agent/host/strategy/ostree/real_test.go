@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/remedy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/realhost"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
@@ -257,10 +258,13 @@ func (a *appliance) refuses() {
 	}
 	a.release("2c")
 	a.Must(`ostree config set 'remote "origin".gpg-verify' true && ostree remote gpg-import -k /var/tmp/vendor/key origin`)
-	refused("a host whose own system has no signature", "sign its commit with ostree gpg-sign")
-	for checksum := range strings.FieldsSeq(a.Must("cd /ostree/deploy/appliance/deploy && ls -d *.0 | cut -d. -f1 | sort -u")) {
-		signed("/ostree/repo", checksum, "vendor")
+	_, err := a.s.Prepare(ctx, a.job(message.ChangeSet{}))
+	if strategy.ClassOf(err) != message.Artifact {
+		t.Fatalf("a host whose own system has no signature: %v", err)
 	}
+	commands := realhost.Remedy(t, remedy.OSTreeSign, err.Error())
+	t.Logf("it is followed: %s", commands)
+	a.Must("export GNUPGHOME=/var/tmp/vendor; " + strings.ReplaceAll(commands, "KEY", "$(gpg --list-keys --with-colons | sed -n '/^fpr/{s/[^0-9A-F]//g;p;q}')"))
 	refused("a commit without a signature", "cannot ask for the newest commit")
 	signed("/mnt", "appliance", "stranger")
 	refused("a commit that a stranger has signed", "public key not found")

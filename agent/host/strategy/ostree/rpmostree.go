@@ -11,6 +11,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/wait"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/remedy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
@@ -101,18 +102,18 @@ func (r rpmOSTree) deploy(ctx context.Context, _ deployments, _ string) error {
 }
 
 func (r rpmOSTree) restore(ctx context.Context, now deployments, old deployment) error {
-	return rollback(now, old, func() error {
+	return rollback(now, old, remedy.RPMOSTreeDeploy.With(old.id), func() error {
 		_, err := r.rpm(ctx, message.Install, "rollback")
 		return err
 	})
 }
 
 // rollback calls a tool that goes back to the first deployment that does not run, and to
-// no other.
-func rollback(now deployments, old deployment, do func() error) error {
+// no other. otherwise is what deploys another one.
+func rollback(now deployments, old deployment, otherwise remedy.Remedy, do func() error) error {
 	i := slices.IndexFunc(now, func(d deployment) bool { return !d.booted })
 	if i < 0 || now[i].id != old.id {
-		return strategy.Fail(message.Install, fmt.Errorf("%s is not the deployment to which a rollback goes; deploy it by hand", old.version()))
+		return strategy.Fail(message.Install, fmt.Errorf("%s is not the deployment to which a rollback goes; %s", old.version(), otherwise))
 	}
 	return do()
 }

@@ -1,12 +1,14 @@
 package program
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/remedy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
@@ -15,11 +17,11 @@ type Cause struct {
 	Class   message.Class
 	Printed func() *regexp.Regexp
 	// Advice is what a person can do.
-	Advice string
+	Advice remedy.Remedy
 }
 
 // Prints returns a cause by the pattern of what is printed about it.
-func Prints(class message.Class, pattern, advice string) Cause {
+func Prints(class message.Class, pattern string, advice remedy.Remedy) Cause {
 	return Cause{Class: class, Printed: text.Pattern(pattern), Advice: advice}
 }
 
@@ -29,7 +31,7 @@ type Causes []Cause
 
 // Find returns the class and the advice of a failure; what is known of none has the class
 // install.
-func (all Causes) Find(printed string) (message.Class, string) {
+func (all Causes) Find(printed string) (message.Class, remedy.Remedy) {
 	for _, c := range all {
 		if c.Printed().MatchString(printed) {
 			return c.Class, c.Advice
@@ -49,8 +51,27 @@ func (all Causes) Failure(what string, ended Ended, said []string) error {
 	if why == "" {
 		why = "it printed no reason"
 	}
-	if advice != "" {
-		advice = "; " + advice
+	return strategy.Fail(class, failed{fmt.Sprintf("%s: %s (exit status %d)", what, text.Fit(why, MaxSaid, "..."), ended.Exit), advice})
+}
+
+// failed is the error of a program.
+type failed struct {
+	said   string
+	advice remedy.Remedy
+}
+
+func (f failed) Error() string {
+	if f.advice == "" {
+		return f.said
 	}
-	return strategy.Fail(class, fmt.Errorf("%s: %s (exit status %d)%s", what, text.Fit(why, MaxSaid, "..."), ended.Exit, advice))
+	return fmt.Sprintf("%s; %s", f.said, f.advice)
+}
+
+// Said returns what a program said when it failed, for an error that has its own remedy. The
+// advice about a failure that passes stays: the other remedy needs it, too.
+func Said(err error) string {
+	if f, ok := errors.AsType[failed](err); ok && !strategy.ClassOf(err).Passes() {
+		return f.said
+	}
+	return err.Error()
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/wait"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/remedy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
@@ -128,7 +129,7 @@ func (s *service) inspect(ctx context.Context, path string) (b bundle, err error
 	}
 	// RAUC 1.8 and older. It does not tell what is wrong.
 	if err = s.call(ctx, installer+".Info", []any{path}, []any{&b.compatible, &b.version}); err != nil {
-		err = fmt.Errorf("%w; run: rauc info %s", err, path)
+		err = fmt.Errorf("%w; %s", err, remedy.RAUCInfo.With(path))
 	}
 	return b, err
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/remedy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
@@ -59,7 +60,7 @@ func explain(err error) error {
 	}
 	switch strings.TrimPrefix(e.Name, "org.freedesktop.DBus.Error.") {
 	case "ServiceUnknown", "Spawn.ServiceNotFound":
-		return fmt.Errorf("RAUC's service is not there: install it (Debian: rauc-service), or start it: systemctl start rauc (%w)", err)
+		return fmt.Errorf("RAUC's service is not there (%w); %s", err, remedy.RAUCService)
 	case "NoReply", "TimedOut", "Disconnected", "LimitsExceeded", "NameHasNoOwner":
 		return strategy.Fail(message.Transient, fmt.Errorf("RAUC's service does not answer: %w", err))
 	case "AccessDenied":

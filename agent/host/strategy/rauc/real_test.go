@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/remedy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/realhost"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
@@ -282,15 +283,36 @@ func releases(t *testing.T, tree realhost.Tree, refusal string) {
 	}
 	a.boot(strategy.Boot{Running: unknown})
 
+	// A service that D-Bus does not know, and that nobody has started.
+	a.Must("systemctl stop rauc; mv /usr/share/dbus-1/system-services/de.pengutronix.rauc.service /root && busctl call org.freedesktop.DBus / org.freedesktop.DBus ReloadConfig")
+	err := a.s.Detect(ctx)
+	if err == nil {
+		t.Fatal("RAUC is not there, and nobody says so")
+	}
+	realhost.Follow(t, a.Container, remedy.RAUCService, err.Error())
+	if err := a.s.Detect(ctx); err != nil {
+		t.Errorf("after the remedy: %v", err)
+	}
+	a.Must("mv /root/de.pengutronix.rauc.service /usr/share/dbus-1/system-services && busctl call org.freedesktop.DBus / org.freedesktop.DBus ReloadConfig")
+
 	before := a.Must("sha256sum /var/slots/* " + grubenv)
-	for version, c := range map[string]struct{ key, compatible, text string }{
-		"5": {"other", "appliance", refusal},
-		"6": {"cert", "toaster", `it is for "toaster", and this machine is "appliance"`},
+	for version, c := range map[string]struct {
+		key, compatible, text string
+		tells                 bool
+	}{
+		"5": {"other", "appliance", refusal, strings.Contains(refusal, "run: ")},
+		"6": {"cert", "toaster", `it is for "toaster", and this machine is "appliance"`, false},
 	} {
 		a.bundle(version, "version "+version, c.key, c.compatible, size)
 		a.open(version)
 		if plan, err := a.s.Prepare(ctx, a.job(message.ChangeSet{})); strategy.ClassOf(err) != message.Artifact || !strings.Contains(err.Error(), c.text) {
 			t.Errorf("bundle %s: %+v, %v of class %q", version, plan, err, strategy.ClassOf(err))
+		} else if c.tells {
+			// Its output says what is wrong; with another bundle the machine is upgraded below.
+			said, err := a.Run(ctx, realhost.Remedy(t, remedy.RAUCInfo, err.Error()))
+			if err == nil || !strings.Contains(said, "signature verification failed") {
+				t.Errorf("the command says %v:\n%s", err, said)
+			}
 		}
 	}
 	if after := a.Must("sha256sum /var/slots/* " + grubenv); after != before {

@@ -2,6 +2,7 @@ package rauc
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -72,11 +73,12 @@ func newGRUBMachine(t *testing.T) *grubMachine {
 	return m
 }
 
-// release makes a release of the files as they are now, before the first start. The first
-// one is in slot A.
+// release makes a release of the files that the machine was made of. The first one is in slot A.
 func (m *grubMachine) release(version string) {
 	m.t.Helper()
-	m.WriteFile("/etc/appliance", "version "+version+"\n")
+	if err := os.WriteFile(m.Path("/etc/appliance"), []byte("version "+version+"\n"), 0o600); err != nil {
+		m.t.Fatal(err)
+	}
 	sh(m.t, m.bundles, fmt.Sprintf(`rm -rf bundle && mkdir bundle
 		ln %[2]s bundle/rootfs.ext4 || cp --sparse=always %[2]s bundle/rootfs.ext4
 		printf '[update]\ncompatible=appliance\nversion=%[1]s\n[bundle]\nformat=verity\n[image.rootfs]\nfilename=rootfs.ext4\n' >bundle/manifest.raucm
@@ -163,6 +165,52 @@ func TestRealGRUBUnwell(t *testing.T) {
 	if run, _ := m.upgrade("2"); failed(run) || m.BootID() != boot || m.runs() != "version 1" {
 		t.Errorf("the release that failed was tried again: %s runs", m.runs())
 	}
+}
+
+// TestRealGRUBCuts cuts the power while RAUC installs a release, and while the machine reboots for
+// it. Whatever the run then says is true: a release that is completed runs, and otherwise the one of
+// before, to which GRUB goes back by itself.
+func TestRealGRUBCuts(t *testing.T) {
+	realhost.Need(t, realhost.Long, realhost.Images)
+	t.Parallel()
+	m := newGRUBMachine(t)
+	m.Start()
+	runs := "version 1"
+	realhost.Strike(t, "power cut under GRUB", realhost.Times(0, 0, 4), func(n int) bool {
+		version, phase := fmt.Sprint(n+2), []string{"upgrading", "rebooting"}[n%2]
+		m.release(version)
+		sh(t, m.bundles, "ln -f "+version+".raucb offered.raucb")
+		m.site.Online("h01")
+		run := m.site.Begin()
+		now := func() string {
+			run, err := m.site.Client.Run(t.Context(), realhost.Tenant, run.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return run.Hosts[0].Status
+		}
+		realhost.UntilOn(t, m, "it is "+phase, 5*time.Minute, func() bool {
+			s := now()
+			return s == phase || s == "upgraded" || s == "failed"
+		})
+		wait := time.Duration(rand.Int64N(int64(8 * time.Second))) //nolint:gosec // any moment
+		time.Sleep(wait)
+		struck := now() == phase
+		m.Cut()
+		m.Start()
+		run = m.site.Ended(run)
+		host := run.Hosts[0]
+		if run.Result == "completed" {
+			runs = "version " + version
+		} else if host.Class == "" {
+			t.Errorf("attempt %d failed without a class: %s", n, host.Error)
+		}
+		t.Logf("cut %.1f s after it was %s: %s, rolled back %v: %s: %s", wait.Seconds(), phase, run.Result, host.RolledBack, host.Class, host.Error)
+		if got := m.runs(); got != runs {
+			t.Fatalf("attempt %d: %s runs, not %s", n, got, runs)
+		}
+		return struck
+	})
 }
 
 // sh runs a script of this machine in a folder.
