@@ -232,9 +232,9 @@ func TestWrongContexts(t *testing.T) {
 	failed(t, exitFailed, "there is no token", "hosts")
 	failed(t, exitUsage, `there is no context "nowhere"; use one of north`, "hosts --context nowhere")
 	for line, want := range map[string]string{
-		"context add A --endpoint https://x": `name: "A" is not the name of a context`,
-		"context add a --endpoint x":         "endpoint",
-		"context add a":                      "missing flags: --endpoint=URL",
+		"context add A --endpoint https://x":                            `name: "A" is not the name of a context`,
+		"context add a --endpoint x":                                    "endpoint",
+		"context add a":                                                 "missing flags: --endpoint=URL",
 		"context add a --endpoint https://x --user ann --token-file /t": "--user and --token-file can't be used together",
 		"context add a --endpoint https://x --token-arg x":              "--token-arg is for --token-command, which is missing",
 		"context add a --endpoint https://x --client-cert-file /c":      "client-cert-file and client-key-file belong together",
