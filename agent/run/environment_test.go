@@ -308,7 +308,9 @@ func TestCarried(t *testing.T) {
 	s := newSite(t)
 	run := s.owing("basel", "b1")
 	s.open("", nil, 0, "h1")
-	from := s.event(0, s.ledger.Carrying(s.ledger.Of("basel")))
+	carried := s.ledger.Carrying(s.ledger.Of("basel"))
+	carried.Considered = epoch
+	from := s.event(0, carried)
 	var trimmed Ledger
 	_ = trimmed.Fold(s.log[from-1].Decode())
 	for which, l := range map[string]*Ledger{"whole": &s.ledger, "trimmed": &trimmed} {
