@@ -24,7 +24,7 @@ type applyCommand struct {
 // Help is the longer text of --help.
 func (c *applyCommand) Help() string {
 	return "A file has up to eight members: config, rollout, and by name calendars, budgets, policies, users, approles and webhooks. Instead of ics, a calendar may have ics-file, the path of an .ics file, relative to the folder of this file. " +
-		"A user that is created has its password in the file that password-file names, a webhook its secret in secret-file; to change them later, use password, credentials user and webhook add. " +
+		"The password of a new user is read from the file named in password-file, the secret of a new webhook from secret-file. To change them later, use password, credentials user or webhook add. " +
 		"Each object is written as a whole. An object that no " +
 		"file mentions stays as it is; one that is null is deleted. Freezes are written first, and what may start a run last. " +
 		"If somebody else changes an object meanwhile, it is not overwritten: the command stops and says what was written."
@@ -128,7 +128,7 @@ type getCommand struct {
 
 // Help is the longer text of --help.
 func (c *getCommand) Help() string {
-	return "What it prints as YAML or JSON, apply -f reads. It never prints a password or a secret."
+	return "apply -f reads the YAML or JSON that it prints. It never prints a password or a secret."
 }
 
 // Validate implements kong's hook.

@@ -18,7 +18,7 @@ type deleteCommand struct {
 
 // Help is the longer text of --help.
 func (c *deleteCommand) Help() string {
-	return "The logins of a user or an approle end. A policy allows nothing any more to those who still name it. " +
+	return "The logins of a user or an approle end. A deleted policy no longer allows anything to users, approles and tokens that still name it. " +
 		"What is queued for a webhook is dropped. If somebody else changes an object meanwhile, it stays."
 }
 
@@ -29,7 +29,7 @@ func (c *deleteCommand) Run(ctx context.Context, out io.Writer, log *slog.Logger
 		return err
 	}
 	if len(asked.all) > 0 {
-		return misusedf("name each object to delete, such as %s/NAME; %s are all of them", asked.all[0].name, asked.all[0].plural)
+		return misusedf("name each object to delete, such as %s/NAME; %s means all of them", asked.all[0].name, asked.all[0].plural)
 	}
 	api, err := c.openByToken(ctx, log)
 	if err != nil {

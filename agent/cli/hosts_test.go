@@ -226,7 +226,7 @@ func TestChosenHosts(t *testing.T) {
 	}
 	for args, says := range map[string]string{
 		"--label shop":                         `--label: "shop" is not a label; use KEY=VALUE, or KEY=VALUE,VALUE for one of several values`,
-		"--label shop=basel --label shop=bern": `--label: "shop=bern" gives a key again, and no host has two values for it; for one of both: shop=basel,bern`,
+		"--label shop=basel --label shop=bern": `--label: "shop=bern" gives a key twice, but a host has only one value for it; to choose either: shop=basel,bern`,
 		"--label shop=basel,":                  `--label: "basel," has a comma with no value next to it; use VALUE,VALUE for one of several`,
 		"--label a!=b":                         `--label: "a!" is not the key of a label; use 1 to 63 letters, digits, "-", "_", "." and "/"`,
 		"--host x-":                            `--host: "x-" is not the name of a host`,

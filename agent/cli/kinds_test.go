@@ -173,7 +173,7 @@ func TestKindsMisuse(t *testing.T) {
 		"get policy":        "which policy? Name it, such as policy/NAME, or use policies for all",
 		"get config users/": `"users/" is not an object`,
 		"get config/x":      `"config/x" is not an object`,
-		"delete users":      "name each object to delete, such as user/NAME; users are all of them",
+		"delete users":      "name each object to delete, such as user/NAME; users means all of them",
 		"delete user":       "which user?",
 		"get -o xml":        `"xml" is not a format; use text or json or yaml`,
 		"get users -o":      "the format is missing",

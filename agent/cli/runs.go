@@ -27,7 +27,7 @@ type runsCommand struct {
 
 // Help describes the command.
 func (c *runsCommand) Help() string {
-	return `With --host, --label and --role, only runs are listed in which such a host took part. With an ID, --label and
+	return `--host, --label and --role list only the runs in which such a host took part. With an ID, --label and
 --role choose the hosts that are shown, and --host shows what the run changes on this host or, with --output and no
 value, what its scripts printed.
 

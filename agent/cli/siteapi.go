@@ -27,7 +27,7 @@ import (
 // siteAPI is how the commands that manage a site reach its API: on its machine without a
 // token, whether the site runs or not, and from elsewhere as all other commands.
 type siteAPI struct {
-	Data string `help:"The site's folder, on its machine (default: /var/lib/osupgrade, or where there is a token, an endpoint or a context, the REST API there)." type:"path" env:"OSUPGRADE_DATA"`
+	Data string `help:"The site's folder, on its machine (default: /var/lib/osupgrade; with a token, an endpoint or a context, the command calls the REST API instead)." type:"path" env:"OSUPGRADE_DATA"`
 	connection
 
 	// tokenFirst tells that a token counts more than the variable of the folder.

@@ -92,7 +92,7 @@ type retryCommand struct {
 
 // Help is the longer text of --help.
 func (c *retryCommand) Help() string {
-	return "With --host, --label and --role, only those of the hosts that the flags choose are tried again."
+	return "With --host, --label and --role, the new run has only those of the hosts that the flags choose."
 }
 
 // Run implements the command.

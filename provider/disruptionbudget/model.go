@@ -75,7 +75,7 @@ func attributes() map[string]schema.Attribute {
 		"match": rollout.MatchAttribute("The hosts of the budget; all hosts of the tenant by default."),
 		"per":   tenantobject.TextAttribute("The key of a label, such as `rack`: hosts with each value of the label are counted apart, and hosts without it together. By default all hosts of the budget are counted together."),
 		"max_unavailable": tenantobject.TextAttribute("How many of the hosts that are counted together may be out of service at once, at least `1`. " +
-			"A percentage is of those that are present when a run is opened, rounded down, but at least 1. A host that is unhealthy, or fell silent during a run, counts as out of service."),
-		"min_available": tenantobject.TextAttribute("How many of them must stay in service. A percentage is rounded up. If it is all of them, none can be upgraded; the plan warns of that."),
+			"A percentage is taken of the hosts that are present when a run is opened, and rounded down, but to at least 1. A host that is unhealthy, or fell silent during a run, counts as out of service."),
+		"min_available": tenantobject.TextAttribute("How many of the hosts that are counted together must stay in service. A percentage is rounded up. If all must stay, no host can be upgraded; the plan warns of that."),
 	}
 }

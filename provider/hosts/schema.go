@@ -37,7 +37,7 @@ func (*DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *d
 			},
 			"labels": schema.MapAttribute{
 				ElementType: types.StringType, Optional: true,
-				MarkdownDescription: "Only hosts whose worker reports all of these labels. A value may be several, joined by commas: one of them, such as `{ shop = \"basel,bern\" }`.",
+				MarkdownDescription: "Only hosts whose worker reports all of these labels. Commas join alternatives: `{ shop = \"basel,bern\" }` is either.",
 				Validators:          validators.Labels(),
 			},
 			"state": schema.StringAttribute{

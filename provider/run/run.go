@@ -160,7 +160,7 @@ func (*Resource) ValidateConfig(ctx context.Context, req resource.ValidateConfig
 	m.validate(TypeName, &resp.Diagnostics)
 	if !m.Accept.IsNull() && !m.Wait.IsUnknown() && !m.waits() {
 		resp.Diagnostics.AddAttributeError(path.Root("accept"), "Invalid configuration of "+TypeName,
-			"accept says with which results an apply succeeds, but with wait = false it does not see the result. Remove accept, or wait.")
+			"accept lists the results with which an apply succeeds, but with wait = false it does not see the result. Remove accept or wait = false.")
 	}
 }
 

@@ -47,9 +47,9 @@ const (
 	aboutDuration = "How long the run may last at most, from `1m` to `7d`; only with `override_window`. By default the run lasts at most until the open maintenance window closes, or `4h` if none is open."
 	aboutRetryOf  = "The id of a run that has ended. The new run contains only the hosts that failed or were skipped in that run. " +
 		"Supported by `osupgrade-agent` only."
-	aboutHostNames = "Only hosts of these names. With `labels` and `roles`, a host must fit all of them. The site chooses the hosts when the run starts; a start of none is refused. " +
+	aboutHostNames = "Only hosts of these names. With `labels` and `roles`, a host must fit all of them. The site chooses the hosts when the run starts. If no host fits, it refuses the start. " +
 		"Supported by `osupgrade-agent` only."
-	aboutLabels = "Only hosts with all of these labels, such as `{ shop = \"basel\" }`. A value may be several, joined by commas: one of them. Supported by `osupgrade-agent` only."
+	aboutLabels = "Only hosts with all of these labels, such as `{ shop = \"basel\" }`. Commas join alternatives: `basel,bern` is either. Supported by `osupgrade-agent` only."
 	aboutRoles  = "Only hosts with one of these roles. Supported by `osupgrade-agent` only."
 	aboutAccept = "The results with which apply succeeds: `completed`, `partial`, `failed`, `aborted` or `timed-out`. Defaults to `[\"completed\"]`: " +
 		"a run that left out a host fails the apply."

@@ -7,8 +7,8 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/names"
 )
 
-// DefaultEnvironment is the name of the environment of all hosts that no other has. It cannot be
-// declared; on the log its name is empty.
+// DefaultEnvironment is the name of the environment of all hosts that are in no other. It cannot
+// be declared. In the log its name is empty.
 const DefaultEnvironment = "default"
 
 // MaxEnvironments is how many environments a tenant may have.
@@ -20,7 +20,8 @@ const MaxEnvironments = 1000
 type Environment struct {
 	// Description is for people.
 	Description string `json:"description,omitempty"`
-	// Match selects the hosts. One that a match names goes before one that it selects otherwise.
+	// Match selects the hosts. A match that names a host wins over one that selects it in another
+	// way.
 	Match Match `json:"match"`
 	// MaintenanceWindows are the windows of its runs, in place of those of the configuration.
 	MaintenanceWindows []MaintenanceWindow `json:"maintenance-windows,omitzero"`

@@ -44,7 +44,7 @@ func ParseSelector(hosts, labels, roles []string) (Selector, Problems) {
 		case !given:
 			return s, Problems{document.Wrong("label", text, "is not a label; use KEY=VALUE, or KEY=VALUE,VALUE for one of several values")}
 		case twice:
-			return s, Problems{document.Wrong("label", text, fmt.Sprintf("gives a key again, and no host has two values for it; for one of both: %s=%s,%s", key, before, value))}
+			return s, Problems{document.Wrong("label", text, fmt.Sprintf("gives a key twice, but a host has only one value for it; to choose either: %s=%s,%s", key, before, value))}
 		}
 		s.Labels[key] = value
 	}
