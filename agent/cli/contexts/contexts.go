@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -55,6 +56,9 @@ func (c Context) Check() error {
 		if file.path != "" && !filepath.IsAbs(file.path) {
 			return fmt.Errorf("%s: %.200q is not an absolute path; commands run in any folder", file.member, file.path)
 		}
+	}
+	if len(c.TokenCommand) > 0 && strings.Contains(c.TokenCommand[0], "/") && !filepath.IsAbs(c.TokenCommand[0]) {
+		return fmt.Errorf("token-command: %.200q is neither an absolute path nor a name in PATH; commands run in any folder", c.TokenCommand[0])
 	}
 	if (c.ClientCertFile == "") != (c.ClientKeyFile == "") {
 		return errors.New("client-cert-file and client-key-file belong together; give both")
@@ -138,6 +142,8 @@ func (s Store) Load() (Set, error) {
 	case info.Mode().Perm()&^0o600 != 0:
 		// Whoever writes it chooses where tokens are sent and which programs are run.
 		return Set{}, fmt.Errorf("%s is open to other users (mode %#o); check what it says, and run chmod 600 %s", s.Path(), info.Mode().Perm(), s.Path())
+	case !isOwn(info):
+		return Set{}, fmt.Errorf("%s belongs to another user, who could choose which programs you run and where your tokens are sent; set XDG_CONFIG_HOME to a folder of your own", s.Path())
 	case info.Size() > maxFile:
 		return Set{}, fmt.Errorf("%s is larger than %d bytes", s.Path(), maxFile)
 	}
@@ -150,6 +156,12 @@ func (s Store) Load() (Set, error) {
 		return Set{}, fmt.Errorf("%s: %w", s.Path(), err)
 	}
 	return set, nil
+}
+
+// isOwn reports whether a file belongs to the user of this process.
+func isOwn(info fs.FileInfo) bool {
+	owner, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(owner.Uid) == os.Geteuid()
 }
 
 func decode(text []byte) (Set, error) {

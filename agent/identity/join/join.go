@@ -150,10 +150,21 @@ func (f tokenFile) admits(r v1.Join) error {
 		return ErrUsed
 	case !matches(f.Host, r.Host):
 		return fmt.Errorf("%w: it is for %q, and this is %q; give the right one with --host, or make a token for it", ErrHost, f.Host, r.Host)
-	case len(f.Uses) >= f.MaxHosts:
-		return fmt.Errorf("%w: %d hosts have taken all of them; make a new one with osupgrade-agent credentials join-token create", ErrFull, len(f.Uses))
+	case held(f.Uses) >= f.MaxHosts:
+		return fmt.Errorf("%w: %d hosts have taken all of them; make a new one with osupgrade-agent credentials join-token create", ErrFull, held(f.Uses))
 	}
 	return nil
+}
+
+// held returns how many places are taken. A host that was refused takes none: whoever has the token
+// could otherwise use it up with made-up names.
+func held(uses []Use) (n int) {
+	for _, u := range uses {
+		if u.Refused == "" {
+			n++
+		}
+	}
+	return n
 }
 
 // over reports whether a token has expired. One that was once seen to have stays so, even if the

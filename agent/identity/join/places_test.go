@@ -326,3 +326,28 @@ func TestDamagedPlaces(t *testing.T) {
 		}
 	}
 }
+
+// TestRefusedHostsTakeNoPlace checks that made-up names which a person refuses do not use up a
+// token, and that no more hosts join than it has places.
+func TestRefusedHostsTakeNoPlace(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	secret, _ := s.addToken(Token{Host: "shop-*", MaxHosts: 2, Approve: true})
+	tokens := s.open(nil)
+	for _, host := range []string{"shop-x1", "shop-x2", "shop-x3"} {
+		if _, err := tokens.Join(secret, asks(host, "K"+host), "", now, s); err != nil {
+			t.Fatalf("%s: %v", host, err)
+		}
+		if _, err := tokens.Decide(Verdict{Tenant: "acme", Host: host, Key: "K" + host, By: "ann"}, now, s); err != nil {
+			t.Fatalf("%s is refused: %v", host, err)
+		}
+	}
+	for _, host := range []string{"shop-1", "shop-2"} {
+		if _, err := tokens.Join(secret, asks(host, "K"+host), "", now, s); err != nil {
+			t.Errorf("%s: %v", host, err)
+		}
+	}
+	if _, err := tokens.Join(secret, asks("shop-3", "Kshop-3"), "", now, s); !errors.Is(err, ErrFull) {
+		t.Errorf("a third host: %v", err)
+	}
+}

@@ -171,7 +171,11 @@ func (t *Tokens) take(id string, r v1.Join, from string, now time.Time) (tokenFi
 			return cmp.Or(err, ErrUsed)
 		}
 		use := Use{Host: r.Host, Key: r.PublicKey, At: now.UTC().Truncate(time.Second), From: from}
-		if at := f.place(r.Host); at >= 0 {
+		at := f.place(r.Host)
+		if at < 0 && len(f.Uses) >= f.MaxHosts { // The oldest refusal is forgotten, so that the list stays short.
+			at = slices.IndexFunc(f.Uses, func(u Use) bool { return u.Refused != "" })
+		}
+		if at >= 0 {
 			f.Uses[at] = use
 		} else {
 			f.Uses = append(f.Uses, use)
@@ -215,7 +219,7 @@ type Kept struct {
 // State returns open, used or expired. A token of which all places are taken is used for ever.
 func (k Kept) State(now time.Time) string {
 	switch {
-	case len(k.Uses) >= k.MaxHosts:
+	case k.MaxHosts == 1 && len(k.Uses) > 0, held(k.Uses) >= k.MaxHosts:
 		return "used"
 	case k.Ended || !now.Before(k.Expires):
 		return "expired"

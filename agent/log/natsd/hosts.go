@@ -112,13 +112,20 @@ func (h *Hosts) Register(public string, id Identity, replace bool) error {
 }
 
 // RegisterLabelled is Register for a host that is given labels. Without any it keeps those that it
-// has.
+// has; others take their place, also if it has the key already.
 func (h *Hosts) RegisterLabelled(public string, id Identity, labels map[string]string, replace bool) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	others, known, err := h.registrable(public, id, replace)
-	if err != nil || known {
+	if err != nil {
 		return err
+	}
+	if known {
+		file, _, err := h.find(public)
+		if err != nil || len(labels) == 0 || maps.Equal(labels, file.Labels) {
+			return err
+		}
+		others = file.Replaces
 	}
 	if len(labels) == 0 {
 		labels = h.given(id)
@@ -130,7 +137,7 @@ func (h *Hosts) RegisterLabelled(public string, id Identity, labels map[string]s
 	return h.changed(credential.Put(h.keys, public, body), func() {
 		keys := append(slices.Clone(h.byHost[id]), public)
 		slices.Sort(keys)
-		h.noteKeys(id, keys)
+		h.noteKeys(id, slices.Compact(keys))
 	})
 }
 

@@ -397,6 +397,8 @@ func TestLabels(t *testing.T) {
 	must(hosts.RegisterLabelled(keys[0], h01, basel, false), hosts.Register(keys[3], h02, false))
 	has("given", h01, basel)
 	has("given none", h02, nil)
+	must(hosts.RegisterLabelled(keys[3], h02, bern, false), hosts.Register(keys[3], h02, false))
+	has("given some with the key that it has", h02, bern)
 	must(hosts.Register(keys[1], h01, true))
 	has("with a rotated key", h01, basel)
 	must(hosts.used(keys[1]))
