@@ -358,8 +358,8 @@ func (t *machine) answered(one *machine, run uint64) bool {
 // out reports whether a machine is out of service for a run. A drain that has timed out
 // may end later than the undrain after it.
 func (t *machine) out(m *member) bool {
-	id := m.run.id
-	return t.drained == id && !m.drainGivenUp || t.down == id || t.busy == id
+	id := m.run.id // 0 before the prepare of the run, when it has nobody do anything.
+	return id != 0 && (t.drained == id && !m.drainGivenUp || t.down == id || t.busy == id)
 }
 
 // Sent notes that a worker, not a byzantine host, sends an answer from a machine, and whether
