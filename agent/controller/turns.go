@@ -52,9 +52,8 @@ func (s *state) wake(host string) {
 	s.lastOf(host).awake = true
 }
 
-// inTurn returns the environments that are to be asked now, in the order of their turns: the run
-// that let a host leave service longest ago, or was opened then, comes first. This follows from the
-// log, so it is the same after any crash. Those without a run under way come last.
+// inTurn returns the environments that are to be asked now, in the order of their turns
+// (run.Environment.Turn).
 func (s *state) inTurn(now time.Time) []*environment {
 	// Of a machine that was suspended, and of a clock that was set, no event tells.
 	if len(s.environments) == 1 || now.Sub(s.wokenAt).Abs() >= longestSleep {
@@ -72,21 +71,9 @@ func (s *state) inTurn(now time.Time) []*environment {
 		}
 	}
 	slices.SortFunc(asked, func(a, b *environment) int {
-		return cmp.Or(cmp.Compare(a.lastTurn(), b.lastTurn()), cmp.Compare(a.name, b.name))
+		return cmp.Or(cmp.Compare(a.ledger.Turn(), b.ledger.Turn()), cmp.Compare(a.name, b.name))
 	})
 	return asked
-}
-
-// noTurn comes after all turns.
-const noTurn = ^uint64(0)
-
-// lastTurn is the record by which the run under way had its last turn.
-func (e *environment) lastTurn() uint64 {
-	current := e.ledger.Current()
-	if current == nil {
-		return noTurn
-	}
-	return cmp.Or(current.TakenSeq, current.OpenedSeq)
 }
 
 // nextDue is when the next environment that sleeps is to be asked again, or time alone changes

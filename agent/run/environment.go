@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -52,6 +53,19 @@ func (e *Environment) Key() uint64 {
 		return 0
 	}
 	return e.newest.Key()
+}
+
+// noTurn comes after all turns.
+const noTurn = ^uint64(0)
+
+// Turn is the record by which the run under way had its last turn: it let a host leave service, or
+// was opened. The environment with the lowest one is asked first for its next step. This follows
+// from the log alone, so it is the same after any crash; without a run under way it comes last.
+func (e *Environment) Turn() uint64 {
+	if e.Current() == nil {
+		return noTurn
+	}
+	return cmp.Or(e.newest.TakenSeq, e.newest.OpenedSeq)
 }
 
 // Outdated is that of the last run (State.Outdated).

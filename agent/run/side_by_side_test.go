@@ -133,7 +133,7 @@ func (p *sideBySide) checkAll() {
 		}
 		for host := range e.Roster().OutOfService() {
 			if other, some := in[host]; some {
-				p.rt.Fatalf("invariant 15: %s is out of service in %q and in %q", host, other, e.Name)
+				p.rt.Fatalf("invariant 11: %s is out of service in %q and in %q", host, other, e.Name)
 			}
 			in[host] = e.Name
 		}

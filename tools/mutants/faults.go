@@ -140,7 +140,7 @@ var faults = []fault{
 	{"host-that-moves-is-in-two-rosters", "agent/run.State.letGo", `return false`, "", tests("agent/run", "TestHostMoves")},
 	{"host-is-a-member-of-two-runs", "agent/run.Ledger.MemberOf", `return nil`, "", tests("agent/run", "TestMemberOfAnotherRun")},
 	{"answer-is-lost-while-a-run-is-opened", "agent/run.Ledger.settled", `return $1`, "", tests("agent/run", "TestAnsweredWhileOpening")},
-	{"environments-are-asked-in-no-turn", "agent/run.Environment.turn", `return 0`, "", tests("agent/run", "TestTurns")},
+	{"environments-are-asked-in-no-turn", "agent/run.Environment.Turn", `return 0`, "", tests("agent/run", "TestTurns")},
 	{"outcome-is-dropped-by-another-run", "agent/controller.state.report", `$0.standard().tasks.report($1, $2, false); return`, "", tests("agent/controller", "TestOutcomeOfAnotherRun")},
 	{"request-is-of-the-newest-run", "agent/controller.state.about", `return $0.environment($0.ledger.UnderWay()[len($0.ledger.UnderWay())-1].Name), nil`, "", tests("agent/controller", "TestTwoEnvironments")},
 	{"record-wakes-nobody", "agent/controller.state.touched", `for _, of := range $0.ledger.Touched() { $0.environment(of.Name).ledger = of }; return`, "", tests("agent/controller", "TestTwoEnvironments")},

@@ -68,11 +68,6 @@ func (c *Client) PutBudget(ctx context.Context, tenant, name string, budget v1.B
 	return s.ETag, err
 }
 
-// ValidateBudget asks the server whether PutBudget would be accepted, and returns what it warns of.
-func (c *Client) ValidateBudget(ctx context.Context, tenant, name string, budget v1.Budget) ([]v1.IntentWarning, error) {
-	return BudgetNamed(name).Validate(ctx, c, tenant, Stored[v1.Budget]{}, budget, Precondition{})
-}
-
 // DeleteBudget removes it. One that is not there is no error; a tenant that is not there is one.
 func (c *Client) DeleteBudget(ctx context.Context, tenant, name string, when Precondition) error {
 	return BudgetNamed(name).Delete(ctx, c, tenant, when)

@@ -64,7 +64,7 @@ func (o *Oracle) byID(id uint64) *run {
 }
 
 // mayOpen reports whether the opening of a run counts: it names no member of another run
-// under way (invariant 14).
+// under way (invariant 10).
 func (o *Oracle) mayOpen(e message.Opened) bool {
 	for _, name := range names(e) {
 		if h := o.hosts[name]; h != nil && h.member != nil && !h.member.run.finished {
@@ -84,7 +84,7 @@ func names(e message.Opened) []string {
 }
 
 // takeOver takes the hosts that an opening names into the roster of its environment (invariant
-// 15): a host that counted in a stage of another run counts there no more.
+// 11): a host that counted in a stage of another run counts there no more.
 func (o *Oracle) takeOver(e message.Opened) {
 	for _, name := range names(e) {
 		h := o.host(name)
@@ -101,7 +101,7 @@ func (o *Oracle) takeOver(e message.Opened) {
 }
 
 // carried judges that what is carried of an environment is all that its hosts owe (invariant
-// 15), and forgets their parts in its run.
+// 11), and forgets their parts in its run.
 func (o *Oracle) carried(r message.Decoded, c message.Carried) {
 	e := message.Opened{Environment: c.Environment, Roster: c.Roster, Budgets: c.Budgets, Cells: c.Cells}
 	o.compareDebts(r, e, announced(e))

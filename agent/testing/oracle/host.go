@@ -148,7 +148,7 @@ func (o *Oracle) ours(h *host, e message.Opened) bool {
 }
 
 // compareDebts judges that an opening lists exactly what hosts owe, those that come from
-// another environment included (invariant 15). It may have been written before the last answer.
+// another environment included (invariant 11). It may have been written before the last answer.
 func (o *Oracle) compareDebts(r message.Decoded, e message.Opened, announced map[string]debt) {
 	for name, h := range o.hosts {
 		if !o.ours(h, e) || o.run == nil && !h.homed {

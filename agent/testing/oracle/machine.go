@@ -116,7 +116,7 @@ func (o *Oracle) Prepared(host string, run uint64) {
 	o.count("machines prepared")
 	t := o.machines[host]
 	if named, known := o.named[run]; known && !has(named, t.host) {
-		o.violated("invariant 14: %s prepares for run %d, which does not name it", host, run)
+		o.violated("invariant 10: %s prepares for run %d, which does not name it", host, run)
 	}
 	t.prepared[run] = true
 }

@@ -1,7 +1,6 @@
 package run
 
 import (
-	"cmp"
 	"container/heap"
 	"iter"
 	"time"
@@ -10,8 +9,8 @@ import (
 )
 
 // Turns decides which environment is asked next for its next step. An environment that waits
-// is not asked again before its time has come or somebody has woken it. It is no part of the
-// fold: a controller that starts anew asks all.
+// is not asked again before its time has come or somebody has woken it: it stands for the
+// controller, whose environments also go by the clock of the site.
 //
 // The run that let a host leave service longest ago, or was opened then, comes first. This
 // follows from the log alone, so it is the same after any crash.
@@ -108,11 +107,11 @@ func (q *queueOfTurns) enter(e *Environment) {
 		q.places = map[*Environment]int{}
 	}
 	if i, waits := q.places[e]; waits {
-		q.heap[i].at = e.turn()
+		q.heap[i].at = e.Turn()
 		heap.Fix(q, i)
 		return
 	}
-	heap.Push(q, turn{e, e.turn()})
+	heap.Push(q, turn{e, e.Turn()})
 }
 
 // first takes out the environment whose turn it is.
@@ -149,16 +148,4 @@ func (q *queueOfTurns) Pop() any {
 	q.heap = q.heap[:len(q.heap)-1]
 	delete(q.places, last.Environment)
 	return last
-}
-
-// noTurn comes after all turns.
-const noTurn = ^uint64(0)
-
-// turn is the record by which the run under way had its last turn: it let a host leave
-// service, or was opened.
-func (e *Environment) turn() uint64 {
-	if e.Current() == nil {
-		return noTurn
-	}
-	return cmp.Or(e.newest.TakenSeq, e.newest.OpenedSeq)
 }
