@@ -122,7 +122,7 @@ func printGlances(to *terminal, at timeFormat, all []glance, each bool) {
 	rows := [][]string{{"TENANT", "NOW", "PROGRESS", "NEXT WINDOW", "NEEDS YOU"}}
 	var widths [4]int
 	for _, g := range shown {
-		rows = append(rows, []string{text.Fit(g.Tenant, longestTenant, "…"), g.now(), g.progress(), g.nextWindow(at), g.needs(at)})
+		rows = append(rows, []string{text.FitColumns(g.Tenant, longestTenant, "…"), g.now(), g.progress(), g.nextWindow(at), g.needs(at)})
 	}
 	for _, row := range rows {
 		for i := range widths {
@@ -132,7 +132,7 @@ func printGlances(to *terminal, at timeFormat, all []glance, each bool) {
 	left := max(width-widths[0]-widths[1]-widths[2]-widths[3], len("NEEDS YOU"))
 	var t table
 	for _, row := range rows {
-		row[4] = text.Fit(row[4], left, "…")
+		row[4] = text.FitColumns(row[4], left, "…")
 		t.addIn(map[int]string{4: yellow}, row...)
 	}
 	t.colours[0] = nil

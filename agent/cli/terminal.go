@@ -99,7 +99,7 @@ func (t *terminal) linef(format string, args ...any) { t.line(fmt.Sprintf(format
 // setBar replaces the bar, where there can be one.
 func (t *terminal) setBar(s string) {
 	// The last column stays empty: some terminals wrap at it.
-	if s = text.Fit(s, t.width-1, ""); !t.live || s == t.bar {
+	if s = text.FitColumns(s, t.width-1, ""); !t.live || s == t.bar {
 		return
 	}
 	t.bar = s

@@ -53,6 +53,16 @@ func Fit(s string, limit int, mark string) string {
 	return Cut(s, limit-len(mark), mark)
 }
 
+// FitColumns truncates a text to so many characters including mark, for a column of a table or a
+// line of a terminal. It returns a shorter text unchanged.
+func FitColumns(s string, columns int, mark string) string {
+	characters := []rune(s)
+	if len(characters) <= columns {
+		return s
+	}
+	return string(characters[:max(columns-utf8.RuneCountInString(mark), 0)]) + mark
+}
+
 // Pattern returns a regular expression, which is compiled when it is needed first: each start of
 // the program would otherwise compile the patterns of all strategies and formats, and most
 // commands need none.

@@ -68,6 +68,27 @@ func TestCut(t *testing.T) {
 	})
 }
 
+// TestFitColumns checks that characters are counted and not bytes.
+func TestFitColumns(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		s       string
+		columns int
+		want    string
+	}{
+		{"", 0, ""},
+		{"åååå", 4, "åååå"},
+		{"ååååå", 4, "ååå…"},
+		{"abcdef", 4, "abc…"},
+		{"abc", 1, "…"},
+		{"abc", -1, "…"},
+	} {
+		if got := FitColumns(c.s, c.columns, "…"); got != c.want {
+			t.Errorf("FitColumns(%q, %d) is %q, not %q", c.s, c.columns, got, c.want)
+		}
+	}
+}
+
 // TestCount checks that one thing is named in the singular.
 func TestCount(t *testing.T) {
 	t.Parallel()
