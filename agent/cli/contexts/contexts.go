@@ -236,14 +236,38 @@ func (s Store) Change(ctx context.Context, change func(*Set) error) (err error) 
 	if err := set.check(); err != nil {
 		return err
 	}
-	text, err := yaml.Marshal(set)
-	if err == nil {
-		err = durable.WriteFile(s.Path(), text, 0o600)
-	}
-	if err != nil {
+	if err := write(s.Path(), set); err != nil {
 		return fmt.Errorf("cannot write the contexts: %w", err)
 	}
 	return nil
+}
+
+func write(path string, set Set) error {
+	text, err := yaml.Marshal(set)
+	if err != nil {
+		return err
+	}
+	if path, err = target(path); err != nil {
+		return err
+	}
+	return durable.WriteFile(path, text, 0o600)
+}
+
+// target returns the file to which a path leads. Who keeps the file elsewhere, such as in a
+// repository of dot files, has a symbolic link, which must stay one.
+func target(path string) (string, error) {
+	found, err := filepath.EvalSymlinks(path)
+	if err == nil || !errors.Is(err, fs.ErrNotExist) {
+		return found, err
+	}
+	link, err := os.Readlink(path) // The file that it names may be missing as yet.
+	switch {
+	case err != nil:
+		return path, nil //nolint:nilerr // it is no link
+	case filepath.IsAbs(link):
+		return link, nil
+	}
+	return filepath.Join(filepath.Dir(path), link), nil
 }
 
 // TokenPath is the file with the token of the login of a context.

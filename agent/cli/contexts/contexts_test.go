@@ -50,6 +50,40 @@ func TestChange(t *testing.T) {
 	}
 }
 
+// TestChangeOfLink checks that a symbolic link stays one, whether or not its file is there: the
+// change is written to the file.
+func TestChangeOfLink(t *testing.T) {
+	t.Parallel()
+	for name, relative := range map[string]bool{"absolute": false, "relative": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, kept := In(t.TempDir()), filepath.Join(t.TempDir(), "kept.yaml")
+			to := kept
+			if relative {
+				var err error
+				if to, err = filepath.Rel(filepath.Dir(s.Path()), kept); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := os.Symlink(to, s.Path()); err != nil {
+				t.Fatal(err)
+			}
+			for _, name := range []string{"first", "second"} {
+				if err := s.Change(t.Context(), func(set *Set) error { set.Contexts[name] = north; return nil }); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if is, err := os.Readlink(s.Path()); err != nil || is != to {
+				t.Errorf("the link leads to %q, %v", is, err)
+			}
+			text, err := os.ReadFile(kept)
+			if set, wrong := decode(text); err != nil || wrong != nil || len(set.Contexts) != 2 {
+				t.Errorf("its file has %s, %v, %v", text, err, wrong)
+			}
+		})
+	}
+}
+
 // TestChangesAtOnce checks that changes at once take turns, so that none is lost.
 func TestChangesAtOnce(t *testing.T) {
 	t.Parallel()
