@@ -168,19 +168,23 @@ func (j *joining) toldOnce(hosts ...string) {
 	}
 }
 
-// TestWaitingHostsAreLimited: hosts that begin to wait count as logins that fail, so one address
-// cannot fill the places of a token.
-func TestWaitingHostsAreLimited(t *testing.T) {
+// TestManyHostsWait: hosts that begin to wait are no failed attempts, so those behind one address
+// can do so at once. The places of the token limit them, and refusals still count as failed.
+func TestManyHostsWait(t *testing.T) {
 	t.Parallel()
 	j := newJoining(t)
-	made := j.newToken(`{"host":"shop-*","application":"appliance","max-hosts":100,"approve":true}`)
-	for i := range 10 {
+	const places = 3 * 10
+	made := j.newToken(`{"host":"shop-*","application":"appliance","max-hosts":` + strconv.Itoa(places) + `,"approve":true}`)
+	for i := range places {
 		j.join(made.Token, newHostKey(t), "shop-"+strconv.Itoa(i), 202, `"waiting":true`)
 	}
-	j.join(made.Token, newHostKey(t), "shop-10", 429, "try again in")
-	if waiting := list[v1.WaitingHost](j, waitingHosts); len(waiting) != 10 {
+	if waiting := list[v1.WaitingHost](j, waitingHosts); len(waiting) != places {
 		t.Errorf("%d hosts wait", len(waiting))
 	}
+	for range 10 {
+		j.join(made.Token, newHostKey(t), "shop-more", 403, "no place left")
+	}
+	j.join(made.Token, newHostKey(t), "shop-more", 429, "try again in")
 }
 
 // TestPolicyApprovesHosts: a policy can give the right to approve hosts and no other.

@@ -64,11 +64,10 @@ func (s *server) getAuthority(c *call) error {
 func (s *server) postJoin(c *call) error {
 	from := source(c.RemoteAddr)
 	var answer v1.Joined
-	err := s.joins.try(c.Context(), from, func() (counts bool, err error) {
-		var began bool
-		if answer, began, err = s.join(c); err == nil {
-			// A host that begins to wait counts as well: nobody floods those who approve.
-			return began, nil
+	err := s.joins.try(c.Context(), from, func() (failed bool, err error) {
+		// A host that begins to wait has not failed: the places of the token limit how many may.
+		if answer, err = s.join(c); err == nil {
+			return false, nil
 		}
 		err = joinProblem(err)
 		a := s.classify(c.Request, err)
@@ -91,12 +90,11 @@ func (s *server) postJoin(c *call) error {
 	return nil
 }
 
-// join returns the answer to a host that joins, and whether the host has just begun to wait for
-// approval.
-func (s *server) join(c *call) (answer v1.Joined, began bool, err error) {
+// join returns the answer to a host that joins.
+func (s *server) join(c *call) (answer v1.Joined, err error) {
 	secret, r, err := readJoin(c)
 	if err != nil {
-		return answer, false, err
+		return answer, err
 	}
 	// Whatever can fail by itself goes first: it must not use up the token.
 	address, _, err := net.SplitHostPort(c.Host)
@@ -104,15 +102,15 @@ func (s *server) join(c *call) (answer v1.Joined, began bool, err error) {
 		address = strings.Trim(c.Host, "[]")
 	}
 	if !validAddress(address) {
-		return answer, false, badRequest("Host", c.Host, "is no name of a site")
+		return answer, badRequest("Host", c.Host, "is no name of a site")
 	}
 	url, err := s.Joining.NATSURL(address)
 	if err != nil {
-		return answer, false, problem(http.StatusConflict, "", "", "%s", err)
+		return answer, problem(http.StatusConflict, "", "", "%s", err)
 	}
 	ca, err := s.Joining.CA()
 	if err != nil {
-		return answer, false, err
+		return answer, err
 	}
 	from, _, err := net.SplitHostPort(c.RemoteAddr)
 	if err != nil {
@@ -120,14 +118,13 @@ func (s *server) join(c *call) (answer v1.Joined, began bool, err error) {
 	}
 	joined, err := s.Joining.Join(secret, r, from, time.Now())
 	if err != nil {
-		return answer, false, err
+		return answer, err
 	}
 	c.audit.Detail = fmt.Sprintf("key %s, for application %s, with join token %s made by %s", r.PublicKey, joined.Application, shortID(joined.ID), joined.By)
 	if joined.Waiting {
 		c.audit.Detail += "; it waits for approval"
 	}
-	answer = v1.Joined{Tenant: joined.Tenant, Host: r.Host, Application: joined.Application, NATSURL: url, CA: string(ca), Waiting: joined.Waiting}
-	return answer, joined.New, nil
+	return v1.Joined{Tenant: joined.Tenant, Host: r.Host, Application: joined.Application, NATSURL: url, CA: string(ca), Waiting: joined.Waiting}, nil
 }
 
 // readJoin reads the secret of a join token and the body of a request to join.

@@ -287,8 +287,8 @@ type Joined struct {
 	Token
 	// ID is that of the token.
 	ID string
-	// Waiting says that the host waits for approval, New that it has just begun to.
-	Waiting, New bool
+	// Waiting says that the host waits for approval.
+	Waiting bool
 }
 
 // Join lets a host in that has a token's secret and a key, and returns what the token
@@ -333,7 +333,7 @@ func (t *Tokens) Join(secret string, r v1.Join, from string, now time.Time, keys
 		}
 		t.at("after use")
 		if file.Approve {
-			joined.Waiting, joined.New = true, true
+			joined.Waiting = true
 			return joined, nil
 		}
 	}
