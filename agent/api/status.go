@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"net/http"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -33,15 +34,22 @@ func (s *server) getStatus(c *call) error {
 		slots <- struct{}{}
 		asked.Go(func() {
 			defer func() { <-slots }()
-			all[i] = statusOf(c.Context(), name, tenants[name])
+			all[i] = s.statusOf(c.Context(), name, tenants[name])
 		})
 	}
 	asked.Wait()
 	return sendList(s, c, all, func(t v1.TenantStatus) string { return t.Tenant })
 }
 
-// statusOf asks a controller for the status of its tenant.
-func statusOf(ctx context.Context, name string, controller Controller) v1.TenantStatus {
+// statusOf asks a controller for the status of its tenant. A panic is the trouble of this tenant
+// only: it is asked in a goroutine of its own, where net/http cannot recover.
+func (s *server) statusOf(ctx context.Context, name string, controller Controller) (status v1.TenantStatus) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			s.Log.Error("the status of a tenant cannot be told", "tenant", name, "panic", cause, "stack", string(debug.Stack()))
+			status = v1.TenantStatus{Tenant: name, Trouble: "its status cannot be told because of a fault in this program; the log of the site has the cause"}
+		}
+	}()
 	if controller == nil {
 		return v1.TenantStatus{Tenant: name, Trouble: ErrStopped.Error()}
 	}
