@@ -27,9 +27,9 @@ func TestDisruptionBudget(t *testing.T) {
 	const address = "osupgrade_disruption_budget.racks"
 	has := func(want v1.Budget) resource.TestCheckFunc {
 		return func(*terraform.State) error {
-			got, _, err := api.Budget(t.Context(), acctest.Tenant, "racks")
-			if err == nil && !v1.SameBudget(got, want) {
-				t.Errorf("the site has %+v, want %+v", got, want)
+			stored, err := client.BudgetNamed("racks").Get(t.Context(), api, acctest.Tenant)
+			if err == nil && !v1.SameBudget(stored.Value, want) {
+				t.Errorf("the site has %+v, want %+v", stored.Value, want)
 			}
 			return err
 		}
@@ -39,7 +39,7 @@ func TestDisruptionBudget(t *testing.T) {
 	const shopConfig = `match = { labels = { shop = "basel" } }
  min_available = "50%"`
 	byHand := func() {
-		if _, err := api.PutBudget(t.Context(), acctest.Tenant, "racks", one, client.Precondition{}); err != nil {
+		if _, err := client.BudgetNamed("racks").Put(t.Context(), api, acctest.Tenant, client.Stored[v1.Budget]{}, one, client.Precondition{}); err != nil {
 			t.Error(err)
 		}
 	}

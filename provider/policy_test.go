@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
 	"github.com/hashicorp/terraform-plugin-testing/terraform"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/fakeapi"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest"
@@ -55,9 +56,9 @@ func TestPolicy(t *testing.T) {
 	const address = "osupgrade_policy.night"
 	has := func(want v1.Policy) resource.TestCheckFunc {
 		return func(*terraform.State) error {
-			got, err := api.Policy(t.Context(), acctest.Tenant, "night")
-			if err == nil && !v1.SamePolicy(got, want) {
-				t.Errorf("the site has %+v, want %+v", got, want)
+			stored, err := client.PolicyNamed("night").Get(t.Context(), api, acctest.Tenant)
+			if err == nil && !v1.SamePolicy(stored.Value, want) {
+				t.Errorf("the site has %+v, want %+v", stored.Value, want)
 			}
 			return err
 		}
@@ -65,7 +66,7 @@ func TestPolicy(t *testing.T) {
 	none := v1.Policy{RestAPI: &v1.PolicyRules{}}
 	byHand := func(p v1.Policy) func() {
 		return func() {
-			if err := api.PutPolicy(t.Context(), acctest.Tenant, "night", p, false); err != nil {
+			if _, err := client.PolicyNamed("night").Put(t.Context(), api, acctest.Tenant, client.Stored[v1.Policy]{}, p, client.Precondition{}); err != nil {
 				t.Error(err)
 			}
 		}
@@ -85,7 +86,7 @@ func TestPolicy(t *testing.T) {
 			{ResourceName: address, ImportState: true, ImportStateId: "acme/night", ImportStateKind: resource.ImportBlockWithID},
 			{ResourceName: address, ImportState: true, ImportStateId: "acme/night", ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "name"},
 			{PreConfig: func() {
-				if err := api.DeletePolicy(t.Context(), acctest.Tenant, "night", false); err != nil {
+				if err := client.PolicyNamed("night").Delete(t.Context(), api, acctest.Tenant, client.Precondition{}); err != nil {
 					t.Error(err)
 				}
 			}, Config: site.Config(policy(nightRules)), ConfigPlanChecks: plans(address, plancheck.ResourceActionCreate), Check: has(nightPolicy())},
@@ -117,7 +118,8 @@ func TestPolicy_refused(t *testing.T) {
 func TestPolicy_taken(t *testing.T) {
 	t.Parallel()
 	site := realagent.StartSite(t, acctest.Tenant)
-	if err := rest(t, site.Server).PutPolicy(t.Context(), acctest.Tenant, "night", v1.Policy{RestAPI: &v1.PolicyRules{Rules: []v1.PolicyRule{}}}, false); err != nil {
+	other := v1.Policy{RestAPI: &v1.PolicyRules{Rules: []v1.PolicyRule{}}}
+	if _, err := client.PolicyNamed("night").Put(t.Context(), rest(t, site.Server), acctest.Tenant, client.Stored[v1.Policy]{}, other, client.Precondition{}); err != nil {
 		t.Fatal(err)
 	}
 	acctest.Run(t, resource.TestCase{Steps: []resource.TestStep{

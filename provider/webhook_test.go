@@ -125,7 +125,7 @@ func TestWebhook(t *testing.T) {
 			{ResourceName: address, ImportState: true, ImportStateId: "acme/chat", ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "name", ImportStateVerifyIgnore: []string{"secret_wo_version"}},
 			{
 				PreConfig: func() {
-					if err := api.DeleteWebhook(t.Context(), acctest.Tenant, "chat"); err != nil {
+					if err := client.WebhookNamed("chat").Delete(t.Context(), api, acctest.Tenant, client.Precondition{}); err != nil {
 						t.Error(err)
 					}
 				},

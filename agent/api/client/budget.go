@@ -53,22 +53,3 @@ func (c *Client) StoredBudgets(ctx context.Context, tenant string) (map[string]S
 	}
 	return all, nil
 }
-
-// Budget gets a tenant's disruption budget and its ETag. An absent one is an *Error of status 404,
-// see Missing.
-func (c *Client) Budget(ctx context.Context, tenant, name string) (v1.Budget, string, error) {
-	s, err := BudgetNamed(name).Get(ctx, c, tenant)
-	return s.Value, s.ETag, err
-}
-
-// PutBudget creates or replaces it, and returns the new ETag. A precondition that does not hold is
-// an *Error of status 412.
-func (c *Client) PutBudget(ctx context.Context, tenant, name string, budget v1.Budget, when Precondition) (etag string, err error) {
-	s, err := BudgetNamed(name).Put(ctx, c, tenant, Stored[v1.Budget]{}, budget, when)
-	return s.ETag, err
-}
-
-// DeleteBudget removes it. One that is not there is no error; a tenant that is not there is one.
-func (c *Client) DeleteBudget(ctx context.Context, tenant, name string, when Precondition) error {
-	return BudgetNamed(name).Delete(ctx, c, tenant, when)
-}

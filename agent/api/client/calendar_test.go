@@ -28,7 +28,7 @@ func TestCalendarRoundTrip(t *testing.T) {
 	if list, err := c.Calendars(ctx, "acme"); err != nil || len(list) != 0 {
 		t.Fatalf("got %+v, %v; want none", list, err)
 	}
-	if err := c.ValidateCalendar(ctx, "acme", "xmas", holidays); err != nil {
+	if _, err := CalendarNamed("xmas").Validate(ctx, c, "acme", Stored[v1.Calendar]{}, holidays, Precondition{}); err != nil {
 		t.Fatal(err)
 	}
 	first, err := c.PutCalendar(ctx, "acme", "xmas", holidays, Precondition{IfNoneMatch: "*"})
@@ -100,7 +100,7 @@ func TestCalendarIsWrittenThoughTheAnswerIsLost(t *testing.T) {
 func TestValidateCalendarTellsWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	api := fakeapi.New(t)
-	err := connect(t, api).ValidateCalendar(t.Context(), "acme", "xmas", v1.Calendar{Kind: "block"})
+	_, err := CalendarNamed("xmas").Validate(t.Context(), connect(t, api), "acme", Stored[v1.Calendar]{}, v1.Calendar{Kind: "block"}, Precondition{})
 	if e, ok := errors.AsType[*Error](err); !ok || e.Status != 400 || e.Errors[0].Info.Field != "kind" {
 		t.Errorf("got %v, want a 400 about kind", err)
 	}
@@ -115,7 +115,8 @@ func TestCalendarNames(t *testing.T) {
 	for _, name := range []string{"", "..", "a/b", "A", "a b", "a?x=1"} {
 		_, _, get := c.Calendar(ctx, "acme", name)
 		_, put := c.PutCalendar(ctx, "acme", name, holidays, Precondition{})
-		for _, err := range []error{get, put, c.ValidateCalendar(ctx, "acme", name, holidays), c.DeleteCalendar(ctx, "acme", name, Precondition{})} {
+		_, validate := CalendarNamed(name).Validate(ctx, c, "acme", Stored[v1.Calendar]{}, holidays, Precondition{})
+		for _, err := range []error{get, put, validate, c.DeleteCalendar(ctx, "acme", name, Precondition{})} {
 			wantError(t, err, "is not a name; use at most 63")
 		}
 	}

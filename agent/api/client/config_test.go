@@ -237,10 +237,10 @@ func TestValidateConfig(t *testing.T) {
 		return []v1.Error{{Message: "no windows here", Info: v1.ErrorInfo{Field: "maintenance-windows"}}}
 	})
 	c := connect(t, api)
-	if _, err := c.ValidateConfig(t.Context(), "acme", v1.OSUpgrade{}); err != nil {
+	if _, err := Configs.Validate(t.Context(), c, "acme", Stored[v1.OSUpgrade]{}, v1.OSUpgrade{}, Precondition{}); err != nil {
 		t.Error(err)
 	}
-	_, err := c.ValidateConfig(t.Context(), "acme", weekly)
+	_, err := Configs.Validate(t.Context(), c, "acme", Stored[v1.OSUpgrade]{}, weekly, Precondition{})
 	if e, ok := errors.AsType[*Error](err); !ok || e.Status != 400 || e.Errors[0].Info.Field != "maintenance-windows" {
 		t.Errorf("got %v, want a 400 about the windows", err)
 	}
@@ -258,7 +258,7 @@ func TestTenantThatIsNoName(t *testing.T) {
 	for _, tenant := range []string{"", "..", "a/b", "A", "a?b", "a%2fb", "-a", strings.Repeat("a", names.MaxLength+1)} {
 		_, _, err1 := c.Config(t.Context(), tenant)
 		_, err2 := c.PutConfig(t.Context(), tenant, weekly, Precondition{})
-		_, err3 := c.ValidateConfig(t.Context(), tenant, weekly)
+		_, err3 := Configs.Validate(t.Context(), c, tenant, Stored[v1.OSUpgrade]{}, weekly, Precondition{})
 		err4 := c.DeleteConfig(t.Context(), tenant, Precondition{})
 		_, err5 := c.State(t.Context(), tenant, "")
 		_, err6 := c.Hosts(t.Context(), tenant, "")

@@ -231,12 +231,6 @@ func (c *Client) PutConfig(ctx context.Context, tenant string, config v1.OSUpgra
 	return s.ETag, err
 }
 
-// ValidateConfig asks the server whether PutConfig would be accepted, and returns what it
-// warns of.
-func (c *Client) ValidateConfig(ctx context.Context, tenant string, config v1.OSUpgrade) ([]v1.IntentWarning, error) {
-	return Configs.Validate(ctx, c, tenant, Stored[v1.OSUpgrade]{}, config, Precondition{})
-}
-
 // DeleteConfig removes it. A configuration that is not there is no error, see
 // Missing; a tenant that is not there is one.
 func (c *Client) DeleteConfig(ctx context.Context, tenant string, when Precondition) error {
@@ -255,12 +249,6 @@ func (c *Client) Rollout(ctx context.Context, tenant string) (v1.Rollout, string
 func (c *Client) PutRollout(ctx context.Context, tenant string, rollout v1.Rollout, when Precondition) (etag string, err error) {
 	s, err := Rollouts.Put(ctx, c, tenant, Stored[v1.Rollout]{}, rollout, when)
 	return s.ETag, err
-}
-
-// ValidateRollout asks the server whether PutRollout would be accepted, and returns what it
-// warns of.
-func (c *Client) ValidateRollout(ctx context.Context, tenant string, rollout v1.Rollout) ([]v1.IntentWarning, error) {
-	return Rollouts.Validate(ctx, c, tenant, Stored[v1.Rollout]{}, rollout, Precondition{})
 }
 
 // DeleteRollout removes it; the tenant's runs then go by the defaults. One that
@@ -375,12 +363,6 @@ func (c *Client) Calendar(ctx context.Context, tenant, name string) (v1.Calendar
 func (c *Client) PutCalendar(ctx context.Context, tenant, name string, calendar v1.Calendar, when Precondition) (etag string, err error) {
 	s, err := CalendarNamed(name).Put(ctx, c, tenant, Stored[v1.Calendar]{}, calendar, when)
 	return s.ETag, err
-}
-
-// ValidateCalendar asks the server whether PutCalendar would be accepted.
-func (c *Client) ValidateCalendar(ctx context.Context, tenant, name string, calendar v1.Calendar) error {
-	_, err := CalendarNamed(name).Validate(ctx, c, tenant, Stored[v1.Calendar]{}, calendar, Precondition{})
-	return err
 }
 
 // DeleteCalendar removes it. One that is not there is no error; a tenant that

@@ -3,8 +3,6 @@ package client
 import (
 	"context"
 	"fmt"
-	"net/http"
-	"net/url"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/names"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
@@ -42,38 +40,4 @@ func (c *Client) Policies(ctx context.Context, tenant string) (all []v1.Policy, 
 		return nil, err
 	}
 	return all, c.get(ctx, path, nil, &all)
-}
-
-// Policy returns a policy of a tenant.
-func (c *Client) Policy(ctx context.Context, tenant, name string) (p v1.Policy, err error) {
-	path, err := policiesPath(tenant, name)
-	if err != nil {
-		return p, err
-	}
-	return p, c.get(ctx, path, nil, &p)
-}
-
-// PutPolicy writes a policy as a whole, or with dryRun has the site check it and write
-// nothing.
-func (c *Client) PutPolicy(ctx context.Context, tenant, name string, p v1.Policy, dryRun bool) error {
-	path, err := policiesPath(tenant, name)
-	if err != nil {
-		return err
-	}
-	query := url.Values{}
-	if dryRun {
-		query.Set("validate", "true")
-	}
-	_, err = c.do(ctx, request{method: http.MethodPut, path: path, query: query, body: p})
-	return err
-}
-
-// DeletePolicy removes a policy; with force also one that a user, an approle or a token names.
-func (c *Client) DeletePolicy(ctx context.Context, tenant, name string, force bool) error {
-	path, err := policiesPath(tenant, name)
-	if err != nil {
-		return err
-	}
-	_, err = c.do(ctx, request{method: http.MethodDelete, path: path, query: forced(force)})
-	return err
 }

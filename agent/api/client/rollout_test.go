@@ -25,7 +25,7 @@ func TestRolloutRoundTrip(t *testing.T) {
 	if _, _, err := c.Rollout(ctx, "acme"); !HasStatus(err, http.StatusNotFound) || !Missing(err) {
 		t.Fatalf("got %v, want a 404 about the rollout", err)
 	}
-	if _, err := c.ValidateRollout(ctx, "acme", careful); err != nil {
+	if _, err := Rollouts.Validate(ctx, c, "acme", Stored[v1.Rollout]{}, careful, Precondition{}); err != nil {
 		t.Fatal(err)
 	}
 	first, err := c.PutRollout(ctx, "acme", careful, Precondition{IfNoneMatch: "*"})
@@ -86,7 +86,7 @@ func TestRolloutIsWrittenThoughTheAnswerIsLost(t *testing.T) {
 func TestValidateRolloutTellsWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	api := fakeapi.New(t)
-	_, err := connect(t, api).ValidateRollout(t.Context(), "acme", v1.Rollout{OnFailure: "stp"})
+	_, err := Rollouts.Validate(t.Context(), connect(t, api), "acme", Stored[v1.Rollout]{}, v1.Rollout{OnFailure: "stp"}, Precondition{})
 	if e, ok := errors.AsType[*Error](err); !ok || e.Status != 400 || e.Errors[0].Info.Field != "on-failure" {
 		t.Errorf("got %v, want a 400 about on-failure", err)
 	}

@@ -59,16 +59,6 @@ func (c *Client) PutWebhook(ctx context.Context, tenant, name string, w v1.Webho
 	return err
 }
 
-// DeleteWebhook removes a webhook, with what is still to be sent to it.
-func (c *Client) DeleteWebhook(ctx context.Context, tenant, name string) error {
-	path, err := webhookPath("config", tenant, name, "")
-	if err != nil {
-		return err
-	}
-	_, err = c.do(ctx, request{method: http.MethodDelete, path: path})
-	return err
-}
-
 // WebhookStates returns how the webhooks fare, by name, without their dead letters.
 func (c *Client) WebhookStates(ctx context.Context, tenant string) (all []v1.WebhookState, err error) {
 	path, err := tenantPath("state", tenant, "/webhooks")

@@ -62,7 +62,9 @@ func TestWebhooks(t *testing.T) {
 		},
 		"delete": {
 			"DELETE", config + "/chat", "",
-			func(ctx context.Context, c *Client) (any, error) { return nil, c.DeleteWebhook(ctx, "acme", "chat") }, nil, "", "",
+			func(ctx context.Context, c *Client) (any, error) {
+				return nil, WebhookNamed("chat").Delete(ctx, c, "acme", Precondition{})
+			}, nil, "", "",
 		},
 		"states": {
 			"GET", state, `[{"name":"chat","status":"retrying","queued":2,"delivered":0,"dead-count":0}]`,
@@ -123,7 +125,7 @@ func TestWebhookNames(t *testing.T) {
 		_, state := c.WebhookState(t.Context(), "acme", name)
 		_, tested := c.TestWebhook(t.Context(), "acme", name)
 		_, resent := c.ResendWebhook(t.Context(), "acme", name, nil)
-		for _, err := range []error{one, state, tested, resent, c.PutWebhook(t.Context(), "acme", name, v1.Webhook{}, Precondition{}), c.DeleteWebhook(t.Context(), "acme", name)} {
+		for _, err := range []error{one, state, tested, resent, c.PutWebhook(t.Context(), "acme", name, v1.Webhook{}, Precondition{}), WebhookNamed(name).Delete(t.Context(), c, "acme", Precondition{})} {
 			if _, answered := errors.AsType[*Error](err); err == nil || answered || !strings.Contains(err.Error(), "is not a name") {
 				t.Errorf("%.20q: %v", name, err)
 			}
