@@ -164,7 +164,7 @@ func execute(ctx context.Context, program string, args []string, stdin io.Reader
 	var c commands
 	code := -1
 	person := &console{in: stdin, err: stderr}
-	known := &sites{store: contexts.OfPerson(), run: tokenPrinter(ctx, person)}
+	known := &sites{store: contexts.OfPerson(), run: tokenPrinter(ctx, person), warnings: stderr}
 	parser, err := newParser(&c, program, onlyCalled(args), kong.Bind(dial), kong.Bind(known), kong.Resolvers(known),
 		kong.Writers(stdout, stderr), kong.Exit(func(status int) { code = status }),
 		kong.Bind(person), kong.Bind(exec.Streams{In: stdin, Out: stdout, Err: stderr}), kong.BindTo(ctx, (*context.Context)(nil)), kong.BindTo(stdout, (*io.Writer)(nil)), kong.BindTo(stdin, (*io.Reader)(nil)),

@@ -269,6 +269,9 @@ type sites struct {
 	store contexts.Store
 	// run runs a program that prints a token.
 	run func(words []string) ([]byte, error)
+	// warnings is where people are warned; nil where nobody reads it. warned tells that they were.
+	warnings io.Writer
+	warned   bool
 	// login is the context whose login the command has used; empty if it has used none.
 	login string
 }
@@ -426,6 +429,16 @@ func (s *sites) token(used usedContext) (string, error) {
 		return string(text), inContext(used.name, err)
 	}
 	return "", nil
+}
+
+// warnOfToken warns once that the token of the variable is used instead of what the context has.
+func (s *sites) warnOfToken(used usedContext) {
+	proof := shownContext{Context: used.Context}.proof()
+	if s.warnings == nil || s.warned || proof == "" {
+		return
+	}
+	s.warned = true
+	_, _ = fmt.Fprintf(s.warnings, "warning: OSUPGRADE_TOKEN is used and not the %s of context %s; to use the context, unset OSUPGRADE_TOKEN\n", proof, used.name)
 }
 
 // loginTo is the command that logs in.

@@ -124,7 +124,7 @@ func TestOneContext(t *testing.T) {
 // address at once are refused.
 func TestContextIsOverridden(t *testing.T) {
 	t.Setenv("XDG_CONFIG_HOME", withoutSite(t))
-	_, south := twoSites(t)
+	north, south := twoSites(t)
 	did(t, "context use north")
 	own := writeIn(t, t.TempDir())("token", south.Token)
 	failed(t, exitFailed, "there is no token", "hosts --tenant acme --endpoint "+south.URL)
@@ -151,6 +151,14 @@ func TestContextIsOverridden(t *testing.T) {
 	t.Setenv(contextVariable, "north")
 	failed(t, exitUsage, "the variable OSUPGRADE_CONTEXT names a site by context north, and the variable OSUPGRADE_ENDPOINT", "hosts --tenant acme")
 	t.Setenv(endpointVariable, "")
+	t.Setenv("OSUPGRADE_TOKEN", north.Token)
+	code, stdout, stderr := call(t, "hosts")
+	if want := "warning: OSUPGRADE_TOKEN is used and not the token of "; code != exitOK || !strings.Contains(stdout, "host-of-north") || strings.Count(stderr, want) != 1 || !strings.Contains(stderr, " of context north; ") {
+		t.Errorf("with a token for the context it ends with %d: %s%s", code, stdout, stderr)
+	}
+	if _, _, stderr = call(t, "hosts", "--token-file", own); strings.Contains(stderr, "warning") {
+		t.Errorf("with a flag it warns: %s", stderr)
+	}
 	t.Setenv("OSUPGRADE_TOKEN", "")
 	if got := did(t, "hosts"); !strings.Contains(got, "host-of-north") {
 		t.Errorf("by the variable it lists %s", got)

@@ -133,6 +133,9 @@ var errNoToken = errors.New("there is no token; set OSUPGRADE_TOKEN or --token-f
 // client connects as the operator.
 func (o *connection) client() (*client.Client, error) {
 	token := os.Getenv("OSUPGRADE_TOKEN")
+	if strings.TrimSpace(token) != "" && o.TokenFile == "" {
+		o.known.warnOfToken(o.used)
+	}
 	if o.TokenFile != "" {
 		text, err := readSecret("token-file", o.TokenFile)
 		if err != nil {
