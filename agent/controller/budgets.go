@@ -8,13 +8,13 @@ import (
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
-// cells returns what the disruption budgets count together, with those hosts that a filter keeps.
-// The limits are those of all hosts of the tenant, whatever application they have.
-func (s *state) cells(absent string, keep func(host string) bool) []message.Cell {
+// allCells returns what the disruption budgets count together of all hosts of the tenant, whatever
+// application they have.
+func (s *state) allCells(absent string) []message.Cell {
 	if len(s.intent.budgets) == 0 {
 		return nil
 	}
-	return message.Only(s.intent.budgets.Cells(s.allHosts(), absent), keep)
+	return s.intent.budgets.Cells(s.allHosts(), absent)
 }
 
 // allHosts returns all known hosts, as a plan takes them.
@@ -34,25 +34,13 @@ func (s *state) allHosts() []plan.Host {
 	return all
 }
 
-// namedBy returns a filter that keeps the hosts that an opening names.
-func (s *state) namedBy(e message.Opened) func(host string) bool {
-	named := make(map[string]bool, len(e.Members)+len(e.Roster))
-	for _, host := range e.Members {
-		named[host] = true
-	}
-	for _, entry := range e.Roster {
-		named[entry.Host] = true
-	}
-	return func(host string) bool { return named[host] }
-}
-
 // editedBudgets returns the disruption budgets for a run that was opened with others; nil when the
 // log has those that are declared, or they cannot be read.
 func (s *state) editedBudgets(current *run.State) *message.Budgeted {
 	if !s.intent.complete || s.intent.budgetsID == s.ledger.Cells().Budgets() || s.intent.unplannable() != nil {
 		return nil
 	}
-	return &message.Budgeted{Budgets: s.intent.budgetsID, Cells: s.cells(current.Rollout().Absent, s.ledger.InRoster)}
+	return &message.Budgeted{Budgets: s.intent.budgetsID, Cells: message.Only(s.allCells(current.Rollout().Absent), s.ledger.InRoster)}
 }
 
 // maxBudgets bounds the cells that are shown, and those in metrics.

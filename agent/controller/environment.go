@@ -146,10 +146,11 @@ func (e *environment) compareAll() {
 	}
 }
 
-// strangers returns those of the hosts that may be news which are silent and in no roster.
+// strangers returns those of the hosts that may be news which are silent, and of which no run is told
+// that counts them.
 func (e *environment) strangers(h *hosts, ledger *run.Ledger) (silent []string) {
 	for name := range e.unreported {
-		if _, deleted := h.deleted[name]; !deleted && !h.present.online(name) && !ledger.InRoster(name) {
+		if _, deleted := h.deleted[name]; !deleted && !h.present.online(name) && ledger.Unwatched(name) {
 			silent = append(silent, name)
 		}
 	}

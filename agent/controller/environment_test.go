@@ -340,3 +340,114 @@ func TestCarried(t *testing.T) {
 		}
 	})
 }
+
+// shared are two shops that share a disruption budget of one host; berlin has had its run.
+func shared(t *testing.T) (*shops, *Controller) {
+	t.Helper()
+	m := newShops(t, map[string]string{"b1": "berlin", "b2": "berlin", "l1": "lisbon", "l2": "lisbon"})
+	m.budget("fleet", &v1.Budget{MaxUnavailable: "1"})
+	c, _ := m.control(t)
+	m.beat()
+	berlin, lisbon := inShop("berlin", ""), inShop("lisbon", "")
+	m.declareShop("berlin", &berlin)
+	m.declareShop("lisbon", &lisbon)
+	first := m.begin(c, "berlin")
+	for _, host := range []string{"b1", "b2"} {
+		m.reply(host, first.ID, message.Prepare)
+	}
+	for _, host := range []string{"b1", "b2"} {
+		m.reply(host, first.ID, message.Upgrade)
+	}
+	if r := m.only(c, "berlin"); r.Result != "completed" {
+		t.Fatalf("the run of berlin is %s", r.Result)
+	}
+	return m, c
+}
+
+// begin starts a run of an environment.
+func (m *shops) begin(c *Controller, name string) v1.Run {
+	m.t.Helper()
+	r, err := c.StartIn(m.t.Context(), &name, "test", start)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	synctest.Wait()
+	return r
+}
+
+// TestNeighbourOfAnotherEnvironment has a host fall silent whose environment has no run under way: it
+// takes the place of the budget that it shares with a run of another environment, until it is heard
+// of again, also over a restart.
+func TestNeighbourOfAnotherEnvironment(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m, c := shared(t)
+		second := m.begin(c, "lisbon")
+		delete(m.of, "b2")
+		m.pass(5 * time.Minute)
+		if want := `{"event":"silent","hosts":["b2"],"cells":[{"budget":"fleet","max-unavailable":1,"hosts":["b2"]}]}`; m.last() != want {
+			t.Fatalf("b2 is silent, and the log ends with %s", m.last())
+		}
+		m.reply("l1", second.ID, message.Prepare)
+		m.reply("l2", second.ID, message.Prepare)
+		if got := len(m.upgrades()); got != 2 {
+			t.Errorf("%d hosts are upgraded while b2 has the only place", got)
+		}
+		if w := m.waiting(t, c, second.ID); w.What != "budget" || !strings.Contains(w.Detail, "b2 (it is silent)") {
+			t.Errorf("the run waits for %+v", w)
+		}
+		c = m.restart(t)
+		m.of["b2"] = "berlin"
+		m.beat()
+		if got := m.upgrades(); len(got) != 3 || !strings.Contains(got[2], "l1") {
+			t.Errorf("b2 is heard of, and the log has %s", got)
+		}
+		if f, err := c.Figures(t.Context()); err != nil || len(f.Budgets) != 1 || f.Budgets[0].Out != 1 {
+			t.Errorf("the figures have %+v, %v", f.Budgets, err)
+		}
+	})
+}
+
+// TestSilentBeforeTheRun checks that a host of another environment that was silent before a run was
+// opened is absent, and takes no place.
+func TestSilentBeforeTheRun(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m, c := shared(t)
+		delete(m.of, "b2")
+		m.pass(5 * time.Minute)
+		second := m.begin(c, "lisbon")
+		m.pass(5 * time.Minute)
+		m.reply("l1", second.ID, message.Prepare)
+		m.reply("l2", second.ID, message.Prepare)
+		if got := m.upgrades(); len(got) != 3 || len(m.events(`"silent"`)) > 0 {
+			t.Errorf("the log has %s and %s", got, m.events(`"silent"`))
+		}
+	})
+}
+
+// TestBudgetEditedBetweenRuns has a budget declared while a host of one environment owes an answer:
+// it counts in the run of another one that is opened next.
+func TestBudgetEditedBetweenRuns(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m, c := shared(t)
+		m.budget("fleet", nil)
+		first := m.begin(c, "berlin")
+		m.reply("b1", first.ID, message.Prepare)
+		m.reply("b2", first.ID, message.Prepare)
+		name := "berlin"
+		if _, err := c.AskIn(t.Context(), &name, "test", run.Abort, v1.Ask{Reason: "shop is open", Now: true}); err != nil {
+			t.Fatal(err)
+		}
+		m.budget("fleet", &v1.Budget{MaxUnavailable: "1"})
+		synctest.Wait()
+		upgrades := len(m.upgrades())
+		second := m.begin(c, "lisbon")
+		m.reply("l1", second.ID, message.Prepare)
+		m.reply("l2", second.ID, message.Prepare)
+		if w := m.waiting(t, c, second.ID); len(m.upgrades()) != upgrades || !strings.Contains(w.Detail, "b1 (it has not answered upgrade)") {
+			t.Errorf("%d hosts of lisbon are upgraded beside b1, and the run waits for %+v", len(m.upgrades())-upgrades, w)
+		}
+	})
+}

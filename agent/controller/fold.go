@@ -98,6 +98,7 @@ func (s *state) folded(ctx context.Context, env *environment, r message.Decoded)
 		s.archiveWhenDue(env, env.archiveAt) // The story is still that of the run before.
 		s.followRun(env, newest.OpenedSeq)
 		env.endSeen = time.Time{}
+		env.unreported = map[string]bool{} // Whoever is silent now was so before the run.
 	}
 	for _, record := range env.followers {
 		record(newest, r, s.active && r.Seq > s.startedAt)

@@ -480,7 +480,7 @@ func (h *hosts) viewOf(host *host, newest *run.State) v1.Host {
 func (s *state) turned(host string) {
 	s.lastOf(host).unreported[host] = true
 	s.wake(host)
-	if len(s.intent.budgets) == 0 || s.ledger.InRoster(host) {
+	if len(s.intent.budgets) == 0 || !s.ledger.Unwatched(host) {
 		return
 	}
 	for _, env := range s.inOrder { // It may share a cell with hosts of any run.

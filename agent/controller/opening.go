@@ -104,7 +104,8 @@ func (s *state) opening(env *environment, e message.Opened, planned plan.Plan) m
 	e.Roster = s.ledger.Opening(env.name, planned.Hosts, planned.Silent, planned.Others)
 	e.Considered = env.ledger.Considered()
 	e.RosterAsOf = s.ledger.RosterAsOf(env.name)
-	e.Budgets, e.Cells = s.intent.budgetsID, s.cells(e.Rollout.Absent, s.namedBy(e))
+	e.Budgets = s.intent.budgetsID
+	e.Cells = s.ledger.CellsOf(e, s.allCells(e.Rollout.Absent))
 	return e
 }
 

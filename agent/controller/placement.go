@@ -109,24 +109,34 @@ func (s *state) placeAll() {
 	}
 }
 
-// named notes which hosts the opening of a run names: from then on they are in its environment,
+// named notes which hosts a record has the run of an environment count that it did not before: those
+// that its opening names, and neighbours that fall silent. From then on they are in its environment,
 // whatever is declared.
-func (s *state) named(opened message.Opened) {
-	note := func(host string) {
-		if opened.Environment != defaultName {
-			s.ranIn[host] = opened.Environment
+func (s *state) named(r message.Decoded) {
+	switch e := r.Event.(type) {
+	case message.Opened:
+		if e.Environment == defaultName && len(s.ranIn) == 0 {
+			return
+		}
+		s.takesIn(e.Environment, e.Members)
+		for _, entry := range e.Roster {
+			s.takesIn(e.Environment, []string{entry.Host})
+		}
+	case message.Silent:
+		if len(e.Cells) > 0 {
+			s.takesIn(s.ledger.Last().Name, e.Hosts)
+		}
+	}
+}
+
+// takesIn notes that hosts are in the run of an environment.
+func (s *state) takesIn(environment string, hosts []string) {
+	for _, host := range hosts {
+		if environment != defaultName {
+			s.ranIn[host] = environment
 		} else {
 			delete(s.ranIn, host)
 		}
-	}
-	if opened.Environment == defaultName && len(s.ranIn) == 0 {
-		return
-	}
-	for _, host := range opened.Members {
-		note(host)
-	}
-	for _, entry := range opened.Roster {
-		note(entry.Host)
 	}
 }
 

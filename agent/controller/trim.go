@@ -37,16 +37,14 @@ func (s *state) trimWhenDue(ctx context.Context, now time.Time) time.Time {
 	return time.Time{}
 }
 
-// noteBeginning notes from which record on the log tells all of an environment.
+// noteBeginning notes from which record on the log tells all of an environment, and of a host.
 func (s *state) noteBeginning(r message.Decoded) {
 	if env := s.ledger.Last(); env != nil && beginsAnew(r.Event) {
 		if _, missed := r.Event.(message.Missed); !missed || env.Key() == 0 {
 			s.environment(env.Name).since = r.Seq
 		}
 	}
-	if opened, opens := r.Event.(message.Opened); opens {
-		s.named(opened)
-	}
+	s.named(r)
 }
 
 // neededFrom is the first record of the log that is needed: of the newest runs, and of an

@@ -318,10 +318,8 @@ func (s *State) addNeighbours(e message.Silent) {
 	if len(e.Cells) == 0 {
 		return
 	}
-	for _, host := range e.Hosts {
-		if s.roster.AddNeighbour(host, e.Cells) {
-			s.regroup()
-		}
+	if s.roster.AddNeighbours(e.Hosts, e.Cells) {
+		s.regroup()
 	}
 }
 

@@ -119,6 +119,20 @@ func (l *Ledger) InRoster(host string) bool {
 	return l.home(host) != nil
 }
 
+// Unwatched reports whether a host that falls silent has to be told to the run of any environment
+// with which it shares a cell, because no run of its own would be told: it is in no roster, or in
+// service in that of an environment whose run has ended.
+func (l *Ledger) Unwatched(host string) bool {
+	home := l.home(host)
+	switch {
+	case home == nil:
+		return true
+	case home.Current() != nil:
+		return !home.roster.Has(host)
+	}
+	return home.roster.Unwatched(host)
+}
+
 // NeededFrom returns the first record of the log that is needed to know the newest runs: those
 // before it can be trimmed. 0 before the first run.
 func (l *Ledger) NeededFrom() (from uint64) {
@@ -240,8 +254,8 @@ func (l *Ledger) apply(e *Environment, r message.Decoded) error {
 	if err != nil {
 		return err
 	}
-	if err = run.Fold(r); err == nil && len(neighbours) > 0 && l.homes != nil {
-		l.takeIn(e, neighbours)
+	if err = run.Fold(r); err == nil && len(neighbours) > 0 {
+		l.takeOver(e, neighbours, r.Record)
 	}
 	switch {
 	case run.ID != before:
@@ -255,14 +269,14 @@ func (l *Ledger) apply(e *Environment, r message.Decoded) error {
 }
 
 // neighbours returns the hosts that a record adds to the roster of an environment, because they
-// fell silent and share a cell with its hosts. They are in no roster before.
+// fell silent and share a cell with its hosts. Nobody else would tell that of them.
 func (l *Ledger) neighbours(e *Environment, r message.Decoded) ([]string, error) {
 	silent, _ := r.Event.(message.Silent)
 	if len(silent.Cells) == 0 {
 		return nil, nil
 	}
 	for _, host := range silent.Hosts {
-		if home := l.home(host); home != nil && home != e {
+		if home := l.home(host); home != nil && home != e && !l.Unwatched(host) {
 			return nil, fmt.Errorf("%s is in the roster of another environment", host)
 		}
 	}

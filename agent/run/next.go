@@ -160,8 +160,8 @@ func (s *State) tellNeighbours(neighbours map[string][]message.Cell) message.Eve
 	return nil
 }
 
-// SharedCells returns those cells of a host that hosts of the run are in, too; none of a host that
-// is in the roster of the run already.
+// SharedCells returns those cells of a host that are counted, if hosts of the run are in one of them;
+// none of a host that is in the roster of the run already.
 func (s *State) SharedCells(host string, cells []message.Cell) []message.Cell {
 	if s.Over() || s.Knows(host) {
 		return nil

@@ -33,6 +33,24 @@ func (l *Ledger) Opening(environment string, members, silent []string, others []
 	return entries
 }
 
+// CellsOf returns those of the tenant's cells that an opening has to say: of the hosts that it names,
+// and of those in the rosters of all other environments if its budgets are not those of the log.
+// These would else count by budgets that are not in force any more.
+func (l *Ledger) CellsOf(e message.Opened, cells []message.Cell) []message.Cell {
+	said := map[string]bool{}
+	for _, host := range named(e) {
+		said[host] = true
+	}
+	edited := e.Budgets != l.cells.Budgets()
+	return message.Only(cells, func(host string) bool {
+		if said[host] || !edited {
+			return said[host]
+		}
+		home := l.home(host)
+		return home != nil && home.Name != e.Environment && home.roster.Has(host)
+	})
+}
+
 // RosterAsOf is what the opening of a run of an environment has to say of its roster, and
 // decides how it is appended. 0 means that nothing may come in between (log.Log.AppendNext).
 // With several environments this would hold up a run for as long as the hosts of another one
@@ -60,6 +78,16 @@ func (l *Ledger) home(host string) *Environment {
 		}
 	}
 	return nil
+}
+
+// takeOver makes an environment the home of neighbours that its roster has from a record on. Where
+// they were before they owed nothing.
+func (l *Ledger) takeOver(e *Environment, hosts []string, r message.Record) {
+	l.letGo(hosts, r, e)
+	if l.homes != nil {
+		l.takeIn(e, hosts)
+	}
+	l.regroup()
 }
 
 // takeIn makes an environment the home of hosts.

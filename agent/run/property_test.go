@@ -427,15 +427,22 @@ func (p *property) hostChanges() {
 
 // budgetsChange is an edit of the budgets, or a neighbour that falls silent.
 func (p *property) budgetsChange() {
-	if p.sideBySide {
-		return
+	if !p.sideBySide {
+		p.budgetsOf(append([]string{"stranger", "beyond", "aside"}, p.judge().Members()...), func(string) bool { return true })
 	}
-	hosts := append([]string{"stranger", "beyond", "aside"}, p.judge().Members()...)
+}
+
+// budgetsOf is an edit of the budgets of hosts, or one of them that falls silent as a neighbour, if
+// it may be told as that.
+func (p *property) budgetsOf(hosts []string, isNeighbour func(host string) bool) {
 	if rapid.Bool().Draw(p.rt, "edits") {
 		p.fact(message.Budgeted{Budgets: rapid.SampledFrom([]string{"v1", "v2"}).Draw(p.rt, "budgets"), Cells: drawCells(p.rt, hosts)})
 		return
 	}
 	host := rapid.SampledFrom(hosts).Draw(p.rt, "neighbour")
+	if !isNeighbour(host) {
+		return
+	}
 	cells := message.Only(drawCells(p.rt, hosts), func(of string) bool { return of == host })
 	p.fact(message.Silent{Hosts: []string{host}, Cells: cells})
 }

@@ -29,10 +29,7 @@ func (s *State) NonMembers() []NonMember {
 }
 
 // Knows reports whether a host is in the roster of the run, as a member or not.
-func (s *State) Knows(host string) bool {
-	_, known := s.roster.Index(host)
-	return known
-}
+func (s *State) Knows(host string) bool { return s.roster.Has(host) }
 
 // Minds reports whether the deletion of a host changes anything in the run: the run
 // waits for the host, counts it as out of service, or remembers that it may be at work.

@@ -28,6 +28,8 @@ func TestInvariantsSideBySide(t *testing.T) {
 				p.open()
 			case between && rapid.IntRange(0, 5).Draw(rt, "carries") == 0:
 				p.must(p.eventOf(p.in(), p.ledger.Carrying(p.in())))
+			case rapid.IntRange(0, 9).Draw(rt, "budgets change") == 0:
+				p.budgets()
 			default:
 				p.random()
 			}
@@ -49,6 +51,15 @@ type sideBySide struct {
 	opened map[string]message.Opened
 	hosts  []string
 	fresh  int
+}
+
+// known are hosts that are in a roster, were in one or are in none.
+func (p *sideBySide) known() []string { return union(p.hosts, []string{"stranger", "beyond", "aside"}) }
+
+// budgets is an edit of the budgets, or a neighbour that falls silent. No controller tells a run of
+// a host of another run under way; from a log that was trimmed one could not see that either.
+func (p *sideBySide) budgets() {
+	p.budgetsOf(p.known(), func(host string) bool { return p.ledger.Unwatched(host) })
 }
 
 // turnTo has what happens next happen in an environment.
@@ -101,7 +112,13 @@ func (p *sideBySide) drawOpening() message.Opened {
 		}
 	}
 	e.Roster = p.ledger.Opening(e.Environment, e.Members, nil, entries)
-	e.Budgets, e.Cells = "", nil
+	e.Budgets, e.Cells = p.ledger.Cells().Budgets(), nil
+	if rapid.IntRange(0, 3).Draw(p.rt, "edits budgets") == 0 {
+		e.Budgets = rapid.SampledFrom([]string{"", "v1", "v2"}).Draw(p.rt, "budgets")
+	}
+	if e.Budgets != "" {
+		e.Cells = p.ledger.CellsOf(e, drawCells(p.rt, union(p.known(), named(e))))
+	}
 	return e
 }
 

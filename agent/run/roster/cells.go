@@ -61,19 +61,22 @@ func (p *place) takes() (out, reserved int) {
 // Budgets identifies the budgets that are in force; empty when there are none.
 func (c *Cells) Budgets() string { return c.budgets }
 
-// Open counts the hosts of the roster that an event has begun by the cells of the event. Hosts
-// that are only in other rosters keep their cells: what counts is what the log says of a host, not
-// the labels that it has now.
+// Open counts the hosts of the roster that an event has begun by the cells of the event. As long
+// as the budgets are the same, hosts that are only in other rosters keep their cells: what counts
+// is what the log says of a host, not the labels that it has now. An event with other budgets has
+// the cells of all hosts.
 func (c *Cells) Open(e message.Opened, begun *Roster, others ...*Roster) {
 	for _, r := range c.rosters {
 		r.leaveCells()
 	}
-	kept := c.of(func(host string) bool {
-		if _, again := begun.index[host]; again {
-			return false
-		}
-		return slices.ContainsFunc(others, func(r *Roster) bool { _, known := r.index[host]; return known })
-	})
+	var kept []message.Cell
+	if e.Budgets == c.budgets {
+		again := begun.Has
+		e.Cells = message.Only(e.Cells, again)
+		kept = c.of(func(host string) bool {
+			return !again(host) && slices.ContainsFunc(others, func(r *Roster) bool { return r.Has(host) })
+		})
+	}
 	c.set(e.Budgets, merge(e.Cells, kept), append([]*Roster{begun}, others...))
 }
 
@@ -176,39 +179,18 @@ func (c *Cells) setOf(list []int, ids map[string]int) int {
 	return set
 }
 
-// admit adds a host that was in no roster, and falls silent, to those of its cells that are
-// known, and returns its place; nil when none is.
-func (c *Cells) admit(host string, cells []message.Cell) *place {
-	if p := c.places[host]; p != nil {
-		return p
+// admit counts hosts by the cells of the event that has a roster take them in, as Open does: where
+// they were counted before does not matter, so that the records of that may be trimmed.
+func (c *Cells) admit(cells []message.Cell, hosts map[string]bool) {
+	rosters := c.rosters
+	for _, r := range rosters {
+		r.leaveCells()
 	}
-	var list []int
-	for n := range c.list {
-		for _, named := range cells {
-			if named.Key() == c.list[n].Key() && slices.Contains(named.Hosts, host) {
-				c.list[n].Hosts = append(slices.Clone(c.list[n].Hosts), host)
-				list = append(list, n)
-			}
-		}
-	}
-	if len(list) == 0 {
-		return nil
-	}
-	set := slices.IndexFunc(c.sets, func(known []int) bool { return slices.Equal(known, list) })
-	if set < 0 {
-		set = len(c.sets)
-		c.sets = append(slices.Clone(c.sets), list)
-	}
-	p := &place{host: host, set: set}
-	c.places[host] = p
-	for _, r := range c.rosters {
-		if i, known := r.index[host]; known {
-			r.hosts[i].place = p
-			out, reserved := r.takes(i)
-			c.count(p, out, reserved)
-		}
-	}
-	return p
+	kept := c.of(func(host string) bool {
+		return !hosts[host] && slices.ContainsFunc(rosters, func(r *Roster) bool { return r.Has(host) })
+	})
+	taken := message.Only(cells, func(host string) bool { return hosts[host] })
+	c.set(c.budgets, merge(taken, kept), rosters)
 }
 
 // count changes what a host takes in its cells.
@@ -244,18 +226,24 @@ func (r *Roster) BudgetsAre(budgets string) bool {
 	return r.cells.budgets == budgets
 }
 
-// Shares returns those of some cells that are counted, with their limits.
+// Shares returns those of some cells that are counted, with their limits; none if no host of the
+// roster is in any of them.
 func (r *Roster) Shares(cells []message.Cell) []message.Cell {
 	if !r.Budgeted() {
 		return nil
 	}
 	var known []message.Cell
+	shared := false
 	for _, named := range cells {
 		n := slices.IndexFunc(r.cells.list, func(c cell) bool { return c.Key() == named.Key() })
 		if n >= 0 {
+			shared = shared || slices.ContainsFunc(r.cells.list[n].Hosts, r.Has)
 			named.MaxUnavailable = r.cells.list[n].MaxUnavailable
 			known = append(known, named)
 		}
+	}
+	if !shared {
+		return nil
 	}
 	return known
 }
@@ -378,19 +366,23 @@ func (r *Roster) leaveCells() {
 	}
 }
 
-// AddNeighbour adds a host that has a cell in common with hosts of the roster; false when it has
-// none, or is in the roster.
-func (r *Roster) AddNeighbour(host string, cells []message.Cell) bool {
-	if _, known := r.index[host]; known || r.cells == nil {
+// AddNeighbours adds those hosts of an event that have cells in it and are not in the roster, and
+// reports whether there are any.
+func (r *Roster) AddNeighbours(hosts []string, cells []message.Cell) bool {
+	if r.cells == nil {
 		return false
 	}
-	p := r.cells.admit(host, cells)
-	if p == nil {
-		return false
+	added := map[string]bool{}
+	for _, host := range hosts {
+		if !r.Has(host) && slices.ContainsFunc(cells, func(c message.Cell) bool { return slices.Contains(c.Hosts, host) }) {
+			*r.hosts[r.add(host, NoGroup)] = Host{Name: host, Group: NoGroup} // It may have been here before.
+			added[host] = true
+		}
 	}
-	i := r.add(host, NoGroup)
-	r.hosts[i].place = p
-	return true
+	if len(added) > 0 {
+		r.cells.admit(cells, added)
+	}
+	return len(added) > 0
 }
 
 // SetOf returns the index of the list of a host's cells: hosts with the same cells have the same.

@@ -42,7 +42,7 @@ func TestCells(t *testing.T) {
 				rosters[k] = Open(e, now)
 				cells.Open(opening(e, racks(2)), rosters[k], rosters[1-k])
 			case 2:
-				r.AddNeighbour("stranger", []message.Cell{{Budget: "racks", Value: "r2", Hosts: []string{"stranger"}}})
+				r.AddNeighbours([]string{"stranger"}, []message.Cell{{Budget: "racks", Value: "r2", MaxUnavailable: 1, Hosts: []string{"stranger"}}})
 			default:
 				what := rapid.SampledFrom(slices.Sorted(maps.Keys(happens(r)))).Draw(rt, "what")
 				happens(r)[what](rapid.IntRange(0, len(r.From(0))-1).Draw(rt, "host"), now)

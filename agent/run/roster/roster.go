@@ -28,9 +28,10 @@
 // It is given back where it was taken. A cell can have more hosts out of service than its limit:
 // hosts fall silent, and a limit can be lowered. Then nobody is taken back, and nobody may follow.
 //
-// A host that is in no roster and shares a cell with hosts of a run is a neighbour. When it falls
-// silent during the run, the event says in which cells it is, and the roster has it from then on,
-// as a host that counts and is no member.
+// A host that shares a cell with hosts of a run is a neighbour if it is in no roster, or in service
+// in that of an environment whose run has ended. When it falls silent during the run, the event
+// says in which cells it is, and the roster of the run has it from then on, as a host that counts
+// and is no member.
 //
 // The package does no I/O and has no clock.
 package roster
@@ -203,6 +204,19 @@ type Roster struct {
 func (r *Roster) Index(name string) (int, bool) {
 	i, known := r.index[name]
 	return i, known
+}
+
+// Has reports whether a host is in the roster, and has not moved to another one.
+func (r *Roster) Has(name string) bool {
+	i, known := r.index[name]
+	return known && !r.hosts[i].moved
+}
+
+// Unwatched reports whether it is news that a host falls silent once the run has ended: it is in
+// service. Nothing is news of a host that was released and has not answered since.
+func (r *Roster) Unwatched(name string) bool {
+	i, known := r.index[name]
+	return !known || !r.CountsAsOut(i) && !r.hosts[i].removed && r.hosts[i].works == ""
 }
 
 // Host returns a host by its index.

@@ -1,6 +1,10 @@
 package oracle
 
-import "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+import (
+	"slices"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+)
 
 // cell is what a disruption budget counts together.
 type cell struct {
@@ -11,9 +15,12 @@ type cell struct {
 
 // openCells notes the cells that a run is opened with: what the event says of the hosts in its
 // roster. The hosts of other environments stay where they are. Of those of its own only those do
-// that are out of service.
+// that are out of service. An event with other budgets has the cells of all hosts.
 func (o *Oracle) openCells(e message.Opened) {
-	o.budgets = e.Budgets
+	if o.budgets != e.Budgets {
+		o.budgets, o.cells = e.Budgets, map[message.CellKey]*cell{}
+		o.count("runs that are opened with edited budgets")
+	}
 	inRoster := map[string]bool{}
 	for _, name := range e.Members {
 		inRoster[name] = true
@@ -142,44 +149,43 @@ func (o *Oracle) keptByCell(h *host) bool {
 	return false
 }
 
-// neighbour reports whether an event says that a host is silent which is in no roster, and that it
-// is in a cell which is known.
-func (o *Oracle) neighbour(e message.Event, name string) bool {
-	s, silent := e.(message.Silent)
-	h := o.host(name)
-	if !silent || o.run.finished || o.inRoster(name) || h.homed && h.home != o.environment {
-		return false
+// mayBeTakenIn reports whether no roster has a host, or that of an environment whose run has ended
+// has it in service: then no other run is told that it falls silent. Of a host that was released and
+// has not answered since nobody is told anything.
+func (o *Oracle) mayBeTakenIn(h *host) bool {
+	if p := o.runs[h.home]; h.homed && p != nil && p.roster[h.name] {
+		return p.finished && !h.out() && !h.removed && h.works == ""
 	}
-	if len(s.Cells) > 0 && len(o.cellsOf(name)) > 0 {
-		return true
-	}
-	for _, c := range s.Cells {
-		if o.cells[c.Key()] != nil && has(c.Hosts, name) {
-			return true
-		}
-	}
-	return false
+	return true
 }
 
-// inRoster reports whether the run knows a host.
-func (o *Oracle) inRoster(name string) bool { return o.run.roster[name] }
+// neighbour reports whether an event says that a host is silent which the run may take in, and in
+// which cells it is.
+func (o *Oracle) neighbour(e message.Event, name string) bool {
+	s, silent := e.(message.Silent)
+	if !silent || o.run.finished || o.run.roster[name] || !o.mayBeTakenIn(o.host(name)) {
+		return false
+	}
+	return (o.budgets != "" || len(o.cells) > 0) && slices.ContainsFunc(s.Cells, func(c message.Cell) bool { return has(c.Hosts, name) })
+}
 
-// addNeighbours notes the cells of hosts that are silent and in no roster.
+// addNeighbours notes the cells of hosts that are silent and that the run takes in.
 func (o *Oracle) addNeighbours(e message.Silent) {
 	for _, name := range e.Hosts {
 		if !o.neighbour(e, name) {
 			continue
 		}
+		if h := o.host(name); h.homed && h.home != o.environment {
+			o.leave(h)
+			h.member = nil
+			o.count("hosts of an ended run that another one takes in")
+		}
 		o.run.roster[name] = true
 		o.host(name).home, o.host(name).homed = o.environment, true
 		o.count("neighbours that fall silent")
-		if len(o.cellsOf(name)) > 0 {
-			continue
+		for _, c := range o.cells {
+			delete(c.hosts, name)
 		}
-		for _, named := range e.Cells {
-			if c := o.cells[named.Key()]; c != nil && has(named.Hosts, name) {
-				c.hosts[name] = true
-			}
-		}
+		o.addCells(message.Only(e.Cells, func(host string) bool { return host == name }))
 	}
 }

@@ -90,13 +90,19 @@ func (o *Oracle) takeOver(e message.Opened) {
 		h := o.host(name)
 		if h.homed && h.home != e.Environment {
 			o.count("hosts that move to another environment")
-			for _, p := range o.runs {
-				for n := range p.stages {
-					p.stages[n].hosts = slices.DeleteFunc(p.stages[n].hosts, func(other *host) bool { return other == h })
-				}
-			}
+			o.leave(h)
 		}
 		h.home, h.homed = e.Environment, true
+	}
+}
+
+// leave has a host be in no roster.
+func (o *Oracle) leave(h *host) {
+	for _, p := range o.runs {
+		delete(p.roster, h.name)
+		for n := range p.stages {
+			p.stages[n].hosts = slices.DeleteFunc(p.stages[n].hosts, func(other *host) bool { return other == h })
+		}
 	}
 }
 
@@ -112,7 +118,10 @@ func (o *Oracle) carried(r message.Decoded, c message.Carried) {
 		}
 	}
 	if p := o.run; p != nil {
-		p.members, p.stages = nil, nil
+		p.members, p.stages, p.roster = nil, nil, map[string]bool{}
+		for _, name := range names(e) {
+			p.roster[name] = true
+		}
 	}
 	o.openCells(e)
 	o.count("environments that are carried")

@@ -54,7 +54,9 @@ type Opened struct {
 	// Exempt are the hosts that the rollout leaves out, and why.
 	Exempt []rollout.Exempt `json:"exempt,omitempty"`
 	// Budgets identifies the disruption budgets of the tenant; empty when there are none. Cells
-	// are what they count together, with those hosts that are members or in the roster.
+	// are what they count together, with those hosts that are members or in the roster. If the
+	// budgets are not those of the record before, they also have the hosts in the rosters of all
+	// other environments.
 	Budgets string `json:"budgets,omitempty"`
 	Cells   []Cell `json:"cells,omitempty"`
 	// Rollout is how the run goes about its hosts.
@@ -464,5 +466,5 @@ func (e Opened) check() error {
 	if err := e.checkRoster(); err != nil {
 		return fmt.Errorf("roster: %w", err)
 	}
-	return checkCellsOf(e.Members, e.Roster, e.Cells)
+	return checkCells(e.Cells, nil)
 }
