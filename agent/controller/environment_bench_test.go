@@ -28,7 +28,7 @@ func BenchmarkEnvironments(b *testing.B) {
 			for i := range names {
 				names[i] = fmt.Sprintf("e%02d", i)
 				e := inShop(names[i], "")
-				_, err := m.PutEnvironment(b.Context(), "acme", names[i], e, store.Revision{})
+				_, err := m.PutEnvironment(b.Context(), "acme", names[i], v1.Kept[v1.Environment]{Value: e}, store.Revision{})
 				must(err)
 			}
 			c := New(m.options(b))
@@ -64,7 +64,7 @@ func (m *memory) night(b *testing.B, c *Controller, names []string) time.Duratio
 	begun := time.Now()
 	for _, name := range names {
 		all.Go(func() {
-			if _, err := c.StartIn(b.Context(), &name, "test", start); err != nil {
+			if _, err := c.Start(b.Context(), "test", startIn(name)); err != nil {
 				b.Error(err)
 			}
 		})

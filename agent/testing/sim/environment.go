@@ -27,16 +27,15 @@ func (w *World) drawEnvironments() {
 
 func environmentNamed(n int) string { return fmt.Sprintf("e%d", n+1) }
 
-// anEnvironment draws the name of an environment, which may not be declared; nil names none.
-func (w *World) anEnvironment(purpose string) *string {
+// anEnvironment draws the name of an environment, which may not be declared; empty names none.
+func (w *World) anEnvironment(purpose string) string {
 	if w.environments == 0 || w.rng.chance(purpose+" names none", 0.3) {
-		return nil
+		return ""
 	}
-	name := ""
 	if n := w.rng.n(purpose+" environment", w.environments+1); n > 0 {
-		name = environmentNamed(n - 1)
+		return environmentNamed(n - 1)
 	}
-	return &name
+	return v1.DefaultEnvironment
 }
 
 // changeEnvironment writes an environment anew.
@@ -68,7 +67,7 @@ func (w *World) setEnvironment(name string, e *v1.Environment) {
 	_, base, err := w.store.Environment(ctx, tenant, name)
 	switch {
 	case e != nil:
-		_, err = w.store.PutEnvironment(ctx, tenant, name, *e, base)
+		_, err = w.store.PutEnvironment(ctx, tenant, name, v1.Kept[v1.Environment]{Value: *e}, base)
 	case err == nil:
 		_, err = w.store.DeleteEnvironment(ctx, tenant, name, base)
 	}
