@@ -115,6 +115,10 @@ func routes() []route {
 		objectRoutes(objectPath{path: configPath, noun: "os-upgrade configuration", key: "config", warns: true, force: "Delete it even while a run is in progress. The run continues.", keeps: true}, only((*server).configs)),
 		objectRoutes(objectPath{path: configPath + "/rollout", noun: "rollout", key: "rollout", warns: true, keeps: true}, only((*server).rollouts)),
 		objectRoutes(objectPath{path: configPath + "/calendars/{name}", noun: "calendar", key: "calendar/{name}", several: true, keeps: true}, (*server).calendar),
+		objectRoutes(objectPath{
+			path: configPath + "/environments/{name}", noun: "environment", key: "environment/{name}", several: true, keeps: true, warns: true,
+			force: "Delete it even while it has hosts or a run is in progress. The run continues.",
+		}, (*server).environment),
 		objectRoutes(objectPath{path: configPath + "/budgets/{name}", noun: "disruption budget", key: "budget/{name}", several: true, keeps: true, warns: true}, (*server).budget),
 		objectRoutes(objectPath{path: configPath + "/webhooks/{name}", noun: "webhook", key: "webhook/{name}", group: groupNews, several: true}, (*server).webhook),
 		unserved(objectRoutes(objectPath{path: usersPath + "/{name}", noun: "user", key: "user/{name}", group: groupLogins, several: true}, (*server).user)),
@@ -257,6 +261,8 @@ func configRoutes() []route {
 	return []route{
 		list("/calendars", "calendars", (*server).getCalendars, []v1.CalendarInfo{}),
 		create("/calendars", "calendar", "calendar", (*server).postCalendar, v1.NewCalendar{}),
+		list("/environments", "environments", (*server).getEnvironments, []v1.EnvironmentInfo{}),
+		create("/environments", "environment", "environment", (*server).postEnvironment, v1.NewEnvironment{}),
 		list("/budgets", "disruption budgets", (*server).getBudgets, []v1.BudgetInfo{}),
 		create("/budgets", "budget", "disruption budget", (*server).postBudget, v1.NewBudget{}),
 	}
@@ -269,6 +275,12 @@ func stateRoutes() []route {
 			summary: summary, query: reading(query...), returns: ok("The answer.", body),
 		}
 	}
+	environments := listing(get("/environments", groupState, "List the environments and what each is doing", (*server).getEnvironmentStates, []v1.EnvironmentStatus{},
+		parameter{name: "after", about: "Return only environments after this name (for paging).", schema: schema{"type": "string"}},
+		parameter{name: "limit", about: "The largest number of environments to return; all if absent.", schema: schema{"type": "integer", "minimum": 1, "maximum": v1.MaxEnvironments}}))
+	environments.about = "Environments are ordered by name; the one without a declaration is default. With limit they are returned in pages: the header Link has the next page, if there is one. " +
+		"count=true counts all of them and cannot be combined with after and limit."
+	environments.returns[0].headers = map[string]string{"Link": "The next page, as rel=\"next\"; absent on the last page."}
 	feed := get("/windows.ics", groupWindows, "Subscribe to the windows of the next twelve months", (*server).getFeed, nil)
 	feed.query = []parameter{siteParameter, {
 		name: urlToken, schema: schema{"type": "string"},
@@ -300,6 +312,8 @@ func stateRoutes() []route {
 	return []route{
 		get("", groupState, "Read the state", (*server).getState, anyOf{v1.State{}, v1.OSUpgrade{}},
 			oneOf("content", "config returns only the configuration, nonconfig everything else.", "config", "nonconfig")),
+		environments,
+		missingToo(get("/environments/{name}", groupState, "Read what an environment is doing", (*server).getEnvironmentState, v1.EnvironmentStatus{})),
 		events,
 		hosts,
 		get("/hosts/{host}", groupHosts, "Read a host with its inventory and its last reports of versions", (*server).getHost, v1.Host{}),
