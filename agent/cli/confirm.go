@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -109,7 +108,7 @@ func costOfAll(runs []v1.Run) string {
 	}
 	var names []string
 	for _, r := range runs {
-		names = append(names, fmt.Sprintf("run %d of %s", r.ID, cmp.Or(r.Environment, v1.DefaultEnvironment)))
+		names = append(names, fmt.Sprintf("run %d of %s", r.ID, environmentOf(r)))
 	}
 	return "this aborts " + text.Count(len(runs), "run", "runs") + ": " + someOf(names)
 }

@@ -71,6 +71,9 @@ func isNow(words string) func(v1.Run) string {
 	return func(r v1.Run) string { return fmt.Sprintf("Run %d%s %s.", r.ID, ofEnvironment(r), words) }
 }
 
+// environmentOf is the name of the environment of a run.
+func environmentOf(r v1.Run) string { return cmp.Or(r.Environment, v1.DefaultEnvironment) }
+
 // ofEnvironment says of which environment a run is; empty for default.
 func ofEnvironment(r v1.Run) string {
 	if r.Environment == "" {

@@ -56,7 +56,9 @@ func ParseSelector(hosts, labels, roles, environments []string) (Selector, Probl
 }
 
 // IsZero reports whether the selector chooses all hosts.
-func (s Selector) IsZero() bool { return len(s.Hosts)+len(s.Labels)+len(s.Roles)+len(s.Environments) == 0 }
+func (s Selector) IsZero() bool {
+	return len(s.Hosts)+len(s.Labels)+len(s.Roles)+len(s.Environments) == 0
+}
 
 // OnlyHosts returns the selector without its environments, where these choose runs.
 func (s Selector) OnlyHosts() Selector {
