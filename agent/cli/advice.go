@@ -77,7 +77,7 @@ func adviseAll(s v1.Situation, r *v1.Run) []advice {
 	case s.NextUpgradeAt == nil && s.OpenWindow == nil && s.Frozen == nil:
 		todo = append(todo, advice{"declare a window, because none ever opens", command("apply", "-f", "FILE")})
 	}
-	if m := missedSince(s, r); m != nil && s.Frozen == nil && s.OpenWindow == nil {
+	if m := s.MissedSince(r); m != nil && s.Frozen == nil && s.OpenWindow == nil {
 		todo = append(todo, advice{
 			fmt.Sprintf("to make up for the missed window of %s before the next one", stamp(m.Start)), withReason("start", "--override-window"),
 		})
@@ -148,8 +148,7 @@ func adviseWaiting(r v1.Run) []advice {
 // waitsForHosts reports whether the run waits for hosts about which a person has to do
 // something.
 func waitsForHosts(r v1.Run) bool {
-	w := r.WaitingFor
-	return w != nil && (w.What == run.ForSlot || w.What == run.ForBudget || w.What == run.ForHost) && w.Until == nil && len(w.Hosts) > 0
+	return r.WaitingFor != nil && r.WaitingFor.ForPerson()
 }
 
 // adviseSteps is about hosts whose step keeps failing or takes unusually long, or that fell
