@@ -24,9 +24,45 @@ func command(words ...string) string { return run.Command(strings.Join(words, " 
 // withReason is a command that wants to know why.
 func withReason(words ...string) string { return run.Typed(strings.Join(words, " ")) }
 
+// ofRun are the commands that are about the run of an environment.
+var ofRun = []string{"start", "pause", "resume", "abort", "approve", "status"}
+
+// inEnvironment is a command that names an environment if it is about its run; an empty one is not
+// named.
+func inEnvironment(environment, typed string) string {
+	words := strings.Fields(typed)
+	if environment == "" || len(words) < 2 || !slices.Contains(ofRun, words[1]) {
+		return typed
+	}
+	at := slices.Index(words, "--reason")
+	if at < 0 {
+		at = len(words)
+	}
+	return strings.Join(slices.Insert(words, at, "--environment", environment), " ")
+}
+
 // advise returns what a person has to do now; nothing when everything goes on by
 // itself. Run is the newest run, nil when there is none.
 func advise(s v1.Situation, r *v1.Run) []advice {
+	todo := adviseAll(s, r)
+	if r == nil {
+		return todoIn(todo, s, v1.Run{Environment: s.Environment})
+	}
+	return todoIn(todo, s, *r)
+}
+
+// todoIn names the environment of a run in the commands of advice, if there are several.
+func todoIn(todo []advice, s v1.Situation, r v1.Run) []advice {
+	if s.Environments == 0 && r.Environment == "" {
+		return todo
+	}
+	for i := range todo {
+		todo[i].command = inEnvironment(environmentOf(r), todo[i].command)
+	}
+	return todo
+}
+
+func adviseAll(s v1.Situation, r *v1.Run) []advice {
 	if r != nil && !r.Finished() {
 		return adviseRun(*r)
 	}

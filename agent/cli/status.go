@@ -20,8 +20,8 @@ import (
 type statusCommand struct {
 	operator
 	hostFlags
-	selectorFlags
-	Environment string `help:"Show only this environment." placeholder:"NAME" complete:"environments"`
+	matchFlags
+	environmentFlag
 }
 
 // Help is the longer text of --help.
@@ -187,7 +187,7 @@ func situationFacts(at timeFormat, s v1.Situation, newest *v1.Run) [][2]string {
 // windowFacts tell of windows.
 func windowFacts(at timeFormat, s v1.Situation, newest *v1.Run) (all [][2]string) {
 	if w := s.OpenWindow; w != nil {
-		all = append(all, [2]string{"window", openWindow(at, *w, newest)})
+		all = append(all, [2]string{"window", openWindow(at, s, *w, newest)})
 	}
 	switch next := s.NextUpgradeAt; {
 	case next == nil && s.OpenWindow == nil:
@@ -245,7 +245,7 @@ func stepped(at timeFormat, c v1.ClockStep) string {
 
 // openWindow tells of a window that is open: until when, with which run, and how to
 // start another once that has ended.
-func openWindow(at timeFormat, w v1.OpenWindow, newest *v1.Run) string {
+func openWindow(at timeFormat, s v1.Situation, w v1.OpenWindow, newest *v1.Run) string {
 	text := "open until " + at.at(w.End)
 	switch {
 	case w.Run == 0:
@@ -253,7 +253,7 @@ func openWindow(at timeFormat, w v1.OpenWindow, newest *v1.Run) string {
 	case newest == nil || !newest.Finished():
 		return fmt.Sprintf("%s; run %d is in progress", text, w.Run)
 	}
-	return fmt.Sprintf("%s; run %d has ended; to start another: %s", text, w.Run, command("start"))
+	return fmt.Sprintf("%s; run %d has ended; to start another: %s", text, w.Run, todoIn([]advice{{command: command("start")}}, s, *newest)[0].command)
 }
 
 // runFacts tell of a run as a whole.
