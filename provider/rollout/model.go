@@ -8,7 +8,6 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
@@ -53,11 +52,6 @@ func (m *model) ToAPI(ctx context.Context, diags *diag.Diagnostics) v1.Rollout {
 // FromAPI sets the attributes from the server's rollout.
 func (m *model) FromAPI(ctx context.Context, server v1.Rollout, all bool, diags *diag.Diagnostics) {
 	kind.FromAPI(ctx, &m.Policy, server, all, diags)
-}
-
-// Claims returns the rollout.
-func (*model) Claims() map[string]path.Path {
-	return map[string]path.Path{"the rollout": path.Root("tenant")}
 }
 
 // Loss warns that the defaults apply again.

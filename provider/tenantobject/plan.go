@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -223,7 +224,7 @@ func (r *Resource[T, M, P]) read(at Key, state found[T]) found[T] {
 // two would overwrite each other for ever.
 func (r *Resource[T, M, P]) claim(plan P, configuration string, exists bool, diags *diag.Diagnostics) {
 	tenant := plan.Shared().Tenant.ValueString()
-	for what, at := range plan.Claims() {
+	for what, at := range r.claims(plan) {
 		if !r.data.Claim(tenant, what, configuration, exists) {
 			diags.AddAttributeError(at, "Two resources manage "+what+" of one tenant",
 				"Another "+r.kind.TypeName+" of this configuration also manages "+what+" of tenant "+tenant+
@@ -234,6 +235,17 @@ func (r *Resource[T, M, P]) claim(plan P, configuration string, exists bool, dia
 					", and this one would remove it. Move the entry into this list, or each entry of this list into a resource of its own.")
 		}
 	}
+}
+
+// claims returns the managed parts of a tenant, in words, with their attributes.
+func (r *Resource[T, M, P]) claims(plan P) map[string]path.Path {
+	if parts, ok := any(plan).(Claimant); ok {
+		return parts.Claims()
+	}
+	if r.named() {
+		return map[string]path.Path{"the " + r.kind.Noun + " " + nameOf(plan).ValueString(): path.Root("name")}
+	}
+	return map[string]path.Path{"the " + r.kind.Noun: r.tenantAttribute()}
 }
 
 // check finds what is in the way of a planned change, and has the server validate it.
