@@ -84,9 +84,20 @@ func attributes() map[string]schema.Attribute {
 	all["exempt_reboot"] = MatchAttribute("The hosts that are upgraded but not rebooted. They are shown with a note; none by default.")
 	all["checks"] = checksAttribute()
 	all["hooks"] = hooksAttribute()
-	all["step_timeouts"] = timeoutsAttributes()
+	all[StepTimeouts] = timeoutsAttributes()
 	return all
 }
+
+// Attributes are the attributes of a rollout inside another object, such as an environment.
+func Attributes() map[string]schema.Attribute { return kind.Attributes() }
+
+// Filled returns the members of such a rollout with the defaults of those that are absent, as a
+// plan has them.
+func Filled(members map[string]any) map[string]any { return kind.Filled(members) }
+
+// StepTimeouts is the attribute of the member timeouts: the attribute timeouts limits Terraform's
+// own operations.
+const StepTimeouts = "step_timeouts"
 
 // limitAttributes are the attributes that are not objects.
 func limitAttributes() map[string]schema.Attribute {
