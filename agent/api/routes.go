@@ -274,6 +274,12 @@ func stateRoutes() []route {
 			summary: summary, query: reading(query...), returns: ok("The answer.", body),
 		}
 	}
+	environments := listing(get("/environments", groupState, "List the environments and what each is doing", (*server).getEnvironmentStates, []v1.EnvironmentStatus{},
+		parameter{name: "after", about: "Return only environments after this name (for paging).", schema: schema{"type": "string"}},
+		parameter{name: "limit", about: "The largest number of environments to return; all if absent.", schema: schema{"type": "integer", "minimum": 1, "maximum": v1.MaxEnvironments}}))
+	environments.about = "Environments are ordered by name; the one without a declaration is default. With limit they are returned in pages: the header Link has the next page, if there is one. " +
+		"count=true counts all of them and cannot be combined with after and limit."
+	environments.returns[0].headers = map[string]string{"Link": "The next page, as rel=\"next\"; absent on the last page."}
 	feed := get("/windows.ics", groupWindows, "Subscribe to the windows of the next twelve months", (*server).getFeed, nil)
 	feed.query = []parameter{siteParameter, {
 		name: urlToken, schema: schema{"type": "string"},
@@ -305,6 +311,8 @@ func stateRoutes() []route {
 	return []route{
 		get("", groupState, "Read the state", (*server).getState, anyOf{v1.State{}, v1.OSUpgrade{}},
 			oneOf("content", "config returns only the configuration, nonconfig everything else.", "config", "nonconfig")),
+		environments,
+		missingToo(get("/environments/{name}", groupState, "Read what an environment is doing", (*server).getEnvironmentState, v1.EnvironmentStatus{})),
 		events,
 		hosts,
 		get("/hosts/{host}", groupHosts, "Read a host with its inventory and its last reports of versions", (*server).getHost, v1.Host{}),

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -74,9 +73,7 @@ func (s *server) getHosts(c *call) error {
 	}
 	if filter.Limit > 0 && len(hosts) > filter.Limit {
 		hosts = hosts[:filter.Limit]
-		next := maps.Clone(c.query)
-		next.Set("after", hosts[filter.Limit-1].Hostname)
-		c.w.Header().Set("Link", "<"+c.URL.EscapedPath()+"?"+next.Encode()+`>; rel="next"`)
+		sendNext(c, hosts[filter.Limit-1].Hostname)
 	}
 	if len(hosts) == 0 && filter.After == "" {
 		s.warnOfSelector(c, filter.Selector)

@@ -33,6 +33,8 @@ type tenant struct {
 	// seq counts the changes, as the log of a real controller does.
 	seq      uint64
 	watchers wait.Watchers
+	// environments are those that the tenant has beside default.
+	environments []v1.EnvironmentStatus
 }
 
 var _ api.Controller = (*tenant)(nil)
@@ -51,6 +53,11 @@ func (s *Server) move(name string, change func(t *tenant)) {
 // configuration, idle, with the hosts as scheduled workers.
 func (s *Server) SetState(name string, state v1.State) {
 	s.move(name, func(t *tenant) { t.state = &state })
+}
+
+// SetEnvironments sets what is shown of a tenant's environments, by name, default among them.
+func (s *Server) SetEnvironments(name string, all ...v1.EnvironmentStatus) {
+	s.move(name, func(t *tenant) { t.environments = all })
 }
 
 // SetHosts sets a tenant's hosts. A run that starts later takes them all.
@@ -221,7 +228,21 @@ func (t *tenant) situation() v1.Situation {
 	if t.state != nil {
 		return t.state.Situation
 	}
-	return v1.Situation{Status: "idle", Hosts: len(t.hosts)}
+	return v1.Situation{Status: "idle", Hosts: len(t.hosts), Environments: len(t.environments)}
+}
+
+// EnvironmentStatuses implements api.Controller.
+func (t *tenant) EnvironmentStatuses(context.Context) ([]v1.EnvironmentStatus, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.environments) > 0 {
+		return slices.Clone(t.environments), nil
+	}
+	var newest *v1.Run
+	if last := len(t.runs) - 1; last >= 0 {
+		newest = new(cloneRun(t.runs[last]))
+	}
+	return []v1.EnvironmentStatus{v1.EnvironmentStatusOf(v1.DefaultEnvironment, t.situation(), newest)}, nil
 }
 
 // Hosts implements api.Controller.

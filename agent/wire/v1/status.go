@@ -16,21 +16,26 @@ type TenantStatus struct {
 // StatusOf returns the status of a tenant from what is shown of it.
 func StatusOf(tenant string, shown Snapshot) TenantStatus {
 	status := TenantStatus{Tenant: tenant, Situation: &shown.Situation}
-	if shown.Run == nil {
-		return status
+	if shown.Run != nil {
+		status.Run, status.Counts = shown.Run.glance()
 	}
-	r := *shown.Run
-	r.Events, r.Hosts, status.Counts = nil, []RunHost{}, map[string]int{}
-	for _, h := range shown.Run.Hosts {
+	return status
+}
+
+// glance returns the run without its events and with only those of its hosts about which somebody
+// may have to do something, and how many of the hosts that it upgrades have each status.
+func (r Run) glance() (*Run, map[string]int) {
+	all, counts := r.Hosts, map[string]int{}
+	r.Events, r.Hosts = nil, []RunHost{}
+	for _, h := range all {
 		if h.Stage != "" {
-			status.Counts[h.Status]++
+			counts[h.Status]++
 		}
 		if !h.goesWell() {
 			r.Hosts = append(r.Hosts, h)
 		}
 	}
-	status.Run = &r
-	return status
+	return &r, counts
 }
 
 // goesWell reports whether nobody has to look at a host: it waits for its turn, is at work, or is
