@@ -63,7 +63,7 @@ type Controller interface {
 	Unmatched(ctx context.Context, i plan.Intent) ([]v1.IntentWarning, error)
 	// Ask executes an operator's request on the run under way and returns the run.
 	Ask(ctx context.Context, by string, ask run.Ask, body v1.Ask) (v1.Run, error)
-	AbortAll(ctx context.Context, by string, body v1.Ask) error
+	AbortAll(ctx context.Context, by string, body v1.Ask) ([]v1.Run, error)
 	Ready(ctx context.Context) error
 	// Windows returns the openings that overlap the time between two instants, by
 	// start and at most count.

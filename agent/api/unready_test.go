@@ -115,7 +115,7 @@ func (b broken) CalendarCopies(context.Context, string) ([]store.Named[v1.Calend
 
 func (b broken) RoomForCalendar(context.Context, string) error { return b.err }
 
-func (b broken) AbortAll(context.Context, string, v1.Ask) error { return b.err }
+func (b broken) AbortAll(context.Context, string, v1.Ask) ([]v1.Run, error) { return nil, b.err }
 
 func (b broken) Ask(context.Context, string, run.Ask, v1.Ask) (v1.Run, error) {
 	return v1.Run{}, b.err

@@ -554,9 +554,12 @@ var acts = map[run.Ask]func(r *v1.Run, by string, body v1.Ask) error{
 }
 
 // AbortAll implements api.Controller.
-func (t *tenant) AbortAll(ctx context.Context, by string, body v1.Ask) error {
-	_, err := t.Ask(ctx, by, run.Abort, body)
-	return err
+func (t *tenant) AbortAll(ctx context.Context, by string, body v1.Ask) ([]v1.Run, error) {
+	if id, _ := t.Current(ctx); id == 0 {
+		return []v1.Run{}, nil
+	}
+	r, err := t.Ask(ctx, by, run.Abort, body)
+	return []v1.Run{r}, err
 }
 
 // Ask implements api.Controller.
