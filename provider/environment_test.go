@@ -183,3 +183,53 @@ resource "osupgrade_disruption_budget" "shops" {
 	}
 	timed("destroy", func() { w.Run(t, 0, "destroy", "-auto-approve", "-no-color") })
 }
+
+// TestEnvironment_runsSideBySide: a run of one environment waits for an approval while the run of the
+// other completes, and an action that names the environment ends the one that waits.
+func TestEnvironment_runsSideBySide(t *testing.T) {
+	t.Parallel()
+	server, _ := realagent.Start(t, 2)
+	api := rest(t, server)
+	environments := `
+resource "osupgrade_environment" "basel" {
+  name    = "basel"
+  match   = { hosts = ["h01"] }
+  rollout = { stages = [{ name = "all", approval = true }] }
+}
+resource "osupgrade_environment" "bern" {
+  name  = "bern"
+  match = { hosts = ["h02"] }
+}
+`
+	run := func(name, environment, more string) string {
+		return fmt.Sprintf("resource \"osupgrade_run\" %q {\n environment = %s\n override_window = true\n reason = \"a test\"\n%s\n}\n", name, environment, more)
+	}
+	acctest.Run(t, resource.TestCase{Steps: []resource.TestStep{
+		{Config: server.Config(environments)},
+		{Config: server.Config(environments, run("any", "null", "")), ExpectError: spoken("environment to one of the environments that the server names")},
+		{Config: server.Config(environments, run("nowhere", `"chur"`, "")), ExpectError: spoken("there is no environment chur")},
+		{
+			Config: server.Config(environments, run("basel", "osupgrade_environment.basel.name", "wait = false"), run("bern", "osupgrade_environment.bern.name", "depends_on = [osupgrade_run.basel]")),
+			Check: resource.ComposeAggregateTestCheckFunc(
+				resource.TestCheckResourceAttr("osupgrade_run.bern", "result", "completed"),
+				resource.TestCheckResourceAttr("osupgrade_run.bern", "hosts.#", "1"),
+				resource.TestCheckResourceAttr("osupgrade_run.bern", "hosts.0.hostname", "h02"),
+				resource.TestCheckNoResourceAttr("osupgrade_run.basel", "result"),
+				func(*terraform.State) error {
+					aborted, err := api.Abort(t.Context(), acctest.Tenant, v1.Ask{Environment: "basel", Reason: "a test", Now: true})
+					if err == nil && (aborted.Environment != "basel" || !aborted.Finished()) {
+						t.Errorf("the run of basel is %+v", aborted)
+					}
+					return err
+				},
+			),
+		},
+		{
+			ResourceName: "osupgrade_run.bern", ImportState: true, ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "run_id",
+			ImportStateIdFunc: func(s *terraform.State) (string, error) {
+				return s.RootModule().Resources["osupgrade_run.bern"].Primary.Attributes["run_id"], nil
+			},
+			ImportStateVerifyIgnore: []string{"override_window"},
+		},
+	}})
+}

@@ -343,10 +343,13 @@ func (r *Resource[T, M, P]) premature(w write[T]) bool {
 	if r.kind.Needs != nil {
 		needs = append(needs, r.kind.Needs(w.want, w.at)...)
 	}
-	return slices.ContainsFunc(needs, func(object string) bool {
-		_, created := r.data.Recall(begun + object)
-		return created
-	})
+	return slices.ContainsFunc(needs, func(object string) bool { return Planned(r.data, object) })
+}
+
+// Planned reports whether a plan of this process creates an object that Needed names.
+func Planned(data *providerdata.Data, object string) bool {
+	_, created := data.Recall(begun + object)
+	return created
 }
 
 // Needed names an object of a resource for Kind.Needs.
