@@ -72,6 +72,9 @@ type Controller interface {
 	// rollout or of a calendar is known.
 	Seen(ctx context.Context, number uint64) error
 	Forget(ctx context.Context, host string, d run.Deletion) error
+	// Vacant returns why an environment cannot be deleted without force: it has hosts, or a run is
+	// under way.
+	Vacant(ctx context.Context, environment string) error
 }
 
 // Store is the part of the store that the API uses.

@@ -53,6 +53,8 @@ func (b broken) Calendar(context.Context, string, string) (v1.Kept[v1.Calendar],
 	return v1.Kept[v1.Calendar]{}, store.Revision{}, b.err
 }
 
+func (b broken) Vacant(context.Context, string) error { return b.err }
+
 func (b broken) Environment(context.Context, string, string) (v1.Kept[v1.Environment], store.Revision, error) {
 	return v1.Kept[v1.Environment]{}, store.Revision{}, b.err
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/intent"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/schedule/calendar"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
@@ -46,7 +47,7 @@ func (f *files) read(stdin io.Reader) (intent.Intent, error) {
 	case err != nil:
 		return want, misusedf("nothing was written; the input is invalid:\n%w", err)
 	case len(want.Keys()) == 0:
-		return want, misusedf("%s declares nothing; give at least one of config, rollout, calendars, budgets, policies, users, approles and webhooks", strings.Join(f.File, ", "))
+		return want, misusedf("%s declares nothing; give at least one of config, rollout, calendars, environments, budgets, policies, users, approles and webhooks", strings.Join(f.File, ", "))
 	}
 	return want, nil
 }
@@ -198,10 +199,22 @@ func (d *siteIntent) validate(ctx context.Context, s intent.Step, want intent.In
 		return nil, nil
 	}
 	found, err := k.validate(ctx, d, checked, s.Key)
+	found = withoutNewCalendars(found, want)
 	if err == nil && s.Key.Kind == intent.Config && s.Action != intent.Keep {
 		found = append(found, d.withoutWindows(ctx, want, time.Now())...)
 	}
 	return found, err
+}
+
+// withoutNewCalendars returns warnings but for those about calendars of an environment that are
+// written with it: the site does not have them yet.
+func withoutNewCalendars(found []v1.IntentWarning, want intent.Intent) []v1.IntentWarning {
+	return slices.DeleteFunc(found, func(w v1.IntentWarning) bool {
+		var n int
+		_, err := fmt.Sscanf(w.Field, "calendars[%d]", &n)
+		named := want.Environments[keyOf(w).Name].Calendars
+		return err == nil && n < len(named) && want.Calendars[named[n]].Kind == string(calendar.Allow)
+	})
 }
 
 // withoutNewPolicies returns what the site can check of a user or an approle before the policies
@@ -223,7 +236,7 @@ func (d *siteIntent) withoutNewPolicies(want intent.Intent, key intent.Key) (che
 		a.TokenPolicies = slices.DeleteFunc(slices.Clone(a.TokenPolicies), isNew)
 		want.Approles = map[string]v1.Approle{key.Name: a}
 		return want, len(a.TokenPolicies) > 0
-	case intent.Config, intent.Rollout, intent.Calendar, intent.Budget, intent.Policy, intent.Webhook:
+	case intent.Config, intent.Rollout, intent.Calendar, intent.Environment, intent.Budget, intent.Policy, intent.Webhook:
 	}
 	return want, true
 }

@@ -209,6 +209,18 @@ func (t *tenant) State(ctx context.Context) (v1.State, error) {
 	return state, nil
 }
 
+// Vacant implements api.Controller.
+func (t *tenant) Vacant(_ context.Context, environment string) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, h := range t.hosts {
+		if h.Environment == environment {
+			return &run.Refused{Message: fmt.Sprintf("environment %s is in use: it has host %s", environment, h.Hostname)}
+		}
+	}
+	return nil
+}
+
 // Unmatched implements api.Controller.
 func (t *tenant) Unmatched(_ context.Context, i plan.Intent) ([]v1.IntentWarning, error) {
 	t.mu.Lock()
