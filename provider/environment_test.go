@@ -99,7 +99,7 @@ func TestEnvironment_refused(t *testing.T) {
 		{basel("match = {}"), "say which hosts belong to the environment"},
 		{strings.Replace(basel(ofBasel), `name = "basel"`, `name = "default"`, 1), `"default" cannot be declared`},
 		{strings.Replace(basel(ofBasel), `name = "basel"`, `name = "Basel"`, 1), `"Basel" is not the name of an environment`},
-		{basel(window("26:00")), `start_time = "26:00"`},
+		{basel(window("26:00")), `"26:00" is not a time of day`},
 		{basel(ofBasel + "\n calendars = [\"No calendar\"]"), `"No calendar" is not the name of a calendar`},
 		{basel(ofBasel + "\n rollout = { stages = [{ name = \"all\", max_unavailable = 0 }] }"), `rollout.stages`},
 		{basel(ofBasel + "\n rollout = { step_timeouts = { reboot = \"1h1\" } }"), `rollout.step_timeouts.reboot`},

@@ -81,8 +81,9 @@ func validate(e v1.Environment) v1.Problems {
 // New returns the resource.
 func New() resource.Resource {
 	return &Resource{tenantobject.New[v1.Environment, model](kind.Kind("Environments", tenantobject.Kind[v1.Environment]{
-		Noun: "environment",
-		Warn: window.WarnOfEnvironment,
+		Noun:  "environment",
+		Doubt: "The environment may not be what is meant",
+		Warn:  window.WarnOfEnvironment,
 		Refused: "Wait for the end of its run, and move its hosts to other environments first: with a changed match of those, or with osupgrade-agent move. " +
 			"To delete it all the same, set force_destroy = true, apply, and delete it then: its hosts go to whatever else matches them, else to default, and a run under way goes on.",
 		Needs: func(want v1.Environment, at tenantobject.Key) []string {

@@ -1,6 +1,7 @@
 package tenantobject
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -315,7 +316,7 @@ func (r *Resource[T, M, P]) compare(ctx context.Context, w write[T], diags *diag
 // warnOfUnmatched adds what of the owned part matches no host that the server knows.
 func (r *Resource[T, M, P]) warnOfUnmatched(want T, warnings []v1.IntentWarning, diags *diag.Diagnostics) {
 	for _, w := range warnings {
-		summary := "No known host matches"
+		summary := cmp.Or(r.kind.Doubt, "No known host matches")
 		if w.OfBudget() {
 			summary = "A disruption budget limits upgrades"
 		}

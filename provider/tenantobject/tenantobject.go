@@ -53,6 +53,8 @@ type Kind[T any] struct {
 	// usual advice. Refused is the advice for a deletion that is refused with 412 because the
 	// object is in use.
 	NotFound, Refused string
+	// Doubt is the summary of what the server warns of; empty means that no host matches.
+	Doubt string
 	// Locate returns the attribute of a field of the API.
 	Locate diagnostics.Locate
 	// Validate applies the API's rules to a configuration; nil if the attributes have
