@@ -91,6 +91,7 @@ func TestEveryExampleIsRun(t *testing.T) {
 		"resources/osupgrade_webhook/resource.tf": true, "resources/osupgrade_webhook/import-by-string-id.tf": true,
 		"resources/osupgrade_tenant/resource.tf": true, "resources/osupgrade_tenant/import-by-string-id.tf": true,
 		"resources/osupgrade_disruption_budget/resource.tf": true, "resources/osupgrade_disruption_budget/import-by-string-id.tf": true,
+		"resources/osupgrade_environment/resource.tf": true, "resources/osupgrade_environment/import-by-string-id.tf": true,
 		"actions/osupgrade_start/action.tf": true, "actions/osupgrade_pause/action.tf": true, "actions/osupgrade_resume/action.tf": true,
 		"actions/osupgrade_abort/action.tf": true, "actions/osupgrade_approve/action.tf": true, "actions/osupgrade_release/action.tf": true,
 		"ephemeral-resources/osupgrade_token/ephemeral-resource.tf": true, "ephemeral-resources/osupgrade_join_token/ephemeral-resource.tf": true,

@@ -30,7 +30,7 @@ var exampleSecrets = map[string]string{"ann_password": "correct horse", "chat_se
 func TestExamples_run(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{
-		"resources/osupgrade_config/resource.tf", "resources/osupgrade_maintenance_window/resource.tf", "resources/osupgrade_calendar/resource.tf", "resources/osupgrade_rollout/resource.tf", "resources/osupgrade_run/resource.tf", "resources/osupgrade_run/without-waiting.tf", "resources/osupgrade_policy/resource.tf", "resources/osupgrade_user/resource.tf", "resources/osupgrade_approle/resource.tf", "resources/osupgrade_webhook/resource.tf", "resources/osupgrade_tenant/resource.tf", "resources/osupgrade_disruption_budget/resource.tf",
+		"resources/osupgrade_config/resource.tf", "resources/osupgrade_maintenance_window/resource.tf", "resources/osupgrade_calendar/resource.tf", "resources/osupgrade_rollout/resource.tf", "resources/osupgrade_run/resource.tf", "resources/osupgrade_run/without-waiting.tf", "resources/osupgrade_policy/resource.tf", "resources/osupgrade_user/resource.tf", "resources/osupgrade_approle/resource.tf", "resources/osupgrade_webhook/resource.tf", "resources/osupgrade_tenant/resource.tf", "resources/osupgrade_disruption_budget/resource.tf", "resources/osupgrade_environment/resource.tf",
 		"data-sources/osupgrade_state/data-source.tf", "data-sources/osupgrade_hosts/data-source.tf", "data-sources/osupgrade_runs/data-source.tf",
 	} {
 		t.Run(path, func(t *testing.T) {
@@ -92,7 +92,7 @@ func TestExamples_functions(t *testing.T) {
 
 func TestExamples_import(t *testing.T) {
 	t.Parallel()
-	for name, resource := range map[string]string{"osupgrade_config": "acme", "osupgrade_calendar": "christmas", "osupgrade_rollout": "acme", "osupgrade_run": "acme", "osupgrade_maintenance_window": "weekend", "osupgrade_policy": "night_shift", "osupgrade_user": "ann", "osupgrade_approle": "deploy", "osupgrade_webhook": "chat", "osupgrade_tenant": "beta", "osupgrade_disruption_budget": "racks"} {
+	for name, resource := range map[string]string{"osupgrade_config": "acme", "osupgrade_calendar": "christmas", "osupgrade_rollout": "acme", "osupgrade_run": "acme", "osupgrade_maintenance_window": "weekend", "osupgrade_policy": "night_shift", "osupgrade_user": "ann", "osupgrade_approle": "deploy", "osupgrade_webhook": "chat", "osupgrade_tenant": "beta", "osupgrade_disruption_budget": "racks", "osupgrade_environment": "basel"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			api, server := acctest.Fake(t)
@@ -124,6 +124,7 @@ var required = map[string]string{
 	"osupgrade_webhook":           "\n  name = \"chat\"\n  url = \"https://hooks.example\"\n",
 	"osupgrade_tenant":            "\n  name = \"beta\"\n",
 	"osupgrade_disruption_budget": "\n  name = \"racks\"\n",
+	"osupgrade_environment":       "\n  name = \"basel\"\n  match = { hosts = [\"h01\"] }\n",
 	"osupgrade_config":            "\n  worker_applications = [\"a\"]\n",
 }
 

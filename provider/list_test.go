@@ -72,6 +72,11 @@ func setAccess(api *fakeapi.Server) {
 	api.SetApproleOf(principal.Approle{Tenant: acctest.Tenant, Name: "deploy", Allow: []string{"read"}, Uses: new(0)})
 	api.SetTenant("beta", "Beta Ltd")
 	api.SetBudget(acctest.Tenant, "racks", v1.Budget{Per: "rack", MaxUnavailable: "1"})
+	api.SetEnvironment(acctest.Tenant, "basel", v1.Environment{
+		Match:              v1.Match{Labels: map[string]string{"shop": "basel"}},
+		MaintenanceWindows: []v1.MaintenanceWindow{{DaysOfWeek: "Monday, Tuesday", StartTime: "02:00", Duration: "3h"}},
+		Rollout:            &v1.Rollout{MaxFailures: "2"},
+	})
 	secret, _ := hookSecret("a", 1)
 	api.SetWebhook(acctest.Tenant, "chat", v1.Webhook{URL: "https://hooks.example/osupgrade", Secret: secret, News: []string{"run.blocked"}})
 }
@@ -92,6 +97,7 @@ func TestList(t *testing.T) {
 		"osupgrade_tenant":             {"beta"},
 		"osupgrade_webhook":            {"acme/chat"},
 		"osupgrade_disruption_budget":  {"acme/racks"},
+		"osupgrade_environment":        {"acme/basel"},
 		"osupgrade_approle":            {"acme/deploy"},
 		"osupgrade_run":                {"acme/42 2026-11-20T01:00:00Z failed", "acme/41 0001-01-01T00:00:00Z completed"},
 	}
@@ -154,7 +160,7 @@ func TestList_nothing(t *testing.T) {
 		if name != "osupgrade_tenant" {
 			says(t, told.errors, "There is no tenant")
 		}
-		path := map[string]string{"osupgrade_calendar": "/calendars", "osupgrade_rollout": "/rollout", "osupgrade_run": "/runs", "osupgrade_policy": "/policies", "osupgrade_user": "/userpass", "osupgrade_approle": "/approles", "osupgrade_webhook": "/webhooks", "osupgrade_disruption_budget": "/budgets", "osupgrade_tenant": "/config/tenants"}[name]
+		path := map[string]string{"osupgrade_calendar": "/calendars", "osupgrade_rollout": "/rollout", "osupgrade_run": "/runs", "osupgrade_policy": "/policies", "osupgrade_user": "/userpass", "osupgrade_approle": "/approles", "osupgrade_webhook": "/webhooks", "osupgrade_disruption_budget": "/budgets", "osupgrade_environment": "/environments", "osupgrade_tenant": "/config/tenants"}[name]
 		api.Inject(http.MethodGet, cmp.Or(path, "/os-upgrade"), fakeapi.Status(http.StatusForbidden, "not for you"))
 		_, _, told = configured(t, server).list(t, name, nil, 0, true)
 		says(t, told.errors, "^Unable to list "+name+".*403.*not for you")
@@ -169,23 +175,23 @@ func TestQueryCLI(t *testing.T) {
 	_, server := full(t)
 	w := acctest.NewWorkspace(t, server.Env()...)
 	w.Write(t, "main.tf", acctest.Requirement+"provider \"osupgrade\" {}\n")
-	for _, name := range []string{"config", "maintenance_window", "calendar", "rollout", "run", "policy", "user", "approle", "webhook", "tenant", "disruption_budget"} {
+	for _, name := range []string{"config", "maintenance_window", "calendar", "rollout", "run", "policy", "user", "approle", "webhook", "tenant", "disruption_budget", "environment"} {
 		text := example(t, "list-resources/osupgrade_"+name+"/list-resource.tfquery.hcl")
 		w.Write(t, name+".tfquery.hcl", strings.ReplaceAll(text, `["acme", "globex"]`, `["acme"]`))
 	}
 	out := w.Run(t, 0, "query", "-no-color")
-	for _, want := range []string{"acme/christmas", "acme/summer", "acme/night-shift", "acme/ann", "acme/deploy", "acme/chat", "acme/racks", "beta", "days_of_week=Friday, Saturday", "run_id="} {
+	for _, want := range []string{"acme/christmas", "acme/summer", "acme/night-shift", "acme/ann", "acme/deploy", "acme/chat", "acme/racks", "acme/basel", "beta", "days_of_week=Friday, Saturday", "run_id="} {
 		if !strings.Contains(out, want) {
 			t.Errorf("there is no %q in %s", want, out)
 		}
 	}
 	w = acctest.NewWorkspace(t, server.Env()...)
 	w.Write(t, "main.tf", acctest.Requirement+"provider \"osupgrade\" {}\n")
-	for _, name := range []string{"config", "calendar", "rollout", "policy", "user", "approle", "webhook", "tenant", "disruption_budget"} {
+	for _, name := range []string{"config", "calendar", "rollout", "policy", "user", "approle", "webhook", "tenant", "disruption_budget", "environment"} {
 		w.Write(t, name+".tfquery.hcl", "list \"osupgrade_"+name+"\" \"all\" {\n  provider = osupgrade\n}\n")
 	}
 	w.Run(t, 0, "query", "-no-color", "-generate-config-out=generated.tf")
-	if out := w.Run(t, 0, "apply", "-auto-approve", "-no-color"); !strings.Contains(out, "10 imported, 0 added, 0 changed, 0 destroyed") {
+	if out := w.Run(t, 0, "apply", "-auto-approve", "-no-color"); !strings.Contains(out, "11 imported, 0 added, 0 changed, 0 destroyed") {
 		t.Errorf("the import changes something: %s", out)
 	}
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/calendar"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/config"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/disruptionbudget"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/environment"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/function"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/hosts"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/policy"
@@ -88,7 +89,7 @@ func (p *Osupgrade) Configure(ctx context.Context, req provider.ConfigureRequest
 
 // Resources lists the resources.
 func (*Osupgrade) Resources(context.Context) []func() resource.Resource {
-	return []func() resource.Resource{config.New, window.New, calendar.New, rollout.New, run.New, policy.New, user.New, approle.New, webhook.New, tenant.New, disruptionbudget.New}
+	return []func() resource.Resource{config.New, window.New, calendar.New, rollout.New, run.New, policy.New, user.New, approle.New, webhook.New, tenant.New, disruptionbudget.New, environment.New}
 }
 
 // DataSources lists the data sources.
@@ -101,7 +102,7 @@ func (*Osupgrade) Actions(context.Context) []func() action.Action { return run.A
 
 // ListResources lists the lists for terraform query: one for each resource.
 func (*Osupgrade) ListResources(context.Context) []func() list.ListResource {
-	return []func() list.ListResource{config.NewList, window.NewList, calendar.NewList, rollout.NewList, run.NewList, policy.NewList, user.NewList, approle.NewList, webhook.NewList, tenant.NewList, disruptionbudget.NewList}
+	return []func() list.ListResource{config.NewList, window.NewList, calendar.NewList, rollout.NewList, run.NewList, policy.NewList, user.NewList, approle.NewList, webhook.NewList, tenant.NewList, disruptionbudget.NewList, environment.NewList}
 }
 
 // EphemeralResources lists the ephemeral resources.

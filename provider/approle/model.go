@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
@@ -19,8 +18,7 @@ import (
 
 // model is the Terraform model of the resource.
 type model struct {
-	tenantobject.Common
-	Name   types.String `tfsdk:"name"`
+	tenantobject.NamedCommon
 	RoleID types.String `tfsdk:"role_id"`
 	Rights
 }
@@ -34,13 +32,7 @@ type Rights struct {
 	TokenMaxTTL     types.String `tfsdk:"token_max_ttl"`
 }
 
-var (
-	_ tenantobject.Named     = (*model)(nil)
-	_ tenantobject.Completed = (*model)(nil)
-)
-
-// ObjectName returns the approle's name.
-func (m *model) ObjectName() types.String { return m.Name }
+var _ tenantobject.Completed = (*model)(nil)
 
 // Complete asks for the role-id, which the approle itself does not have.
 func (m *model) Complete(ctx context.Context, api *client.Client, at tenantobject.Key) error {
@@ -60,11 +52,6 @@ func (m *model) ToAPI(ctx context.Context, diags *diag.Diagnostics) v1.Approle {
 // FromAPI sets the attributes from the server's approle.
 func (m *model) FromAPI(ctx context.Context, server v1.Approle, all bool, diags *diag.Diagnostics) {
 	kind.FromAPI(ctx, &m.Rights, server, all, diags)
-}
-
-// Claims returns the approle.
-func (m *model) Claims() map[string]path.Path {
-	return map[string]path.Path{"the approle " + m.Name.ValueString(): path.Root("name")}
 }
 
 // Loss describes the effect of a deletion.

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -18,8 +17,7 @@ import (
 
 // model is the Terraform model of the resource.
 type model struct {
-	tenantobject.Common
-	Name types.String `tfsdk:"name"`
+	tenantobject.NamedCommon
 	Dates
 }
 
@@ -32,11 +30,6 @@ type Dates struct {
 	URL         types.String `tfsdk:"url"`
 	Refresh     types.String `tfsdk:"refresh"`
 }
-
-var _ tenantobject.Named = (*model)(nil)
-
-// ObjectName returns the calendar's name.
-func (m *model) ObjectName() types.String { return m.Name }
 
 // ToAPI returns the declared calendar.
 func (m *model) ToAPI(ctx context.Context, diags *diag.Diagnostics) v1.Calendar {
@@ -62,11 +55,6 @@ func withoutDefaults(events []v1.Event) []v1.Event {
 		}
 	}
 	return events
-}
-
-// Claims returns the calendar.
-func (m *model) Claims() map[string]path.Path {
-	return map[string]path.Path{"the calendar " + m.Name.ValueString(): path.Root("name")}
 }
 
 // Loss describes the effect of a deletion.

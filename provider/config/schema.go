@@ -3,7 +3,6 @@ package config
 import (
 	"context"
 
-	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
@@ -26,7 +25,8 @@ func (*Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resou
 			"Another order of the same windows or another case of a day is shown in the plan, but nothing is written.",
 		Attributes: tenantobject.Attributes(map[string]schema.Attribute{
 			applications: applicationsAttribute(),
-			windows:      windowsAttribute(),
+			windows: window.ListAttribute("The maintenance windows. A run may be under way while any of them is open; overlapping windows count as one. Their order does not matter. At most 100. " +
+				"Omitted: not managed. `[]`: none, so that no run starts by itself."),
 		}, tenantobject.WaitsForRun),
 	}
 }
@@ -41,20 +41,6 @@ func applicationsAttribute() schema.Attribute {
 			setvalidator.NoNullValues(),
 			setvalidator.SizeAtMost(v1.MaxApplications),
 			setvalidator.ValueStringsAre(validators.Name()),
-		},
-	}
-}
-
-func windowsAttribute() schema.Attribute {
-	return schema.ListNestedAttribute{
-		Optional: true,
-		MarkdownDescription: "The maintenance windows. A run may be under way while any of them is open; overlapping windows count as one. Their order does not matter. At most 100. " +
-			"Omitted: not managed. `[]`: none, so that no run starts by itself.",
-		NestedObject: schema.NestedAttributeObject{Attributes: window.Attributes()},
-		Validators: []validator.List{
-			listvalidator.NoNullValues(),
-			listvalidator.SizeAtMost(v1.MaxWindows),
-			window.Distinct(),
 		},
 	}
 }

@@ -102,6 +102,8 @@ func (f Failure) advice(status int) string {
 	switch {
 	case client.Sealed(f.Err):
 		return sealed
+	case f.adviceOnEnvironment() != "":
+		return f.adviceOnEnvironment()
 	case status == http.StatusNotFound && f.NotFound != "":
 		return f.NotFound
 	case status == http.StatusNotFound && f.reads() && client.Missing(f.Err):
@@ -110,6 +112,20 @@ func (f Failure) advice(status int) string {
 		return f.Refused
 	}
 	return advice(status)
+}
+
+// adviceOnEnvironment is the advice for a request that names no environment of several, or one that
+// there is not; empty for any other.
+func (f Failure) adviceOnEnvironment() string {
+	for _, problem := range f.problems() {
+		switch info := problem.Info; {
+		case len(info.Choices) > 0:
+			return "Set the attribute environment to one of the environments that the server names."
+		case info.Field == "environment" && info.Missing != "":
+			return "Check the attribute environment. If the same apply creates the environment, refer to the name of its osupgrade_environment there, so that Terraform creates it first."
+		}
+	}
+	return ""
 }
 
 // sealed is the advice when the site is sealed.

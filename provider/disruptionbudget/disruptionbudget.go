@@ -51,15 +51,5 @@ func New() resource.Resource {
 // NewList returns the list for terraform query.
 func NewList() list.ListResource {
 	kind, _ := New().(*Resource)
-	return kind.List("The disruption budgets of a tenant.", all)
-}
-
-// all returns the disruption budgets of a tenant by their names, in one request.
-func all(ctx context.Context, ask tenantobject.Query) (map[string]v1.Budget, error) {
-	budgets := map[string]v1.Budget{}
-	all, err := ask.API.StoredBudgets(ctx, ask.Tenant)
-	for name, one := range all {
-		budgets[name] = one.Value
-	}
-	return budgets, err
+	return kind.List("The disruption budgets of a tenant.", nil)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -16,8 +15,7 @@ import (
 
 // model is the Terraform model of the resource.
 type model struct {
-	tenantobject.Common
-	Name types.String `tfsdk:"name"`
+	tenantobject.NamedCommon
 	Limit
 }
 
@@ -29,11 +27,6 @@ type Limit struct {
 	MinAvailable   types.String `tfsdk:"min_available"`
 }
 
-var _ tenantobject.Named = (*model)(nil)
-
-// ObjectName returns the budget's name.
-func (m *model) ObjectName() types.String { return m.Name }
-
 // ToAPI returns the declared budget.
 func (m *model) ToAPI(ctx context.Context, diags *diag.Diagnostics) v1.Budget {
 	return kind.ToAPI(ctx, m.Limit, diags)
@@ -42,11 +35,6 @@ func (m *model) ToAPI(ctx context.Context, diags *diag.Diagnostics) v1.Budget {
 // FromAPI sets the attributes from the server's budget.
 func (m *model) FromAPI(ctx context.Context, server v1.Budget, all bool, diags *diag.Diagnostics) {
 	kind.FromAPI(ctx, &m.Limit, server, all, diags)
-}
-
-// Claims returns the budget.
-func (m *model) Claims() map[string]path.Path {
-	return map[string]path.Path{"the disruption budget " + m.Name.ValueString(): path.Root("name")}
 }
 
 // Loss describes the effect of a deletion.

@@ -6,7 +6,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
@@ -18,9 +17,8 @@ import (
 
 // model is the Terraform model of the resource.
 type model struct {
-	tenantobject.Common
-	Name         types.String `tfsdk:"name"`
-	ForceDestroy types.Bool   `tfsdk:"force_destroy"`
+	tenantobject.NamedCommon
+	ForceDestroy types.Bool `tfsdk:"force_destroy"`
 	Rules
 }
 
@@ -29,13 +27,7 @@ type Rules struct {
 	RestAPI types.Object `tfsdk:"rest_api"`
 }
 
-var (
-	_ tenantobject.Named    = (*model)(nil)
-	_ tenantobject.Forcible = (*model)(nil)
-)
-
-// ObjectName returns the policy's name.
-func (m *model) ObjectName() types.String { return m.Name }
+var _ tenantobject.Forcible = (*model)(nil)
 
 // Force returns whether to delete the policy while somebody names it.
 func (m *model) Force() types.Bool { return m.ForceDestroy }
@@ -48,11 +40,6 @@ func (m *model) ToAPI(ctx context.Context, diags *diag.Diagnostics) v1.Policy {
 // FromAPI sets the attributes from the server's policy.
 func (m *model) FromAPI(ctx context.Context, server v1.Policy, all bool, diags *diag.Diagnostics) {
 	kind.FromAPI(ctx, &m.Rules, server, all, diags)
-}
-
-// Claims returns the policy.
-func (m *model) Claims() map[string]path.Path {
-	return map[string]path.Path{"the policy " + m.Name.ValueString(): path.Root("name")}
 }
 
 // Loss describes the effect of a deletion.

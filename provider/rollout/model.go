@@ -8,7 +8,6 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
@@ -55,11 +54,6 @@ func (m *model) FromAPI(ctx context.Context, server v1.Rollout, all bool, diags 
 	kind.FromAPI(ctx, &m.Policy, server, all, diags)
 }
 
-// Claims returns the rollout.
-func (*model) Claims() map[string]path.Path {
-	return map[string]path.Path{"the rollout": path.Root("tenant")}
-}
-
 // Loss warns that the defaults apply again.
 func (*model) Loss(tenant string) (summary, detail string) {
 	return "The defaults apply to runs again",
@@ -90,9 +84,20 @@ func attributes() map[string]schema.Attribute {
 	all["exempt_reboot"] = MatchAttribute("The hosts that are upgraded but not rebooted. They are shown with a note; none by default.")
 	all["checks"] = checksAttribute()
 	all["hooks"] = hooksAttribute()
-	all["step_timeouts"] = timeoutsAttributes()
+	all[StepTimeouts] = timeoutsAttributes()
 	return all
 }
+
+// Attributes are the attributes of a rollout inside another object, such as an environment.
+func Attributes() map[string]schema.Attribute { return kind.Attributes() }
+
+// Filled returns the members of such a rollout with the defaults of those that are absent, as a
+// plan has them.
+func Filled(members map[string]any) map[string]any { return kind.Filled(members) }
+
+// StepTimeouts is the attribute of the member timeouts: the attribute timeouts limits Terraform's
+// own operations.
+const StepTimeouts = "step_timeouts"
 
 // limitAttributes are the attributes that are not objects.
 func limitAttributes() map[string]schema.Attribute {

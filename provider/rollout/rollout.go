@@ -32,10 +32,9 @@ var (
 
 var kind = &tenantobject.Mapping[v1.Rollout]{
 	TypeName: TypeName, Describe: attributes,
-	// The attribute timeouts limits Terraform's own operations.
-	Renamed: map[string]string{"step_timeouts": "timeouts"},
+	Renamed: map[string]string{StepTimeouts: "timeouts"},
 	Defaults: tenantobject.Defaults[v1.Rollout]{
-		Filled: v1.Rollout.Filled, Trimmed: v1.Rollout.Trimmed, Parts: []string{"checks", "hooks", "step_timeouts"},
+		Filled: v1.Rollout.Filled, Trimmed: v1.Rollout.Trimmed, Parts: []string{"checks", "hooks", StepTimeouts},
 	},
 	Meaning:  func(r v1.Rollout) v1.Rollout { return r.WithDefaults().Canonical() },
 	Validate: v1.Rollout.Validate,

@@ -42,7 +42,9 @@ type ask struct {
 	does, did string
 	// refused is the advice if the server refuses as things are.
 	refused string
-	// own are the attributes beside tenant and reason.
+	// finds says how else the run is found, after a comma; empty if there is no other way.
+	finds string
+	// own are the attributes beside tenant, environment and reason.
 	own map[string]schema.Attribute
 	// waits is set if the action waits for the end of the run unless told otherwise, and
 	// never if it cannot wait.
@@ -86,7 +88,7 @@ var asks = []ask{
 	},
 	{
 		what: "release", does: "Frees the slot of a host by force: the run no longer waits for the host, which may be out of service.", did: "goes on",
-		send:    (*client.Client).Release,
+		send: (*client.Client).Release, finds: "; by default the run of the host",
 		refused: "Nothing was released. A host can be released while it holds a slot or is out of service; osupgrade-agent hosts shows those.",
 		own: map[string]schema.Attribute{"host": schema.StringAttribute{
 			Required: true, MarkdownDescription: "The name of the host whose slot is to be freed.",
@@ -120,6 +122,10 @@ func (a *askAction) Schema(_ context.Context, _ action.SchemaRequest, resp *acti
 		MarkdownDescription: a.ask.does + " Supported by `osupgrade-agent` only.",
 		Attributes: map[string]schema.Attribute{
 			"tenant": tenantActionAttribute(),
+			"environment": schema.StringAttribute{
+				Optional: true, MarkdownDescription: "The environment whose run this is about; `default` is that of the hosts that no other has. Needed if runs of several environments are under way" + a.ask.finds + ".",
+				Validators: []validator.String{validators.Name()},
+			},
 			"reason": schema.StringAttribute{
 				Required: true, MarkdownDescription: "The reason, kept in the history of the run; at most 1,000 characters.",
 				Validators: []validator.String{validators.Text()},
@@ -141,16 +147,16 @@ func (a *askAction) Schema(_ context.Context, _ action.SchemaRequest, resp *acti
 
 // askModel is a configuration of one of the actions. What its schema does not have is null.
 type askModel struct {
-	Tenant, Reason, Stage, Host types.String
-	Now, ResetFailures, Wait    types.Bool
-	Accept                      types.Set
-	Timeouts                    types.Object
+	Tenant, Environment, Reason, Stage, Host types.String
+	Now, ResetFailures, Wait                 types.Bool
+	Accept                                   types.Set
+	Timeouts                                 types.Object
 }
 
 func (a *askAction) read(ctx context.Context, config tfsdk.Config, diags *diag.Diagnostics) askModel {
 	m := askModel{Accept: types.SetNull(types.StringType)}
 	for name, into := range map[string]any{
-		"tenant": &m.Tenant, "reason": &m.Reason, "stage": &m.Stage, "host": &m.Host,
+		"tenant": &m.Tenant, "environment": &m.Environment, "reason": &m.Reason, "stage": &m.Stage, "host": &m.Host,
 		"now": &m.Now, "reset_failures": &m.ResetFailures, "wait": &m.Wait, "accept": &m.Accept, "timeouts": &m.Timeouts,
 	} {
 		if _, has := config.Schema.GetAttributes()[name]; has {
@@ -161,13 +167,13 @@ func (a *askAction) read(ctx context.Context, config tfsdk.Config, diags *diag.D
 }
 
 func (m askModel) request() v1.Ask {
-	return v1.Ask{Reason: m.Reason.ValueString(), Stage: m.Stage.ValueString(), Host: m.Host.ValueString(), Now: m.Now.ValueBool(), ResetFailures: m.ResetFailures.ValueBool()}
+	return v1.Ask{Environment: m.Environment.ValueString(), Reason: m.Reason.ValueString(), Stage: m.Stage.ValueString(), Host: m.Host.ValueString(), Now: m.Now.ValueBool(), ResetFailures: m.ResetFailures.ValueBool()}
 }
 
 // ValidateConfig applies the API's rules. It waits until all values are known.
 func (a *askAction) ValidateConfig(ctx context.Context, req action.ValidateConfigRequest, resp *action.ValidateConfigResponse) {
 	m := a.read(ctx, req.Config, &resp.Diagnostics)
-	if resp.Diagnostics.HasError() || m.Reason.IsUnknown() || m.Stage.IsUnknown() || m.Host.IsUnknown() {
+	if resp.Diagnostics.HasError() || m.Environment.IsUnknown() || m.Reason.IsUnknown() || m.Stage.IsUnknown() || m.Host.IsUnknown() {
 		return
 	}
 	invalid(a.typeName(), m.request().Validate(a.ask.what), &resp.Diagnostics)

@@ -24,6 +24,7 @@ type request struct {
 	Reason         types.String `tfsdk:"reason"`
 	Duration       types.String `tfsdk:"duration"`
 	RetryOf        types.Int64  `tfsdk:"retry_of"`
+	Environment    types.String `tfsdk:"environment"`
 	HostNames      types.Set    `tfsdk:"host_names"`
 	Labels         types.Map    `tfsdk:"labels"`
 	Roles          types.Set    `tfsdk:"roles"`
@@ -46,7 +47,8 @@ type model struct {
 func (m request) start() v1.Start {
 	selector := m.selector()
 	return v1.Start{
-		Hosts: selector.Hosts, Labels: selector.Labels, Roles: selector.Roles,
+		Environment: m.Environment.ValueString(),
+		Hosts:       selector.Hosts, Labels: selector.Labels, Roles: selector.Roles,
 		OverrideWindow: m.OverrideWindow.ValueBool(),
 		Reason:         m.Reason.ValueString(),
 		Duration:       m.Duration.ValueString(),
@@ -91,6 +93,9 @@ func (m request) purpose(typeName string) string {
 	parts := []any{typeName, m.Tenant.ValueString(), triggers, m.RetryOf.ValueInt64()}
 	if selector := m.selector(); !selector.IsZero() {
 		parts = append(parts, selector)
+	}
+	if name := m.Environment.ValueString(); name != "" {
+		parts = append(parts, "environment "+name)
 	}
 	text, err := json.Marshal(parts)
 	if err != nil {

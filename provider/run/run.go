@@ -21,7 +21,9 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/diagnostics"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/environment"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/providerdata"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantobject"
 )
 
 // TypeName is the type name of the resource.
@@ -128,12 +130,15 @@ func (r *Resource) planExisting(ctx context.Context, plan model, req resource.Mo
 // apply a window may have opened.
 func preflight(ctx context.Context, data *providerdata.Data, typeName string, m request, diags *diag.Diagnostics) {
 	if !data.Reachable() || !data.ValidateAtPlan || m.Tenant.IsUnknown() ||
-		m.OverrideWindow.IsUnknown() || m.Reason.IsUnknown() || m.Duration.IsUnknown() || m.RetryOf.IsUnknown() {
+		m.Environment.IsUnknown() || m.OverrideWindow.IsUnknown() || m.Reason.IsUnknown() || m.Duration.IsUnknown() || m.RetryOf.IsUnknown() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, preflightLimit)
 	defer cancel()
 	tenant, api := m.Tenant.ValueString(), data.Client(diags, "")
+	if tenantobject.Planned(data, tenantobject.Needed(environment.TypeName, tenantobject.Key{Tenant: tenant, Name: m.Environment.ValueString()})) {
+		return // The server does not know it yet.
+	}
 	if id := m.RetryOf.ValueInt64(); id != 0 {
 		if _, err := api.Run(ctx, tenant, uint64(id)); client.Missing(err) {
 			diags.AddAttributeError(path.Root("retry_of"), "There is no run to retry", fmt.Sprintf(
@@ -145,6 +150,8 @@ func preflight(ctx context.Context, data *providerdata.Data, typeName string, m 
 	switch {
 	case client.HasStatus(err, http.StatusForbidden):
 		diagnostics.Failure{Operation: "The token may not start " + typeName, Tenant: tenant, Err: err}.Warn(diags, "An apply with this token will fail.")
+	case client.HasStatus(err, http.StatusConflict), client.HasStatus(err, http.StatusNotFound) && m.Environment.ValueString() != "":
+		diagnostics.Failure{Operation: "A run could not start now", Tenant: tenant, Err: err}.Warn(diags, "If it is still so at the apply, this fails.")
 	case err == nil && found.Refused != "":
 		diags.AddWarning("A run could not start now", "If it is still so at the apply, this fails, or waits for the run under way. The server says: "+diagnostics.HCL(found.Refused))
 	}
@@ -167,7 +174,7 @@ func (*Resource) ValidateConfig(ctx context.Context, req resource.ValidateConfig
 // validate applies the API's rules for a start. The rules concern several attributes
 // together, so it waits until all of them are known.
 func (m request) validate(typeName string, diags *diag.Diagnostics) {
-	if !m.OverrideWindow.IsUnknown() && !m.Reason.IsUnknown() && !m.Duration.IsUnknown() {
+	if !m.Environment.IsUnknown() && !m.OverrideWindow.IsUnknown() && !m.Reason.IsUnknown() && !m.Duration.IsUnknown() {
 		start := m.start()
 		start.Hosts, start.Labels, start.Roles = nil, nil, nil // Their attributes have rules of their own.
 		invalid(typeName, start.Validate(), diags)

@@ -28,9 +28,9 @@ import (
 // Schema defines the resource.
 func (*Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "Starts a run, which is one pass over the hosts of a tenant, and waits for its end, unless `wait = false`. A changed value in `triggers`, `retry_of`, `host_names`, `labels`, `roles` or `tenant` starts another run; a change of any other attribute does not.\n\n" +
+		MarkdownDescription: "Starts a run, which is one pass over the hosts of a tenant, and waits for its end, unless `wait = false`. A changed value in `triggers`, `environment`, `retry_of`, `host_names`, `labels`, `roles` or `tenant` starts another run; a change of any other attribute does not.\n\n" +
 			"If the result of the run is not in `accept`, apply fails with the reason of the run, the errors of its hosts and what to do. The resource is then tainted, so that the next apply starts another run. " +
-			"If another run is under way, the creation first waits for its end. If that run was started for the same `triggers` and `retry_of` by an apply that was interrupted or timed out, the creation takes it over instead of starting another, " +
+			"If another run of the environment is under way, the creation first waits for its end. If that run was started for the same `triggers`, `environment` and `retry_of` by an apply that was interrupted or timed out, the creation takes it over instead of starting another, " +
 			"unless another resource of this configuration has it. Two configurations that start runs of one tenant need different `triggers`.\n\n" +
 			"A run cannot be undone: deleting the resource changes nothing on the server and does not end the run.",
 		Attributes: requestAttributes(),
@@ -47,6 +47,8 @@ const (
 	aboutDuration = "How long the run may last at most, from `1m` to `7d`; only with `override_window`. By default the run lasts at most until the open maintenance window closes, or `4h` if none is open."
 	aboutRetryOf  = "The id of a run that has ended. The new run contains only the hosts that failed or were skipped in that run. " +
 		"Supported by `osupgrade-agent` only."
+	aboutEnvironment = "The environment whose hosts are upgraded, such as `osupgrade_environment.basel.name`; `default` is that of the hosts that no other has. Needed if several environments have hosts. " +
+		"Runs of several environments go side by side. Supported by `osupgrade-agent` only."
 	aboutHostNames = "Only hosts of these names. With `labels` and `roles`, a host must fit all of them. The site chooses the hosts when the run starts. If no host fits, it refuses the start. " +
 		"Supported by `osupgrade-agent` only."
 	aboutLabels = "Only hosts with all of these labels, such as `{ shop = \"basel\" }`. Commas join alternatives: `basel,bern` is either. Supported by `osupgrade-agent` only."
@@ -76,6 +78,12 @@ func requestAttributes() map[string]schema.Attribute {
 			MarkdownDescription: aboutRetryOf + " A change starts another run.",
 			Validators:          []validator.Int64{validators.Number(1, 0)},
 			PlanModifiers:       []planmodifier.Int64{int64planmodifier.RequiresReplace()},
+		},
+		"environment": schema.StringAttribute{
+			Optional:            true,
+			MarkdownDescription: aboutEnvironment + " A change starts another run.",
+			Validators:          []validator.String{validators.Name()},
+			PlanModifiers:       []planmodifier.String{stringplanmodifier.RequiresReplace()},
 		},
 		"host_names": schema.SetAttribute{
 			ElementType: types.StringType, Optional: true,

@@ -76,6 +76,36 @@ func TestAccState_complete(t *testing.T) {
 	}}})
 }
 
+// TestAccState_environments: they are read if there are some, in one request more.
+func TestAccState_environments(t *testing.T) {
+	t.Parallel()
+	api, server := acctest.Fake(t)
+	at := time.Date(2026, 11, 27, 1, 0, 0, 0, time.UTC)
+	api.SetEnvironments(acctest.Tenant,
+		v1.EnvironmentStatus{Name: "basel", Status: "upgrading", Hosts: 4, Outdated: 3, Missed: 1, Needs: []string{"approval"}, Run: &v1.Run{ID: 7}},
+		v1.EnvironmentStatus{Name: "bern", Status: "idle", Hosts: 2, NextUpgradeAt: &at, Run: &v1.Run{ID: 5, Result: "completed"}},
+		v1.EnvironmentStatus{Name: "default", Status: "idle"},
+	)
+	number, none := knownvalue.Int64Exact, knownvalue.Null()
+	row := func(name, status string, hosts, outdated, missed int64, needs, run, result, next knownvalue.Check) knownvalue.Check {
+		return object(map[string]knownvalue.Check{
+			"name": text(name), "status": text(status), "hosts": number(hosts), "outdated": number(outdated), "missed": number(missed),
+			"needs": needs, "run_id": run, "result": result, "next_upgrade_at": next,
+		})
+	}
+	acctest.Run(t, resource.TestCase{Steps: []resource.TestStep{{
+		Config: server.Config(block),
+		ConfigStateChecks: has(map[string]knownvalue.Check{
+			"environments": list(
+				row("basel", "upgrading", 4, 3, 1, list(text("approval")), number(7), none, none),
+				row("bern", "idle", 2, 0, 0, list(), number(5), text("completed"), text("2026-11-27T01:00:00Z")),
+				row("default", "idle", 0, 0, 0, list(), none, none, none),
+			),
+			"environment": none, "unplaced": number(0),
+		}),
+	}}})
+}
+
 func TestAccState_nothingYet(t *testing.T) {
 	t.Parallel()
 	_, server := acctest.Fake(t)
@@ -84,7 +114,7 @@ func TestAccState_nothingYet(t *testing.T) {
 		ConfigStateChecks: has(map[string]knownvalue.Check{
 			"worker_applications": knownvalue.SetSizeExact(0), "maintenance_windows": knownvalue.ListSizeExact(0),
 			"scheduled_workers": knownvalue.ListSizeExact(0), "last_upgrade_info": knownvalue.Null(),
-			"next_upgrade_in": knownvalue.Null(), "next_upgrade_at": knownvalue.Null(),
+			"next_upgrade_in": knownvalue.Null(), "next_upgrade_at": knownvalue.Null(), "environments": list(), "environment": knownvalue.Null(),
 		}),
 	}}})
 }

@@ -24,6 +24,21 @@ type model struct {
 	NextUpgradeAt      types.String   `tfsdk:"next_upgrade_at"`
 	ScheduledWorkers   []worker       `tfsdk:"scheduled_workers"`
 	LastUpgradeInfo    *last          `tfsdk:"last_upgrade_info"`
+	Environment        types.String   `tfsdk:"environment"`
+	Environments       []environment  `tfsdk:"environments"`
+	Unplaced           types.Int64    `tfsdk:"unplaced"`
+}
+
+type environment struct {
+	Name          types.String `tfsdk:"name"`
+	Hosts         types.Int64  `tfsdk:"hosts"`
+	Outdated      types.Int64  `tfsdk:"outdated"`
+	Missed        types.Int64  `tfsdk:"missed"`
+	Status        types.String `tfsdk:"status"`
+	Needs         []string     `tfsdk:"needs"`
+	RunID         types.Int64  `tfsdk:"run_id"`
+	Result        types.String `tfsdk:"result"`
+	NextUpgradeAt types.String `tfsdk:"next_upgrade_at"`
 }
 
 type worker struct {
@@ -38,10 +53,18 @@ type last struct {
 	Hosts     []run.Host   `tfsdk:"hosts"`
 }
 
-// Fetch reads the state.
+// Fetch reads the state, and the environments if there is one beside default at the endpoint's site.
 func (m *model) Fetch(ctx context.Context, api *client.Client, tenant string) error {
 	s, err := api.State(ctx, tenant, m.Site.ValueString())
 	m.fromAPI(s)
+	m.Environments = []environment{}
+	if err != nil || s.Environments == 0 || !m.Site.IsNull() {
+		return err
+	}
+	all, err := api.EnvironmentStatuses(ctx, tenant)
+	for _, e := range all {
+		m.Environments = append(m.Environments, environmentFromAPI(e))
+	}
 	return err
 }
 
@@ -60,6 +83,20 @@ func (m *model) fromAPI(s v1.State) {
 		m.ScheduledWorkers = append(m.ScheduledWorkers, worker{conversion.Text(w.Host), conversion.Text(w.Application)})
 	}
 	m.LastUpgradeInfo = lastFromAPI(s.LastUpgradeInfo)
+	m.Environment = conversion.Text(s.Environment)
+	m.Unplaced = types.Int64Value(int64(s.Unplaced))
+}
+
+func environmentFromAPI(e v1.EnvironmentStatus) environment {
+	run, result := types.Int64Null(), types.StringNull()
+	if e.Run != nil {
+		run, result = types.Int64Value(int64(e.Run.ID)), conversion.Text(e.Run.Result)
+	}
+	return environment{
+		Name: conversion.Text(e.Name), Status: conversion.Text(e.Status),
+		Hosts: types.Int64Value(int64(e.Hosts)), Outdated: types.Int64Value(int64(e.Outdated)), Missed: types.Int64Value(int64(e.Missed)),
+		Needs: append([]string{}, e.Needs...), RunID: run, Result: result, NextUpgradeAt: conversion.Time(e.NextUpgradeAt),
+	}
 }
 
 func lastFromAPI(info *v1.LastUpgradeInfo) *last {

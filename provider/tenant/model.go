@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -65,11 +64,6 @@ func (m *model) ToAPI(ctx context.Context, diags *diag.Diagnostics) v1.Tenant {
 // FromAPI sets the attributes from the server's tenant.
 func (m *model) FromAPI(ctx context.Context, server v1.Tenant, all bool, diags *diag.Diagnostics) {
 	kind.FromAPI(ctx, &m.Properties, server, all, diags)
-}
-
-// Claims returns the tenant.
-func (m *model) Claims() map[string]path.Path {
-	return map[string]path.Path{"the tenant": path.Root("name")}
 }
 
 // Loss describes the effect of a deletion.

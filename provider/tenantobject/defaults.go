@@ -25,9 +25,14 @@ import (
 
 // Defaults are the defaults of the members of an object.
 type Defaults[T any] struct {
-	// Filled returns an object with the default of each member that is absent, Trimmed one
-	// without them.
-	Filled, Trimmed func(T) T
+	// Filled returns an object with the default of each member that is absent; nil if only
+	// members of Inside have defaults.
+	Filled func(T) T
+	// Inside fills in members that are objects with defaults of their own, such as a rollout. An
+	// absent one stays absent.
+	Inside map[string]func(members map[string]any) map[string]any
+	// Trimmed returns an object without defaults.
+	Trimmed func(T) T
 	// Parts are the attributes of objects that mean the same when they are absent as with
 	// nothing in them.
 	Parts []string
@@ -111,10 +116,16 @@ func (k *Mapping[T]) withParts(attributes map[string]schema.Attribute) {
 
 // Filled returns members with the defaults of those that are absent, as a plan has them.
 func (k *Mapping[T]) Filled(members map[string]any) map[string]any {
-	if k.build(); k.Defaults.Filled == nil {
-		return members
+	if k.build(); k.Defaults.Filled != nil {
+		return k.fill(members)
 	}
-	return k.fill(members)
+	members = maps.Clone(members)
+	for name, fill := range k.Defaults.Inside {
+		if inner, ok := members[name].(map[string]any); ok {
+			members[name] = fill(inner)
+		}
+	}
+	return members
 }
 
 func (k *Mapping[T]) fill(members map[string]any) map[string]any {

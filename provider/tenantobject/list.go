@@ -134,9 +134,13 @@ func (l *ListResource) find(ctx context.Context, req list.ListRequest, diags *di
 }
 
 // List returns a list of the objects of a tenant. all returns their contents by name; nil
-// stands for the one object that a tenant has, or has not.
+// stands for Kind.List, or for the one object that a tenant has, or has not.
 func (r *Resource[T, M, P]) List(about string, all func(ctx context.Context, ask Query) (map[string]T, error)) list.ListResource {
-	if all == nil {
+	switch {
+	case all != nil:
+	case r.kind.List != nil:
+		all = r.stored
+	default:
 		all = r.single
 	}
 	return &ListResource{TypeName: r.kind.TypeName, About: about, OfSite: r.kind.NamedBy != "", Find: func(ctx context.Context, ask Query) ([]Listed, error) {
@@ -151,6 +155,16 @@ func (r *Resource[T, M, P]) List(about string, all func(ctx context.Context, ask
 		}
 		return found, err
 	}}
+}
+
+// stored returns all objects of a tenant, in one request.
+func (r *Resource[T, M, P]) stored(ctx context.Context, ask Query) (map[string]T, error) {
+	objects := map[string]T{}
+	all, err := r.kind.List(ctx, ask.API, ask.Tenant)
+	for name, one := range all {
+		objects[name] = one.Value
+	}
+	return objects, err
 }
 
 // single returns the one object of a tenant, if it has one.

@@ -36,7 +36,10 @@ type Mapping[T any] struct {
 	// Defaults is set if the state has the default of each member that is not declared. An
 	// attribute with a default is unknown in the plans of a mock_provider.
 	Defaults Defaults[T]
-	// Renamed maps attributes of another name to their members.
+	// Joined are members, by their paths without indexes, that are one text in the API and a set of
+	// texts in Terraform.
+	Joined map[string]Joined
+	// Renamed maps attributes of another name to their members, at any depth.
 	Renamed map[string]string
 	// Elsewhere maps members to attributes of the resource that are none of the object, such as
 	// its name.
@@ -49,6 +52,12 @@ type Mapping[T any] struct {
 	once       sync.Once
 	attributes map[string]schema.Attribute
 	kind       types.ObjectType
+}
+
+// Joined is how a text of the API and a set of texts become each other.
+type Joined struct {
+	Split func(text string) []string
+	Join  func(texts []string) string
 }
 
 // build makes what the mapping is asked for with each object.
@@ -120,11 +129,8 @@ func (k *Mapping[T]) Locate(field string) (path.Path, bool) {
 	for inside := k.Attributes(); len(steps) < len(all); {
 		step := all[len(steps)]
 		member, _, _ := strings.Cut(step, "[")
-		name := strings.ReplaceAll(member, "-", "_")
-		if len(steps) == 0 {
-			name = k.Attribute(member)
-			step = strings.ReplaceAll(name, "_", "-") + strings.TrimPrefix(step, member)
-		}
+		name := k.Attribute(member)
+		step = strings.ReplaceAll(name, "_", "-") + strings.TrimPrefix(step, member)
 		attribute, known := inside[name]
 		if !known {
 			break
@@ -193,11 +199,56 @@ func (k *Mapping[T]) ToAPI(ctx context.Context, own any, diags *diag.Diagnostics
 }
 
 func (k *Mapping[T]) object(members map[string]any, diags *diag.Diagnostics) T {
-	object, err := objectOf[T](members)
+	joined, _ := k.rewritten("", members, func(j Joined, set any) any { return j.join(set) }).(map[string]any)
+	object, err := objectOf[T](joined)
 	if err != nil {
 		k.broken(diags, err)
 	}
 	return object
+}
+
+// rewritten returns a value of a path with each joined member in it rewritten.
+func (k *Mapping[T]) rewritten(at string, value any, rewrite func(Joined, any) any) any {
+	if joined, ok := k.Joined[at]; ok && value != nil {
+		return rewrite(joined, value)
+	}
+	switch value := value.(type) {
+	case map[string]any:
+		all := make(map[string]any, len(value))
+		for name, member := range value {
+			all[name] = k.rewritten(strings.TrimPrefix(at+"."+name, "."), member, rewrite)
+		}
+		return all
+	case []any:
+		all := make([]any, len(value))
+		for i, element := range value {
+			all[i] = k.rewritten(at, element, rewrite)
+		}
+		return all
+	}
+	return value
+}
+
+// join returns the text of a set. An element that is not known is left out.
+func (j Joined) join(set any) any {
+	elements, _ := set.([]any)
+	var texts []string
+	for _, element := range elements {
+		if text, ok := element.(string); ok {
+			texts = append(texts, text)
+		}
+	}
+	return j.Join(texts)
+}
+
+// split returns the set of a text.
+func (j Joined) split(text any) any {
+	joined, _ := text.(string)
+	set := []any{}
+	for _, element := range j.Split(joined) {
+		set = append(set, element)
+	}
+	return set
 }
 
 // objectOf is the inverse of Tree.
@@ -213,7 +264,8 @@ func objectOf[T any](members map[string]any) (object T, err error) {
 // object. A value with the same meaning keeps its form in own. If all is set, every
 // attribute gets the server's value.
 func (k *Mapping[T]) FromAPI(ctx context.Context, own any, server T, all bool, diags *diag.Diagnostics) {
-	kept := k.Filled(Tree(server))
+	split, _ := k.rewritten("", Tree(server), func(j Joined, text any) any { return j.split(text) }).(map[string]any)
+	kept := k.Filled(split)
 	if !all {
 		declared := k.Filled(k.Declared(ctx, own, diags))
 		kept = keepMembers(declared, kept, k.meaning(k.object(declared, diags)), k.meaning(server))

@@ -1,6 +1,7 @@
 package tenantobject
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -223,7 +225,7 @@ func (r *Resource[T, M, P]) read(at Key, state found[T]) found[T] {
 // two would overwrite each other for ever.
 func (r *Resource[T, M, P]) claim(plan P, configuration string, exists bool, diags *diag.Diagnostics) {
 	tenant := plan.Shared().Tenant.ValueString()
-	for what, at := range plan.Claims() {
+	for what, at := range r.claims(plan) {
 		if !r.data.Claim(tenant, what, configuration, exists) {
 			diags.AddAttributeError(at, "Two resources manage "+what+" of one tenant",
 				"Another "+r.kind.TypeName+" of this configuration also manages "+what+" of tenant "+tenant+
@@ -234,6 +236,17 @@ func (r *Resource[T, M, P]) claim(plan P, configuration string, exists bool, dia
 					", and this one would remove it. Move the entry into this list, or each entry of this list into a resource of its own.")
 		}
 	}
+}
+
+// claims returns the managed parts of a tenant, in words, with their attributes.
+func (r *Resource[T, M, P]) claims(plan P) map[string]path.Path {
+	if parts, ok := any(plan).(Claimant); ok {
+		return parts.Claims()
+	}
+	if r.named() {
+		return map[string]path.Path{"the " + r.kind.Noun + " " + nameOf(plan).ValueString(): path.Root("name")}
+	}
+	return map[string]path.Path{"the " + r.kind.Noun: r.tenantAttribute()}
 }
 
 // check finds what is in the way of a planned change, and has the server validate it.
@@ -303,7 +316,7 @@ func (r *Resource[T, M, P]) compare(ctx context.Context, w write[T], diags *diag
 // warnOfUnmatched adds what of the owned part matches no host that the server knows.
 func (r *Resource[T, M, P]) warnOfUnmatched(want T, warnings []v1.IntentWarning, diags *diag.Diagnostics) {
 	for _, w := range warnings {
-		summary := "No known host matches"
+		summary := cmp.Or(r.kind.Doubt, "No known host matches")
 		if w.OfBudget() {
 			summary = "A disruption budget limits upgrades"
 		}
@@ -331,10 +344,13 @@ func (r *Resource[T, M, P]) premature(w write[T]) bool {
 	if r.kind.Needs != nil {
 		needs = append(needs, r.kind.Needs(w.want, w.at)...)
 	}
-	return slices.ContainsFunc(needs, func(object string) bool {
-		_, created := r.data.Recall(begun + object)
-		return created
-	})
+	return slices.ContainsFunc(needs, func(object string) bool { return Planned(r.data, object) })
+}
+
+// Planned reports whether a plan of this process creates an object that Needed names.
+func Planned(data *providerdata.Data, object string) bool {
+	_, created := data.Recall(begun + object)
+	return created
 }
 
 // Needed names an object of a resource for Kind.Needs.

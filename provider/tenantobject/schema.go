@@ -32,6 +32,15 @@ type Common struct {
 // Shared returns the common attributes of a model that embeds them.
 func (c *Common) Shared() *Common { return c }
 
+// NamedCommon are the attributes of every resource of a named object.
+type NamedCommon struct {
+	Common
+	Name types.String `tfsdk:"name"`
+}
+
+// ObjectName returns the attribute name.
+func (c *NamedCommon) ObjectName() types.String { return c.Name }
+
 // What deletions wait for.
 const (
 	WaitsForRun = "For deletion, which waits for a run under way; `50m` by default."

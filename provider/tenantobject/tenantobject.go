@@ -53,6 +53,8 @@ type Kind[T any] struct {
 	// usual advice. Refused is the advice for a deletion that is refused with 412 because the
 	// object is in use.
 	NotFound, Refused string
+	// Doubt is the summary of what the server warns of; empty means that no host matches.
+	Doubt string
 	// Locate returns the attribute of a field of the API.
 	Locate diagnostics.Locate
 	// Validate applies the API's rules to a configuration; nil if the attributes have
@@ -142,10 +144,14 @@ type Model[T any] interface {
 	// form of values with the same meaning. If all is set, as after an import,
 	// it sets every attribute.
 	FromAPI(ctx context.Context, server T, all bool, diags *diag.Diagnostics)
-	// Claims maps each managed part of the tenant, in words, to its attribute.
-	Claims() map[string]path.Path
 	// Loss describes the effect of a deletion; empty if there is none.
 	Loss(tenant string) (summary, detail string)
+}
+
+// Claimant is a model that manages parts of an object; any other model manages all of it.
+type Claimant interface {
+	// Claims maps each managed part of the tenant, in words, to its attribute.
+	Claims() map[string]path.Path
 }
 
 // Resource is a resource of one kind, without its Schema.
@@ -194,7 +200,7 @@ func (k Key) ID() string {
 	return k.Tenant + "/" + k.Name
 }
 
-// Named is a model of a named object.
+// Named is a model of a named object. NamedCommon is one.
 type Named interface {
 	// ObjectName returns the attribute name.
 	ObjectName() types.String

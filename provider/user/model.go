@@ -5,7 +5,6 @@ import (
 	"maps"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -17,8 +16,7 @@ import (
 
 // model is the Terraform model of the resource. Its password is always null: see Secret.
 type model struct {
-	tenantobject.Common
-	Name            types.String `tfsdk:"name"`
+	tenantobject.NamedCommon
 	Password        types.String `tfsdk:"password_wo"`
 	PasswordVersion types.Int64  `tfsdk:"password_wo_version"`
 	Rights
@@ -31,11 +29,6 @@ type Rights struct {
 	TokenMaxTTL   types.String `tfsdk:"token_max_ttl"`
 }
 
-var _ tenantobject.Named = (*model)(nil)
-
-// ObjectName returns the user's name.
-func (m *model) ObjectName() types.String { return m.Name }
-
 // ToAPI returns the declared user, without its password.
 func (m *model) ToAPI(ctx context.Context, diags *diag.Diagnostics) v1.User {
 	return kind.ToAPI(ctx, m.Rights, diags)
@@ -44,11 +37,6 @@ func (m *model) ToAPI(ctx context.Context, diags *diag.Diagnostics) v1.User {
 // FromAPI sets the attributes from the server's user.
 func (m *model) FromAPI(ctx context.Context, server v1.User, all bool, diags *diag.Diagnostics) {
 	kind.FromAPI(ctx, &m.Rights, server, all, diags)
-}
-
-// Claims returns the user.
-func (m *model) Claims() map[string]path.Path {
-	return map[string]path.Path{"the user " + m.Name.ValueString(): path.Root("name")}
 }
 
 // Loss describes the effect of a deletion.

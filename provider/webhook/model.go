@@ -7,7 +7,6 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
@@ -19,8 +18,7 @@ import (
 
 // model is the Terraform model of the resource. Its secret is always null: see Secret.
 type model struct {
-	tenantobject.Common
-	Name          types.String `tfsdk:"name"`
+	tenantobject.NamedCommon
 	Secret        types.String `tfsdk:"secret_wo"`
 	SecretVersion types.Int64  `tfsdk:"secret_wo_version"`
 	Receiver
@@ -34,11 +32,6 @@ type Receiver struct {
 	Disabled    types.Bool   `tfsdk:"disabled"`
 }
 
-var _ tenantobject.Named = (*model)(nil)
-
-// ObjectName returns the webhook's name.
-func (m *model) ObjectName() types.String { return m.Name }
-
 // ToAPI returns the declared webhook, without its secret.
 func (m *model) ToAPI(ctx context.Context, diags *diag.Diagnostics) v1.Webhook {
 	return kind.ToAPI(ctx, m.Receiver, diags)
@@ -47,11 +40,6 @@ func (m *model) ToAPI(ctx context.Context, diags *diag.Diagnostics) v1.Webhook {
 // FromAPI sets the attributes from the server's webhook.
 func (m *model) FromAPI(ctx context.Context, server v1.Webhook, all bool, diags *diag.Diagnostics) {
 	kind.FromAPI(ctx, &m.Receiver, server, all, diags)
-}
-
-// Claims returns the webhook.
-func (m *model) Claims() map[string]path.Path {
-	return map[string]path.Path{"the webhook " + m.Name.ValueString(): path.Root("name")}
 }
 
 // Loss describes the effect of a deletion.

@@ -8,6 +8,7 @@ package window
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -70,6 +71,66 @@ func warnOfWindows(ctx context.Context, change tenantobject.Change[v1.OSUpgrade]
 	if was := prior(change, calendars); opens(plan, w.now) && !opens(was, w.now) && !planned.holds(change.Data, change.At.Tenant) {
 		w.atOnce(plan)
 	}
+}
+
+// WarnOfEnvironment warns about the next window of an environment that has windows of its own, with
+// the freezes of the tenant and the calendars that the environment names. It makes at most one
+// request, and for a creation only if a window is open.
+func WarnOfEnvironment(ctx context.Context, change tenantobject.Change[v1.Environment], diags *diag.Diagnostics) {
+	if change.Deletion || change.Want.MaintenanceWindows == nil {
+		return // Nothing opens, or the windows are those of the tenant.
+	}
+	w := warnings{path.Root("maintenance_windows"), "window", change.Now, diags}
+	alone, err := v1.ScheduleOf(windowsOf(change.Want), nil, time.UTC)
+	if err != nil {
+		return
+	}
+	next, found := alone.Next(w.now)
+	if found {
+		w.moved(next)
+	}
+	if change.Prior == nil && found && !opens(alone, w.now) {
+		return
+	}
+	calendars, known := calendarsOf(ctx, change.API, change.At.Tenant)
+	if len(change.Want.Calendars) > 0 && !known {
+		return // An unknown calendar may open.
+	}
+	planned := togetherOf(change.Data, change.At.Tenant)
+	calendars = planned.merge(calendars)
+	plan, err := v1.ScheduleOf(windowsOf(change.Want), countedFor(change.Want, calendars), time.UTC)
+	if err != nil || w.none(plan) || w.frozen(plan) {
+		return
+	}
+	held := change.Want.Rollout != nil && change.Want.Rollout.Paused || planned.holds(change.Data, change.At.Tenant)
+	if opens(plan, w.now) && !wasOpen(change, calendars) && !held {
+		w.atOnce(plan)
+	}
+}
+
+// windowsOf returns the windows of an environment as a configuration has them.
+func windowsOf(e v1.Environment) v1.OSUpgrade {
+	return v1.OSUpgrade{MaintenanceWindows: e.MaintenanceWindows}
+}
+
+// countedFor returns the calendars that count for an environment with windows of its own.
+func countedFor(e v1.Environment, calendars map[string]v1.Calendar) map[string]v1.Calendar {
+	counted := map[string]v1.Calendar{}
+	for name, c := range calendars {
+		if c.Kind == kindFreeze || slices.Contains(e.Calendars, name) {
+			counted[name] = c
+		}
+	}
+	return counted
+}
+
+// wasOpen reports whether a window of the environment was open before a change.
+func wasOpen(change tenantobject.Change[v1.Environment], calendars map[string]v1.Calendar) bool {
+	if change.Prior == nil {
+		return false
+	}
+	plan, err := v1.ScheduleOf(windowsOf(*change.Prior), countedFor(*change.Prior, calendars), time.UTC)
+	return err == nil && opens(plan, change.Now)
 }
 
 // warnIfOpen warns about a new window that is open now. Another one is warned of by nothing

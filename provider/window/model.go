@@ -11,6 +11,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/schedule/window"
 
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantobject"
 )
 
 // DefaultTimezone is the time zone of a window without one.
@@ -37,16 +38,23 @@ func Type() types.ObjectType {
 // API converts an element to a window of the API. The days are joined in the
 // order of the week; the other fields keep their form.
 func (m Model) API() v1.MaintenanceWindow {
-	days := strings.Join(texts(m.DaysOfWeek), ", ")
-	if parsed, err := window.ParseDays(days); err == nil {
-		days = parsed.String()
-	}
 	return v1.MaintenanceWindow{
-		DaysOfWeek: days,
+		DaysOfWeek: joinDays(texts(m.DaysOfWeek)),
 		StartTime:  m.StartTime.ValueString(),
 		Timezone:   m.Timezone.ValueString(),
 		Duration:   m.Duration.ValueString(),
 	}
+}
+
+// Days is the attribute days_of_week in an object that a tenantobject.Mapping maps.
+var Days = tenantobject.Joined{Split: splitDays, Join: joinDays}
+
+func joinDays(names []string) string {
+	days := strings.Join(names, ", ")
+	if parsed, err := window.ParseDays(days); err == nil {
+		return parsed.String()
+	}
+	return days
 }
 
 // FromAPI converts a window of the API to an element.

@@ -1,6 +1,7 @@
 package window
 
 import (
+	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
 	dataschema "github.com/hashicorp/terraform-plugin-framework/datasource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
@@ -9,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/planmodifiers"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantobject"
 )
@@ -45,6 +47,20 @@ func Attributes() map[string]schema.Attribute {
 			MarkdownDescription: "The duration of the window in elapsed time, from `1m` to `7d`, such as `4h`, `90m` or `1d4h`.",
 			Validators:          []validator.String{Duration()},
 			PlanModifiers:       []planmodifier.String{planmodifiers.KeepDuration()},
+		},
+	}
+}
+
+// ListAttribute is the attribute maintenance_windows of a resource.
+func ListAttribute(description string) schema.Attribute {
+	return schema.ListNestedAttribute{
+		Optional:            true,
+		MarkdownDescription: description,
+		NestedObject:        schema.NestedAttributeObject{Attributes: Attributes()},
+		Validators: []validator.List{
+			listvalidator.NoNullValues(),
+			listvalidator.SizeAtMost(v1.MaxWindows),
+			Distinct(),
 		},
 	}
 }

@@ -61,6 +61,26 @@ func (s *Server) SetBudget(tenant, name string, b v1.Budget) (etag string) {
 	return s.budget(tenant, name).set(b)
 }
 
+func (s *Server) environment(tenant, name string) object[v1.Environment] {
+	return object[v1.Environment]{
+		tenant: tenant,
+		read: func(ctx context.Context, tenant string) (v1.Kept[v1.Environment], store.Revision, error) {
+			return s.store.Environment(ctx, tenant, name)
+		},
+		write: func(ctx context.Context, tenant string, value v1.Kept[v1.Environment], base store.Revision) (store.Revision, error) {
+			return s.store.PutEnvironment(ctx, tenant, name, value, base)
+		},
+		remove: func(ctx context.Context, tenant string, base store.Revision) (store.Revision, error) {
+			return s.store.DeleteEnvironment(ctx, tenant, name, base)
+		},
+	}
+}
+
+// SetEnvironment is SetConfig for environments.
+func (s *Server) SetEnvironment(tenant, name string, e v1.Environment) (etag string) {
+	return s.environment(tenant, name).set(e)
+}
+
 func (o object[T]) get() (value v1.Kept[T], revision store.Revision, there bool) {
 	value, revision, err := o.read(context.Background(), o.tenant)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {

@@ -1,0 +1,3 @@
+list "osupgrade_environment" "all" {
+  provider = osupgrade
+}

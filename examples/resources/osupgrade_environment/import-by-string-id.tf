@@ -1,0 +1,4 @@
+import {
+  to = osupgrade_environment.basel
+  id = "acme/basel"
+}
