@@ -52,6 +52,9 @@ func simulated(more ...suite) []suite {
 var (
 	scripts    = suite{pkg: "agent/run", names: "TestScripts"}
 	invariants = suite{pkg: "agent/run", names: "TestInvariants", flags: randomCases}
+	// sideBySide and independent play the runs of several environments.
+	sideBySide  = suite{pkg: "agent/run", names: "TestInvariantsSideBySide", flags: randomCases}
+	independent = suite{pkg: "agent/run", names: "TestEnvironmentsAreIndependent", flags: randomCases}
 
 	randomCases = []string{"-rapid.seed=1", "-rapid.checks=2000", "-rapid.nofailfile", "-rapid.shrinktime=1s"}
 )

@@ -24,6 +24,10 @@ var faults = []fault{
 	{"budget-is-asked-for-the-stage-only", "agent/run/roster.Roster.full", `return -1`, "", simulated(scripts, invariants)},
 	{"place-is-not-given-back", "agent/run/roster.cell.add", `$0.out, $0.reserved = $0.out+max(0, $2), $0.reserved+max(0, $3)`, "", append(tests("agent/run/roster", "TestCells"), scripts, invariants)},
 	{"edited-budgets-are-not-told", "agent/run.State.tellBudgets", `return nil`, "", []suite{scripts}},
+	{"budget-is-asked-for-each-run", "agent/run.Ledger.rosters", `return nil`, "", append(tests("agent/run", "TestOpenedWithSameBudgets|TestFairness"), sideBySide)},
+	{"edited-budgets-count-in-one-environment", "agent/run.Ledger.CellsOf", `return message.Only($2, func(host string) bool { for _, member := range named($1) { if member == host { return true } }; return false })`, "", append(tests("agent/run", "TestOpenedWithOtherBudgets"), tests("agent/controller", "TestBudgetEditedBetweenRuns")...)},
+	{"host-of-an-ended-run-is-told-to-nobody", "agent/run.Ledger.Unwatched", `return $0.home($1) == nil`, "", append(tests("agent/run", "TestNeighbourOfEndedRun"), tests("agent/controller", "TestNeighbourOfAnotherEnvironment")...)},
+	{"neighbour-is-of-no-environment", "agent/controller.state.takesIn", `return`, "", tests("agent/controller", "TestNeighbourOfAnotherEnvironment")},
 	{"neighbour-is-not-told", "agent/run.State.tellNeighbours", `return nil`, "", []suite{scripts}},
 
 	// 2. A host executes upgrade and reboot at most once per run, and says done only if that
@@ -132,7 +136,7 @@ var faults = []fault{
 	{"run-that-touched-no-host-uses-its-window", "agent/run.State.UsesWindow", `return true`, "", tests("agent/controller", "TestRetryInTheWindow")},
 	{"window-is-tried-again-though-a-host-was-touched", "agent/run.State.UsesWindow", `return false`, "", simulated(tests("agent/controller", "TestRetryInTheWindow")...)},
 
-	// 14, 15. A host is a member of one run under way at most, and in the roster of one
+	// 10, 11. A host is a member of one run under way at most, and in the roster of one
 	// environment; the runs of environments do not see each other.
 	{"gate-hands-out-the-newest-prepare", "agent/log/gate.cache.of", `var newest *prepared; for _, run := range $0.runs { if newest == nil || run.record.Seq > newest.record.Seq { newest = run } }; return newest`, "", tests("agent/log/gate", "TestEnvironments|TestRepliesOfEnvironments")},
 	{"unknown-run-is-folded-into-default", "agent/run.Ledger.whose", `e := $0.byRun[$1.Run]; if $1.Kind == message.CommandAll { e = $0.environments[$1.Environment] }; if e == nil { e = $0.Of("") }; if e.newest == nil { return nil, fmt.Errorf("none") }; return e, nil`, "", tests("agent/run", "TestUnknownRun")},
@@ -140,7 +144,9 @@ var faults = []fault{
 	{"host-that-moves-is-in-two-rosters", "agent/run.State.letGo", `return false`, "", tests("agent/run", "TestHostMoves")},
 	{"host-is-a-member-of-two-runs", "agent/run.Ledger.MemberOf", `return nil`, "", tests("agent/run", "TestMemberOfAnotherRun")},
 	{"answer-is-lost-while-a-run-is-opened", "agent/run.Ledger.settled", `return $1`, "", tests("agent/run", "TestAnsweredWhileOpening")},
-	{"environments-are-asked-in-no-turn", "agent/run.Environment.Turn", `return 0`, "", tests("agent/run", "TestTurns")},
+	{"environments-are-asked-in-no-turn", "agent/run.Environment.Turn", `return 0`, "", tests("agent/run", "TestTurns|TestFairness")},
+	{"reply-counts-for-another-run", "agent/run.Ledger.whose", `if $1.Kind == message.ReplyRecord && len($0.underWay) > 0 { return $0.underWay[0], nil }; e := $0.byRun[$1.Run]; if $1.Kind == message.CommandAll { e = $0.environments[$1.Environment] }; if e == nil || e.newest == nil { return nil, fmt.Errorf("none") }; return e, nil`, "", append(tests("agent/run", "TestSideBySide"), sideBySide)},
+	{"abort-is-of-all-runs", "agent/run.Ledger.whose", `if a, is := $1.Event.(message.Aborted); is { for _, e := range $0.underWay { if e.newest.ID != $1.Run { _ = e.newest.abort(a, $1.Time) } } }; e := $0.byRun[$1.Run]; if $1.Kind == message.CommandAll { e = $0.environments[$1.Environment] }; if e == nil || e.newest == nil { return nil, fmt.Errorf("none") }; return e, nil`, "", append(tests("agent/run", "TestSideBySide"), sideBySide, independent)},
 	{"outcome-is-dropped-by-another-run", "agent/controller.state.report", `$0.standard().tasks.report($1, $2, false); return`, "", tests("agent/controller", "TestOutcomeOfAnotherRun")},
 	{"request-is-of-the-newest-run", "agent/controller.state.about", `return $0.environment($0.ledger.UnderWay()[len($0.ledger.UnderWay())-1].Name), nil`, "", tests("agent/controller", "TestTwoEnvironments")},
 	{"record-wakes-nobody", "agent/controller.state.touched", `for _, of := range $0.ledger.Touched() { $0.environment(of.Name).ledger = of }; return`, "", tests("agent/controller", "TestTwoEnvironments")},

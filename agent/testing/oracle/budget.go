@@ -137,6 +137,9 @@ func (o *Oracle) mayTakePlace(m *member, what string, r message.Decoded) {
 		}
 		o.count("places taken in a cell")
 	}
+	if m.phase != checking && m.phase != checked { // Else it took its place when it was admitted.
+		o.inTurn(m, what, r)
+	}
 }
 
 // keptByCell reports whether a cell of a host has no free place.

@@ -307,12 +307,15 @@ func (o *Oracle) hostEvent(r message.Decoded, e message.Event, name string, sent
 	case message.Admitted:
 		o.mayBegin(m, r, sent)
 		o.mayTakePlace(m, m.name+" is admitted", r)
+		o.takes(r)
 		o.run.stages[m.stage].begun = true
 		m.phase, m.keeps = checking, m.held()
 	case message.Slot:
 		o.mayBegin(m, r, sent)
 		o.mayTakeSlot(m, r, sent)
+		o.takes(r)
 		o.run.stages[m.stage].begun = true
+		m.tookAt = r.Time
 		m.phase, m.owes.undrain, o.run.touched = draining, o.run.policy.Hooks.Undrain != nil, true
 		if o.run.policy.Hooks.Drain == nil {
 			m.phase = drained

@@ -177,7 +177,7 @@ func (o *Oracle) compareDebts(r message.Decoded, e message.Opened, announced map
 // debts is the invariant that an opening breaks which says something else of what a host owes.
 func (o *Oracle) debts(h *host, e message.Opened) int {
 	if h.homed && h.home != e.Environment {
-		return 15
+		return 11
 	}
 	return 1
 }

@@ -34,6 +34,9 @@
 // All of them hold for each environment by itself: the runs of environments go side by side,
 // and the limit of a stage is that of its run. Only the cells are those of the tenant.
 //
+// Runs that share a cell take turns, so that none starves: between two turns of one of them no other
+// was ready for the same place since before the first; see turns.go.
+//
 // Beside them it judges the news: what happens to a run is told, once, and nothing else is;
 // see news.go.
 //
@@ -80,6 +83,8 @@ type Oracle struct {
 	// knows and frozen are Sending.Knows and Sending.Frozen of the record at hand.
 	knows  uint64
 	frozen Frozen
+	// gathering is Sending.Gathering of the record at hand.
+	gathering bool
 	// newest is the time of the last record.
 	newest time.Time
 	// Passed returns how much real time has passed since the last record: a clock
@@ -113,12 +118,15 @@ type Sending struct {
 	Knows uint64
 	// Frozen is the freeze that its writer had been given; zero for none.
 	Frozen Frozen
+	// Gathering means that its writer has started so lately that it may not know of all hosts yet
+	// whether they are heard of.
+	Gathering bool
 }
 
 // Record judges the next record of the log and applies it, if it counts.
 func (o *Oracle) Record(record message.Record, sending Sending) {
 	r, sent := record.Decode(), sending.At
-	o.knows, o.frozen = sending.Knows, sending.Frozen
+	o.knows, o.frozen, o.gathering = sending.Knows, sending.Frozen, sending.Gathering
 	o.turnTo(r)
 	if r.Seq != o.seen+1 {
 		o.violated("record %d follows record %d", r.Seq, o.seen)
@@ -272,6 +280,7 @@ func (o *Oracle) saw(r message.Decoded) {
 	if r.Kind != message.ReplyRecord {
 		o.written = r.Seq
 	}
+	o.noteReady(r.Seq, r.Time)
 }
 
 // known reports whether the writer of the next command or event knows a record:
@@ -289,6 +298,9 @@ func (o *Oracle) clock(now time.Time) (setBack bool) {
 	}
 	for _, p := range o.runs {
 		o.setBack(p, now)
+		for _, m := range p.members {
+			m.readySince, m.tookAt = 0, earlier(m.tookAt, now)
+		}
 	}
 	return true
 }

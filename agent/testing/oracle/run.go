@@ -21,6 +21,10 @@ type run struct {
 	overAt  time.Time
 	members []*member
 	stages  []stage
+	// taken is the record by which it last admitted a host or let one leave service, slowest the
+	// longest that a host was out of service for its upgrade.
+	taken   uint64
+	slowest time.Duration
 	// roster names the hosts that the run knows. edited means that budgets were edited under it.
 	roster map[string]bool
 	edited bool
@@ -149,6 +153,10 @@ type member struct {
 	// counts how often the log says so.
 	notNow   *message.NotNow
 	toldBusy int
+	// readySince is the record since which nothing but a place in its cells keeps it from beginning;
+	// 0 while something does. tookAt is when it was taken out of service.
+	readySince uint64
+	tookAt     time.Time
 	// hadPlace means that the member was out of service when it was admitted or taken.
 	hadPlace bool
 	// upgrade and reboot are the commands to the member; 0 for none.
@@ -327,6 +335,10 @@ func (o *Oracle) command(r message.Decoded, c message.Command) {
 		}
 	case message.Upgrade:
 		m := p.member(c.Host)
+		if m.tookAt.IsZero() {
+			m.tookAt = r.Time
+			o.takes(r)
+		}
 		m.phase, m.upgrade, p.touched = upgrading, r.Seq, true
 		p.stages[m.stage].begun = true
 	case message.Reboot:
@@ -394,6 +406,7 @@ func (o *Oracle) wellAgain(m *member, at time.Time) {
 		return
 	}
 	m.owes, m.upgraded = debt{}, true
+	o.run.slowest = max(o.run.slowest, at.Sub(m.tookAt))
 	o.end(m, at)
 }
 

@@ -28,6 +28,8 @@ type site struct {
 	// c is the controller that runs, which is passive once it was told so.
 	c       *controller.Controller
 	passive bool
+	// since is when the session of the controller has begun.
+	since time.Time
 	gate    *siteGate
 	guard   *guardFile
 }
@@ -49,13 +51,23 @@ func (s *site) controller() *controller.Controller {
 	return s.c
 }
 
+// gathering is how long a controller that has begun may wait for hosts to be heard of, and longer.
+const gathering = 5 * time.Minute
+
+// isGathering reports whether the controller that runs may wait for hosts to be heard of.
+func (s *site) isGathering() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return time.Since(s.since) < gathering
+}
+
 // setActive makes the controller that runs active or passive.
 func (s *site) setActive(active bool) {
 	if c := s.controller(); c != nil {
 		s.w.sessionEnded()
 		c.SetActive(active)
 		s.mu.Lock()
-		s.passive = !active
+		s.passive, s.since = !active, time.Now()
 		s.mu.Unlock()
 	}
 }
@@ -120,7 +132,7 @@ func (s *site) run() {
 		Site: siteRunner{w, p}, Logger: w.logger(p.name), Now: s.clock.now, At: p.at,
 	})
 	s.mu.Lock()
-	s.p, s.c, s.passive = p, c, false
+	s.p, s.c, s.passive, s.since = p, c, false, time.Now()
 	s.mu.Unlock()
 	s.startGate(ctx, p)
 	w.count("controllers started")
