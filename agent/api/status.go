@@ -59,7 +59,7 @@ func (s *server) statusOf(ctx context.Context, name string, controller Controlle
 	if err != nil {
 		return v1.TenantStatus{Tenant: name, Trouble: err.Error()}
 	}
-	status := v1.StatusOf(name, shown)
+	status = v1.StatusOf(name, shown)
 	if shown.Situation.Environments > 0 {
 		all, err := controller.EnvironmentStatuses(ctx)
 		if err != nil {
