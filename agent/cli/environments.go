@@ -202,7 +202,7 @@ func adviseEnvironment(e v1.EnvironmentStatus, r *v1.Run) []advice {
 	if slices.Contains(e.Needs, v1.NeedsNoHost) {
 		return []advice{{"no host is in environment " + e.Name + ": correct its match, or delete it", command("edit", "environment", e.Name)}}
 	}
-	return advise(e.Situation(), r)
+	return allIn(e.Name, advise(e.Situation(), r))
 }
 
 // adviseUnplaced is about hosts that are in no environment.
