@@ -424,7 +424,7 @@ func (a advice) line(at timeFormat, width int) string {
 // beyondOperator has the advised commands that the role operator does not permit, and what
 // permits them.
 var beyondOperator = map[string]string{
-	"apply": `the right "write"`, "edit": `the right "write"`, "forget": `the right "write"`, "approve": `the role "approver"`, "approve-host": `the role "admin"`,
+	"apply": `the right "write"`, "edit": `the right "write"`, "forget": `the right "write"`, "move": `the right "write"`, "approve": `the role "approver"`, "approve-host": `the role "admin"`,
 }
 
 // text is what to do, and what that needs if an operator lacks it.
