@@ -30,6 +30,8 @@ import (
 // are those of package run.
 type Controller interface {
 	State(ctx context.Context) (v1.State, error)
+	// EnvironmentStatuses returns what each environment is doing, by name.
+	EnvironmentStatuses(ctx context.Context) ([]v1.EnvironmentStatus, error)
 	// Hosts returns those of the hosts that the filter chooses, by name.
 	Hosts(ctx context.Context, filter v1.HostFilter) ([]v1.Host, error)
 	// CountHosts returns how many hosts Hosts would return without a filter.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -74,9 +73,7 @@ func (s *server) getHosts(c *call) error {
 	}
 	if filter.Limit > 0 && len(hosts) > filter.Limit {
 		hosts = hosts[:filter.Limit]
-		next := maps.Clone(c.query)
-		next.Set("after", hosts[filter.Limit-1].Hostname)
-		c.w.Header().Set("Link", "<"+c.URL.EscapedPath()+"?"+next.Encode()+`>; rel="next"`)
+		sendNext(c, hosts[filter.Limit-1].Hostname)
 	}
 	if len(hosts) == 0 && filter.After == "" {
 		s.warnOfSelector(c, filter.Selector)
@@ -100,12 +97,12 @@ func (s *server) warnOfSelector(c *call, selector v1.Selector) {
 
 // readSelector parses the selector in the query. An empty parameter is an error.
 func readSelector(c *call) (v1.Selector, error) {
-	for _, name := range []string{"host", "label", "role"} {
+	for _, name := range []string{"host", "label", "role", "environment"} {
 		if slices.Contains(c.query[name], "") {
 			return v1.Selector{}, badRequest(name, "", "it is empty; give a value or omit it")
 		}
 	}
-	selector, wrong := v1.ParseSelector(c.query["host"], c.query["label"], c.query["role"])
+	selector, wrong := v1.ParseSelector(c.query["host"], c.query["label"], c.query["role"], c.query["environment"])
 	if len(wrong) > 0 {
 		return selector, wrong
 	}

@@ -166,6 +166,10 @@ func (b broken) ReportsSince(context.Context, uint64) ([]v1.VersionsEvent, uint6
 	return nil, 0, b.err
 }
 
+func (b broken) EnvironmentStatuses(context.Context) ([]v1.EnvironmentStatus, error) {
+	return nil, b.err
+}
+
 func (b broken) Snapshot(context.Context) (v1.Snapshot, error) { return v1.Snapshot{}, b.err }
 
 func (b broken) Watch(context.Context) (<-chan struct{}, func(), error) {

@@ -2,7 +2,6 @@ package controller
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/times"
@@ -21,40 +20,6 @@ func (s *state) snapshot() v1.Snapshot {
 	now := s.Now()
 	return v1.Snapshot{Situation: s.situation(now), Run: s.newestRun(s.face(), now), Seq: s.ledger.LastSeq, Log: s.Log.Identity()}
 }
-
-// face returns the environment that is shown where only one can be: default if it has hosts or
-// windows, else the one that is furthest from idle, and of several such the first by name. So it
-// changes with what happens, and not from one look to the next.
-func (s *state) face() *environment {
-	face := s.standard()
-	if s.alone() || face.ledger.Current() != nil || len(s.hosts.in(defaultName)) > 0 || len(s.intent.windows) > 0 {
-		return face
-	}
-	for _, env := range s.inOrder {
-		if env == s.standard() {
-			continue
-		}
-		if most := s.distance(face); face == s.standard() || s.distance(env) > most || s.distance(env) == most && env.name < face.name {
-			face = env
-		}
-	}
-	return face
-}
-
-// distance is how far an environment is from idle.
-func (s *state) distance(env *environment) int {
-	current := env.ledger.Current()
-	if current == nil {
-		return 0
-	}
-	if _, _, person := current.NeedsPerson(s.runTime(s.Now())); person {
-		return len(distances)
-	}
-	return slices.Index(distances, current.Phase) + 1
-}
-
-// distances are the phases of a run by how far they are from idle.
-var distances = []run.Phase{run.Open, run.Preparing, run.Upgrading}
 
 // newestRun is the run of an environment that was opened last, as people see it; nil is none. It
 // is shared by all who ask between two changes, of which time alone may be one.
@@ -95,12 +60,17 @@ func (s *state) fullView(env *environment, r *run.State) v1.Run {
 func (s *state) view(env *environment, r *run.State) v1.Run {
 	now := s.Now()
 	shown := view.Run(r, s.runTime(now), env.forecast.of(r, s.Now), s.silent(now), func(h run.Host) view.Told { return s.hosts.told(r, h) })
+	s.complete(env, r, &shown, now)
+	return shown
+}
+
+// complete adds to the view of a run what the run itself does not know.
+func (s *state) complete(env *environment, r *run.State, shown *v1.Run, now time.Time) {
 	shown.Environment = env.name
 	if !r.Over() {
-		s.hosts.endSteps(&shown, s.runTime(now))
-		s.whyNot(env, r, &shown, now)
+		s.hosts.endSteps(shown, s.runTime(now))
+		s.whyNot(env, r, shown, now)
 	}
-	return shown
 }
 
 // whyNot shows what holds up a run that the run itself does not know of.
