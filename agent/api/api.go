@@ -74,6 +74,8 @@ type Controller interface {
 	// rollout or of a calendar is known.
 	Seen(ctx context.Context, number uint64) error
 	Forget(ctx context.Context, host string, d run.Deletion) error
+	// Move puts a host into an environment; an empty one has its place follow from what matches it.
+	Move(ctx context.Context, host, environment string) (v1.HostEnvironment, error)
 	// Vacant returns why an environment cannot be deleted without force: it has hosts, or a run is
 	// under way.
 	Vacant(ctx context.Context, environment string) error

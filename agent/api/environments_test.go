@@ -27,7 +27,7 @@ func TestEnvironmentObject(t *testing.T) {
 	s.want("PUT", environmentsPath+"/Basel", `{"match":{"roles":["edge"]}}`, 400, "is not the name of an environment")
 	s.want("PUT", basel+"?validate=true", `{"match":{"labels":{"shop":"basel"}}}`, 204, "")
 	s.want("GET", basel, "", 404, "")
-	first := s.want("PUT", basel, `{"match":{"labels":{"shop":"basel"}},"maintenance-windows":[{"days-of-week":"mon","start-time":"2:00","duration":"120m"}]}`, 201, "").Get("ETag")
+	first := s.want("PUT", basel, `{"match":{"labels":{"shop":"basel"}},"maintenance-windows":[{"days-of-week":"monday","start-time":"02:00","duration":"120m"}]}`, 201, "").Get("ETag")
 	s.want("GET", basel, "", 200, `{"match":{"labels":{"shop":"basel"}},"maintenance-windows":[{"days-of-week":"Monday","start-time":"02:00","timezone":"site-local","duration":"2h"}]}`)
 	s.want("PATCH", basel, `{"maintenance-windows":null,"calendars":[],"rollout":{"soak":"90m"},"description":"Basel"}`, 204, "", "If-Match", first)
 	s.want("PATCH", basel, `{"description":"x"}`, 412, "", "If-Match", first)

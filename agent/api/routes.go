@@ -329,6 +329,13 @@ func stateRoutes() []route {
 			returns: []response{{status: http.StatusNoContent, about: "The host is deleted."}},
 		},
 		{
+			method: http.MethodPut, path: statePath + "/hosts/{host}/environment", own: true, group: groupHosts, handle: (*server).putHostEnvironment,
+			action: "move", object: "host/{host}", summary: "Move a host into an environment",
+			about: "The host is assigned to the environment, whatever matches it, until it is moved again or the environment is deleted. With an empty name its place follows from what matches it. " +
+				"A member of a run under way moves when that run has ended.",
+			query: []parameter{siteParameter}, takes: v1.Move{}, returns: ok("Where the host is now.", v1.HostEnvironment{}), errors: []int{http.StatusNotFound},
+		},
+		{
 			method: http.MethodPost, path: statePath + "/refresh", own: true, group: groupHosts, handle: (*server).postHostsRefresh,
 			action: "refresh", object: "hosts", optional: true,
 			summary: "Make hosts check what an upgrade would change",

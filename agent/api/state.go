@@ -136,7 +136,7 @@ func (s *server) getHost(c *call) error {
 	name := c.PathValue("host")
 	host, err := c.controller.Host(c.Context(), name)
 	if errors.Is(err, run.ErrNoHost) {
-		return problem(http.StatusNotFound, "host", name, "host %q is not known; osupgrade-agent hosts lists those that are", name)
+		return unknownHost(name)
 	} else if err != nil {
 		return err
 	}
@@ -149,7 +149,7 @@ func (s *server) getOffer(c *call) error {
 	offer, err := c.controller.Offer(c.Context(), name)
 	switch {
 	case errors.Is(err, run.ErrNoHost):
-		return problem(http.StatusNotFound, "host", name, "host %q is not known; osupgrade-agent hosts lists those that are", name)
+		return unknownHost(name)
 	case errors.Is(err, run.ErrNoPlan):
 		return problem(http.StatusNotFound, "host", name, "host %q has not told what an upgrade would change: its strategy makes no plan outside of a run, or its worker has not read it yet or is of an older version", name)
 	case err != nil:
@@ -196,6 +196,11 @@ func (s *server) deleteHost(c *call) error {
 	s.Log.Info("host deleted", "tenant", c.tenant, "by", c.who.Name, "host", name, "reason", why)
 	c.w.WriteHeader(http.StatusNoContent)
 	return nil
+}
+
+// unknownHost answers a request about a host that is not known.
+func unknownHost(name string) error {
+	return problem(http.StatusNotFound, "host", name, "host %q is not known; osupgrade-agent hosts lists those that are", name)
 }
 
 const (

@@ -43,6 +43,7 @@ var examples = map[string][]string{
 	"approve-host": {"osupgrade-agent approve-host shop-07"},
 	"refuse-host":  {"osupgrade-agent refuse-host shop-07"},
 	"forget":       {`osupgrade-agent forget h03 --reason "scrapped"`},
+	"move":         {"osupgrade-agent move h03 --environment basel", "osupgrade-agent move h03 --auto"},
 	"audit": {
 		"osupgrade-agent audit --since 2026-11-21 --by ann", "osupgrade-agent audit --after 0 --output jsonl >audit.jsonl", "osupgrade-agent audit --after 57 --follow --output syslog",
 	},

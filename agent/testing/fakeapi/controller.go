@@ -209,6 +209,19 @@ func (t *tenant) State(ctx context.Context) (v1.State, error) {
 	return state, nil
 }
 
+// Move implements api.Controller.
+func (t *tenant) Move(_ context.Context, host, environment string) (v1.HostEnvironment, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i := range t.hosts {
+		if h := &t.hosts[i]; h.Hostname == host {
+			h.Environment, h.Assigned = cmp.Or(environment, v1.DefaultEnvironment), environment != ""
+			return v1.HostEnvironment{Hostname: host, Environment: h.Environment, Assigned: h.Assigned}, nil
+		}
+	}
+	return v1.HostEnvironment{}, fmt.Errorf("host %s: %w", host, run.ErrNoHost)
+}
+
 // Vacant implements api.Controller.
 func (t *tenant) Vacant(_ context.Context, environment string) error {
 	t.mu.Lock()
