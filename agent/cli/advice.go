@@ -31,7 +31,7 @@ var ofRun = []string{"start", "pause", "resume", "abort", "approve", "status"}
 // named.
 func inEnvironment(environment, typed string) string {
 	words := strings.Fields(typed)
-	if environment == "" || len(words) < 2 || !slices.Contains(ofRun, words[1]) {
+	if environment == "" || len(words) < 2 || !slices.Contains(ofRun, words[1]) || slices.Contains(words, "--environment") {
 		return typed
 	}
 	at := slices.Index(words, "--reason")
@@ -56,8 +56,13 @@ func todoIn(todo []advice, s v1.Situation, r v1.Run) []advice {
 	if s.Environments == 0 && r.Environment == "" {
 		return todo
 	}
+	return allIn(environmentOf(r), todo)
+}
+
+// allIn names an environment in the commands of advice.
+func allIn(environment string, todo []advice) []advice {
 	for i := range todo {
-		todo[i].command = inEnvironment(environmentOf(r), todo[i].command)
+		todo[i].command = inEnvironment(environment, todo[i].command)
 	}
 	return todo
 }
@@ -263,6 +268,12 @@ func adviseResume(r v1.Run) []advice {
 	by, why, _ := strings.Cut(strings.TrimPrefix(r.Paused, "by "), ": ")
 	switch by {
 	case message.ByRollout:
+		if r.Environment != "" { // Its own may be paused, or that of the tenant.
+			return []advice{
+				{"set \"paused\" to false in the rollout of the environment", command("edit", "environment/"+r.Environment)},
+				{"or in that of the tenant", command("edit", "rollout")},
+			}
+		}
 		return []advice{{"set \"paused\" to false in the rollout", command("edit", "rollout")}}
 	case message.ByAgent:
 		if w := r.WaitingFor; w != nil && w.What == run.ForResume {

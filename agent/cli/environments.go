@@ -81,7 +81,7 @@ func (c *statusCommand) showEnvironments(ctx context.Context, to *terminal, api 
 			to.line("")
 		}
 		c.showOne(to, at, state.Environments, all[0], newest, chosen)
-		todo = append(adviseEnvironment(state.Environments, all[0], newest), todo...)
+		todo = append(adviseEnvironment(all[0], newest), todo...)
 	}
 	if c.Environment == "" {
 		showWarnings(to, at, state)
@@ -134,7 +134,7 @@ func (c *statusCommand) showTable(to *terminal, at timeFormat, state v1.State, a
 		rows := make([]glance, len(shown))
 		for i, e := range shown {
 			situation := e.Situation()
-			rows[i] = glance{v1.TenantStatus{Tenant: e.Name, Situation: &situation, Run: e.Run, Counts: e.Counts}, adviseEnvironment(state.Environments, e, e.Run)}
+			rows[i] = glance{v1.TenantStatus{Tenant: e.Name, Situation: &situation, Run: e.Run, Counts: e.Counts}, adviseEnvironment(e, e.Run)}
 		}
 		printRows(to, at, "ENVIRONMENT", rows)
 	}
@@ -198,15 +198,13 @@ func (c *statusCommand) showOne(to *terminal, at timeFormat, several int, e v1.E
 	}
 }
 
-// adviseEnvironment returns what a person has to do for one of several environments; r is its newest
-// run, nil if there was none.
-func adviseEnvironment(several int, e v1.EnvironmentStatus, r *v1.Run) []advice {
+// adviseEnvironment returns what a person has to do for an environment; r is its newest run, nil
+// if there was none.
+func adviseEnvironment(e v1.EnvironmentStatus, r *v1.Run) []advice {
 	if slices.Contains(e.Needs, v1.NeedsNoHost) {
 		return []advice{{"no host is in environment " + e.Name + ": correct its match, or delete it", command("edit", "environment", e.Name)}}
 	}
-	situation := e.Situation()
-	situation.Environments = several
-	return advise(situation, r)
+	return allIn(e.Name, advise(e.Situation(), r))
 }
 
 // adviseUnplaced is about hosts that are in no environment.

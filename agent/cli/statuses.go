@@ -164,7 +164,7 @@ func glanceOver(s v1.TenantStatus) glance {
 	g := glance{TenantStatus: s}
 	g.Situation, g.Counts = &situation, over.Counts
 	if over.NeedPerson > 0 {
-		for _, a := range adviseEnvironment(over.All, over.First, over.First.Run) {
+		for _, a := range adviseEnvironment(over.First, over.First.Run) {
 			g.todo = append(g.todo, advice{over.First.Name + ": " + a.what, a.command})
 		}
 	}
