@@ -456,6 +456,11 @@ func (t *tenant) Snapshot(ctx context.Context) (v1.Snapshot, error) {
 	return shown, nil
 }
 
+// SnapshotOf implements api.Controller: all runs are of all environments.
+func (t *tenant) SnapshotOf(ctx context.Context, _ string) (v1.Snapshot, error) {
+	return t.Snapshot(ctx)
+}
+
 // Current implements api.Controller.
 func (t *tenant) Current(context.Context) (uint64, error) {
 	t.mu.Lock()
