@@ -215,7 +215,7 @@ func (t *tenant) Move(_ context.Context, host, environment string) (v1.HostEnvir
 	defer t.mu.Unlock()
 	for i := range t.hosts {
 		if h := &t.hosts[i]; h.Hostname == host {
-			h.Environment, h.Assigned = cmp.Or(environment, v1.DefaultEnvironment), environment != ""
+			h.Environment, h.Assigned, h.Unplaced = cmp.Or(environment, v1.DefaultEnvironment), environment != "", false
 			return v1.HostEnvironment{Hostname: host, Environment: h.Environment, Assigned: h.Assigned}, nil
 		}
 	}
