@@ -116,7 +116,7 @@ func TestEnvironment_refused(t *testing.T) {
 func TestEnvironment_isWarnedOf(t *testing.T) {
 	t.Parallel()
 	server, _ := realagent.Start(t, 1)
-	every := v1.Environment{Match: v1.Match{Applications: []string{"appliance"}}}
+	every := v1.Environment{Match: v1.Match{Applications: []string{"os-upgrade-simulated"}}}
 	if _, err := client.EnvironmentNamed("every").Put(t.Context(), rest(t, server), acctest.Tenant, client.Stored[v1.Environment]{}, every, client.Precondition{}); err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +126,7 @@ func TestEnvironment_isWarnedOf(t *testing.T) {
 		code         int
 	}{
 		"a label without hosts":        {config: basel(`match = { labels = { shop = "basle" } }`), want: "match.labels"},
-		"hosts of another":             {config: basel(`match = { applications = ["appliance"] }`), want: "every"},
+		"hosts of another":             {config: basel(`match = { applications = ["os-upgrade-simulated"] }`), want: "every"},
 		"a calendar that is not there": {config: basel(mine + "\n calendars = [\"inventory\"]"), want: "inventory"},
 		"a calendar of the same plan":  {config: basel(mine+"\n calendars = [osupgrade_calendar.inventory.name]") + "resource \"osupgrade_calendar\" \"inventory\" {\n name = \"inventory\"\n kind = \"allow\"\n}\n"},
 		"a name that is taken":         {config: strings.Replace(basel(mine), `name = "basel"`, `name = "every"`, 1), want: "Environment every of tenant acme has match already", code: 1},
@@ -194,26 +194,31 @@ func TestEnvironment_runsSideBySide(t *testing.T) {
 	t.Parallel()
 	server, _ := realagent.Start(t, 2)
 	api := rest(t, server)
-	environments := `
-resource "osupgrade_environment" "basel" {
-  name    = "basel"
-  match   = { hosts = ["h01"] }
-  rollout = { stages = [{ name = "all", approval = true }] }
+	environments := func(basel string) string {
+		return `
+resource "osupgrade_config" "acme" {
+  worker_applications = ["os-upgrade-simulated"]
 }
 resource "osupgrade_environment" "bern" {
-  name  = "bern"
-  match = { hosts = ["h02"] }
+  name          = "bern"
+  match         = { hosts = ["h02"] }
+  force_destroy = true
 }
-`
+` + basel
+	}
+	basel := func(more string) string {
+		return basel("match = { hosts = [\"h01\"] }\n rollout = { stages = [{ name = \"all\", approval = true }] }\n" + more)
+	}
+	both := environments(basel(""))
 	run := func(name, environment, more string) string {
 		return fmt.Sprintf("resource \"osupgrade_run\" %q {\n environment = %s\n override_window = true\n reason = \"a test\"\n%s\n}\n", name, environment, more)
 	}
 	acctest.Run(t, resource.TestCase{Steps: []resource.TestStep{
-		{Config: server.Config(environments)},
-		{Config: server.Config(environments, run("any", "null", "")), ExpectError: spoken("environment to one of the environments that the server names")},
-		{Config: server.Config(environments, run("nowhere", `"chur"`, "")), ExpectError: spoken("there is no environment chur")},
+		{Config: server.Config(both)},
+		{Config: server.Config(both, run("any", "null", "")), ExpectError: spoken("environment to one of the environments that the server names")},
+		{Config: server.Config(both, run("nowhere", `"chur"`, "")), ExpectError: spoken("there is no environment chur")},
 		{
-			Config: server.Config(environments, run("basel", "osupgrade_environment.basel.name", "wait = false"), run("bern", "osupgrade_environment.bern.name", "depends_on = [osupgrade_run.basel]")),
+			Config: server.Config(both, run("basel", "osupgrade_environment.basel.name", "wait = false"), run("bern", "osupgrade_environment.bern.name", "depends_on = [osupgrade_run.basel]")),
 			Check: resource.ComposeAggregateTestCheckFunc(
 				resource.TestCheckResourceAttr("osupgrade_run.bern", "result", "completed"),
 				resource.TestCheckResourceAttr("osupgrade_run.bern", "hosts.#", "1"),
@@ -235,5 +240,7 @@ resource "osupgrade_environment" "bern" {
 			},
 			ImportStateVerifyIgnore: []string{"override_window"},
 		},
+		{Config: server.Config(environments("")), ExpectError: spoken("environment basel is in use: it has 1 host (h01)")},
+		{Config: server.Config(environments(basel("force_destroy = true")))},
 	}})
 }
