@@ -87,6 +87,7 @@ func selecting(more ...parameter) []parameter {
 		list("host", "Only hosts of this name, or runs with such a host. Repeat the parameter for one of several names."),
 		list("label", "Only hosts with this label, or runs with a host that has it now, as KEY=VALUE, or KEY=VALUE,VALUE for one of several values. Repeat the parameter for hosts that have all of several labels."),
 		list("role", "Only hosts with this role, or runs with a host that has it now. Repeat the parameter for one of several roles."),
+		list("environment", "Only hosts that are in this environment, or runs of it; default is that of the hosts that no other has. Repeat the parameter for one of several environments."),
 	}, more...)
 }
 
@@ -306,7 +307,7 @@ func stateRoutes() []route {
 		"A host that appears or disappears in between does not shift the others between pages. count=true counts the hosts that are chosen and cannot be combined with after and limit."
 	hosts.returns[0].headers = map[string]string{
 		"Link":           "The next page, as rel=\"next\"; absent on the last page.",
-		v1.WarningHeader: "If no host is chosen: what of host, label and role no host has, and what hosts have: 299 - \"PARAMETER: TEXT\". There is one such header for each.",
+		v1.WarningHeader: "If no host is chosen: what of host, label, role and environment no host has, and what hosts have: 299 - \"PARAMETER: TEXT\". There is one such header for each.",
 	}
 	return []route{
 		get("", groupState, "Read the state", (*server).getState, anyOf{v1.State{}, v1.OSUpgrade{}},

@@ -97,12 +97,12 @@ func (s *server) warnOfSelector(c *call, selector v1.Selector) {
 
 // readSelector parses the selector in the query. An empty parameter is an error.
 func readSelector(c *call) (v1.Selector, error) {
-	for _, name := range []string{"host", "label", "role"} {
+	for _, name := range []string{"host", "label", "role", "environment"} {
 		if slices.Contains(c.query[name], "") {
 			return v1.Selector{}, badRequest(name, "", "it is empty; give a value or omit it")
 		}
 	}
-	selector, wrong := v1.ParseSelector(c.query["host"], c.query["label"], c.query["role"])
+	selector, wrong := v1.ParseSelector(c.query["host"], c.query["label"], c.query["role"], c.query["environment"])
 	if len(wrong) > 0 {
 		return selector, wrong
 	}

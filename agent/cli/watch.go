@@ -19,7 +19,8 @@ import (
 type watchCommand struct {
 	operator
 	hostFlags
-	selectorFlags
+	matchFlags
+	environmentFlag
 	ID runID `arg:"" optional:"" help:"Id of the run (default: the current one, or else the next one)." complete:"runs"`
 }
 
@@ -37,7 +38,7 @@ func (c *watchCommand) Run(ctx context.Context, out io.Writer) error {
 		_, _ = fmt.Fprintf(out, "Following the runs of tenant %s; press Ctrl-C to stop watching.\n", c.Tenant)
 	}
 	p := newProgress(out, &c.operator, uint64(c.ID))
-	p.hosts, p.chosen = c.hostFlags, chosen
+	p.hosts, p.chosen, p.environment = c.hostFlags, chosen, c.Environment
 	return p.watch(ctx, api)
 }
 
@@ -48,8 +49,10 @@ type progress struct {
 	hosts hostFlags
 	// chosen are the hosts that are shown.
 	chosen chosenHosts
-	id     uint64
-	last   v1.Run
+	// environment is that whose next run is followed; empty is any.
+	environment string
+	id          uint64
+	last        v1.Run
 	// past is the ended run that was the newest one at first; 0 until a run was seen.
 	past uint64
 	// lines are what was printed last of each host, situation what was of the tenant.
@@ -145,7 +148,7 @@ func (p *progress) ask(ctx context.Context, api *client.Client) error {
 // come.
 func (p *progress) see(r v1.Run, changed []v1.RunHost) bool {
 	switch {
-	case r.ID < p.id:
+	case !p.isOf(r), r.ID < p.id:
 		return true
 	case p.id == 0 && r.Finished() && (p.past == 0 || p.past == r.ID):
 		p.past = r.ID
@@ -157,6 +160,15 @@ func (p *progress) see(r v1.Run, changed []v1.RunHost) bool {
 	}
 	p.show(r, changed)
 	return p.to.err == nil && !r.Finished()
+}
+
+// isOf reports whether a run is of the environment that is followed: the runs of others go side by
+// side with it.
+func (p *progress) isOf(r v1.Run) bool {
+	if p.last.ID != 0 {
+		return r.Environment == p.last.Environment
+	}
+	return p.environment == "" || p.environment == environmentOf(r)
 }
 
 // timeFormat shows times as of now.
@@ -308,7 +320,7 @@ func (p *progress) showOverdue(at timeFormat, r v1.Run) {
 }
 
 func (p *progress) showToDo(at timeFormat, r v1.Run, todo []advice) {
-	for _, a := range todo {
+	for _, a := range todoIn(todo, p.situation, r) {
 		p.line("run %d: to do: %s", r.ID, a.line(at, 0))
 	}
 }

@@ -42,6 +42,9 @@ func (s *state) environmentStatus(env *environment, now time.Time) v1.Environmen
 	s.countHosts(&situation, hosts, now)
 	status := v1.EnvironmentStatusOf(nameOf(env.name), situation, s.plainRun(env, now))
 	status.Removed = !s.isDeclared(env.name)
+	if env == s.standard() && !s.alone() && status.Hosts == 0 { // All hosts are in others, as it may be meant.
+		status.Needs = slices.DeleteFunc(status.Needs, func(need string) bool { return need == v1.NeedsNoHost })
+	}
 	for name, host := range having(hosts, s.intent.applications()) {
 		if !host.OutdatedSince.IsZero() {
 			status.Outdated++

@@ -20,7 +20,7 @@ import (
 // Runs returns the runs that a filter chooses, newest first. They come without
 // their hosts, but for the one that was opened last.
 func (c *Controller) Runs(ctx context.Context, filter v1.RunFilter) ([]v1.Run, error) {
-	of, err := c.namesOf(ctx, filter.Selector)
+	of, err := c.namesOf(ctx, filter.OnlyHosts())
 	if err != nil {
 		return nil, err
 	}

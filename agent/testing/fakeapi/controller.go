@@ -244,7 +244,7 @@ func (t *tenant) Unmatched(_ context.Context, i plan.Intent) ([]v1.IntentWarning
 func (t *tenant) known() plan.Known {
 	var known plan.Known
 	for _, h := range t.hosts {
-		known.Hosts = append(known.Hosts, plan.Host{Name: h.Hostname, Application: h.Application, Role: h.Role, Labels: h.Labels})
+		known.Hosts = append(known.Hosts, plan.Host{Name: h.Hostname, Application: h.Application, Role: h.Role, Labels: h.Labels, Environment: h.InEnvironment()})
 	}
 	return known
 }
@@ -292,7 +292,7 @@ func (t *tenant) HostsWithInventories(_ context.Context, filter v1.HostFilter) (
 	defer t.mu.Unlock()
 	chosen := filter.Matcher()
 	hosts := slices.DeleteFunc(append([]v1.Host{}, t.hosts...), func(h v1.Host) bool {
-		return h.Hostname <= filter.After || !chosen.Fits(h.Hostname, h.Role, h.Labels)
+		return h.Hostname <= filter.After || !chosen.Fits(h.Hostname, h.Role, h.InEnvironment(), h.Labels)
 	})
 	slices.SortFunc(hosts, func(a, b v1.Host) int { return cmp.Compare(a.Hostname, b.Hostname) })
 	if filter.Limit > 0 {
@@ -376,7 +376,7 @@ func (t *tenant) Refresh(_ context.Context, request v1.Refresh) (refreshed v1.Re
 	chosen := request.Selector().Matcher()
 	for _, h := range t.hosts {
 		switch {
-		case !chosen.Fits(h.Hostname, h.Role, h.Labels):
+		case !chosen.Fits(h.Hostname, h.Role, h.InEnvironment(), h.Labels):
 		case h.Online:
 			refreshed.Asked++
 		default:
@@ -403,7 +403,7 @@ func (t *tenant) News(context.Context, uint64) (all []v1.News, oldest, newest ui
 
 // Runs implements api.Controller.
 func (t *tenant) Runs(_ context.Context, filter v1.RunFilter) ([]v1.Run, error) {
-	chosen, of := []v1.Run{}, t.namesOf(filter.Selector)
+	chosen, of := []v1.Run{}, t.namesOf(filter.OnlyHosts())
 	for _, r := range t.Server.Runs(t.name) {
 		if filter.Keeps(r) && (of == nil || r.HasAny(of)) && len(chosen) < filter.Most() {
 			r.Hosts, r.Events = nil, nil
@@ -425,7 +425,7 @@ func (t *tenant) namesOf(selector v1.Selector) map[string]bool {
 		names[name] = len(selector.Labels)+len(selector.Roles) == 0
 	}
 	for _, h := range t.hosts {
-		if chosen.Fits(h.Hostname, h.Role, h.Labels) {
+		if chosen.Fits(h.Hostname, h.Role, h.InEnvironment(), h.Labels) {
 			names[h.Hostname] = true
 		}
 	}
@@ -498,7 +498,7 @@ func (t *tenant) start(by string, request v1.Start) (v1.Run, func(string, v1.Run
 	}
 	chosen := request.Selector().Matcher()
 	for _, h := range t.hosts {
-		if again != nil && !again[h.Hostname] || !chosen.Fits(h.Hostname, h.Role, h.Labels) {
+		if again != nil && !again[h.Hostname] || !chosen.Fits(h.Hostname, h.Role, h.InEnvironment(), h.Labels) {
 			continue
 		}
 		r.Hosts = append(r.Hosts, v1.RunHost{Hostname: h.Hostname, Status: "preparing"})

@@ -105,6 +105,9 @@ func (e EnvironmentStatus) opensIn() int64 {
 	return e.NextUpgradeAt.UnixNano()
 }
 
+// NeedsNoHost is that of Needs for an environment without hosts.
+const NeedsNoHost = "no-host"
+
 // What needs a person.
 const (
 	needsLog      = "log"
@@ -120,7 +123,6 @@ const (
 	needsSilent   = "silent"
 	needsBusy     = "busy"
 	needsAbort    = "abort"
-	needsNoHost   = "no-host"
 	needsNoWindow = "no-window"
 )
 
@@ -128,7 +130,7 @@ const (
 // down, what a run has left, what is to be declared.
 var byUrgency = []string{
 	needsLog, needsResume, needsApproval, needsHosts, needsBudget, needsCheck, needsOverdue, needsOpening,
-	needsFailed, needsMissed, needsSilent, needsBusy, needsAbort, needsNoHost, needsNoWindow,
+	needsFailed, needsMissed, needsSilent, needsBusy, needsAbort, NeedsNoHost, needsNoWindow,
 }
 
 // needs returns what of a situation and of the newest run needs a person, the most urgent first.
@@ -183,7 +185,7 @@ func (s Situation) needs(last *Run) (found []string) {
 	case s.WaitingFor != nil && s.WaitingFor.What == needsLog:
 		return []string{needsLog}
 	case s.Hosts == 0:
-		found = append(found, needsNoHost)
+		found = append(found, NeedsNoHost)
 	case s.WaitingFor != nil:
 		found = append(found, needsOpening)
 	case s.NextUpgradeAt == nil && s.OpenWindow == nil && s.Frozen == nil:

@@ -24,7 +24,7 @@ func TestDecodeAsk(t *testing.T) {
 		{"release nothing", "release", "", `{"reason": "r"}`, Ask{}, `host: "" is not the name of a host; name the one whose slot is to be freed`},
 		{"pause a stage", "pause", "", `{"reason": "r", "stage": "s"}`, Ask{}, `stage: "s" does not apply to this operation; omit it`},
 		{"approve a host", "approve", "", `{"reason": "r", "stage": "s", "host": "h"}`, Ask{}, `host: "h" does not apply to this operation; omit it`},
-		{"unknown key", "pause", "", `{"reason": "r", "why": "s"}`, Ask{}, `why: unknown key; use host, now, reason, reset-failures, stage`},
+		{"unknown key", "pause", "", `{"reason": "r", "why": "s"}`, Ask{}, `why: unknown key; use all, environment, host, now, reason, reset-failures, stage`},
 		{"resume and forget", "resume", "", `{"reason": "r", "reset-failures": true}`, Ask{Reason: "r", ResetFailures: true}, ""},
 		{"pause and forget", "pause", "", `{"reason": "r", "reset-failures": true}`, Ask{}, `reset-failures: "true" does not apply to this operation; omit it`},
 		{"abort now", "abort", "", `{"reason": "r", "now": true}`, Ask{Reason: "r", Now: true}, ""},
