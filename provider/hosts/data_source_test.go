@@ -173,13 +173,14 @@ func TestAccHosts_filtered(t *testing.T) {
 	at := time.Now().AddDate(0, 0, -40)
 	api.SetHosts(acctest.Tenant,
 		v1.Host{Hostname: "h01", Application: "a", Role: "db", Online: true, Versions: map[string]string{"kernel": "6.12"}, OutdatedSince: &at},
-		v1.Host{Hostname: "h02", Application: "b", Labels: map[string]string{"ring": "0"}, Versions: map[string]string{"kernel": "6.13"}},
+		v1.Host{Hostname: "h02", Application: "b", Environment: "basel", Labels: map[string]string{"ring": "0"}, Versions: map[string]string{"kernel": "6.13"}},
 	)
 	data := func(body string) string { return "data \"osupgrade_hosts\" \"test\" {\n" + body + "\n}\n" }
 	var steps []resource.TestStep
 	for body, want := range map[string]string{
 		`application = "b"`:                                  "h02",
 		`role = "db"`:                                        "h01",
+		`environment = "basel"`:                              "h02",
 		`state = "offline"`:                                  "h02",
 		`labels = { ring = "0" }`:                            "h02",
 		`labels = { ring = "1,0" }`:                          "h02",
@@ -195,7 +196,8 @@ func TestAccHosts_filtered(t *testing.T) {
 	api.ForgetRequests()
 	steps = nil
 	for body, says := range map[string]string{
-		`state = "gone"`: `(?s)Invalid\s+value\s+of\s+state.*"gone"\s+is\s+invalid;\s+use\s+online,\s+offline,\s+busy,\s+outdated\s+or\s+missed`,
+		`environment = "Basel"`:                     `"Basel"\s+is\s+not\s+a\s+name`,
+		`state = "gone"`:                            `(?s)Invalid\s+value\s+of\s+state.*"gone"\s+is\s+invalid;\s+use\s+online,\s+offline,\s+busy,\s+outdated\s+or\s+missed`,
 		`version_constraints = { kernel = "=> 6" }`: `(?s)not\s+a\s+version\s+constraint`,
 		`outdated_since = "yesterday"`:              `Invalid RFC3339`,
 		`labels = { ring = "0," }`:                  `(?s)"0,"\s+has\s+a\s+comma\s+with\s+no\s+value\s+next\s+to\s+it`,
