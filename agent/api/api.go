@@ -54,6 +54,8 @@ type Controller interface {
 	Find(ctx context.Context, id uint64) (v1.Run, error)
 	// Snapshot returns what is shown now.
 	Snapshot(ctx context.Context) (v1.Snapshot, error)
+	// SnapshotOf is Snapshot of one environment; the error is *run.NoEnvironment if it does not exist.
+	SnapshotOf(ctx context.Context, environment string) (v1.Snapshot, error)
 	Current(ctx context.Context) (id uint64, err error)
 	Watch(ctx context.Context) (changed <-chan struct{}, stop func(), err error)
 	Start(ctx context.Context, by string, request v1.Start) (v1.Run, error)

@@ -288,7 +288,10 @@ func stateRoutes() []route {
 	}}
 	feed.returns = []response{{status: http.StatusOK, about: "An iCalendar text (RFC 5545).", contentType: "text/calendar", headers: map[string]string{"Content-Disposition": "The name of the file."}}}
 	events := get("/events", groupNews, "Follow changes as server-sent events", (*server).getEvents, nil)
-	events.query = []parameter{siteParameter, oneOf("hosts", "Send all hosts of a run once, and after that only those that have changed.", "changed")}
+	events.query = []parameter{
+		siteParameter, oneOf("hosts", "Send all hosts of a run once, and after that only those that have changed.", "changed"),
+		{name: "environment", about: "Send the situation and the runs of this environment only; default is that of the hosts that no other has.", schema: schema{"type": "string"}},
+	}
 	events.headers = []parameter{{
 		name: lastEventID, schema: schema{"type": "string"},
 		about: "The id of the last event that a reconnecting client has seen. Ids stay valid when the site restarts.",

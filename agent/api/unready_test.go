@@ -170,6 +170,8 @@ func (b broken) EnvironmentStatuses(context.Context) ([]v1.EnvironmentStatus, er
 	return nil, b.err
 }
 
+func (b broken) SnapshotOf(context.Context, string) (v1.Snapshot, error) { return v1.Snapshot{}, b.err }
+
 func (b broken) Snapshot(context.Context) (v1.Snapshot, error) { return v1.Snapshot{}, b.err }
 
 func (b broken) Watch(context.Context) (<-chan struct{}, func(), error) {

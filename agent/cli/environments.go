@@ -80,7 +80,7 @@ func (c *statusCommand) showEnvironments(ctx context.Context, to *terminal, api 
 		if c.Environment == "" {
 			to.line("")
 		}
-		c.showOne(to, at, all[0], newest, chosen)
+		c.showOne(to, at, state.Environments, all[0], newest, chosen)
 		todo = append(adviseEnvironment(all[0], newest), todo...)
 	}
 	if c.Environment == "" {
@@ -175,14 +175,16 @@ func quietLine(at timeFormat, besides bool, quiet []v1.EnvironmentStatus) string
 }
 
 // showOne prints what an environment does: its windows, its newest run, and the hosts of that.
-func (c *statusCommand) showOne(to *terminal, at timeFormat, e v1.EnvironmentStatus, newest *v1.Run, chosen chosenHosts) {
+func (c *statusCommand) showOne(to *terminal, at timeFormat, several int, e v1.EnvironmentStatus, newest *v1.Run, chosen chosenHosts) {
 	var f facts
 	f.add("environment", e.Name)
 	if e.Removed {
 		f.add("removed", "yes; its run goes on")
 	}
 	f.add("status", to.paint(statusColour(e.Status), e.Status))
-	for _, fact := range situationFacts(at, e.Situation(), newest) {
+	situation := e.Situation()
+	situation.Environments = several
+	for _, fact := range situationFacts(at, situation, newest) {
 		f.add(fact[0], fact[1])
 	}
 	if newest != nil {
@@ -196,8 +198,8 @@ func (c *statusCommand) showOne(to *terminal, at timeFormat, e v1.EnvironmentSta
 	}
 }
 
-// adviseEnvironment returns what a person has to do for an environment; r is its newest run, nil if
-// there was none.
+// adviseEnvironment returns what a person has to do for an environment; r is its newest run, nil
+// if there was none.
 func adviseEnvironment(e v1.EnvironmentStatus, r *v1.Run) []advice {
 	if slices.Contains(e.Needs, v1.NeedsNoHost) {
 		return []advice{{"no host is in environment " + e.Name + ": correct its match, or delete it", command("edit", "environment", e.Name)}}

@@ -180,3 +180,25 @@ func TestStatusOfEnvironments(t *testing.T) {
 		t.Errorf("with all tenants: exit code %d: %s", code, stderr)
 	}
 }
+
+// TestWatchOfEnvironments checks what watch prints of runs side by side: each line names the
+// environment, watch ends with the last of them, and --environment follows one.
+func TestWatchOfEnvironments(t *testing.T) {
+	t.Parallel()
+	want, hosts := shopsAtNight(3)
+	bern := want.environments["bern"]
+	bern.Rollout = nil
+	want.environments["bern"] = bern
+	play(t, want, hosts, func(s *scene) {
+		s.until(1, 0, 30)
+		all, one := s.watches("watch"), s.watches("watch", "--environment", "chur")
+		s.until(1, 30, 0)
+		for name, text := range map[string]string{"all": all(), "one": one()} {
+			named := strings.Contains(text, "chur  run 6: completed") && strings.Contains(text, "basel  run 2: ") && strings.Contains(text, "chur  chur-2  upgraded")
+			alone := strings.Contains(text, "CET  run 6: completed") && !strings.Contains(text, "basel")
+			if strings.Contains(text, "stopped watching") || (name == "all") != named || (name == "one") != alone {
+				t.Errorf("of %s it prints:\n%s", name, text)
+			}
+		}
+	})
+}

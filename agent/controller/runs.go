@@ -250,6 +250,19 @@ func (c *Controller) Snapshot(ctx context.Context) (v1.Snapshot, error) {
 	return ask(ctx, c, (*state).snapshot)
 }
 
+// SnapshotOf is Snapshot of an environment and no other: its hosts are counted and its newest run is
+// shown. The error is *run.NoEnvironment if there is none of the name.
+func (c *Controller) SnapshotOf(ctx context.Context, environment string) (v1.Snapshot, error) {
+	return until(ctx, c, func(s *state) (v1.Snapshot, error) {
+		env, err := s.existing(environment)
+		if err != nil {
+			return v1.Snapshot{}, err
+		}
+		now := s.Now()
+		return s.snapshotOf(env, s.situationIn(env, s.hosts.in(env.name), now), now), nil
+	})
+}
+
 // Current returns the id of the run under way, the lowest one of several, or 0.
 func (c *Controller) Current(ctx context.Context) (id uint64, err error) {
 	current, err := ask(ctx, c, func(s *state) *uint64 {

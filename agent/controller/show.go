@@ -1,7 +1,9 @@
 package controller
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/times"
@@ -17,8 +19,22 @@ const showFor = 5 * time.Second
 
 // snapshot is what is shown now.
 func (s *state) snapshot() v1.Snapshot {
-	now := s.Now()
-	return v1.Snapshot{Situation: s.situation(now), Run: s.newestRun(s.face(), now), Seq: s.ledger.LastSeq, Log: s.Log.Identity()}
+	face, now := s.face(), s.Now()
+	shown := s.snapshotOf(face, s.situation(now), now)
+	if s.alone() {
+		return shown
+	}
+	for _, env := range s.inOrder {
+		if r := s.newestRun(env, now); r != nil && env != face {
+			shown.Others = append(shown.Others, r)
+		}
+	}
+	slices.SortFunc(shown.Others, func(a, b *v1.Run) int { return cmp.Compare(b.ID, a.ID) })
+	return shown
+}
+
+func (s *state) snapshotOf(env *environment, situation v1.Situation, now time.Time) v1.Snapshot {
+	return v1.Snapshot{Situation: situation, Run: s.newestRun(env, now), Seq: s.ledger.LastSeq, Log: s.Log.Identity()}
 }
 
 // newestRun is the run of an environment that was opened last, as people see it; nil is none. It

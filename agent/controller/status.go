@@ -52,13 +52,17 @@ func (s *state) status(now time.Time) v1.State {
 
 // situation is what is so now, but for hosts and runs.
 func (s *state) situation(now time.Time) v1.Situation {
-	env := s.face()
+	return s.situationIn(s.face(), s.hosts.known, now)
+}
+
+// situationIn is the situation of a tenant as seen from an environment, with some hosts.
+func (s *state) situationIn(env *environment, hosts map[string]*host, now time.Time) v1.Situation {
 	shown := s.situationOf(env, now)
 	shown.Environment, shown.SiteTimezone = env.name, zoneName(s.Zone)
 	if !s.lastStep.to.IsZero() {
 		shown.LastClockStep = &v1.ClockStep{From: view.Time(s.lastStep.from), To: view.Time(s.lastStep.to)}
 	}
-	s.countHosts(&shown, s.hosts.known, now)
+	s.countHosts(&shown, hosts, now)
 	s.countUnplaced(&shown)
 	if listed := s.listedEnvironments(); len(listed) > 1 {
 		shown.Environments = len(listed)

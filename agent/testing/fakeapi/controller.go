@@ -215,7 +215,7 @@ func (t *tenant) Move(_ context.Context, host, environment string) (v1.HostEnvir
 	defer t.mu.Unlock()
 	for i := range t.hosts {
 		if h := &t.hosts[i]; h.Hostname == host {
-			h.Environment, h.Assigned = cmp.Or(environment, v1.DefaultEnvironment), environment != ""
+			h.Environment, h.Assigned, h.Unplaced = cmp.Or(environment, v1.DefaultEnvironment), environment != "", false
 			return v1.HostEnvironment{Hostname: host, Environment: h.Environment, Assigned: h.Assigned}, nil
 		}
 	}
@@ -454,6 +454,11 @@ func (t *tenant) Snapshot(ctx context.Context) (v1.Snapshot, error) {
 		shown.Run = &newest
 	}
 	return shown, nil
+}
+
+// SnapshotOf implements api.Controller: all runs are of all environments.
+func (t *tenant) SnapshotOf(ctx context.Context, _ string) (v1.Snapshot, error) {
+	return t.Snapshot(ctx)
 }
 
 // Current implements api.Controller.

@@ -64,8 +64,12 @@ func EnvironmentStatusOf(name string, s Situation, r *Run) EnvironmentStatus {
 
 // Situation is the part of a tenant's situation that is of the environment.
 func (e EnvironmentStatus) Situation() Situation {
+	environment := e.Name
+	if environment == DefaultEnvironment {
+		environment = ""
+	}
 	return Situation{
-		Status: e.Status, NextUpgradeAt: e.NextUpgradeAt, Hosts: e.Hosts, Silent: e.Silent, SilentHosts: e.SilentHosts,
+		Environment: environment, Status: e.Status, NextUpgradeAt: e.NextUpgradeAt, Hosts: e.Hosts, Silent: e.Silent, SilentHosts: e.SilentHosts,
 		OpenWindow: e.OpenWindow, WaitingFor: e.WaitingFor, LastMissed: e.LastMissed, Frozen: e.Frozen,
 	}
 }

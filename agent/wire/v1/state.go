@@ -102,13 +102,15 @@ type OpenWindow struct {
 	Run uint64 `json:"run,omitempty"`
 }
 
-// Snapshot is what is shown at one moment: the situation of a tenant, and the run
-// that was opened last.
+// Snapshot is what is shown at one moment: the situation of a tenant, and the run that was opened
+// last, both of the environment that the situation names.
 type Snapshot struct {
 	Situation Situation
 	// Run is nil when there was none yet. Its hosts are shared by all who asked for
 	// the snapshot: nobody may change them.
 	Run *Run
+	// Others are the newest runs of the other environments, the one with the highest id first.
+	Others []*Run
 	// Seq is the sequence of the log that the snapshot is as of, Log the identity of the
 	// log.
 	Seq uint64
