@@ -78,7 +78,7 @@ func lay(t *testing.T, w *acctest.Workspace, server acctest.Server, path string,
 func TestEveryExampleIsRun(t *testing.T) {
 	t.Parallel()
 	// TestModules and TestPolicy run these.
-	modules := map[string]bool{"fleet": true, "tenants": true, "import": true, "policy": true, "windows": true, "owners": true}
+	modules := map[string]bool{"fleet": true, "tenants": true, "import": true, "policy": true, "windows": true, "owners": true, "shops": true}
 	known := map[string]bool{
 		"provider/provider.tf": true, "provider/provider-token.tf": true, "provider/provider-login.tf": true, "demo/main.tf": true,
 		"resources/osupgrade_config/resource.tf": true, "resources/osupgrade_config/import-by-string-id.tf": true,

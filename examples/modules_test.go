@@ -19,10 +19,10 @@ import (
 // plan, apply, a plan without a difference, destroy. All use one site, a tenant each.
 func TestModules(t *testing.T) {
 	t.Parallel()
-	site := realagent.StartSite(t, "fleet", "acme", "stores-north", "stores-south", "warehouse", "drift", "windows", "plant")
+	site := realagent.StartSite(t, "fleet", "acme", "stores-north", "stores-south", "warehouse", "drift", "windows", "plant", "shops")
 	for name, test := range map[string]func(*testing.T, realagent.Site){
 		"fleet": fleetModule, "tenants": tenantsModule, "import": importModule, "drift": driftWorkflow,
-		"windows": windowsModule, "owners": ownersModule,
+		"windows": windowsModule, "owners": ownersModule, "shops": shopsModule,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -167,6 +167,33 @@ module "team" {
 	other.Run(t, 0, "plan", "-detailed-exitcode", "-no-color")
 	other.Run(t, 0, "destroy", "-auto-approve", "-no-color")
 	windows(t, server, 0)
+}
+
+// shopsModule has an environment for each shop. A shop that is added to the map or taken out of it
+// changes no other.
+func shopsModule(t *testing.T, site realagent.Site) {
+	server := site.Server
+	server.Tenant = "shops"
+	w := module(t, server, "shops")
+	out := live(t, w)
+	for _, want := range []string{"6 added", "Shops without hosts: basel, bern, lisbon."} {
+		if !strings.Contains(out, want) {
+			t.Errorf("there is no %q in\n%s", want, out)
+		}
+	}
+	all, err := rest(t, server).StoredEnvironments(t.Context(), "shops")
+	if err != nil || len(all) != 3 || all["bern"].Value.MaintenanceWindows[0] != (v1.MaintenanceWindow{DaysOfWeek: "Sunday", StartTime: "02:00", Timezone: "Europe/Zurich", Duration: "3h"}) {
+		t.Errorf("the site has the environments %+v, %v", all, err)
+	}
+	w.Write(t, "shops.auto.tfvars", "shops = {\n bern = { zone = \"Europe/Zurich\" , nights = [\"Sunday\"] }\n lisbon = { zone = \"Europe/Lisbon\" }\n porto = { zone = \"Europe/Lisbon\" }\n}\n")
+	if out := live(t, w); !strings.Contains(out, "1 added, 0 changed, 1 destroyed") {
+		t.Errorf("want one shop more and one less:\n%s", out)
+	}
+	w.Run(t, 0, "destroy", "-auto-approve", "-no-color")
+	gone(t, server, "shops")
+	if all, err := rest(t, server).Environments(t.Context(), "shops"); err != nil || len(all) > 0 {
+		t.Errorf("after destroy there are the environments %v, %v", all, err)
+	}
 }
 
 // windows checks how many windows a tenant has.

@@ -27,7 +27,7 @@ const (
  description = "Shop in Basel"
  maintenance_windows = [
    { days_of_week = ["Tuesday", "Monday"], start_time = "02:00", timezone = "Europe/Zurich", duration = "180m" },
-   { days_of_week = ["Sunday"], start_time = "4:00", duration = "2h" },
+   { days_of_week = ["Sunday"], start_time = "04:00", duration = "2h" },
  ]
  calendars = []
  rollout = { stages = [{ name = "all", max_unavailable = 2 }], step_timeouts = { reboot = "20m" } }`
@@ -76,7 +76,7 @@ func TestEnvironment(t *testing.T) {
 		Steps: []resource.TestStep{
 			{Config: site.Config(basel(ofBasel)), ConfigPlanChecks: plans(address, plancheck.ResourceActionCreate), Check: has(few)},
 			{Config: site.Config(basel(baselShop)), ConfigPlanChecks: plans(address, plancheck.ResourceActionUpdate), Check: has(all)},
-			{Config: site.Config(strings.NewReplacer("180m", "3h", "4:00", "04:00", "20m", "1200s").Replace(basel(baselShop))), ConfigPlanChecks: plans(address, plancheck.ResourceActionNoop)},
+			{Config: site.Config(strings.NewReplacer("180m", "3h", `duration = "2h"`, `duration = "120m", timezone = "site-local"`, "20m", "1200s").Replace(basel(baselShop))), ConfigPlanChecks: plans(address, plancheck.ResourceActionNoop)},
 			{PreConfig: byHand, Config: site.Config(basel(baselShop)), ConfigPlanChecks: plans(address, plancheck.ResourceActionUpdate), Check: has(all)},
 			{ResourceName: address, ImportState: true, ImportStateId: "acme/basel", ImportStateKind: resource.ImportBlockWithID},
 			{ResourceName: address, ImportState: true, ImportStateId: "acme/basel", ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "name", ImportStateVerifyIgnore: []string{"maintenance_windows"}},
@@ -111,28 +111,32 @@ func TestEnvironment_refused(t *testing.T) {
 }
 
 // TestEnvironment_isWarnedOf: a plan warns of a label that no host has, of hosts that another
-// environment matches too, and of a name that is taken.
+// environment matches too, of a calendar that is not there, and refuses a name that is taken. A
+// calendar that the same plan creates is no reason for a warning.
 func TestEnvironment_isWarnedOf(t *testing.T) {
 	t.Parallel()
+	server, _ := realagent.Start(t, 1)
+	every := v1.Environment{Match: v1.Match{Applications: []string{"os-upgrade-simulated"}}}
+	if _, err := client.EnvironmentNamed("every").Put(t.Context(), rest(t, server), acctest.Tenant, client.Stored[v1.Environment]{}, every, client.Precondition{}); err != nil {
+		t.Fatal(err)
+	}
+	const mine = `match = { hosts = ["h01"] }`
 	for name, row := range map[string]struct {
-		config string
-		want   string
-		code   int
+		config, want string
+		code         int
 	}{
-		"a label without hosts":        {config: basel(`match = { labels = { shop = "basle" } }`), want: "basle"},
-		"a calendar that is not there": {config: basel(ofBasel + "\n calendars = [\"inventory\"]"), want: "inventory"},
-		"hosts of another":             {config: basel(ofBasel), want: "h01"},
-		"a taken name":                 {config: strings.Replace(basel(ofBasel), `name = "basel"`, `name = "all"`, 1), want: "exists", code: 1},
+		"a label without hosts":        {config: basel(`match = { labels = { shop = "basle" } }`), want: "match.labels"},
+		"hosts of another":             {config: basel(`match = { applications = ["os-upgrade-simulated"] }`), want: "every"},
+		"a calendar that is not there": {config: basel(mine + "\n calendars = [\"inventory\"]"), want: "inventory"},
+		"a calendar of the same plan":  {config: basel(mine+"\n calendars = [osupgrade_calendar.inventory.name]") + "resource \"osupgrade_calendar\" \"inventory\" {\n name = \"inventory\"\n kind = \"allow\"\n}\n"},
+		"a name that is taken":         {config: strings.Replace(basel(mine), `name = "basel"`, `name = "every"`, 1), want: "Environment every of tenant acme has match already", code: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			api, server := acctest.Fake(t)
-			api.SetHosts(acctest.Tenant, v1.Host{Hostname: "h01", Application: "app", Labels: map[string]string{"shop": "basel"}})
-			api.SetEnvironment(acctest.Tenant, "all", v1.Environment{Match: v1.Match{Applications: []string{"app"}}})
 			w := acctest.NewWorkspace(t, server.Env()...)
 			w.Write(t, "main.tf", acctest.Requirement+row.config)
 			told := strings.Join(acctest.Diagnostics(t, planned(w.Run(t, row.code, "plan", "-json")))["osupgrade_environment.basel"], "\n")
-			if !strings.Contains(told, row.want) {
+			if !strings.Contains(told, row.want) || (told == "") != (row.want == "") {
 				t.Errorf("no %q in %s", row.want, told)
 			}
 		})
@@ -190,26 +194,31 @@ func TestEnvironment_runsSideBySide(t *testing.T) {
 	t.Parallel()
 	server, _ := realagent.Start(t, 2)
 	api := rest(t, server)
-	environments := `
-resource "osupgrade_environment" "basel" {
-  name    = "basel"
-  match   = { hosts = ["h01"] }
-  rollout = { stages = [{ name = "all", approval = true }] }
+	environments := func(basel string) string {
+		return `
+resource "osupgrade_config" "acme" {
+  worker_applications = ["os-upgrade-simulated"]
 }
 resource "osupgrade_environment" "bern" {
-  name  = "bern"
-  match = { hosts = ["h02"] }
+  name          = "bern"
+  match         = { hosts = ["h02"] }
+  force_destroy = true
 }
-`
+` + basel
+	}
+	basel := func(more string) string {
+		return basel("match = { hosts = [\"h01\"] }\n rollout = { stages = [{ name = \"all\", approval = true }] }\n" + more)
+	}
+	both := environments(basel(""))
 	run := func(name, environment, more string) string {
 		return fmt.Sprintf("resource \"osupgrade_run\" %q {\n environment = %s\n override_window = true\n reason = \"a test\"\n%s\n}\n", name, environment, more)
 	}
 	acctest.Run(t, resource.TestCase{Steps: []resource.TestStep{
-		{Config: server.Config(environments)},
-		{Config: server.Config(environments, run("any", "null", "")), ExpectError: spoken("environment to one of the environments that the server names")},
-		{Config: server.Config(environments, run("nowhere", `"chur"`, "")), ExpectError: spoken("there is no environment chur")},
+		{Config: server.Config(both)},
+		{Config: server.Config(both, run("any", "null", "")), ExpectError: spoken("environment to one of the environments that the server names")},
+		{Config: server.Config(both, run("nowhere", `"chur"`, "")), ExpectError: spoken("there is no environment chur")},
 		{
-			Config: server.Config(environments, run("basel", "osupgrade_environment.basel.name", "wait = false"), run("bern", "osupgrade_environment.bern.name", "depends_on = [osupgrade_run.basel]")),
+			Config: server.Config(both, run("basel", "osupgrade_environment.basel.name", "wait = false"), run("bern", "osupgrade_environment.bern.name", "depends_on = [osupgrade_run.basel]")),
 			Check: resource.ComposeAggregateTestCheckFunc(
 				resource.TestCheckResourceAttr("osupgrade_run.bern", "result", "completed"),
 				resource.TestCheckResourceAttr("osupgrade_run.bern", "hosts.#", "1"),
@@ -231,5 +240,7 @@ resource "osupgrade_environment" "bern" {
 			},
 			ImportStateVerifyIgnore: []string{"override_window"},
 		},
+		{Config: server.Config(environments("")), ExpectError: spoken("environment basel is in use: it has 1 host (h01)")},
+		{Config: server.Config(environments(basel("force_destroy = true")))},
 	}})
 }

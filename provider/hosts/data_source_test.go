@@ -25,10 +25,10 @@ func TestAccHosts_complete(t *testing.T) {
 	api, server := acctest.Fake(t)
 	at := time.Date(2026, 11, 27, 1, 0, 0, 500, time.UTC)
 	api.SetHosts(acctest.Tenant,
-		v1.Host{Hostname: "h02", Application: "a"},
+		v1.Host{Hostname: "h02", Application: "a", Unplaced: true},
 		v1.Host{
 			Hostname: "h01", Application: "a", Online: true, LastSeen: &at, AgentVersion: "1.2.3",
-			Role: "db", Labels: map[string]string{"ring": "0"},
+			Role: "db", Environment: "basel", Labels: map[string]string{"ring": "0"},
 			Versions: map[string]string{"kernel": "6.12"}, VersionsAt: &at,
 			LastRun: &v1.HostRun{ID: 41, Phase: "finished", Result: "partial", Status: "failed", Class: "space"}, OutdatedSince: &at, MissedSince: &at,
 			Busy:     &v1.HostBusy{Reason: "backup", Until: at},
@@ -48,7 +48,7 @@ func TestAccHosts_complete(t *testing.T) {
 				knownvalue.ObjectExact(map[string]knownvalue.Check{
 					"hostname": text("h01"), "application": text("a"), "online": knownvalue.Bool(true),
 					"last_seen": text("2026-11-27T01:00:00.0000005Z"), "agent_version": text("1.2.3"),
-					"role": text("db"), "labels": knownvalue.MapExact(map[string]knownvalue.Check{"ring": text("0")}),
+					"role": text("db"), "environment": text("basel"), "unplaced": knownvalue.Bool(false), "labels": knownvalue.MapExact(map[string]knownvalue.Check{"ring": text("0")}),
 					"versions": knownvalue.MapExact(map[string]knownvalue.Check{"kernel": text("6.12")}), "versions_at": text("2026-11-27T01:00:00.0000005Z"),
 					"last_run": knownvalue.Int64Exact(41), "last_run_result": text("partial"), "last_run_status": text("failed"), "last_run_class": text("space"), "last_run_up_to_date": knownvalue.Bool(false), "outdated_since": text("2026-11-27T01:00:00.0000005Z"), "missed_since": text("2026-11-27T01:00:00.0000005Z"),
 					"busy":      knownvalue.ObjectExact(map[string]knownvalue.Check{"reason": text("backup"), "until": text("2026-11-27T01:00:00.0000005Z")}),
@@ -59,7 +59,7 @@ func TestAccHosts_complete(t *testing.T) {
 				}),
 				knownvalue.ObjectExact(map[string]knownvalue.Check{
 					"hostname": text("h02"), "application": text("a"), "online": knownvalue.Bool(false),
-					"last_seen": knownvalue.Null(), "agent_version": knownvalue.Null(), "role": knownvalue.Null(), "labels": knownvalue.Null(), "versions": knownvalue.Null(), "versions_at": knownvalue.Null(),
+					"last_seen": knownvalue.Null(), "agent_version": knownvalue.Null(), "role": knownvalue.Null(), "environment": knownvalue.Null(), "unplaced": knownvalue.Bool(true), "labels": knownvalue.Null(), "versions": knownvalue.Null(), "versions_at": knownvalue.Null(),
 					"last_run": knownvalue.Null(), "last_run_result": knownvalue.Null(), "warnings": knownvalue.ListSizeExact(0), "last_run_status": knownvalue.Null(), "last_run_class": knownvalue.Null(), "last_run_up_to_date": knownvalue.Null(), "outdated_since": knownvalue.Null(), "missed_since": knownvalue.Null(), "busy": knownvalue.Null(), "inventory": knownvalue.Null(),
 				}),
 			})),
@@ -173,13 +173,14 @@ func TestAccHosts_filtered(t *testing.T) {
 	at := time.Now().AddDate(0, 0, -40)
 	api.SetHosts(acctest.Tenant,
 		v1.Host{Hostname: "h01", Application: "a", Role: "db", Online: true, Versions: map[string]string{"kernel": "6.12"}, OutdatedSince: &at},
-		v1.Host{Hostname: "h02", Application: "b", Labels: map[string]string{"ring": "0"}, Versions: map[string]string{"kernel": "6.13"}},
+		v1.Host{Hostname: "h02", Application: "b", Environment: "basel", Labels: map[string]string{"ring": "0"}, Versions: map[string]string{"kernel": "6.13"}},
 	)
 	data := func(body string) string { return "data \"osupgrade_hosts\" \"test\" {\n" + body + "\n}\n" }
 	var steps []resource.TestStep
 	for body, want := range map[string]string{
 		`application = "b"`:                                  "h02",
 		`role = "db"`:                                        "h01",
+		`environment = "basel"`:                              "h02",
 		`state = "offline"`:                                  "h02",
 		`labels = { ring = "0" }`:                            "h02",
 		`labels = { ring = "1,0" }`:                          "h02",
@@ -195,7 +196,8 @@ func TestAccHosts_filtered(t *testing.T) {
 	api.ForgetRequests()
 	steps = nil
 	for body, says := range map[string]string{
-		`state = "gone"`: `(?s)Invalid\s+value\s+of\s+state.*"gone"\s+is\s+invalid;\s+use\s+online,\s+offline,\s+busy,\s+outdated\s+or\s+missed`,
+		`environment = "Basel"`:                     `"Basel"\s+is\s+not\s+a\s+name`,
+		`state = "gone"`:                            `(?s)Invalid\s+value\s+of\s+state.*"gone"\s+is\s+invalid;\s+use\s+online,\s+offline,\s+busy,\s+outdated\s+or\s+missed`,
 		`version_constraints = { kernel = "=> 6" }`: `(?s)not\s+a\s+version\s+constraint`,
 		`outdated_since = "yesterday"`:              `Invalid RFC3339`,
 		`labels = { ring = "0," }`:                  `(?s)"0,"\s+has\s+a\s+comma\s+with\s+no\s+value\s+next\s+to\s+it`,

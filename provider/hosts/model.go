@@ -21,6 +21,7 @@ type model struct {
 	Inventories        types.Bool        `tfsdk:"inventories"`
 	Application        types.String      `tfsdk:"application"`
 	Role               types.String      `tfsdk:"role"`
+	Environment        types.String      `tfsdk:"environment"`
 	State              types.String      `tfsdk:"state"`
 	Labels             map[string]string `tfsdk:"labels"`
 	VersionConstraints map[string]string `tfsdk:"version_constraints"`
@@ -35,6 +36,8 @@ type host struct {
 	LastSeen     types.String      `tfsdk:"last_seen"`
 	AgentVersion types.String      `tfsdk:"agent_version"`
 	Role         types.String      `tfsdk:"role"`
+	Environment  types.String      `tfsdk:"environment"`
+	Unplaced     types.Bool        `tfsdk:"unplaced"`
 	Labels       map[string]string `tfsdk:"labels"`
 	Versions     map[string]string `tfsdk:"versions"`
 	VersionsAt   types.String      `tfsdk:"versions_at"`
@@ -105,6 +108,9 @@ func (m *model) selector() v1.Selector {
 	if role := m.Role.ValueString(); role != "" {
 		s.Roles = []string{role}
 	}
+	if name := m.Environment.ValueString(); name != "" {
+		s.Environments = []string{name}
+	}
 	return s
 }
 
@@ -133,6 +139,8 @@ func hostFromAPI(h v1.Host) host {
 		LastSeen:     conversion.Time(h.LastSeen),
 		AgentVersion: conversion.Text(h.AgentVersion),
 		Role:         conversion.Text(h.Role),
+		Environment:  conversion.Text(h.Environment),
+		Unplaced:     types.BoolValue(h.Unplaced),
 		Labels:       h.Labels,
 		Versions:     h.Versions,
 		VersionsAt:   conversion.Time(h.VersionsAt),

@@ -40,6 +40,11 @@ func (*DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *d
 				MarkdownDescription: "Only hosts whose worker reports all of these labels. Commas join alternatives: `{ shop = \"basel,bern\" }` is either.",
 				Validators:          validators.Labels(),
 			},
+			"environment": schema.StringAttribute{
+				Optional:            true,
+				MarkdownDescription: "Only hosts of this environment; `default` is that of the hosts that no other has. Supported by `osupgrade-agent` only.",
+				Validators:          []validator.String{validators.Name()},
+			},
 			"state": schema.StringAttribute{
 				Optional: true,
 				MarkdownDescription: "Only hosts in this state: `online` or `offline`, which is whether the worker has been heard of recently; " +
@@ -70,6 +75,8 @@ func hostAttributes() map[string]schema.Attribute {
 		"last_seen":           tenantobject.ComputedText("When the host's worker was last heard of (RFC 3339); null if not since the agent started."),
 		"agent_version":       tenantobject.ComputedText("The version of the agent on the host; null if unknown."),
 		"role":                tenantobject.ComputedText("The role that the worker reports; null if none."),
+		"environment":         tenantobject.ComputedText("The environment whose runs upgrade the host; null if it is in none, or the tenant has declared none."),
+		"unplaced":            tenantobject.ComputedBool("Whether nobody upgrades the host, because several environments match it."),
 		"labels":              tenantobject.ComputedTextMap("The labels that the worker reports; null if none."),
 		"versions":            tenantobject.ComputedTextMap("The version of each package, as last reported; null if never reported."),
 		"versions_at":         tenantobject.ComputedText("When `versions` was reported (RFC 3339); null if never reported."),

@@ -37,6 +37,10 @@ func NewList() list.ListResource {
 				Optional: true, MarkdownDescription: "Only runs that contain this host.",
 				Validators: []validator.String{validators.Hostname()},
 			},
+			"environment": schema.StringAttribute{
+				Optional: true, MarkdownDescription: AboutRunsOf,
+				Validators: []validator.String{validators.Name()},
+			},
 			"since": instant("Only runs opened at or after this instant (RFC 3339), such as `2026-11-27T00:00:00Z`."),
 			"until": instant("Only runs opened before this instant (RFC 3339)."),
 		},
@@ -73,7 +77,7 @@ func find(ctx context.Context, ask tenantobject.Query) ([]tenantobject.Listed, e
 
 func filterOf(ctx context.Context, ask tenantobject.Query) v1.RunFilter {
 	var f Filter
-	for name, into := range map[string]any{"result": &f.Result, "host": &f.Host, "since": &f.Since, "until": &f.Until} {
+	for name, into := range map[string]any{"result": &f.Result, "host": &f.Host, "environment": &f.Environment, "since": &f.Since, "until": &f.Until} {
 		ask.Diags.Append(ask.Config.GetAttribute(ctx, path.Root(name), into)...)
 	}
 	filter := f.API(ask.Diags)
@@ -86,11 +90,15 @@ func filterOf(ctx context.Context, ask tenantobject.Query) v1.RunFilter {
 
 // Filter are the attributes that choose runs of the history.
 type Filter struct {
-	Result types.String      `tfsdk:"result"`
-	Host   types.String      `tfsdk:"host"`
-	Since  timetypes.RFC3339 `tfsdk:"since"`
-	Until  timetypes.RFC3339 `tfsdk:"until"`
+	Result      types.String      `tfsdk:"result"`
+	Host        types.String      `tfsdk:"host"`
+	Environment types.String      `tfsdk:"environment"`
+	Since       timetypes.RFC3339 `tfsdk:"since"`
+	Until       timetypes.RFC3339 `tfsdk:"until"`
 }
+
+// AboutRunsOf describes the filter by environment.
+const AboutRunsOf = "Only runs of this environment; `default` is that of the hosts that no other has. Supported by `osupgrade-agent` only."
 
 // API returns the filter of a request. A value that is unknown chooses all.
 func (f Filter) API(diags *diag.Diagnostics) v1.RunFilter {
@@ -105,6 +113,9 @@ func (f Filter) API(diags *diag.Diagnostics) v1.RunFilter {
 	filter := v1.RunFilter{Result: f.Result.ValueString(), Since: instant(f.Since), Until: instant(f.Until)}
 	if host := f.Host.ValueString(); host != "" {
 		filter.Hosts = []string{host}
+	}
+	if name := f.Environment.ValueString(); name != "" {
+		filter.Environments = []string{name}
 	}
 	return filter
 }

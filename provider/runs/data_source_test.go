@@ -31,7 +31,7 @@ func withRuns(t *testing.T) (*fakeapi.Server, acctest.Server) {
 	api, server := acctest.Fake(t)
 	ended := noon.Add(time.Hour)
 	api.AddRun(acctest.Tenant, v1.Run{
-		Phase: "finished", Result: "completed", Trigger: "window", OpenedAt: noon, EndedAt: &ended, NotAfter: noon.Add(4 * time.Hour),
+		Environment: "basel", Phase: "finished", Result: "completed", Trigger: "window", OpenedAt: noon, EndedAt: &ended, NotAfter: noon.Add(4 * time.Hour),
 		Hosts: []v1.RunHost{{Hostname: "h01", Status: "upgraded", UpToDate: true, Stage: "canary", Note: "its reboot was skipped"}},
 	})
 	api.AddRun(acctest.Tenant, v1.Run{
@@ -57,16 +57,16 @@ func TestAccRuns_complete(t *testing.T) {
 			statecheck.ExpectKnownValue(address, tfjsonpath.New("tenant"), text("acme")),
 			statecheck.ExpectKnownValue(address, tfjsonpath.New("runs"), knownvalue.ListExact([]knownvalue.Check{
 				knownvalue.ObjectExact(map[string]knownvalue.Check{
-					"id": knownvalue.Int64Exact(43), "phase": text("preparing"), "result": null, "reason": null, "trigger": text("window"),
+					"id": knownvalue.Int64Exact(43), "environment": null, "phase": text("preparing"), "result": null, "reason": null, "trigger": text("window"),
 					"opened_at": text("2026-11-27T14:00:00Z"), "ended_at": null, "not_after": text("2026-11-27T18:00:00Z"), "hosts": knownvalue.ListSizeExact(0),
 				}),
 				knownvalue.ObjectExact(map[string]knownvalue.Check{
-					"id": knownvalue.Int64Exact(42), "phase": text("finished"), "result": text("failed"), "reason": text("h02 failed"), "trigger": text("manual"),
+					"id": knownvalue.Int64Exact(42), "environment": null, "phase": text("finished"), "result": text("failed"), "reason": text("h02 failed"), "trigger": text("manual"),
 					"opened_at": text("2026-11-27T13:00:00Z"), "ended_at": text("2026-11-27T13:00:00Z"), "not_after": text("2026-11-27T17:00:00Z"),
 					"hosts": host("h02", "failed", text("no space left"), null, null),
 				}),
 				knownvalue.ObjectExact(map[string]knownvalue.Check{
-					"id": knownvalue.Int64Exact(41), "phase": text("finished"), "result": text("completed"), "reason": null, "trigger": text("window"),
+					"id": knownvalue.Int64Exact(41), "environment": text("basel"), "phase": text("finished"), "result": text("completed"), "reason": null, "trigger": text("window"),
 					"opened_at": text("2026-11-27T12:00:00Z"), "ended_at": text("2026-11-27T13:00:00Z"), "not_after": text("2026-11-27T16:00:00Z"),
 					"hosts": host("h01", "upgraded", null, text("canary"), text("its reboot was skipped")),
 				}),
@@ -83,6 +83,8 @@ func TestAccRuns_filters(t *testing.T) {
 		`result = "failed"`:                           {42},
 		`host = "h01"`:                                {41},
 		`host = "h09"`:                                {},
+		`environment = "basel"`:                       {41},
+		`environment = "default"`:                     {43, 42},
 		`since = "2026-11-27T15:00:00+02:00"`:         {43, 42},
 		`until = "2026-11-27T13:00:00Z"`:              {41},
 		`limit = 2`:                                   {43, 42},
@@ -107,12 +109,13 @@ func TestAccRuns_wrongFilters(t *testing.T) {
 	api, server := withRuns(t)
 	var steps []resource.TestStep
 	for body, says := range map[string]string{
-		`result = "good"`:      `(?s)value of result.*use\s+completed,\s+partial`,
-		`host = "h 1"`:         `(?s)value of host.*not\s+the\s+name\s+of\s+a\s+host`,
-		`since = "yesterday"`:  `(?s)Invalid RFC3339.*yesterday`,
-		`until = "2026-11-27"`: `(?s)Invalid RFC3339.*2026-11-27`,
-		`limit = 1001`:         `(?s)1001\s+is\s+out\s+of\s+range;\s+use\s+a\s+whole\s+number\s+from\s+1\s+to\s+1000`,
-		`limit = 0`:            `(?s)0\s+is\s+out\s+of\s+range;\s+use\s+a\s+whole\s+number\s+from\s+1\s+to\s+1000`,
+		`environment = "Basel"`: `"Basel"\s+is\s+not\s+a\s+name`,
+		`result = "good"`:       `(?s)value of result.*use\s+completed,\s+partial`,
+		`host = "h 1"`:          `(?s)value of host.*not\s+the\s+name\s+of\s+a\s+host`,
+		`since = "yesterday"`:   `(?s)Invalid RFC3339.*yesterday`,
+		`until = "2026-11-27"`:  `(?s)Invalid RFC3339.*2026-11-27`,
+		`limit = 1001`:          `(?s)1001\s+is\s+out\s+of\s+range;\s+use\s+a\s+whole\s+number\s+from\s+1\s+to\s+1000`,
+		`limit = 0`:             `(?s)0\s+is\s+out\s+of\s+range;\s+use\s+a\s+whole\s+number\s+from\s+1\s+to\s+1000`,
 		"since = \"2026-11-27T12:00:00Z\"\n until = \"2026-11-27T12:00:00Z\"": `(?s)value of until.*not\s+after\s+since`,
 		`tenant = "Acme"`: `is\s+not\s+a\s+name`,
 	} {

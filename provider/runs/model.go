@@ -24,15 +24,16 @@ type model struct {
 }
 
 type pastRun struct {
-	ID       types.Int64  `tfsdk:"id"`
-	Phase    types.String `tfsdk:"phase"`
-	Result   types.String `tfsdk:"result"`
-	Reason   types.String `tfsdk:"reason"`
-	Trigger  types.String `tfsdk:"trigger"`
-	OpenedAt types.String `tfsdk:"opened_at"`
-	EndedAt  types.String `tfsdk:"ended_at"`
-	NotAfter types.String `tfsdk:"not_after"`
-	Hosts    []host       `tfsdk:"hosts"`
+	ID          types.Int64  `tfsdk:"id"`
+	Environment types.String `tfsdk:"environment"`
+	Phase       types.String `tfsdk:"phase"`
+	Result      types.String `tfsdk:"result"`
+	Reason      types.String `tfsdk:"reason"`
+	Trigger     types.String `tfsdk:"trigger"`
+	OpenedAt    types.String `tfsdk:"opened_at"`
+	EndedAt     types.String `tfsdk:"ended_at"`
+	NotAfter    types.String `tfsdk:"not_after"`
+	Hosts       []host       `tfsdk:"hosts"`
 }
 
 type host struct {
@@ -74,7 +75,7 @@ func fromAPI(r v1.Run) pastRun {
 		hosts = append(hosts, host{run.HostOf(h.Hostname, h.Status, h.Error), types.BoolValue(h.UpToDate), conversion.Text(h.Stage), conversion.Text(h.Note)})
 	}
 	return pastRun{
-		ID: types.Int64Value(int64(r.ID)), Phase: conversion.Text(r.Phase), Result: conversion.Text(r.Result), Reason: conversion.Text(r.Reason),
+		ID: types.Int64Value(int64(r.ID)), Environment: conversion.Text(r.Environment), Phase: conversion.Text(r.Phase), Result: conversion.Text(r.Result), Reason: conversion.Text(r.Reason),
 		Trigger: conversion.Text(r.Trigger), OpenedAt: conversion.Time(&r.OpenedAt), EndedAt: conversion.Time(r.EndedAt), NotAfter: conversion.Time(&r.NotAfter),
 		Hosts: hosts,
 	}

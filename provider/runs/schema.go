@@ -31,6 +31,10 @@ func (*DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *d
 				MarkdownDescription: "Only runs that contain this host.",
 				Validators:          []validator.String{validators.Hostname()},
 			},
+			"environment": schema.StringAttribute{
+				Optional: true, MarkdownDescription: run.AboutRunsOf,
+				Validators: []validator.String{validators.Name()},
+			},
 			"since": instant("Only runs opened at or after this instant (RFC 3339), such as `2026-11-27T00:00:00Z`."),
 			"until": instant("Only runs opened before this instant (RFC 3339)."),
 			"limit": schema.Int64Attribute{
@@ -49,15 +53,16 @@ func instant(description string) schema.Attribute {
 
 func runAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"id":        tenantobject.ComputedNumber("The id of the run."),
-		"phase":     tenantobject.ComputedText("The phase of the run: `open`, `preparing`, `upgrading` or `finished`."),
-		"result":    tenantobject.ComputedText("The result of the run: `completed`, `partial`, `failed`, `aborted` or `timed-out`; null until it ends."),
-		"reason":    tenantobject.ComputedText("The reason of the result, or why the run does not proceed; null if there is none."),
-		"trigger":   tenantobject.ComputedText("What started the run: `window` or `manual`."),
-		"opened_at": tenantobject.ComputedText("When the run was opened (RFC 3339)."),
-		"ended_at":  tenantobject.ComputedText("When the run ended (RFC 3339); null until it ends."),
-		"not_after": tenantobject.ComputedText("When the run ends at the latest (RFC 3339)."),
-		"hosts":     tenantobject.ComputedObjects("The result of each host.", hostAttributes()),
+		"id":          tenantobject.ComputedNumber("The id of the run."),
+		"environment": tenantobject.ComputedText("The environment whose hosts the run upgraded; null for `default`."),
+		"phase":       tenantobject.ComputedText("The phase of the run: `open`, `preparing`, `upgrading` or `finished`."),
+		"result":      tenantobject.ComputedText("The result of the run: `completed`, `partial`, `failed`, `aborted` or `timed-out`; null until it ends."),
+		"reason":      tenantobject.ComputedText("The reason of the result, or why the run does not proceed; null if there is none."),
+		"trigger":     tenantobject.ComputedText("What started the run: `window` or `manual`."),
+		"opened_at":   tenantobject.ComputedText("When the run was opened (RFC 3339)."),
+		"ended_at":    tenantobject.ComputedText("When the run ended (RFC 3339); null until it ends."),
+		"not_after":   tenantobject.ComputedText("When the run ends at the latest (RFC 3339)."),
+		"hosts":       tenantobject.ComputedObjects("The result of each host.", hostAttributes()),
 	}
 }
 
