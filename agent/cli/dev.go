@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -27,6 +28,11 @@ type devCommand struct {
 	tracesFlags
 }
 
+// garbagePercent is how much garbage there may be, in percent of what is in use. With Go's own 100,
+// a thousand hosts in one process take 90 MiB more of the memory of whoever tries them out; this
+// costs a few percent of the processor time.
+const garbagePercent = 50
+
 // Run implements the command.
 func (c *devCommand) Run(ctx context.Context, out io.Writer, log *slog.Logger, program version) error {
 	if c.Hosts < 0 || c.Hosts > 10_000 {
@@ -40,6 +46,9 @@ func (c *devCommand) Run(ctx context.Context, out io.Writer, log *slog.Logger, p
 		return misused(err)
 	}
 	defer hangups(func() { log.Info("SIGHUP is ignored") })()
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(garbagePercent)
+	}
 	d, err := dev.Start(ctx, dev.Options{Dir: c.Data, Hosts: c.Hosts, Step: time.Duration(c.Step), Listen: c.Listen, Traces: traces, Version: string(program), Log: log})
 	if err != nil {
 		return err

@@ -29,6 +29,10 @@ func (a *asked) answers(status int, body string) fakeapi.Fault {
 	}
 }
 
+func deleteChat(ctx context.Context, c *Client) (any, error) {
+	return nil, WebhookNamed("chat").Delete(ctx, c, "acme", Precondition{})
+}
+
 // TestWebhooks checks which request each call makes, and what it reads from the answer.
 func TestWebhooks(t *testing.T) {
 	t.Parallel()
@@ -60,12 +64,7 @@ func TestWebhooks(t *testing.T) {
 				return nil, c.PutWebhook(ctx, "acme", "chat", v1.Webhook{URL: "https://a.example/", Secret: "whsec_x"}, Precondition{IfNoneMatch: "*"})
 			}, nil, `{"url":"https://a.example/","secret":"whsec_x"}`, "*",
 		},
-		"delete": {
-			"DELETE", config + "/chat", "",
-			func(ctx context.Context, c *Client) (any, error) {
-				return nil, WebhookNamed("chat").Delete(ctx, c, "acme", Precondition{})
-			}, nil, "", "",
-		},
+		"delete": {"DELETE", config + "/chat", "", deleteChat, nil, "", ""},
 		"states": {
 			"GET", state, `[{"name":"chat","status":"retrying","queued":2,"delivered":0,"dead-count":0}]`,
 			func(ctx context.Context, c *Client) (any, error) {
