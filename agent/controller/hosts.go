@@ -33,6 +33,8 @@ type hosts struct {
 	// written yet when the controller before this one died.
 	deleted map[string]run.Deletion
 	present presence
+	// ran are the known hosts by their last run; nil before somebody asks for these.
+	ran *lastRuns
 	// places are the known hosts by environment; nil while all are in default.
 	places *places
 	// busy is what the hosts that are online have said in their last heartbeat: why they
@@ -241,6 +243,7 @@ func (h *hosts) isOnline(name string, now time.Time) bool {
 // delete drops a host that was deleted from the store.
 func (h *hosts) delete(name string, d run.Deletion) {
 	h.places.leave(h.known[name])
+	h.ran.leave(h.known[name])
 	delete(h.known, name)
 	h.order = nil
 	delete(h.versions, name)
@@ -296,7 +299,9 @@ func (h *hosts) ended(r *run.State, live bool, keep func(store.Host)) {
 		if known == nil || isNoted(known.LastRun, r.Key()) {
 			continue
 		}
+		h.ran.leave(known)
 		known.LastRun, known.MissedSince = view.HostRun(r, member), missedSince(known.MissedSince, member.Status, view.Time(r.EndedAt))
+		h.ran.enter(known)
 		if live && member.Status == run.Upgraded && known.changes == nil && !known.OutdatedSince.IsZero() {
 			known.OutdatedSince = time.Time{} // Its worker may never say that nothing is left to change.
 			keep(known.Host)
@@ -308,15 +313,6 @@ func (h *hosts) ended(r *run.State, live bool, keep func(store.Host)) {
 // noted again: what the host has said since must stay.
 func isNoted(last v1.HostRun, id uint64) bool {
 	return last.ID > id || last.ID == id && last.Status == string(run.Upgraded)
-}
-
-// lastRuns returns the last runs of all hosts.
-func (h *hosts) lastRuns() []store.LastRun {
-	all := make([]store.Host, 0, len(h.known))
-	for _, known := range h.sorted() {
-		all = append(all, known.Host)
-	}
-	return store.LastRuns(all)
 }
 
 // outdatedSince returns since when a host is outdated, after a heartbeat: an upgrade that begins

@@ -167,3 +167,25 @@ func TestReleasedNeighbour(t *testing.T) {
 		t.Errorf("the next run of basel is opened with %+v", got)
 	}
 }
+
+// TestBudgetedForATrimmedRun checks that edited budgets count although the run under way then is not
+// on the log any more.
+func TestBudgetedForATrimmedRun(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.open("", nil, 0, "h1")
+	from := s.open("bern", nil, 0, "c1")
+	s.event(s.prepare("bern", "c1"), message.Finished{Result: "aborted"})
+	all := fleetOf(1, "h1", "c1", "b1")
+	s.event(0, message.Budgeted{Budgets: "v1", Cells: message.Only(all, s.ledger.InRoster)})
+	s.openIn("basel", "v1", all, "b1")
+	s.event(s.prepare("", "h1"), message.Finished{Result: "aborted"})
+	s.event(0, s.ledger.Carrying(s.ledger.Of("")))
+	var trimmed Ledger
+	for _, r := range s.log[from-1:] {
+		_ = trimmed.Fold(r.Decode())
+	}
+	if got, want := trimmed.Cells().All(), s.ledger.Cells().All(); !reflect.DeepEqual(got, want) || len(want) != 1 {
+		t.Errorf("the trimmed log counts %+v, and the whole one %+v", got, want)
+	}
+}

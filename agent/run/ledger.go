@@ -196,7 +196,8 @@ func (l *Ledger) fold(r message.Decoded) error {
 		case message.Carried:
 			return l.carry(r.Record, e)
 		case message.Budgeted:
-			return l.budgeted(r, e)
+			l.budgeted(r, e)
+			return nil
 		}
 	}
 	e, err := l.whose(r)
@@ -283,19 +284,15 @@ func (l *Ledger) neighbours(e *Environment, r message.Decoded) ([]string, error)
 	return silent.Hosts, nil
 }
 
-// budgeted puts edited budgets in force while runs are under way. Between runs nobody leaves
-// service, and the next one is opened with its cells.
-func (l *Ledger) budgeted(r message.Decoded, e message.Budgeted) error {
-	if len(l.underWay) == 0 {
-		return fmt.Errorf("no run is under way whose budgets record %d could change", r.Seq)
-	}
+// budgeted puts edited budgets in force. The run under way for which a controller has written that
+// may not be on the log any more.
+func (l *Ledger) budgeted(r message.Decoded, e message.Budgeted) {
 	l.cells.Edit(e, l.rosters(nil)...)
 	for _, e := range l.underWay {
 		e.newest.budgeted(r)
 		l.note(e)
 	}
 	l.regroup()
-	return nil
 }
 
 // sort puts the runs under way into the order of their ids.

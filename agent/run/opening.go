@@ -156,8 +156,11 @@ func (l *Ledger) open(r message.Record, o message.Opened) error {
 
 // recount counts the hosts of all rosters in their cells, after that of an environment has begun.
 func (l *Ledger) recount(e *Environment, o message.Opened) {
+	counted := l.cells.Counts()
 	l.cells.Open(o, e.roster, l.rosters(e)...)
-	l.regroup()
+	if counted || l.cells.Counts() {
+		l.regroup()
+	}
 }
 
 // regroup has all runs follow a change of the cells of hosts: they have other places in the list.

@@ -61,6 +61,9 @@ func (p *place) takes() (out, reserved int) {
 // Budgets identifies the budgets that are in force; empty when there are none.
 func (c *Cells) Budgets() string { return c.budgets }
 
+// Counts reports whether any host is in a cell.
+func (c *Cells) Counts() bool { return len(c.places) > 0 }
+
 // Open counts the hosts of the roster that an event has begun by the cells of the event. As long
 // as the budgets are the same, hosts that are only in other rosters keep their cells: what counts
 // is what the log says of a host, not the labels that it has now. An event with other budgets has

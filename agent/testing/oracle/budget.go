@@ -46,17 +46,6 @@ func (o *Oracle) openCells(e message.Opened) {
 	}
 }
 
-// anyUnderWay reports whether the run of any environment is under way: edited budgets count at
-// once, and between runs nobody leaves service.
-func (o *Oracle) anyUnderWay() bool {
-	for _, p := range o.runs {
-		if !p.finished {
-			return true
-		}
-	}
-	return false
-}
-
 // editCells notes the cells of edited budgets.
 func (o *Oracle) editCells(e message.Budgeted) {
 	for _, p := range o.runs {

@@ -164,7 +164,7 @@ func (o *Oracle) uncertain(r message.Decoded) bool {
 func (o *Oracle) Counts(r message.Decoded) bool {
 	o.turnTo(r)
 	if _, edited := r.Event.(message.Budgeted); edited {
-		return o.anyUnderWay()
+		return true
 	}
 	under := o.run != nil && !o.run.finished
 	switch {
