@@ -18,14 +18,14 @@ func TestFaceOf(t *testing.T) {
 		all    []candidate
 		want   string
 	}{
-		"default alone":                           {false, []candidate{{"", fromIdle}}, ""},
-		"default has hosts":                       {true, []candidate{{"", fromIdle}, {"basel", fromPerson}}, ""},
-		"all are idle":                            {false, []candidate{{"", fromIdle}, {"bern", fromIdle}, {"basel", fromIdle}}, "basel"},
-		"an open window waits":                    {false, []candidate{{"", fromIdle}, {"basel", fromIdle}, {"bern", fromWaiting}}, "bern"},
-		"one prepares":                            {false, []candidate{{"", fromIdle}, {"basel", fromWaiting}, {"bern", fromPreparing}}, "bern"},
-		"one upgrades":                            {false, []candidate{{"", fromIdle}, {"basel", fromPreparing}, {"bern", fromUpgrading}}, "bern"},
-		"one waits for a person":                  {false, []candidate{{"", fromIdle}, {"basel", fromUpgrading}, {"chur", fromPerson}}, "chur"},
-		"two upgrade":                             {false, []candidate{{"", fromIdle}, {"chur", fromUpgrading}, {"bern", fromUpgrading}}, "bern"},
+		"default alone":          {false, []candidate{{"", fromIdle}}, ""},
+		"default has hosts":      {true, []candidate{{"", fromIdle}, {"basel", fromPerson}}, ""},
+		"all are idle":           {false, []candidate{{"", fromIdle}, {"bern", fromIdle}, {"basel", fromIdle}}, "basel"},
+		"an open window waits":   {false, []candidate{{"", fromIdle}, {"basel", fromIdle}, {"bern", fromWaiting}}, "bern"},
+		"one prepares":           {false, []candidate{{"", fromIdle}, {"basel", fromWaiting}, {"bern", fromPreparing}}, "bern"},
+		"one upgrades":           {false, []candidate{{"", fromIdle}, {"basel", fromPreparing}, {"bern", fromUpgrading}}, "bern"},
+		"one waits for a person": {false, []candidate{{"", fromIdle}, {"basel", fromUpgrading}, {"chur", fromPerson}}, "chur"},
+		"two upgrade":            {false, []candidate{{"", fromIdle}, {"chur", fromUpgrading}, {"bern", fromUpgrading}}, "bern"},
 		"default is not chosen for being furthest": {false, []candidate{{"", fromPerson}, {"bern", fromIdle}}, "bern"},
 	} {
 		if got := faceOf(row.hasOwn, row.all); got != row.want {
