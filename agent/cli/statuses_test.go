@@ -34,14 +34,14 @@ func TestTableOfTenants(t *testing.T) {
 	var out strings.Builder
 	at := timeFormat{now: now, zone: time.UTC}
 	printGlances(newTerminal(&out), at, glances(at, statuses), false)
-	const want = `TENANT                  NOW                PROGRESS          NEXT WINDOW    NEEDS YOU
-davos                   unknown            -                 unknown        the agent is not ready
-bern                    waiting, run 13    1 of 6, 1 failed  open, 3h left  let stage rest begin
-chur                    idle               -                 none           no host belongs to th…
-basel                   upgrading, run 12  3 of 6            open, 3h left  -
-erlen                   idle               -                 in 20m         -
-fffffffffffffffffffff…  frozen             -                 in 1h          -
-aarau                   idle               -                 in 2d13h       -
+	const want = `TENANT                    NOW                PROGRESS          NEXT WINDOW    NEEDS YOU
+davos                     unknown            -                 unknown        the agent is not ready
+bern                      waiting, run 13    1 of 6, 1 failed  open, 3h left  let stage rest begin
+chur                      idle               -                 none           no host belongs to th…
+basel                     upgrading, run 12  3 of 6            open, 3h left  -
+erlen                     idle               -                 in 20m         -
+fffffffffffffffffffffff…  frozen             -                 in 1h          -
+aarau                     idle               -                 in 2d13h       -
 `
 	if out.String() != want {
 		t.Errorf("it is\n%swant\n%s", out.String(), want)
