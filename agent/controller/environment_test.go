@@ -170,6 +170,12 @@ func TestTwoEnvironments(t *testing.T) {
 				told[fmt.Sprint(n.Type, " ", n.Data.Run)]++
 			}
 		}
+		for _, n := range m.news.kept() {
+			want := map[uint64]string{first.ID: "berlin", second.ID: "lisbon"}[n.Data.Run]
+			if n.Data.Run != 0 && (n.Data.Environment != want || !strings.Contains(n.Data.Text, "of environment "+want+" of tenant acme")) {
+				t.Errorf("it is told of environment %q, want %s: %s", n.Data.Environment, want, n.Data.Text)
+			}
+		}
 		for _, r := range []v1.Run{first, second} {
 			for _, kind := range []string{v1.NewsRunOpened, v1.NewsRunFinished} {
 				if n := told[fmt.Sprint(kind, " ", r.ID)]; n != 1 {

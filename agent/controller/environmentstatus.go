@@ -45,20 +45,27 @@ func (s *state) environmentStatus(env *environment, now time.Time) v1.Environmen
 	if env == s.standard() && !s.alone() && status.Hosts == 0 { // All hosts are in others, as it may be meant.
 		status.Needs = slices.DeleteFunc(status.Needs, func(need string) bool { return need == v1.NeedsNoHost })
 	}
-	for name, host := range having(hosts, s.intent.applications()) {
-		if !host.OutdatedSince.IsZero() {
-			status.Outdated++
-		}
-		if s.hasMissed(host, s.lastOf(name).ledger.Newest()) {
-			status.Missed++
-		}
-	}
+	status.Outdated, status.Missed = s.behind(hosts)
 	if ended := env.ledger.Ended(); ended != nil {
 		status.LastUpgrade = &v1.EnvironmentUpgrade{
 			Run: ended.Key(), StartTime: view.Time(ended.OpenedAt), EndTime: view.Time(ended.EndedAt), Result: string(ended.Result),
 		}
 	}
 	return status
+}
+
+// behind counts those of some hosts that would take part now and that are outdated, and those that
+// missed an upgrade.
+func (s *state) behind(hosts map[string]*host) (outdated, missed int) {
+	for name, host := range having(hosts, s.intent.applications()) {
+		if !host.OutdatedSince.IsZero() {
+			outdated++
+		}
+		if s.hasMissed(host, s.lastOf(name).ledger.Newest()) {
+			missed++
+		}
+	}
+	return outdated, missed
 }
 
 // plainRun is newestRun without a forecast: to play the runs of many environments takes time.

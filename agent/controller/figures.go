@@ -28,6 +28,8 @@ type Figures struct {
 	OutdatedFor time.Duration
 	// Missed counts the hosts that a run should have upgraded and did not.
 	Missed int
+	// Unplaced counts the hosts that are in no environment.
+	Unplaced int
 	// VersionAges says for each host how long its versions have been what they are.
 	// Unversioned counts the hosts that have reported none.
 	VersionAges []time.Duration
@@ -42,8 +44,21 @@ type Figures struct {
 	Calendars []CalendarFigures
 	// Budgets are the cells of the disruption budgets, the fullest first.
 	Budgets []roster.Cell
-	// Run is the run under way; nil when none is.
+	// Run is the run under way in the default environment; nil when none is.
 	Run *RunFigures
+	// Environments are those that people see, the default one first; empty if there is no other.
+	Environments []EnvironmentFigures
+}
+
+// EnvironmentFigures are what an environment amounts to.
+type EnvironmentFigures struct {
+	// Name is empty for the default one.
+	Name string
+	// Hosts, Outdated and Missed are as in Figures, of its hosts alone.
+	Hosts, Outdated, Missed int
+	// WindowStart, WindowEnd and Run are as in Figures.
+	WindowStart, WindowEnd time.Time
+	Run                    *RunFigures
 }
 
 // CalendarFigures are what the fetching of a calendar amounts to.
@@ -81,14 +96,24 @@ func (c *Controller) Figures(ctx context.Context) (Figures, error) {
 func (s *state) figures(now time.Time) Figures {
 	f := Figures{
 		Serving: s.serving() == nil, Alarm: s.alarm != nil, LogFails: !s.log.failing.IsZero(), LastSeq: s.ledger.LastSeq,
-		Warnings: map[message.WarningKind]int{}, Budgets: s.fullest(), Run: s.runFigures(now),
+		Warnings: map[message.WarningKind]int{}, Budgets: s.fullest(), Run: s.runFigures(s.standard(), now),
 	}
 	s.countServices(&f, now)
 	for _, w := range s.warnings.list("", now) {
 		f.Warnings[message.WarningKind(w.Kind)]++
 	}
-	if opening, found := s.intent.of(s.face().name).nextOpening(now); found {
+	if opening, found := s.intent.of(defaultName).nextOpening(now); found {
 		f.WindowStart, f.WindowEnd = opening.Start, opening.End
+	}
+	if s.hosts.places != nil {
+		for range having(s.hosts.places.unplaced, s.intent.applications()) {
+			f.Unplaced++
+		}
+	}
+	if listed := s.listedEnvironments(); len(listed) > 1 {
+		for _, env := range listed {
+			f.Environments = append(f.Environments, s.environmentFigures(env, now))
+		}
 	}
 	if freeze, found := s.intent.nextFreeze(now); found {
 		f.Frozen = freeze.Contains(now)
@@ -159,8 +184,22 @@ func (s *state) hasMissed(h *host, newest *run.State) bool {
 	return !found || member.Status != run.Upgraded
 }
 
-func (s *state) runFigures(now time.Time) *RunFigures {
-	r := s.face().ledger.Current()
+// environmentFigures are what an environment amounts to now.
+func (s *state) environmentFigures(env *environment, now time.Time) EnvironmentFigures {
+	f := EnvironmentFigures{Name: env.name, Run: s.runFigures(env, now)}
+	if opening, found := s.intent.of(env.name).nextOpening(now); found {
+		f.WindowStart, f.WindowEnd = opening.Start, opening.End
+	}
+	hosts := s.hosts.in(env.name)
+	for range having(hosts, s.intent.applications()) {
+		f.Hosts++
+	}
+	f.Outdated, f.Missed = s.behind(hosts)
+	return f
+}
+
+func (s *state) runFigures(env *environment, now time.Time) *RunFigures {
+	r := env.ledger.Current()
 	if r == nil {
 		return nil
 	}

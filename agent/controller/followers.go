@@ -13,10 +13,10 @@ type follower func(r *run.State, record message.Decoded, live bool)
 // followRun begins to follow a run of an environment, known by the record that opened it. What a
 // follower knows is of one run, so all of them are made anew.
 func (s *state) followRun(env *environment, opened uint64) {
-	env.followed, env.story, env.teller, env.traces = opened, &view.Story{}, s.teller.Of(opened), newTraces(s.Options)
+	env.followed, env.story, env.teller, env.traces = opened, &view.Story{}, s.teller.Of(opened, env.name), newTraces(s.Options)
 	env.followers = []follower{
 		func(_ *run.State, record message.Decoded, _ bool) { env.story.Add(record) },
-		newRunLog(s.Options).record,
+		newRunLog(s.Options, env.name).record,
 		newObserved(s.Observer, func() []string { return env.ledger.Roster().Watched() }).record,
 	}
 	if s.active {

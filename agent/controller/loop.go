@@ -189,7 +189,11 @@ func (s *state) act(ctx context.Context, env *environment, now time.Time) {
 // runs. It returns when to decide again.
 func (s *state) idleWork(ctx context.Context, env *environment, now time.Time) time.Time {
 	if e, some := s.missed(env, now); some {
-		s.Logger.Warn("a window was missed", "tenant", s.Tenant, "opened", e.Window, "closed", e.WindowEnd, "reason", e.Reason)
+		logger := s.Logger.With("tenant", s.Tenant)
+		if env.name != defaultName {
+			logger = logger.With("environment", env.name)
+		}
+		logger.Warn("a window was missed", "opened", e.Window, "closed", e.WindowEnd, "reason", e.Reason)
 		return s.append(ctx, eventEntry(0, e))
 	}
 	return s.openWhenDue(ctx, env, now)

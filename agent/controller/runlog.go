@@ -13,20 +13,27 @@ import (
 // failures and end are one line each.
 type runLog struct {
 	tenant string
+	// environment is empty for the default one.
+	environment string
 	logger *slog.Logger
 	begun  bool
 	stages map[string]bool
 	failed map[string]bool
 }
 
-func newRunLog(o Options) *runLog {
-	return &runLog{tenant: o.Tenant, logger: o.Logger, stages: map[string]bool{}, failed: map[string]bool{}}
+func newRunLog(o Options, environment string) *runLog {
+	return &runLog{tenant: o.Tenant, environment: environment, logger: o.Logger, stages: map[string]bool{}, failed: map[string]bool{}}
 }
 
 // record logs what a record has changed of a run. Records that were there at the start
 // were logged when they came.
 func (l *runLog) record(r *run.State, record message.Decoded, live bool) {
-	logger := func() *slog.Logger { return l.logger.With("tenant", l.tenant, "run", r.Key()) }
+	logger := func() *slog.Logger {
+		if l.environment == "" {
+			return l.logger.With("tenant", l.tenant, "run", r.Key())
+		}
+		return l.logger.With("tenant", l.tenant, "environment", l.environment, "run", r.Key())
+	}
 	if !l.begun && r.ID != 0 {
 		if l.begun = true; live {
 			logger().Info("run begins", "trigger", r.Trigger, "by", r.By, "reason", r.Why, "hosts", r.Size(), "not-after", r.NotAfter.UTC())

@@ -28,6 +28,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
@@ -53,6 +54,8 @@ type Teller struct {
 	// tenant and log, the identity of its log, are part of each id.
 	tenant, log string
 	run         uint64
+	// environment is that of the run; empty for the default one.
+	environment string
 	told        map[string]bool
 	// hosts, overdue and blocked count those that were told of.
 	hosts, overdue, blocked int
@@ -63,11 +66,20 @@ func NewTeller(tenant, log string) *Teller {
 	return &Teller{tenant: tenant, log: log, told: map[string]bool{}}
 }
 
-// Of returns a Teller of the run that a record has opened, which has told nothing of it.
-func (t *Teller) Of(opened uint64) *Teller {
+// Of returns a Teller of the run of an environment that a record has opened, which has told nothing
+// of it. The default environment has no name.
+func (t *Teller) Of(opened uint64, environment string) *Teller {
 	of := NewTeller(t.tenant, t.log)
-	of.run = opened
+	of.run, of.environment = opened, environment
 	return of
+}
+
+// owner is whose a run or a window is, in a text.
+func (t *Teller) owner() string {
+	if t.environment == "" {
+		return "tenant " + t.tenant
+	}
+	return "environment " + t.environment + " of tenant " + t.tenant
 }
 
 // Record returns what a record that was just folded into a run tells.
@@ -110,7 +122,7 @@ func (t *Teller) overdueHosts(r *run.State, now time.Time, silent map[string]tim
 		w.OverdueSince = view.OptionalTime(o.From)
 		all = append(all, t.news(v1.NewsRunOverdue, key, o.From, v1.NewsData{
 			Run: r.Key(), Stage: o.Stage, Host: o.Host, WaitingFor: w, Command: run.Command(fmt.Sprintf("runs %d --host %s --output", r.Key(), o.Host)),
-			Text: fmt.Sprintf("Run %d of tenant %s has been waiting for %s since %s: %s.", r.Key(), t.tenant, o.Detail, stamp(o.Since), why),
+			Text: fmt.Sprintf("Run %d of %s has been waiting for %s since %s: %s.", r.Key(), t.owner(), o.Detail, stamp(o.Since), why),
 		}))
 	}
 	return all
@@ -137,24 +149,27 @@ func (t *Teller) person(r *run.State, now time.Time, in string) []v1.News {
 		t.blocked++
 		kind, data.Command = v1.NewsRunBlocked, run.Typed("release NAME")
 		data.WaitingFor.Hosts = w.Hosts[:min(len(w.Hosts), 10)]
-		data.Text = fmt.Sprintf("Run %d of tenant %s is blocked: it waits for %s.", r.Key(), t.tenant, w.Detail)
+		data.Text = fmt.Sprintf("Run %d of %s is blocked: it waits for %s.", r.Key(), t.owner(), w.Detail)
 	case w.What == run.ForApproval:
 		data.Command = run.TypedIn(in, "approve "+w.Stage)
-		data.Text = fmt.Sprintf("Run %d of tenant %s waits for a person: %s.", r.Key(), t.tenant, w.Detail)
+		data.Text = fmt.Sprintf("Run %d of %s waits for a person: %s.", r.Key(), t.owner(), w.Detail)
 	default:
 		data.Command = run.TypedIn(in, "resume")
-		data.Text = fmt.Sprintf("Run %d of tenant %s waits for a person: %s.", r.Key(), t.tenant, w.Detail)
+		data.Text = fmt.Sprintf("Run %d of %s waits for a person: %s.", r.Key(), t.owner(), w.Detail)
 	}
 	return []v1.News{t.news(kind, key, w.Since, data)}
 }
 
 // Missed returns what the record of a missed window tells.
 func (t *Teller) Missed(seq uint64, at time.Time, m message.Missed) v1.News {
-	said := fmt.Sprintf("Tenant %s missed a window, from %s to %s", t.tenant, stamp(m.Window), stamp(m.WindowEnd))
+	of := *t
+	of.environment = m.Environment
+	said := fmt.Sprintf("%s missed a window, from %s to %s", of.owner(), stamp(m.Window), stamp(m.WindowEnd))
+	said = strings.ToUpper(said[:1]) + said[1:]
 	if m.Reason != "" {
 		said += ": " + m.Reason
 	}
-	n := t.news(v1.NewsWindowMissed, "missed "+strconv.FormatUint(seq, 10), at, v1.NewsData{
+	n := of.news(v1.NewsWindowMissed, "missed "+strconv.FormatUint(seq, 10), at, v1.NewsData{
 		Reason: text.Cut(m.Reason, maxText, "…"), Window: view.OptionalTime(m.Window), WindowEnd: view.OptionalTime(m.WindowEnd), Text: said + ".",
 	})
 	n.ID = id(t.tenant, t.log, 0, "missed "+strconv.FormatUint(seq, 10))
@@ -223,7 +238,7 @@ func consequence(kind string) string {
 }
 
 func (t *Teller) opened(r *run.State) v1.News {
-	said := fmt.Sprintf("Run %d of tenant %s was opened with %s", r.Key(), t.tenant, text.Count(r.Size(), "host", "hosts"))
+	said := fmt.Sprintf("Run %d of %s was opened with %s", r.Key(), t.owner(), text.Count(r.Size(), "host", "hosts"))
 	switch {
 	case r.By != "" && r.Why != "":
 		said += fmt.Sprintf(" by %s: %s", r.By, r.Why)
@@ -244,7 +259,7 @@ func (t *Teller) stages(r *run.State, now time.Time) (all []v1.News) {
 		if !g.Done() || !t.first("stage "+g.Name) {
 			continue
 		}
-		said := fmt.Sprintf("Stage %s of run %d of tenant %s is done: %d of %s upgraded", g.Name, r.Key(), t.tenant, g.Upgraded, text.Count(g.Size, "host", "hosts"))
+		said := fmt.Sprintf("Stage %s of run %d of %s is done: %d of %s upgraded", g.Name, r.Key(), t.owner(), g.Upgraded, text.Count(g.Size, "host", "hosts"))
 		if g.Failed > 0 {
 			said += fmt.Sprintf(", %d failed", g.Failed)
 		}
@@ -267,7 +282,7 @@ func (t *Teller) failures(r *run.State, record message.Decoded) (all []v1.News) 
 		}
 		t.hosts++
 		data := v1.NewsData{Run: r.Key(), Stage: h.Stage, Host: name, Class: string(h.Class), Error: text.Cut(h.Error, maxText, "…")}
-		data.Text = fmt.Sprintf("Host %s failed in run %d of tenant %s: %s", name, r.Key(), t.tenant, h.Error)
+		data.Text = fmt.Sprintf("Host %s failed in run %d of %s: %s", name, r.Key(), t.owner(), h.Error)
 		all = append(all, t.news(v1.NewsHostFailed, "host "+name, record.Time, data))
 	}
 	return all
@@ -281,7 +296,7 @@ func (t *Teller) finished(r *run.State) v1.News {
 	if how == "" {
 		how = run.Achieved(data.Hosts, data.Upgraded, data.UpToDate)
 	}
-	data.Text = fmt.Sprintf("Run %d of tenant %s ended %s after %s: %s.", r.Key(), t.tenant, r.Result, window.FormatDuration(r.EndedAt.Sub(r.OpenedAt).Round(time.Second)), how)
+	data.Text = fmt.Sprintf("Run %d of %s ended %s after %s: %s.", r.Key(), t.owner(), r.Result, window.FormatDuration(r.EndedAt.Sub(r.OpenedAt).Round(time.Second)), how)
 	return t.news(v1.NewsRunFinished, "finished", r.EndedAt, data)
 }
 
@@ -295,7 +310,7 @@ func (t *Teller) first(key string) bool {
 }
 
 func (t *Teller) news(kind, key string, at time.Time, data v1.NewsData) v1.News {
-	data.Tenant, data.Text = t.tenant, text.Cut(data.Text, maxText, "…")
+	data.Tenant, data.Environment, data.Text = t.tenant, t.environment, text.Cut(data.Text, maxText, "…")
 	return v1.News{ID: id(t.tenant, t.log, t.run, key), Type: kind, Timestamp: view.Time(at), Data: data}
 }
 

@@ -52,3 +52,20 @@ func TestID(t *testing.T) {
 		}
 	}
 }
+
+// TestMissedOfEnvironment checks that news of a window name the environment that missed it, and that
+// their id does not depend on it.
+func TestMissedOfEnvironment(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 11, 21, 5, 0, 0, 0, time.UTC)
+	missed := message.Missed{Environment: "basel", Window: at.Add(-4 * time.Hour), WindowEnd: at}
+	teller := NewTeller("acme", "log")
+	n := teller.Missed(7, at, missed)
+	if n.Data.Environment != "basel" || !strings.HasPrefix(n.Data.Text, "Environment basel of tenant acme missed a window, from 2026-11-21T01:00:00Z") {
+		t.Errorf("it tells %+v", n.Data)
+	}
+	missed.Environment = ""
+	if d := teller.Missed(7, at, missed); d.Data.Environment != "" || !strings.HasPrefix(d.Data.Text, "Tenant acme missed a window") || d.ID != n.ID {
+		t.Errorf("of the default one it tells %+v", d)
+	}
+}

@@ -24,6 +24,8 @@ const (
 const (
 	TenantKey    = "osupgrade.tenant"
 	RunKey       = "osupgrade.run"
+	// EnvironmentKey is absent for the default environment.
+	EnvironmentKey = "osupgrade.environment"
 	TriggerKey   = "osupgrade.trigger"
 	ResultKey    = "osupgrade.result"
 	ClassKey     = "osupgrade.class"
@@ -68,6 +70,8 @@ type Run struct {
 	sampled bool
 	// id is what people call the run by; 0 before its prepare.
 	id uint64
+	// environment is that of the run; empty for the default one.
+	environment string
 
 	root, preparing *open
 	stages          map[string]*open
@@ -147,7 +151,7 @@ func (t *Run) begin(record message.Decoded, e message.Opened) {
 		tenant: t.tenant, samples: t.samples, now: record.Time,
 		// The time tells a run from another one at the same sequence of a log that was made anew.
 		key:    fmt.Sprintf("%s\n%d\n%d\n", t.tenant, record.Seq, record.Time.UnixNano()),
-		stages: map[string]*open{}, hosts: map[string]*host{},
+		stages: map[string]*open{}, hosts: map[string]*host{}, environment: e.Environment,
 	}
 	parent := Parse(e.Traceparent)
 	var id ID
@@ -157,7 +161,7 @@ func (t *Run) begin(record message.Decoded, e message.Opened) {
 	t.sampled = t.samples(parent, id)
 	t.root = &open{Span: Span{
 		Context: Context{Trace: id, Span: t.spanID(runSpan), Sampled: t.sampled}, Parent: parent.Span, Remote: parent.Valid(), Name: runSpan, Start: record.Time,
-		Attributes: []Attribute{Text(TenantKey, t.tenant), Text(TriggerKey, e.Trigger), Number(HostsKey, int64(len(e.Members)))},
+		Attributes: t.owner(Text(TriggerKey, e.Trigger), Number(HostsKey, int64(len(e.Members)))),
 	}}
 }
 
@@ -363,11 +367,20 @@ func (t *Run) finish(r *run.State) []Span {
 	return t.endAll(root, string(r.Result))
 }
 
+// owner are the attributes of whose run it is, and then others.
+func (t *Run) owner(others ...Attribute) []Attribute {
+	all := []Attribute{Text(TenantKey, t.tenant)}
+	if t.environment != "" {
+		all = append(all, Text(EnvironmentKey, t.environment))
+	}
+	return append(all, others...)
+}
+
 // start begins a span that is part of another one.
 func (t *Run) start(parent *open, name, about string, attributes ...Attribute) *open {
 	s := &open{parent: parent, Span: Span{
 		Context: Context{Trace: t.root.Trace, Span: t.spanID(about), Sampled: true}, Parent: parent.Context.Span, Name: name, Start: t.now,
-		Attributes: append([]Attribute{Text(TenantKey, t.tenant), Number(RunKey, int64(t.id))}, attributes...),
+		Attributes: append(t.owner(Number(RunKey, int64(t.id))), attributes...),
 	}}
 	if parent.parts == nil {
 		parent.parts = map[*open]int{}

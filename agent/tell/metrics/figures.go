@@ -30,13 +30,18 @@ var (
 	outdatedDesc    = desc("osupgrade_hosts_outdated", "Hosts on which an upgrade would change something now.")
 	longestDesc     = desc("osupgrade_hosts_outdated_longest_seconds", "For how long the longest-outdated host has been outdated.")
 	missedDesc      = desc("osupgrade_hosts_missed", "Hosts that missed an upgrade and have not caught up.")
+	unplacedDesc    = desc("osupgrade_hosts_unplaced", "Hosts that are in no environment, because several match them: no run upgrades them.")
 	unversionedDesc = desc("osupgrade_hosts_without_versions", "Hosts that have reported no versions.")
 	ageDesc         = desc("osupgrade_host_versions_age_seconds", "For each host, how long its versions have been unchanged.")
 	warningsDesc    = desc("osupgrade_host_warnings", "Warnings about hosts outside of runs, by kind.", "kind")
 
-	windowOpenDesc  = desc("osupgrade_window_open", "1 while a window is open.")
-	windowStartDesc = desc("osupgrade_window_start_timestamp_seconds", "When the current window opened or, between windows, when the next one opens. Absent if none will.")
-	windowEndDesc   = desc("osupgrade_window_end_timestamp_seconds", "When that window closes.")
+	environmentHostsDesc    = ofEnvironment("osupgrade_environment_hosts", "Hosts of the configured applications in an environment. Absent, as the next two, if the tenant has no environment but the default one.")
+	environmentOutdatedDesc = ofEnvironment("osupgrade_environment_hosts_outdated", "Hosts of an environment on which an upgrade would change something now.")
+	environmentMissedDesc   = ofEnvironment("osupgrade_environment_hosts_missed", "Hosts of an environment that missed an upgrade and have not caught up.")
+
+	windowOpenDesc  = ofEnvironment("osupgrade_window_open", "1 while a window is open.")
+	windowStartDesc = ofEnvironment("osupgrade_window_start_timestamp_seconds", "When the current window opened or, between windows, when the next one opens. Absent if none will.")
+	windowEndDesc   = ofEnvironment("osupgrade_window_end_timestamp_seconds", "When that window closes.")
 	frozenDesc      = desc("osupgrade_frozen", "1 while a freeze is in force.")
 
 	calendarAgeDesc     = desc("osupgrade_calendar_age_seconds", "How long ago a calendar with a URL was last fetched. Absent if it never was.", "calendar")
@@ -45,16 +50,16 @@ var (
 	budgetMostDesc = desc("osupgrade_budget_max_unavailable", "How many hosts of a disruption budget may be out of service, by the value of its label. Only the 100 fullest are shown.", "budget", "value")
 	budgetOutDesc  = desc("osupgrade_budget_out_of_service", "How many of these hosts are out of service, or about to be.", "budget", "value")
 
-	runActiveDesc   = desc("osupgrade_run_active", "1 while a run is in progress. Otherwise the other metrics of a run are absent.")
-	runPhaseDesc    = desc("osupgrade_run_phase", "1 for the phase of the current run, 0 for all others.", "phase")
-	runPausedDesc   = desc("osupgrade_run_paused", "1 while the current run is paused.")
-	runOpenedDesc   = desc("osupgrade_run_opened_timestamp_seconds", "When the current run was opened.")
-	runNotAfterDesc = desc("osupgrade_run_not_after_timestamp_seconds", "When the current run stops sending commands.")
-	runHostsDesc    = desc("osupgrade_run_hosts", "Hosts of the current run, by status.", "status")
-	runOverdueDesc  = desc("osupgrade_run_hosts_overdue", "Hosts of the current run whose step takes unusually long, or that fell silent at it.")
-	runWaitingDesc  = desc("osupgrade_run_waiting_seconds", "How long the current run has been waiting, by what it waits for: host, slot, budget, check, hook, approval, resume, soak or splay.", "what")
-	slotsDesc       = desc("osupgrade_run_slots", "How many hosts of a stage of the current run may be out of service.", "stage")
-	heldDesc        = desc("osupgrade_run_slots_held", "How many hosts of a stage of the current run are out of service.", "stage")
+	runActiveDesc   = ofEnvironment("osupgrade_run_active", "1 while a run is in progress. Otherwise the other metrics of a run are absent.")
+	runPhaseDesc    = ofEnvironment("osupgrade_run_phase", "1 for the phase of the current run, 0 for all others.", "phase")
+	runPausedDesc   = ofEnvironment("osupgrade_run_paused", "1 while the current run is paused.")
+	runOpenedDesc   = ofEnvironment("osupgrade_run_opened_timestamp_seconds", "When the current run was opened.")
+	runNotAfterDesc = ofEnvironment("osupgrade_run_not_after_timestamp_seconds", "When the current run stops sending commands.")
+	runHostsDesc    = ofEnvironment("osupgrade_run_hosts", "Hosts of the current run, by status.", "status")
+	runOverdueDesc  = ofEnvironment("osupgrade_run_hosts_overdue", "Hosts of the current run whose step takes unusually long, or that fell silent at it.")
+	runWaitingDesc  = ofEnvironment("osupgrade_run_waiting_seconds", "How long the current run has been waiting, by what it waits for: host, slot, budget, check, hook, approval, resume, soak or splay.", "what")
+	slotsDesc       = ofEnvironment("osupgrade_run_slots", "How many hosts of a stage of the current run may be out of service.", "stage")
+	heldDesc        = ofEnvironment("osupgrade_run_slots_held", "How many hosts of a stage of the current run are out of service.", "stage")
 )
 
 // The metrics of webhooks. A tenant has 20 at most.
@@ -67,19 +72,28 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc(name, help, labels, nil)
 }
 
+// environmentDesc describes a metric of which each environment has one: that of the default one has
+// no label environment, so a tenant without environments has the metrics that it always had.
+type environmentDesc struct{ plain, named *prometheus.Desc }
+
+func ofEnvironment(name, help string, labels ...string) environmentDesc {
+	return environmentDesc{desc(name, help, labels...), desc(name, help, append(labels, "environment")...)}
+}
+
+// gauge is the metric of an environment, of which default has no name.
+func (d environmentDesc) gauge(environment string, value float64, labels ...string) prometheus.Metric {
+	if environment == "" {
+		return gauge(d.plain, value, labels...)
+	}
+	return gauge(d.named, value, append(labels, environment)...)
+}
+
 // tenantCollector reads the figures of a tenant at the time of a scrape.
 type tenantCollector struct{ *Tenant }
 
-// Describe implements prometheus.Collector.
-func (tenantCollector) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{
-		upDesc, servingDesc, alarmDesc, failsDesc, seqDesc, hostsDesc, othersDesc, outdatedDesc, longestDesc, missedDesc, unversionedDesc, ageDesc, warningsDesc,
-		windowOpenDesc, windowStartDesc, windowEndDesc, frozenDesc, calendarAgeDesc, calendarFailingDesc, budgetMostDesc, budgetOutDesc, runActiveDesc, runPhaseDesc, runPausedDesc, runOpenedDesc, runNotAfterDesc,
-		runHostsDesc, runOverdueDesc, runWaitingDesc, slotsDesc, heldDesc, webhookQueueDesc, webhookDeadDesc,
-	} {
-		out <- d
-	}
-}
+// Describe implements prometheus.Collector. It describes nothing, because only some metrics of one
+// name have the label environment.
+func (tenantCollector) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements prometheus.Collector.
 func (c tenantCollector) Collect(out chan<- prometheus.Metric) {
@@ -97,13 +111,8 @@ func (c tenantCollector) Collect(out chan<- prometheus.Metric) {
 	out <- gauge(failsDesc, truth(f.LogFails))
 	out <- gauge(seqDesc, float64(f.LastSeq))
 	collectHosts(out, f)
-	open := !f.WindowStart.IsZero() && !now.Before(f.WindowStart) && now.Before(f.WindowEnd)
-	out <- gauge(windowOpenDesc, truth(open))
 	out <- gauge(frozenDesc, truth(f.Frozen))
-	if !f.WindowStart.IsZero() {
-		out <- gauge(windowStartDesc, seconds(f.WindowStart))
-		out <- gauge(windowEndDesc, seconds(f.WindowEnd))
-	}
+	collectWindow(out, "", f.WindowStart, f.WindowEnd, now)
 	for _, c := range f.Calendars {
 		if c.Age >= 0 {
 			out <- gauge(calendarAgeDesc, c.Age.Seconds(), c.Name)
@@ -114,9 +123,25 @@ func (c tenantCollector) Collect(out chan<- prometheus.Metric) {
 		out <- gauge(budgetMostDesc, float64(b.MaxUnavailable), b.Budget, b.Value)
 		out <- gauge(budgetOutDesc, float64(b.Out+b.Reserved), b.Budget, b.Value)
 	}
-	out <- gauge(runActiveDesc, truth(f.Run != nil))
-	if f.Run != nil {
-		collectRun(out, *f.Run, now)
+	collectRun(out, "", f.Run, now)
+	for _, e := range f.Environments {
+		out <- environmentHostsDesc.gauge(e.Name, float64(e.Hosts))
+		out <- environmentOutdatedDesc.gauge(e.Name, float64(e.Outdated))
+		out <- environmentMissedDesc.gauge(e.Name, float64(e.Missed))
+		if e.Name != "" {
+			collectWindow(out, e.Name, e.WindowStart, e.WindowEnd, now)
+			collectRun(out, e.Name, e.Run, now)
+		}
+	}
+}
+
+// collectWindow tells of the window of an environment that is open or opens next.
+func collectWindow(out chan<- prometheus.Metric, environment string, start, end, now time.Time) {
+	isOpen := !start.IsZero() && !now.Before(start) && now.Before(end)
+	out <- windowOpenDesc.gauge(environment, truth(isOpen))
+	if !start.IsZero() {
+		out <- windowStartDesc.gauge(environment, seconds(start))
+		out <- windowEndDesc.gauge(environment, seconds(end))
 	}
 }
 
@@ -128,6 +153,7 @@ func collectHosts(out chan<- prometheus.Metric, f controller.Figures) {
 	out <- gauge(outdatedDesc, float64(f.Outdated))
 	out <- gauge(longestDesc, f.OutdatedFor.Seconds())
 	out <- gauge(missedDesc, float64(f.Missed))
+	out <- gauge(unplacedDesc, float64(f.Unplaced))
 	out <- gauge(unversionedDesc, float64(f.Unversioned))
 	count, sum, buckets := uint64(0), 0.0, map[float64]uint64{}
 	for _, bound := range ageBuckets {
@@ -148,23 +174,28 @@ func collectHosts(out chan<- prometheus.Metric, f controller.Figures) {
 	}
 }
 
-func collectRun(out chan<- prometheus.Metric, r controller.RunFigures, now time.Time) {
+// collectRun tells of the run of an environment that is under way; nil is none.
+func collectRun(out chan<- prometheus.Metric, environment string, r *controller.RunFigures, now time.Time) {
+	tell := func(desc environmentDesc, value float64, labels ...string) { out <- desc.gauge(environment, value, labels...) }
+	if tell(runActiveDesc, truth(r != nil)); r == nil {
+		return
+	}
 	for _, phase := range []run.Phase{run.Open, run.Preparing, run.Upgrading} {
-		out <- gauge(runPhaseDesc, truth(r.Phase == phase), string(phase))
+		tell(runPhaseDesc, truth(r.Phase == phase), string(phase))
 	}
-	out <- gauge(runPausedDesc, truth(r.Paused))
-	out <- gauge(runOpenedDesc, seconds(r.OpenedAt))
-	out <- gauge(runNotAfterDesc, seconds(r.NotAfter))
+	tell(runPausedDesc, truth(r.Paused))
+	tell(runOpenedDesc, seconds(r.OpenedAt))
+	tell(runNotAfterDesc, seconds(r.NotAfter))
 	for _, status := range run.Statuses() {
-		out <- gauge(runHostsDesc, float64(r.Hosts[status]), string(status))
+		tell(runHostsDesc, float64(r.Hosts[status]), string(status))
 	}
-	out <- gauge(runOverdueDesc, float64(r.Overdue))
+	tell(runOverdueDesc, float64(r.Overdue))
 	if r.WaitingFor != "" {
-		out <- gauge(runWaitingDesc, max(0, now.Sub(r.WaitingSince).Seconds()), r.WaitingFor)
+		tell(runWaitingDesc, max(0, now.Sub(r.WaitingSince).Seconds()), r.WaitingFor)
 	}
 	for _, stage := range r.Stages {
-		out <- gauge(slotsDesc, float64(stage.MaxUnavailable), stage.Name)
-		out <- gauge(heldDesc, float64(stage.OutOfService), stage.Name)
+		tell(slotsDesc, float64(stage.MaxUnavailable), stage.Name)
+		tell(heldDesc, float64(stage.OutOfService), stage.Name)
 	}
 }
 

@@ -53,6 +53,7 @@ func full(t *testing.T) *Site {
 			Calendars:   []controller.CalendarFigures{{Name: "holidays", Age: time.Hour, Failing: true}, {Name: "never", Age: -1}},
 			Budgets:     []roster.Cell{{Cell: message.Cell{Budget: "racks", Label: "rack", Value: "r1", MaxUnavailable: 2}, Out: 1, Reserved: 1}},
 			VersionAges: []time.Duration{time.Hour, 20 * 24 * time.Hour, 1000 * 24 * time.Hour},
+			Environments: []controller.EnvironmentFigures{{Hosts: 1}, {Name: "basel", Hosts: 2, WindowStart: now, WindowEnd: now.Add(time.Hour), Run: &controller.RunFigures{Phase: run.Upgrading, WaitingFor: run.ForHost}}},
 			Run: &controller.RunFigures{
 				Phase: run.Upgrading, WaitingFor: run.ForSlot, WaitingSince: now.Add(-time.Minute),
 				Stages: []run.Stage{{ResolvedStage: rollout.ResolvedStage{Stage: rollout.Stage{Name: "canary"}, MaxUnavailable: 3}, OutOfService: 2}},
@@ -105,8 +106,12 @@ func TestGuide(t *testing.T) {
 	table := "| metric | type | labels | meaning |\n|---|---|---|---|\n"
 	for _, name := range slices.Sorted(maps.Keys(named)) {
 		var labels []string
-		for _, label := range named[name].GetMetric()[0].GetLabel() {
-			labels = append(labels, "`"+label.GetName()+"`")
+		for _, metric := range named[name].GetMetric() {
+			for _, label := range metric.GetLabel() {
+				if quoted := "`" + label.GetName() + "`"; !slices.Contains(labels, quoted) {
+					labels = append(labels, quoted)
+				}
+			}
 		}
 		table += fmt.Sprintf("| `%s` | %s | %s | %s |\n", name, strings.ToLower(named[name].GetType().String()), strings.Join(labels, ", "), named[name].GetHelp())
 	}

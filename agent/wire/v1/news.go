@@ -22,6 +22,8 @@ type NewsData struct {
 	Tenant string `json:"tenant"`
 	// Text says all of it in a sentence, for people.
 	Text string `json:"text"`
+	// Environment is the environment of the run or of the missed window; absent for the default one.
+	Environment string `json:"environment,omitempty"`
 	// Run is the run concerned; absent for a missed window and for a calendar.
 	Run uint64 `json:"run,omitempty"`
 	// Trigger, RequestedBy and RequestReason are of a run that was opened.
