@@ -18,14 +18,14 @@ func TestFaceOf(t *testing.T) {
 		all    []candidate
 		want   string
 	}{
-		"default alone":                           {false, []candidate{{"", fromIdle}}, ""},
-		"default has hosts":                       {true, []candidate{{"", fromIdle}, {"basel", fromPerson}}, ""},
-		"all are idle":                            {false, []candidate{{"", fromIdle}, {"bern", fromIdle}, {"basel", fromIdle}}, "basel"},
-		"an open window waits":                    {false, []candidate{{"", fromIdle}, {"basel", fromIdle}, {"bern", fromWaiting}}, "bern"},
-		"one prepares":                            {false, []candidate{{"", fromIdle}, {"basel", fromWaiting}, {"bern", fromPreparing}}, "bern"},
-		"one upgrades":                            {false, []candidate{{"", fromIdle}, {"basel", fromPreparing}, {"bern", fromUpgrading}}, "bern"},
-		"one waits for a person":                  {false, []candidate{{"", fromIdle}, {"basel", fromUpgrading}, {"chur", fromPerson}}, "chur"},
-		"two upgrade":                             {false, []candidate{{"", fromIdle}, {"chur", fromUpgrading}, {"bern", fromUpgrading}}, "bern"},
+		"default alone":          {false, []candidate{{"", fromIdle}}, ""},
+		"default has hosts":      {true, []candidate{{"", fromIdle}, {"basel", fromPerson}}, ""},
+		"all are idle":           {false, []candidate{{"", fromIdle}, {"bern", fromIdle}, {"basel", fromIdle}}, "basel"},
+		"an open window waits":   {false, []candidate{{"", fromIdle}, {"basel", fromIdle}, {"bern", fromWaiting}}, "bern"},
+		"one prepares":           {false, []candidate{{"", fromIdle}, {"basel", fromWaiting}, {"bern", fromPreparing}}, "bern"},
+		"one upgrades":           {false, []candidate{{"", fromIdle}, {"basel", fromPreparing}, {"bern", fromUpgrading}}, "bern"},
+		"one waits for a person": {false, []candidate{{"", fromIdle}, {"basel", fromUpgrading}, {"chur", fromPerson}}, "chur"},
+		"two upgrade":            {false, []candidate{{"", fromIdle}, {"chur", fromUpgrading}, {"bern", fromUpgrading}}, "bern"},
 		"default is not chosen for being furthest": {false, []candidate{{"", fromPerson}, {"bern", fromIdle}}, "bern"},
 	} {
 		if got := faceOf(row.hasOwn, row.all); got != row.want {
@@ -76,6 +76,23 @@ func TestEnvironmentStatuses(t *testing.T) {
 		}
 		if d := got["default"]; !slices.Equal(d.Needs, []string{"no-window"}) {
 			t.Errorf("default is %+v", d)
+		}
+		ofAll, err := c.AllWindows(t.Context(), time.Now(), time.Now().AddDate(0, 0, 2), 3)
+		if err != nil || len(ofAll) != 3 || ofAll[0].Environment != "berlin" || ofAll[1].Environment != "lisbon" || ofAll[2].Environment != "berlin" {
+			t.Errorf("the windows of all are %+v, %v", ofAll, err)
+		}
+		ofOne, err := c.WindowsOf(t.Context(), "lisbon", time.Now(), time.Now().AddDate(0, 0, 2), 0)
+		if err != nil || len(ofOne) != 2 || ofOne[0].Environment != "lisbon" {
+			t.Errorf("the windows of lisbon are %+v, %v", ofOne, err)
+		}
+		if none, err := c.WindowsOf(t.Context(), "default", time.Now(), time.Now().AddDate(0, 0, 2), 0); err != nil || len(none) != 0 {
+			t.Errorf("the windows of default are %+v, %v", none, err)
+		}
+		if _, err := c.WindowsOf(t.Context(), "madrid", time.Now(), time.Now().AddDate(0, 0, 2), 0); err == nil {
+			t.Error("madrid has windows")
+		}
+		if s, err := c.SnapshotOf(t.Context(), "lisbon"); err != nil || s.Run != nil || s.Situation.Environment != "lisbon" || s.Situation.Hosts != 1 {
+			t.Errorf("lisbon alone is %+v, %v", s, err)
 		}
 		m.declareShop("berlin", nil)
 		m.declareShop("again", &both)

@@ -15,10 +15,10 @@ type runLog struct {
 	tenant string
 	// environment is empty for the default one.
 	environment string
-	logger *slog.Logger
-	begun  bool
-	stages map[string]bool
-	failed map[string]bool
+	logger      *slog.Logger
+	begun       bool
+	stages      map[string]bool
+	failed      map[string]bool
 }
 
 func newRunLog(o Options, environment string) *runLog {
