@@ -70,6 +70,10 @@ type Controller interface {
 	// Windows returns the openings that overlap the time between two instants, by
 	// start and at most count.
 	Windows(ctx context.Context, from, to time.Time, count int) ([]v1.Window, error)
+	// WindowsOf is Windows of an environment; the error is *run.NoEnvironment if it does not exist.
+	WindowsOf(ctx context.Context, environment string, from, to time.Time, count int) ([]v1.Window, error)
+	// AllWindows is Windows together with those of each environment that has windows of its own.
+	AllWindows(ctx context.Context, from, to time.Time, count int) ([]v1.Window, error)
 	// Seen waits until the revision of that number of the configuration, of the
 	// rollout or of a calendar is known.
 	Seen(ctx context.Context, number uint64) error

@@ -5,8 +5,10 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/access"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
@@ -48,4 +50,24 @@ func TestEnvironmentStates(t *testing.T) {
 	s.want("GET", path+"?limit=0", "", 400, "is not a number of environments; use 1 to 1000")
 	s.want("GET", path+"?limit=1001", "", 400, "is not a number of environments; use 1 to 1000")
 	s.want("GET", path+"?count=true&limit=2", "", 400, "it counts all environments; omit after and limit")
+}
+
+// WindowsOf knows the windows of basel.
+func (*shopkeeper) WindowsOf(_ context.Context, environment string, from, _ time.Time, _ int) ([]v1.Window, error) {
+	if environment != "basel" {
+		return nil, &run.NoEnvironment{Name: environment}
+	}
+	return []v1.Window{{Environment: "basel", Start: from, End: from.Add(time.Hour), Length: "1h"}}, nil
+}
+
+// TestWindowsOfEnvironments checks that windows of one environment are listed and subscribed to.
+func TestWindowsOfEnvironments(t *testing.T) {
+	t.Parallel()
+	s := serve(t, &shopkeeper{}, access.Reads)
+	const path = "/v1/state/tenants/acme/os-upgrade/windows"
+	s.want("GET", path+"?environment=basel&fields=environment", "", 200, `[{"environment":"basel"}]`)
+	s.want("GET", path+".ics?environment=basel", "", 200, "SUMMARY:OS upgrades of acme: basel")
+	s.want("GET", path+"?environment=chur", "", 404, "chur")
+	s.want("GET", path+"?environment=B%20", "", 400, "is not the name of an environment")
+	s.want("GET", path+"?environment=basel&environments=true", "", 400, "it is for all environments; omit environment")
 }

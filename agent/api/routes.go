@@ -281,11 +281,15 @@ func stateRoutes() []route {
 	environments.about = "Environments are ordered by name; the one without a declaration is default. With limit they are returned in pages: the header Link has the next page, if there is one. " +
 		"count=true counts all of them and cannot be combined with after and limit."
 	environments.returns[0].headers = map[string]string{"Link": "The next page, as rel=\"next\"; absent on the last page."}
+	environmentWindows := []parameter{
+		{name: "environment", about: "Only the windows of this environment; those of the tenant if absent.", schema: schema{"type": "string"}},
+		flag("environments", "Also the windows of environments that have their own; each says whose it is."),
+	}
 	feed := get("/windows.ics", groupWindows, "Subscribe to the windows of the next twelve months", (*server).getFeed, nil)
 	feed.query = []parameter{siteParameter, {
 		name: urlToken, schema: schema{"type": "string"},
 		about: "A token whose only role is calendar, for programs that cannot send an Authorization header.",
-	}}
+	}, environmentWindows[0], environmentWindows[1]}
 	feed.returns = []response{{status: http.StatusOK, about: "An iCalendar text (RFC 5545).", contentType: "text/calendar", headers: map[string]string{"Content-Disposition": "The name of the file."}}}
 	events := get("/events", groupNews, "Follow changes as server-sent events", (*server).getEvents, nil)
 	events.query = []parameter{
@@ -325,7 +329,8 @@ func stateRoutes() []route {
 		get("/windows", groupWindows, "List upcoming windows", (*server).getWindows, []v1.Window{},
 			instantParameter("from", "Only windows that end after this time; now if absent."),
 			instantParameter("to", "Only windows that begin before this time."),
-			parameter{name: "count", about: "The largest number of windows to return.", schema: schema{"type": "integer", "minimum": 1, "maximum": v1.MaxWindowsListed, "default": v1.DefaultWindows}}),
+			parameter{name: "count", about: "The largest number of windows to return.", schema: schema{"type": "integer", "minimum": 1, "maximum": v1.MaxWindowsListed, "default": v1.DefaultWindows}},
+			environmentWindows[0], environmentWindows[1]),
 		feed,
 		listing(get("/calendars", groupWindows, "List the calendars with a URL, and their last fetch", (*server).getCalendarStates, []v1.CalendarState{})),
 		missingToo(get("/calendars/{name}", groupWindows, "Read a calendar with a URL: its last fetch and its events", (*server).getCalendarState, v1.CalendarState{})),

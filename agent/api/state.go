@@ -12,6 +12,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/plan"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/names"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
@@ -243,7 +244,18 @@ func (s *server) windows(c *call, from, to time.Time, count int) ([]v1.Window, e
 	case <-late.C:
 		return nil, problem(http.StatusServiceUnavailable, "", "", "the limit of %d concurrent requests for windows of tenant %q is reached; try again", windowsPerTenant, c.tenant)
 	}
-	return c.controller.Windows(c.Context(), from, to, count)
+	switch name := c.query.Get("environment"); {
+	case c.has("environments") && c.has("environment"):
+		return nil, badRequest("environments", "", "it is for all environments; omit environment")
+	case c.has("environments"):
+		return c.controller.AllWindows(c.Context(), from, to, count)
+	case !c.has("environment"):
+		return c.controller.Windows(c.Context(), from, to, count)
+	case !names.Valid(name):
+		return nil, badRequest("environment", name, "is not the name of an environment; "+names.Form)
+	default:
+		return c.controller.WindowsOf(c.Context(), name, from, to, count)
+	}
 }
 
 // getWindows lists the next windows, or the windows between two times.

@@ -170,6 +170,14 @@ func (b broken) EnvironmentStatuses(context.Context) ([]v1.EnvironmentStatus, er
 	return nil, b.err
 }
 
+func (b broken) WindowsOf(context.Context, string, time.Time, time.Time, int) ([]v1.Window, error) {
+	return nil, b.err
+}
+
+func (b broken) AllWindows(context.Context, time.Time, time.Time, int) ([]v1.Window, error) {
+	return nil, b.err
+}
+
 func (b broken) SnapshotOf(context.Context, string) (v1.Snapshot, error) { return v1.Snapshot{}, b.err }
 
 func (b broken) Snapshot(context.Context) (v1.Snapshot, error) { return v1.Snapshot{}, b.err }

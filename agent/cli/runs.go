@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -156,13 +157,17 @@ func listRuns(to *terminal, at timeFormat, runs []v1.Run) {
 		return
 	}
 	var t table
-	t.add("RUN", "STARTED", "TOOK", "BY", "RESULT")
+	several := slices.ContainsFunc(runs, func(r v1.Run) bool { return r.Environment != "" })
+	t.add("RUN", "ENVIRONMENT", "STARTED", "TOOK", "BY", "RESULT")
 	for _, r := range runs {
-		colour := ""
+		colour, environment := "", ""
 		if r.Finished() {
 			colour = resultColour(r.Result)
 		}
-		t.addIn(map[int]string{4: colour}, fmt.Sprint(r.ID), at.at(r.OpenedAt), took(r), beginner(r), headline(at, r))
+		if several {
+			environment = environmentOf(r)
+		}
+		t.addIn(map[int]string{5: colour}, fmt.Sprint(r.ID), environment, at.at(r.OpenedAt), took(r), beginner(r), headline(at, r))
 	}
 	t.print(to)
 }

@@ -20,6 +20,7 @@ import (
 // windowsCommand shows when runs may be under way.
 type windowsCommand struct {
 	operator
+	environmentFlag
 	From     string  `help:"Only windows that end after this time, such as 2026-12-01 or 2026-12-01T18:00:00Z (default: now)." placeholder:"TIME"`
 	To       string  `help:"Only windows that open before this time (default: ten years ahead)." placeholder:"TIME"`
 	Count    *int    `help:"Show at most this many windows, 1 to 1000 (default: 10)." placeholder:"N"`
@@ -40,14 +41,25 @@ func (c *windowsCommand) Run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	windows, err := api.Windows(ctx, c.Tenant, filter.From, filter.To, filter.Count)
+	state, err := api.State(ctx, c.Tenant, "")
+	if err != nil {
+		return err
+	}
+	list := api.Windows
+	if c.Environment != "" || state.Environments > 0 {
+		list = func(ctx context.Context, tenant string, from, to time.Time, count int) ([]v1.Window, error) {
+			return api.EnvironmentWindows(ctx, tenant, c.Environment, from, to, count)
+		}
+	}
+	windows, err := list(ctx, c.Tenant, filter.From, filter.To, filter.Count)
 	if err != nil {
 		return err
 	}
 	return c.Output.show(out, windows, func(to *terminal) error {
-		state, err := api.State(ctx, c.Tenant, "")
-		if err != nil {
-			return err
+		if c.Environment != "" || state.Environments > 0 { // Which windows calendars would open is known to the site alone.
+			listWindows(to, windows, site)
+			showFetched(to, timeFormat{zone: site, now: time.Now()}, state.Calendars)
+			return nil
 		}
 		swallowed, err := c.swallowed(ctx, api, state, filter, windows)
 		if err != nil {
@@ -178,6 +190,8 @@ func (c *windowsCommand) zone() (*time.Location, error) {
 // agree checks that the flags go together.
 func (c *windowsCommand) agree() error {
 	switch {
+	case c.Month && c.Environment != "":
+		return errors.New("--month draws the windows of the tenant; leave it out, or leave out --environment")
 	case c.Month && c.Output == asJSON:
 		return errors.New("--month draws a picture; leave it out, or leave out --output json")
 	case c.Month && c.Count != nil:
@@ -198,9 +212,14 @@ func listWindows(to *terminal, windows []v1.Window, site *time.Location) {
 	}
 	at := timeFormat{zone: site}
 	var t table
-	t.add("OPENS", "CLOSES", "LENGTH", "OPENED BY", "CUT BY", "NOTE")
+	several := slices.ContainsFunc(windows, func(w v1.Window) bool { return w.Environment != "" })
+	t.add("OPENS", "CLOSES", "LENGTH", "WINDOW OF", "OPENED BY", "CUT BY", "NOTE")
 	for _, w := range windows {
-		t.add(at.at(w.Start), at.at(w.End), w.Length,
+		of := ""
+		if several {
+			of = cmp.Or(w.Environment, "the tenant")
+		}
+		t.add(at.at(w.Start), at.at(w.End), w.Length, of,
 			joined(w.Sources), cmp.Or(joined(w.Cuts), "-"), cmp.Or(clockNote(w), "-"))
 	}
 	t.print(to)

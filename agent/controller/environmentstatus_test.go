@@ -77,6 +77,23 @@ func TestEnvironmentStatuses(t *testing.T) {
 		if d := got["default"]; !slices.Equal(d.Needs, []string{"no-window"}) {
 			t.Errorf("default is %+v", d)
 		}
+		ofAll, err := c.AllWindows(t.Context(), time.Now(), time.Now().AddDate(0, 0, 2), 3)
+		if err != nil || len(ofAll) != 3 || ofAll[0].Environment != "berlin" || ofAll[1].Environment != "lisbon" || ofAll[2].Environment != "berlin" {
+			t.Errorf("the windows of all are %+v, %v", ofAll, err)
+		}
+		ofOne, err := c.WindowsOf(t.Context(), "lisbon", time.Now(), time.Now().AddDate(0, 0, 2), 0)
+		if err != nil || len(ofOne) != 2 || ofOne[0].Environment != "lisbon" {
+			t.Errorf("the windows of lisbon are %+v, %v", ofOne, err)
+		}
+		if none, err := c.WindowsOf(t.Context(), "default", time.Now(), time.Now().AddDate(0, 0, 2), 0); err != nil || len(none) != 0 {
+			t.Errorf("the windows of default are %+v, %v", none, err)
+		}
+		if _, err := c.WindowsOf(t.Context(), "madrid", time.Now(), time.Now().AddDate(0, 0, 2), 0); err == nil {
+			t.Error("madrid has windows")
+		}
+		if s, err := c.SnapshotOf(t.Context(), "lisbon"); err != nil || s.Run != nil || s.Situation.Environment != "lisbon" || s.Situation.Hosts != 1 {
+			t.Errorf("lisbon alone is %+v, %v", s, err)
+		}
 		m.declareShop("berlin", nil)
 		m.declareShop("again", &both)
 		m.declareShop("twice", &both)

@@ -237,11 +237,24 @@ func atSite(site string) url.Values {
 // between two instants, in their order. The zero from is now and the zero to as
 // far ahead as the server looks; a count of 0 is the server's default.
 func (c *Client) Windows(ctx context.Context, tenant string, from, to time.Time, count int) ([]v1.Window, error) {
+	return c.windows(ctx, tenant, url.Values{}, from, to, count)
+}
+
+// EnvironmentWindows is Windows of an environment or, without a name, of the tenant and of all
+// environments that have windows of their own.
+func (c *Client) EnvironmentWindows(ctx context.Context, tenant, environment string, from, to time.Time, count int) ([]v1.Window, error) {
+	query := url.Values{"environments": {"true"}}
+	if environment != "" {
+		query = url.Values{"environment": {environment}}
+	}
+	return c.windows(ctx, tenant, query, from, to, count)
+}
+
+func (c *Client) windows(ctx context.Context, tenant string, query url.Values, from, to time.Time, count int) ([]v1.Window, error) {
 	path, err := tenantPath("state", tenant, "/windows")
 	if err != nil {
 		return nil, err
 	}
-	query := url.Values{}
 	if !from.IsZero() {
 		query.Set("from", from.Format(time.RFC3339Nano))
 	}

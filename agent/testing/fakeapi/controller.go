@@ -456,6 +456,16 @@ func (t *tenant) Snapshot(ctx context.Context) (v1.Snapshot, error) {
 	return shown, nil
 }
 
+// WindowsOf implements api.Controller: all environments have the windows of the tenant.
+func (t *tenant) WindowsOf(ctx context.Context, _ string, from, to time.Time, count int) ([]v1.Window, error) {
+	return t.Windows(ctx, from, to, count)
+}
+
+// AllWindows implements api.Controller.
+func (t *tenant) AllWindows(ctx context.Context, from, to time.Time, count int) ([]v1.Window, error) {
+	return t.Windows(ctx, from, to, count)
+}
+
 // SnapshotOf implements api.Controller: all runs are of all environments.
 func (t *tenant) SnapshotOf(ctx context.Context, _ string) (v1.Snapshot, error) {
 	return t.Snapshot(ctx)

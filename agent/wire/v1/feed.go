@@ -44,11 +44,15 @@ type feed struct{ text strings.Builder }
 func (f *feed) event(site, tenant string, now time.Time, w Window) {
 	start := w.Start.UTC().Format(feedTime)
 	f.line("BEGIN", "VEVENT")
-	f.line("UID", escape(start+"-"+tenant+"@"+site+".osupgrade"))
+	of, id := tenant, tenant
+	if w.Environment != "" {
+		of, id = tenant+": "+w.Environment, tenant+"-"+w.Environment
+	}
+	f.line("UID", escape(start+"-"+id+"@"+site+".osupgrade"))
 	f.line("DTSTAMP", now.UTC().Format(feedTime))
 	f.line("DTSTART", start)
 	f.line("DTEND", w.End.UTC().Format(feedTime))
-	f.line("SUMMARY", escape("OS upgrades of "+tenant))
+	f.line("SUMMARY", escape("OS upgrades of "+of))
 	f.line("DESCRIPTION", escape(w.story()))
 	f.line("TRANSP", "TRANSPARENT")
 	f.line("END", "VEVENT")
