@@ -22,6 +22,8 @@ type turn struct {
 	// that this was found out since it woke.
 	turnsAt time.Time
 	timed   bool
+	// at is when its turn was when it was to be asked last (run.Environment.Turn).
+	at uint64
 }
 
 // due is when the environment is to be asked again if the clock of the runs is ahead of that of
@@ -72,11 +74,15 @@ func (s *state) inTurn(now time.Time) []*environment {
 			env.rouse()
 		}
 		if env.awake {
+			env.at = env.ledger.Turn()
 			asked = append(asked, env)
 		}
 	}
 	slices.SortFunc(asked, func(a, b *environment) int {
-		return cmp.Or(cmp.Compare(a.ledger.Turn(), b.ledger.Turn()), cmp.Compare(a.name, b.name))
+		if a.at != b.at {
+			return cmp.Compare(a.at, b.at)
+		}
+		return cmp.Compare(a.name, b.name)
 	})
 	return asked
 }
