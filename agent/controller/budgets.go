@@ -26,7 +26,8 @@ func (s *state) allHosts() []plan.Host {
 		}
 	}
 	all := make([]plan.Host, 0, len(s.hosts.known))
-	for name, h := range s.hosts.known {
+	for _, h := range s.hosts.sorted() { // Cells are in this order, too.
+		name := h.Name
 		all = append(all, plan.Host{
 			Name: name, Application: h.Application, Role: h.Role, Labels: h.Labels, Silent: !s.hosts.present.online(name), OutOfService: lasting[name],
 		})

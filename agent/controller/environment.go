@@ -72,8 +72,8 @@ func onLog(name string) string {
 // newEnvironment makes an environment that has had no run.
 func (s *state) newEnvironment(name string) *environment {
 	e := &environment{name: name, ledger: s.ledger.Of(name), unreported: map[string]bool{}}
-	e.awake = true
-	e.tasks = s.dispatching.dispatcher(func() { s.stale, e.awake = true, true })
+	e.rouse()
+	e.tasks = s.dispatching.dispatcher(func() { s.stale = true; e.rouse() })
 	s.followRun(e, 0)
 	return e
 }
@@ -125,7 +125,8 @@ func (s *state) last() *environment {
 func (s *state) touched() {
 	for _, of := range s.ledger.Touched() {
 		env := s.environment(of.Name)
-		env.ledger, env.awake = of, true
+		env.ledger = of
+		env.rouse()
 	}
 }
 

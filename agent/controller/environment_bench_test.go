@@ -15,14 +15,28 @@ import (
 )
 
 // BenchmarkEnvironments is a night of hosts in so many environments, whose runs are opened at the
-// same instant, over a log in memory; hosts may all go at once and answer at once. What a record
-// costs must hardly grow with the number of environments. The last run has its first command after
-// ms/first-command.
+// same instant, over a log in memory; hosts may all go at once and answer at once, but for the
+// disruption budgets. What a record costs must hardly grow with the number of environments, nor with
+// the hosts that wait for a place. The last run has its first command after ms/first-command.
 func BenchmarkEnvironments(b *testing.B) {
 	hosts := max(measure.Size(6000), 60) // At least one in each.
-	for _, n := range []int{1, 60} {
-		b.Run(fmt.Sprintf("%d-environments", n), func(b *testing.B) {
+	for _, c := range []struct {
+		name         string
+		environments int
+		budget       *v1.Budget
+	}{
+		{"1-environments", 1, nil},
+		{"60-environments", 60, nil},
+		// Each rack has hosts of all environments.
+		{"60-environments-and-racks", 60, &v1.Budget{Per: "rack", MaxUnavailable: "10"}},
+		{"1-environments-in-one-cell", 1, &v1.Budget{MaxUnavailable: "1"}},
+	} {
+		n := c.environments
+		b.Run(c.name, func(b *testing.B) {
 			m := newMemory()
+			if c.budget != nil {
+				m.budget("some", c.budget)
+			}
 			m.obedient, m.rollout = true, &v1.Rollout{Stages: []v1.Stage{{Name: "all", MaxUnavailable: "100%"}}}
 			names := make([]string, n)
 			for i := range names {
@@ -86,7 +100,7 @@ func underWay(b *testing.B, c *Controller) bool {
 func (m *memory) joinIn(b *testing.B, c *Controller, n int, names []string) <-chan struct{} {
 	b.Helper()
 	for i := range n {
-		a := message.Alive{Application: "app", Labels: map[string]string{"shop": names[i%len(names)]}}
+		a := message.Alive{Application: "app", Labels: map[string]string{"shop": names[i%len(names)], "rack": fmt.Sprint(i / len(names) % 20)}}
 		c.session().telemetry.Change(fmt.Sprintf("h%05d", i), func(l *telemetry) { l.alive, l.aliveAt = a, time.Now() })
 	}
 	return m.join(b, c, 0, n)

@@ -491,6 +491,7 @@ func (s *state) turned(host string) {
 		return
 	}
 	for _, env := range s.inOrder { // It may share a cell with hosts of any run.
-		env.unreported[host], env.awake = true, true
+		env.unreported[host] = true
+		env.rouse()
 	}
 }

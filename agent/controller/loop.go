@@ -33,6 +33,9 @@ func (s *state) loop(ctx context.Context, posted <-chan func(*state), heard *wai
 			s.stale = true
 			s.show()
 		}
+		if !s.alone() && !s.isBehind() {
+			s.answer() // Else whoever starts a run would wait for as long as others have steps to take.
+		}
 		s.refresh(ctx, timer)
 		s.answer()
 	}
@@ -137,7 +140,9 @@ func (s *state) decide(ctx context.Context) time.Time {
 	}
 	asked := s.inTurn(now)
 	for _, env := range asked {
-		env.turnsAt = s.turnsOf(env, now)
+		if !env.timed { // One that waits for its turn is asked again and again.
+			env.turnsAt, env.timed = s.turnsOf(env, now), true
+		}
 	}
 	if mayWrite {
 		next = times.Sooner(next, s.askAll(ctx, asked, now))

@@ -18,8 +18,12 @@ type turn struct {
 	// far the clock of the runs was ahead of that then.
 	dueAt time.Time
 	ahead time.Duration
-	// turnsAt is when time alone changes what is shown of it; zero when it does not.
+	// turnsAt is when time alone changes what is shown of it; zero when it does not. timed tells
+	// that this was found out since it woke.
 	turnsAt time.Time
+	timed   bool
+	// at is when its turn was when it was to be asked last (run.Environment.Turn).
+	at uint64
 }
 
 // due is when the environment is to be asked again if the clock of the runs is ahead of that of
@@ -32,6 +36,9 @@ func (t *turn) due(ahead time.Duration) time.Time {
 	return at.Add(t.ahead - ahead)
 }
 
+// rouse has the environment asked again: something may have changed.
+func (t *turn) rouse() { t.awake, t.timed = true, false }
+
 // sleep has the environment asked again at a time at the latest; zero for when something changes.
 func (t *turn) sleep(until time.Time, ahead time.Duration) {
 	t.awake, t.dueAt, t.ahead = false, until, ahead
@@ -40,16 +47,16 @@ func (t *turn) sleep(until time.Time, ahead time.Duration) {
 // wakeAll has all environments asked again: something has changed that may concern any of them.
 func (s *state) wakeAll() {
 	for _, env := range s.inOrder {
-		env.awake = true
+		env.rouse()
 	}
 }
 
 // wake has the environments asked again that a host belongs to, or whose run counts it.
 func (s *state) wake(host string) {
 	if known := s.hosts.known[host]; known != nil {
-		s.environment(known.Environment).awake = true
+		s.environment(known.Environment).rouse()
 	}
-	s.lastOf(host).awake = true
+	s.lastOf(host).rouse()
 }
 
 // inTurn returns the environments that are to be asked now, in the order of their turns
@@ -64,14 +71,18 @@ func (s *state) inTurn(now time.Time) []*environment {
 	var asked []*environment
 	for _, env := range s.inOrder {
 		if at := env.due(ahead); !at.IsZero() && !now.Before(at) {
-			env.awake = true
+			env.rouse()
 		}
 		if env.awake {
+			env.at = env.ledger.Turn()
 			asked = append(asked, env)
 		}
 	}
 	slices.SortFunc(asked, func(a, b *environment) int {
-		return cmp.Or(cmp.Compare(a.ledger.Turn(), b.ledger.Turn()), cmp.Compare(a.name, b.name))
+		if a.at != b.at {
+			return cmp.Compare(a.at, b.at)
+		}
+		return cmp.Compare(a.name, b.name)
 	})
 	return asked
 }

@@ -55,15 +55,13 @@ func (e *Environment) Key() uint64 {
 	return e.newest.Key()
 }
 
-// noTurn comes after all turns.
-const noTurn = ^uint64(0)
-
 // Turn is the record by which the run under way had its last turn: it let a host leave service, or
 // was opened. The environment with the lowest one is asked first for its next step. This follows
-// from the log alone, so it is the same after any crash; without a run under way it comes last.
+// from the log alone, so it is the same after any crash. Without a run under way it comes first: to
+// open a run takes nothing from the others, and they may have steps to take for as long as it is due.
 func (e *Environment) Turn() uint64 {
 	if e.Current() == nil {
-		return noTurn
+		return 0
 	}
 	return cmp.Or(e.newest.TakenSeq, e.newest.OpenedSeq)
 }

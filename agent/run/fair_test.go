@@ -43,6 +43,17 @@ func TestFairness(t *testing.T) {
 			}
 			p.now = p.now.Add(time.Second)
 		}
+		for range 400 { // Now nobody pauses them any more.
+			for _, p.environment = range names {
+				if current := p.in().Current(); current != nil && current.Paused != nil {
+					p.fact(message.Resumed{By: "ann"})
+				} else if current != nil {
+					p.taskPasses()
+					p.comesThrough()
+				}
+				p.drive()
+			}
+		}
 		for _, name := range names {
 			if r := p.ledger.Of(name).Newest(); r.Result != Completed {
 				rt.Fatalf("the run of %q is %s %s, and waits for %+v", name, r.Phase, r.Result, waitOf(r, p.now))

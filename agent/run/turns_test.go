@@ -88,7 +88,7 @@ func (t *Turns) wakeDue(now time.Time) {
 }
 
 // queueOfTurns is a heap of environments by their turns, each once. Those without a run under
-// way come last, and those with the same turn by name.
+// way come first, and those with the same turn by name.
 type queueOfTurns struct {
 	heap []turn
 	// places are where each environment stands in the heap.

@@ -39,7 +39,11 @@ func (b Budgets) ID() string {
 // before: those that do not count are not present, and so in no percentage.
 func (b Budgets) Cells(hosts []Host, absent string) []message.Cell {
 	var all []message.Cell
-	sorted := slices.SortedFunc(slices.Values(hosts), func(a, b Host) int { return cmp.Compare(a.Name, b.Name) })
+	byName := func(a, b Host) int { return cmp.Compare(a.Name, b.Name) }
+	sorted := hosts
+	if !slices.IsSortedFunc(hosts, byName) {
+		sorted = slices.SortedFunc(slices.Values(hosts), byName)
+	}
 	for _, budget := range b {
 		all = append(all, budget.cells(sorted, absent)...)
 	}

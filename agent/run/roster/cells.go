@@ -76,11 +76,27 @@ func (c *Cells) Open(e message.Opened, begun *Roster, others ...*Roster) {
 	if e.Budgets == c.budgets {
 		again := begun.Has
 		e.Cells = message.Only(e.Cells, again)
-		kept = c.of(func(host string) bool {
-			return !again(host) && slices.ContainsFunc(others, func(r *Roster) bool { return r.Has(host) })
-		})
+		elsewhere := hostsOf(others)
+		kept = c.of(func(host string) bool { return elsewhere[host] && !again(host) })
 	}
 	c.set(e.Budgets, merge(e.Cells, kept), append([]*Roster{begun}, others...))
+}
+
+// hostsOf are the hosts that rosters have.
+func hostsOf(rosters []*Roster) map[string]bool {
+	size := 0
+	for _, r := range rosters {
+		size += len(r.hosts)
+	}
+	all := make(map[string]bool, size)
+	for _, r := range rosters {
+		for _, h := range r.hosts {
+			if !h.moved {
+				all[h.Name] = true
+			}
+		}
+	}
+	return all
 }
 
 // Of returns the cells with those of their hosts that are given.
@@ -189,9 +205,8 @@ func (c *Cells) admit(cells []message.Cell, hosts map[string]bool) {
 	for _, r := range rosters {
 		r.leaveCells()
 	}
-	kept := c.of(func(host string) bool {
-		return !hosts[host] && slices.ContainsFunc(rosters, func(r *Roster) bool { return r.Has(host) })
-	})
+	known := hostsOf(rosters)
+	kept := c.of(func(host string) bool { return known[host] && !hosts[host] })
 	taken := message.Only(cells, func(host string) bool { return hosts[host] })
 	c.set(c.budgets, merge(taken, kept), rosters)
 }
