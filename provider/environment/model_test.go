@@ -63,8 +63,10 @@ func TestToAPI(t *testing.T) {
 			Rollout:   &v1.Rollout{MaxFailures: "2", Stages: []v1.Stage{{Name: "all", MaxUnavailable: "2", Soak: "60m"}}, Timeouts: &v1.StepTimeouts{Reboot: "1200s"}},
 		}},
 		"what is absent is the tenant's": {`{"match": {"hosts": ["h01"]}}`, v1.Environment{Match: v1.Match{Hosts: []string{"h01"}}}},
-		"nothing is not absent": {`{"match": {"hosts": ["h01"]}, "maintenance-windows": [], "calendars": [], "rollout": {}}`,
-			v1.Environment{Match: v1.Match{Hosts: []string{"h01"}}, MaintenanceWindows: []v1.MaintenanceWindow{}, Calendars: []string{}, Rollout: &v1.Rollout{}}},
+		"nothing is not absent": {
+			`{"match": {"hosts": ["h01"]}, "maintenance-windows": [], "calendars": [], "rollout": {}}`,
+			v1.Environment{Match: v1.Match{Hosts: []string{"h01"}}, MaintenanceWindows: []v1.MaintenanceWindow{}, Calendars: []string{}, Rollout: &v1.Rollout{}},
+		},
 	} {
 		var diags diag.Diagnostics
 		m := planned(t, row.declared)
