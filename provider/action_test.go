@@ -268,6 +268,8 @@ func TestAction_wrongValues(t *testing.T) {
 		{"start", values{"tenant": text("Acme")}, `tenant.*is not a name`},
 		{"start", values{"retry_of": tftypes.NewValue(tftypes.Number, 0)}, `retry_of.*0 is out of range; use a whole number from 1`},
 		{"start", values{"timeouts": tftypes.NewValue(tftypes.Object{AttributeTypes: map[string]tftypes.Type{"invoke": tftypes.String}}, values{"invoke": text("soon")})}, `timeouts.*invoke`},
+		{"start", values{"environment": text("Basel")}, `environment.*"Basel" is not a name`},
+		{"pause", values{"reason": text("x"), "environment": text("Basel")}, `environment.*"Basel" is not a name`},
 		{"pause", values{"reason": text(" ")}, `reason.*is empty`},
 		{"approve", values{"reason": text("x"), "stage": text("Not One")}, `stage.*Not One`},
 		{"release", values{"reason": text("x"), "host": text("no host")}, `host.*is not the name of a host`},

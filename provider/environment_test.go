@@ -244,3 +244,48 @@ resource "osupgrade_environment" "bern" {
 		{Config: server.Config(environments(basel("force_destroy = true")))},
 	}})
 }
+
+// TestEnvironment_actions: an action that names an environment is about its run alone; without one, it
+// says what to do while several runs are under way.
+func TestEnvironment_actions(t *testing.T) {
+	t.Parallel()
+	server, _ := realagent.Start(t, 2)
+	api, p := rest(t, server), configured(t, server)
+	if _, err := api.PutConfig(t.Context(), acctest.Tenant, v1.OSUpgrade{WorkerApplications: []v1.WorkerApplication{{Name: "os-upgrade-simulated"}}}, client.Precondition{}); err != nil {
+		t.Fatal(err)
+	}
+	for name, host := range map[string]string{"basel": "h01", "bern": "h02"} {
+		held := v1.Environment{Match: v1.Match{Hosts: []string{host}}, Rollout: &v1.Rollout{Stages: []v1.Stage{{Name: "all", Approval: true}}}}
+		if _, err := client.EnvironmentNamed(name).Put(t.Context(), api, acctest.Tenant, client.Stored[v1.Environment]{}, held, client.Precondition{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	asked := func(action string, config values) told {
+		config["reason"] = text("because")
+		return p.invoke(t, "osupgrade_"+action, config)
+	}
+	for _, name := range []string{"basel", "bern"} {
+		if got := asked("start", values{"environment": text(name), "override_window": boolean(true), "wait": boolean(false)}); len(got.errors) > 0 {
+			t.Fatalf("no run of %s starts: %q", name, got.errors)
+		}
+	}
+	says(t, asked("pause", values{}).errors, "409.*run . of basel, run . of bern.*Set the attribute environment to one of the environments that the server names")
+	says(t, asked("pause", values{"environment": text("chur")}).errors, "environment.*there is no environment chur.*Check the attribute environment")
+	if got := asked("pause", values{"environment": text("bern")}); len(got.errors) > 0 {
+		t.Errorf("bern cannot be paused: %q", got.errors)
+	}
+	all, err := api.Runs(t.Context(), acctest.Tenant, v1.RunFilter{})
+	if err != nil || len(all) != 2 {
+		t.Fatalf("the runs are %+v, %v", all, err)
+	}
+	for _, run := range all {
+		if paused := run.Paused != ""; paused != (run.Environment == "bern") {
+			t.Errorf("the run of %s is paused: %t", run.Environment, paused)
+		}
+	}
+	for _, name := range []string{"basel", "bern"} {
+		if got := asked("abort", values{"environment": text(name), "now": boolean(true)}); len(got.errors) > 0 {
+			t.Errorf("the run of %s cannot be aborted: %q", name, got.errors)
+		}
+	}
+}

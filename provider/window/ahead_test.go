@@ -130,6 +130,53 @@ func TestOfConfig(t *testing.T) {
 	}
 }
 
+// TestOfEnvironment: an environment is warned of by its own windows, the freezes of the tenant and the
+// calendars that it names.
+func TestOfEnvironment(t *testing.T) {
+	t.Parallel()
+	own := func(windows ...v1.MaintenanceWindow) v1.Environment {
+		return v1.Environment{MaintenanceWindows: append([]v1.MaintenanceWindow{}, windows...)}
+	}
+	friday := fridays().MaintenanceWindows[0]
+	named, held := own(), own(friday)
+	named.Calendars = []string{"extra"}
+	held.Rollout = &v1.Rollout{Paused: true}
+	soon := event("allow", "2026-12-20T10:00", "1h")
+	for name, row := range map[string]struct {
+		want     v1.Environment
+		prior    *v1.Environment
+		calendar v1.Calendar
+		now      time.Time
+		warns    []string
+		requests int
+	}{
+		"all is well":               {want: own(friday)},
+		"the windows of the tenant": {want: v1.Environment{}, now: fridayNight},
+		"no window":                 {want: own(), warns: []string{"No window lies ahead"}, requests: 1},
+		"a calendar that it names":  {want: named, calendar: soon, requests: 1},
+		"a calendar of others":      {want: own(), calendar: soon, warns: []string{"No window lies ahead"}, requests: 1},
+		"opens at once":             {want: own(friday), now: fridayNight, warns: []string{"A run starts as soon as this is applied: A window is open until 2026-12-19T02:00:00Z"}, requests: 1},
+		"opens at once but is held": {want: held, now: fridayNight, requests: 1},
+		"was open before":           {want: own(friday), prior: new(own(friday)), now: fridayNight, requests: 1},
+		"had none of its own":       {want: own(friday), prior: &v1.Environment{}, now: fridayNight, warns: []string{"A run starts"}, requests: 1},
+		"frozen":                    {want: own(friday), prior: new(own()), calendar: christmas(), warns: []string{"The next window is frozen"}, requests: 1},
+	} {
+		server, api := connect(t)
+		if row.calendar.Kind != "" {
+			server.SetCalendar(tenant, "extra", row.calendar)
+		}
+		if row.now.IsZero() {
+			row.now = now
+		}
+		var diags diag.Diagnostics
+		WarnOfEnvironment(t.Context(), tenantobject.Change[v1.Environment]{API: api, Now: row.now, At: tenantobject.Key{Tenant: tenant, Name: "basel"}, Prior: row.prior, Want: row.want}, &diags)
+		says(t, name, diags, row.warns...)
+		if n := len(server.Requests()); n != row.requests {
+			t.Errorf("%s: %d requests, want %d", name, n, row.requests)
+		}
+	}
+}
+
 func TestOfCalendar(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
