@@ -108,7 +108,7 @@ func TestFollowBeginsAnewAfterReset(t *testing.T) {
 		_, _ = fmt.Fprintf(w, "event: reset\ndata: {\"reason\":\"another log\"}\n\n"+told, "1f3z1-41")
 	}, func(t *testing.T, c *Client) {
 		seen := 0
-		err := c.Follow(t.Context(), "acme", func(n News) bool {
+		err := c.Follow(t.Context(), "acme", "", func(n News) bool {
 			wantEqual(t, "hosts that have changed", len(n.Hosts), 1)
 			seen++
 			return seen < 2
@@ -246,7 +246,7 @@ func TestFollowAndTheComments(t *testing.T) {
 				beat(w, r, row.period, time.Minute)
 			}, func(t *testing.T, c *Client) {
 				begin := time.Now()
-				err := c.Follow(t.Context(), "acme", func(n News) bool {
+				err := c.Follow(t.Context(), "acme", "", func(n News) bool {
 					wantEqual(t, "trouble", n.Contact.Trouble, row.trouble)
 					return false
 				})
@@ -264,7 +264,7 @@ func TestFollowHearsNoAnswer(t *testing.T) {
 		<-r.Context().Done()
 	}, func(t *testing.T, c *Client) {
 		begin := time.Now()
-		err := c.Follow(t.Context(), "acme", func(n News) bool {
+		err := c.Follow(t.Context(), "acme", "", func(n News) bool {
 			wantEqual(t, "trouble", n.Contact.Trouble, "nothing was heard for 9s")
 			return false
 		})

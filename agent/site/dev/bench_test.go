@@ -59,7 +59,7 @@ func run(b *testing.B, api *client.Client) {
 	ctx, stop := context.WithTimeout(b.Context(), 10*time.Minute)
 	defer stop()
 	var last v1.Run
-	if err := api.Follow(ctx, dev.Tenant, func(n client.News) bool {
+	if err := api.Follow(ctx, dev.Tenant, "", func(n client.News) bool {
 		if n.Run != nil {
 			last = *n.Run
 		}
