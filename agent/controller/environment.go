@@ -118,6 +118,7 @@ func (s *state) touched() {
 	for _, of := range s.ledger.Touched() {
 		env := s.environment(of.Name)
 		env.ledger, env.awake = of, true
+		s.wakeFollowers(of)
 	}
 }
 

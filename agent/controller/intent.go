@@ -48,6 +48,8 @@ type intent struct {
 	// in which, nil when it is to be made anew.
 	environments map[string]*declared
 	membership   *plan.Membership
+	// following are the environments that come after each one; nil when it is to be made anew.
+	following map[string][]string
 	// unusable are the objects that are there and cannot be used, and why.
 	unusable map[store.Object]error
 	// complete tells that all was seen that was there at the start, and revision

@@ -46,6 +46,10 @@ func (s *state) openWhenDue(ctx context.Context, env *environment, now time.Time
 		env.idle = v1.WaitingFor{}
 		return at
 	}
+	standing := s.standing(env, now, false)
+	if standing.Waits != "" {
+		return s.idles(env, now, "after", standing.Waits, times.Sooner(standing.Until, span.End))
+	}
 	planned, err := s.intent.plan(env.name, s.fleet(env, nil))
 	if err != nil {
 		return s.idles(env, now, "window", fmt.Sprintf("somebody to repair the rollout: %v", err), span.End)
@@ -73,7 +77,7 @@ func (s *state) openWhenDue(ctx context.Context, env *environment, now time.Time
 		return s.idles(env, now, "window", fmt.Sprintf("the next window: this one has no time left before the reserve of %s", window.FormatDuration(planned.Reserve())), span.End)
 	}
 	env.idle = v1.WaitingFor{}
-	return s.open(ctx, env, message.Opened{Trigger: message.TriggerWindow, Window: span.Start, WindowEnd: span.End, NotAfter: end}, planned)
+	return s.open(ctx, env, message.Opened{Trigger: message.TriggerWindow, Window: span.Start, WindowEnd: span.End, NotAfter: end, Follows: standing.Follows}, planned)
 }
 
 // whyAgain tells why the next run of an open window is opened at a time.
@@ -103,6 +107,9 @@ func (s *state) opening(env *environment, e message.Opened, planned plan.Plan) m
 	e.Members, e.Exempt, e.Rollout = planned.Hosts, planned.Exempt, planned.Rollout
 	e.Roster = s.ledger.Opening(env.name, planned.Hosts, planned.Silent, planned.Others)
 	e.Considered = env.ledger.Considered()
+	if len(s.intent.followers()[env.name]) > 0 {
+		e.Completed = env.ledger.Completed()
+	}
 	e.RosterAsOf = s.ledger.RosterAsOf(env.name)
 	e.Budgets, e.Cells = s.intent.budgetsID, s.cells(e.Rollout.Absent, s.namedBy(e))
 	return e

@@ -30,6 +30,8 @@ type Environment struct {
 	Calendars []string `json:"calendars,omitzero"`
 	// Rollout is the policy of its runs.
 	Rollout *Rollout `json:"rollout,omitempty"`
+	// After are the environments that come before this one.
+	After *After `json:"after,omitempty"`
 }
 
 // HasSchedule reports whether windows of the environment's own replace those of the tenant.
@@ -49,6 +51,9 @@ func (e Environment) Validate() Problems {
 	}
 	if e.Rollout != nil {
 		found = append(found, e.Rollout.Validate().Under("rollout")...)
+	}
+	if e.After != nil {
+		found = append(found, e.After.validate()...)
 	}
 	return found
 }
