@@ -255,6 +255,8 @@ func runFacts(f *facts, to *terminal, at timeFormat, r v1.Run) {
 	if r.RetryOf != 0 {
 		f.add("retry of", fmt.Sprintf("run %d", r.RetryOf))
 	}
+	f.add("follows", followed(r))
+	f.add("overrides after", r.OverrideAfter)
 	f.add("paused", r.Paused)
 	f.add("aborted", r.Aborted)
 	if r.WaitingFor != nil {
@@ -264,6 +266,15 @@ func runFacts(f *facts, to *terminal, at timeFormat, r v1.Run) {
 		f.add("expected end", expected(at, *r.ExpectedEnd))
 	}
 	f.add("forecast", at.text(r.Forecast))
+}
+
+// followed are the runs of other environments that a run follows; empty when there are none.
+func followed(r v1.Run) string {
+	var all []string
+	for _, f := range r.Follows {
+		all = append(all, fmt.Sprintf("run %d of %s", f.Run, f.Environment))
+	}
+	return strings.Join(all, ", ")
 }
 
 // expected tells when something is expected to end.

@@ -146,4 +146,8 @@ var faults = []fault{
 	{"record-wakes-nobody", "agent/controller.state.touched", `for _, of := range $0.ledger.Touched() { $0.environment(of.Name).ledger = of }; return`, "", tests("agent/controller", "TestTwoEnvironments")},
 	{"host-is-upgraded-by-two-environments", "agent/controller.state.isElsewhere", `return false`, "", tests("agent/controller", "TestMove")},
 	{"contested-host-is-of-the-first", "agent/run/plan.Membership.Of", `if all := $0.matching($1); len(all) > 0 { return Place{Environment: all[0]} }; return Place{}`, "", append(tests("agent/run/plan", "TestMembership"), tests("agent/controller", "TestContestedHost")...)},
+
+	// 12. An environment follows completed runs of those that it comes after.
+	{"run-that-failed-is-followed", "agent/run.Environment.complete", `$0.completed = append(slices.Clip($0.completed), message.Completion{Run: $1.Key(), At: $1.EndedAt}); return`, "", tests("agent/run", "TestOrder")},
+	{"soak-of-an-environment-is-ignored", "agent/run.Ledger.Standing", `var s Standing; for _, name := range $2.Environments { if all := $0.Of(name).completed; len(all) > 0 && all[len(all)-1].Run > $0.Of($1).followed(name) { s.Follows = append(s.Follows, message.Follow{Environment: name, Run: all[len(all)-1].Run}) } else { s.Waits = "a run" } }; return s`, "", simulated(append(tests("agent/controller", "TestAfter"), tests("agent/run", "TestOrder")...)...)},
 }

@@ -94,7 +94,7 @@ func (r Run) Finished() bool { return r.Phase == "finished" }
 
 // WaitingFor names what a run waits for now, and since when.
 type WaitingFor struct {
-	// What is window, slot, check, hook, host, idle, approval, resume, soak, splay or log.
+	// What is window, after, slot, check, hook, host, idle, approval, resume, soak, splay or log.
 	What string `json:"what"`
 	// Detail describes it in words, such as "h02 to answer upgrade".
 	Detail string    `json:"detail"`
