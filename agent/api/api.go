@@ -87,6 +87,12 @@ type Store interface {
 	RoomForCalendar(ctx context.Context, tenant string) error
 	PutCalendar(ctx context.Context, tenant, name string, calendar v1.Kept[v1.Calendar], base store.Revision) (store.Revision, error)
 	DeleteCalendar(ctx context.Context, tenant, name string, base store.Revision) (store.Revision, error)
+	Environment(ctx context.Context, tenant, name string) (v1.Kept[v1.Environment], store.Revision, error)
+	Environments(ctx context.Context, tenant string) ([]store.Named[v1.Environment], error)
+	// RoomForEnvironment returns store.ErrFull if the tenant may have no further environment.
+	RoomForEnvironment(ctx context.Context, tenant string) error
+	PutEnvironment(ctx context.Context, tenant, name string, e v1.Kept[v1.Environment], base store.Revision) (store.Revision, error)
+	DeleteEnvironment(ctx context.Context, tenant, name string, base store.Revision) (store.Revision, error)
 	Budget(ctx context.Context, tenant, name string) (v1.Kept[v1.Budget], store.Revision, error)
 	Budgets(ctx context.Context, tenant string) ([]store.Named[v1.Budget], error)
 	// RoomForBudget returns store.ErrFull if the tenant may have no further disruption budget.

@@ -114,6 +114,10 @@ func routes() []route {
 		objectRoutes(objectPath{path: configPath, noun: "os-upgrade configuration", key: "config", warns: true, force: "Delete it even while a run is in progress. The run continues.", keeps: true}, only((*server).configs)),
 		objectRoutes(objectPath{path: configPath + "/rollout", noun: "rollout", key: "rollout", warns: true, keeps: true}, only((*server).rollouts)),
 		objectRoutes(objectPath{path: configPath + "/calendars/{name}", noun: "calendar", key: "calendar/{name}", several: true, keeps: true}, (*server).calendar),
+		objectRoutes(objectPath{
+			path: configPath + "/environments/{name}", noun: "environment", key: "environment/{name}", several: true, keeps: true, warns: true,
+			force: "Delete it even while it has hosts or a run is in progress. The run continues.",
+		}, (*server).environment),
 		objectRoutes(objectPath{path: configPath + "/budgets/{name}", noun: "disruption budget", key: "budget/{name}", several: true, keeps: true, warns: true}, (*server).budget),
 		objectRoutes(objectPath{path: configPath + "/webhooks/{name}", noun: "webhook", key: "webhook/{name}", group: groupNews, several: true}, (*server).webhook),
 		unserved(objectRoutes(objectPath{path: usersPath + "/{name}", noun: "user", key: "user/{name}", group: groupLogins, several: true}, (*server).user)),
@@ -256,6 +260,8 @@ func configRoutes() []route {
 	return []route{
 		list("/calendars", "calendars", (*server).getCalendars, []v1.CalendarInfo{}),
 		create("/calendars", "calendar", "calendar", (*server).postCalendar, v1.NewCalendar{}),
+		list("/environments", "environments", (*server).getEnvironments, []v1.EnvironmentInfo{}),
+		create("/environments", "environment", "environment", (*server).postEnvironment, v1.NewEnvironment{}),
 		list("/budgets", "disruption budgets", (*server).getBudgets, []v1.BudgetInfo{}),
 		create("/budgets", "budget", "disruption budget", (*server).postBudget, v1.NewBudget{}),
 	}

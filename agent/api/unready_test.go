@@ -53,6 +53,24 @@ func (b broken) Calendar(context.Context, string, string) (v1.Kept[v1.Calendar],
 	return v1.Kept[v1.Calendar]{}, store.Revision{}, b.err
 }
 
+func (b broken) Environment(context.Context, string, string) (v1.Kept[v1.Environment], store.Revision, error) {
+	return v1.Kept[v1.Environment]{}, store.Revision{}, b.err
+}
+
+func (b broken) Environments(context.Context, string) ([]store.Named[v1.Environment], error) {
+	return nil, b.err
+}
+
+func (b broken) PutEnvironment(context.Context, string, string, v1.Kept[v1.Environment], store.Revision) (store.Revision, error) {
+	return store.Revision{}, b.err
+}
+
+func (b broken) RoomForEnvironment(context.Context, string) error { return b.err }
+
+func (b broken) DeleteEnvironment(context.Context, string, string, store.Revision) (store.Revision, error) {
+	return store.Revision{}, b.err
+}
+
 func (b broken) Budget(context.Context, string, string) (v1.Kept[v1.Budget], store.Revision, error) {
 	return v1.Kept[v1.Budget]{}, store.Revision{}, b.err
 }
@@ -171,7 +189,7 @@ func TestUnready(t *testing.T) {
 		Site: "test", Tenants: Fixed{"acme": b}, Store: b, Tokens: tokens, Webhooks: brokenWebhooks(b),
 		Healthy: func() error { return b.err }, Log: slog.New(slog.DiscardHandler),
 	})
-	bodies := map[string]string{"approve": `{"reason":"r","stage":"s"}`, "release": `{"reason":"r","host":"h01"}`, "resend": `{}`, "refresh": `{}`, "calendars": `{"name":"x","kind":"freeze"}`, "budgets": `{"name":"x","max-unavailable":"1"}`}
+	bodies := map[string]string{"approve": `{"reason":"r","stage":"s"}`, "release": `{"reason":"r","host":"h01"}`, "resend": `{}`, "refresh": `{}`, "calendars": `{"name":"x","kind":"freeze"}`, "environments": `{"name":"x","match":{"roles":["edge"]}}`, "budgets": `{"name":"x","max-unavailable":"1"}`}
 	ask := func(method, target string) *httptest.ResponseRecorder {
 		body := cmp.Or(bodies[path.Base(target)], `{"reason":"r"}`)
 		r := httptest.NewRequestWithContext(t.Context(), method, target, strings.NewReader(body))

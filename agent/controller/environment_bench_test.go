@@ -28,7 +28,7 @@ func BenchmarkEnvironments(b *testing.B) {
 			for i := range names {
 				names[i] = fmt.Sprintf("e%02d", i)
 				e := inShop(names[i], "")
-				_, err := m.PutEnvironment(b.Context(), "acme", names[i], e, store.Revision{})
+				_, err := m.PutEnvironment(b.Context(), "acme", names[i], v1.Kept[v1.Environment]{Value: e}, store.Revision{})
 				must(err)
 			}
 			c := New(m.options(b))

@@ -218,7 +218,7 @@ func (m *memory) put(seen store.Seen) {
 	case seen.Calendar != nil:
 		_, err = m.PutCalendar(ctx, "acme", seen.Name, v1.Kept[v1.Calendar]{Value: *seen.Calendar}, base)
 	case seen.Environment != nil:
-		_, err = m.PutEnvironment(ctx, "acme", seen.Name, *seen.Environment, base)
+		_, err = m.PutEnvironment(ctx, "acme", seen.Name, v1.Kept[v1.Environment]{Value: *seen.Environment}, base)
 	case seen.Kind == store.Environment:
 		_, err = m.DeleteEnvironment(ctx, "acme", seen.Name, base)
 	case seen.Kind == store.Config:

@@ -2,9 +2,7 @@ package client
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"net/url"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/names"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
@@ -30,28 +28,7 @@ func (c *Client) Budgets(ctx context.Context, tenant string) (list []v1.BudgetIn
 
 // StoredBudgets gets all disruption budgets of a tenant at once, by name, as StoredCalendars does.
 func (c *Client) StoredBudgets(ctx context.Context, tenant string) (map[string]Stored[v1.Budget], error) {
-	path, err := tenantPath("config", tenant, "/budgets")
-	if err != nil {
-		return nil, err
-	}
-	var list []struct {
-		Name   string          `json:"name"`
-		ETag   string          `json:"etag"`
-		Budget json.RawMessage `json:"budget"`
-	}
-	if err := c.get(ctx, path, url.Values{"content": {"true"}}, &list); err != nil {
-		return nil, err
-	}
-	all := map[string]Stored[v1.Budget]{}
-	for _, one := range list {
-		if one.ETag == "" || len(one.Budget) == 0 {
-			return nil, fmt.Errorf("GET %s told nothing of the revision or of what is in disruption budget %q", path, one.Name)
-		}
-		if all[one.Name], err = NewStored[v1.Budget](one.ETag, one.Budget); err != nil {
-			return nil, fmt.Errorf("GET %s: disruption budget %q: %w", path, one.Name, err)
-		}
-	}
-	return all, nil
+	return storedList[v1.Budget](ctx, c, tenant, "/budgets", "budget")
 }
 
 // Budget gets a tenant's disruption budget and its ETag. An absent one is an *Error of status 404,

@@ -285,28 +285,7 @@ func (c *Client) Calendars(ctx context.Context, tenant string) ([]v1.CalendarInf
 // StoredCalendars gets all calendars of a tenant at once, by name, each as Get of
 // CalendarNamed does. A server that leaves out an ETag or a content is an error.
 func (c *Client) StoredCalendars(ctx context.Context, tenant string) (map[string]Stored[v1.Calendar], error) {
-	path, err := tenantPath("config", tenant, "/calendars")
-	if err != nil {
-		return nil, err
-	}
-	var list []struct {
-		Name     string          `json:"name"`
-		ETag     string          `json:"etag"`
-		Calendar json.RawMessage `json:"calendar"`
-	}
-	if err := c.get(ctx, path, url.Values{"content": {"true"}}, &list); err != nil {
-		return nil, err
-	}
-	all := map[string]Stored[v1.Calendar]{}
-	for _, one := range list {
-		if one.ETag == "" || len(one.Calendar) == 0 {
-			return nil, fmt.Errorf("GET %s told nothing of the revision or of what is in calendar %q", path, one.Name)
-		}
-		if all[one.Name], err = NewStored[v1.Calendar](one.ETag, one.Calendar); err != nil {
-			return nil, fmt.Errorf("GET %s: calendar %q: %w", path, one.Name, err)
-		}
-	}
-	return all, nil
+	return storedList[v1.Calendar](ctx, c, tenant, "/calendars", "calendar")
 }
 
 // CalendarsInForce gets all calendars of a tenant at once, by name, as the site reckons with them:

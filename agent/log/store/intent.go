@@ -353,13 +353,43 @@ func environmentOf(tenant, name string) intentKey {
 }
 
 // Environment returns a tenant's environment of a name and its revision, or ErrNotFound.
-func (s *Store) Environment(ctx context.Context, tenant, name string) (v1.Environment, Revision, error) {
-	return getIntent[v1.Environment](ctx, s.intent, environmentOf(tenant, name))
+func (s *Store) Environment(ctx context.Context, tenant, name string) (v1.Kept[v1.Environment], Revision, error) {
+	return getIntent[v1.Kept[v1.Environment]](ctx, s.intent, environmentOf(tenant, name))
 }
 
-// PutEnvironment writes an environment as PutConfig writes a configuration.
-func (s *Store) PutEnvironment(ctx context.Context, tenant, name string, e v1.Environment, base Revision) (Revision, error) {
+// Environments returns a tenant's environments, by name.
+func (s *Store) Environments(ctx context.Context, tenant string) ([]Named[v1.Environment], error) {
+	return named[v1.Environment](ctx, s.intent, environmentOf(tenant, "*"), "environments")
+}
+
+// PutEnvironment writes an environment as PutConfig writes a configuration. The error is ErrFull
+// when the tenant has v1.MaxEnvironments others.
+func (s *Store) PutEnvironment(ctx context.Context, tenant, name string, e v1.Kept[v1.Environment], base Revision) (Revision, error) {
+	if base == (Revision{}) {
+		s.intent.counting.Lock()
+		defer s.intent.counting.Unlock()
+		if err := s.RoomForEnvironment(ctx, tenant); err != nil {
+			return Revision{}, err
+		}
+	}
 	return s.intent.put(ctx, environmentOf(tenant, name), e, base)
+}
+
+// RoomForEnvironment returns ErrFull when a tenant can have no further environment. It reads no
+// content: a tenant that declares a thousand would read half a million.
+func (s *Store) RoomForEnvironment(ctx context.Context, tenant string) error {
+	n := 0
+	err := watch(ctx, s.intent.kv, environmentOf(tenant, "*").entry(), func(entry jetstream.KeyValueEntry) bool {
+		n++
+		return entry != nil // After the last that there is.
+	}, jetstream.IgnoreDeletes(), jetstream.MetaOnly())
+	switch {
+	case err != nil:
+		return fmt.Errorf("cannot count the environments of tenant %s: %w", tenant, err)
+	case n > v1.MaxEnvironments:
+		return fmt.Errorf("tenant %s has %d environments: %w; delete one first", tenant, n-1, ErrFull)
+	}
+	return nil
 }
 
 // DeleteEnvironment removes an environment as DeleteConfig removes a configuration.

@@ -19,13 +19,17 @@ import (
 type Intent struct {
 	Config  *v1.OSUpgrade
 	Rollout *v1.Rollout
-	Budgets Budgets
+	// Environments are environments, by name.
+	Environments map[string]v1.Environment
+	Budgets      Budgets
 	// Selector is what somebody chooses hosts by in a request.
 	Selector *v1.Selector
 }
 
 // Empty reports whether nothing is declared.
-func (i Intent) Empty() bool { return i.Config == nil && i.Rollout == nil && len(i.Budgets) == 0 }
+func (i Intent) Empty() bool {
+	return i.Config == nil && i.Rollout == nil && len(i.Environments) == 0 && len(i.Budgets) == 0
+}
 
 // Known is what a site knows of a tenant's hosts.
 type Known struct {

@@ -308,13 +308,23 @@ func (s *Store) DeleteCalendar(_ context.Context, tenant, name string, base stor
 }
 
 // Environment is that of store.Store.
-func (s *Store) Environment(_ context.Context, tenant, name string) (v1.Environment, store.Revision, error) {
-	return get[v1.Environment](s, tenant, environment(name))
+func (s *Store) Environment(_ context.Context, tenant, name string) (v1.Kept[v1.Environment], store.Revision, error) {
+	return get[v1.Kept[v1.Environment]](s, tenant, environment(name))
+}
+
+// Environments is that of store.Store.
+func (s *Store) Environments(_ context.Context, tenant string) ([]store.Named[v1.Environment], error) {
+	return all[v1.Environment](s, tenant, store.Environment)
+}
+
+// RoomForEnvironment is that of store.Store.
+func (s *Store) RoomForEnvironment(_ context.Context, tenant string) error {
+	return s.room(tenant, store.Environment, v1.MaxEnvironments)
 }
 
 // PutEnvironment is that of store.Store.
-func (s *Store) PutEnvironment(_ context.Context, tenant, name string, e v1.Environment, base store.Revision) (store.Revision, error) {
-	return s.put(tenant, environment(name), e, base, 0)
+func (s *Store) PutEnvironment(_ context.Context, tenant, name string, e v1.Kept[v1.Environment], base store.Revision) (store.Revision, error) {
+	return s.put(tenant, environment(name), e, base, v1.MaxEnvironments)
 }
 
 // DeleteEnvironment is that of store.Store.

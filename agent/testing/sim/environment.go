@@ -109,7 +109,7 @@ func (w *World) setEnvironment(name string, e *v1.Environment) {
 	_, base, err := w.store.Environment(ctx, tenant, name)
 	switch {
 	case e != nil:
-		_, err = w.store.PutEnvironment(ctx, tenant, name, *e, base)
+		_, err = w.store.PutEnvironment(ctx, tenant, name, v1.Kept[v1.Environment]{Value: *e}, base)
 	case err == nil:
 		_, err = w.store.DeleteEnvironment(ctx, tenant, name, base)
 	}

@@ -8,6 +8,7 @@ package storetest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -27,9 +28,6 @@ type Store interface {
 	controller.NewsStore
 	controller.Store
 	gate.Keeper
-	Environment(ctx context.Context, tenant, name string) (v1.Environment, store.Revision, error)
-	PutEnvironment(ctx context.Context, tenant, name string, e v1.Environment, base store.Revision) (store.Revision, error)
-	DeleteEnvironment(ctx context.Context, tenant, name string, base store.Revision) (store.Revision, error)
 }
 
 // patience bounds the wait for a change that a watch must see.
@@ -46,6 +44,7 @@ func Contract(t *testing.T, open func(t *testing.T) Store) {
 		"members of newer versions stay with an object":     unknownMembers,
 		"what is read and written is not shared":            notShared,
 		"a tenant has a bounded number of calendars":        tooManyCalendars,
+		"a tenant has a bounded number of environments":     tooManyEnvironments,
 		"a disruption budget is kept and watched":           budgets,
 		"a tenant has a bounded number of webhooks":         tooManyWebhooks,
 		"a webhook is kept without its secret":              webhooks,
@@ -283,6 +282,21 @@ func tooManyCalendars(b *tested) {
 	b.written(b.PutCalendar(ctx, "acme", "more", freeze(""), none))
 }
 
+func tooManyEnvironments(b *tested) {
+	ctx := b.Context()
+	b.fails("room in an empty store", b.RoomForEnvironment(ctx, "acme"), nil)
+	var last store.Revision
+	for i := range v1.MaxEnvironments {
+		last = b.written(b.PutEnvironment(ctx, "acme", fmt.Sprintf("shop-%d", i), shopIn("basel"), none))
+	}
+	_, err := b.PutEnvironment(ctx, "acme", "more", shopIn("basel"), none)
+	b.fails("one more", err, store.ErrFull)
+	b.fails("room for one more", b.RoomForEnvironment(ctx, "acme"), store.ErrFull)
+	b.written(b.PutEnvironment(ctx, "other", "more", shopIn("basel"), none))
+	b.written(b.DeleteEnvironment(ctx, "acme", fmt.Sprintf("shop-%d", v1.MaxEnvironments-1), last))
+	b.written(b.PutEnvironment(ctx, "acme", "more", shopIn("basel"), none))
+}
+
 // numbered is a name of which there are many.
 func numbered(i int) string { return "n-" + string(rune('a'+i/26)) + string(rune('a'+i%26)) }
 
@@ -384,8 +398,8 @@ func (w *seen) calendar(name string, there bool, revision store.Revision) {
 	}
 }
 
-func shopIn(city string) v1.Environment {
-	return v1.Environment{Match: v1.Match{Labels: map[string]string{"shop": city}}}
+func shopIn(city string) v1.Kept[v1.Environment] {
+	return v1.Kept[v1.Environment]{Value: v1.Environment{Match: v1.Match{Labels: map[string]string{"shop": city}}}}
 }
 
 func environmentRevisions(b *tested) {
@@ -397,8 +411,11 @@ func environmentRevisions(b *tested) {
 	b.refused("a second first write")(b.PutEnvironment(ctx, "acme", "north", shopIn("bern"), none))
 	b.refused("a write on the revision of another")(b.PutEnvironment(ctx, "acme", "north", shopIn("bern"), other))
 	second := b.written(b.PutEnvironment(ctx, "acme", "north", shopIn("bern"), first))
-	if e, revision, err := b.Environment(ctx, "acme", "north"); err != nil || revision != second || e.Match.Labels["shop"] != "bern" {
+	if e, revision, err := b.Environment(ctx, "acme", "north"); err != nil || revision != second || e.Value.Match.Labels["shop"] != "bern" {
 		b.Errorf("got %+v, %s, %v", e, revision, err)
+	}
+	if all, err := b.Environments(ctx, "acme"); err != nil || len(all) != 2 || all[0].Name != "north" || all[0].Revision != second || all[1].Value.Match.Labels["shop"] != "lugano" {
+		b.Errorf("the environments are %+v, %v", all, err)
 	}
 	b.refused("a deletion of an earlier revision")(b.DeleteEnvironment(ctx, "acme", "north", first))
 	b.written(b.DeleteEnvironment(ctx, "acme", "north", second))

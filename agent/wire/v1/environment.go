@@ -2,6 +2,7 @@ package v1
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/document"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/names"
@@ -15,8 +16,9 @@ const DefaultEnvironment = "default"
 const MaxEnvironments = 1000
 
 // Environment is a named part of a tenant's hosts that is upgraded by runs of its own, which go
-// side by side with those of other environments. What is absent is the tenant's. The hosts that
-// no environment matches are those of DefaultEnvironment.
+// side by side with those of other environments. It is the object at
+// /v1/config/tenants/{tenant}/os-upgrade/environments/{name}. What is absent is the tenant's. The
+// hosts that no environment matches are those of DefaultEnvironment.
 type Environment struct {
 	// Description is for people.
 	Description string `json:"description,omitempty"`
@@ -39,14 +41,26 @@ func (e Environment) HasSchedule() bool { return e.MaintenanceWindows != nil || 
 
 // Validate returns everything that is wrong with the values, and nothing when all is right.
 func (e Environment) Validate() Problems {
-	found := e.Match.Validate("match")
+	var found Problems
+	if m := e.Match; len(m.Hosts)+len(m.Labels)+len(m.Roles)+len(m.Applications) == 0 {
+		found = Problems{{Field: "match", Message: "it is missing; say which hosts belong to the environment: by hosts, labels, roles or applications"}}
+	} else {
+		found = e.Match.Validate("match")
+	}
+	for _, p := range validateReason(e.Description) {
+		p.Field = "description"
+		found = append(found, p)
+	}
 	found = append(found, OSUpgrade{MaintenanceWindows: e.MaintenanceWindows}.validateWindows()...)
 	if n := len(e.Calendars); n > MaxCalendars {
 		found = append(found, document.TooMany("calendars", n, MaxCalendars))
 	}
 	for i, name := range e.Calendars {
-		if !names.Valid(name) {
+		switch {
+		case !names.Valid(name):
 			found = append(found, document.Wrong(fmt.Sprintf("calendars[%d]", i), name, "is not the name of a calendar; "+names.Form))
+		case slices.Contains(e.Calendars[:i], name):
+			found = append(found, document.Wrong(fmt.Sprintf("calendars[%d]", i), name, "is there twice; name each calendar once"))
 		}
 	}
 	if e.Rollout != nil {
@@ -56,4 +70,90 @@ func (e Environment) Validate() Problems {
 		found = append(found, e.After.validate()...)
 	}
 	return found
+}
+
+// Canonical returns the environment with its windows and its rollout in canonical form.
+func (e Environment) Canonical() Environment {
+	e.MaintenanceWindows = OSUpgrade{MaintenanceWindows: e.MaintenanceWindows}.Canonical().MaintenanceWindows
+	if e.Rollout != nil {
+		e.Rollout = new(e.Rollout.Canonical())
+	}
+	return e
+}
+
+// SameEnvironment reports whether two environments mean the same. The order of windows, of calendars
+// and of what a match lists has no meaning.
+func SameEnvironment(a, b Environment) bool { return sameJSON(a.sorted(), b.sorted()) }
+
+// sorted returns the canonical form with all lists in one order, and the members of the rollout that
+// are absent with their defaults.
+func (e Environment) sorted() Environment {
+	e = e.Canonical()
+	inOrder := func(list []string) []string {
+		list = slices.Clone(list)
+		slices.Sort(list)
+		return list
+	}
+	e.Match.Hosts, e.Match.Roles, e.Match.Applications = inOrder(e.Match.Hosts), inOrder(e.Match.Roles), inOrder(e.Match.Applications)
+	e.Calendars = inOrder(e.Calendars)
+	e.MaintenanceWindows = slices.Clone(e.MaintenanceWindows)
+	slices.SortFunc(e.MaintenanceWindows, compareWindows)
+	if e.Rollout != nil {
+		e.Rollout = new(e.Rollout.WithDefaults().Canonical())
+	}
+	return e
+}
+
+// EnvironmentName returns what is wrong with the name of an environment that is declared; empty when
+// it is right.
+func EnvironmentName(name string) string {
+	switch {
+	case name == DefaultEnvironment:
+		return "cannot be declared: it is the environment of all hosts that no other matches, and what is declared for the tenant counts for it; use another name"
+	case !names.Valid(name):
+		return "is not the name of an environment; " + names.Form
+	}
+	return ""
+}
+
+// EnvironmentInfo is an entry of the list at
+// /v1/config/tenants/{tenant}/os-upgrade/environments.
+type EnvironmentInfo struct {
+	Name        string `json:"name"`
+	Description string `json:"description,omitempty"`
+	// ETag is the ETag of the environment.
+	ETag string `json:"etag,omitempty"`
+	// Environment is the environment itself; only in a list with content=true.
+	Environment *Environment `json:"environment,omitempty"`
+}
+
+// NewEnvironment is the body of POST .../os-upgrade/environments: an environment and its name.
+type NewEnvironment struct {
+	Name string `json:"name"`
+	// Description is for people.
+	Description string `json:"description,omitempty"`
+	// Match selects the hosts.
+	Match Match `json:"match"`
+	// MaintenanceWindows are the windows of its runs, in place of those of the configuration.
+	MaintenanceWindows []MaintenanceWindow `json:"maintenance-windows,omitzero"`
+	// Calendars are the names of calendars of kind allow that open windows for it.
+	Calendars []string `json:"calendars,omitzero"`
+	// Rollout is the policy of its runs, in place of the tenant's.
+	Rollout *Rollout `json:"rollout,omitempty"`
+}
+
+// DecodeNewEnvironment reads the body of a request that creates an environment; its error and keep
+// are those of Form.Decode.
+func DecodeNewEnvironment(contentType string, body []byte, keep bool) (name string, e Kept[Environment], err error) {
+	d, err := document.Parse(contentType, body)
+	if err != nil {
+		return "", e, err
+	}
+	var wrong Problems
+	name, _ = d.Root().Text("name")
+	if problem := EnvironmentName(name); problem != "" {
+		wrong = Problems{document.Wrong("name", name, problem)}
+	}
+	e, err = EnvironmentForm.fill(e, d, keep, wrong...)
+	return name, e, err
 }

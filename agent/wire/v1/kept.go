@@ -67,15 +67,16 @@ type Form[T any] struct {
 
 // The forms of the objects.
 var (
-	OSUpgradeForm = Form[OSUpgrade]{OSUpgrade.Validate, as[OSUpgrade], OSUpgrade.Canonical}
-	RolloutForm   = Form[Rollout]{Rollout.Validate, as[Rollout], Rollout.Canonical}
-	CalendarForm  = Form[Calendar]{Calendar.Validate, Calendar.withoutEmptyText, Calendar.Canonical}
-	BudgetForm    = Form[Budget]{Budget.Validate, as[Budget], as[Budget]}
-	WebhookForm   = Form[Webhook]{Webhook.Validate, as[Webhook], Webhook.Canonical}
-	UserForm      = Form[User]{User.Validate, as[User], as[User]}
-	ApproleForm   = Form[Approle]{Approle.Validate, as[Approle], as[Approle]}
-	TenantForm    = Form[Tenant]{Tenant.Validate, as[Tenant], as[Tenant]}
-	PolicyForm    = Form[Policy]{Policy.Validate, as[Policy], Policy.Canonical}
+	OSUpgradeForm   = Form[OSUpgrade]{OSUpgrade.Validate, as[OSUpgrade], OSUpgrade.Canonical}
+	RolloutForm     = Form[Rollout]{Rollout.Validate, as[Rollout], Rollout.Canonical}
+	CalendarForm    = Form[Calendar]{Calendar.Validate, Calendar.withoutEmptyText, Calendar.Canonical}
+	EnvironmentForm = Form[Environment]{Environment.Validate, as[Environment], Environment.Canonical}
+	BudgetForm      = Form[Budget]{Budget.Validate, as[Budget], as[Budget]}
+	WebhookForm     = Form[Webhook]{Webhook.Validate, as[Webhook], Webhook.Canonical}
+	UserForm        = Form[User]{User.Validate, as[User], as[User]}
+	ApproleForm     = Form[Approle]{Approle.Validate, as[Approle], as[Approle]}
+	TenantForm      = Form[Tenant]{Tenant.Validate, as[Tenant], as[Tenant]}
+	PolicyForm      = Form[Policy]{Policy.Validate, as[Policy], Policy.Canonical}
 )
 
 func as[T any](value T) T { return value }

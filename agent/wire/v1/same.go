@@ -20,12 +20,14 @@ func sorted(c OSUpgrade) OSUpgrade {
 	c.WorkerApplications = slices.SortedFunc(slices.Values(c.WorkerApplications), func(a, b WorkerApplication) int {
 		return cmp.Compare(a.Name, b.Name)
 	})
-	c.MaintenanceWindows = slices.SortedFunc(slices.Values(c.MaintenanceWindows), func(a, b MaintenanceWindow) int {
-		return cmp.Or(
-			cmp.Compare(a.DaysOfWeek, b.DaysOfWeek), cmp.Compare(a.StartTime, b.StartTime),
-			cmp.Compare(a.Timezone, b.Timezone), cmp.Compare(a.Duration, b.Duration))
-	})
+	c.MaintenanceWindows = slices.SortedFunc(slices.Values(c.MaintenanceWindows), compareWindows)
 	return c
+}
+
+func compareWindows(a, b MaintenanceWindow) int {
+	return cmp.Or(
+		cmp.Compare(a.DaysOfWeek, b.DaysOfWeek), cmp.Compare(a.StartTime, b.StartTime),
+		cmp.Compare(a.Timezone, b.Timezone), cmp.Compare(a.Duration, b.Duration))
 }
 
 // SameRollout reports whether two rollouts mean the same. An absent member means its

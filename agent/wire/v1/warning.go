@@ -13,7 +13,7 @@ const (
 // IntentWarning is a part of what a tenant's operators declare that has no effect, because
 // no host that is known matches it. It is no error: such a host may be about to join.
 type IntentWarning struct {
-	// Object is config, rollout or budgets.NAME.
+	// Object is config, rollout, environments.NAME or budgets.NAME.
 	Object string `json:"object"`
 	// Field is the path of a member of it, such as "stages[0].match.roles[1]".
 	Field string `json:"field,omitempty"`
@@ -31,6 +31,9 @@ const (
 	budgetLimits  = "the smaller number counts"
 	budgetForbids = "so none can be upgraded"
 )
+
+// EnvironmentObject is the object of the warnings about an environment.
+func EnvironmentObject(name string) string { return "environments." + name }
 
 // BudgetObject is the object of the warnings about a disruption budget.
 func BudgetObject(name string) string { return "budgets." + name }

@@ -1,0 +1,49 @@
+package api
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/access"
+)
+
+const environmentsPath = "/v1/config/tenants/acme/os-upgrade/environments"
+
+// TestEnvironmentObject walks through the life of an environment.
+func TestEnvironmentObject(t *testing.T) {
+	t.Parallel()
+	m := &memory{}
+	s := serve(t, m, access.Reads, access.Writes)
+	const basel = environmentsPath + "/basel"
+	s.want("GET", environmentsPath, "", 200, "[]")
+	s.want("GET", basel, "", 404, `tenant \"acme\" has no environment basel; create it with PUT`)
+	s.want("PUT", basel, `{}`, 400, "match: it is missing; say which hosts belong to the environment")
+	s.want("PUT", basel, `{"match":{"labels":{"a shop":"basel"}}}`, 400, "is not the key of a label")
+	s.want("PUT", basel, `{"match":{"roles":["edge"]},"windows":[]}`, 400, "windows: unknown key; use calendars, description, maintenance-windows, match, rollout")
+	s.want("PUT", basel, `{"match":{"roles":["edge"]},"maintenance-windows":[{"days-of-week":"Someday","start-time":"02:00","duration":"2h"}]}`, 400, "maintenance-windows[0].days-of-week")
+	s.want("PUT", basel, `{"match":{"roles":["edge"]},"calendars":["a","a"]}`, 400, "calendars[1]: \\\"a\\\" is there twice")
+	s.want("PUT", basel, `{"match":{"roles":["edge"]},"description":"a\nb"}`, 400, "description: ")
+	s.want("PUT", environmentsPath+"/default", `{"match":{"roles":["edge"]}}`, 400, `name: \"default\" cannot be declared: it is the environment of all hosts that no other matches`)
+	s.want("PUT", environmentsPath+"/Basel", `{"match":{"roles":["edge"]}}`, 400, "is not the name of an environment")
+	s.want("PUT", basel+"?validate=true", `{"match":{"labels":{"shop":"basel"}}}`, 204, "")
+	s.want("GET", basel, "", 404, "")
+	first := s.want("PUT", basel, `{"match":{"labels":{"shop":"basel"}},"maintenance-windows":[{"days-of-week":"mon","start-time":"2:00","duration":"120m"}]}`, 201, "").Get("ETag")
+	s.want("GET", basel, "", 200, `{"match":{"labels":{"shop":"basel"}},"maintenance-windows":[{"days-of-week":"Monday","start-time":"02:00","timezone":"site-local","duration":"2h"}]}`)
+	s.want("PATCH", basel, `{"maintenance-windows":null,"calendars":[],"rollout":{"soak":"90m"},"description":"Basel"}`, 204, "", "If-Match", first)
+	s.want("PATCH", basel, `{"description":"x"}`, 412, "", "If-Match", first)
+	s.want("GET", environmentsPath+"?content=true", "", 200, `[{"name":"basel","description":"Basel","etag":"\"1-2\"","environment":{"description":"Basel","match":{"labels":{"shop":"basel"}},"calendars":[],"rollout":{"soak":"1h30m"}}}]`)
+	if got := s.want("POST", environmentsPath, `{"name":"lugano","match":{"labels":{"shop":"lugano"}}}`, 201, "").Get("Location"); got != environmentsPath+"/lugano" {
+		t.Errorf("it is created at %s", got)
+	}
+	s.want("POST", environmentsPath, `{"name":"lugano","match":{"labels":{"shop":"lugano"}}}`, 409, "has the environment lugano already; replace it with PUT "+environmentsPath+"/lugano")
+	s.want("POST", environmentsPath, `{"name":"default","match":{"labels":{"shop":"lugano"}}}`, 400, `\"default\" cannot be declared`)
+	s.want("PUT", basel+"?unknown=keep", `{"match":{"labels":{"shop":"basel"}},"newer":true}`, 204, "")
+	s.want("PUT", basel, `{"match":{"labels":{"shop":"bern"}}}`, 204, "")
+	s.want("GET", basel, "", 200, `{"match":{"labels":{"shop":"bern"}},"newer":true}`)
+	s.want("DELETE", basel, "", 412, "", "If-Match", first)
+	s.want("DELETE", basel, "", 204, "")
+	s.want("GET", basel, "", 404, "")
+	if !slices.Equal(m.seen[:3], []uint64{1, 2, 3}) || len(m.seen) != 6 {
+		t.Errorf("the controller was waited for to see %v", m.seen)
+	}
+}
