@@ -78,6 +78,9 @@ func (e Environment) Canonical() Environment {
 	if e.Rollout != nil {
 		e.Rollout = new(e.Rollout.Canonical())
 	}
+	if e.After != nil {
+		e.After = new(e.After.canonical())
+	}
 	return e
 }
 
@@ -140,6 +143,8 @@ type NewEnvironment struct {
 	Calendars []string `json:"calendars,omitzero"`
 	// Rollout is the policy of its runs, in place of the tenant's.
 	Rollout *Rollout `json:"rollout,omitempty"`
+	// After are the environments that come before this one.
+	After *After `json:"after,omitempty"`
 }
 
 // DecodeNewEnvironment reads the body of a request that creates an environment; its error and keep
