@@ -61,7 +61,7 @@ type Controller interface {
 	Unmatched(ctx context.Context, i plan.Intent) ([]v1.IntentWarning, error)
 	// Ask executes an operator's request on the run under way and returns the run.
 	Ask(ctx context.Context, by string, ask run.Ask, body v1.Ask) (v1.Run, error)
-	AbortAll(ctx context.Context, by string, body v1.Ask) error
+	AbortAll(ctx context.Context, by string, body v1.Ask) ([]v1.Run, error)
 	Ready(ctx context.Context) error
 	// Windows returns the openings that overlap the time between two instants, by
 	// start and at most count.
@@ -70,6 +70,9 @@ type Controller interface {
 	// rollout or of a calendar is known.
 	Seen(ctx context.Context, number uint64) error
 	Forget(ctx context.Context, host string, d run.Deletion) error
+	// Vacant returns why an environment cannot be deleted without force: it has hosts, or a run is
+	// under way.
+	Vacant(ctx context.Context, environment string) error
 }
 
 // Store is the part of the store that the API uses.

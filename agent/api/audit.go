@@ -182,19 +182,20 @@ func objectOf(object string, r *http.Request) string {
 	}
 }
 
-// detailOf says what of a run a request is about.
+// detailOf says what of a run a request is about, or that it is about all runs.
 func detailOf(ask v1.Ask) string {
-	switch {
-	case ask.Stage != "":
-		return "stage " + ask.Stage
-	case ask.Host != "":
-		return "host " + ask.Host
-	case ask.Now:
-		return "now"
-	case ask.ResetFailures:
-		return "reset failures"
+	var parts []string
+	add := func(part string, is bool) {
+		if is {
+			parts = append(parts, part)
+		}
 	}
-	return ""
+	add("all environments", ask.All)
+	add("stage "+ask.Stage, ask.Stage != "")
+	add("host "+ask.Host, ask.Host != "")
+	add("now", ask.Now)
+	add("reset failures", ask.ResetFailures)
+	return strings.Join(parts, ", ")
 }
 
 func runObject(r v1.Run) string { return "run/" + strconv.FormatUint(r.ID, 10) }

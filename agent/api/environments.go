@@ -30,7 +30,8 @@ func (s *server) environment(c *call) (*object[v1.Environment], error) {
 		remove: func(ctx context.Context, tenant string, base store.Revision) (store.Revision, error) {
 			return s.Store.DeleteEnvironment(ctx, tenant, name, base)
 		},
-		form: v1.EnvironmentForm, recorded: v1.Environment.Canonical,
+		inUse: func(ctx context.Context, controller Controller) error { return controller.Vacant(ctx, name) },
+		form:  v1.EnvironmentForm, recorded: v1.Environment.Canonical,
 		refers: func(e v1.Environment) plan.Intent {
 			return plan.Intent{Environments: map[string]v1.Environment{name: e}}
 		},

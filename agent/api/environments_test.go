@@ -68,11 +68,11 @@ func TestOrderOfEnvironments(t *testing.T) {
 	s.want("PATCH", environmentsPath+"/canary", `{"after":{"environments":["late"]}}`, 400, "makes a cycle")
 	s.want("POST", environmentsPath, `{"name":"self","match":{"roles":["x"]},"after":{"environments":["self"]}}`, 400, "makes a cycle")
 	put("early", "", 400, "after.environments: it is missing")
-	header := s.want("DELETE", environmentsPath+"/canary", "", 204, "")
+	header := s.want("DELETE", environmentsPath+"/canary?force=true", "", 204, "")
 	if got := header.Values(v1.WarningHeader); len(got) != 1 || !strings.Contains(got[0], "environment canary is deleted, so environment early opens no run") {
 		t.Errorf("the deletion warns %q", got)
 	}
-	if got := s.want("DELETE", environmentsPath+"/late", "", 204, "").Values(v1.WarningHeader); got != nil {
+	if got := s.want("DELETE", environmentsPath+"/late?force=true", "", 204, "").Values(v1.WarningHeader); got != nil {
 		t.Errorf("the deletion of an environment that nothing comes after warns %q", got)
 	}
 }

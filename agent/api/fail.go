@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -83,6 +84,9 @@ func (s *server) classify(r *http.Request, err error) *answer {
 	var made *answer
 	var problems v1.Problems
 	var refused *run.Refused
+	var partly *run.Partly
+	var ambiguous *run.Ambiguous
+	var nowhere *run.NoEnvironment
 	var tooLarge *http.MaxBytesError
 	var wrong *principal.WrongError
 	switch {
@@ -94,6 +98,16 @@ func (s *server) classify(r *http.Request, err error) *answer {
 		return &answer{status: http.StatusBadRequest, body: v1.Answer(problems)}
 	case errors.As(err, &wrong):
 		return &answer{status: http.StatusBadRequest, body: v1.ErrorBody{Errors: []v1.Error{{Message: wrong.Error(), Info: v1.ErrorInfo{Field: wrong.Field}}}}}
+	case errors.As(err, &partly):
+		return s.partly(r, partly)
+	case errors.As(err, &ambiguous):
+		return &answer{status: http.StatusConflict, body: v1.ErrorBody{Errors: []v1.Error{{
+			Message: ambiguous.Message, Info: v1.ErrorInfo{Choices: ambiguous.Choices},
+		}}}}
+	case errors.As(err, &nowhere):
+		return &answer{status: http.StatusNotFound, body: v1.ErrorBody{Errors: []v1.Error{{
+			Message: nowhere.Error(), Info: v1.ErrorInfo{Field: "environment", Value: nowhere.Name, Missing: "environment/" + nowhere.Name},
+		}}}}
 	case errors.As(err, &refused):
 		return &answer{status: http.StatusPreconditionFailed, body: v1.ErrorBody{Errors: []v1.Error{{
 			Message: refused.Message, Info: v1.ErrorInfo{Run: refused.Run},
@@ -125,6 +139,23 @@ func (s *server) classify(r *http.Request, err error) *answer {
 		s.Log.Error("request failed", "method", r.Method, "path", r.URL.Path, "error", err)
 	}
 	return plain(http.StatusServiceUnavailable, err)
+}
+
+// partly returns the answer to a request of several runs that failed in some environments: an error
+// for each of these, and the status of the first.
+func (s *server) partly(r *http.Request, p *run.Partly) *answer {
+	all := &answer{}
+	for _, f := range p.Failed {
+		one := s.classify(r, f.Err)
+		all.status = cmp.Or(all.status, one.status)
+		for _, e := range one.body.Errors {
+			e.Message = fmt.Sprintf("environment %s: %s", f.Environment, e.Message)
+			e.Info.Field, e.Info.Value = "environment", f.Environment
+			all.body.Errors = append(all.body.Errors, e)
+		}
+	}
+	all.body.Errors[0].Message = p.Error()
+	return all
 }
 
 func plain(status int, err error) *answer {

@@ -355,7 +355,7 @@ func runRoutes() []route {
 	post := func(operation, summary string, handle func(*server, *call) error, takes any) route {
 		return route{
 			method: http.MethodPost, path: statePath + "/" + operation, own: true, group: groupRuns, handle: handle,
-			summary: summary, query: []parameter{siteParameter}, takes: takes, returns: ok("The run.", v1.Run{}), errors: []int{http.StatusPreconditionFailed},
+			summary: summary, query: []parameter{siteParameter}, takes: takes, returns: ok("The run.", v1.Run{}), errors: []int{http.StatusNotFound, http.StatusConflict, http.StatusPreconditionFailed},
 			action: operation, object: "run",
 		}
 	}
@@ -384,7 +384,11 @@ func runRoutes() []route {
 		{run.Approve, "Approve a stage"},
 		{run.Release, "Release the slot of a host"},
 	} {
-		list = append(list, post(string(o.ask), o.summary, postAsk(o.ask), v1.Ask{}))
+		r := post(string(o.ask), o.summary, postAsk(o.ask), v1.Ask{})
+		if o.ask == run.Abort {
+			r.returns = ok("The run, or with all the runs that were under way.", anyOf{v1.Run{}, []v1.Run{}})
+		}
+		list = append(list, r)
 	}
 	return list
 }

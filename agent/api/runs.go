@@ -166,6 +166,9 @@ func postAsk(ask run.Ask) func(*server, *call) error {
 			return err
 		}
 		c.audit.Reason, c.audit.Detail = request.Reason, detailOf(request)
+		if request.All {
+			return s.abortAll(c, request)
+		}
 		run, err := c.controller.Ask(c.Context(), c.who.Name, ask, request)
 		if err != nil {
 			return err
@@ -174,4 +177,14 @@ func postAsk(ask run.Ask) func(*server, *call) error {
 		s.send(c.w, c.Request, http.StatusOK, run)
 		return nil
 	}
+}
+
+// abortAll aborts the runs of all environments and returns them.
+func (s *server) abortAll(c *call, request v1.Ask) error {
+	runs, err := c.controller.AbortAll(c.Context(), c.who.Name, request)
+	if err != nil {
+		return err
+	}
+	s.send(c.w, c.Request, http.StatusOK, runs)
+	return nil
 }

@@ -53,6 +53,8 @@ func (b broken) Calendar(context.Context, string, string) (v1.Kept[v1.Calendar],
 	return v1.Kept[v1.Calendar]{}, store.Revision{}, b.err
 }
 
+func (b broken) Vacant(context.Context, string) error { return b.err }
+
 func (b broken) Environment(context.Context, string, string) (v1.Kept[v1.Environment], store.Revision, error) {
 	return v1.Kept[v1.Environment]{}, store.Revision{}, b.err
 }
@@ -115,7 +117,7 @@ func (b broken) CalendarCopies(context.Context, string) ([]store.Named[v1.Calend
 
 func (b broken) RoomForCalendar(context.Context, string) error { return b.err }
 
-func (b broken) AbortAll(context.Context, string, v1.Ask) error { return b.err }
+func (b broken) AbortAll(context.Context, string, v1.Ask) ([]v1.Run, error) { return nil, b.err }
 
 func (b broken) Ask(context.Context, string, run.Ask, v1.Ask) (v1.Run, error) {
 	return v1.Run{}, b.err

@@ -118,10 +118,10 @@ type commands struct {
 	Retry   retryCommand   `cmd:"" help:"Upgrade the hosts that an earlier run did not upgrade." group:"run"`
 	Forget  forgetCommand  `cmd:"" help:"Delete a host that no longer exists." group:"run"`
 
-	Apply    applyCommand    `cmd:"" help:"Write what a file declares: configuration, rollout, calendars, budgets, webhooks, and who may do what." group:"declare"`
+	Apply    applyCommand    `cmd:"" help:"Write what a file declares: configuration, rollout, calendars, environments, budgets, webhooks, and who may do what." group:"declare"`
 	Get      getCommand      `cmd:"" help:"List or print what is declared, in the form that apply reads." group:"declare"`
 	Edit     editCommand     `cmd:"" help:"Edit what is declared in an editor." group:"declare"`
-	Delete   deleteCommand   `cmd:"" help:"Delete a calendar, budget, policy, user, approle or webhook, the rollout or the configuration." group:"declare"`
+	Delete   deleteCommand   `cmd:"" help:"Delete a calendar, environment, budget, policy, user, approle or webhook, the rollout or the configuration." group:"declare"`
 	Validate validateCommand `cmd:"" help:"Check a file without writing anything." group:"declare"`
 	Calendar calendarCommand `cmd:"" help:"Fetch a calendar from its URL now." group:"declare"`
 	Webhook  webhookCommand  `cmd:"" help:"Declare who is notified, and see what could not be delivered." group:"declare"`

@@ -15,6 +15,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/intent"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/schedule/calendar"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
@@ -46,7 +47,7 @@ func (f *files) read(stdin io.Reader) (intent.Intent, error) {
 	case err != nil:
 		return want, misusedf("nothing was written; the input is invalid:\n%w", err)
 	case len(want.Keys()) == 0:
-		return want, misusedf("%s declares nothing; give at least one of config, rollout, calendars, budgets, policies, users, approles and webhooks", strings.Join(f.File, ", "))
+		return want, misusedf("%s declares nothing; give at least one of config, rollout, calendars, environments, budgets, policies, users, approles and webhooks", strings.Join(f.File, ", "))
 	}
 	return want, nil
 }
@@ -198,10 +199,37 @@ func (d *siteIntent) validate(ctx context.Context, s intent.Step, want intent.In
 		return nil, nil
 	}
 	found, err := k.validate(ctx, d, checked, s.Key)
+	found = withoutNew(found, want)
 	if err == nil && s.Key.Kind == intent.Config && s.Action != intent.Keep {
 		found = append(found, d.withoutWindows(ctx, want, time.Now())...)
 	}
 	return found, err
+}
+
+// withoutNew returns warnings but for those about calendars and environments that an environment
+// names and that are written with it: the site does not have them yet.
+func withoutNew(found []v1.IntentWarning, want intent.Intent) []v1.IntentWarning {
+	return slices.DeleteFunc(found, func(w v1.IntentWarning) bool {
+		e := want.Environments[keyOf(w).Name]
+		if name, some := entryAt(w.Field, "calendars", e.Calendars); some {
+			return want.Calendars[name].Kind == string(calendar.Allow)
+		}
+		if e.After == nil {
+			return false
+		}
+		name, some := entryAt(w.Field, "after.environments", e.After.Environments)
+		_, isNew := want.Environments[name]
+		return some && isNew
+	})
+}
+
+// entryAt returns the entry of a list that the path of a warning names.
+func entryAt(path, list string, entries []string) (entry string, some bool) {
+	var n int
+	if _, err := fmt.Sscanf(path, list+"[%d]", &n); err != nil || n >= len(entries) {
+		return "", false
+	}
+	return entries[n], true
 }
 
 // withoutNewPolicies returns what the site can check of a user or an approle before the policies
@@ -223,7 +251,7 @@ func (d *siteIntent) withoutNewPolicies(want intent.Intent, key intent.Key) (che
 		a.TokenPolicies = slices.DeleteFunc(slices.Clone(a.TokenPolicies), isNew)
 		want.Approles = map[string]v1.Approle{key.Name: a}
 		return want, len(a.TokenPolicies) > 0
-	case intent.Config, intent.Rollout, intent.Calendar, intent.Budget, intent.Policy, intent.Webhook:
+	case intent.Config, intent.Rollout, intent.Calendar, intent.Environment, intent.Budget, intent.Policy, intent.Webhook:
 	}
 	return want, true
 }

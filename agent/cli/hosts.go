@@ -210,28 +210,65 @@ func (c *hostsCommand) list(to *terminal, at timeFormat, hosts []v1.Host) {
 func hostRows(to *terminal, at timeFormat, shown []v1.Host, wide bool) {
 	var t table
 	head := []string{"HOST", "APPLICATION", "ONLINE", "OUTDATED SINCE", "LAST RUN", "VERSIONS"}
+	sorted := slices.ContainsFunc(shown, func(h v1.Host) bool { return h.Environment != "" || h.Unplaced })
+	if sorted {
+		head = slices.Insert(head, 1, "ENVIRONMENT")
+	}
 	if wide {
 		head = append(head, "ROLE", "LABELS", "STRATEGY", "AGENT")
 	}
 	t.add(head...)
 	for _, h := range shown {
-		colours := map[int]string{}
-		if !h.Online {
-			colours[2] = red
-		}
+		colours, online := map[int]string{}, 2
 		row := []string{h.Hostname, h.Application, onlineCell(h), sinceCell(at, h.OutdatedSince), lastRun(at, h), versionsLine(h.Versions)}
+		if sorted {
+			row, online = slices.Insert(row, 1, environmentCell(h)), online+1
+		}
+		if !h.Online {
+			colours[online] = red
+		}
+		if h.Unplaced {
+			colours[1] = red
+		}
 		if wide {
 			row = append(row, cmp.Or(h.Role, "none"), labelsLine(h.Labels), strategyLine(h), cmp.Or(h.AgentVersion, "unknown"))
 		}
 		t.addIn(colours, row...)
 	}
 	t.print(to)
+	if n := countUnplaced(shown); n > 0 {
+		to.line("")
+		to.linef("No run upgrades %s in no environment, because several match. Change the match of one (%s), or move the host: %s",
+			text.Count(n, "host that is", "hosts that are"), command("edit", "environments"), command("move", "HOST", "--environment", "NAME"))
+	}
 }
 
-// needsLook reports whether somebody has to look at a host: it is silent, or its last
-// run could not upgrade it.
+// countUnplaced counts the hosts that are in no environment.
+func countUnplaced(hosts []v1.Host) (n int) {
+	for _, h := range hosts {
+		if h.Unplaced {
+			n++
+		}
+	}
+	return n
+}
+
+// environmentCell is a cell of the table: in which environment a host is, and whether somebody has
+// moved it there.
+func environmentCell(h v1.Host) string {
+	switch {
+	case h.Unplaced:
+		return "none"
+	case h.Assigned:
+		return h.Environment + " (assigned)"
+	}
+	return h.Environment
+}
+
+// needsLook reports whether somebody has to look at a host: it is silent or in no environment, or its
+// last run could not upgrade it.
 func needsLook(h v1.Host) bool {
-	return !h.Online || h.LastRun != nil && (h.LastRun.Status == string(run.HostFailed) || h.LastRun.Status == string(run.Unreachable))
+	return !h.Online || h.Unplaced || h.LastRun != nil && (h.LastRun.Status == string(run.HostFailed) || h.LastRun.Status == string(run.Unreachable))
 }
 
 // showWarnings prints what is wrong with hosts, also with such that are not known yet.
@@ -295,6 +332,7 @@ func showHost(to *terminal, at timeFormat, h v1.Host, offer v1.OfferSummary) {
 	if h.Busy != nil {
 		f.add("busy", h.Busy.Reason+", until "+at.at(h.Busy.Until)+": no upgrade begins before it is idle")
 	}
+	f.add("environment", environmentFact(h))
 	f.add("role", cmp.Or(h.Role, "none"))
 	f.add("labels", labelsLine(h.Labels))
 	f.add("strategy", h.Strategy)
@@ -331,6 +369,14 @@ func showHost(to *terminal, at timeFormat, h v1.Host, offer v1.OfferSummary) {
 		f.add("  "+at.at(r.At), cmp.Or(text, "no version has changed"))
 	}
 	f.print(to)
+}
+
+// environmentFact says in which environment a host is; empty while there is none but default.
+func environmentFact(h v1.Host) string {
+	if h.Unplaced {
+		return "none, because several match it: no run upgrades it; to move it: " + command("move", h.Hostname, "--environment", "NAME")
+	}
+	return environmentCell(h)
 }
 
 func lastSeen(at timeFormat, h v1.Host) string {

@@ -38,6 +38,8 @@ var kinds = []kind{
 	single(intent.Rollout, client.Rollouts, func(i *intent.Intent) **v1.Rollout { return &i.Rollout }),
 	named(intent.Calendar, "calendars", client.CalendarNamed, func(i *intent.Intent) *map[string]v1.Calendar { return &i.Calendars }, same[v1.Calendar], same[v1.Calendar],
 		listing{[]string{"NAME", "KIND", "EVENTS", "DESCRIPTION"}, listCalendars}),
+	named(intent.Environment, "environments", client.EnvironmentNamed, func(i *intent.Intent) *map[string]v1.Environment { return &i.Environments }, same[v1.Environment], same[v1.Environment],
+		listing{[]string{"NAME", "HOSTS", "WINDOWS", "ROLLOUT", "DESCRIPTION"}, listEnvironments}),
 	named(intent.Budget, "budgets", client.BudgetNamed, func(i *intent.Intent) *map[string]v1.Budget { return &i.Budgets }, same[v1.Budget], same[v1.Budget],
 		listing{[]string{"NAME", "PER", "MAX-UNAVAILABLE", "MIN-AVAILABLE"}, listBudgets}),
 	named(intent.Policy, "policies", client.PolicyNamed, func(i *intent.Intent) *map[string]v1.Policy { return &i.Policies }, withoutName, same[v1.Policy],
@@ -138,6 +140,33 @@ func listCalendars(ctx context.Context, api *client.Client, tenant string) (rows
 		rows = append(rows, []string{c.Name, c.Kind, fmt.Sprint(c.Events), c.Description})
 	}
 	return rows, err
+}
+
+// listEnvironments counts the hosts of each environment, if the token may read them.
+func listEnvironments(ctx context.Context, api *client.Client, tenant string) (rows [][]string, err error) {
+	all, err := api.StoredEnvironments(ctx, tenant)
+	if err != nil || len(all) == 0 {
+		return nil, err
+	}
+	counts := map[string]int{}
+	hosts, hostsErr := api.Hosts(ctx, tenant, "")
+	for _, h := range hosts {
+		counts[h.Environment]++
+	}
+	own := func(is bool) string {
+		if is {
+			return "own"
+		}
+		return "tenant's"
+	}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		e, count := all[name].Value, "?"
+		if hostsErr == nil {
+			count = fmt.Sprint(counts[name])
+		}
+		rows = append(rows, []string{name, count, own(e.HasSchedule()), own(e.Rollout != nil), e.Description})
+	}
+	return rows, nil
 }
 
 func listBudgets(ctx context.Context, api *client.Client, tenant string) (rows [][]string, err error) {

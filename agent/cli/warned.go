@@ -39,7 +39,10 @@ func placed(want intent.Intent, found []v1.IntentWarning) []warning {
 
 // keyOf returns the object that a warning is about.
 func keyOf(w v1.IntentWarning) intent.Key {
-	if _, name, isBudget := strings.Cut(w.Object, "budgets."); isBudget {
+	switch kind, name, _ := strings.Cut(w.Object, "."); kind {
+	case v1.EnvironmentsObject:
+		return intent.Key{Kind: intent.Environment, Name: name}
+	case "budgets":
 		return intent.Key{Kind: intent.Budget, Name: name}
 	}
 	return intent.Key{Kind: intent.Kind(w.Object)}

@@ -55,14 +55,6 @@ func (i *intent) orderOf(environment string) (run.Order, bool) {
 	return order, true
 }
 
-// onLog is the name of an environment on the log.
-func onLog(name string) string {
-	if name == v1.DefaultEnvironment {
-		return defaultName
-	}
-	return name
-}
-
 // followers returns the environments that come after each one, by its name on the log.
 func (i *intent) followers() map[string][]string {
 	if i.following == nil {
@@ -180,13 +172,36 @@ func (d *declared) calendars() []string {
 // places returns what decides who is in which environment; nil when none is declared.
 func (i *intent) places() *plan.Membership {
 	if i.membership == nil && len(i.environments) > 0 {
-		all := map[string]v1.Environment{}
-		for name, d := range i.environments {
-			all[name] = d.Environment
-		}
-		i.membership = plan.NewMembership(all)
+		i.membership = plan.NewMembership(i.declaredEnvironments())
 	}
 	return i.membership
+}
+
+// declaredEnvironments are the environments that are declared, by name.
+func (i *intent) declaredEnvironments() map[string]v1.Environment {
+	all := make(map[string]v1.Environment, len(i.environments))
+	for name, d := range i.environments {
+		all[name] = d.Environment
+	}
+	return all
+}
+
+// calendarKinds are the kinds of the declared calendars, by name. That of one that cannot be read is
+// empty.
+func (i *intent) calendarKinds() map[string]string {
+	kinds := map[string]string{}
+	for o := range i.unusable {
+		if o.Kind == store.Calendar {
+			kinds[o.Name] = ""
+		}
+	}
+	for name, declared := range i.fetched {
+		kinds[name] = declared.Kind
+	}
+	for name, c := range i.calendars {
+		kinds[name] = string(c.Kind())
+	}
+	return kinds
 }
 
 // scheduleOf adds up the windows and calendars of an environment.

@@ -61,6 +61,14 @@ const defaultName = ""
 // nameOf is the name of an environment for people.
 func nameOf(environment string) string { return cmp.Or(environment, v1.DefaultEnvironment) }
 
+// onLog is the name on the log of an environment that people have named.
+func onLog(name string) string {
+	if name == v1.DefaultEnvironment {
+		return defaultName
+	}
+	return name
+}
+
 // newEnvironment makes an environment that has had no run.
 func (s *state) newEnvironment(name string) *environment {
 	e := &environment{name: name, ledger: s.ledger.Of(name), unreported: map[string]bool{}}

@@ -64,7 +64,7 @@ func (m *memory) night(b *testing.B, c *Controller, names []string) time.Duratio
 	begun := time.Now()
 	for _, name := range names {
 		all.Go(func() {
-			if _, err := c.StartIn(b.Context(), &name, "test", start); err != nil {
+			if _, err := c.Start(b.Context(), "test", startIn(name)); err != nil {
 				b.Error(err)
 			}
 		})

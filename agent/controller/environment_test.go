@@ -137,11 +137,11 @@ func TestTwoEnvironments(t *testing.T) {
 		m.beat()
 		m.reply("l2", second.ID, message.Prepare)
 		_, err := c.Ask(t.Context(), "test", run.Abort, v1.Ask{Reason: "which one?"})
-		if refused, is := errors.AsType[*run.Refused](err); !is || !strings.Contains(refused.Message, fmt.Sprintf("run %d of berlin, run %d of lisbon", first.ID, second.ID)) {
+		if which, is := errors.AsType[*run.Ambiguous](err); !is || !strings.Contains(which.Message, fmt.Sprintf("run %d of berlin, run %d of lisbon", first.ID, second.ID)) {
 			t.Errorf("an abort that names no run is answered %v", err)
 		}
 		name := "berlin"
-		if r, err := c.AskIn(t.Context(), &name, "test", run.Abort, v1.Ask{Reason: "shop is open", Now: true}); err != nil || r.ID != first.ID || r.Result != "aborted" {
+		if r, err := c.Ask(t.Context(), "test", run.Abort, v1.Ask{Environment: name, Reason: "shop is open", Now: true}); err != nil || r.ID != first.ID || r.Result != "aborted" {
 			t.Errorf("the abort of berlin is answered %+v, %v", r, err)
 		}
 		for _, host := range []string{"l1", "l2"} {
@@ -313,7 +313,7 @@ func TestCarried(t *testing.T) {
 		begin := func(name string) v1.Run {
 			m.beat()
 			time.Sleep(gracePeriod)
-			r, err := c.StartIn(t.Context(), &name, "test", start)
+			r, err := c.Start(t.Context(), "test", startIn(name))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -340,4 +340,11 @@ func TestCarried(t *testing.T) {
 			t.Errorf("there are %d runs of berlin and %d of lisbon", len(all["berlin"]), len(all["lisbon"]))
 		}
 	})
+}
+
+// startIn is start of a run of an environment, given by its name on the log.
+func startIn(environment string) v1.Start {
+	of := start
+	of.Environment = nameOf(environment)
+	return of
 }

@@ -458,6 +458,9 @@ func (h *hosts) viewOf(host *host, newest *run.State) v1.Host {
 		Strategy: host.self.Strategy, Mode: host.self.Mode, Target: host.self.Target,
 		Versions: r.versions, VersionsAt: view.OptionalTime(r.at), OutdatedSince: view.OptionalTime(host.OutdatedSince), MissedSince: view.OptionalTime(host.MissedSince),
 	}
+	if h.places != nil {
+		host.showPlace(&shown)
+	}
 	if said := h.busy[host.Name]; said != nil {
 		shown.Busy = &v1.HostBusy{Reason: said.Reason, Until: said.Until}
 	}

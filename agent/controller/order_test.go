@@ -50,14 +50,15 @@ func TestAfter(t *testing.T) {
 			t.Errorf("the run of the shops is %+v", r)
 		}
 
-		name, request := "shops", start
-		_, err := c.StartIn(t.Context(), &name, "test", request)
+		request := start
+		request.Environment = "shops"
+		_, err := c.Start(t.Context(), "test", request)
 		second := m.runs(c)["canary"][0]
 		if refused, is := errors.AsType[*run.Refused](err); !is || !strings.Contains(refused.Message, fmt.Sprintf("run %d completed at", second.ID)) || !strings.Contains(refused.Message, "--override-window --override-after …") {
 			t.Errorf("a start by hand is answered %v", err)
 		}
 		request.OverrideAfter = "security fix"
-		r, err = c.StartIn(t.Context(), &name, "test", request)
+		r, err = c.Start(t.Context(), "test", request)
 		if err != nil || r.OverrideAfter != "security fix" || r.Follows != nil {
 			t.Errorf("a start that overrides it is answered %+v, %v", r, err)
 		}
@@ -90,13 +91,13 @@ func TestChosenRunOfCanary(t *testing.T) {
 		m.declareShop("canary", &canary)
 		m.declareShop("shops", &shops)
 		m.pass(2*time.Hour + 10*time.Minute)
-		name, request := "canary", start
-		request.Hosts = []string{"c1"}
+		request := start
+		request.Environment, request.Hosts = "canary", []string{"c1"}
 		for _, whole := range []bool{false, true} {
 			if whole {
 				request.Hosts = nil
 			}
-			if _, err := c.StartIn(t.Context(), &name, "test", request); err != nil {
+			if _, err := c.Start(t.Context(), "test", request); err != nil {
 				t.Fatal(err)
 			}
 			m.pass(10 * time.Minute)

@@ -4,6 +4,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/plan"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // places are the known hosts by environment. While all are in default there is no need of them.
@@ -47,6 +48,18 @@ func (p *places) leave(h *host) {
 	}
 }
 
+// place is where the host is.
+func (h *host) place() plan.Place {
+	return plan.Place{Environment: h.Environment, Unplaced: h.Unplaced, Assigned: h.Assigned}
+}
+
+// showPlace shows where the host is.
+func (h *host) showPlace(on *v1.Host) {
+	if on.Unplaced = h.Unplaced; !h.Unplaced {
+		on.Environment, on.Assigned = nameOf(h.Environment), h.Assigned != ""
+	}
+}
+
 // sortOut enters all known hosts where they are.
 func (h *hosts) sortOut() {
 	h.places = &places{by: map[string]map[string]*host{}, unplaced: map[string]*host{}}
@@ -59,7 +72,7 @@ func (h *hosts) sortOut() {
 func (h *hosts) place(known *host, m *plan.Membership) (changed bool) {
 	var was *plan.Place
 	if known.placed {
-		was = &plan.Place{Environment: known.Environment, Unplaced: known.Unplaced}
+		was = new(known.place())
 	}
 	known.placed = true
 	if h.places == nil {
@@ -98,14 +111,17 @@ func (s *state) place(known *host) {
 
 // placeAll decides in which environment each host is, after a change of what is declared.
 func (s *state) placeAll() {
-	m := s.intent.places()
 	if !s.intent.complete {
 		return
 	}
+	m := s.intent.places()
 	for _, known := range s.hosts.sorted() {
 		if s.hosts.place(known, m) && s.active {
 			s.writer.put(known.Host)
 		}
+	}
+	if m == nil {
+		s.hosts.places = nil // All are in default.
 	}
 }
 

@@ -22,14 +22,10 @@ import (
 // be refused is no error: what is told then is of the next window. The error is
 // run.ErrNotConfigured or run.ErrNotReady.
 func (c *Controller) Preflight(ctx context.Context, by string, request v1.Start) (v1.Preflight, error) {
-	chosen, err := c.choose(ctx, nil, request)
+	chosen, err := c.choose(ctx, request)
 	if refused, ok := errors.AsType[*run.Refused](err); ok {
 		return v1.Preflight{Refused: refused.Message}, nil
 	}
-	if err != nil {
-		return v1.Preflight{}, err
-	}
-	usual, err := c.usual(ctx)
 	if err != nil {
 		return v1.Preflight{}, err
 	}
@@ -45,7 +41,7 @@ func (c *Controller) Preflight(ctx context.Context, by string, request v1.Start)
 		if err := s.mayWrite(); err != nil { // A start would be refused until somebody mends the site.
 			return found{}, err
 		}
-		env, err := s.existing(chosen.environment)
+		env, err := s.startsIn(request, chosen, " --dry-run")
 		if err != nil {
 			return found{}, err
 		}
@@ -54,7 +50,7 @@ func (c *Controller) Preflight(ctx context.Context, by string, request v1.Start)
 		if len(planned.Hosts) > 0 {
 			s.addMissing(&f.Preflight, planned, atSite)
 			known := s.knownHosts()
-			known.InForce = &plan.Intent{Rollout: s.intent.rollout}
+			known.InForce = &plan.Intent{Rollout: s.intent.rolloutOf(env.name)}
 			f.Warnings = plan.Unmatched(plan.Intent{Budgets: s.intent.budgets}, known)
 		}
 		return f, err
@@ -62,6 +58,10 @@ func (c *Controller) Preflight(ctx context.Context, by string, request v1.Start)
 	// It is played outside of the loop, which has runs to drive.
 	if err != nil || len(f.Members) == 0 {
 		return f.Preflight, err
+	}
+	usual, err := c.usual(ctx)
+	if err != nil {
+		return v1.Preflight{}, err
 	}
 	rehearse(&f.Preflight, f.rehearsed, usual)
 	offers, err := c.o.Store.Summaries(ctx, c.o.Tenant, report.Offer)
@@ -204,7 +204,7 @@ func rehearse(p *v1.Preflight, e rehearsed, usual *v1.Usual) {
 	}
 	opened, forecast, futile := run.Rehearse(e.at, e.Opened, took)
 	shown := view.Run(opened, e.at, forecast, nil, nil)
-	shown.ID, shown.WaitingFor = 0, nil
+	shown.ID, shown.Environment, shown.WaitingFor = 0, e.Environment, nil
 	p.Run, p.Usual = &shown, usual
 	switch {
 	case futile != "":

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -21,28 +22,25 @@ import (
 const overrideDuration = 4 * time.Hour
 
 // Start opens a run by hand and returns it once its prepare is on the log.
-// by is who asks. The error is run.ErrNotConfigured, *run.Refused or
-// run.ErrNotReady.
+// by is who asks. The error is run.ErrNotConfigured, *run.Refused, *run.Ambiguous,
+// *run.NoEnvironment or run.ErrNotReady.
 func (c *Controller) Start(ctx context.Context, by string, request v1.Start) (v1.Run, error) {
-	return c.StartIn(ctx, nil, by, request)
-}
-
-// StartIn is Start of a run of an environment, given by its name on the log. Nil names none: then it
-// is that of the run that is retried, or default.
-func (c *Controller) StartIn(ctx context.Context, environment *string, by string, request v1.Start) (v1.Run, error) {
-	chosen, err := c.choose(ctx, environment, request)
+	chosen, err := c.choose(ctx, request)
 	if err != nil {
 		return v1.Run{}, err
 	}
 	var seq uint64
+	var of string // is the name on the log of its environment.
 	return until(ctx, c, func(s *state) (v1.Run, error) {
-		env, err := s.existing(chosen.environment)
-		if err != nil {
-			return v1.Run{}, err
-		}
 		if seq == 0 {
+			env, err := s.startsIn(request, chosen, "")
+			if err != nil {
+				return v1.Run{}, err
+			}
+			of = env.name
 			seq = env.repeated(request)
 		}
+		env := s.environment(of)
 		if seq == 0 && !s.alone() && s.active && s.alarm == nil && s.isBehind() {
 			return v1.Run{}, errPending // Another run was busy just now.
 		}
@@ -101,6 +99,7 @@ func (s *state) start(ctx context.Context, env *environment, by string, request 
 // decideStart returns what a run that is started by hand is opened with, or why
 // none is.
 func (s *state) decideStart(env *environment, now time.Time, by string, request v1.Start, left map[string]bool) (e message.Opened, planned plan.Plan, err error) {
+	request.Environment = s.inCommand(env)
 	if s.intent.config == nil && s.intent.unusable[theConfig] == nil {
 		return e, planned, run.ErrNotConfigured
 	}
@@ -112,7 +111,7 @@ func (s *state) decideStart(env *environment, now time.Time, by string, request 
 	case current.ID == 0:
 		return e, planned, fmt.Errorf("%w: a run is just being opened", run.ErrNotReady)
 	default:
-		return e, planned, current.RefuseStart(now)
+		return e, planned, current.RefuseStart(now, s.inCommand(env))
 	}
 	freeze, err := s.nextFreeze(now)
 	if err != nil {
@@ -141,7 +140,7 @@ func (s *state) decideStart(env *environment, now time.Time, by string, request 
 func (s *state) planStart(env *environment, now time.Time, request v1.Start, left map[string]bool) (plan.Plan, error) {
 	only := s.only(request, left)
 	fleet := s.fleet(env, only)
-	if err := known(fleet, request.Hosts); err != nil {
+	if err := s.inFleet(env, fleet, request.Hosts); err != nil {
 		return plan.Plan{}, err
 	}
 	if only != nil && !slices.ContainsFunc(fleet, func(h plan.Host) bool { return !h.NonMember }) {
@@ -154,12 +153,23 @@ func (s *state) planStart(env *environment, now time.Time, request v1.Start, lef
 	return planned, s.startable(now, planned)
 }
 
-// known refuses a start of a host that is none of the fleet.
-func known(fleet []plan.Host, hosts []string) error {
+// inFleet refuses a start of a host that is none of the fleet of an environment.
+func (s *state) inFleet(env *environment, fleet []plan.Host, hosts []string) error {
 	for _, name := range hosts {
-		if !slices.ContainsFunc(fleet, func(h plan.Host) bool { return h.Name == name }) {
-			return &run.Refused{Message: fmt.Sprintf("host %s is not known under a listed worker application; osupgrade-agent hosts lists those that are", name)}
+		if slices.ContainsFunc(fleet, func(h plan.Host) bool { return h.Name == name }) {
+			continue
 		}
+		known := s.hosts.known[name]
+		switch {
+		case known == nil, known.Environment == env.name && !known.Unplaced && !s.isElsewhere(env, name):
+			return &run.Refused{Message: fmt.Sprintf("host %s is not known under a listed worker application; osupgrade-agent hosts lists those that are", name)}
+		case known.Unplaced:
+			return &run.Refused{Message: fmt.Sprintf("host %s is in no environment, because several match it; no run upgrades it", name)}
+		case s.isElsewhere(env, name):
+			last := s.lastOf(name)
+			return &run.Refused{Run: last.ledger.Key(), Message: fmt.Sprintf("host %s is in run %d of environment %s, which is under way; it moves to %s after that", name, last.ledger.Key(), nameOf(last.name), nameOf(env.name))}
+		}
+		return &run.Refused{Message: fmt.Sprintf("host %s is in environment %s, not in %s; a run is of one environment", name, nameOf(known.Environment), nameOf(env.name))}
 	}
 	return nil
 }
@@ -194,14 +204,35 @@ func (s *state) bounds(env *environment, now time.Time, request v1.Start) (messa
 // startAnyway is the command, with flags, that starts a run of the hosts of a request
 // that was refused, and of no others.
 func startAnyway(request v1.Start, flags string) string {
+	return run.Typed(startWords(request) + " " + flags)
+}
+
+// startWords are the words of a command that starts a run of the hosts of a request.
+func startWords(request v1.Start) string {
 	words := "start"
 	if request.RetryOf != 0 {
 		words = fmt.Sprintf("retry %d", request.RetryOf)
 	}
+	words = run.In(request.Environment, words)
 	if selector := request.Selector(); !selector.IsZero() {
 		words += " " + selector.String()
 	}
-	return run.Typed(words + " " + flags)
+	return words
+}
+
+// startAgain is the command of a start, with further flags.
+func startAgain(request v1.Start, flags string) string {
+	words := startWords(request)
+	if request.OverrideWindow {
+		words += " --override-window"
+	}
+	if request.Duration != "" {
+		words += " --duration " + request.Duration
+	}
+	if words += flags; request.Reason != "" {
+		return run.Typed(words)
+	}
+	return run.Command(words)
 }
 
 // nextFreeze refuses a start in a freeze, which wins over whoever starts, and returns when
@@ -259,24 +290,71 @@ func (s *state) unheard(name string) error {
 	return fmt.Errorf("%w: it has just started and has not heard of host %s yet; ask again at %s", run.ErrNotReady, name, view.Time(s.started.Add(gracePeriod)).Format(time.RFC3339))
 }
 
-// choice is what a start is of: an environment, and of a retry the hosts that were left; nil for
-// all.
+// choice is what a retry is of: the hosts that an ended run left, and its environment. Of another
+// start it is zero: left is nil for all hosts.
 type choice struct {
 	environment string
 	left        map[string]bool
 }
 
 // choose returns what a start is of.
-func (c *Controller) choose(ctx context.Context, environment *string, request v1.Start) (chosen choice, err error) {
-	if request.RetryOf != 0 {
-		if chosen, err = c.leftOf(ctx, request.RetryOf); err != nil {
-			return chosen, err
+func (c *Controller) choose(ctx context.Context, request v1.Start) (choice, error) {
+	if request.RetryOf == 0 {
+		return choice{}, nil
+	}
+	return c.leftOf(ctx, request.RetryOf)
+}
+
+// startsIn returns the environment in which a run is started. Who names none means that of the run
+// that is retried, or the only one that has hosts to upgrade. flags are those of the commands that
+// an error tells.
+func (s *state) startsIn(request v1.Start, chosen choice, flags string) (*environment, error) {
+	name := cmp.Or(request.Environment, chosen.environment)
+	switch {
+	case name != "":
+		return s.declared(name)
+	case s.alone():
+		return s.standard(), nil
+	}
+	for _, env := range s.inOrder {
+		if env.repeated(request) != 0 {
+			return env, nil
 		}
 	}
-	if environment != nil {
-		chosen.environment = *environment
+	return s.onlyWithHosts(request, flags)
+}
+
+// onlyWithHosts returns the only environment that has hosts which a start chooses; default if none
+// has.
+func (s *state) onlyWithHosts(request v1.Start, flags string) (*environment, error) {
+	env, only, found := s.standard(), s.only(request, nil), ambiguity{}
+	for _, candidate := range s.inOrder {
+		hosts := s.fleet(candidate, only)
+		hosts = slices.DeleteFunc(hosts, func(h plan.Host) bool { return h.NonMember })
+		if len(hosts) == 0 || !s.isDeclared(candidate.name) {
+			continue
+		}
+		env, request.Environment = candidate, nameOf(candidate.name)
+		choice := v1.Choice{Environment: request.Environment, Command: startAgain(request, flags)}
+		if current := env.ledger.Current(); current != nil {
+			choice.Run = current.Key()
+		}
+		found.add(choice, "%s with %s", choice.Environment, text.Count(len(hosts), "host", "hosts"))
 	}
-	return chosen, nil
+	if len(found.choices) > 1 {
+		return nil, found.of("a run is of one environment, and several have hosts to upgrade: %s; say which you mean: %s")
+	}
+	return env, nil
+}
+
+// declared is existing of an environment that runs can be started in: one that was deleted has no
+// hosts.
+func (s *state) declared(name string) (*environment, error) {
+	env, err := s.existing(name)
+	if err == nil && !s.isDeclared(env.name) {
+		err = s.noEnvironment(name)
+	}
+	return env, err
 }
 
 // only returns the known hosts that a start is of: those that it chooses, and of a retry those
@@ -317,7 +395,8 @@ func (c *Controller) leftOf(ctx context.Context, id uint64) (chosen choice, err 
 		return chosen, err
 	}
 	if !r.Finished() {
-		return chosen, &run.Refused{Run: id, Message: fmt.Sprintf("run %d is under way; it can be retried once it has ended; to end it: %s", id, run.Typed("abort"))}
+		in, err := ask(ctx, c, func(s *state) string { return s.inCommand(s.environment(r.Environment)) })
+		return chosen, cmp.Or(err, error(&run.Refused{Run: id, Message: fmt.Sprintf("run %d is under way; it can be retried once it has ended; to end it: %s", id, run.TypedIn(in, "abort"))}))
 	}
 	left := map[string]bool{}
 	for _, h := range r.Hosts {
@@ -328,7 +407,7 @@ func (c *Controller) leftOf(ctx context.Context, id uint64) (chosen choice, err 
 	if len(left) == 0 {
 		return chosen, &run.Refused{Run: id, Message: fmt.Sprintf("run %d left no host to retry", id)}
 	}
-	return choice{environment: r.Environment, left: left}, nil
+	return choice{environment: nameOf(r.Environment), left: left}, nil
 }
 
 // exempt reports whether a host was left out by the rollout: it was no member.

@@ -291,9 +291,9 @@ type waiter struct {
 // what it comes to depends on the requests before it.
 type request struct {
 	run.Request
-	// environment is the name on the log of the environment whose run it is about; nil if the caller
-	// names none. of is that environment once the request was addressed.
-	environment *string
+	// environment is the name of the environment whose run it is about; empty if the caller names
+	// none. of is that environment once the request was addressed.
+	environment string
 	of          *environment
 	// seq is the sequence of its event on the log, 0 before that is written;
 	// refused is why there will be none.

@@ -13,13 +13,17 @@ func (c *Controller) Unmatched(ctx context.Context, i plan.Intent) ([]v1.IntentW
 	known, err := ask(ctx, c, func(s *state) plan.Known {
 		known := s.knownHosts()
 		known.InForce = &plan.Intent{Rollout: s.intent.rollout, Budgets: s.intent.budgets}
+		if len(i.Environments) > 0 {
+			known.InForce.Environments = s.intent.declaredEnvironments()
+			s.placed(&known)
+		}
 		return known
 	})
 	return c.unmatched(facing{i, known}), err
 }
 
 func (c *Controller) unmatched(f facing) []v1.IntentWarning {
-	if r := f.intent.Rollout; r != nil && (r.Checks != nil || r.Hooks != nil) && c.o.SiteScripts != nil {
+	if f.intent.HasScripts() && c.o.SiteScripts != nil {
 		f.known.AtSite = c.o.SiteScripts()
 	}
 	return plan.Unmatched(f.intent, f.known)
@@ -34,10 +38,26 @@ type facing struct {
 // facing returns both; nothing is known where nothing is declared.
 func (s *state) facing() facing {
 	f := facing{intent: plan.Intent{Config: s.intent.config, Rollout: s.intent.rollout, Budgets: s.intent.budgets}}
+	if len(s.intent.environments) > 0 {
+		f.intent.Environments = s.intent.declaredEnvironments()
+	}
 	if !f.intent.Empty() {
 		f.known = s.knownHosts()
 	}
+	if len(f.intent.Environments) > 0 {
+		s.placed(&f.known)
+	}
 	return f
+}
+
+// placed adds what environments refer to: where the hosts are, and the calendars.
+func (s *state) placed(known *plan.Known) {
+	known.Places, known.Calendars = make(map[string]plan.Place, len(s.hosts.known)), s.intent.calendarKinds()
+	for name, h := range s.hosts.known {
+		if h.placed {
+			known.Places[name] = h.place()
+		}
+	}
 }
 
 // knownHosts returns all known hosts, also those that no configuration lists.

@@ -116,7 +116,7 @@ func (e *Environment) Next(now time.Time, seen Seen) Step {
 	case q != nil && q.Ask == Release:
 		return Step{Act: Refuse, Refused: &Refused{Message: fmt.Sprintf("host %s holds no slot: there was no run yet; there is nothing to release", q.Host)}}
 	case q != nil:
-		return Step{Act: Refuse, Refused: &Refused{Message: "no run is under way; to start one: " + Typed("start --override-window")}}
+		return Step{Act: Refuse, Refused: &Refused{Message: "no run is under way; to start one: " + TypedIn(q.Environment, "start --override-window")}}
 	}
 	return Step{}
 }

@@ -519,7 +519,7 @@ func (p *player) pokeRun(e *Environment, run *State) {
 		run.Next(p.now, Seen{Request: &Request{Ask: ask, Stage: run.stages.list[0].Name}})
 	}
 	run.Next(p.now, Seen{Request: &Request{Ask: Abort, Now: true}})
-	_ = run.RefuseStart(p.now)
+	_ = run.RefuseStart(p.now, "")
 }
 
 // refold is a controller that was killed here and starts again: it must come

@@ -1,11 +1,14 @@
 package run
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // Ask is what somebody asks of the run under way: the last word of the path
@@ -30,6 +33,8 @@ type Request struct {
 	Ask Ask
 	// By is who asks, Why the reason given.
 	By, Why string
+	// Environment names the environment in commands that a refusal tells; empty if there is no other.
+	Environment string
 	// Stage is of Approve, Host of Release.
 	Stage, Host string
 	// Now is of Abort: the run does not wait for the hosts under way.
@@ -65,15 +70,15 @@ func (s *State) refuses(q Request, now time.Time) error {
 	case q.Ask == Release:
 		return s.refusesRelease(q.Host)
 	case s.Over():
-		return s.refused("no run is under way: run %d ended at %s as %s; to start one: %s", s.Key(), stamp(s.EndedAt), s.Result, Typed("start --override-window"))
+		return s.refused("no run is under way: run %d ended at %s as %s; to start one: %s", s.Key(), stamp(s.EndedAt), s.Result, TypedIn(q.Environment, "start --override-window"))
 	case s.atOnce:
 		return s.refused("run %d is being ended at once, by %s", s.Key(), s.aborted.By)
 	case s.aborted != nil && (q.Ask != Abort || !q.Now):
-		return s.refused("%s", s.standing(now))
+		return s.refused("%s", s.standing(now, q.Environment))
 	}
 	switch q.Ask {
 	case Pause:
-		return s.refusesPause()
+		return s.refusesPause(q.Environment)
 	case Resume:
 		return s.refusesResume(now)
 	case Approve:
@@ -83,14 +88,14 @@ func (s *State) refuses(q Request, now time.Time) error {
 	return nil
 }
 
-func (s *State) refusesPause() error {
+func (s *State) refusesPause(in string) error {
 	switch p := s.Paused; {
 	case p == nil:
 		return nil
 	case message.GoesOn(p.By):
 		return s.refused("run %d is paused already, by %s since %s; it waits for %s", s.Key(), p.By, stamp(p.At), p.waiting().Detail)
 	default:
-		return s.refused("run %d is paused already, by %s since %s; to have it proceed: %s", s.Key(), p.By, stamp(p.At), Typed("resume"))
+		return s.refused("run %d is paused already, by %s since %s; to have it proceed: %s", s.Key(), p.By, stamp(p.At), TypedIn(in, "resume"))
 	}
 }
 
@@ -149,32 +154,34 @@ func (s *State) refusesRelease(host string) error {
 	return s.refused("host %s holds no slot in run %d; there is nothing to release", host, s.Key())
 }
 
-// RefuseStart refuses to start a run while this one is under way.
-func (s *State) RefuseStart(now time.Time) error { return s.refused("%s", s.standing(now)) }
+// RefuseStart refuses to start a run while this one is under way. in is Request.Environment.
+func (s *State) RefuseStart(now time.Time, in string) error {
+	return s.refused("%s", s.standing(now, in))
+}
 
 func (s *State) refused(format string, args ...any) error {
 	return &Refused{Message: fmt.Sprintf(format, args...), Run: s.Key()}
 }
 
 // standing says how a run under way stands, until when, and what to type to have it
-// otherwise.
-func (s *State) standing(now time.Time) string {
+// otherwise. in is Request.Environment.
+func (s *State) standing(now time.Time, in string) string {
 	until := stamp(s.EndsBy())
 	switch {
 	case s.aborted != nil:
-		return fmt.Sprintf("run %d is aborting until %s at the latest%s; to end it now: %s", s.Key(), until, s.members.working(), Typed("abort --now"))
+		return fmt.Sprintf("run %d is aborting until %s at the latest%s; to end it now: %s", s.Key(), until, s.members.working(), TypedIn(in, "abort --now"))
 	case s.overAt(now):
-		return fmt.Sprintf("run %d sends no command since %s and ends by %s at the latest%s; to end it now: %s", s.Key(), stamp(s.NotAfter), until, s.members.working(), Typed("abort --now"))
+		return fmt.Sprintf("run %d sends no command since %s and ends by %s at the latest%s; to end it now: %s", s.Key(), stamp(s.NotAfter), until, s.members.working(), TypedIn(in, "abort --now"))
 	case s.Paused != nil && message.GoesOn(s.Paused.By):
-		return fmt.Sprintf("run %d is under way until %s at the latest, and waits for %s; to end it: %s", s.Key(), until, s.Paused.waiting().Detail, Typed("abort"))
+		return fmt.Sprintf("run %d is under way until %s at the latest, and waits for %s; to end it: %s", s.Key(), until, s.Paused.waiting().Detail, TypedIn(in, "abort"))
 	case s.Paused != nil:
-		return fmt.Sprintf("run %d is paused by %s, until %s at the latest; to have it proceed: %s; to end it: %s", s.Key(), s.Paused.By, until, Typed("resume"), Typed("abort"))
+		return fmt.Sprintf("run %d is paused by %s, until %s at the latest; to have it proceed: %s; to end it: %s", s.Key(), s.Paused.By, until, TypedIn(in, "resume"), TypedIn(in, "abort"))
 	case s.blocker(now) == approval:
 		name := s.stages.current().Name
 		return fmt.Sprintf("run %d waits for the approval of stage %s, until %s at the latest; to approve it: %s; to end the run: %s",
-			s.Key(), name, stamp(s.stages.approvalEnds(s.NotAfter)), Typed("approve "+name), Typed("abort"))
+			s.Key(), name, stamp(s.stages.approvalEnds(s.NotAfter)), TypedIn(in, "approve "+name), TypedIn(in, "abort"))
 	}
-	return fmt.Sprintf("run %d is under way until %s at the latest%s; to end it: %s", s.Key(), until, s.waits(now), Typed("abort"))
+	return fmt.Sprintf("run %d is under way until %s at the latest%s; to end it: %s", s.Key(), until, s.waits(now), TypedIn(in, "abort"))
 }
 
 // waits says what the run waits for; empty when it waits for nothing.
@@ -208,6 +215,18 @@ func Command(words string) string { return "osupgrade-agent " + words }
 
 // Typed is a command that needs a reason, as an operator types it.
 func Typed(words string) string { return Command(words) + " --reason …" }
+
+// In is the words of a command that names an environment; an empty one is not named, because there
+// is no other.
+func In(environment, words string) string {
+	if environment == "" {
+		return words
+	}
+	return words + " --environment " + environment
+}
+
+// TypedIn is Typed of a command that names an environment, as In does.
+func TypedIn(environment, words string) string { return Typed(In(environment, words)) }
 
 // IsAborting reports whether somebody aborted the run, which waits for the
 // hosts under way.
@@ -243,3 +262,63 @@ type Refused struct {
 
 // Error implements error.
 func (r *Refused) Error() string { return r.Message }
+
+// Ambiguous means that a request names no environment and may mean several.
+type Ambiguous struct {
+	Message string
+	Choices []v1.Choice
+}
+
+// Error implements error.
+func (a *Ambiguous) Error() string { return a.Message }
+
+// maxEnvironments is how many environments an error names.
+const maxEnvironments = 20
+
+// NoEnvironment means that there is no environment of a name.
+type NoEnvironment struct {
+	Name string
+	// Known are the names of those that there are.
+	Known []string
+}
+
+// Error implements error.
+func (n *NoEnvironment) Error() string {
+	return fmt.Sprintf("there is no environment %s; there are: %s", n.Name, text.List(n.Known, maxEnvironments))
+}
+
+// Failure is that a request of several runs could not be carried out in one environment.
+type Failure struct {
+	Environment string
+	Err         error
+}
+
+// Partly means that a request of several runs could not be carried out in some environments. Done
+// are the runs of the others.
+type Partly struct {
+	Done   []v1.Run
+	Failed []Failure
+}
+
+// Error implements error.
+func (p *Partly) Error() string {
+	var failed, done []string
+	for _, f := range p.Failed {
+		failed = append(failed, fmt.Sprintf("environment %s: %v", f.Environment, f.Err))
+	}
+	for _, r := range p.Done {
+		done = append(done, cmp.Or(r.Environment, v1.DefaultEnvironment))
+	}
+	if len(done) == 0 {
+		return text.List(failed, maxEnvironments)
+	}
+	return fmt.Sprintf("%s; it succeeded in: %s", text.List(failed, maxEnvironments), text.List(done, maxEnvironments))
+}
+
+// Unwrap lets errors.Is and errors.As see why it failed.
+func (p *Partly) Unwrap() (all []error) {
+	for _, f := range p.Failed {
+		all = append(all, f.Err)
+	}
+	return all
+}

@@ -472,7 +472,7 @@ func (t *tenants) abort(ctx context.Context, name, by string) {
 	if id, err := c.Current(ctx); err == nil && id == 0 {
 		return
 	}
-	if err := c.AbortAll(ctx, by, v1.Ask{Reason: "the tenant is removed", Now: true}); err != nil && !errors.Is(err, run.ErrNoRun) {
+	if _, err := c.AbortAll(ctx, by, v1.Ask{Reason: "the tenant is removed", Now: true}); err != nil && !errors.Is(err, run.ErrNoRun) {
 		t.site.log.Warn("the run of a tenant that is removed cannot be aborted; it ends if the tenant is restored", "tenant", name, "error", err)
 	}
 }

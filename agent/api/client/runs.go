@@ -22,16 +22,8 @@ func (c *Client) Start(ctx context.Context, tenant string, start v1.Start) (v1.R
 // Refresh has hosts look for what an upgrade would change by what there is to install now.
 func (c *Client) Refresh(ctx context.Context, tenant string, refresh v1.Refresh) (v1.Refreshed, error) {
 	var refreshed v1.Refreshed
-	path, err := tenantPath("state", tenant, "/refresh")
-	if err != nil {
-		return refreshed, err
-	}
-	q := request{method: http.MethodPost, path: path, body: refresh, repeatable: true}
-	a, err := c.do(ctx, q)
-	if err != nil {
-		return refreshed, err
-	}
-	return refreshed, c.decode(q, a, &refreshed)
+	err := c.post(ctx, tenant, "/refresh", refresh, true, &refreshed)
+	return refreshed, err
 }
 
 // Preflight returns what a start would do, and starts nothing.
@@ -69,6 +61,15 @@ func (c *Client) Abort(ctx context.Context, tenant string, ask v1.Ask) (v1.Run, 
 	return c.operate(ctx, tenant, "/abort", ask, false)
 }
 
+// AbortAll ends the runs under way of all environments and returns them. When some could not be
+// aborted, the *Error has an error for each of their environments.
+func (c *Client) AbortAll(ctx context.Context, tenant string, ask v1.Ask) ([]v1.Run, error) {
+	ask.All = true
+	var runs []v1.Run
+	err := c.post(ctx, tenant, "/abort", ask, true, &runs)
+	return runs, err
+}
+
 // Approve lets the stage begin that ask names.
 func (c *Client) Approve(ctx context.Context, tenant string, ask v1.Ask) (v1.Run, error) {
 	return c.operate(ctx, tenant, "/approve", ask, false)
@@ -81,20 +82,25 @@ func (c *Client) Release(ctx context.Context, tenant string, ask v1.Ask) (v1.Run
 
 // operate posts a request about runs and returns the run that it is about.
 func (c *Client) operate(ctx context.Context, tenant, operation string, body any, repeatable bool) (v1.Run, error) {
+	var run v1.Run
+	if err := c.post(ctx, tenant, operation, body, repeatable, &run); err != nil {
+		return v1.Run{}, err
+	}
+	return run, nil
+}
+
+// post posts a request about runs and reads the answer.
+func (c *Client) post(ctx context.Context, tenant, operation string, body any, repeatable bool, to any) error {
 	path, err := tenantPath("state", tenant, operation)
 	if err != nil {
-		return v1.Run{}, err
+		return err
 	}
 	q := request{method: http.MethodPost, path: path, body: body, repeatable: repeatable}
 	a, err := c.do(ctx, q)
 	if err != nil {
-		return v1.Run{}, err
+		return err
 	}
-	var run v1.Run
-	if err := c.decode(q, a, &run); err != nil {
-		return v1.Run{}, err
-	}
-	return run, nil
+	return c.decode(q, a, to)
 }
 
 // Run gets one run.

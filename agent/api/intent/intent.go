@@ -1,9 +1,8 @@
 // Package intent reads and writes what an operator declares for a tenant as one
-// text: the configuration, the rollout, the calendars, the disruption budgets, the webhooks, and
-// who may do what. It decides what is
-// wrong with such a text, how it differs from what a site has, and in which order
-// the difference is written, so that a freeze is in effect before anything that
-// could open a run.
+// text: the configuration, the rollout, the calendars, the environments, the disruption budgets,
+// the webhooks, and who may do what. It decides what is wrong with such a text, how it differs from
+// what a site has, and in which order the difference is written, so that a freeze is in effect
+// before anything that could open a run.
 //
 // It does no I/O and reads no clock.
 package intent
@@ -21,14 +20,15 @@ import (
 
 // Intent is what a text declares. What is absent from it is left as it is.
 type Intent struct {
-	Config    *v1.OSUpgrade          `json:"config,omitempty"`
-	Rollout   *v1.Rollout            `json:"rollout,omitempty"`
-	Calendars map[string]v1.Calendar `json:"calendars,omitempty"`
-	Budgets   map[string]v1.Budget   `json:"budgets,omitempty"`
-	Policies  map[string]v1.Policy   `json:"policies,omitempty"`
-	Users     map[string]v1.User     `json:"users,omitempty"`
-	Approles  map[string]v1.Approle  `json:"approles,omitempty"`
-	Webhooks  map[string]v1.Webhook  `json:"webhooks,omitempty"`
+	Config       *v1.OSUpgrade             `json:"config,omitempty"`
+	Rollout      *v1.Rollout               `json:"rollout,omitempty"`
+	Calendars    map[string]v1.Calendar    `json:"calendars,omitempty"`
+	Environments map[string]v1.Environment `json:"environments,omitempty"`
+	Budgets      map[string]v1.Budget      `json:"budgets,omitempty"`
+	Policies     map[string]v1.Policy      `json:"policies,omitempty"`
+	Users        map[string]v1.User        `json:"users,omitempty"`
+	Approles     map[string]v1.Approle     `json:"approles,omitempty"`
+	Webhooks     map[string]v1.Webhook     `json:"webhooks,omitempty"`
 	// Deletions are the objects that the text declares as null.
 	Deletions map[Key]bool `json:"-"`
 
@@ -72,20 +72,21 @@ type Kind string
 
 // The kinds of objects of a tenant.
 const (
-	Config   Kind = "config"
-	Rollout  Kind = "rollout"
-	Calendar Kind = "calendar"
-	Budget   Kind = "budget"
-	Policy   Kind = "policy"
-	User     Kind = "user"
-	Approle  Kind = "approle"
-	Webhook  Kind = "webhook"
+	Config      Kind = "config"
+	Rollout     Kind = "rollout"
+	Calendar    Kind = "calendar"
+	Environment Kind = "environment"
+	Budget      Kind = "budget"
+	Policy      Kind = "policy"
+	User        Kind = "user"
+	Approle     Kind = "approle"
+	Webhook     Kind = "webhook"
 )
 
 // one is an object of the kind, with its article.
 func (k Kind) one() string {
 	switch k {
-	case Approle:
+	case Approle, Environment:
 		return "an " + string(k)
 	case Budget:
 		return "a disruption budget"
@@ -168,7 +169,7 @@ func (p Problems) Error() string {
 func Decode(sources ...Source) (Intent, error) {
 	r := reader{
 		intent: Intent{
-			Calendars: map[string]v1.Calendar{}, Budgets: map[string]v1.Budget{},
+			Calendars: map[string]v1.Calendar{}, Environments: map[string]v1.Environment{}, Budgets: map[string]v1.Budget{},
 			Policies: map[string]v1.Policy{}, Users: map[string]v1.User{}, Approles: map[string]v1.Approle{}, Webhooks: map[string]v1.Webhook{},
 			Deletions: map[Key]bool{}, places: map[Key]place{},
 		},
@@ -189,6 +190,9 @@ func Decode(sources ...Source) (Intent, error) {
 	}
 	if n := len(r.intent.Calendars); n > v1.MaxCalendars {
 		r.found = append(r.found, Problem{Source: sources[0].Name, Problem: document.TooMany("calendars", n, v1.MaxCalendars)})
+	}
+	if n := len(r.intent.Environments); n > v1.MaxEnvironments {
+		r.found = append(r.found, Problem{Source: sources[0].Name, Problem: document.TooMany("environments", n, v1.MaxEnvironments)})
 	}
 	if n := len(r.intent.Budgets); n > v1.MaxBudgets {
 		r.found = append(r.found, Problem{Source: sources[0].Name, Problem: document.TooMany("budgets", n, v1.MaxBudgets)})
@@ -256,6 +260,10 @@ func (r *reader) read(s Source, d *document.Document) document.Problems {
 		}
 		return inFile(from, c.Validate())
 	})...)
+	problems = append(problems, named(r, s, d, Environment, "environments", validEnvironment, func(name string, _ document.Object, e *v1.Environment) document.Problems {
+		r.intent.Environments[name] = *e
+		return e.Validate()
+	})...)
 	problems = append(problems, named(r, s, d, Budget, "budgets", validName, func(name string, _ document.Object, b *v1.Budget) document.Problems {
 		r.intent.Budgets[name] = *b
 		return b.Validate()
@@ -288,20 +296,23 @@ func (r *reader) readAccess(s Source, d *document.Document) document.Problems {
 	})...)
 }
 
-// validName and validLogin return what is wrong with the name of an object; empty if it is right.
-func validName(name string) string {
+// validName, validLogin and validEnvironment return what is wrong with the name of an object of a
+// kind; empty if it is right.
+func validName(kind Kind, name string) string {
 	if names.Valid(name) {
 		return ""
 	}
-	return names.Form
+	return "is not the name of " + kind.one() + "; " + names.Form
 }
 
-func validLogin(name string) string {
+func validLogin(kind Kind, name string) string {
 	if names.ValidLogin(name) {
 		return ""
 	}
-	return names.LoginForm
+	return "is not the name of " + kind.one() + "; " + names.LoginForm
 }
+
+func validEnvironment(_ Kind, name string) string { return v1.EnvironmentName(name) }
 
 // otherName objects to a name in an object that is not that of the object. The object itself has
 // no name.
@@ -315,7 +326,7 @@ func otherName(got *string, name string) (problems document.Problems) {
 
 // named notes the objects of a kind that have names.
 func named[T any](
-	r *reader, s Source, d *document.Document, kind Kind, field string, wrongName func(string) string, put func(string, document.Object, *T) document.Problems,
+	r *reader, s Source, d *document.Document, kind Kind, field string, wrongName func(Kind, string) string, put func(string, document.Object, *T) document.Problems,
 ) (problems document.Problems) {
 	root := d.Root()
 	if !root.Has(field) {
@@ -323,8 +334,8 @@ func named[T any](
 	}
 	all, _ := root.Nested(field)
 	for _, name := range all.Keys() {
-		if right := wrongName(name); right != "" {
-			problems = append(problems, document.Wrong(field+"."+name, name, "is not the name of "+kind.one()+"; "+right))
+		if wrong := wrongName(kind, name); wrong != "" {
+			problems = append(problems, document.Wrong(field+"."+name, name, wrong))
 		}
 		problems = append(problems, object(r, s.Name, d, all, Key{Kind: kind, Name: name}, field+".", name, func(text document.Object, value *T) document.Problems {
 			return put(name, text, value)

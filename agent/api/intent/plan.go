@@ -40,6 +40,7 @@ func (i Intent) Keys() []Key {
 		keys = append(keys, Key{Kind: Rollout})
 	}
 	keys = append(keys, keysOf(Calendar, i.Calendars)...)
+	keys = append(keys, keysOf(Environment, i.Environments)...)
 	keys = append(keys, keysOf(Budget, i.Budgets)...)
 	keys = append(keys, keysOf(Policy, i.Policies)...)
 	keys = append(keys, keysOf(User, i.Users)...)
@@ -70,8 +71,10 @@ func compareKeys(a, b Key) int {
 //	2  users, approles, webhooks
 //	3  the deletion of policies
 //	4  the rollout and the disruption budgets, by which a run goes
-//	5  the configuration with its windows
-//	6  calendars that allow; the deletion of freezes
+//	5  environments, which take their hosts out of the windows of the tenant
+//	6  the configuration with its windows
+//	7  calendars that allow; the deletion of freezes, and of environments, whose hosts then get the
+//	   windows of the tenant
 func Compare(has, want Intent) []Step {
 	var steps []Step
 	for _, key := range want.Keys() {
@@ -84,9 +87,15 @@ func Compare(has, want Intent) []Step {
 func step(key Key, has, want Intent) Step {
 	switch key.Kind {
 	case Config:
-		return stepOf(key, 5, has.Config, want.Config, v1.OSUpgrade.Canonical, v1.SameOSUpgrade)
+		return stepOf(key, 6, has.Config, want.Config, v1.OSUpgrade.Canonical, v1.SameOSUpgrade)
 	case Rollout:
 		return stepOf(key, 4, has.Rollout, want.Rollout, v1.Rollout.Canonical, v1.SameRollout)
+	case Environment:
+		rank := 5
+		if want.Deletions[key] {
+			rank = 7
+		}
+		return stepOf(key, rank, entry(has.Environments, key), entry(want.Environments, key), v1.Environment.Canonical, v1.SameEnvironment)
 	case Budget:
 		return stepOf(key, 4, entry(has.Budgets, key), entry(want.Budgets, key), func(b v1.Budget) v1.Budget { return b }, v1.SameBudget)
 	case Policy:
@@ -104,7 +113,7 @@ func step(key Key, has, want Intent) Step {
 	case Calendar:
 	}
 	before, after := entry(has.Calendars, key), entry(want.Calendars, key)
-	rank := 6
+	rank := 7
 	if after != nil && after.Kind == "freeze" || after == nil && before != nil && before.Kind != "freeze" {
 		rank = 0
 	}

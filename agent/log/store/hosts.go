@@ -28,6 +28,9 @@ type Host struct {
 	// it is in none, because several match it.
 	Environment string `json:"environment,omitempty"`
 	Unplaced    bool   `json:"unplaced,omitempty"`
+	// Assigned is the environment that somebody has moved the host to, default by its name for
+	// people; empty when its environment follows from what matches it.
+	Assigned string `json:"assigned,omitempty"`
 	// LastRun is the last ended run that the host was a member of, MissedSince when
 	// the first run ended that should have upgraded it and did not.
 	LastRun     v1.HostRun `json:"last-run,omitzero"`

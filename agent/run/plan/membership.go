@@ -50,12 +50,19 @@ type Place struct {
 	Unplaced bool
 	// Matching are the environments that match the host when there are several, by name.
 	Matching []string
+	// Assigned is the environment that somebody has moved the host to, by its name for people; empty
+	// when its place follows from what matches it.
+	Assigned string
 }
 
-// Of returns where a host belongs that was somewhere before; was is nil for one that is new. Of
+// Of returns where a host belongs that was somewhere before; was is nil for one that is new. One
+// that somebody has moved stays there while there is that environment. Of
 // several environments that match it none counts: it stays where it is, because to move it by the
 // order of their names could upgrade it in its opening hours.
 func (m *Membership) Of(h Host, was *Place) Place {
+	if was != nil && m.has(was.Assigned) {
+		return Place{Environment: onLog(was.Assigned), Assigned: was.Assigned}
+	}
 	matching := m.matching(h)
 	switch {
 	case len(matching) == 0:
@@ -66,6 +73,19 @@ func (m *Membership) Of(h Host, was *Place) Place {
 		return Place{Unplaced: true, Matching: matching}
 	}
 	return Place{Environment: was.Environment, Matching: matching}
+}
+
+// has reports whether there is an environment, by its name for people.
+func (m *Membership) has(name string) bool {
+	return name == v1.DefaultEnvironment || name != "" && m.matches[name] != nil
+}
+
+// onLog is the name of an environment on the log.
+func onLog(name string) string {
+	if name == v1.DefaultEnvironment {
+		return ""
+	}
+	return name
 }
 
 // matching returns the environments that match a host, by name. Those that name it go before

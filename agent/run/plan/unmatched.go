@@ -31,6 +31,17 @@ func (i Intent) Empty() bool {
 	return i.Config == nil && i.Rollout == nil && len(i.Environments) == 0 && len(i.Budgets) == 0
 }
 
+// HasScripts reports whether a rollout may need scripts.
+func (i Intent) HasScripts() bool {
+	needs := func(r *v1.Rollout) bool { return r != nil && (r.Checks != nil || r.Hooks != nil) }
+	for _, e := range i.Environments {
+		if needs(e.Rollout) {
+			return true
+		}
+	}
+	return needs(i.Rollout)
+}
+
 // Known is what a site knows of a tenant's hosts.
 type Known struct {
 	Hosts []Host
@@ -40,6 +51,10 @@ type Known struct {
 	// InForce is what is in force besides, which a declared budget or rollout is compared with;
 	// nil compares with nothing.
 	InForce *Intent
+	// Places are where the hosts are, by name; those that are not there are new.
+	Places map[string]Place
+	// Calendars are the kinds of the tenant's calendars, by name; nil when nobody can say.
+	Calendars map[string]string
 }
 
 const (
@@ -49,16 +64,12 @@ const (
 )
 
 // Unmatched returns a warning for each part of an intent that matches no known host, in the
-// order of its members. There are none before the first host is known: what is declared
-// for hosts to come is right.
+// order of its members. Before the first host is known there are none but those about calendars:
+// what is declared for hosts to come is right.
 func Unmatched(i Intent, k Known) []v1.IntentWarning {
+	u := newUnmatched(k)
 	if len(k.Hosts) == 0 {
-		return nil
-	}
-	u := unmatched{Known: k, roles: set{}, applications: set{}}
-	for _, h := range k.Hosts {
-		u.roles.add(h.Role)
-		u.applications.add(h.Application)
+		return u.environments(i.Environments) // They may refer to calendars, too.
 	}
 	var found []v1.IntentWarning
 	if i.Config != nil {
@@ -69,6 +80,7 @@ func Unmatched(i Intent, k Known) []v1.IntentWarning {
 		u.rollout(i.Rollout.WithDefaults())
 		found = append(found, u.warnings(v1.RolloutObject)...)
 	}
+	found = append(found, u.environments(i.Environments)...)
 	if i.Selector != nil {
 		u.selector(*i.Selector)
 		found = append(found, u.warnings(v1.SelectorObject)...)
@@ -79,9 +91,20 @@ func Unmatched(i Intent, k Known) []v1.IntentWarning {
 // unmatched collects the warnings about an object.
 type unmatched struct {
 	Known
+	// who is what the texts call a host of those that are known.
+	who string
 	// names, roles and applications are what hosts have; names is nil until a match has some.
 	names, roles, applications set
 	found                      []v1.IntentWarning
+}
+
+func newUnmatched(k Known) *unmatched {
+	u := &unmatched{Known: k, who: "known host", roles: set{}, applications: set{}}
+	for _, h := range k.Hosts {
+		u.roles.add(h.Role)
+		u.applications.add(h.Application)
+	}
+	return u
 }
 
 // add adds a text; the empty one stands for none.
@@ -118,11 +141,11 @@ func (u *unmatched) entry(field, value, what string, have set) {
 	closest, some := window.Closest(value, known)
 	switch {
 	case some:
-		u.add(field, "no known host has %s %q; did you mean %s?", what, value, closest)
+		u.add(field, "no %s has %s %q; did you mean %s?", u.who, what, value, closest)
 	case len(known) == 0:
-		u.add(field, "no known host has %s %q, or any other", what, value)
+		u.add(field, "no %s has %s %q, or any other", u.who, what, value)
 	default:
-		u.add(field, "no known host has %s %q; hosts have %s", what, value, text.List(known, mostShown))
+		u.add(field, "no %s has %s %q; hosts have %s", u.who, what, value, text.List(known, mostShown))
 	}
 }
 
@@ -166,9 +189,9 @@ func (u *unmatched) match(field string, m *v1.Match, taken []bool) {
 	case gets:
 	case len(all) > 0:
 		slices.Sort(all)
-		u.add(field, "no host is left for it: each known host that it matches is exempt or in an earlier stage (%s)", text.List(all, mostShown))
+		u.add(field, "no host is left for it: each %s that it matches is exempt or in an earlier stage (%s)", u.who, text.List(all, mostShown))
 	case len(u.found) == before:
-		u.add(field, "no known host matches all of it")
+		u.add(field, "no %s matches all of it", u.who)
 	}
 }
 
@@ -182,7 +205,7 @@ func (u *unmatched) entries(field string, m *v1.Match) {
 	}
 	for n, name := range m.Hosts {
 		if _, known := u.names[name]; !known {
-			u.add(fmt.Sprintf("%s.hosts[%d]", field, n), "no known host is named %q", name)
+			u.add(fmt.Sprintf("%s.hosts[%d]", field, n), "no %s is named %q", u.who, name)
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(m.Labels)) {
@@ -246,9 +269,9 @@ func (u *unmatched) label(field, key, value string) {
 		values = append(values, cmp.Or(v, strconv.Quote(v)))
 	}
 	if len(values) == 0 {
-		u.add(field, "no known host has label %s", key)
+		u.add(field, "no %s has label %s", u.who, key)
 	} else {
-		u.add(field, "no known host has %q as label %s; hosts have %s", value, key, text.List(values, mostShown))
+		u.add(field, "no %s has %q as label %s; hosts have %s", u.who, value, key, text.List(values, mostShown))
 	}
 }
 

@@ -202,6 +202,18 @@ func (t *tenant) State(ctx context.Context) (v1.State, error) {
 	return state, nil
 }
 
+// Vacant implements api.Controller.
+func (t *tenant) Vacant(_ context.Context, environment string) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, h := range t.hosts {
+		if h.Environment == environment {
+			return &run.Refused{Message: fmt.Sprintf("environment %s is in use: it has host %s", environment, h.Hostname)}
+		}
+	}
+	return nil
+}
+
 // Unmatched implements api.Controller.
 func (t *tenant) Unmatched(_ context.Context, i plan.Intent) ([]v1.IntentWarning, error) {
 	t.mu.Lock()
@@ -533,9 +545,12 @@ var acts = map[run.Ask]func(r *v1.Run, by string, body v1.Ask) error{
 }
 
 // AbortAll implements api.Controller.
-func (t *tenant) AbortAll(ctx context.Context, by string, body v1.Ask) error {
-	_, err := t.Ask(ctx, by, run.Abort, body)
-	return err
+func (t *tenant) AbortAll(ctx context.Context, by string, body v1.Ask) ([]v1.Run, error) {
+	if id, _ := t.Current(ctx); id == 0 {
+		return []v1.Run{}, nil
+	}
+	r, err := t.Ask(ctx, by, run.Abort, body)
+	return []v1.Run{r}, err
 }
 
 // Ask implements api.Controller.

@@ -68,16 +68,15 @@ func (w *World) drawStart(start v1.Start) v1.Start {
 
 func environmentNamed(n int) string { return fmt.Sprintf("e%d", n+1) }
 
-// anEnvironment draws the name of an environment, which may not be declared; nil names none.
-func (w *World) anEnvironment(purpose string) *string {
+// anEnvironment draws the name of an environment, which may not be declared; empty names none.
+func (w *World) anEnvironment(purpose string) string {
 	if w.environments == 0 || w.rng.chance(purpose+" names none", 0.3) {
-		return nil
+		return ""
 	}
-	name := ""
 	if n := w.rng.n(purpose+" environment", w.environments+1); n > 0 {
-		name = environmentNamed(n - 1)
+		return environmentNamed(n - 1)
 	}
-	return &name
+	return v1.DefaultEnvironment
 }
 
 // changeEnvironment writes an environment anew.

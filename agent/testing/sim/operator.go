@@ -40,29 +40,29 @@ func (w *World) act(ctx context.Context, c *controller.Controller) {
 		"pause", "resume", "resume", "resume", "abort", "abort now", "approve", "approve", "approve", "approve", "approve", "approve",
 		"release", "release", "start", "start", "start", "start", "retry", "delete", "delete", "rollout", "freeze", "thaw")
 	in := w.anEnvironment("operator")
-	if in != nil && w.rng.chance("operator regroups", 0.2) {
+	if in != "" && w.rng.chance("operator regroups", 0.2) {
 		w.regroup()
 	}
 	var err error
 	switch what {
 	case "abort now":
-		_, err = c.AskIn(ctx, in, "operator", run.Abort, v1.Ask{Reason: "because", Now: true})
+		_, err = c.Ask(ctx, "operator", run.Abort, v1.Ask{Environment: in, Reason: "because", Now: true})
 	case "pause", "resume", "abort", "release":
-		ask := v1.Ask{Reason: "because"}
+		ask := v1.Ask{Environment: in, Reason: "because"}
 		switch what {
 		case "release":
 			ask.Host = host
 		case "resume":
 			ask.ResetFailures = w.rng.n("operator resets", 2) == 0
 		}
-		_, err = c.AskIn(ctx, in, "operator", run.Ask(what), ask)
+		_, err = c.Ask(ctx, "operator", run.Ask(what), ask)
 	case "approve":
-		_, err = c.AskIn(ctx, in, "operator", run.Approve, v1.Ask{Reason: "because", Stage: one(w.rng, "operator stage", "s0", "s1", "s2", "s3")})
+		_, err = c.Ask(ctx, "operator", run.Approve, v1.Ask{Environment: in, Reason: "because", Stage: one(w.rng, "operator stage", "s0", "s1", "s2", "s3")})
 	case "start":
-		_, err = c.StartIn(ctx, in, "operator", w.drawStart(v1.Start{OverrideWindow: true, Reason: "because", Duration: one(w.rng, "operator duration", "1m", "6m", "15m")}))
+		_, err = c.Start(ctx, "operator", w.drawStart(v1.Start{Environment: in, OverrideWindow: true, Reason: "because", Duration: one(w.rng, "operator duration", "1m", "6m", "15m")}))
 	case "retry":
-		_, err = c.StartIn(ctx, in, "operator", w.drawStart(v1.Start{
-			OverrideWindow: true, Reason: "again", Duration: "10m", RetryOf: w.ended(w.rng.n("operator run", 3)),
+		_, err = c.Start(ctx, "operator", w.drawStart(v1.Start{
+			Environment: in, OverrideWindow: true, Reason: "again", Duration: "10m", RetryOf: w.ended(w.rng.n("operator run", 3)),
 		}))
 	case "delete":
 		err = c.Forget(ctx, host, run.Deletion{By: "operator"})

@@ -299,7 +299,7 @@ func (w *World) abortFar(now bool) {
 	for _, s := range w.sites {
 		if c := s.controller(); c != nil {
 			ctx, cancel := context.WithTimeout(w.ctx, 20*time.Second)
-			err := c.AbortAll(ctx, "operator", v1.Ask{Reason: "the clock was wrong", Now: now})
+			_, err := c.AbortAll(ctx, "operator", v1.Ask{Reason: "the clock was wrong", Now: now})
 			cancel()
 			w.note("operator: abort: %v", err)
 		}

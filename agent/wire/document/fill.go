@@ -40,6 +40,10 @@ func (o Object) fill(key string, into reflect.Value, tag reflect.StructTag) {
 		into.SetInt(o.number(key, tag))
 	case reflect.Uint64:
 		into.SetUint(uint64(o.number(key, tag)))
+	case reflect.Struct:
+		if inner, ok := o.Nested(key); ok {
+			inner.Fill(into.Addr().Interface())
+		}
 	case reflect.Pointer:
 		o.fillPointer(key, into, tag)
 	case reflect.Map:

@@ -34,6 +34,13 @@ type Host struct {
 	// Role and Labels are reported by the host's worker; a rollout selects hosts by them.
 	Role   string            `json:"role,omitempty"`
 	Labels map[string]string `json:"labels,omitempty"`
+	// Environment is the environment whose runs upgrade the host; absent while the tenant has no
+	// other than default.
+	Environment string `json:"environment,omitempty"`
+	// Assigned means that somebody has moved the host to its environment, whatever matches it.
+	Assigned bool `json:"assigned,omitempty"`
+	// Unplaced means that no run upgrades the host, because several environments match it.
+	Unplaced bool `json:"unplaced,omitempty"`
 	// Versions maps each package to its version, as the host last reported.
 	Versions map[string]string `json:"versions,omitempty"`
 	// VersionsAt is when Versions was reported.

@@ -16,6 +16,9 @@ const MaxReason = 1000
 
 // Start is the body of POST .../os-upgrade/start.
 type Start struct {
+	// Environment is the environment whose hosts are upgraded; default is that of the hosts that no
+	// other has. It may be absent if only one has hosts, and of a retry.
+	Environment string `json:"environment,omitempty"`
 	// OverrideWindow starts the run even if no maintenance window is open.
 	OverrideWindow bool `json:"override-window,omitempty"`
 	// Reason is kept with the run; required with OverrideWindow.
@@ -55,7 +58,7 @@ func DecodeStart(contentType string, body []byte) (Start, error) {
 // Validate returns everything that is wrong with the values, and nothing when
 // all is right.
 func (s Start) Validate() Problems {
-	found := s.Selector().Validate()
+	found := append(validateEnvironment(s.Environment), s.Selector().Validate()...)
 	if s.OverrideWindow && strings.TrimSpace(s.Reason) == "" {
 		found = append(found, document.Wrong("reason", s.Reason, "is no reason; a start outside of the maintenance windows needs one"))
 	} else {
@@ -90,6 +93,12 @@ func (s Start) Selector() Selector { return Selector{s.Hosts, s.Labels, s.Roles}
 type Ask struct {
 	// Reason is kept with the run; required.
 	Reason string `json:"reason"`
+	// Environment is the environment whose run this is about; default is that of the hosts that no
+	// other has. It may be absent if only one run is under way, and of release, which finds the run
+	// of the host.
+	Environment string `json:"environment,omitempty"`
+	// All aborts the runs of all environments; only for abort, and without an environment.
+	All bool `json:"all,omitempty"`
 	// Stage is the name of the stage to approve; only for approve, and required there.
 	Stage string `json:"stage,omitempty"`
 	// Host is the host whose slot is released; only for release, and required there.
@@ -116,6 +125,13 @@ func (a Ask) Validate(what string) Problems {
 		found = append(found, document.Wrong("reason", a.Reason, "is empty; it is stored with the run"))
 	} else {
 		found = append(found, validateReason(a.Reason)...)
+	}
+	found = append(found, validateEnvironment(a.Environment)...)
+	switch {
+	case what != "abort" && a.All:
+		found = append(found, document.Wrong("all", "true", "does not apply to this operation; name an environment, or omit both"))
+	case a.All && a.Environment != "":
+		found = append(found, document.Wrong("all", "true", "aborts the runs of all environments; omit environment"))
 	}
 	switch {
 	case what != "approve" && a.Stage != "":
@@ -144,6 +160,14 @@ func under(field string, problems Problems) Problems {
 		problems[i].Field = field
 	}
 	return problems
+}
+
+// validateEnvironment checks that a text can be the name of an environment, if there is one.
+func validateEnvironment(name string) Problems {
+	if name == "" || names.Valid(name) {
+		return nil
+	}
+	return Problems{document.Wrong("environment", name, "is not the name of an environment; "+names.Form)}
 }
 
 // validateReason checks that a reason can be kept and shown.

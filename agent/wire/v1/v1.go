@@ -56,6 +56,18 @@ type ErrorInfo struct {
 	// Full is set if there are as many objects of the kind as there may be: the request
 	// succeeds once one of them is deleted.
 	Full bool `json:"full,omitempty"`
+	// Choices are what the request may mean, if it names no environment and there are several.
+	Choices []Choice `json:"choices,omitempty"`
+}
+
+// Choice is an environment that a request may mean.
+type Choice struct {
+	// Environment is its name: default for that of the hosts that no other has.
+	Environment string `json:"environment"`
+	// Run is the id of its run, if one is under way.
+	Run uint64 `json:"run,omitempty"`
+	// Command is the command that names it.
+	Command string `json:"command"`
 }
 
 // Problem is one thing that is wrong with a body: its field, the value there as

@@ -6,6 +6,8 @@ import "strings"
 const (
 	ConfigObject  = "config"
 	RolloutObject = "rollout"
+	// EnvironmentsObject is that of warnings about several environments.
+	EnvironmentsObject = "environments"
 	// SelectorObject is no object: the warning is about what a request chooses hosts by.
 	SelectorObject = "selector"
 )
@@ -33,7 +35,7 @@ const (
 )
 
 // EnvironmentObject is the object of the warnings about an environment.
-func EnvironmentObject(name string) string { return "environments." + name }
+func EnvironmentObject(name string) string { return EnvironmentsObject + "." + name }
 
 // BudgetObject is the object of the warnings about a disruption budget.
 func BudgetObject(name string) string { return "budgets." + name }
