@@ -328,6 +328,22 @@ func stateRoutes() []route {
 			instantParameter("to", "Only windows that begin before this time."),
 			parameter{name: "count", about: "The largest number of windows to return.", schema: schema{"type": "integer", "minimum": 1, "maximum": v1.MaxWindowsListed, "default": v1.DefaultWindows}}),
 		feed,
+		{
+			method: http.MethodPost, path: statePath + "/skip-window", own: true, group: groupWindows, handle: (*server).postSkipWindow,
+			action: "skip", object: "window", summary: "Skip a window",
+			about: "The next window, or the one that opens at window-start, opens no run by itself. Whoever skips a window that is skipped gets the same answer. A window that an edit moves is another one.",
+			query: []parameter{siteParameter}, takes: v1.SkipWindow{}, returns: ok("The skipped window.", v1.SkippedWindow{}), errors: []int{http.StatusNotFound, http.StatusPreconditionFailed},
+		},
+		{
+			method: http.MethodDelete, path: statePath + "/skip-window", own: true, group: groupWindows, handle: (*server).deleteSkipWindow,
+			action: "unskip", object: "window", summary: "Let a skipped window open its run",
+			query: []parameter{
+				siteParameter,
+				{name: "environment", about: "The environment; default if absent.", schema: schema{"type": "string"}},
+				instantParameter("window-start", "When the window opens; the next one that is skipped if absent."),
+			},
+			returns: []response{{status: http.StatusNoContent, about: "The window is not skipped any more."}}, errors: []int{http.StatusPreconditionFailed},
+		},
 		listing(get("/calendars", groupWindows, "List the calendars with a URL, and their last fetch", (*server).getCalendarStates, []v1.CalendarState{})),
 		missingToo(get("/calendars/{name}", groupWindows, "Read a calendar with a URL: its last fetch and its events", (*server).getCalendarState, v1.CalendarState{})),
 		{

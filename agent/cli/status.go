@@ -147,6 +147,9 @@ func situationFacts(at timeFormat, s v1.Situation, newest *v1.Run) [][2]string {
 	if w := s.OpenWindow; w != nil {
 		all = append(all, [2]string{"window", openWindow(at, *w, newest)})
 	}
+	if w := s.SkippedWindow; w != nil {
+		all = append(all, [2]string{"skipped window", fmt.Sprintf("%s, by %s: %s", at.at(w.Start), w.By, w.Reason)})
+	}
 	switch next := s.NextUpgradeAt; {
 	case next == nil && s.OpenWindow == nil:
 		all = append(all, [2]string{"next window", "none"})

@@ -117,7 +117,7 @@ func (s *state) opening(env *environment, e message.Opened, planned plan.Plan) m
 
 // moment is what is known of an opening but for the fleet.
 func (s *state) moment(env *environment, now time.Time, span window.Span) moment {
-	f := moment{now: now, span: span, changed: s.intent.of(env.name).scheduledAt, started: s.started, joined: s.hosts.joined}
+	f := moment{now: now, span: span, skipped: s.intent.skips[env.name].Of(span.Start) != nil, changed: s.intent.of(env.name).scheduledAt, started: s.started, joined: s.hosts.joined}
 	newest := env.ledger.Newest()
 	if newest != nil && newest.Over() && !newest.UsesWindow() {
 		f.unused = true
@@ -158,7 +158,7 @@ func (s *state) missed(env *environment, now time.Time) (e message.Missed, some 
 // then and are still owed a run or a reason stay so: the new schedule says nothing of
 // the time before it was written (seed 2027900).
 func (s *state) setIntent(seen store.Seen) {
-	if s.intent.complete && seen.Kind != store.Rollout && seen.Kind != store.Budget {
+	if s.intent.complete && seen.Kind != store.Rollout && seen.Kind != store.Budget && seen.Kind != store.Skip {
 		for _, env := range s.inOrder {
 			s.intent.of(env.name).owed = s.owed(env, times.Sooner(seen.At, s.Now()))
 		}
@@ -219,7 +219,7 @@ func (s *state) closed(env *environment, since, now time.Time) []window.Opening 
 	var closed []window.Opening
 	agenda := s.intent.of(env.name)
 	for o := range agenda.schedule.Ahead(times.Later(since, agenda.scheduledAt), now, 0) {
-		if o.Start.Before(since) || o.End.After(now) || edited(s.moment(env, now, o.Span)) {
+		if o.Start.Before(since) || o.End.After(now) || s.intent.skips[env.name].Of(o.Start) != nil || edited(s.moment(env, now, o.Span)) {
 			continue
 		}
 		if closed = append(closed, o); len(closed) > mostMissed {

@@ -105,7 +105,7 @@ func (s *state) about(q *request) (*environment, error) {
 	if q.Ask == run.Abort {
 		all = ", or to abort all of them: " + run.Typed(q.words()+" --all")
 	}
-	return nil, found.of("several runs are under way: %s; say which you mean: %s"+all)
+	return nil, found.of("several runs are under way: %s; say which you mean: %s" + all)
 }
 
 // words are the command of a request, with its flags.
