@@ -126,6 +126,8 @@ var faults = []fault{
 
 	// 8. A window that opens while the site is up has its run, or a reason that is told.
 	{"window-has-no-run", "agent/controller.hadRun", `return true`, "", simulated(tests("agent/controller", "TestDue")...)},
+	{"skip-of-a-window-is-ignored", "agent/wire/v1.Skips.Of", `return nil`, "", append(tests("agent/wire/v1", "TestSkips"), tests("agent/controller", "TestSkipWindow")...)},
+	{"skip-hides-the-windows-of-all", "agent/controller.onLog", `return defaultName`, "", tests("agent/controller", "TestSkipWindow")},
 	{"second-run-in-one-window", "agent/controller.hadRun", `return false`, "", tests("agent/controller", "TestOneRunPerWindow")},
 	{"window-that-is-to-come-has-no-run", "agent/controller.edited", `return true`, "", tests("agent/controller", "TestEditOfAnOpenWindow")},
 	{"window-that-is-added-has-no-run", "agent/controller.edited", `return false`, "", tests("agent/controller", "TestWindowsThatHadNoRun|TestEditOfAnOpenWindow")},
