@@ -31,6 +31,8 @@ import (
 // are those of package run.
 type Controller interface {
 	State(ctx context.Context) (v1.State, error)
+	// EnvironmentStatuses returns what each environment is doing, by name.
+	EnvironmentStatuses(ctx context.Context) ([]v1.EnvironmentStatus, error)
 	// Hosts returns those of the hosts that the filter chooses, by name.
 	Hosts(ctx context.Context, filter v1.HostFilter) ([]v1.Host, error)
 	// CountHosts returns how many hosts Hosts would return without a filter.
@@ -53,6 +55,8 @@ type Controller interface {
 	Find(ctx context.Context, id uint64) (v1.Run, error)
 	// Snapshot returns what is shown now.
 	Snapshot(ctx context.Context) (v1.Snapshot, error)
+	// SnapshotOf is Snapshot of one environment; the error is *run.NoEnvironment if it does not exist.
+	SnapshotOf(ctx context.Context, environment string) (v1.Snapshot, error)
 	Current(ctx context.Context) (id uint64, err error)
 	Watch(ctx context.Context) (changed <-chan struct{}, stop func(), err error)
 	Start(ctx context.Context, by string, request v1.Start) (v1.Run, error)
@@ -74,6 +78,8 @@ type Controller interface {
 	// rollout or of a calendar is known.
 	Seen(ctx context.Context, number uint64) error
 	Forget(ctx context.Context, host string, d run.Deletion) error
+	// Move puts a host into an environment; an empty one has its place follow from what matches it.
+	Move(ctx context.Context, host, environment string) (v1.HostEnvironment, error)
 	// Vacant returns why an environment cannot be deleted without force: it has hosts, or a run is
 	// under way.
 	Vacant(ctx context.Context, environment string) error

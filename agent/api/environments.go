@@ -2,12 +2,14 @@ package api
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/plan"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
@@ -108,6 +110,30 @@ func (s *server) followersOf(c *call, name string) (found []v1.IntentWarning, er
 		})
 	}
 	return found, err
+}
+
+// putHostEnvironment moves a host into an environment.
+func (s *server) putHostEnvironment(c *call) error {
+	body, err := c.body()
+	if err != nil {
+		return err
+	}
+	move, err := v1.DecodeMove(c.Header.Get("Content-Type"), body)
+	if err != nil {
+		return err
+	}
+	name := c.PathValue("host")
+	if c.audit.Detail = "by what matches it"; move.Environment != "" {
+		c.audit.Detail = "to environment " + move.Environment
+	}
+	moved, err := c.controller.Move(c.Context(), name, move.Environment)
+	if errors.Is(err, run.ErrNoHost) {
+		return unknownHost(name)
+	} else if err != nil {
+		return err
+	}
+	s.Log.Info("host moved", "tenant", c.tenant, "by", c.who.Name, "host", name, "environment", move.Environment)
+	return s.sendFields(c, moved)
 }
 
 // getEnvironments lists the tenant's environments by name, with content=true also their content.

@@ -1,11 +1,14 @@
 package api
 
 import (
+	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/access"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
@@ -29,23 +32,20 @@ func TestEnvironmentObject(t *testing.T) {
 	s.want("PUT", environmentsPath+"/Basel", `{"match":{"roles":["edge"]}}`, 400, "is not the name of an environment")
 	s.want("PUT", basel+"?validate=true", `{"match":{"labels":{"shop":"basel"}}}`, 204, "")
 	s.want("GET", basel, "", 404, "")
-	first := s.want("PUT", basel, `{"match":{"labels":{"shop":"basel"}},"maintenance-windows":[{"days-of-week":"mon","start-time":"2:00","duration":"120m"}]}`, 201, "").Get("ETag")
+	first := s.want("PUT", basel, `{"match":{"labels":{"shop":"basel"}},"maintenance-windows":[{"days-of-week":"monday","start-time":"02:00","duration":"120m"}]}`, 201, "").Get("ETag")
 	s.want("GET", basel, "", 200, `{"match":{"labels":{"shop":"basel"}},"maintenance-windows":[{"days-of-week":"Monday","start-time":"02:00","timezone":"site-local","duration":"2h"}]}`)
-	s.want("PATCH", basel, `{"maintenance-windows":null,"calendars":[],"rollout":{"soak":"90m"},"description":"Basel"}`, 204, "", "If-Match", first)
+	s.want("PATCH", basel, `{"maintenance-windows":null,"calendars":[],"rollout":{"splay":"90m"},"description":"Basel"}`, 204, "", "If-Match", first)
 	s.want("PATCH", basel, `{"description":"x"}`, 412, "", "If-Match", first)
-	s.want("GET", environmentsPath+"?content=true", "", 200, `[{"name":"basel","description":"Basel","etag":"\"1-2\"","environment":{"description":"Basel","match":{"labels":{"shop":"basel"}},"calendars":[],"rollout":{"soak":"1h30m"}}}]`)
+	s.want("GET", environmentsPath+"?content=true", "", 200, `[{"name":"basel","description":"Basel","etag":"\"1-2\"","environment":{"description":"Basel","match":{"labels":{"shop":"basel"}},"calendars":[],"rollout":{"splay":"1h30m"}}}]`)
 	if got := s.want("POST", environmentsPath, `{"name":"lugano","match":{"labels":{"shop":"lugano"}}}`, 201, "").Get("Location"); got != environmentsPath+"/lugano" {
 		t.Errorf("it is created at %s", got)
 	}
 	s.want("POST", environmentsPath, `{"name":"lugano","match":{"labels":{"shop":"lugano"}}}`, 409, "has the environment lugano already; replace it with PUT "+environmentsPath+"/lugano")
 	s.want("POST", environmentsPath, `{"name":"default","match":{"labels":{"shop":"lugano"}}}`, 400, `\"default\" cannot be declared`)
-	s.want("PUT", basel+"?unknown=keep", `{"match":{"labels":{"shop":"basel"}},"newer":true}`, 204, "")
-	s.want("PUT", basel, `{"match":{"labels":{"shop":"bern"}}}`, 204, "")
-	s.want("GET", basel, "", 200, `{"match":{"labels":{"shop":"bern"}},"newer":true}`)
 	s.want("DELETE", basel, "", 412, "", "If-Match", first)
 	s.want("DELETE", basel, "", 204, "")
 	s.want("GET", basel, "", 404, "")
-	if !slices.Equal(m.seen[:3], []uint64{1, 2, 3}) || len(m.seen) != 6 {
+	if !slices.Equal(m.seen[:3], []uint64{1, 2, 3}) || len(m.seen) != 4 {
 		t.Errorf("the controller was waited for to see %v", m.seen)
 	}
 }
@@ -76,3 +76,67 @@ func TestOrderOfEnvironments(t *testing.T) {
 		t.Errorf("the deletion of an environment that nothing comes after warns %q", got)
 	}
 }
+
+// mover is a controller in which a host can be moved, and whose environments have hosts.
+type mover struct{ memory }
+
+func (*mover) Move(_ context.Context, host, environment string) (v1.HostEnvironment, error) {
+	switch {
+	case host != "h01":
+		return v1.HostEnvironment{}, fmt.Errorf("host %s: %w", host, run.ErrNoHost)
+	case environment == "bern":
+		return v1.HostEnvironment{}, &run.NoEnvironment{Name: "bern", Known: []string{"basel", "default"}}
+	}
+	return v1.HostEnvironment{Hostname: host, Environment: "basel", Assigned: environment != "", Run: 41, RunEnvironment: "lugano"}, nil
+}
+
+func (*mover) Vacant(_ context.Context, environment string) error {
+	return &run.Refused{Message: "environment " + environment + " is in use"}
+}
+
+// TestMoveHost checks where a host can be moved to, and who may move it.
+func TestMoveHost(t *testing.T) {
+	t.Parallel()
+	s := serve(t, &mover{}, access.Writes)
+	const hosts = "/v1/state/tenants/acme/os-upgrade/hosts/"
+	s.want("PUT", hosts+"h01/environment", `{"environment":"basel"}`, 200, `{"hostname":"h01","environment":"basel","assigned":true,"run":41,"run-environment":"lugano"}`)
+	s.want("PUT", hosts+"h01/environment", `{"environment":""}`, 200, `{"hostname":"h01","environment":"basel","run":41,"run-environment":"lugano"}`)
+	s.want("PUT", hosts+"h02/environment", `{"environment":"basel"}`, 404, `host \"h02\" is not known`)
+	s.want("PUT", hosts+"h01/environment", `{"environment":"bern"}`, 404, "there is no environment bern; there are: basel, default")
+	s.want("PUT", hosts+"h01/environment", `{}`, 400, "environment: it is missing")
+	s.want("PUT", hosts+"h01/environment", `{"environment":"Basel"}`, 400, "is not the name of an environment")
+	s.want("PUT", hosts+"h01/environment", `{"to":"basel"}`, 400, "to: unknown key")
+	serve(t, &mover{}, access.Operator).want("PUT", hosts+"h01/environment", `{"environment":"basel"}`, 403, "")
+}
+
+// TestEnvironmentInUse checks that an environment that has hosts is deleted only by force.
+func TestEnvironmentInUse(t *testing.T) {
+	t.Parallel()
+	s := serve(t, &mover{}, access.Reads, access.Writes)
+	const basel = environmentsPath + "/basel"
+	s.want("DELETE", basel, "", 404, "")
+	s.want("PUT", basel, `{"match":{"roles":["edge"]}}`, 201, "")
+	s.want("DELETE", basel+"?validate=true", "", 412, "environment basel is in use")
+	s.want("DELETE", basel, "", 412, "environment basel is in use")
+	s.want("GET", basel, "", 200, "")
+	s.want("DELETE", basel+"?force=true", "", 204, "")
+	s.want("GET", basel, "", 404, "")
+}
+
+// TestEnvironmentWarnings checks that a write is answered with what of an environment no host has.
+func TestEnvironmentWarnings(t *testing.T) {
+	t.Parallel()
+	s := serve(t, &knowing{}, access.Writes)
+	for body, want := range map[string][]string{
+		`{"match":{"roles":["egde"]}}`: {`299 - "match.roles[0]: no known host has role \"egde\"; did you mean edge?"`},
+		`{"match":{"roles":["edge"]},"rollout":{"stages":[{"name":"a","match":{"hosts":["h02"]}}]}}`: {`299 - "rollout.stages[0].match.hosts[0]: no host of the environment is named \"h02\""`},
+		`{"match":{"roles":["edge"]},"calendars":[]}`:                                                nil,
+	} {
+		if got := s.want("PUT", environmentsPath+"/basel?validate=true", body, 204, "").Values("Warning"); !slices.Equal(got, want) {
+			t.Errorf("%s: the warnings are %q, not %q", body, got, want)
+		}
+	}
+}
+
+// Vacant lets any environment be deleted.
+func (*memory) Vacant(context.Context, string) error { return nil }

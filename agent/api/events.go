@@ -2,12 +2,15 @@ package api
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/wait"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/names"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
@@ -65,27 +68,46 @@ type stream struct {
 	// changes tells that the client keeps the hosts of the run and wants only those
 	// that have changed.
 	changes bool
-	// situation and run are what was sent last, the latter without hosts for a client
-	// that keeps these. What is unchanged is not sent again.
-	situation, run []byte
-	// id is the run whose hosts were sent, hosts what was sent of each of them. spare has room
-	// for what is sent next.
-	id           uint64
-	hosts, spare []v1.RunHost
+	// environment is the only one that the client follows; empty is all.
+	environment string
+	// situation is what was sent last. What is unchanged is not sent again.
+	situation []byte
+	// runs are what was sent of the newest run of each environment, newest is the highest id of a
+	// run when the stream began.
+	runs   map[string]*sentRun
+	newest uint64
 	// allowed returns why the token of the request is not good any more; nil when it is.
 	allowed func() error
 	// reports is the position among the reports of versions up to which they were sent.
 	reports uint64
 }
 
+// sentRun is what was sent of the newest run of an environment.
+type sentRun struct {
+	// id is the run, text what was sent last of it, without hosts for a client that keeps these.
+	id   uint64
+	text []byte
+	// hosts are what was sent of each of them. spare has room for what is sent next.
+	hosts, spare []v1.RunHost
+}
+
 // getEvents sends, as server-sent events with a position of the log as id, the situation
 // of the tenant ("situation") and its newest run ("run"): now and after each change,
-// of which time alone may be one. With hosts=changed a run is sent once with all its
+// of which time alone may be one. Of several environments these are the runs under way and those
+// that begin later; with environment=NAME both are those of that one. With hosts=changed a run is sent once with all its
 // hosts, and then ("changes") with those that have changed: ten thousand hosts are
 // megabytes. Each report of versions from now on is an event, too ("versions"). A client
 // that comes back is sent the news that it has missed ("news"), one with the id of another
 // log is told so first ("reset").
 func (s *server) getEvents(c *call) error {
+	if name := c.query.Get("environment"); c.has("environment") {
+		if !names.Valid(name) {
+			return badRequest("environment", name, "is not the name of an environment; "+names.Form)
+		}
+		if _, err := c.controller.SnapshotOf(c.Context(), name); err != nil {
+			return err
+		}
+	}
 	changed, stop, err := c.controller.Watch(c.Context())
 	if err != nil {
 		return err
@@ -99,6 +121,7 @@ func (s *server) getEvents(c *call) error {
 	defer leave()
 	out := &stream{
 		call: c, out: http.NewResponseController(c.w), times: s.times, since: c.Header.Get(lastEventID), changes: c.has("hosts"), allowed: s.stillAllowed(c),
+		environment: c.query.Get("environment"),
 	}
 	out.follow(changed, tokens)
 	return nil
@@ -177,7 +200,7 @@ func (st *stream) sendReports() error {
 
 // sendSnapshot sends the situation and the run, if they have changed.
 func (st *stream) sendSnapshot() error {
-	shown, err := st.controller.Snapshot(st.Context())
+	shown, err := st.snapshot()
 	if err != nil {
 		return err
 	}
@@ -185,14 +208,57 @@ func (st *stream) sendSnapshot() error {
 	if err := st.sendNews(&at); err != nil {
 		return err
 	}
-	situation := func() error { return st.event(eventSituation, at, shown.Situation, &st.situation) }
-	run := func() error { return st.sendRun(at, shown) }
-	inOrder := []func() error{situation, run}
-	if st.situation != nil && shown.Run != nil && shown.Run.Finished() {
-		inOrder = []func() error{run, situation} // What comes next is told after the end of the run.
+	ended, underWay := st.followed(shown)
+	if st.situation == nil { // What comes next is told after the end of a run.
+		ended, underWay = nil, append(underWay, ended...)
+		slices.SortFunc(underWay, func(a, b *v1.Run) int { return cmp.Compare(b.ID, a.ID) })
 	}
-	for _, tell := range inOrder {
-		if err := tell(); err != nil {
+	if err := st.sendRuns(at, ended); err != nil {
+		return err
+	}
+	if err := st.event(eventSituation, at, shown.Situation, &st.situation); err != nil {
+		return err
+	}
+	return st.sendRuns(at, underWay)
+}
+
+// snapshot is what is shown now to the client.
+func (st *stream) snapshot() (v1.Snapshot, error) {
+	if st.environment != "" {
+		return st.controller.SnapshotOf(st.Context(), st.environment)
+	}
+	return st.controller.Snapshot(st.Context())
+}
+
+// followed returns the runs that the client is told of: those under way, those that have ended since
+// the stream began, and the newest of all.
+func (st *stream) followed(shown v1.Snapshot) (ended, underWay []*v1.Run) {
+	all := shown.Others
+	if shown.Run != nil {
+		all = append([]*v1.Run{shown.Run}, all...)
+	}
+	if st.runs == nil {
+		st.runs = map[string]*sentRun{}
+		for _, r := range all {
+			st.newest = max(st.newest, r.ID)
+		}
+	}
+	for _, r := range all {
+		sent := st.runs[r.Environment]
+		switch {
+		case !r.Finished():
+			underWay = append(underWay, r)
+		case r.ID >= st.newest || sent != nil && sent.id == r.ID:
+			ended = append(ended, r)
+		}
+	}
+	return ended, underWay
+}
+
+// sendRuns sends what has changed of runs.
+func (st *stream) sendRuns(at position, runs []*v1.Run) error {
+	for _, r := range runs {
+		if err := st.sendRun(at, r); err != nil {
 			return err
 		}
 	}
@@ -242,33 +308,36 @@ func (st *stream) resume(now position, oldest uint64) ([]v1.News, error) {
 	return missed, err
 }
 
-// sendRun sends what has changed of the newest run.
-func (st *stream) sendRun(at position, shown v1.Snapshot) error {
-	switch {
-	case shown.Run == nil:
-		return nil
-	case !st.changes:
-		return st.event(eventRun, at, shown.Run, &st.run)
+// sendRun sends what has changed of the newest run of an environment.
+func (st *stream) sendRun(at position, r *v1.Run) error {
+	sent := st.runs[r.Environment]
+	if sent == nil {
+		sent = &sentRun{}
+		st.runs[r.Environment] = sent
 	}
-	return st.sendChanges(at, *shown.Run)
+	if st.changes {
+		return st.sendChanges(at, *r, sent)
+	}
+	sent.id = r.ID
+	return st.event(eventRun, at, r, &sent.text)
 }
 
 // sendChanges sends a run with the hosts that have changed, or with all of them when
 // the client has none of this run. When each is expected to end changes with every
 // other host that ends, so that is left out.
-func (st *stream) sendChanges(at position, r v1.Run) error {
-	hosts := append(st.spare[:0], r.Hosts...)
+func (st *stream) sendChanges(at position, r v1.Run, sent *sentRun) error {
+	hosts := append(sent.spare[:0], r.Hosts...)
 	for i := range hosts {
 		hosts[i].ExpectedEnd = nil
 	}
-	kept, whole := st.hosts, st.id != r.ID || len(st.hosts) != len(hosts)
-	st.id, st.hosts, st.spare, r.Hosts = r.ID, hosts, kept, []v1.RunHost{}
+	kept, whole := sent.hosts, sent.id != r.ID || len(sent.hosts) != len(hosts)
+	sent.id, sent.hosts, sent.spare, r.Hosts = r.ID, hosts, kept, []v1.RunHost{}
 	others, err := json.Marshal(r)
 	if err != nil {
 		return err
 	}
 	if whole {
-		st.run, r.Hosts = others, hosts
+		sent.text, r.Hosts = others, hosts
 		return st.tell(eventRun, at, r)
 	}
 	for i := range hosts {
@@ -276,10 +345,10 @@ func (st *stream) sendChanges(at position, r v1.Run) error {
 			r.Hosts = append(r.Hosts, hosts[i])
 		}
 	}
-	if len(r.Hosts) == 0 && bytes.Equal(others, st.run) {
+	if len(r.Hosts) == 0 && bytes.Equal(others, sent.text) {
 		return nil
 	}
-	st.run = others
+	sent.text = others
 	return st.tell(eventChanges, at, r)
 }
 

@@ -87,6 +87,7 @@ func selecting(more ...parameter) []parameter {
 		list("host", "Only hosts of this name, or runs with such a host. Repeat the parameter for one of several names."),
 		list("label", "Only hosts with this label, or runs with a host that has it now, as KEY=VALUE, or KEY=VALUE,VALUE for one of several values. Repeat the parameter for hosts that have all of several labels."),
 		list("role", "Only hosts with this role, or runs with a host that has it now. Repeat the parameter for one of several roles."),
+		list("environment", "Only hosts that are in this environment, or runs of it; default is that of the hosts that no other has. Repeat the parameter for one of several environments."),
 	}, more...)
 }
 
@@ -274,6 +275,12 @@ func stateRoutes() []route {
 			summary: summary, query: reading(query...), returns: ok("The answer.", body),
 		}
 	}
+	environments := listing(get("/environments", groupState, "List the environments and what each is doing", (*server).getEnvironmentStates, []v1.EnvironmentStatus{},
+		parameter{name: "after", about: "Return only environments after this name (for paging).", schema: schema{"type": "string"}},
+		parameter{name: "limit", about: "The largest number of environments to return; all if absent.", schema: schema{"type": "integer", "minimum": 1, "maximum": v1.MaxEnvironments}}))
+	environments.about = "Environments are ordered by name; the one without a declaration is default. With limit they are returned in pages: the header Link has the next page, if there is one. " +
+		"count=true counts all of them and cannot be combined with after and limit."
+	environments.returns[0].headers = map[string]string{"Link": "The next page, as rel=\"next\"; absent on the last page."}
 	feed := get("/windows.ics", groupWindows, "Subscribe to the windows of the next twelve months", (*server).getFeed, nil)
 	feed.query = []parameter{siteParameter, {
 		name: urlToken, schema: schema{"type": "string"},
@@ -281,7 +288,10 @@ func stateRoutes() []route {
 	}}
 	feed.returns = []response{{status: http.StatusOK, about: "An iCalendar text (RFC 5545).", contentType: "text/calendar", headers: map[string]string{"Content-Disposition": "The name of the file."}}}
 	events := get("/events", groupNews, "Follow changes as server-sent events", (*server).getEvents, nil)
-	events.query = []parameter{siteParameter, oneOf("hosts", "Send all hosts of a run once, and after that only those that have changed.", "changed")}
+	events.query = []parameter{
+		siteParameter, oneOf("hosts", "Send all hosts of a run once, and after that only those that have changed.", "changed"),
+		{name: "environment", about: "Send the situation and the runs of this environment only; default is that of the hosts that no other has.", schema: schema{"type": "string"}},
+	}
 	events.headers = []parameter{{
 		name: lastEventID, schema: schema{"type": "string"},
 		about: "The id of the last event that a reconnecting client has seen. Ids stay valid when the site restarts.",
@@ -300,11 +310,13 @@ func stateRoutes() []route {
 		"A host that appears or disappears in between does not shift the others between pages. count=true counts the hosts that are chosen and cannot be combined with after and limit."
 	hosts.returns[0].headers = map[string]string{
 		"Link":           "The next page, as rel=\"next\"; absent on the last page.",
-		v1.WarningHeader: "If no host is chosen: what of host, label and role no host has, and what hosts have: 299 - \"PARAMETER: TEXT\". There is one such header for each.",
+		v1.WarningHeader: "If no host is chosen: what of host, label, role and environment no host has, and what hosts have: 299 - \"PARAMETER: TEXT\". There is one such header for each.",
 	}
 	return []route{
 		get("", groupState, "Read the state", (*server).getState, anyOf{v1.State{}, v1.OSUpgrade{}},
 			oneOf("content", "config returns only the configuration, nonconfig everything else.", "config", "nonconfig")),
+		environments,
+		missingToo(get("/environments/{name}", groupState, "Read what an environment is doing", (*server).getEnvironmentState, v1.EnvironmentStatus{})),
 		events,
 		hosts,
 		get("/hosts/{host}", groupHosts, "Read a host with its inventory and its last reports of versions", (*server).getHost, v1.Host{}),
@@ -315,6 +327,13 @@ func stateRoutes() []route {
 			summary: "Forget a host that will not come back", errors: []int{http.StatusPreconditionFailed},
 			query:   []parameter{siteParameter, {name: "reason", about: "The reason; it is stored with the current run.", schema: schema{"type": "string", "maxLength": v1.MaxReason}}},
 			returns: []response{{status: http.StatusNoContent, about: "The host is deleted."}},
+		},
+		{
+			method: http.MethodPut, path: statePath + "/hosts/{host}/environment", own: true, group: groupHosts, handle: (*server).putHostEnvironment,
+			action: "move", object: "host/{host}", summary: "Move a host into an environment",
+			about: "The host is assigned to the environment, whatever matches it, until it is moved again or the environment is deleted. With an empty name its place follows from what matches it. " +
+				"A member of a run under way moves when that run has ended.",
+			query: []parameter{siteParameter}, takes: v1.Move{}, returns: ok("Where the host is now.", v1.HostEnvironment{}), errors: []int{http.StatusNotFound},
 		},
 		{
 			method: http.MethodPost, path: statePath + "/refresh", own: true, group: groupHosts, handle: (*server).postHostsRefresh,

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -74,9 +73,7 @@ func (s *server) getHosts(c *call) error {
 	}
 	if filter.Limit > 0 && len(hosts) > filter.Limit {
 		hosts = hosts[:filter.Limit]
-		next := maps.Clone(c.query)
-		next.Set("after", hosts[filter.Limit-1].Hostname)
-		c.w.Header().Set("Link", "<"+c.URL.EscapedPath()+"?"+next.Encode()+`>; rel="next"`)
+		sendNext(c, hosts[filter.Limit-1].Hostname)
 	}
 	if len(hosts) == 0 && filter.After == "" {
 		s.warnOfSelector(c, filter.Selector)
@@ -100,12 +97,12 @@ func (s *server) warnOfSelector(c *call, selector v1.Selector) {
 
 // readSelector parses the selector in the query. An empty parameter is an error.
 func readSelector(c *call) (v1.Selector, error) {
-	for _, name := range []string{"host", "label", "role"} {
+	for _, name := range []string{"host", "label", "role", "environment"} {
 		if slices.Contains(c.query[name], "") {
 			return v1.Selector{}, badRequest(name, "", "it is empty; give a value or omit it")
 		}
 	}
-	selector, wrong := v1.ParseSelector(c.query["host"], c.query["label"], c.query["role"])
+	selector, wrong := v1.ParseSelector(c.query["host"], c.query["label"], c.query["role"], c.query["environment"])
 	if len(wrong) > 0 {
 		return selector, wrong
 	}
@@ -139,7 +136,7 @@ func (s *server) getHost(c *call) error {
 	name := c.PathValue("host")
 	host, err := c.controller.Host(c.Context(), name)
 	if errors.Is(err, run.ErrNoHost) {
-		return problem(http.StatusNotFound, "host", name, "host %q is not known; osupgrade-agent hosts lists those that are", name)
+		return unknownHost(name)
 	} else if err != nil {
 		return err
 	}
@@ -152,7 +149,7 @@ func (s *server) getOffer(c *call) error {
 	offer, err := c.controller.Offer(c.Context(), name)
 	switch {
 	case errors.Is(err, run.ErrNoHost):
-		return problem(http.StatusNotFound, "host", name, "host %q is not known; osupgrade-agent hosts lists those that are", name)
+		return unknownHost(name)
 	case errors.Is(err, run.ErrNoPlan):
 		return problem(http.StatusNotFound, "host", name, "host %q has not told what an upgrade would change: its strategy makes no plan outside of a run, or its worker has not read it yet or is of an older version", name)
 	case err != nil:
@@ -199,6 +196,11 @@ func (s *server) deleteHost(c *call) error {
 	s.Log.Info("host deleted", "tenant", c.tenant, "by", c.who.Name, "host", name, "reason", why)
 	c.w.WriteHeader(http.StatusNoContent)
 	return nil
+}
+
+// unknownHost answers a request about a host that is not known.
+func unknownHost(name string) error {
+	return problem(http.StatusNotFound, "host", name, "host %q is not known; osupgrade-agent hosts lists those that are", name)
 }
 
 const (

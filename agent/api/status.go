@@ -51,5 +51,13 @@ func statusOf(ctx context.Context, name string, controller Controller) v1.Tenant
 	if err != nil {
 		return v1.TenantStatus{Tenant: name, Trouble: err.Error()}
 	}
-	return v1.StatusOf(name, shown)
+	status := v1.StatusOf(name, shown)
+	if shown.Situation.Environments > 0 {
+		all, err := controller.EnvironmentStatuses(ctx)
+		if err != nil {
+			return v1.TenantStatus{Tenant: name, Trouble: err.Error()}
+		}
+		status.Environments = v1.SumUp(all)
+	}
+	return status
 }

@@ -54,6 +54,10 @@ func (b broken) Calendar(context.Context, string, string) (v1.Kept[v1.Calendar],
 	return v1.Kept[v1.Calendar]{}, store.Revision{}, b.err
 }
 
+func (b broken) Move(context.Context, string, string) (v1.HostEnvironment, error) {
+	return v1.HostEnvironment{}, b.err
+}
+
 func (b broken) Vacant(context.Context, string) error { return b.err }
 
 func (b broken) Skippable(context.Context, string, time.Time) (window.Span, error) {
@@ -175,6 +179,12 @@ func (b broken) ReportsSince(context.Context, uint64) ([]v1.VersionsEvent, uint6
 	return nil, 0, b.err
 }
 
+func (b broken) EnvironmentStatuses(context.Context) ([]v1.EnvironmentStatus, error) {
+	return nil, b.err
+}
+
+func (b broken) SnapshotOf(context.Context, string) (v1.Snapshot, error) { return v1.Snapshot{}, b.err }
+
 func (b broken) Snapshot(context.Context) (v1.Snapshot, error) { return v1.Snapshot{}, b.err }
 
 func (b broken) Watch(context.Context) (<-chan struct{}, func(), error) {
@@ -204,7 +214,7 @@ func TestUnready(t *testing.T) {
 		Site: "test", Tenants: Fixed{"acme": b}, Store: b, Tokens: tokens, Webhooks: brokenWebhooks(b),
 		Healthy: func() error { return b.err }, Log: slog.New(slog.DiscardHandler),
 	})
-	bodies := map[string]string{"approve": `{"reason":"r","stage":"s"}`, "release": `{"reason":"r","host":"h01"}`, "resend": `{}`, "refresh": `{}`, "calendars": `{"name":"x","kind":"freeze"}`, "environments": `{"name":"x","match":{"roles":["edge"]}}`, "budgets": `{"name":"x","max-unavailable":"1"}`}
+	bodies := map[string]string{"approve": `{"reason":"r","stage":"s"}`, "release": `{"reason":"r","host":"h01"}`, "resend": `{}`, "refresh": `{}`, "calendars": `{"name":"x","kind":"freeze"}`, "environment": `{"environment":""}`, "environments": `{"name":"x","match":{"roles":["edge"]}}`, "budgets": `{"name":"x","max-unavailable":"1"}`}
 	ask := func(method, target string) *httptest.ResponseRecorder {
 		body := cmp.Or(bodies[path.Base(target)], `{"reason":"r"}`)
 		r := httptest.NewRequestWithContext(t.Context(), method, target, strings.NewReader(body))

@@ -24,9 +24,50 @@ func command(words ...string) string { return run.Command(strings.Join(words, " 
 // withReason is a command that wants to know why.
 func withReason(words ...string) string { return run.Typed(strings.Join(words, " ")) }
 
+// ofRun are the commands that are about the run of an environment.
+var ofRun = []string{"start", "pause", "resume", "abort", "approve", "status"}
+
+// inEnvironment is a command that names an environment if it is about its run; an empty one is not
+// named.
+func inEnvironment(environment, typed string) string {
+	words := strings.Fields(typed)
+	if environment == "" || len(words) < 2 || !slices.Contains(ofRun, words[1]) || slices.Contains(words, "--environment") {
+		return typed
+	}
+	at := slices.Index(words, "--reason")
+	if at < 0 {
+		at = len(words)
+	}
+	return strings.Join(slices.Insert(words, at, "--environment", environment), " ")
+}
+
 // advise returns what a person has to do now; nothing when everything goes on by
 // itself. Run is the newest run, nil when there is none.
 func advise(s v1.Situation, r *v1.Run) []advice {
+	todo := adviseAll(s, r)
+	if r == nil {
+		return todoIn(todo, s, v1.Run{Environment: s.Environment})
+	}
+	return todoIn(todo, s, *r)
+}
+
+// todoIn names the environment of a run in the commands of advice, if there are several.
+func todoIn(todo []advice, s v1.Situation, r v1.Run) []advice {
+	if s.Environments == 0 && r.Environment == "" {
+		return todo
+	}
+	return allIn(environmentOf(r), todo)
+}
+
+// allIn names an environment in the commands of advice.
+func allIn(environment string, todo []advice) []advice {
+	for i := range todo {
+		todo[i].command = inEnvironment(environment, todo[i].command)
+	}
+	return todo
+}
+
+func adviseAll(s v1.Situation, r *v1.Run) []advice {
 	if r != nil && !r.Finished() {
 		return adviseRun(*r)
 	}
@@ -41,7 +82,7 @@ func advise(s v1.Situation, r *v1.Run) []advice {
 	case s.NextUpgradeAt == nil && s.OpenWindow == nil && s.Frozen == nil:
 		todo = append(todo, advice{"declare a window, because none ever opens", command("apply", "-f", "FILE")})
 	}
-	if m := missedSince(s, r); m != nil && s.Frozen == nil && s.OpenWindow == nil {
+	if m := s.MissedSince(r); m != nil && s.Frozen == nil && s.OpenWindow == nil {
 		todo = append(todo, advice{
 			fmt.Sprintf("to make up for the missed window of %s before the next one", stamp(m.Start)), withReason("start", "--override-window"),
 		})
@@ -112,8 +153,7 @@ func adviseWaiting(r v1.Run) []advice {
 // waitsForHosts reports whether the run waits for hosts about which a person has to do
 // something.
 func waitsForHosts(r v1.Run) bool {
-	w := r.WaitingFor
-	return w != nil && (w.What == run.ForSlot || w.What == run.ForBudget || w.What == run.ForHost) && w.Until == nil && len(w.Hosts) > 0
+	return r.WaitingFor != nil && r.WaitingFor.ForPerson()
 }
 
 // adviseSteps is about hosts whose step keeps failing or takes unusually long, or that fell
@@ -228,6 +268,12 @@ func adviseResume(r v1.Run) []advice {
 	by, why, _ := strings.Cut(strings.TrimPrefix(r.Paused, "by "), ": ")
 	switch by {
 	case message.ByRollout:
+		if r.Environment != "" { // Its own may be paused, or that of the tenant.
+			return []advice{
+				{"set \"paused\" to false in the rollout of the environment", command("edit", "environment/"+r.Environment)},
+				{"or in that of the tenant", command("edit", "rollout")},
+			}
+		}
 		return []advice{{"set \"paused\" to false in the rollout", command("edit", "rollout")}}
 	case message.ByAgent:
 		if w := r.WaitingFor; w != nil && w.What == run.ForResume {
@@ -378,7 +424,7 @@ func (a advice) line(at timeFormat, width int) string {
 // beyondOperator has the advised commands that the role operator does not permit, and what
 // permits them.
 var beyondOperator = map[string]string{
-	"apply": `the right "write"`, "edit": `the right "write"`, "forget": `the right "write"`, "approve": `the role "approver"`, "approve-host": `the role "admin"`,
+	"apply": `the right "write"`, "edit": `the right "write"`, "forget": `the right "write"`, "move": `the right "write"`, "approve": `the role "approver"`, "approve-host": `the role "admin"`,
 }
 
 // text is what to do, and what that needs if an operator lacks it.

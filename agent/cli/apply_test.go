@@ -70,7 +70,7 @@ func TestApply(t *testing.T) {
 	want(do("calendars: {holidays: null}\nrollout: null\n", exitOK, "apply", "-f", "-", "-o", "json"), `"action": "delete"`, `"written": true`)
 	want(do("", exitFailed, "get", "calendar/holidays"), "tenant acme has no calendar holidays")
 	want(do("", exitOK, "get"), "days-of-week: Monday")
-	want(do("", exitUsage, "get", "windows"), `"windows" is not an object; use config, rollout, calendars, calendar/NAME, budgets, budget/NAME, policies, policy/NAME, users, user/NAME, approles, approle/NAME, webhooks or webhook/NAME`)
+	want(do("", exitUsage, "get", "windows"), `"windows" is not an object; use config, rollout, calendars, calendar/NAME, environments, environment/NAME, budgets, budget/NAME, policies, policy/NAME, users, user/NAME, approles, approle/NAME, webhooks or webhook/NAME`)
 }
 
 // TestApplyBudgets checks that disruption budgets are written, read, warned of and deleted as
@@ -94,6 +94,72 @@ func TestApplyBudgets(t *testing.T) {
 	do("budgets: {Racks: {max-unavailable: 1}}", `"Racks" is not the name of a disruption budget`, "apply", "-f", "-")
 	do("budgets: {racks: null}", "budget racks: deleted", "apply", "-f", "-")
 	do("", "tenant acme has no budget racks", "get", "budget/racks")
+}
+
+// TestApplyEnvironments checks that environments are written before the windows of the tenant, read,
+// warned of and deleted as calendars are, and that one with hosts is deleted only by force.
+func TestApplyEnvironments(t *testing.T) {
+	t.Parallel()
+	s := fakeapi.New(t)
+	do := func(stdin, want string, args ...string) {
+		t.Helper()
+		if _, stdout, stderr := callWith(t, stdin, as(t, s.URL, s.Token, "acme", args...)...); !strings.Contains(stdout+stderr, want) {
+			t.Errorf("%q prints\n%s%s, without %q", args, stdout, stderr, want)
+		}
+	}
+	const text = "environments:\n    basel:\n        match:\n            labels:\n                shop: basel\n        calendars:\n            - nights\n"
+	const nights = "calendars: {nights: {kind: allow}}\n"
+	s.SetHosts("acme", v1.Host{Hostname: "b1", Application: "app", Labels: map[string]string{"shop": "basel"}, Environment: "basel"})
+	do(text+nights+"config: {worker-applications: [{name: app}]}\n", "environment basel: new\n  + match:", "apply", "-f", "-", "--dry-run")
+	do(text+nights+"config: {worker-applications: [{name: app}]}\n", "Written, in this order: environment basel, config, calendar nights.", "apply", "-f", "-")
+	do("", text, "get", "environment/basel")
+	do("", "basel  1      own      tenant's", "get", "environments")
+	do("", "nights:", "get")
+	do("", text, "get")
+	do("environments: {bern: {match: {labels: {shop: bern}}}}", "standard input:1: warning: environments.bern.match.labels.shop: no known host has \"bern\" as label shop", "apply", "-f", "-")
+	do("environments: {default: {match: {labels: {shop: bern}}}}", `standard input:1: environments.default: "default" cannot be declared`, "apply", "-f", "-")
+	do("environments: {bern: {}}", "standard input:1: environments.bern.match: it is missing", "apply", "-f", "-")
+	do("environments: {bern: null}", "environment bern: deleted", "apply", "-f", "-")
+	do("", "tenant acme has no environment bern", "get", "environment/bern")
+	do("environments: {basel: null}", "environment basel is in use", "apply", "-f", "-")
+	do("", "environment basel is in use", "delete", "environment", "basel")
+	do("", "Deleted environment basel of tenant acme.", "delete", "environment", "basel", "--force")
+}
+
+// TestMoveHosts checks what move says, and what is wrong with its flags.
+func TestMoveHosts(t *testing.T) {
+	t.Parallel()
+	s := fakeapi.New(t)
+	s.SetHosts("acme", v1.Host{Hostname: "b1", Application: "app", Environment: "basel"}, v1.Host{Hostname: "b2", Application: "app", Unplaced: true})
+	do := func(want string, args ...string) {
+		t.Helper()
+		if _, stdout, stderr := callWith(t, "", as(t, s.URL, s.Token, "acme", args...)...); !strings.Contains(stdout+stderr, want) {
+			t.Errorf("%q prints\n%s%s, without %q", args, stdout, stderr, want)
+		}
+	}
+	do("name the --environment to which the host moves, or undo an earlier move with --auto", "move", "b1")
+	do("leave out --environment, or --auto", "move", "b1", "--auto", "--environment", "bern")
+	do(`host "b9" is not known`, "move", "b9", "--auto")
+	do("HOST  ENVIRONMENT  APPLICATION", "hosts")
+	do("No run upgrades 1 host that is in no environment, because several match. Change the match of one (osupgrade-agent edit environments), or move the host: osupgrade-agent move HOST --environment NAME", "hosts")
+	do("none, because several match it: no run upgrades it; to move it: osupgrade-agent move b2 --environment NAME", "hosts", "b2")
+	do("Host b2 is assigned to environment bern.\n", "move", "b2", "--environment", "bern")
+	do("bern (assigned)", "hosts")
+	do("Host b2 is in environment default, by what matches it.\n", "move", "b2", "--auto")
+	do(`"environment": "bern"`, "move", "b2", "--environment", "bern", "-o", "json")
+}
+
+// TestMovedSentence checks what is said of a host that was moved.
+func TestMovedSentence(t *testing.T) {
+	t.Parallel()
+	for want, m := range map[string]v1.HostEnvironment{
+		"Host b1 is in no environment, because several match it: no run upgrades it.":                                 {Hostname: "b1", Unplaced: true},
+		"Host b1 is assigned to environment bern. Run 41 of basel still has it, so it moves when that run has ended.": {Hostname: "b1", Environment: "bern", Assigned: true, Run: 41, RunEnvironment: "basel"},
+	} {
+		if got := movedSentence(m); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
 }
 
 // TestApplyFiles checks folders, several files, and what is wrong with files.
@@ -120,7 +186,7 @@ func TestApplyFiles(t *testing.T) {
 		{[]string{"-f", wrong}, exitUsage, wrong + `:2: config.maintenance-windows: "all" is not a list`},
 		{[]string{"-f", dir + "/empty"}, exitUsage, "has no .yaml, .yml or .json file"},
 		{[]string{"-f", dir + "/none"}, exitUsage, "no such file"},
-		{[]string{"-f", file("e.txt", "{}")}, exitUsage, "declares nothing; give at least one of config, rollout, calendars, budgets, policies, users, approles and webhooks"},
+		{[]string{"-f", file("e.txt", "{}")}, exitUsage, "declares nothing; give at least one of config, rollout, calendars, environments, budgets, policies, users, approles and webhooks"},
 		{nil, exitUsage, "missing flags: --file"},
 	} {
 		code, stdout, stderr := call(t, as(t, s.URL, s.Token, "acme", append([]string{"apply"}, c.args...)...)...)

@@ -24,7 +24,7 @@ type completionCommand struct {
 // Help describes the command.
 func (c *completionCommand) Help() string {
 	return `The script completes commands, flags, words and files. It also completes the names of hosts, runs,
-stages and tenants, labels and roles where a context, OSUPGRADE_TOKEN or the flags typed so far let it ask the site. Load it in each new shell, by a line
+stages, environments and tenants, labels and roles where a context, OSUPGRADE_TOKEN or the flags typed so far let it ask the site. Load it in each new shell, by a line
 in ~/.bashrc (bash 4.4 or later), ~/.zshrc (after compinit) or ~/.config/fish/config.fish:
 
     source <(osupgrade-agent completion bash)
@@ -128,11 +128,14 @@ func namesOf(ctx context.Context, api *client.Client, tenant, what string) []she
 			add(fmt.Sprint(r.ID), headline(timeFlags{}.format(), r))
 		}
 	case "stages":
-		runs, _ := api.Runs(ctx, tenant, v1.RunFilter{Limit: 1})
-		for _, r := range runs {
-			for _, s := range r.Stages {
-				add(s.Name, s.Phase)
-			}
+		runs, _ := allUnderWay(ctx, api, tenant)
+		for _, s := range stagesOf(runs) {
+			add(s.Name, s.Phase)
+		}
+	case "environments":
+		environments, _ := api.EnvironmentStatuses(ctx, tenant)
+		for _, e := range environments {
+			add(e.Name, e.Status)
 		}
 	case "tenants":
 		statuses, _ := api.Statuses(ctx)
@@ -153,6 +156,18 @@ func namesOf(ctx context.Context, api *client.Client, tenant, what string) []she
 		}
 	}
 	return names
+}
+
+// stagesOf returns the stages of some runs, each name once.
+func stagesOf(runs []v1.Run) (all []v1.RunStage) {
+	for _, r := range runs {
+		for _, s := range r.Stages {
+			if !slices.ContainsFunc(all, func(other v1.RunStage) bool { return other.Name == s.Name }) {
+				all = append(all, s)
+			}
+		}
+	}
+	return all
 }
 
 // distinct returns each label, as KEY=VALUE, or each role that a host has, once and in order.

@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
@@ -52,11 +54,11 @@ func (c *confirming) confirm(person *console, cost string) error {
 }
 
 // sentence is a text with a capital and a full stop, or the question mark that it has.
-func sentence(text string) string {
-	if strings.HasSuffix(text, "?") {
-		return strings.ToUpper(text[:1]) + text[1:]
+func sentence(said string) string {
+	if strings.HasSuffix(said, "?") {
+		return strings.ToUpper(said[:1]) + said[1:]
 	}
-	return strings.ToUpper(text[:1]) + strings.TrimSuffix(text[1:], ".") + "."
+	return strings.ToUpper(said[:1]) + strings.TrimSuffix(said[1:], ".") + "."
 }
 
 func askYes(person *console, cost string) error {
@@ -71,17 +73,44 @@ func askYes(person *console, cost string) error {
 	return nil
 }
 
-// underWay returns the run under way; nil when there is none.
-func underWay(ctx context.Context, api *client.Client, tenant string) (*v1.Run, error) {
-	runs, err := api.Runs(ctx, tenant, v1.RunFilter{Limit: 1})
-	if err != nil || len(runs) == 0 || runs[0].Finished() {
+// underWay returns the run under way that a selector chooses; nil when there is none, or more than
+// one.
+func underWay(ctx context.Context, api *client.Client, tenant string, selector v1.Selector) (*v1.Run, error) {
+	filter := v1.RunFilter{Selector: selector}
+	if !selector.IsZero() { // An environment and a host have one run at a time.
+		filter.Limit = 1
+	}
+	runs, err := api.Runs(ctx, tenant, filter)
+	if err != nil {
 		return nil, err
+	}
+	runs = slices.DeleteFunc(runs, v1.Run.Finished)
+	if len(runs) != 1 {
+		return nil, nil
 	}
 	current, err := api.Run(ctx, tenant, runs[0].ID) // A list may come without hosts.
 	if client.Missing(err) {
 		return nil, nil
 	}
 	return &current, err
+}
+
+// allUnderWay returns the runs under way of all environments.
+func allUnderWay(ctx context.Context, api *client.Client, tenant string) ([]v1.Run, error) {
+	runs, err := api.Runs(ctx, tenant, v1.RunFilter{Limit: v1.MaxRuns})
+	return slices.DeleteFunc(runs, v1.Run.Finished), err
+}
+
+// costOfAll says what it costs to abort some runs; empty when there are none.
+func costOfAll(runs []v1.Run) string {
+	if len(runs) == 0 {
+		return ""
+	}
+	var names []string
+	for _, r := range runs {
+		names = append(names, fmt.Sprintf("run %d of %s", r.ID, environmentOf(r)))
+	}
+	return "this aborts " + text.Count(len(runs), "run", "runs") + ": " + someOf(names)
 }
 
 // costOfAbort says what an abort costs; empty for one that changes nothing.

@@ -13,13 +13,13 @@ import (
 type deleteCommand struct {
 	siteOperator
 	What  []string `arg:"" help:"What to delete, such as policy/NAME or calendar/NAME, config or rollout." complete:"objects"`
-	Force bool     `help:"Delete a policy even if a user, an approle or a token names it."`
+	Force bool     `help:"Delete a policy even if a user, an approle or a token names it, and an environment even if it has hosts or a run is under way. The run goes on."`
 }
 
 // Help is the longer text of --help.
 func (c *deleteCommand) Help() string {
 	return "The logins of a user or an approle end. A deleted policy no longer allows anything to users, approles and tokens that still name it. " +
-		"What is queued for a webhook is dropped. If somebody else changes an object meanwhile, it stays."
+		"The hosts of an environment are in the one that matches them, or else in default. What is queued for a webhook is dropped. If somebody else changes an object meanwhile, it stays."
 }
 
 // Run implements the command.

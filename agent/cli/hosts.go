@@ -472,7 +472,7 @@ func versionsLine(versions map[string]string) string {
 
 // forgetCommand deletes a host that no longer exists.
 type forgetCommand struct {
-	asking
+	reasoned
 	confirming
 	Host string `arg:"" help:"Name of the host, as hosts shows it." complete:"hosts"`
 }
@@ -482,7 +482,7 @@ func (c *forgetCommand) Run(ctx context.Context, person *console, out io.Writer)
 	if wrong := (v1.Ask{Reason: c.Reason}).Validate("forget"); len(wrong) > 0 {
 		return wrongFlags(wrong)
 	}
-	if err := c.asks(ctx, &c.confirming, person, func(r v1.Run) string { return costOfHost(r, c.Host, "Deleting") }); err != nil {
+	if err := c.asks(ctx, &c.confirming, person, v1.Selector{Hosts: []string{c.Host}}, func(r v1.Run) string { return costOfHost(r, c.Host, "Deleting") }); err != nil {
 		return err
 	}
 	api, err := c.client()

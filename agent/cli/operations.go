@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -16,13 +18,20 @@ type operation func(api *client.Client, ctx context.Context, tenant string, body
 // asking is the common part of the commands that ask something of the run under
 // way.
 type asking struct {
+	reasoned
+	environmentFlag
+}
+
+// reasoned is the common part of the commands that need a reason.
+type reasoned struct {
 	operator
 	Reason string `help:"Why; it is stored with the run." required:""`
 }
 
-// asks has a person confirm what a request costs the run under way, if there is one.
-// A request without a reason is refused before that.
-func (c *asking) asks(ctx context.Context, confirm *confirming, person *console, cost func(v1.Run) string) error {
+// asks has a person confirm what a request costs the run under way that it is about, if there is
+// one. A request without a reason is refused before that, and the site refuses one that may mean
+// several runs.
+func (c *reasoned) asks(ctx context.Context, confirm *confirming, person *console, of v1.Selector, cost func(v1.Run) string) error {
 	if confirm.Yes || strings.TrimSpace(c.Reason) == "" {
 		return nil
 	}
@@ -30,7 +39,7 @@ func (c *asking) asks(ctx context.Context, confirm *confirming, person *console,
 	if err != nil {
 		return err
 	}
-	current, err := underWay(ctx, api, c.Tenant)
+	current, err := underWay(ctx, api, c.Tenant, of)
 	if err != nil || current == nil {
 		return err
 	}
@@ -42,7 +51,7 @@ func (c *asking) do(ctx context.Context, out io.Writer, what string, body v1.Ask
 	if strings.TrimSpace(c.Reason) == "" {
 		return misusedf("--reason is empty; say why: it is stored with the run")
 	}
-	body.Reason = c.Reason
+	body.Reason, body.Environment = c.Reason, c.Environment
 	if wrong := body.Validate(what); len(wrong) > 0 {
 		return misused(wrong)
 	}
@@ -59,7 +68,18 @@ func (c *asking) do(ctx context.Context, out io.Writer, what string, body v1.Ask
 
 // isNow returns the sentence about the run after the operation.
 func isNow(words string) func(v1.Run) string {
-	return func(r v1.Run) string { return fmt.Sprintf("Run %d %s.", r.ID, words) }
+	return func(r v1.Run) string { return fmt.Sprintf("Run %d%s %s.", r.ID, ofEnvironment(r), words) }
+}
+
+// environmentOf is the name of the environment of a run.
+func environmentOf(r v1.Run) string { return cmp.Or(r.Environment, v1.DefaultEnvironment) }
+
+// ofEnvironment says of which environment a run is; empty for default.
+func ofEnvironment(r v1.Run) string {
+	if r.Environment == "" {
+		return ""
+	}
+	return " of " + r.Environment
 }
 
 // pauseCommand pauses the run under way.
@@ -91,6 +111,7 @@ func (c *resumeCommand) Run(ctx context.Context, out io.Writer) error {
 type abortCommand struct {
 	asking
 	confirming
+	All bool `help:"Abort the runs of all environments. Exit code 1 if one of them could not be aborted; the others are."`
 	Now bool `help:"End the run at once, without waiting for hosts that are being upgraded: they stay out of service until they report, are released or are deleted."`
 }
 
@@ -102,22 +123,67 @@ func (c *abortCommand) Help() string {
 
 // Run implements the command.
 func (c *abortCommand) Run(ctx context.Context, person *console, out io.Writer) error {
-	if err := c.asks(ctx, &c.confirming, person, func(r v1.Run) string { return costOfAbort(r, c.Now) }); err != nil {
+	if c.All {
+		return c.abortAll(ctx, person, out)
+	}
+	if err := c.asks(ctx, &c.confirming, person, v1.Selector{Environments: c.environments()}, func(r v1.Run) string { return costOfAbort(r, c.Now) }); err != nil {
 		return err
 	}
 	return c.do(ctx, out, "abort", v1.Ask{Now: c.Now}, (*client.Client).Abort, c.aborted)
+}
+
+// Validate implements kong's hook.
+func (c *abortCommand) Validate() error {
+	if c.All && c.Environment != "" {
+		return errors.New("--all aborts the runs of all environments; leave out --environment, or --all")
+	}
+	return c.operator.Validate()
+}
+
+// abortAll aborts the runs of all environments.
+func (c *abortCommand) abortAll(ctx context.Context, person *console, out io.Writer) error {
+	body := v1.Ask{Reason: c.Reason, All: true, Now: c.Now}
+	if wrong := body.Validate("abort"); len(wrong) > 0 {
+		return wrongFlags(wrong)
+	}
+	api, err := c.client()
+	if err != nil {
+		return err
+	}
+	if !c.Yes {
+		current, err := allUnderWay(ctx, api, c.Tenant)
+		if err != nil {
+			return err
+		}
+		if err := c.confirm(person, costOfAll(current)); err != nil {
+			return err
+		}
+	}
+	runs, err := api.AbortAll(ctx, c.Tenant, body)
+	if err != nil {
+		return c.format().refusal(err)
+	}
+	return c.Output.show(out, runs, func(to *terminal) error {
+		if len(runs) == 0 {
+			to.line("No run is in progress.")
+		}
+		for _, r := range runs {
+			to.line(c.aborted(r))
+		}
+		return nil
+	})
 }
 
 // aborted returns the sentence about a run that was aborted.
 func (c *abortCommand) aborted(r v1.Run) string {
 	switch {
 	case r.Finished():
-		return fmt.Sprintf("Run %d has ended as %s.%s", r.ID, headline(c.format(), r), toRelease(r))
+		return fmt.Sprintf("Run %d%s has ended as %s.%s", r.ID, ofEnvironment(r), headline(c.format(), r), toRelease(r))
 	case r.EndsBy == nil:
-		return fmt.Sprintf("Run %d is aborting: no further host is touched.", r.ID)
+		return fmt.Sprintf("Run %d%s is aborting: no further host is touched.", r.ID, ofEnvironment(r))
 	}
-	return fmt.Sprintf("Run %d is aborting: no further host is touched. It ends once the hosts that have started have answered or timed out, by %s at the latest. "+
-		"To end it now: %s", r.ID, c.format().at(*r.EndsBy), withReason("abort", "--now"))
+	return fmt.Sprintf("Run %d%s is aborting: no further host is touched. It ends once the hosts that have started have answered or timed out, by %s at the latest. "+
+		"To end it now: %s", r.ID, ofEnvironment(r), c.format().at(*r.EndsBy), inEnvironment(cmp.Or(r.Environment, c.Environment), withReason("abort", "--now")))
 }
 
 // toRelease says how to free the slots that the hosts of a run hold; empty when none
@@ -140,7 +206,7 @@ type approveCommand struct {
 // Run implements the command.
 func (c *approveCommand) Run(ctx context.Context, out io.Writer) error {
 	return c.do(ctx, out, "approve", v1.Ask{Stage: c.Stage}, (*client.Client).Approve, func(r v1.Run) string {
-		return fmt.Sprintf("Stage %s of run %d is approved.", c.Stage, r.ID)
+		return fmt.Sprintf("Stage %s of run %d%s is approved.", c.Stage, r.ID, ofEnvironment(r))
 	})
 }
 
@@ -156,12 +222,14 @@ func (c *releaseCommand) Help() string {
 	return "A host that is silent, unhealthy or being upgraded holds a slot: it counts as out of service, and other hosts wait for it. " +
 		"Release it only if it may stay as it is: another host then goes down in its place. " +
 		"Releasing a host that holds no slot, such as one that hangs while it prepares, removes it from the run. " +
-		"You can release any host during a run, and after the run a host that still holds a slot."
+		"You can release any host during a run, and after the run a host that still holds a slot. " +
+		"You release one host at a time, because each takes the place of another that goes down: there is no --label and no --role. " +
+		"The site finds the run of the host, so that --environment is not needed."
 }
 
 // Run implements the command.
 func (c *releaseCommand) Run(ctx context.Context, person *console, out io.Writer) error {
-	if err := c.asks(ctx, &c.confirming, person, func(r v1.Run) string { return costOfHost(r, c.Host, "Releasing") }); err != nil {
+	if err := c.asks(ctx, &c.confirming, person, v1.Selector{Hosts: []string{c.Host}}, func(r v1.Run) string { return costOfHost(r, c.Host, "Releasing") }); err != nil {
 		return err
 	}
 	return c.do(ctx, out, "release", v1.Ask{Host: c.Host}, (*client.Client).Release, c.released)

@@ -77,6 +77,8 @@ type intended struct {
 	windows   []v1.MaintenanceWindow
 	rollout   *v1.Rollout
 	calendars map[string]v1.Calendar
+	// environments are those of the hosts, by name.
+	environments map[string]v1.Environment
 	// offers are what hosts offer to change.
 	offers map[string]v1.OfferSummary
 }
@@ -353,6 +355,9 @@ func (s *shelf) WatchIntent(ctx context.Context, _ string, see func(store.Seen))
 	see(store.Seen{Object: store.Object{Kind: store.Config}, Config: &config, Number: 1, At: at})
 	for name, c := range s.calendars {
 		see(store.Seen{Object: store.Object{Kind: store.Calendar, Name: name}, Calendar: &c, Number: 1, At: at})
+	}
+	for name, e := range s.environments {
+		see(store.Seen{Object: store.Object{Kind: store.Environment, Name: name}, Environment: &e, Number: 1, At: at})
 	}
 	if s.rollout != nil {
 		see(store.Seen{Object: store.Object{Kind: store.Rollout}, Rollout: s.rollout, Number: 1, At: at})

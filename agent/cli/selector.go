@@ -8,8 +8,27 @@ import (
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
-// selectorFlags choose hosts, in each command that acts on several or shows them.
+// selectorFlags choose hosts in all environments, in each command that acts on several or shows them.
 type selectorFlags struct {
+	matchFlags
+	Environments []string `name:"environment" help:"Only this environment (repeatable: one of them); default is that of the hosts that no other has." placeholder:"NAME" complete:"environments"`
+}
+
+// environmentFlag names an environment, in each command that is about one run.
+type environmentFlag struct {
+	Environment string `help:"The environment, if there are several; default is that of the hosts that no other has." placeholder:"NAME" complete:"environments"`
+}
+
+// environments are what the flag chooses; nil is any.
+func (f environmentFlag) environments() []string {
+	if f.Environment == "" {
+		return nil
+	}
+	return []string{f.Environment}
+}
+
+// matchFlags choose hosts by what they are.
+type matchFlags struct {
 	Hosts  []string `name:"host" help:"Only this host (repeatable: one of them)." placeholder:"NAME" complete:"hosts"`
 	Labels []string `name:"label" help:"Only hosts with this label (repeatable: all of them); KEY=VALUE,VALUE is one of several values." placeholder:"KEY=VALUE" sep:"none" complete:"labels"`
 	Roles  []string `name:"role" help:"Only hosts with this role (repeatable: one of them)." placeholder:"ROLE" sep:"none" complete:"roles"`
@@ -17,12 +36,17 @@ type selectorFlags struct {
 
 // selector returns what the flags choose.
 func (f selectorFlags) selector() (v1.Selector, error) {
-	selector, wrong := v1.ParseSelector(f.Hosts, f.Labels, f.Roles)
+	selector, wrong := v1.ParseSelector(f.Hosts, f.Labels, f.Roles, f.Environments)
 	return selector, wrongFlags(wrong)
 }
 
+// selector returns what the flags choose.
+func (f matchFlags) selector() (v1.Selector, error) {
+	return selectorFlags{matchFlags: f}.selector()
+}
+
 // isGiven reports whether any of the flags is.
-func (f selectorFlags) isGiven() bool { return len(f.Hosts)+len(f.Labels)+len(f.Roles) > 0 }
+func (f matchFlags) isGiven() bool { return len(f.Hosts)+len(f.Labels)+len(f.Roles) > 0 }
 
 // chosenHosts are the hosts of a run that a selector chooses; without names, all.
 type chosenHosts struct {
@@ -32,7 +56,7 @@ type chosenHosts struct {
 
 // hostsOf asks the site which hosts the flags choose. Names need no answer, and may be of hosts
 // that the site no longer knows.
-func (f selectorFlags) hostsOf(ctx context.Context, api *client.Client, tenant string) (chosenHosts, error) {
+func (f matchFlags) hostsOf(ctx context.Context, api *client.Client, tenant string) (chosenHosts, error) {
 	selector, err := f.selector()
 	if err != nil || selector.IsZero() {
 		return chosenHosts{}, err

@@ -15,7 +15,8 @@ type startCommand struct{ starting }
 
 // Help is the longer text of --help.
 func (c *startCommand) Help() string {
-	return "Without --host, --label and --role, the run has all hosts. With them, the site chooses the hosts when the run starts. " +
+	return "Without --host, --label and --role, the run has all hosts of its environment. With them, the site chooses the hosts when the run starts. " +
+		"A run is of one environment: without --environment, of the only one that has such hosts. " +
 		"If a window is open, the run is the run of this window: no other starts in it."
 }
 
@@ -27,7 +28,8 @@ func (c *startCommand) Run(ctx context.Context, out io.Writer) error {
 // starting is the common part of the commands that start a run.
 type starting struct {
 	operator
-	selectorFlags
+	matchFlags
+	environmentFlag
 	OverrideWindow bool   `help:"Start even if no window is open; needs --reason."`
 	OverrideAfter  string `placeholder:"REASON" help:"Start although environments that come before this one have not completed a run, or it has not soaked; the reason is stored with the run."`
 	Reason         string `help:"Why; it is stored with the run."`
@@ -42,7 +44,7 @@ func (c *starting) start(ctx context.Context, out io.Writer, body v1.Start) erro
 	if err != nil {
 		return err
 	}
-	body.Hosts, body.Labels, body.Roles = selector.Hosts, selector.Labels, selector.Roles
+	body.Environment, body.Hosts, body.Labels, body.Roles = c.Environment, selector.Hosts, selector.Labels, selector.Roles
 	body.OverrideWindow, body.OverrideAfter, body.Reason, body.Duration = c.OverrideWindow, c.OverrideAfter, c.Reason, c.Duration
 	switch {
 	case c.DryRun && c.Wait:
@@ -80,7 +82,7 @@ func (c *starting) start(ctx context.Context, out io.Writer, body v1.Start) erro
 		if !selector.IsZero() {
 			hosts += fmt.Sprintf(" (%s)", selector)
 		}
-		to.linef("Run %d has begun with %s; it ends by %s.", run.ID, hosts, at.at(ends))
+		to.linef("Run %d%s has begun with %s; it ends by %s.", run.ID, ofEnvironment(run), hosts, at.at(ends))
 		return nil
 	})
 }

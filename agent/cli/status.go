@@ -20,19 +20,24 @@ import (
 type statusCommand struct {
 	operator
 	hostFlags
-	selectorFlags
+	matchFlags
+	environmentFlag
 }
 
 // Help is the longer text of --help.
 func (c *statusCommand) Help() string {
-	return "With --tenant '*' you see all tenants that you may see in a table, the most urgent first: what is under way, how far it is, " +
+	return "If the tenant has environments, you see them in a table, the most urgent first, and what you can do about the first that needs you.\n\n" +
+		"With --tenant '*' you see all tenants that you may see in a table, the most urgent first: what is under way, how far it is, " +
 		"when the next window opens, and what needs you. --output json has all of it."
 }
 
 // Validate implements kong's hook.
 func (c *statusCommand) Validate() error {
-	if c.Tenant == allTenants && (c.Unhealthy || c.isGiven()) {
+	switch {
+	case c.Tenant == allTenants && (c.Unhealthy || c.isGiven()):
 		return errors.New("--tenant '*' shows tenants and no hosts; leave out --unhealthy, --host, --label and --role, or name one tenant")
+	case c.Tenant == allTenants && c.Environment != "":
+		return errors.New("--tenant '*' shows tenants and not their environments; leave out --environment, or name one tenant")
 	}
 	return c.operator.Validate()
 }
@@ -65,6 +70,9 @@ func (c *statusCommand) Run(ctx context.Context, out io.Writer) error {
 		if err != nil {
 			return err
 		}
+		if c.showsEnvironments(state) {
+			return c.environmentsJSON(ctx, out, api, state, chosen)
+		}
 		runs, err := api.Runs(ctx, c.Tenant, v1.RunFilter{})
 		if err != nil {
 			return err
@@ -79,6 +87,12 @@ func (c *statusCommand) Run(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	to := newTerminal(out)
+	if c.showsEnvironments(state) {
+		if err := c.showEnvironments(ctx, to, api, state, chosen); err != nil {
+			return err
+		}
+		return to.err
+	}
 	c.show(to, c.format(), state, newest, chosen)
 	return to.err
 }
@@ -130,7 +144,16 @@ func (c *statusCommand) show(to *terminal, at timeFormat, state v1.State, newest
 	showWarnings(to, at, state)
 	showUnmatched(to, state)
 	to.line("")
-	todo := append(advise(state.Situation, newest), slices.Concat(adviseApprovals(state), adviseCalendars(at, state.Calendars), adviseCertificates(state.Certificates))...)
+	c.printToDo(to, at, append(advise(state.Situation, newest), adviseTenant(at, state)...))
+}
+
+// adviseTenant returns what a person has to do for a tenant, whatever its runs do.
+func adviseTenant(at timeFormat, state v1.State) []advice {
+	return slices.Concat(adviseApprovals(state), adviseCalendars(at, state.Calendars), adviseCertificates(state.Certificates))
+}
+
+// printToDo prints what to do now.
+func (c *statusCommand) printToDo(to *terminal, at timeFormat, todo []advice) {
 	printAdvice(to, at, todo)
 	if c.used.typed && slices.ContainsFunc(todo, func(a advice) bool { return a.command != "" }) {
 		to.linef("Add --context %s to these commands.", c.used.name)
@@ -143,9 +166,28 @@ func situationFacts(at timeFormat, s v1.Situation, newest *v1.Run) [][2]string {
 	if s.Silent > 0 {
 		hosts += fmt.Sprintf(", %d silent: %s", s.Silent, text.ListOf(s.SilentHosts, s.Silent, mostNames))
 	}
-	all := [][2]string{{"hosts", hosts}}
+	all := append([][2]string{{"hosts", hosts}}, windowFacts(at, s, newest)...)
+	all = append(all, tenantFacts(at, s)...)
+	if m := s.MissedSince(newest); m != nil {
+		all = append(all, [2]string{"last missed", fmt.Sprintf("the window of %s: %s", at.at(m.Start), at.text(m.Reason))})
+	}
+	if w := s.WaitingFor; w != nil {
+		name := "waiting for"
+		if w.What == waitsForLog {
+			name = "stopped"
+		}
+		all = append(all, [2]string{name, waiting(at, *w)})
+	}
+	if c := s.LastClockStep; c != nil {
+		all = append(all, [2]string{"clock", stepped(at, *c)})
+	}
+	return all
+}
+
+// windowFacts tell of windows.
+func windowFacts(at timeFormat, s v1.Situation, newest *v1.Run) (all [][2]string) {
 	if w := s.OpenWindow; w != nil {
-		all = append(all, [2]string{"window", openWindow(at, *w, newest)})
+		all = append(all, [2]string{"window", openWindow(at, s, *w, newest)})
 	}
 	if w := s.SkippedWindow; w != nil {
 		all = append(all, [2]string{"skipped window", fmt.Sprintf("%s, by %s: %s", at.at(w.Start), w.By, w.Reason)})
@@ -160,6 +202,11 @@ func situationFacts(at timeFormat, s v1.Situation, newest *v1.Run) [][2]string {
 		}
 		all = append(all, [2]string{name, at.at(*next) + ", in " + at.in(*next)})
 	}
+	return all
+}
+
+// tenantFacts tell of freezes, calendars and budgets, which are the tenant's.
+func tenantFacts(at timeFormat, s v1.Situation) (all [][2]string) {
 	if f := s.Frozen; f != nil {
 		all = append(all, [2]string{"frozen", fmt.Sprintf("by %s until %s", f.Calendar, at.at(f.To))})
 	}
@@ -168,19 +215,6 @@ func situationFacts(at timeFormat, s v1.Situation, newest *v1.Run) [][2]string {
 	}
 	for _, b := range s.Budgets[:min(len(s.Budgets), mostNames)] {
 		all = append(all, [2]string{"budget", budgetFact(b)})
-	}
-	if m := missedSince(s, newest); m != nil {
-		all = append(all, [2]string{"last missed", fmt.Sprintf("the window of %s: %s", at.at(m.Start), at.text(m.Reason))})
-	}
-	if w := s.WaitingFor; w != nil {
-		name := "waiting for"
-		if w.What == waitsForLog {
-			name = "stopped"
-		}
-		all = append(all, [2]string{name, waiting(at, *w)})
-	}
-	if c := s.LastClockStep; c != nil {
-		all = append(all, [2]string{"clock", stepped(at, *c)})
 	}
 	return all
 }
@@ -212,18 +246,9 @@ func stepped(at timeFormat, c v1.ClockStep) string {
 	return fmt.Sprintf("was set forward by %s, to %s, or the machine was suspended", window.FormatDuration(by), at.at(c.To))
 }
 
-// missedSince is the window that was missed last, if no run was opened since; nil when
-// there is none.
-func missedSince(s v1.Situation, newest *v1.Run) *v1.MissedWindow {
-	if m := s.LastMissed; m != nil && (newest == nil || m.Start.After(newest.OpenedAt)) {
-		return m
-	}
-	return nil
-}
-
 // openWindow tells of a window that is open: until when, with which run, and how to
 // start another once that has ended.
-func openWindow(at timeFormat, w v1.OpenWindow, newest *v1.Run) string {
+func openWindow(at timeFormat, s v1.Situation, w v1.OpenWindow, newest *v1.Run) string {
 	text := "open until " + at.at(w.End)
 	switch {
 	case w.Run == 0:
@@ -231,7 +256,7 @@ func openWindow(at timeFormat, w v1.OpenWindow, newest *v1.Run) string {
 	case newest == nil || !newest.Finished():
 		return fmt.Sprintf("%s; run %d is in progress", text, w.Run)
 	}
-	return fmt.Sprintf("%s; run %d has ended; to start another: %s", text, w.Run, command("start"))
+	return fmt.Sprintf("%s; run %d has ended; to start another: %s", text, w.Run, todoIn([]advice{{command: command("start")}}, s, *newest)[0].command)
 }
 
 // runFacts tell of a run as a whole.
@@ -258,7 +283,7 @@ func runFacts(f *facts, to *terminal, at timeFormat, r v1.Run) {
 	if r.RetryOf != 0 {
 		f.add("retry of", fmt.Sprintf("run %d", r.RetryOf))
 	}
-	f.add("follows", followed(r))
+	f.add("follows", followedRuns(r))
 	f.add("overrides after", r.OverrideAfter)
 	f.add("paused", r.Paused)
 	f.add("aborted", r.Aborted)
@@ -271,8 +296,8 @@ func runFacts(f *facts, to *terminal, at timeFormat, r v1.Run) {
 	f.add("forecast", at.text(r.Forecast))
 }
 
-// followed are the runs of other environments that a run follows; empty when there are none.
-func followed(r v1.Run) string {
+// followedRuns are the runs of other environments that a run follows; empty when there are none.
+func followedRuns(r v1.Run) string {
 	var all []string
 	for _, f := range r.Follows {
 		all = append(all, fmt.Sprintf("run %d of %s", f.Run, f.Environment))

@@ -26,11 +26,11 @@ const (
 	statusRows = 58
 	// statusWidth is how wide the table is where the output has no width of its own.
 	statusWidth = 100
-	// longestTenant is where the name of a tenant is cut.
-	longestTenant = 24
+	// longestName is where the name of a tenant or an environment is cut.
+	longestName = 24
 )
 
-// glance is a tenant as a row of the table.
+// glance is a tenant, or an environment of one, as a row of a table.
 type glance struct {
 	v1.TenantStatus
 	todo []advice
@@ -64,7 +64,12 @@ func glances(at timeFormat, statuses []v1.TenantStatus) []glance {
 			all[i].todo = []advice{{s.Trouble, ""}}
 			continue
 		}
-		all[i].todo = append(advise(*s.Situation, s.Run), adviseCalendars(at, s.Situation.Calendars)...)
+		if s.Environments != nil {
+			all[i] = glanceOver(s)
+		} else {
+			all[i].todo = advise(*s.Situation, s.Run)
+		}
+		all[i].todo = append(all[i].todo, adviseCalendars(at, s.Situation.Calendars)...)
 	}
 	slices.SortStableFunc(all, func(a, b glance) int {
 		return cmp.Or(cmp.Compare(a.rank(), b.rank()), a.opens().Compare(b.opens()), cmp.Compare(a.Tenant, b.Tenant))
@@ -92,7 +97,12 @@ func (g glance) rank() int {
 }
 
 // runs reports whether a run is under way.
-func (g glance) runs() bool { return g.Run != nil && !g.Run.Finished() }
+func (g glance) runs() bool {
+	if g.Environments != nil {
+		return g.Environments.UnderWay > 0
+	}
+	return g.Run != nil && !g.Run.Finished()
+}
 
 // opens is when the next window opens, or zero.
 func (g glance) opens() time.Time {
@@ -115,14 +125,22 @@ func printGlances(to *terminal, at timeFormat, all []glance, each bool) {
 	for !each && len(shown) > statusRows && shown[len(shown)-1].isQuiet() {
 		shown = shown[:len(shown)-1]
 	}
+	printRows(to, at, "TENANT", shown)
+	if hidden := len(all) - len(shown); hidden > 0 {
+		to.linef("%s; --all shows them.", text.Count(hidden, "more tenant is idle and needs nothing", "more tenants are idle and need nothing"))
+	}
+}
+
+// printRows prints a table of tenants or environments.
+func printRows(to *terminal, at timeFormat, head string, shown []glance) {
 	width := statusWidth
 	if to.live {
 		width = to.width
 	}
-	rows := [][]string{{"TENANT", "NOW", "PROGRESS", "NEXT WINDOW", "NEEDS YOU"}}
+	rows := [][]string{{head, "NOW", "PROGRESS", "NEXT WINDOW", "NEEDS YOU"}}
 	var widths [4]int
 	for _, g := range shown {
-		rows = append(rows, []string{text.Fit(g.Tenant, longestTenant, "…"), g.now(), g.progress(), g.nextWindow(at), g.needs(at)})
+		rows = append(rows, []string{text.Fit(g.Tenant, longestName, "…"), g.now(), g.progress(), g.nextWindow(at), g.needs(at)})
 	}
 	for _, row := range rows {
 		for i := range widths {
@@ -137,9 +155,24 @@ func printGlances(to *terminal, at timeFormat, all []glance, each bool) {
 	}
 	t.colours[0] = nil
 	t.print(to)
-	if hidden := len(all) - len(shown); hidden > 0 {
-		to.linef("%s; --all shows them.", text.Count(hidden, "more tenant is idle and needs nothing", "more tenants are idle and need nothing"))
+}
+
+// glanceOver is a tenant with environments as a row: what it shows is of all of them together.
+func glanceOver(s v1.TenantStatus) glance {
+	over, situation := *s.Environments, *s.Situation
+	situation.Status, situation.NextUpgradeAt, situation.OpenWindow = over.First.Status, over.NextUpgradeAt, over.OpenWindow
+	g := glance{TenantStatus: s}
+	g.Situation, g.Counts = &situation, over.Counts
+	if over.NeedPerson > 0 {
+		for _, a := range adviseEnvironment(over.First, over.First.Run) {
+			g.todo = append(g.todo, advice{over.First.Name + ": " + a.what, a.command})
+		}
 	}
+	if others := over.NeedPerson - 1; others > 0 {
+		g.todo = append(g.todo, advice{"look at " + text.Count(others, "other environment that needs you", "other environments that need you"), ""})
+	}
+	g.todo = append(g.todo, adviseUnplaced(situation)...)
+	return g
 }
 
 // now says what a tenant does.
@@ -147,6 +180,8 @@ func (g glance) now() string {
 	switch {
 	case g.Situation == nil:
 		return "unknown"
+	case g.runs() && g.Environments != nil:
+		return fmt.Sprintf("%d of %d in a run", g.Environments.UnderWay, g.Environments.All)
 	case g.runs():
 		return fmt.Sprintf("%s, run %d", g.Situation.Status, g.Run.ID)
 	case g.Situation.Frozen != nil:

@@ -173,11 +173,12 @@ func TestProgressTellsOfResume(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	p := newProgress(&out, &operator{ofTenant: ofTenant{Output: "text"}}, 5)
+	var f followed
 	paused := v1.Run{ID: 5, Phase: "upgrading", Paused: "by ann: lunch", WaitingFor: &v1.WaitingFor{What: "resume", Detail: "a resume: paused by ann: lunch"}}
-	p.show(paused, nil)
-	p.show(paused, nil)
-	p.show(v1.Run{ID: 5, Phase: "upgrading"}, nil)
-	p.show(v1.Run{ID: 5, Phase: "finished", Result: "completed"}, nil)
+	p.show(&f, paused, nil)
+	p.show(&f, paused, nil)
+	p.show(&f, v1.Run{ID: 5, Phase: "upgrading"}, nil)
+	p.show(&f, v1.Run{ID: 5, Phase: "finished", Result: "completed"}, nil)
 	if text := out.String(); strings.Count(text, "run 5: resumed\n") != 1 {
 		t.Errorf("shown is:\n%s", text)
 	}
@@ -190,14 +191,15 @@ func TestProgressForecast(t *testing.T) {
 	const waits = "no forecast while it waits for h03 (it is silent)"
 	var out bytes.Buffer
 	p := newProgress(&out, &operator{ofTenant: ofTenant{Output: "text"}}, 5)
+	var f followed
 	for _, status := range []string{"upgrading", "rebooting", "upgraded"} {
 		soon, host := time.Date(2126, 11, 21, 2, 0, 0, 0, time.UTC), v1.RunHost{Hostname: "h01", Status: status}
-		p.show(v1.Run{
+		p.show(&f, v1.Run{
 			ID: 5, Phase: "upgrading", Forecast: waits, Hosts: []v1.RunHost{host},
 			WaitingFor: &v1.WaitingFor{What: "host", Detail: "h01 to answer " + status, Hosts: []string{"h01"}, Until: &soon},
 		}, []v1.RunHost{host})
 	}
-	p.show(v1.Run{ID: 5, Phase: "finished", Result: "completed", Forecast: waits}, nil)
+	p.show(&f, v1.Run{ID: 5, Phase: "finished", Result: "completed", Forecast: waits}, nil)
 	if text := out.String(); strings.Count(text, waits) != 1 || strings.Contains(text, "waiting for") {
 		t.Errorf("shown is:\n%s", text)
 	}

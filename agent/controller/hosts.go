@@ -440,13 +440,21 @@ func (h *hosts) view(now time.Time, newest func(host string) *run.State, filter 
 // is 0.
 func fitting(all []*host, selector v1.Matcher, limit int) (chosen []*host) {
 	for _, h := range all {
-		if selector.Fits(h.Name, h.Role, h.Labels) {
+		if selector.Fits(h.Name, h.Role, h.inEnvironment(), h.Labels) {
 			if chosen = append(chosen, h); len(chosen) == limit {
 				break
 			}
 		}
 	}
 	return chosen
+}
+
+// inEnvironment is the name of the environment that the host is in; empty for none.
+func (h *host) inEnvironment() string {
+	if h.Unplaced {
+		return ""
+	}
+	return nameOf(h.Environment)
 }
 
 // viewOf shows a host.

@@ -109,6 +109,13 @@ func (w *hostWriter) writeFirst(ctx context.Context) (h store.Host, found bool, 
 	return first.Value, true, err
 }
 
+// keep writes a host now. It stays queued, in case the write fails or the host has changed since.
+func (w *hostWriter) keep(ctx context.Context, h store.Host) error {
+	w.writing.Lock()
+	defer w.writing.Unlock()
+	return w.store.PutHost(ctx, log.Token(h.Name), h)
+}
+
 // delete deletes a host from the store.
 func (w *hostWriter) delete(ctx context.Context, tenant, name string) error {
 	w.writing.Lock()

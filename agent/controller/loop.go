@@ -167,7 +167,7 @@ func (s *state) askAll(ctx context.Context, asked []*environment, now time.Time)
 // happens.
 func (s *state) act(ctx context.Context, env *environment, now time.Time) {
 	if current := env.ledger.Current(); current != nil {
-		s.news.put(s.ledger.LastSeq, env.teller.Waiting(current, s.runTime(now), s.silent(now))...)
+		s.news.put(s.ledger.LastSeq, env.teller.Waiting(current, s.runTime(now), s.silent(now), s.inCommand(env))...)
 	}
 	step, q := s.next(env, now)
 	last, tried := s.log.last, s.log.retryAt

@@ -116,7 +116,8 @@ func (s *state) placeAll() {
 	}
 	m := s.intent.places()
 	for _, known := range s.hosts.sorted() {
-		if s.hosts.place(known, m) && s.active {
+		unassigned := s.unassign(known)
+		if moved := s.hosts.place(known, m); (moved || unassigned) && s.active {
 			s.writer.put(known.Host)
 		}
 	}

@@ -59,7 +59,7 @@ func (c *Controller) Preflight(ctx context.Context, by string, request v1.Start)
 	if err != nil || len(f.Members) == 0 {
 		return f.Preflight, err
 	}
-	usual, err := c.usual(ctx)
+	usual, err := c.usual(ctx, nameOf(f.Environment))
 	if err != nil {
 		return v1.Preflight{}, err
 	}
@@ -127,10 +127,21 @@ func (c *Controller) plan(ctx context.Context, host string, id report.ID) (v1.Ho
 // mostMeasured is how many runs are looked at for how long a host takes.
 const mostMeasured = 10
 
-// usual returns how long the work of the last run took in which a host was upgraded;
-// nil when there is none.
-func (c *Controller) usual(ctx context.Context) (*v1.Usual, error) {
-	runs, err := c.Runs(ctx, v1.RunFilter{Limit: mostMeasured})
+// usual returns how long the work of the last run took in which a host was upgraded, if possible a
+// run of an environment; nil when there is none.
+func (c *Controller) usual(ctx context.Context, environment string) (*v1.Usual, error) {
+	for _, of := range [][]string{{environment}, nil} {
+		usual, err := c.usualOf(ctx, v1.RunFilter{Selector: v1.Selector{Environments: of}, Limit: mostMeasured})
+		if usual != nil || err != nil {
+			return usual, err
+		}
+	}
+	return nil, nil
+}
+
+// usualOf is usual of the runs that a filter chooses.
+func (c *Controller) usualOf(ctx context.Context, filter v1.RunFilter) (*v1.Usual, error) {
+	runs, err := c.Runs(ctx, filter)
 	if err != nil {
 		return nil, err
 	}

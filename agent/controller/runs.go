@@ -20,7 +20,7 @@ import (
 // Runs returns the runs that a filter chooses, newest first. They come without
 // their hosts, but for the one that was opened last.
 func (c *Controller) Runs(ctx context.Context, filter v1.RunFilter) ([]v1.Run, error) {
-	of, err := c.namesOf(ctx, filter.Selector)
+	of, err := c.namesOf(ctx, filter.OnlyHosts())
 	if err != nil {
 		return nil, err
 	}
@@ -248,6 +248,19 @@ func (c *Controller) Watch(ctx context.Context) (changed <-chan struct{}, stop f
 // Snapshot returns what is shown now: the situation and the run that was opened last.
 func (c *Controller) Snapshot(ctx context.Context) (v1.Snapshot, error) {
 	return ask(ctx, c, (*state).snapshot)
+}
+
+// SnapshotOf is Snapshot of an environment and no other: its hosts are counted and its newest run is
+// shown. The error is *run.NoEnvironment if there is none of the name.
+func (c *Controller) SnapshotOf(ctx context.Context, environment string) (v1.Snapshot, error) {
+	return until(ctx, c, func(s *state) (v1.Snapshot, error) {
+		env, err := s.existing(environment)
+		if err != nil {
+			return v1.Snapshot{}, err
+		}
+		now := s.Now()
+		return s.snapshotOf(env, s.situationIn(env, s.hosts.in(env.name), now), now), nil
+	})
 }
 
 // Current returns the id of the run under way, the lowest one of several, or 0.

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -18,43 +19,23 @@ const showFor = 5 * time.Second
 
 // snapshot is what is shown now.
 func (s *state) snapshot() v1.Snapshot {
-	now := s.Now()
-	return v1.Snapshot{Situation: s.situation(now), Run: s.newestRun(s.face(), now), Seq: s.ledger.LastSeq, Log: s.Log.Identity()}
-}
-
-// face returns the environment that is shown where only one can be: default if it has hosts or
-// windows, else the one that is furthest from idle, and of several such the first by name. So it
-// changes with what happens, and not from one look to the next.
-func (s *state) face() *environment {
-	face := s.standard()
-	if s.alone() || face.ledger.Current() != nil || len(s.hosts.in(defaultName)) > 0 || len(s.intent.windows) > 0 {
-		return face
+	face, now := s.face(), s.Now()
+	shown := s.snapshotOf(face, s.situation(now), now)
+	if s.alone() {
+		return shown
 	}
 	for _, env := range s.inOrder {
-		if env == s.standard() {
-			continue
-		}
-		if most := s.distance(face); face == s.standard() || s.distance(env) > most || s.distance(env) == most && env.name < face.name {
-			face = env
+		if r := s.newestRun(env, now); r != nil && env != face {
+			shown.Others = append(shown.Others, r)
 		}
 	}
-	return face
+	slices.SortFunc(shown.Others, func(a, b *v1.Run) int { return cmp.Compare(b.ID, a.ID) })
+	return shown
 }
 
-// distance is how far an environment is from idle.
-func (s *state) distance(env *environment) int {
-	current := env.ledger.Current()
-	if current == nil {
-		return 0
-	}
-	if _, _, person := current.NeedsPerson(s.runTime(s.Now())); person {
-		return len(distances)
-	}
-	return slices.Index(distances, current.Phase) + 1
+func (s *state) snapshotOf(env *environment, situation v1.Situation, now time.Time) v1.Snapshot {
+	return v1.Snapshot{Situation: situation, Run: s.newestRun(env, now), Seq: s.ledger.LastSeq, Log: s.Log.Identity()}
 }
-
-// distances are the phases of a run by how far they are from idle.
-var distances = []run.Phase{run.Open, run.Preparing, run.Upgrading}
 
 // newestRun is the run of an environment that was opened last, as people see it; nil is none. It
 // is shared by all who ask between two changes, of which time alone may be one.
@@ -95,12 +76,17 @@ func (s *state) fullView(env *environment, r *run.State) v1.Run {
 func (s *state) view(env *environment, r *run.State) v1.Run {
 	now := s.Now()
 	shown := view.Run(r, s.runTime(now), env.forecast.of(r, s.Now), s.silent(now), func(h run.Host) view.Told { return s.hosts.told(r, h) })
+	s.complete(env, r, &shown, now)
+	return shown
+}
+
+// complete adds to the view of a run what the run itself does not know.
+func (s *state) complete(env *environment, r *run.State, shown *v1.Run, now time.Time) {
 	shown.Environment = env.name
 	if !r.Over() {
-		s.hosts.endSteps(&shown, s.runTime(now))
-		s.whyNot(env, r, &shown, now)
+		s.hosts.endSteps(shown, s.runTime(now))
+		s.whyNot(env, r, shown, now)
 	}
-	return shown
 }
 
 // whyNot shows what holds up a run that the run itself does not know of.

@@ -40,7 +40,7 @@ func (s *state) status(now time.Time) v1.State {
 		status.OSUpgrade = *s.intent.config
 		status.ConfigETag = s.intent.configRevision.ETag()
 	}
-	if opening, found := s.nextUpgrade(now); found {
+	if opening, found := s.nextUpgrade(s.face(), now); found {
 		status.NextUpgradeIn = window.FormatDuration(max(0, opening.Start.Sub(now)))
 	}
 	for _, h := range s.listed() {
@@ -52,18 +52,35 @@ func (s *state) status(now time.Time) v1.State {
 
 // situation is what is so now, but for hosts and runs.
 func (s *state) situation(now time.Time) v1.Situation {
-	env := s.face()
-	current := env.ledger.Current()
-	shown := v1.Situation{
-		Status: view.Status(current, s.runTime(now)), LastMissed: view.Missed(env.ledger.Missed(now)), SiteTimezone: zoneName(s.Zone),
-	}
+	return s.situationIn(s.face(), s.hosts.known, now)
+}
+
+// situationIn is the situation of a tenant as seen from an environment, with some hosts.
+func (s *state) situationIn(env *environment, hosts map[string]*host, now time.Time) v1.Situation {
+	shown := s.situationOf(env, now)
+	shown.Environment, shown.SiteTimezone = env.name, zoneName(s.Zone)
 	if !s.lastStep.to.IsZero() {
 		shown.LastClockStep = &v1.ClockStep{From: view.Time(s.lastStep.from), To: view.Time(s.lastStep.to)}
 	}
+	s.countHosts(&shown, hosts, now)
+	s.countUnplaced(&shown)
+	if listed := s.listedEnvironments(); len(listed) > 1 {
+		shown.Environments = len(listed)
+	}
+	shown.Warnings = s.warnings.list("", now)
+	shown.WarningCount = len(shown.Warnings)
+	shown.Warnings = shown.Warnings[:min(shown.WarningCount, maxShownWarnings)]
+	shown.Calendars, shown.Budgets = s.intent.fetchedStates(), s.budgetStates()
+	return shown
+}
+
+// situationOf is the part of the situation that is of an environment, but for its hosts.
+func (s *state) situationOf(env *environment, now time.Time) v1.Situation {
+	current := env.ledger.Current()
+	shown := v1.Situation{Status: view.Status(current, s.runTime(now)), LastMissed: view.Missed(env.ledger.Missed(now))}
 	if s.alarm != nil {
 		shown.Status, shown.WaitingFor = view.StatusWaiting, s.waitsForTheLog()
 	}
-	s.countHosts(&shown, now)
 	if current != nil {
 		for _, o := range current.Overdue(s.runTime(now), s.silent(now)) {
 			if shown.Overdue++; shown.Overdue <= maxSilent {
@@ -71,10 +88,7 @@ func (s *state) situation(now time.Time) v1.Situation {
 			}
 		}
 	}
-	shown.Warnings = s.warnings.list("", now)
-	shown.WarningCount = len(shown.Warnings)
-	shown.Warnings = shown.Warnings[:min(shown.WarningCount, maxShownWarnings)]
-	if opening, found := s.nextUpgrade(now); found {
+	if opening, found := s.nextUpgrade(env, now); found {
 		shown.NextUpgradeAt = view.OptionalTime(opening.Start)
 	}
 	shown.SkippedWindow = s.skippedIn(env, now)
@@ -84,7 +98,6 @@ func (s *state) situation(now time.Time) v1.Situation {
 			shown.OpenWindow.Run = visible.Key()
 		}
 	}
-	shown.Calendars, shown.Budgets = s.intent.fetchedStates(), s.budgetStates()
 	// What cannot be read says nothing of windows.
 	if s.alarm == nil && env.idle.What != "" && current == nil && (shown.OpenWindow != nil || s.intent.unreadable() != nil) {
 		idle := env.idle
@@ -99,11 +112,11 @@ func (s *state) situation(now time.Time) v1.Situation {
 // maxSilent bounds the silent hosts that are named, and the hosts that are overdue.
 const maxSilent = 10
 
-// countHosts counts the hosts that would take part now, and names the silent ones. A
+// countHosts counts those of some hosts that would take part now, and names the silent ones. A
 // controller that has just started does not know yet who is silent.
-func (s *state) countHosts(shown *v1.Situation, now time.Time) {
+func (s *state) countHosts(shown *v1.Situation, of map[string]*host, now time.Time) {
 	gathering := now.Before(s.started.Add(gracePeriod))
-	for name := range having(s.hosts.known, s.intent.applications()) {
+	for name := range having(of, s.intent.applications()) {
 		shown.Hosts++
 		if !gathering && !s.hosts.present.online(name) {
 			shown.SilentHosts = append(shown.SilentHosts, name)
@@ -112,6 +125,19 @@ func (s *state) countHosts(shown *v1.Situation, now time.Time) {
 	slices.Sort(shown.SilentHosts)
 	shown.Silent = len(shown.SilentHosts)
 	shown.SilentHosts = shown.SilentHosts[:min(shown.Silent, maxSilent)]
+}
+
+// countUnplaced counts the hosts that are in no environment, and names the first.
+func (s *state) countUnplaced(shown *v1.Situation) {
+	if s.hosts.places == nil {
+		return
+	}
+	for name := range having(s.hosts.places.unplaced, s.intent.applications()) {
+		shown.UnplacedHosts = append(shown.UnplacedHosts, name)
+	}
+	slices.Sort(shown.UnplacedHosts)
+	shown.Unplaced = len(shown.UnplacedHosts)
+	shown.UnplacedHosts = shown.UnplacedHosts[:min(shown.Unplaced, maxSilent)]
 }
 
 // turns is when time alone changes what is shown of all environments: a freeze begins or ends,
@@ -163,11 +189,10 @@ func zoneName(zone *time.Location) string {
 	return zone.String()
 }
 
-// nextUpgrade returns the window that gets a run next: the one that is open
+// nextUpgrade returns the window of an environment that gets a run next: the one that is open
 // until its run has ended, from its next try on if that run touched no host, then the
 // one after it. One that is skipped gets none.
-func (s *state) nextUpgrade(now time.Time) (window.Opening, bool) {
-	env := s.face()
+func (s *state) nextUpgrade(env *environment, now time.Time) (window.Opening, bool) {
 	agenda := s.intent.of(env.name)
 	next, found := agenda.nextOpening(now)
 	for found && s.intent.skips[env.name].Of(next.Start) != nil {

@@ -64,7 +64,7 @@ func (s *state) placed(known *plan.Known) {
 func (s *state) knownHosts() plan.Known {
 	known := plan.Known{Hosts: make([]plan.Host, 0, len(s.hosts.known)), OnHosts: s.hosts.scripts(s.Now().Before(s.started.Add(gracePeriod)))}
 	for name, h := range s.hosts.known {
-		known.Hosts = append(known.Hosts, plan.Host{Name: name, Application: h.Application, Role: h.Role, Labels: h.Labels})
+		known.Hosts = append(known.Hosts, plan.Host{Name: name, Application: h.Application, Role: h.Role, Labels: h.Labels, Environment: h.inEnvironment()})
 	}
 	return known
 }

@@ -80,7 +80,7 @@ func (s *State) refuses(q Request, now time.Time) error {
 	case Pause:
 		return s.refusesPause(q.Environment)
 	case Resume:
-		return s.refusesResume(now)
+		return s.refusesResume(now, q.Environment)
 	case Approve:
 		return s.refusesApproval(q.Stage)
 	case Abort, Release:
@@ -99,16 +99,26 @@ func (s *State) refusesPause(in string) error {
 	}
 }
 
-func (s *State) refusesResume(now time.Time) error {
+func (s *State) refusesResume(now time.Time, in string) error {
 	switch {
 	case s.Paused == nil:
 		return s.refused("run %d is not paused%s", s.Key(), s.waits(now))
 	case s.Paused.By == message.ByAgent:
 		return s.refused("run %d is paused by the agent itself and proceeds after the repair: %s", s.Key(), s.Paused.Why)
 	case s.Paused.By == message.ByRollout:
-		return s.refused(`run %d is paused by the rollout; to have it proceed, set its member "paused" to false: %s`, s.Key(), Command("edit rollout"))
+		return s.refused(`run %d is paused by the rollout; to have it proceed, set its member "paused" to false: %s`, s.Key(), editRollout(in))
 	}
 	return nil
+}
+
+// editRollout is the command that edits the rollout of a run. in is Request.Environment: an
+// environment may have a rollout of its own.
+func editRollout(in string) string {
+	edit := Command("edit rollout")
+	if in == "" || in == v1.DefaultEnvironment {
+		return edit
+	}
+	return Command("edit environment/"+in) + ", or " + edit
 }
 
 func (s *State) refusesApproval(name string) error {

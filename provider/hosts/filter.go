@@ -32,7 +32,7 @@ func (f filter) keeps(h v1.Host) bool {
 			return false
 		}
 	}
-	return f.fits.Fits(h.Hostname, h.Role, h.Labels) &&
+	return f.fits.Fits(h.Hostname, h.Role, h.InEnvironment(), h.Labels) &&
 		(f.application == "" || h.Application == f.application) &&
 		(f.state == "" || f.inState(h)) &&
 		(f.outdatedSince.IsZero() || h.OutdatedSince != nil && !h.OutdatedSince.After(f.outdatedSince))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"net/url"
 
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
@@ -30,6 +31,20 @@ func (c *Client) Environments(ctx context.Context, tenant string) (list []v1.Env
 // StoredEnvironments gets all environments of a tenant at once, by name, as StoredCalendars does.
 func (c *Client) StoredEnvironments(ctx context.Context, tenant string) (map[string]Stored[v1.Environment], error) {
 	return storedList[v1.Environment](ctx, c, tenant, "/environments", "environment")
+}
+
+// MoveHost puts a host into an environment; an empty one has its place follow from what matches it.
+func (c *Client) MoveHost(ctx context.Context, tenant, host, environment string) (moved v1.HostEnvironment, err error) {
+	path, err := hostPath(tenant, host)
+	if err != nil {
+		return moved, err
+	}
+	q := request{method: http.MethodPut, path: path + "/environment", body: v1.Move{Environment: environment}}
+	a, err := c.do(ctx, q)
+	if err != nil {
+		return moved, err
+	}
+	return moved, c.decode(q, a, &moved)
 }
 
 // storedList gets all objects of a kind of a tenant at once, by name, each as Get of the object

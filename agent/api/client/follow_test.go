@@ -37,7 +37,7 @@ func TestFollow(t *testing.T) {
 			api := fakeapi.New(t)
 			api.Inject("GET", "/events", fakeapi.Raw(200, "text/event-stream", row.stream), fakeapi.Status(410, "enough"))
 			var told strings.Builder
-			err := connect(t, api).Follow(t.Context(), "acme", func(n News) bool {
+			err := connect(t, api).Follow(t.Context(), "acme", "", func(n News) bool {
 				if n.Situation != nil {
 					fmt.Fprintf(&told, "%s; ", n.Situation.Status)
 					return true

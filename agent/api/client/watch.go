@@ -29,11 +29,11 @@ func (c *Client) Watch(ctx context.Context, tenant string, see func(v1.Run) (mor
 	return c.watch(ctx, tenant, nil, c.pace, func(n News) bool { return n.Run == nil || see(*n.Run) })
 }
 
-// News is what an event stream tells: of the situation, of the newest run, or of the
-// connection itself. The other members are nil.
+// News is what an event stream tells: of the situation, of the newest run of an environment, or of
+// the connection itself. The other members are nil.
 type News struct {
 	Situation *v1.Situation
-	// Run is the newest run with all its hosts. What is told later changes the same
+	// Run is the newest run of its environment with all its hosts. What is told later changes the same
 	// hosts: nobody may keep them.
 	Run *v1.Run
 	// Hosts are those of Run that have changed since it was told last.
@@ -61,11 +61,15 @@ const (
 
 // Follow is Watch of the situation and of the connection as well, at a cost that goes by
 // what changes and not by how many hosts there are. The ends that are expected of hosts
-// are left out.
-func (c *Client) Follow(ctx context.Context, tenant string, see func(News) (more bool)) error {
+// are left out. The situation and the runs are those of an environment alone if one is named.
+func (c *Client) Follow(ctx context.Context, tenant, environment string, see func(News) (more bool)) error {
 	p := c.pace
 	p.brisk, p.waitMax = min(p.idle, followIdle), min(p.waitMax, followWaitMax)
-	return c.watch(ctx, tenant, url.Values{"hosts": {"changed"}}, p, see)
+	query := url.Values{"hosts": {"changed"}}
+	if environment != "" {
+		query.Set("environment", environment)
+	}
+	return c.watch(ctx, tenant, query, p, see)
 }
 
 func (c *Client) watch(ctx context.Context, tenant string, query url.Values, p pace, see func(News) (more bool)) error {
@@ -107,11 +111,9 @@ type watch struct {
 	pace   pace
 	see    func(News) bool
 	lastID string
-	// run and situation are those that were told last, places where the hosts of the
-	// run are in it, by name.
-	run       *v1.Run
+	// runs are those that were told last, by environment; situation was told last.
+	runs      map[string]toldRun
 	situation *v1.Situation
-	places    map[string]int
 	// events counts those that came.
 	events int
 	// trouble is why there is no stream; empty while there is one.
@@ -120,6 +122,12 @@ type watch struct {
 	// be reached.
 	heard time.Time
 	lost  bool
+}
+
+// toldRun is a run that was told, and where its hosts are in it, by name.
+type toldRun struct {
+	*v1.Run
+	places map[string]int
 }
 
 // tellLost tells once that the site cannot be reached, if that is so. A stream that ended is
@@ -276,7 +284,7 @@ func (w *watch) handle(e event) error {
 	var err error
 	switch e.kind {
 	case "reset": // What was told before is of another log.
-		w.run, w.places, w.situation = nil, nil, nil
+		w.runs, w.situation = nil, nil
 	case "run":
 		n, err = w.whole(e)
 	case "changes":
@@ -302,22 +310,26 @@ func (w *watch) whole(e event) (News, error) {
 	if err := w.decode(e, "a run", &run); err != nil {
 		return News{}, err
 	}
-	if w.run != nil && reflect.DeepEqual(*w.run, run) {
+	last := w.runs[run.Environment]
+	if last.Run != nil && reflect.DeepEqual(*last.Run, run) {
 		return News{}, nil
 	}
 	var changed []v1.RunHost
-	known := w.places
-	if w.run == nil || w.run.ID != run.ID {
+	known := last.places
+	if last.Run == nil || last.ID != run.ID {
 		known = nil
 	}
 	places := make(map[string]int, len(run.Hosts))
 	for i, h := range run.Hosts {
 		places[h.Hostname] = i
-		if at, was := known[h.Hostname]; !was || !h.Equal(w.run.Hosts[at]) {
+		if at, was := known[h.Hostname]; !was || !h.Equal(last.Hosts[at]) {
 			changed = append(changed, h)
 		}
 	}
-	w.run, w.places = &run, places
+	if w.runs == nil {
+		w.runs = map[string]toldRun{}
+	}
+	w.runs[run.Environment] = toldRun{&run, places}
 	return News{Run: &run, Hosts: changed}, nil
 }
 
@@ -327,18 +339,20 @@ func (w *watch) changes(e event) (News, error) {
 	if err := w.decode(e, "a run", &run); err != nil {
 		return News{}, err
 	}
-	if w.run == nil || w.run.ID != run.ID {
+	last := w.runs[run.Environment]
+	if last.Run == nil || last.ID != run.ID {
 		return News{}, w.client.callError(w.q, nil, fmt.Sprintf("event %q tells what has changed in run %d, which was not told before", e.id, run.ID))
 	}
-	changed, all := run.Hosts, w.run.Hosts
+	changed, all := run.Hosts, last.Hosts
 	for _, h := range changed {
-		at, known := w.places[h.Hostname]
+		at, known := last.places[h.Hostname]
 		if !known {
 			return News{}, w.client.callError(w.q, nil, fmt.Sprintf("event %q tells of host %q, which is not in run %d", e.id, h.Hostname, run.ID))
 		}
 		all[at] = h
 	}
-	run.Hosts, w.run = all, &run
+	run.Hosts = all
+	w.runs[run.Environment] = toldRun{&run, last.places}
 	return News{Run: &run, Hosts: changed}, nil
 }
 

@@ -50,7 +50,7 @@ func TestDecodeTellsWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct{ file, text, want string }{
 		"a value":           {"a.yaml", "---\n---\nconfig:\n  maintenance-windows:\n    - days-of-week: Frday\n      start-time: 01:00\n      duration: 4h\n", `a.yaml:5: config.maintenance-windows[0].days-of-week: "Frday"`},
-		"an unknown key":    {"a.yaml", "\nworker-applications: []\n", "a.yaml:2: worker-applications: unknown key; use approles, budgets, calendars, config, policies, rollout, users, webhooks"},
+		"an unknown key":    {"a.yaml", "\nworker-applications: []\n", "a.yaml:2: worker-applications: unknown key; use approles, budgets, calendars, config, environments, policies, rollout, users, webhooks"},
 		"a nested key":      {"a.yaml", "rollout:\n  splay: 1s\n  stagse: []\n", "a.yaml:3: rollout.stagse: unknown key; did you mean stages?"},
 		"the type":          {"a.yaml", "config: all\n", `a.yaml:1: config: "all" is not an object`},
 		"a calendar":        {"a.yaml", "calendars:\n  x: {kind: frieze}\n", `a.yaml:2: calendars.x.kind: "frieze" is not a kind of calendar; use allow or freeze`},

@@ -26,7 +26,7 @@ const (
 	// Reads is Viewer by its former name.
 	Reads Role = "read"
 	// Writes changes the configuration, the rollout, the calendars and the webhooks, tests
-	// these, and deletes hosts.
+	// these, and moves and deletes hosts.
 	Writes Role = "write"
 	// Starts starts, pauses, resumes, aborts and approves runs, and releases hosts.
 	Starts Role = "start"
@@ -114,6 +114,7 @@ var rules = map[Role][]Rule{
 	Writes: {
 		{Path: configured + "/**", Allow: []Operation{Create, Update, Delete}},
 		{Path: current + "/hosts/*", Allow: []Operation{Delete}},
+		{Path: current + "/hosts/*/environment", Allow: []Operation{Update}},
 		{Path: current + "/webhooks/**", Allow: []Operation{Execute}},
 		{Path: current + "/calendars/**", Allow: []Operation{Execute}},
 		renewing,

@@ -86,9 +86,10 @@ func (t *Teller) Record(r *run.State, record message.Decoded) (all []v1.News) {
 }
 
 // Waiting returns what a run tells because of what it waits for at a time. silent are the hosts
-// that are not heard of, and since when.
-func (t *Teller) Waiting(r *run.State, now time.Time, silent map[string]time.Time) []v1.News {
-	return append(t.overdueHosts(r, now, silent), t.person(r, now)...)
+// that are not heard of, and since when; in is how commands name the environment of the run, as
+// run.In does.
+func (t *Teller) Waiting(r *run.State, now time.Time, silent map[string]time.Time, in string) []v1.News {
+	return append(t.overdueHosts(r, now, silent), t.person(r, now, in)...)
 }
 
 // overdueHosts returns the hosts that are overdue, each once for a step.
@@ -116,7 +117,7 @@ func (t *Teller) overdueHosts(r *run.State, now time.Time, silent map[string]tim
 }
 
 // person returns whether a run waits for a person.
-func (t *Teller) person(r *run.State, now time.Time) []v1.News {
+func (t *Teller) person(r *run.State, now time.Time, in string) []v1.News {
 	w, blocked, some := r.NeedsPerson(now)
 	if !some {
 		return nil
@@ -138,10 +139,10 @@ func (t *Teller) person(r *run.State, now time.Time) []v1.News {
 		data.WaitingFor.Hosts = w.Hosts[:min(len(w.Hosts), 10)]
 		data.Text = fmt.Sprintf("Run %d of tenant %s is blocked: it waits for %s.", r.Key(), t.tenant, w.Detail)
 	case w.What == run.ForApproval:
-		data.Command = run.Typed("approve " + w.Stage)
+		data.Command = run.TypedIn(in, "approve "+w.Stage)
 		data.Text = fmt.Sprintf("Run %d of tenant %s waits for a person: %s.", r.Key(), t.tenant, w.Detail)
 	default:
-		data.Command = run.Typed("resume")
+		data.Command = run.TypedIn(in, "resume")
 		data.Text = fmt.Sprintf("Run %d of tenant %s waits for a person: %s.", r.Key(), t.tenant, w.Detail)
 	}
 	return []v1.News{t.news(kind, key, w.Since, data)}

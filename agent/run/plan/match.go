@@ -42,7 +42,7 @@ func (s set) fits(text string) bool {
 
 // matches reports whether the host fits each member of the match.
 func (m *matcher) matches(h Host) bool {
-	return m != nil && m.Fits(h.Name, h.Role, h.Labels) && m.applications.fits(h.Application)
+	return m != nil && m.Fits(h.Name, h.Role, h.Environment, h.Labels) && m.applications.fits(h.Application)
 }
 
 // words names the properties of a host that match.

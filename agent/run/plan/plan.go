@@ -23,6 +23,8 @@ type Host struct {
 	Application string
 	Role        string
 	Labels      map[string]string
+	// Environment is the name of the environment that it is in, for a selector; empty for none.
+	Environment string
 	// Silent says that the host has not been heard of. It is a member all the same.
 	Silent bool
 	// OutOfService says that the host is out of service since an earlier run, so that

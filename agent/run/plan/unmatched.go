@@ -223,12 +223,13 @@ func (u *unmatched) entries(field string, m *v1.Match) {
 // are named as in a query.
 func (u *unmatched) selector(s v1.Selector) {
 	matcher := s.Matcher()
-	known, keys := set{}, set{}
+	known, keys, environments := set{}, set{}, set{}
 	for _, h := range u.Hosts {
-		if matcher.Fits(h.Name, h.Role, h.Labels) {
+		if matcher.Fits(h.Name, h.Role, h.Environment, h.Labels) {
 			return
 		}
 		known.add(h.Name)
+		environments.add(h.Environment)
 		for key := range h.Labels {
 			keys.add(key)
 		}
@@ -248,9 +249,24 @@ func (u *unmatched) selector(s v1.Selector) {
 	for _, role := range s.Roles {
 		u.entry("role", role, "role", u.roles)
 	}
+	for _, name := range s.Environments {
+		if _, some := environments[name]; !some {
+			u.environment(name, environments)
+		}
+	}
 	if len(u.found) == 0 {
 		u.add("", "each part matches a known host, and no known host matches all of them")
 	}
+}
+
+// environment warns of an environment that has no host.
+func (u *unmatched) environment(name string, have set) {
+	known := slices.Sorted(maps.Keys(have))
+	if closest, some := window.Closest(name, known); some {
+		u.add("environment", "no known host is in environment %q; did you mean %s?", name, closest)
+		return
+	}
+	u.add("environment", "no known host is in environment %q; hosts are in %s", name, cmp.Or(text.List(known, mostShown), "none"))
 }
 
 // label warns of a label that no host has with that value.

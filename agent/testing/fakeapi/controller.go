@@ -34,6 +34,8 @@ type tenant struct {
 	// seq counts the changes, as the log of a real controller does.
 	seq      uint64
 	watchers wait.Watchers
+	// environments are those that the tenant has beside default.
+	environments []v1.EnvironmentStatus
 }
 
 var _ api.Controller = (*tenant)(nil)
@@ -52,6 +54,11 @@ func (s *Server) move(name string, change func(t *tenant)) {
 // configuration, idle, with the hosts as scheduled workers.
 func (s *Server) SetState(name string, state v1.State) {
 	s.move(name, func(t *tenant) { t.state = &state })
+}
+
+// SetEnvironments sets what is shown of a tenant's environments, by name, default among them.
+func (s *Server) SetEnvironments(name string, all ...v1.EnvironmentStatus) {
+	s.move(name, func(t *tenant) { t.environments = all })
 }
 
 // SetHosts sets a tenant's hosts. A run that starts later takes them all.
@@ -203,6 +210,19 @@ func (t *tenant) State(ctx context.Context) (v1.State, error) {
 	return state, nil
 }
 
+// Move implements api.Controller.
+func (t *tenant) Move(_ context.Context, host, environment string) (v1.HostEnvironment, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i := range t.hosts {
+		if h := &t.hosts[i]; h.Hostname == host {
+			h.Environment, h.Assigned, h.Unplaced = cmp.Or(environment, v1.DefaultEnvironment), environment != "", false
+			return v1.HostEnvironment{Hostname: host, Environment: h.Environment, Assigned: h.Assigned}, nil
+		}
+	}
+	return v1.HostEnvironment{}, fmt.Errorf("host %s: %w", host, run.ErrNoHost)
+}
+
 // Vacant implements api.Controller.
 func (t *tenant) Vacant(_ context.Context, environment string) error {
 	t.mu.Lock()
@@ -225,7 +245,7 @@ func (t *tenant) Unmatched(_ context.Context, i plan.Intent) ([]v1.IntentWarning
 func (t *tenant) known() plan.Known {
 	var known plan.Known
 	for _, h := range t.hosts {
-		known.Hosts = append(known.Hosts, plan.Host{Name: h.Hostname, Application: h.Application, Role: h.Role, Labels: h.Labels})
+		known.Hosts = append(known.Hosts, plan.Host{Name: h.Hostname, Application: h.Application, Role: h.Role, Labels: h.Labels, Environment: h.InEnvironment()})
 	}
 	return known
 }
@@ -234,7 +254,21 @@ func (t *tenant) situation() v1.Situation {
 	if t.state != nil {
 		return t.state.Situation
 	}
-	return v1.Situation{Status: "idle", Hosts: len(t.hosts)}
+	return v1.Situation{Status: "idle", Hosts: len(t.hosts), Environments: len(t.environments)}
+}
+
+// EnvironmentStatuses implements api.Controller.
+func (t *tenant) EnvironmentStatuses(context.Context) ([]v1.EnvironmentStatus, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.environments) > 0 {
+		return slices.Clone(t.environments), nil
+	}
+	var newest *v1.Run
+	if last := len(t.runs) - 1; last >= 0 {
+		newest = new(cloneRun(t.runs[last]))
+	}
+	return []v1.EnvironmentStatus{v1.EnvironmentStatusOf(v1.DefaultEnvironment, t.situation(), newest)}, nil
 }
 
 // Hosts implements api.Controller.
@@ -259,7 +293,7 @@ func (t *tenant) HostsWithInventories(_ context.Context, filter v1.HostFilter) (
 	defer t.mu.Unlock()
 	chosen := filter.Matcher()
 	hosts := slices.DeleteFunc(append([]v1.Host{}, t.hosts...), func(h v1.Host) bool {
-		return h.Hostname <= filter.After || !chosen.Fits(h.Hostname, h.Role, h.Labels)
+		return h.Hostname <= filter.After || !chosen.Fits(h.Hostname, h.Role, h.InEnvironment(), h.Labels)
 	})
 	slices.SortFunc(hosts, func(a, b v1.Host) int { return cmp.Compare(a.Hostname, b.Hostname) })
 	if filter.Limit > 0 {
@@ -343,7 +377,7 @@ func (t *tenant) Refresh(_ context.Context, request v1.Refresh) (refreshed v1.Re
 	chosen := request.Selector().Matcher()
 	for _, h := range t.hosts {
 		switch {
-		case !chosen.Fits(h.Hostname, h.Role, h.Labels):
+		case !chosen.Fits(h.Hostname, h.Role, h.InEnvironment(), h.Labels):
 		case h.Online:
 			refreshed.Asked++
 		default:
@@ -370,7 +404,7 @@ func (t *tenant) News(context.Context, uint64) (all []v1.News, oldest, newest ui
 
 // Runs implements api.Controller.
 func (t *tenant) Runs(_ context.Context, filter v1.RunFilter) ([]v1.Run, error) {
-	chosen, of := []v1.Run{}, t.namesOf(filter.Selector)
+	chosen, of := []v1.Run{}, t.namesOf(filter.OnlyHosts())
 	for _, r := range t.Server.Runs(t.name) {
 		if filter.Keeps(r) && (of == nil || r.HasAny(of)) && len(chosen) < filter.Most() {
 			r.Hosts, r.Events = nil, nil
@@ -392,7 +426,7 @@ func (t *tenant) namesOf(selector v1.Selector) map[string]bool {
 		names[name] = len(selector.Labels)+len(selector.Roles) == 0
 	}
 	for _, h := range t.hosts {
-		if chosen.Fits(h.Hostname, h.Role, h.Labels) {
+		if chosen.Fits(h.Hostname, h.Role, h.InEnvironment(), h.Labels) {
 			names[h.Hostname] = true
 		}
 	}
@@ -421,6 +455,11 @@ func (t *tenant) Snapshot(ctx context.Context) (v1.Snapshot, error) {
 		shown.Run = &newest
 	}
 	return shown, nil
+}
+
+// SnapshotOf implements api.Controller: all runs are of all environments.
+func (t *tenant) SnapshotOf(ctx context.Context, _ string) (v1.Snapshot, error) {
+	return t.Snapshot(ctx)
 }
 
 // Current implements api.Controller.
@@ -465,7 +504,7 @@ func (t *tenant) start(by string, request v1.Start) (v1.Run, func(string, v1.Run
 	}
 	chosen := request.Selector().Matcher()
 	for _, h := range t.hosts {
-		if again != nil && !again[h.Hostname] || !chosen.Fits(h.Hostname, h.Role, h.Labels) {
+		if again != nil && !again[h.Hostname] || !chosen.Fits(h.Hostname, h.Role, h.InEnvironment(), h.Labels) {
 			continue
 		}
 		r.Hosts = append(r.Hosts, v1.RunHost{Hostname: h.Hostname, Status: "preparing"})

@@ -17,12 +17,18 @@ type form struct {
 	Kept    []string          `json:"kept,omitzero"`
 	Labels  map[string]string `json:"labels,omitempty"`
 	Inner   *form             `json:"inner,omitempty"`
+	Place   place             `json:"place,omitzero"`
 	List    []form            `json:"list,omitempty"`
+}
+
+// place is a part of form that is always there.
+type place struct {
+	City string `json:"city,omitempty"`
 }
 
 // before is what is there before a body is read.
 func before() form {
-	return form{Name: "old", On: true, Count: 3, Tags: []string{"old"}, Labels: map[string]string{"old": "1"}, Inner: &form{Name: "old"}}
+	return form{Name: "old", On: true, Count: 3, Tags: []string{"old"}, Labels: map[string]string{"old": "1"}, Inner: &form{Name: "old"}, Place: place{City: "basel"}}
 }
 
 func TestFill(t *testing.T) {
@@ -45,6 +51,8 @@ func TestFill(t *testing.T) {
 		"an object replaces another": {`{"inner": {"count": 1}}`, func(f *form) { f.Inner = &form{Count: 1} }},
 		"an object without members":  {`{"inner": {}}`, func(f *form) { f.Inner = &form{} }},
 		"null for an object":         {`{"inner": null}`, func(f *form) { f.Inner = nil }},
+		"a part":                     {`{"place": {"city": "bern"}}`, func(f *form) { f.Place = place{City: "bern"} }},
+		"a part replaces another":    {`{"place": {}}`, func(f *form) { f.Place = place{} }},
 		"objects":                    {`{"list": [{"name": "a"}, {}]}`, func(f *form) { f.List = []form{{Name: "a"}, {}} }},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -83,7 +91,7 @@ func TestFillTellsOfEverythingAtOnce(t *testing.T) {
 		`inner: a list is not an object; write keys and values`,
 		`list[0]: 1 is not an object; write keys and values`,
 		`list[1].inner.nam: unknown key; did you mean name?`,
-		`colour: unknown key; use count, id, inner, kept, labels, list, name, on, retries, tags`,
+		`colour: unknown key; use count, id, inner, kept, labels, list, name, on, place, retries, tags`,
 	}
 	if got := errText(d.Err()); got != strings.Join(want, "; ") {
 		t.Errorf("got %s\nwant %s", got, strings.Join(want, "; "))

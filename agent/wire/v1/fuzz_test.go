@@ -54,6 +54,12 @@ func FuzzSkipWindow(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) { checkDecoded(t, inJSON, body, DecodeSkipWindow) })
 }
 
+func FuzzMoveJSON(f *testing.F) {
+	f.Add([]byte(`{"environment":"basel"}`))
+	f.Add([]byte(`{"environment":""}`))
+	f.Fuzz(func(t *testing.T, body []byte) { checkDecoded(t, inJSON, body, DecodeMove) })
+}
+
 func FuzzStartYAML(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) { checkDecoded(t, inYAML, body, DecodeStart) })
 }
@@ -125,6 +131,24 @@ func FuzzBudgetJSON(f *testing.F) {
 		}
 		if b := kept.Value; !names.Valid(name) || len(b.Validate()) > 0 || b.Limit(present) < 0 || b.MaxUnavailable != "" && b.Limit(present) < 1 {
 			t.Errorf("%q: %+v lets %d of %d hosts leave service: %v", name, b, b.Limit(present), present, b.Validate())
+		}
+	})
+}
+
+// FuzzEnvironmentJSON requires of an environment that is accepted that it is right, also in its
+// canonical form, which is the same when made again and means the same.
+func FuzzEnvironmentJSON(f *testing.F) {
+	f.Add([]byte(`{"name":"basel","description":"Basel","match":{"labels":{"shop":"basel"},"hosts":["h1"]},"maintenance-windows":[{"days-of-week":"friday, Monday","start-time":"02:00","duration":"120m"}]}`))
+	f.Add([]byte(`{"name":"bern","match":{"roles":["till"],"applications":["app"]},"calendars":["nights","fairs"],"rollout":{"soak":"90m","stages":[{"name":"a"}]}}`))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		name, kept, err := DecodeNewEnvironment(inJSON, body, true)
+		if err != nil {
+			return
+		}
+		e := kept.Value
+		again := e.Canonical()
+		if EnvironmentName(name) != "" || len(e.Validate()) > 0 || !sameJSON(e, again) || !SameEnvironment(e, again) {
+			t.Errorf("%q: %+v is %v, and in canonical form %+v", name, e, e.Validate(), again)
 		}
 	})
 }

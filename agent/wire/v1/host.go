@@ -68,6 +68,14 @@ type Host struct {
 	Reports []VersionReport `json:"reports,omitempty"`
 }
 
+// InEnvironment is the name of the environment whose runs upgrade the host; empty for none.
+func (h Host) InEnvironment() string {
+	if h.Unplaced {
+		return ""
+	}
+	return cmp.Or(h.Environment, DefaultEnvironment)
+}
+
 // MaxHosts is the largest HostFilter.Limit.
 const MaxHosts = 1000
 

@@ -4,12 +4,14 @@ import "bytes"
 
 // Refresh is the body of POST .../os-upgrade/refresh.
 type Refresh struct {
-	// Hosts, Labels and Roles choose the hosts that look for what an upgrade would change: those
-	// that are of one of these names, have all these labels and one of these roles. The value
-	// of a label may be several, joined by commas: one of them. Without any, all hosts look.
-	Hosts  []string          `json:"hosts,omitempty"`
-	Labels map[string]string `json:"labels,omitempty"`
-	Roles  []string          `json:"roles,omitempty"`
+	// Hosts, Labels, Roles and Environments choose the hosts that look for what an upgrade would
+	// change: those that are of one of these names, have all these labels and one of these roles,
+	// and are in one of these environments. The value of a label may be several, joined by commas:
+	// one of them. Without any, all hosts look.
+	Hosts        []string          `json:"hosts,omitempty"`
+	Labels       map[string]string `json:"labels,omitempty"`
+	Roles        []string          `json:"roles,omitempty"`
+	Environments []string          `json:"environments,omitempty"`
 }
 
 // Selector returns what the request chooses hosts by.

@@ -85,8 +85,10 @@ func (s Start) Validate() Problems {
 
 const requestIDLetters = "abcdefghijklmnopqrstuvwxyz0123456789-"
 
-// Selector returns what the request chooses hosts by.
-func (s Start) Selector() Selector { return Selector{s.Hosts, s.Labels, s.Roles} }
+// Selector returns what the request chooses hosts by, besides their environment.
+func (s Start) Selector() Selector {
+	return Selector{Hosts: s.Hosts, Labels: s.Labels, Roles: s.Roles}
+}
 
 // Ask is the body of POST .../os-upgrade/{pause,resume,abort,approve,release}: a request
 // about the current run.

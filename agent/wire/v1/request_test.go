@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/names"
 )
 
 func TestDecodeAsk(t *testing.T) {
@@ -24,11 +26,16 @@ func TestDecodeAsk(t *testing.T) {
 		{"release nothing", "release", "", `{"reason": "r"}`, Ask{}, `host: "" is not the name of a host; name the one whose slot is to be freed`},
 		{"pause a stage", "pause", "", `{"reason": "r", "stage": "s"}`, Ask{}, `stage: "s" does not apply to this operation; omit it`},
 		{"approve a host", "approve", "", `{"reason": "r", "stage": "s", "host": "h"}`, Ask{}, `host: "h" does not apply to this operation; omit it`},
-		{"unknown key", "pause", "", `{"reason": "r", "why": "s"}`, Ask{}, `why: unknown key; use host, now, reason, reset-failures, stage`},
+		{"unknown key", "pause", "", `{"reason": "r", "why": "s"}`, Ask{}, `why: unknown key; use all, environment, host, now, reason, reset-failures, stage`},
 		{"resume and forget", "resume", "", `{"reason": "r", "reset-failures": true}`, Ask{Reason: "r", ResetFailures: true}, ""},
 		{"pause and forget", "pause", "", `{"reason": "r", "reset-failures": true}`, Ask{}, `reset-failures: "true" does not apply to this operation; omit it`},
 		{"abort now", "abort", "", `{"reason": "r", "now": true}`, Ask{Reason: "r", Now: true}, ""},
 		{"pause now", "pause", "", `{"reason": "r", "now": true}`, Ask{}, `now: "true" does not apply to this operation; omit it`},
+		{"abort in an environment", "abort", "", `{"reason": "r", "environment": "basel"}`, Ask{Reason: "r", Environment: "basel"}, ""},
+		{"abort in no environment", "abort", "", `{"reason": "r", "environment": "Basel!"}`, Ask{}, `environment: "Basel!" is not the name of an environment; ` + names.Form},
+		{"abort all", "abort", "", `{"reason": "r", "all": true}`, Ask{Reason: "r", All: true}, ""},
+		{"abort all of one", "abort", "", `{"reason": "r", "all": true, "environment": "basel"}`, Ask{}, `all: "true" aborts the runs of all environments; omit environment`},
+		{"pause all", "pause", "", `{"reason": "r", "all": true}`, Ask{}, `all: "true" does not apply to this operation; name an environment, or omit both`},
 		{"empty", "pause", "", ``, Ask{}, `the document is empty; write an object`},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -44,7 +51,7 @@ func TestDecodeAsk(t *testing.T) {
 func TestRunFilter(t *testing.T) {
 	t.Parallel()
 	day := func(d int) time.Time { return time.Date(2026, 11, d, 0, 0, 0, 0, time.UTC) }
-	run := Run{Result: "failed", OpenedAt: day(10), Hosts: []RunHost{{Hostname: "h01"}, {Hostname: "h02"}}}
+	run := Run{Environment: "basel", Result: "failed", OpenedAt: day(10), Hosts: []RunHost{{Hostname: "h01"}, {Hostname: "h02"}}}
 	for _, row := range []struct {
 		name   string
 		filter RunFilter
@@ -54,6 +61,8 @@ func TestRunFilter(t *testing.T) {
 		{"its result", RunFilter{Result: "failed"}, true},
 		{"another result", RunFilter{Result: "completed"}, false},
 		{"another host", RunFilter{Selector: Selector{Hosts: []string{"h03"}}}, true},
+		{"its environment", RunFilter{Selector: Selector{Environments: []string{"bern", "basel"}}}, true},
+		{"another environment", RunFilter{Selector: Selector{Environments: []string{"default"}}}, false},
 		{"since then", RunFilter{Since: day(10)}, true},
 		{"since later", RunFilter{Since: day(10).Add(1)}, false},
 		{"until then", RunFilter{Until: day(10)}, false},

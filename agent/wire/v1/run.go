@@ -1,6 +1,7 @@
 package v1
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -239,7 +240,8 @@ const (
 // RunFilter chooses among the runs that are kept; the zero value chooses the
 // newest DefaultRuns. Its members are the query parameters of GET .../runs.
 type RunFilter struct {
-	// Selector chooses the hosts, as they are now, of which a run has at least one.
+	// Selector chooses the hosts, as they are now, of which a run has at least one. Its
+	// Environments choose the runs of these environments, whatever hosts they had.
 	Selector
 	// Result is that of the runs; empty is any.
 	Result string
@@ -285,5 +287,8 @@ func (r Run) HasAny(hosts map[string]bool) bool {
 
 // Keeps reports whether the filter chooses a run, whatever its hosts and the limit.
 func (f RunFilter) Keeps(r Run) bool {
+	if len(f.Environments) > 0 && !slices.Contains(f.Environments, cmp.Or(r.Environment, DefaultEnvironment)) {
+		return false
+	}
 	return (f.Result == "" || f.Result == r.Result) && !r.OpenedAt.Before(f.Since) && (f.Until.IsZero() || r.OpenedAt.Before(f.Until))
 }

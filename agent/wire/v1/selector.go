@@ -13,8 +13,8 @@ import (
 )
 
 // Selector chooses hosts as the match of a stage does: a host fits if it fits every member that
-// is given, and the zero value fits every host. Commands have it as the flags --host, --label
-// and --role, requests as query parameters of these names.
+// is given, and the zero value fits every host. Commands have it as the flags --host, --label,
+// --role and --environment, requests as query parameters of these names.
 type Selector struct {
 	// Hosts are names; one of them fits.
 	Hosts []string
@@ -23,17 +23,21 @@ type Selector struct {
 	Labels map[string]string
 	// Roles are roles; one of them fits.
 	Roles []string
+	// Environments are names; one of them fits. DefaultEnvironment is that of the hosts that no
+	// other has.
+	Environments []string
 }
 
 const (
-	// MaxSelectorHosts bounds the hosts that a selector names, and maxSelectorRoles the roles.
+	// MaxSelectorHosts bounds the hosts that a selector names, and maxSelectorRoles the roles;
+	// MaxEnvironments the environments.
 	MaxSelectorHosts = 1000
 	maxSelectorRoles = 100
 )
 
 // ParseSelector reads a selector as a command or a query has it: each label is KEY=VALUE.
-func ParseSelector(hosts, labels, roles []string) (Selector, Problems) {
-	s := Selector{Hosts: hosts, Roles: roles}
+func ParseSelector(hosts, labels, roles, environments []string) (Selector, Problems) {
+	s := Selector{Hosts: hosts, Roles: roles, Environments: environments}
 	if len(labels) > 0 {
 		s.Labels = map[string]string{}
 	}
@@ -52,7 +56,15 @@ func ParseSelector(hosts, labels, roles []string) (Selector, Problems) {
 }
 
 // IsZero reports whether the selector chooses all hosts.
-func (s Selector) IsZero() bool { return len(s.Hosts)+len(s.Labels)+len(s.Roles) == 0 }
+func (s Selector) IsZero() bool {
+	return len(s.Hosts)+len(s.Labels)+len(s.Roles)+len(s.Environments) == 0
+}
+
+// OnlyHosts returns the selector without its environments, where these choose runs.
+func (s Selector) OnlyHosts() Selector {
+	s.Environments = nil
+	return s
+}
 
 // Validate returns everything that is wrong with the values, and nothing when all is right. It
 // names the members as the body of a request does.
@@ -60,7 +72,7 @@ func (s Selector) Validate() (found Problems) {
 	for _, list := range []struct {
 		field     string
 		has, most int
-	}{{"hosts", len(s.Hosts), MaxSelectorHosts}, {"labels", len(s.Labels), names.MaxLabels}, {"roles", len(s.Roles), maxSelectorRoles}} {
+	}{{"hosts", len(s.Hosts), MaxSelectorHosts}, {"labels", len(s.Labels), names.MaxLabels}, {"roles", len(s.Roles), maxSelectorRoles}, {"environments", len(s.Environments), MaxEnvironments}} {
 		if list.has > list.most {
 			return Problems{document.TooMany(list.field, list.has, list.most)}
 		}
@@ -76,6 +88,11 @@ func (s Selector) Validate() (found Problems) {
 	for i, role := range s.Roles {
 		if !rollout.ValidRole(role) {
 			found = append(found, document.Wrong(fmt.Sprintf("roles[%d]", i), role, "is not a role; "+rollout.RoleForm))
+		}
+	}
+	for i, name := range s.Environments {
+		if !names.Valid(name) {
+			found = append(found, document.Wrong(fmt.Sprintf("environments[%d]", i), name, "is not the name of an environment; "+names.Form))
 		}
 	}
 	return found
@@ -118,6 +135,9 @@ func (s Selector) AddTo(to url.Values) {
 	for _, role := range s.Roles {
 		to.Add("role", role)
 	}
+	for _, name := range s.Environments {
+		to.Add("environment", name)
+	}
 }
 
 // mostTyped is how many hosts the text of a selector names.
@@ -141,6 +161,9 @@ func (s Selector) String() string {
 		}
 		flags = append(flags, "--role "+role)
 	}
+	for _, name := range s.Environments {
+		flags = append(flags, "--environment "+name)
+	}
 	return strings.Join(flags, " ")
 }
 
@@ -161,7 +184,7 @@ func isPlain(r rune) bool {
 // Matcher returns the decision of the selector about a host. It is made for many hosts: a
 // selector may name every host of a fleet.
 func (s Selector) Matcher() Matcher {
-	m := Matcher{hosts: setOf(s.Hosts), roles: setOf(s.Roles)}
+	m := Matcher{hosts: setOf(s.Hosts), roles: setOf(s.Roles), environments: setOf(s.Environments)}
 	for _, key := range slices.Sorted(maps.Keys(s.Labels)) {
 		m.labels = append(m.labels, labelIn{key, strings.Split(s.Labels[key], ",")})
 	}
@@ -170,8 +193,8 @@ func (s Selector) Matcher() Matcher {
 
 // Matcher decides which hosts a selector chooses.
 type Matcher struct {
-	hosts, roles map[string]struct{}
-	labels       []labelIn
+	hosts, roles, environments map[string]struct{}
+	labels                     []labelIn
 }
 
 // labelIn is a label that has one of some values.
@@ -180,9 +203,10 @@ type labelIn struct {
 	values []string
 }
 
-// Fits reports whether a host with a name, a role and labels is chosen.
-func (m Matcher) Fits(name, role string, labels map[string]string) bool {
-	if !fits(m.hosts, name) || !fits(m.roles, role) {
+// Fits reports whether a host with a name, a role, an environment and labels is chosen. The
+// environment is empty for a host that is in none.
+func (m Matcher) Fits(name, role, environment string, labels map[string]string) bool {
+	if !fits(m.hosts, name) || !fits(m.roles, role) || !fits(m.environments, environment) {
 		return false
 	}
 	for _, want := range m.labels {

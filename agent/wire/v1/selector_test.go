@@ -11,14 +11,14 @@ import (
 func TestSelectorFits(t *testing.T) {
 	t.Parallel()
 	type host struct {
-		name, role string
-		labels     map[string]string
+		name, role, environment string
+		labels                  map[string]string
 	}
 	hosts := []host{
-		{"h01", "till", map[string]string{"shop": "basel", "zone": "a"}},
-		{"h02", "till", map[string]string{"shop": "bern"}},
-		{"h03", "", map[string]string{"shop": ""}},
-		{"h04", "", nil},
+		{"h01", "till", "basel", map[string]string{"shop": "basel", "zone": "a"}},
+		{"h02", "till", "default", map[string]string{"shop": "bern"}},
+		{"h03", "", "default", map[string]string{"shop": ""}},
+		{"h04", "", "", nil},
 	}
 	for query, want := range map[string]string{
 		"":                                   "h01 h02 h03 h04 ",
@@ -31,18 +31,22 @@ func TestSelectorFits(t *testing.T) {
 		"role=till&role=scale":               "h01 h02 ",
 		"role=scale":                         "",
 		"host=h01&role=till&label=shop=bern": "",
+		"environment=basel":                  "h01 ",
+		"environment=default":                "h02 h03 ",
+		"environment=basel&environment=default&role=till": "h01 h02 ",
+		"environment=bern": "",
 	} {
 		values, err := url.ParseQuery(query)
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, wrong := ParseSelector(values["host"], values["label"], values["role"])
+		s, wrong := ParseSelector(values["host"], values["label"], values["role"], values["environment"])
 		if len(wrong) > 0 {
 			t.Fatal(wrong)
 		}
 		m, got := s.Matcher(), ""
 		for _, h := range hosts {
-			if m.Fits(h.name, h.role, h.labels) {
+			if m.Fits(h.name, h.role, h.environment, h.labels) {
 				got += h.name + " "
 			}
 		}
@@ -59,8 +63,8 @@ func TestSelectorFits(t *testing.T) {
 // TestSelectorString checks that a selector is written as the flags that choose the same hosts.
 func TestSelectorString(t *testing.T) {
 	t.Parallel()
-	s := Selector{Hosts: []string{"h1", "h2", "h3", "h4"}, Labels: map[string]string{"zone": "a", "shop": "basel,bern"}, Roles: []string{"till", "cash desk's"}}
-	if got, want := s.String(), `--host h1 --host h2 --host h3 --host … --label shop=basel,bern --label zone=a --role till --role 'cash desk'\''s'`; got != want {
+	s := Selector{Hosts: []string{"h1", "h2", "h3", "h4"}, Labels: map[string]string{"zone": "a", "shop": "basel,bern"}, Roles: []string{"till", "cash desk's"}, Environments: []string{"basel"}}
+	if got, want := s.String(), `--host h1 --host h2 --host h3 --host … --label shop=basel,bern --label zone=a --role till --role 'cash desk'\''s' --environment basel`; got != want {
 		t.Errorf("it is %s, want %s", got, want)
 	}
 }
@@ -68,12 +72,12 @@ func TestSelectorString(t *testing.T) {
 // FuzzParseSelector checks that a selector which is accepted survives a query, and chooses a host
 // that has all of it.
 func FuzzParseSelector(f *testing.F) {
-	f.Add("h01", "shop=basel,bern", "till")
-	f.Add("h-1.example", "shop=", "cash desk's")
-	f.Add("", "=", " ")
-	f.Add("h01", "a=,", "\n")
-	f.Fuzz(func(t *testing.T, host, label, role string) {
-		s, wrong := ParseSelector([]string{host}, []string{label}, []string{role})
+	f.Add("h01", "shop=basel,bern", "till", "basel")
+	f.Add("h-1.example", "shop=", "cash desk's", "default")
+	f.Add("", "=", " ", "")
+	f.Add("h01", "a=,", "\n", "-")
+	f.Fuzz(func(t *testing.T, host, label, role, environment string) {
+		s, wrong := ParseSelector([]string{host}, []string{label}, []string{role}, []string{environment})
 		if len(wrong) > 0 {
 			return
 		}
@@ -83,7 +87,7 @@ func FuzzParseSelector(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, wrong := ParseSelector(sent["host"], sent["label"], sent["role"])
+		again, wrong := ParseSelector(sent["host"], sent["label"], sent["role"], sent["environment"])
 		if len(wrong) > 0 || !reflect.DeepEqual(again, s) {
 			t.Errorf("%+v is read back as %+v, %v", s, again, wrong)
 		}
@@ -91,7 +95,7 @@ func FuzzParseSelector(f *testing.F) {
 		for key, value := range s.Labels {
 			labels[key], _, _ = strings.Cut(value, ",")
 		}
-		if !s.Matcher().Fits(host, role, labels) {
+		if !s.Matcher().Fits(host, role, environment, labels) {
 			t.Errorf("%+v does not choose a host that has all of it", s)
 		}
 	})

@@ -42,6 +42,10 @@ type Certificate struct {
 // Situation is the state of a tenant at one moment, without hosts and runs. It changes
 // with events and with time alone; the event stream sends each change.
 type Situation struct {
+	// Environment is the environment of which Status, NextUpgradeAt, Overdue, OpenWindow, WaitingFor
+	// and LastMissed are; absent for the default one. It is the default one if that has hosts or
+	// windows; otherwise the one that is furthest from idle.
+	Environment string `json:"environment,omitempty"`
 	// Status is one of idle, waiting, preparing, upgrading, rebooting,
 	// verifying, paused, aborting. Other systems may say others.
 	Status string `json:"status"`
@@ -54,6 +58,12 @@ type Situation struct {
 	Hosts       int      `json:"hosts"`
 	Silent      int      `json:"silent,omitempty"`
 	SilentHosts []string `json:"silent-hosts,omitempty"`
+	// Environments counts the environments, with the default one; absent if there is no other.
+	Environments int `json:"environments,omitempty"`
+	// Unplaced counts the hosts that are in no environment, because several match them: no run
+	// upgrades them. UnplacedHosts are the first ten of them by name.
+	Unplaced      int      `json:"unplaced,omitempty"`
+	UnplacedHosts []string `json:"unplaced-hosts,omitempty"`
 	// Overdue counts the hosts of the current run that take unusually long for their step;
 	// OverdueHosts are the first ten of them. See RunHost.
 	Overdue      int      `json:"overdue,omitempty"`
@@ -94,13 +104,15 @@ type OpenWindow struct {
 	Run uint64 `json:"run,omitempty"`
 }
 
-// Snapshot is what is shown at one moment: the situation of a tenant, and the run
-// that was opened last.
+// Snapshot is what is shown at one moment: the situation of a tenant, and the run that was opened
+// last, both of the environment that the situation names.
 type Snapshot struct {
 	Situation Situation
 	// Run is nil when there was none yet. Its hosts are shared by all who asked for
 	// the snapshot: nobody may change them.
 	Run *Run
+	// Others are the newest runs of the other environments, the one with the highest id first.
+	Others []*Run
 	// Seq is the sequence of the log that the snapshot is as of, Log the identity of the
 	// log.
 	Seq uint64

@@ -1,0 +1,77 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
+)
+
+// Move puts a host into an environment, by its name for people, whatever matches it; an empty name
+// has its place follow from what matches it again. That is on disk when it returns. A member of a
+// run under way moves when that run has ended. The error is run.ErrNoHost, *run.NoEnvironment or
+// run.ErrNotReady; asked again, it goes on.
+func (c *Controller) Move(ctx context.Context, host, environment string) (v1.HostEnvironment, error) {
+	kept, err := until(ctx, c, func(s *state) (store.Host, error) { return s.move(host, environment) })
+	if err != nil {
+		return v1.HostEnvironment{}, err
+	}
+	if err := c.session().beside.writer.keep(ctx, kept); err != nil {
+		return v1.HostEnvironment{}, err
+	}
+	return until(ctx, c, func(s *state) (v1.HostEnvironment, error) { return s.moved(host) })
+}
+
+// move assigns a host to an environment and returns what is to be kept of it.
+func (s *state) move(name, environment string) (store.Host, error) {
+	if !s.active {
+		return store.Host{}, s.mayWrite()
+	}
+	if !s.intent.complete {
+		return store.Host{}, errPending
+	}
+	known := s.hosts.known[name]
+	if known == nil {
+		return store.Host{}, fmt.Errorf("host %s: %w", name, run.ErrNoHost)
+	}
+	if environment != "" {
+		if _, err := s.declared(environment); err != nil {
+			return store.Host{}, err
+		}
+	}
+	known.Assigned = environment
+	s.hosts.place(known, s.intent.places())
+	s.writer.put(known.Host)
+	s.changed()
+	return known.Host, nil
+}
+
+// moved tells where a host is.
+func (s *state) moved(name string) (v1.HostEnvironment, error) {
+	known := s.hosts.known[name]
+	if known == nil {
+		return v1.HostEnvironment{}, fmt.Errorf("host %s: %w", name, run.ErrNoHost)
+	}
+	at := v1.HostEnvironment{Hostname: name, Environment: nameOf(known.Environment), Assigned: known.Assigned != ""}
+	if at.Unplaced = known.Unplaced; known.Unplaced {
+		at.Environment = ""
+	}
+	if s.isElsewhere(s.environment(known.Environment), name) {
+		last := s.lastOf(name)
+		at.Run, at.RunEnvironment = last.ledger.Current().Key(), nameOf(last.name)
+	}
+	return at, nil
+}
+
+// unassign takes a host out of an environment that was deleted since somebody has moved it there. One
+// that cannot be read may be written anew.
+func (s *state) unassign(known *host) (changed bool) {
+	name := known.Assigned
+	if name == "" || s.isDeclared(onLog(name)) || s.intent.unusable[store.Object{Kind: store.Environment, Name: name}] != nil {
+		return false
+	}
+	known.Assigned = ""
+	return true
+}
