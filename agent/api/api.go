@@ -23,6 +23,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/plan"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/trace"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/schedule/window"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
@@ -74,6 +75,9 @@ type Controller interface {
 	WindowsOf(ctx context.Context, environment string, from, to time.Time, count int) ([]v1.Window, error)
 	// AllWindows is Windows together with those of each environment that has windows of its own.
 	AllWindows(ctx context.Context, from, to time.Time, count int) ([]v1.Window, error)
+	// Skippable returns the window of an environment that opens at a time, or the next one if the time
+	// is zero.
+	Skippable(ctx context.Context, environment string, start time.Time) (window.Span, error)
 	// Seen waits until the revision of that number of the configuration, of the
 	// rollout or of a calendar is known.
 	Seen(ctx context.Context, number uint64) error
@@ -106,6 +110,8 @@ type Store interface {
 	RoomForEnvironment(ctx context.Context, tenant string) error
 	PutEnvironment(ctx context.Context, tenant, name string, e v1.Kept[v1.Environment], base store.Revision) (store.Revision, error)
 	DeleteEnvironment(ctx context.Context, tenant, name string, base store.Revision) (store.Revision, error)
+	Skips(ctx context.Context, tenant, environment string) (v1.Skips, store.Revision, error)
+	PutSkips(ctx context.Context, tenant, environment string, skips v1.Skips, base store.Revision) (store.Revision, error)
 	Budget(ctx context.Context, tenant, name string) (v1.Kept[v1.Budget], store.Revision, error)
 	Budgets(ctx context.Context, tenant string) ([]store.Named[v1.Budget], error)
 	// RoomForBudget returns store.ErrFull if the tenant may have no further disruption budget.

@@ -3,6 +3,10 @@ package api
 import (
 	"context"
 	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
@@ -33,7 +37,9 @@ func (s *server) environment(c *call) (*object[v1.Environment], error) {
 		refers: func(e v1.Environment) plan.Intent {
 			return plan.Intent{Environments: map[string]v1.Environment{name: e}}
 		},
-		room: s.Store.RoomForEnvironment,
+		permitted: func(_ stored[v1.Environment], next v1.Environment) error { return s.acyclic(c, name, next) },
+		orphans:   func(c *call) ([]v1.IntentWarning, error) { return s.followersOf(c, name) },
+		room:      s.Store.RoomForEnvironment,
 	}, nil
 }
 
@@ -53,7 +59,57 @@ func (s *server) postEnvironment(c *call) error {
 	if err != nil {
 		return err
 	}
+	if err := s.acyclic(c, name, value.Value); err != nil {
+		return err
+	}
 	return o.create(c, c.URL.Path+"/"+name, value)
+}
+
+// declared returns the tenant's environments, by name.
+func (s *server) declared(c *call) (map[string]v1.Environment, error) {
+	all, err := s.Store.Environments(c.Context(), c.tenant)
+	if err != nil {
+		return nil, err
+	}
+	declared := make(map[string]v1.Environment, len(all))
+	for _, named := range all {
+		declared[named.Name] = named.Value
+	}
+	return declared, nil
+}
+
+// acyclic refuses an environment that would come after itself, by way of others: none of them could
+// ever be upgraded.
+func (s *server) acyclic(c *call, name string, next v1.Environment) error {
+	if next.After == nil {
+		return nil
+	}
+	declared, err := s.declared(c)
+	if err != nil {
+		return err
+	}
+	declared[name] = next
+	if way := v1.Cycle(declared, name); way != nil {
+		return badRequest("after.environments", strings.Join(next.After.Environments, ", "), "makes a cycle: "+strings.Join(way, " comes after ")+"; remove one of them")
+	}
+	return nil
+}
+
+// followersOf warns of the environments that come after one that is deleted: they wait until somebody
+// declares it again, or removes it there.
+func (s *server) followersOf(c *call, name string) (found []v1.IntentWarning, err error) {
+	declared, err := s.declared(c)
+	for _, follower := range slices.Sorted(maps.Keys(declared)) {
+		after := declared[follower].After
+		if after == nil || !slices.Contains(after.Environments, name) {
+			continue
+		}
+		found = append(found, v1.IntentWarning{
+			Object: v1.EnvironmentObject(follower), Field: fmt.Sprintf("after.environments[%d]", slices.Index(after.Environments, name)),
+			Text: fmt.Sprintf("environment %s is deleted, so environment %s opens no run before it is declared again or removed here", name, follower),
+		})
+	}
+	return found, err
 }
 
 // putHostEnvironment moves a host into an environment.

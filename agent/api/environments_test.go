@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/access"
@@ -23,7 +24,7 @@ func TestEnvironmentObject(t *testing.T) {
 	s.want("GET", basel, "", 404, `tenant \"acme\" has no environment basel; create it with PUT`)
 	s.want("PUT", basel, `{}`, 400, "match: it is missing; say which hosts belong to the environment")
 	s.want("PUT", basel, `{"match":{"labels":{"a shop":"basel"}}}`, 400, "is not the key of a label")
-	s.want("PUT", basel, `{"match":{"roles":["edge"]},"windows":[]}`, 400, "windows: unknown key; use calendars, description, maintenance-windows, match, rollout")
+	s.want("PUT", basel, `{"match":{"roles":["edge"]},"windows":[]}`, 400, "windows: unknown key; use after, calendars, description, maintenance-windows, match, rollout")
 	s.want("PUT", basel, `{"match":{"roles":["edge"]},"maintenance-windows":[{"days-of-week":"Someday","start-time":"02:00","duration":"2h"}]}`, 400, "maintenance-windows[0].days-of-week")
 	s.want("PUT", basel, `{"match":{"roles":["edge"]},"calendars":["a","a"]}`, 400, "calendars[1]: \\\"a\\\" is there twice")
 	s.want("PUT", basel, `{"match":{"roles":["edge"]},"description":"a\nb"}`, 400, "description: ")
@@ -46,6 +47,33 @@ func TestEnvironmentObject(t *testing.T) {
 	s.want("GET", basel, "", 404, "")
 	if !slices.Equal(m.seen[:3], []uint64{1, 2, 3}) || len(m.seen) != 4 {
 		t.Errorf("the controller was waited for to see %v", m.seen)
+	}
+}
+
+// TestOrderOfEnvironments checks that environments which come after each other in a circle are
+// refused, and that the deletion of one that others come after warns of that.
+func TestOrderOfEnvironments(t *testing.T) {
+	t.Parallel()
+	s := serve(t, &memory{}, access.Reads, access.Writes)
+	put := func(name, after string, status int, answer string) {
+		t.Helper()
+		s.want("PUT", environmentsPath+"/"+name, `{"match":{"labels":{"ring":"`+name+`"}},"after":{"environments":[`+after+`],"soak":"24h"}}`, status, answer)
+	}
+	s.want("PUT", environmentsPath+"/canary", `{"match":{"labels":{"ring":"canary"}}}`, 201, "")
+	put("early", `"canary"`, 201, "")
+	put("late", `"early","default"`, 201, "")
+	s.want("GET", environmentsPath+"/late", "", 200, `{"match":{"labels":{"ring":"late"}},"after":{"environments":["default","early"],"soak":"1d"}}`)
+	put("early", `"early"`, 400, `after.environments: \"early\" makes a cycle: early comes after early; remove one of them`)
+	put("canary", `"late"`, 400, `after.environments: \"late\" makes a cycle: canary comes after late comes after early comes after canary`)
+	s.want("PATCH", environmentsPath+"/canary", `{"after":{"environments":["late"]}}`, 400, "makes a cycle")
+	s.want("POST", environmentsPath, `{"name":"self","match":{"roles":["x"]},"after":{"environments":["self"]}}`, 400, "makes a cycle")
+	put("early", "", 400, "after.environments: it is missing")
+	header := s.want("DELETE", environmentsPath+"/canary?force=true", "", 204, "")
+	if got := header.Values(v1.WarningHeader); len(got) != 1 || !strings.Contains(got[0], "environment canary is deleted, so environment early opens no run") {
+		t.Errorf("the deletion warns %q", got)
+	}
+	if got := s.want("DELETE", environmentsPath+"/late?force=true", "", 204, "").Values(v1.WarningHeader); got != nil {
+		t.Errorf("the deletion of an environment that nothing comes after warns %q", got)
 	}
 }
 

@@ -47,6 +47,8 @@ type object[T any] struct {
 	immediate bool
 	// refers returns what of a value refers to hosts; nil means that nothing does.
 	refers func(T) plan.Intent
+	// orphans warns of what refers to an object that is deleted; nil means that nothing does.
+	orphans func(c *call) ([]v1.IntentWarning, error)
 	// room returns why no further object can be created. It is nil for an object
 	// of which a tenant has one.
 	room func(ctx context.Context, tenant string) error
@@ -347,6 +349,13 @@ func (o *object[T]) answerDelete(c *call) error {
 	now, err := o.deletable(c, c.has("force"))
 	if err != nil {
 		return err
+	}
+	if o.orphans != nil {
+		found, err := o.orphans(c)
+		if err != nil {
+			return err
+		}
+		addWarnings(c, found)
 	}
 	if !c.has("validate") {
 		deletion, err := o.remove(c.Context(), c.tenant, now.revision)

@@ -332,6 +332,7 @@ func stateRoutes() []route {
 			parameter{name: "count", about: "The largest number of windows to return.", schema: schema{"type": "integer", "minimum": 1, "maximum": v1.MaxWindowsListed, "default": v1.DefaultWindows}},
 			environmentWindows[0], environmentWindows[1]),
 		feed,
+	}, skippingWindows(), []route{
 		listing(get("/calendars", groupWindows, "List the calendars with a URL, and their last fetch", (*server).getCalendarStates, []v1.CalendarState{})),
 		missingToo(get("/calendars/{name}", groupWindows, "Read a calendar with a URL: its last fetch and its events", (*server).getCalendarState, v1.CalendarState{})),
 		{
@@ -341,6 +342,28 @@ func stateRoutes() []route {
 			query: []parameter{siteParameter}, returns: ok("What was fetched.", v1.CalendarState{}), errors: []int{http.StatusNotFound, http.StatusServiceUnavailable},
 		},
 	})
+}
+
+// skippingWindows are the operations that skip windows.
+func skippingWindows() []route {
+	return []route{
+		{
+			method: http.MethodPost, path: statePath + "/skip-window", own: true, group: groupWindows, handle: (*server).postSkipWindow,
+			action: "skip", object: "window", summary: "Skip a window",
+			about: "The next window, or the one that opens at window-start, opens no run by itself. Whoever skips a window that is skipped gets the same answer. A window that an edit moves is another one.",
+			query: []parameter{siteParameter}, takes: v1.SkipWindow{}, returns: ok("The skipped window.", v1.SkippedWindow{}), errors: []int{http.StatusNotFound, http.StatusPreconditionFailed},
+		},
+		{
+			method: http.MethodDelete, path: statePath + "/skip-window", own: true, group: groupWindows, handle: (*server).deleteSkipWindow,
+			action: "unskip", object: "window", summary: "Let a skipped window open its run",
+			query: []parameter{
+				siteParameter,
+				{name: "environment", about: "The environment; default if absent.", schema: schema{"type": "string"}},
+				instantParameter("window-start", "When the window opens; the next one that is skipped if absent."),
+			},
+			returns: []response{{status: http.StatusNoContent, about: "The window is not skipped any more."}}, errors: []int{http.StatusPreconditionFailed},
+		},
+	}
 }
 
 // changingHosts are the operations that change what is so for a host.

@@ -18,6 +18,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/plan"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/schedule/window"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/credentialtest"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
@@ -58,6 +59,18 @@ func (b broken) Move(context.Context, string, string) (v1.HostEnvironment, error
 }
 
 func (b broken) Vacant(context.Context, string) error { return b.err }
+
+func (b broken) Skippable(context.Context, string, time.Time) (window.Span, error) {
+	return window.Span{}, b.err
+}
+
+func (b broken) Skips(context.Context, string, string) (v1.Skips, store.Revision, error) {
+	return v1.Skips{}, store.Revision{}, b.err
+}
+
+func (b broken) PutSkips(context.Context, string, string, v1.Skips, store.Revision) (store.Revision, error) {
+	return store.Revision{}, b.err
+}
 
 func (b broken) Environment(context.Context, string, string) (v1.Kept[v1.Environment], store.Revision, error) {
 	return v1.Kept[v1.Environment]{}, store.Revision{}, b.err

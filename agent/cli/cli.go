@@ -12,7 +12,8 @@
 //     month.go (the picture), hosts.go with inventory.go and plan.go, watch.go, runs.go,
 //     audit.go (also history).
 //   - Run: start.go (also retry) with preflight.go (--dry-run), operations.go (pause,
-//     resume, abort, approve, release) with confirm.go, hosts.go (forget), move.go.
+//     resume, abort, approve, release) with confirm.go, hosts.go (forget), move.go, skip.go
+//     (windows that are skipped).
 //   - Declare: apply.go (also get, validate) with kinds.go (the table of kinds) and
 //     declared.go (the files), edit.go, delete.go, calendar.go, webhook.go.
 //   - Let in: login.go, context.go with package contexts (the sites of a person),
@@ -118,6 +119,9 @@ type commands struct {
 	Retry   retryCommand   `cmd:"" help:"Upgrade the hosts that an earlier run did not upgrade." group:"run"`
 	Forget  forgetCommand  `cmd:"" help:"Delete a host that no longer exists." group:"run"`
 	Move    moveCommand    `cmd:"" help:"Move a host into an environment." group:"run"`
+
+	SkipWindow   skipWindowCommand   `cmd:"" help:"Skip the next window." group:"run"`
+	UnskipWindow unskipWindowCommand `cmd:"" help:"Let a skipped window open its run." group:"run"`
 
 	Apply    applyCommand    `cmd:"" help:"Write what a file declares: configuration, rollout, calendars, environments, budgets, webhooks, and who may do what." group:"declare"`
 	Get      getCommand      `cmd:"" help:"List or print what is declared, in the form that apply reads." group:"declare"`

@@ -199,22 +199,37 @@ func (d *siteIntent) validate(ctx context.Context, s intent.Step, want intent.In
 		return nil, nil
 	}
 	found, err := k.validate(ctx, d, checked, s.Key)
-	found = withoutNewCalendars(found, want)
+	found = withoutNew(found, want)
 	if err == nil && s.Key.Kind == intent.Config && s.Action != intent.Keep {
 		found = append(found, d.withoutWindows(ctx, want, time.Now())...)
 	}
 	return found, err
 }
 
-// withoutNewCalendars returns warnings but for those about calendars of an environment that are
-// written with it: the site does not have them yet.
-func withoutNewCalendars(found []v1.IntentWarning, want intent.Intent) []v1.IntentWarning {
+// withoutNew returns warnings but for those about calendars and environments that an environment
+// names and that are written with it: the site does not have them yet.
+func withoutNew(found []v1.IntentWarning, want intent.Intent) []v1.IntentWarning {
 	return slices.DeleteFunc(found, func(w v1.IntentWarning) bool {
-		var n int
-		_, err := fmt.Sscanf(w.Field, "calendars[%d]", &n)
-		named := want.Environments[keyOf(w).Name].Calendars
-		return err == nil && n < len(named) && want.Calendars[named[n]].Kind == string(calendar.Allow)
+		e := want.Environments[keyOf(w).Name]
+		if name, some := entryAt(w.Field, "calendars", e.Calendars); some {
+			return want.Calendars[name].Kind == string(calendar.Allow)
+		}
+		if e.After == nil {
+			return false
+		}
+		name, some := entryAt(w.Field, "after.environments", e.After.Environments)
+		_, isNew := want.Environments[name]
+		return some && isNew
 	})
+}
+
+// entryAt returns the entry of a list that the path of a warning names.
+func entryAt(path, list string, entries []string) (entry string, some bool) {
+	var n int
+	if _, err := fmt.Sscanf(path, list+"[%d]", &n); err != nil || n >= len(entries) {
+		return "", false
+	}
+	return entries[n], true
 }
 
 // withoutNewPolicies returns what the site can check of a user or an approle before the policies

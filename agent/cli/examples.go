@@ -44,6 +44,10 @@ var examples = map[string][]string{
 	"refuse-host":  {"osupgrade-agent refuse-host shop-07"},
 	"forget":       {`osupgrade-agent forget h03 --reason "scrapped"`},
 	"move":         {"osupgrade-agent move h03 --environment basel", "osupgrade-agent move h03 --auto"},
+	"skip-window": {
+		`osupgrade-agent skip-window --reason "inventory is counted"`, `osupgrade-agent skip-window --environment shops --window-start 2026-11-29T01:00:00Z --reason "sale"`,
+	},
+	"unskip-window": {"osupgrade-agent unskip-window", "osupgrade-agent unskip-window --environment shops"},
 	"audit": {
 		"osupgrade-agent audit --since 2026-11-21 --by ann", "osupgrade-agent audit --after 0 --output jsonl >audit.jsonl", "osupgrade-agent audit --after 57 --follow --output syslog",
 	},

@@ -31,6 +31,7 @@ type starting struct {
 	matchFlags
 	environmentFlag
 	OverrideWindow bool   `help:"Start even if no window is open; needs --reason."`
+	OverrideAfter  string `placeholder:"REASON" help:"Start although environments that come before this one have not completed a run, or it has not soaked; the reason is stored with the run."`
 	Reason         string `help:"Why; it is stored with the run."`
 	Duration       string `help:"How long a run with --override-window may take, such as 2h (default: until the open window closes, or 4h if none is open)."`
 	Wait           bool   `help:"Follow the run until it ends; exit code 3 if it did not complete."`
@@ -44,7 +45,7 @@ func (c *starting) start(ctx context.Context, out io.Writer, body v1.Start) erro
 		return err
 	}
 	body.Environment, body.Hosts, body.Labels, body.Roles = c.Environment, selector.Hosts, selector.Labels, selector.Roles
-	body.OverrideWindow, body.Reason, body.Duration = c.OverrideWindow, c.Reason, c.Duration
+	body.OverrideWindow, body.OverrideAfter, body.Reason, body.Duration = c.OverrideWindow, c.OverrideAfter, c.Reason, c.Duration
 	switch {
 	case c.DryRun && c.Wait:
 		return misusedf("--wait has nothing to wait for with --dry-run; leave one of them out")

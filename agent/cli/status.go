@@ -189,6 +189,9 @@ func windowFacts(at timeFormat, s v1.Situation, newest *v1.Run) (all [][2]string
 	if w := s.OpenWindow; w != nil {
 		all = append(all, [2]string{"window", openWindow(at, s, *w, newest)})
 	}
+	if w := s.SkippedWindow; w != nil {
+		all = append(all, [2]string{"skipped window", fmt.Sprintf("%s, by %s: %s", at.at(w.Start), w.By, w.Reason)})
+	}
 	switch next := s.NextUpgradeAt; {
 	case next == nil && s.OpenWindow == nil:
 		all = append(all, [2]string{"next window", "none"})
@@ -280,6 +283,8 @@ func runFacts(f *facts, to *terminal, at timeFormat, r v1.Run) {
 	if r.RetryOf != 0 {
 		f.add("retry of", fmt.Sprintf("run %d", r.RetryOf))
 	}
+	f.add("follows", followedRuns(r))
+	f.add("overrides after", r.OverrideAfter)
 	f.add("paused", r.Paused)
 	f.add("aborted", r.Aborted)
 	if r.WaitingFor != nil {
@@ -289,6 +294,15 @@ func runFacts(f *facts, to *terminal, at timeFormat, r v1.Run) {
 		f.add("expected end", expected(at, *r.ExpectedEnd))
 	}
 	f.add("forecast", at.text(r.Forecast))
+}
+
+// followedRuns are the runs of other environments that a run follows; empty when there are none.
+func followedRuns(r v1.Run) string {
+	var all []string
+	for _, f := range r.Follows {
+		all = append(all, fmt.Sprintf("run %d of %s", f.Run, f.Environment))
+	}
+	return strings.Join(all, ", ")
 }
 
 // expected tells when something is expected to end.

@@ -237,6 +237,9 @@ func joined[T fmt.Stringer](all []T) string {
 // clockNote tells what a change of the clock does to a window.
 func clockNote(w v1.Window) string {
 	var notes []string
+	if s := w.Skipped; s != nil {
+		notes = append(notes, fmt.Sprintf("skipped by %s: %s", s.By, s.Reason))
+	}
 	if w.Length == noLength {
 		notes = append(notes, "frozen: it does not open")
 	}

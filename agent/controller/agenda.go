@@ -9,6 +9,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/times"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/plan"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/schedule/calendar"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/schedule/window"
@@ -39,6 +40,33 @@ type declared struct {
 	// windows are those of its own, effective is its own rollout with its defaults.
 	windows   []window.Window
 	effective v1.Rollout
+}
+
+// orderOf returns which environments an environment comes after; false when it comes after none.
+func (i *intent) orderOf(environment string) (run.Order, bool) {
+	d := i.environments[environment]
+	if d == nil || d.After == nil {
+		return run.Order{}, false
+	}
+	order := run.Order{Soak: d.After.Soak.Duration()}
+	for _, name := range d.After.Environments {
+		order.Environments = append(order.Environments, onLog(name))
+	}
+	return order, true
+}
+
+// followers returns the environments that come after each one, by its name on the log.
+func (i *intent) followers() map[string][]string {
+	if i.following == nil {
+		i.following = map[string][]string{}
+		for _, name := range slices.Sorted(maps.Keys(i.environments)) {
+			order, _ := i.orderOf(name)
+			for _, before := range order.Environments {
+				i.following[before] = append(i.following[before], name)
+			}
+		}
+	}
+	return i.following
 }
 
 // nextOpening returns the window that is open or opens next.
@@ -104,7 +132,7 @@ func (i *intent) setEnvironment(seen store.Seen) {
 		}
 		i.environments[seen.Name] = next
 	}
-	i.membership = nil
+	i.membership, i.following = nil, nil
 	i.note(o, err)
 	switch {
 	case wasUnusable || err != nil || !slices.Equal(before.calendars(), next.calendars()):

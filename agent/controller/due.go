@@ -32,6 +32,8 @@ type moment struct {
 	// lastEnd is when that window was to close; zero when the run was outside of
 	// all windows. changed is when windows or calendars last changed.
 	lastEnd, changed time.Time
+	// skipped tells that somebody has skipped the window.
+	skipped bool
 	// unused tells that the last run has ended and did not use up its window. retryAt
 	// is when the next one is opened then, zero when no time is left for it.
 	unused          bool
@@ -91,6 +93,8 @@ func needsRun(m moment) (bool, time.Time) {
 	switch {
 	case m.now.Before(m.span.Start):
 		return false, m.span.Start
+	case m.skipped:
+		return false, m.span.End
 	case again && m.now.Before(retryAt):
 		return false, retryAt
 	case hadRun(m) && !again:

@@ -127,6 +127,7 @@ func (s *state) touched() {
 		env := s.environment(of.Name)
 		env.ledger = of
 		env.rouse()
+		s.wakeFollowers(of)
 	}
 }
 

@@ -315,6 +315,7 @@ func TestCarried(t *testing.T) {
 		berlin, lisbon := inShop("berlin", ""), inShop("lisbon", "")
 		m.declareShop("berlin", &berlin)
 		m.declareShop("lisbon", &lisbon)
+		m.budget("shops", &v1.Budget{Per: "shop", MaxUnavailable: "1"})
 		begin := func(name string) v1.Run {
 			m.beat()
 			time.Sleep(gracePeriod)
@@ -331,7 +332,7 @@ func TestCarried(t *testing.T) {
 		begin("lisbon")
 		m.pass(5 * time.Minute)
 		carried := m.events(`"carried"`)
-		if len(carried) != 2 || !strings.Contains(carried[0], `"environment":"berlin"`) || !strings.Contains(carried[1], `"environment":"lisbon"`) {
+		if len(carried) != 2 || !strings.Contains(carried[0], `"budgets":"`) || !strings.Contains(carried[0], `"environment":"berlin"`) || !strings.Contains(carried[1], `"environment":"lisbon"`) {
 			t.Fatalf("what is told anew is %q", carried)
 		}
 		if first, _ := m.trimmed(); first < carryAfter {

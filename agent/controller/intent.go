@@ -48,6 +48,10 @@ type intent struct {
 	// in which, nil when it is to be made anew.
 	environments map[string]*declared
 	membership   *plan.Membership
+	// following are the environments that come after each one; nil when it is to be made anew.
+	following map[string][]string
+	// skips are the windows that people have skipped, by the name of the environment on the log.
+	skips map[string]*v1.Skips
 	// unusable are the objects that are there and cannot be used, and why.
 	unusable map[store.Object]error
 	// complete tells that all was seen that was there at the start, and revision
@@ -71,7 +75,7 @@ var (
 
 func newIntent(o Options) intent {
 	return intent{
-		tenant: o.Tenant, zone: o.Zone, logger: o.Logger, now: o.Now, calendars: map[string]*calendar.Calendar{}, fetched: map[string]v1.Calendar{}, copies: map[string]*v1.CalendarCopy{}, environments: map[string]*declared{}, unusable: map[store.Object]error{},
+		tenant: o.Tenant, zone: o.Zone, logger: o.Logger, now: o.Now, calendars: map[string]*calendar.Calendar{}, fetched: map[string]v1.Calendar{}, copies: map[string]*v1.CalendarCopy{}, skips: map[string]*v1.Skips{}, environments: map[string]*declared{}, unusable: map[store.Object]error{},
 		effective: v1.Rollout{}.WithDefaults(),
 	}
 }
@@ -93,6 +97,9 @@ func (i *intent) reread() {
 	}
 	for name := range i.environments {
 		i.unconfirmed[store.Object{Kind: store.Environment, Name: name}] = true
+	}
+	for name := range i.skips {
+		i.unconfirmed[store.Object{Kind: store.Skip, Name: nameOf(name)}] = true
 	}
 	for _, b := range i.budgets {
 		i.unconfirmed[store.Object{Kind: store.Budget, Name: b.Name}] = true
@@ -119,6 +126,9 @@ func (i *intent) set(seen store.Seen) {
 		return
 	case store.Environment:
 		i.setEnvironment(seen)
+		return
+	case store.Skip:
+		i.setSkips(seen)
 		return
 	}
 	err := seen.Err
@@ -249,6 +259,7 @@ var consequences = map[store.Kind]string{
 	store.Calendar: "a calendar cannot be used; no window is open and no run goes on",
 	// Nobody knows which hosts it would have taken from the others.
 	store.Environment: "an environment cannot be used; no window is open and no run goes on",
+	store.Skip:        "nobody knows which windows are skipped; no window opens a run",
 	store.Budget:      "a disruption budget cannot be used; no run is opened",
 }
 

@@ -46,6 +46,10 @@ func (s *state) openWhenDue(ctx context.Context, env *environment, now time.Time
 		env.idle = v1.WaitingFor{}
 		return at
 	}
+	standing := s.standing(env, now, false)
+	if standing.Waits != "" {
+		return s.idles(env, now, "after", standing.Waits, times.Sooner(standing.Until, span.End))
+	}
 	planned, err := s.intent.plan(env.name, s.fleet(env, nil))
 	if err != nil {
 		return s.idles(env, now, "window", fmt.Sprintf("somebody to repair the rollout: %v", err), span.End)
@@ -73,7 +77,7 @@ func (s *state) openWhenDue(ctx context.Context, env *environment, now time.Time
 		return s.idles(env, now, "window", fmt.Sprintf("the next window: this one has no time left before the reserve of %s", window.FormatDuration(planned.Reserve())), span.End)
 	}
 	env.idle = v1.WaitingFor{}
-	return s.open(ctx, env, message.Opened{Trigger: message.TriggerWindow, Window: span.Start, WindowEnd: span.End, NotAfter: end}, planned)
+	return s.open(ctx, env, message.Opened{Trigger: message.TriggerWindow, Window: span.Start, WindowEnd: span.End, NotAfter: end, Follows: standing.Follows}, planned)
 }
 
 // whyAgain tells why the next run of an open window is opened at a time.
@@ -103,6 +107,9 @@ func (s *state) opening(env *environment, e message.Opened, planned plan.Plan) m
 	e.Members, e.Exempt, e.Rollout = planned.Hosts, planned.Exempt, planned.Rollout
 	e.Roster = s.ledger.Opening(env.name, planned.Hosts, planned.Silent, planned.Others)
 	e.Considered = env.ledger.Considered()
+	if len(s.intent.followers()[env.name]) > 0 {
+		e.Completed = env.ledger.Completed()
+	}
 	e.RosterAsOf = s.ledger.RosterAsOf(env.name)
 	e.Budgets = s.intent.budgetsID
 	e.Cells = s.ledger.CellsOf(e, s.allCells(e.Rollout.Absent))
@@ -111,7 +118,7 @@ func (s *state) opening(env *environment, e message.Opened, planned plan.Plan) m
 
 // moment is what is known of an opening but for the fleet.
 func (s *state) moment(env *environment, now time.Time, span window.Span) moment {
-	f := moment{now: now, span: span, changed: s.intent.of(env.name).scheduledAt, started: s.started, joined: s.hosts.joined}
+	f := moment{now: now, span: span, skipped: s.intent.skips[env.name].Of(span.Start) != nil, changed: s.intent.of(env.name).scheduledAt, started: s.started, joined: s.hosts.joined}
 	newest := env.ledger.Newest()
 	if newest != nil && newest.Over() && !newest.UsesWindow() {
 		f.unused = true
@@ -152,7 +159,7 @@ func (s *state) missed(env *environment, now time.Time) (e message.Missed, some 
 // then and are still owed a run or a reason stay so: the new schedule says nothing of
 // the time before it was written (seed 2027900).
 func (s *state) setIntent(seen store.Seen) {
-	if s.intent.complete && seen.Kind != store.Rollout && seen.Kind != store.Budget {
+	if s.intent.complete && seen.Kind != store.Rollout && seen.Kind != store.Budget && seen.Kind != store.Skip {
 		for _, env := range s.inOrder {
 			s.intent.of(env.name).owed = s.owed(env, times.Sooner(seen.At, s.Now()))
 		}
@@ -213,7 +220,7 @@ func (s *state) closed(env *environment, since, now time.Time) []window.Opening 
 	var closed []window.Opening
 	agenda := s.intent.of(env.name)
 	for o := range agenda.schedule.Ahead(times.Later(since, agenda.scheduledAt), now, 0) {
-		if o.Start.Before(since) || o.End.After(now) || edited(s.moment(env, now, o.Span)) {
+		if o.Start.Before(since) || o.End.After(now) || s.intent.skips[env.name].Of(o.Start) != nil || edited(s.moment(env, now, o.Span)) {
 			continue
 		}
 		if closed = append(closed, o); len(closed) > mostMissed {

@@ -126,6 +126,10 @@ func (s *state) decideStart(env *environment, now time.Time, by string, request 
 	if planned, err = s.planStart(env, now, request, left); err != nil {
 		return e, planned, err
 	}
+	e.Chosen = !s.alone() && (request.RetryOf != 0 || !request.Selector().IsZero())
+	if err = s.mayFollow(env, now, request, &e); err != nil {
+		return e, planned, err
+	}
 	e.Trigger, e.By, e.Why, e.RetryOf, e.RequestID = message.TriggerManual, by, request.Reason, request.RetryOf, request.RequestID
 	err = reserve(now, &e, request, planned.Reserve())
 	return e, planned, err

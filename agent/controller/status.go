@@ -91,6 +91,7 @@ func (s *state) situationOf(env *environment, now time.Time) v1.Situation {
 	if opening, found := s.nextUpgrade(env, now); found {
 		shown.NextUpgradeAt = view.OptionalTime(opening.Start)
 	}
+	shown.SkippedWindow = s.skippedIn(env, now)
 	if opening, found := s.intent.of(env.name).nextOpening(now); found && opening.Contains(now) {
 		shown.OpenWindow = &v1.OpenWindow{Start: view.Time(opening.Start), End: view.Time(opening.End)}
 		if visible := env.visible(); visible != nil && hadRun(s.moment(env, now, opening.Span)) {
@@ -190,10 +191,13 @@ func zoneName(zone *time.Location) string {
 
 // nextUpgrade returns the window of an environment that gets a run next: the one that is open
 // until its run has ended, from its next try on if that run touched no host, then the
-// one after it.
+// one after it. One that is skipped gets none.
 func (s *state) nextUpgrade(env *environment, now time.Time) (window.Opening, bool) {
 	agenda := s.intent.of(env.name)
 	next, found := agenda.nextOpening(now)
+	for found && s.intent.skips[env.name].Of(next.Start) != nil {
+		next, found = agenda.followingOpening(next)
+	}
 	if !found || !next.Contains(now) || env.ledger.Current() != nil {
 		return next, found
 	}
@@ -209,12 +213,20 @@ func (s *state) nextUpgrade(env *environment, now time.Time) (window.Opening, bo
 // Windows returns the openings that overlap the time between two instants: at
 // most so many, or all if the count is 0.
 func (c *Controller) Windows(ctx context.Context, from, to time.Time, count int) ([]v1.Window, error) {
-	schedule, err := ask(ctx, c, func(s *state) window.Schedule { return s.intent.schedule })
+	var skips *v1.Skips
+	schedule, err := ask(ctx, c, func(s *state) window.Schedule {
+		skips = s.intent.skips[defaultName]
+		return s.intent.schedule
+	})
 	if err != nil {
 		return nil, err
 	}
 	// A schedule does not change, and to look far ahead takes its time.
-	return v1.WindowsUntil(ctx, schedule, from, to, count)
+	windows, err := v1.WindowsUntil(ctx, schedule, from, to, count)
+	for i := range windows {
+		windows[i].Skipped = skips.Of(windows[i].Start)
+	}
+	return windows, err
 }
 
 // Hosts returns the hosts that are known, by name. A host reports its versions

@@ -30,9 +30,7 @@ func (s *state) trimWhenDue(ctx context.Context, now time.Time) time.Time {
 		return s.trim.trim(ctx, now, upTo)
 	}
 	if env := s.oldest(); env != nil && s.mayCarry(env, now) {
-		return s.append(ctx, eventEntry(0, message.Carried{
-			Environment: env.name, Run: env.ledger.Key(), Considered: env.ledger.Considered(), Roster: env.ledger.Roster().Opening(nil, nil),
-		}))
+		return s.append(ctx, eventEntry(0, s.ledger.Carrying(env.ledger)))
 	}
 	return time.Time{}
 }

@@ -24,6 +24,11 @@ type Environment struct {
 	// considered is when the last window opened that had its run or was missed:
 	// the last one on the log, whatever clock it went by.
 	considered time.Time
+	// completed are the runs of all its hosts that have completed, and after which none has
+	// ended in another way; follows are the runs of other environments that its runs have
+	// followed.
+	completed []message.Completion
+	follows   []message.Follow
 }
 
 // Newest returns the run that was opened last, ended or not; nil before the
@@ -127,6 +132,7 @@ func (e *Environment) miss(missed message.Missed) error {
 func (e *Environment) open(r message.Record, o message.Opened) {
 	e.roster = roster.Open(o, r.Time)
 	e.newest = open(r, o, e.roster)
+	e.follows, e.completed = o.Follows, o.Completed
 	if e.from = r.Seq; o.RosterAsOf != 0 {
 		e.from = min(r.Seq, o.RosterAsOf+1)
 	}
@@ -149,4 +155,5 @@ func (e *Environment) carry(r message.Record, c message.Carried) {
 	e.roster.Begin(c.Run)
 	e.roster.Finish()
 	e.ended, e.considered, e.from = nil, c.Considered, r.Seq
+	e.follows, e.completed = c.Follows, c.Completed
 }

@@ -216,6 +216,9 @@ func (l *Ledger) follow(now time.Time) {
 			e.newest.setBack(l.time, now)
 			l.note(e)
 		}
+		for _, e := range l.environments {
+			e.setBack(now)
+		}
 	}
 	l.time = now
 }
@@ -264,6 +267,7 @@ func (l *Ledger) apply(e *Environment, r message.Decoded) error {
 		l.sort()
 	case run.Over() && !wasOver:
 		e.ended = run
+		e.complete(run)
 		l.underWay = slices.DeleteFunc(l.underWay, func(other *Environment) bool { return other == e })
 	}
 	return err

@@ -7,7 +7,8 @@
 // that is in package roster, whose roster the ledger keeps.
 //
 // The files, from the top down: ledger.go folds a log of many runs, environment.go keeps those
-// of one environment, opening.go moves hosts between environments when a run is opened, turns.go
+// of one environment, opening.go moves hosts between environments when a run is opened, order.go
+// says whether a run follows those of other environments, turns.go
 // says which run is asked next, next.go decides the next step of a run, start.go what keeps the next host from starting, ending.go
 // and timeout.go how the run ends and what it stops waiting for, patience.go how long it
 // waits for hosts that are late, request.go what people may ask, waiting.go tells what it
@@ -130,6 +131,12 @@ type Origin struct {
 	WindowUsed bool
 	// Exempt are the hosts that the rollout left out.
 	Exempt []rollout.Exempt
+	// Chosen means that somebody has chosen some hosts of the environment for it.
+	Chosen bool
+	// Follows are the runs of other environments that it follows, OverrideAfter is why somebody
+	// started it before they had completed; see Order.
+	Follows       []message.Follow
+	OverrideAfter string
 }
 
 // End is how a run ended; zero while it has not.
@@ -191,6 +198,7 @@ func open(r message.Record, e message.Opened, hosts *roster.Roster) *State {
 		Origin: Origin{
 			OpenedSeq: r.Seq, OpenedAt: r.Time, Trigger: e.Trigger, By: e.By, Why: e.Why, RetryOf: e.RetryOf, RequestID: e.RequestID,
 			Window: e.Window, WindowEnd: e.WindowEnd, WindowUsed: e.WindowUsed, Exempt: e.Exempt,
+			Chosen: e.Chosen || e.RetryOf != 0, Follows: e.Follows, OverrideAfter: e.OverrideAfter,
 		},
 		Deadline: newDeadline(e.NotAfter, e.Rollout.OverrunLimit.Duration()), Phase: Open, LastSeq: r.Seq, changed: r.Time,
 		rollout: newRules(e.Rollout, len(e.Members), e.NotAfter.Sub(r.Time)), failures: failures{most: e.Rollout.MaxFailures},

@@ -130,6 +130,8 @@ var faults = []fault{
 
 	// 8. A window that opens while the site is up has its run, or a reason that is told.
 	{"window-has-no-run", "agent/controller.hadRun", `return true`, "", simulated(tests("agent/controller", "TestDue")...)},
+	{"skip-of-a-window-is-ignored", "agent/wire/v1.Skips.Of", `return nil`, "", append(tests("agent/wire/v1", "TestSkips"), tests("agent/controller", "TestSkipWindow")...)},
+	{"skip-hides-the-windows-of-all", "agent/controller.onLog", `return defaultName`, "", tests("agent/controller", "TestSkipWindow")},
 	{"second-run-in-one-window", "agent/controller.hadRun", `return false`, "", tests("agent/controller", "TestOneRunPerWindow")},
 	{"window-that-is-to-come-has-no-run", "agent/controller.edited", `return true`, "", tests("agent/controller", "TestEditOfAnOpenWindow")},
 	{"window-that-is-added-has-no-run", "agent/controller.edited", `return false`, "", tests("agent/controller", "TestWindowsThatHadNoRun|TestEditOfAnOpenWindow")},
@@ -158,4 +160,9 @@ var faults = []fault{
 	{"moved-host-goes-by-its-match", "agent/run/plan.Membership.has", `return false`, "", tests("agent/controller", "TestAssigned")},
 	{"assignment-outlives-its-environment", "agent/controller.state.unassign", `return false`, "", tests("agent/controller", "TestAssignedToNone")},
 	{"environment-in-use-is-deleted", "agent/controller.state.vacant", `return nil`, "", tests("agent/controller", "TestVacant")},
+
+	// 12. An environment follows completed runs of those that it comes after.
+	{"run-that-failed-is-followed", "agent/run.Environment.complete", `$0.completed = append(slices.Clip($0.completed), message.Completion{Run: $1.Key(), At: $1.EndedAt}); return`, "", tests("agent/run", "TestOrder")},
+	{"soak-of-an-environment-is-ignored", "agent/run.Ledger.Standing", `var s Standing; for _, name := range $2.Environments { if all := $0.Of(name).completed; len(all) > 0 && all[len(all)-1].Run > $0.Of($1).followed(name) { s.Follows = append(s.Follows, message.Follow{Environment: name, Run: all[len(all)-1].Run}) } else { s.Waits = "a run" } }; return s`, "", append(tests("agent/controller", "TestAfter"), tests("agent/run", "TestOrder")...)},
+	{"order-of-environments-is-not-asked-for", "agent/controller.state.standing", `return zero1`, "", simulated(tests("agent/controller", "TestAfter")...)},
 }

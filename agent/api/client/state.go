@@ -271,6 +271,29 @@ func (c *Client) windows(ctx context.Context, tenant string, query url.Values, f
 	return windows, nil
 }
 
+// SkipWindow skips a window, and returns it.
+func (c *Client) SkipWindow(ctx context.Context, tenant string, skip v1.SkipWindow) (skipped v1.SkippedWindow, err error) {
+	return skipped, c.post(ctx, tenant, "/skip-window", skip, true, &skipped)
+}
+
+// UnskipWindow lets a skipped window open its run: the one that opens at a time, or the next one that
+// is skipped if the time is zero.
+func (c *Client) UnskipWindow(ctx context.Context, tenant, environment string, start time.Time) error {
+	path, err := tenantPath("state", tenant, "/skip-window")
+	if err != nil {
+		return err
+	}
+	query := url.Values{}
+	if environment != "" {
+		query.Set("environment", environment)
+	}
+	if !start.IsZero() {
+		query.Set("window-start", start.Format(time.RFC3339))
+	}
+	_, err = c.do(ctx, request{method: http.MethodDelete, path: path, query: query})
+	return err
+}
+
 // WindowsICS gets the windows of the next twelve months as an iCalendar text.
 func (c *Client) WindowsICS(ctx context.Context, tenant string) ([]byte, error) {
 	path, err := tenantPath("state", tenant, "/windows.ics")

@@ -88,6 +88,9 @@ var renewing = Rule{Path: ownToken + "/refresh", Allow: []Operation{Execute}}
 // tenants these are, are other matters.
 var everybody = []Rule{{Path: password, Allow: []Operation{Execute}}, {Path: statuses, Allow: []Operation{Read}}}
 
+// skipping is the rule of who may skip a window, and undo that.
+var skipping = Rule{Path: current + "/skip-window", Allow: []Operation{Execute, Delete}}
+
 // executing returns a rule for each of these operations on runs.
 func executing(operations ...string) []Rule {
 	all := make([]Rule, len(operations))
@@ -103,7 +106,7 @@ var ofMachine = []Rule{{Path: "/**", Allow: everything}}
 // rules are those of each role.
 var rules = map[Role][]Rule{
 	Admin:    {{Path: "/v1/**", Allow: everything}, {Path: system, Reject: everything}, {Path: metrics, Allow: []Operation{Read}}},
-	Operator: slices.Concat(reading, executing("start", "pause", "resume", "abort", "release", "refresh", "calendars/*/refresh")), // A retry is a start.
+	Operator: slices.Concat(reading, executing("start", "pause", "resume", "abort", "release", "refresh", "calendars/*/refresh"), []Rule{skipping}), // A retry is a start.
 	Approver: slices.Concat(reading, executing("approve")),
 	Viewer:   reading,
 	Calendar: {{Path: current + "/windows.ics", Allow: []Operation{Read}}},
@@ -116,6 +119,6 @@ var rules = map[Role][]Rule{
 		{Path: current + "/calendars/**", Allow: []Operation{Execute}},
 		renewing,
 	},
-	Starts: append(executing("start", "pause", "resume", "abort", "approve", "release", "refresh", "calendars/*/refresh"), renewing),
+	Starts: append(executing("start", "pause", "resume", "abort", "approve", "release", "refresh", "calendars/*/refresh"), skipping, renewing),
 	Joins:  {{Path: current + "/join-tokens/**", Allow: everything}, renewing},
 }

@@ -37,11 +37,13 @@ const (
 	// Copy is what the site fetched of a calendar with a URL. Nobody declares it, but it counts
 	// like what is declared.
 	Copy Kind = "copy"
+	// Skip are the windows that people have skipped of an environment.
+	Skip Kind = "skip"
 )
 
 // nouns are what people call the kinds.
 var nouns = map[Kind]string{
-	Config: "os-upgrade configuration", Rollout: "rollout", Calendar: "calendar", Environment: "environment", Budget: "disruption budget", Webhook: "webhook", Copy: "copy of calendar",
+	Config: "os-upgrade configuration", Rollout: "rollout", Calendar: "calendar", Environment: "environment", Budget: "disruption budget", Webhook: "webhook", Copy: "copy of calendar", Skip: "skipped windows of environment",
 }
 
 // Object names an object of a tenant's intent.
@@ -65,6 +67,7 @@ type Seen struct {
 	Budget      *v1.Budget
 	Webhook     *KeptWebhook
 	Copy        *v1.CalendarCopy
+	Skips       *v1.Skips
 	// Number is the revision's; of the deletion when there is no value.
 	Number uint64
 	// Bucket is the revision's.
@@ -261,6 +264,8 @@ func (i *intent) seen(entry jetstream.KeyValueEntry) Seen {
 		s.Webhook, s.Err = seenValue[KeptWebhook](entry)
 	case Copy:
 		s.Copy, s.Err = seenValue[v1.CalendarCopy](entry)
+	case Skip:
+		s.Skips, s.Err = seenValue[v1.Skips](entry)
 	}
 	return s
 }
@@ -436,6 +441,21 @@ func (s *Store) RoomForBudget(ctx context.Context, tenant string) error {
 // DeleteBudget removes a disruption budget as DeleteConfig removes a configuration.
 func (s *Store) DeleteBudget(ctx context.Context, tenant, name string, base Revision) (Revision, error) {
 	return s.intent.remove(ctx, budgetOf(tenant, name), base)
+}
+
+func skipsOf(tenant, environment string) intentKey {
+	return intentKey{tenant, Object{Kind: Skip, Name: environment}}
+}
+
+// Skips returns the windows that people have skipped of an environment, and their revision, or
+// ErrNotFound.
+func (s *Store) Skips(ctx context.Context, tenant, environment string) (v1.Skips, Revision, error) {
+	return getIntent[v1.Skips](ctx, s.intent, skipsOf(tenant, environment))
+}
+
+// PutSkips writes the skipped windows of an environment as PutConfig writes a configuration.
+func (s *Store) PutSkips(ctx context.Context, tenant, environment string, skips v1.Skips, base Revision) (Revision, error) {
+	return s.intent.put(ctx, skipsOf(tenant, environment), skips, base)
 }
 
 func copyOf(tenant, name string) intentKey { return intentKey{tenant, Object{Kind: Copy, Name: name}} }

@@ -17,6 +17,8 @@ type ofEnvironments struct {
 	matched map[string][]Host
 	// shared are those that several environments match, by the first of these that is declared.
 	shared map[string][]sharedHost
+	// all are the declared environments and those that are in force besides.
+	all map[string]v1.Environment
 }
 
 // sharedHost is a host that several environments match, and where it is.
@@ -39,6 +41,7 @@ func (u *unmatched) environments(declared map[string]v1.Environment) (found []v1
 			u.share(name, of.shared[name])
 		}
 		u.calendars(e.Calendars)
+		u.after(e.After, of.all)
 		if hosts := of.matched[name]; e.Rollout != nil && len(hosts) > 0 {
 			u.stages(*e.Rollout, hosts)
 		}
@@ -58,7 +61,7 @@ func (u *unmatched) sortOut(declared map[string]v1.Environment) ofEnvironments {
 	}
 	maps.Copy(all, declared)
 	m := NewMembership(all)
-	of := ofEnvironments{matched: map[string][]Host{}, shared: map[string][]sharedHost{}}
+	of := ofEnvironments{matched: map[string][]Host{}, shared: map[string][]sharedHost{}, all: all}
 	for _, h := range u.Hosts {
 		var was *Place
 		if place, known := u.Places[h.Name]; known {
@@ -172,6 +175,19 @@ func (u *unmatched) calendars(named []string) {
 			u.add(field, "there is no calendar %q, so it opens no window; there are %s", name, text.List(slices.Sorted(maps.Keys(u.Calendars)), mostShown))
 		case kind == string(calendar.Freeze):
 			u.add(field, "calendar %q is of kind freeze: it counts for every environment and opens no window; name calendars of kind allow", name)
+		}
+	}
+}
+
+// after warns of environments that another one comes after and that nobody has declared: it waits for
+// them.
+func (u *unmatched) after(after *v1.After, all map[string]v1.Environment) {
+	if after == nil {
+		return
+	}
+	for n, name := range after.Environments {
+		if _, declared := all[name]; !declared && name != v1.DefaultEnvironment {
+			u.add(fmt.Sprintf("after.environments[%d]", n), "there is no environment %q, so no window opens a run before it is declared", name)
 		}
 	}
 }

@@ -33,6 +33,11 @@ func TestWarningsOfEnvironments(t *testing.T) {
 		e.Calendars = calendars
 		return e
 	}
+	after := func(environments ...string) v1.Environment {
+		e := shop("lugano")
+		e.After = &v1.After{Environments: environments}
+		return e
+	}
 	for what, row := range map[string]struct {
 		written v1.Environment
 		inForce map[string]v1.Environment
@@ -54,6 +59,8 @@ func TestWarningsOfEnvironments(t *testing.T) {
 		"a stage of hosts of another":           {staged(v1.Match{Roles: []string{"till"}}), nil, nil, `[environments.basel.rollout.stages[0].match.roles[0]: no host of the environment has role "till"; hosts have edge]`},
 		"its calendars":                         {named("nights"), nil, nil, "[]"},
 		"a calendar that is not there":          {named("nihgts"), nil, nil, `[environments.basel.calendars[0]: there is no calendar "nihgts", so it opens no window; there are nights, stocktaking]`},
+		"an order":                              {after("lugano", "basel", "default"), map[string]v1.Environment{"lugano": shop("bern")}, nil, "[]"},
+		"an order with a name that is wrong":    {after("lugano", "luagno"), map[string]v1.Environment{"lugano": shop("bern")}, nil, `[environments.basel.after.environments[1]: there is no environment "luagno", so no window opens a run before it is declared]`},
 		"a freeze":                              {named("nights", "stocktaking"), nil, nil, `[environments.basel.calendars[1]: calendar "stocktaking" is of kind freeze: it counts for every environment and opens no window; name calendars of kind allow]`},
 	} {
 		k := Known{Hosts: fleet, Places: row.places, InForce: &Intent{Environments: row.inForce}, Calendars: map[string]string{"nights": "allow", "stocktaking": "freeze"}}

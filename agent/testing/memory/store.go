@@ -250,6 +250,10 @@ func environment(name string) store.Object {
 }
 func budget(name string) store.Object  { return store.Object{Kind: store.Budget, Name: name} }
 func webhook(name string) store.Object { return store.Object{Kind: store.Webhook, Name: name} }
+func skips(environment string) store.Object {
+	return store.Object{Kind: store.Skip, Name: environment}
+}
+
 func fetched(name string) store.Object { return store.Object{Kind: store.Copy, Name: name} }
 
 // Config is that of store.Store.
@@ -357,6 +361,16 @@ func (s *Store) DeleteBudget(_ context.Context, tenant, name string, base store.
 	return s.remove(tenant, budget(name), base)
 }
 
+// Skips is that of store.Store.
+func (s *Store) Skips(_ context.Context, tenant, environment string) (v1.Skips, store.Revision, error) {
+	return get[v1.Skips](s, tenant, skips(environment))
+}
+
+// PutSkips is that of store.Store.
+func (s *Store) PutSkips(_ context.Context, tenant, environment string, all v1.Skips, base store.Revision) (store.Revision, error) {
+	return s.put(tenant, skips(environment), all, base, 0)
+}
+
 // CalendarCopy is that of store.Store.
 func (s *Store) CalendarCopy(_ context.Context, tenant, name string) (v1.CalendarCopy, store.Revision, error) {
 	return get[v1.CalendarCopy](s, tenant, fetched(name))
@@ -428,6 +442,8 @@ func seen(e entry) store.Seen {
 		found.Webhook, found.Err = seenAs[store.KeptWebhook](e)
 	case store.Copy:
 		found.Copy, found.Err = seenAs[v1.CalendarCopy](e)
+	case store.Skip:
+		found.Skips, found.Err = seenAs[v1.Skips](e)
 	}
 	return found
 }

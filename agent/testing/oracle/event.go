@@ -215,7 +215,7 @@ func (o *Oracle) event(r message.Decoded, e message.Event, sent time.Time) {
 	p := o.run
 	switch e := e.(type) {
 	case message.Opened:
-		o.open(r, e)
+		o.open(r, e, sent)
 	case message.Missed:
 		if e.Environment == "" {
 			o.windowMissed(e.Window)
@@ -409,6 +409,7 @@ func (o *Oracle) outcome(m *member, kind message.TaskKind, ok bool, r message.De
 // finish judges and applies the end of a run.
 func (o *Oracle) finish(r message.Decoded, e message.Finished) {
 	o.checkFinished(e)
+	o.noteEnding(r, e)
 	o.count("result " + e.Result)
 	if o.run.id != 0 {
 		o.ended = append(o.ended, o.run.id)

@@ -1,6 +1,8 @@
 package oracle
 
 import (
+	"time"
+
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
 )
@@ -103,7 +105,7 @@ func announced(e message.Opened) map[string]debt {
 
 // open makes a run and its members. The opening lists all that hosts owe: a debt does
 // not end with the run in which it arose (invariant 1).
-func (o *Oracle) open(r message.Decoded, e message.Opened) {
+func (o *Oracle) open(r message.Decoded, e message.Opened, sent time.Time) {
 	if o.run != nil && !o.run.finished {
 		o.violated("run %d is opened while run %d is under way", r.Seq, o.run.id)
 	}
@@ -123,6 +125,7 @@ func (o *Oracle) open(r message.Decoded, e message.Opened) {
 		}
 	}
 	o.usesWindow(r, e)
+	o.mayFollow(r, e, sent)
 	o.run = newRun(r, e)
 	o.runs[e.Environment] = o.run
 	if e.Environment == "" {

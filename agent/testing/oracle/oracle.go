@@ -93,6 +93,7 @@ type Oracle struct {
 	// Calm returns for how long nothing has failed any more. Nil means never.
 	Calm     func() time.Duration
 	schedule schedule
+	orders   orders
 	news     news
 	// cells are those of the disruption budgets, and budgets identifies these.
 	cells   map[message.CellKey]*cell

@@ -42,6 +42,9 @@ type run struct {
 	// used it up; touched means that this run has taken a host out of service.
 	window              time.Time
 	windowUsed, touched bool
+	// chosen means that somebody has chosen its hosts, overrides that somebody has started it before
+	// the environments that its own comes after had completed theirs.
+	chosen, overrides bool
 	// allPrepared means that each member that is waited for has answered prepare, or that
 	// the run begins without those that have not: they are late.
 	allPrepared bool
@@ -237,7 +240,10 @@ func (m *member) wants() message.TaskKind {
 }
 
 func newRun(r message.Decoded, e message.Opened) *run {
-	p := &run{roster: map[string]bool{}, opened: r.Seq, policy: e.Rollout, notAfter: e.NotAfter, ends: e.NotAfter, overAt: e.NotAfter, window: e.Window, windowUsed: e.WindowUsed}
+	p := &run{
+		roster: map[string]bool{}, opened: r.Seq, policy: e.Rollout, notAfter: e.NotAfter, ends: e.NotAfter, overAt: e.NotAfter, window: e.Window, windowUsed: e.WindowUsed,
+		chosen: e.Chosen || e.RetryOf != 0, overrides: e.OverrideAfter != "",
+	}
 	for _, name := range e.Members {
 		p.roster[name] = true
 	}

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/oracle"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
@@ -20,9 +22,48 @@ func (w *World) drawEnvironments() {
 	}
 	w.environments = 1 + w.rng.n("how many environments", mostEnvironments)
 	w.count("seeds with environments")
+	w.drawOrders()
 	for n := range w.environments {
 		w.changeEnvironment(environmentNamed(n))
 	}
+}
+
+// drawOrders has some of the environments come after others in half of the seeds. That does not change
+// within a seed, so that the oracle knows it.
+func (w *World) drawOrders() {
+	w.orders = map[string]*v1.After{}
+	if !w.rng.chance("order of environments", 0.5) {
+		return
+	}
+	for n := range w.environments {
+		if !w.rng.chance("environment has an order", 0.6) {
+			continue
+		}
+		before, onLog := v1.DefaultEnvironment, ""
+		if n > 0 && w.rng.chance("order names an environment", 0.7) {
+			before = environmentNamed(n - 1)
+			onLog = before
+		}
+		soak := one(w.rng, "soak of an environment", time.Duration(0), 30*time.Second, 2*time.Minute, 5*time.Minute)
+		w.orders[environmentNamed(n)] = &v1.After{Environments: []string{before}, Soak: rollout.SpanOf(soak)}
+		w.oracle.Order(environmentNamed(n), oracle.Order{After: []string{onLog}, Soak: soak})
+		w.count("environments that come after another")
+	}
+}
+
+// drawStart draws what an operator starts in addition to its bounds: some hosts of an environment, or
+// all of them in spite of the order of environments.
+func (w *World) drawStart(start v1.Start) v1.Start {
+	if len(w.orders) == 0 {
+		return start
+	}
+	if w.rng.chance("operator overrides the order", 0.3) {
+		start.OverrideAfter = "now"
+	}
+	if start.RetryOf == 0 && w.rng.chance("operator chooses hosts", 0.2) {
+		start.Hosts = []string{w.inOrder[w.rng.n("chosen host", len(w.inOrder))].name}
+	}
+	return start
 }
 
 func environmentNamed(n int) string { return fmt.Sprintf("e%d", n+1) }
@@ -41,7 +82,7 @@ func (w *World) anEnvironment(purpose string) string {
 // changeEnvironment writes an environment anew.
 func (w *World) changeEnvironment(name string) {
 	d := w.rng
-	e := v1.Environment{Match: w.drawMatch("match of " + name)}
+	e := v1.Environment{Match: w.drawMatch("match of " + name), After: w.orders[name]}
 	if d.chance("windows of "+name, 0.7) {
 		e.MaintenanceWindows = w.drawConfig().MaintenanceWindows
 	}

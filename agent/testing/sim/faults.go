@@ -254,6 +254,7 @@ func Expected() []string {
 		"event late", "event unprepared", "hosts that are late and join", "stages whose hosts were late and failed to prepare", "looks at a run that is due to go on without hosts",
 		"event budgeted", "places taken in a cell", "neighbours that fall silent", "budgets that are lowered below what is out of service", "hosts out of service in a cell when a run is opened", "operator: budget",
 		"hosts of an ended run that another one takes in", "runs that are opened with edited budgets", "turns of runs side by side",
+		"environments that come after another", "runs that follow another environment", "runs that override the order of environments",
 		"news run.opened", "news stage.done", "news host.failed", "news run.blocked", "news run.overdue", "news run.waiting", "news run.finished", "news window.missed",
 		"news kept twice", "long waits for a person",
 	}

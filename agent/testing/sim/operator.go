@@ -59,11 +59,11 @@ func (w *World) act(ctx context.Context, c *controller.Controller) {
 	case "approve":
 		_, err = c.Ask(ctx, "operator", run.Approve, v1.Ask{Environment: in, Reason: "because", Stage: one(w.rng, "operator stage", "s0", "s1", "s2", "s3")})
 	case "start":
-		_, err = c.Start(ctx, "operator", v1.Start{Environment: in, OverrideWindow: true, Reason: "because", Duration: one(w.rng, "operator duration", "1m", "6m", "15m")})
+		_, err = c.Start(ctx, "operator", w.drawStart(v1.Start{Environment: in, OverrideWindow: true, Reason: "because", Duration: one(w.rng, "operator duration", "1m", "6m", "15m")}))
 	case "retry":
-		_, err = c.Start(ctx, "operator", v1.Start{
+		_, err = c.Start(ctx, "operator", w.drawStart(v1.Start{
 			Environment: in, OverrideWindow: true, Reason: "again", Duration: "10m", RetryOf: w.ended(w.rng.n("operator run", 3)),
-		})
+		}))
 	case "delete":
 		err = c.Forget(ctx, host, run.Deletion{By: "operator"})
 	case "freeze":

@@ -62,6 +62,8 @@ type World struct {
 	machines map[string]*machine
 	// environments is how many environments there may be besides default.
 	environments int
+	// orders are what some of them come after, by name.
+	orders map[string]*v1.After
 	// inOrder are the machines by name.
 	inOrder []*machine
 	// budgeted tells that there may be disruption budgets.

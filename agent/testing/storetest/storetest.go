@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"testing"
 	"time"
 
@@ -46,6 +47,7 @@ func Contract(t *testing.T, open func(t *testing.T) Store) {
 		"a tenant has a bounded number of calendars":        tooManyCalendars,
 		"a tenant has a bounded number of environments":     tooManyEnvironments,
 		"a disruption budget is kept and watched":           budgets,
+		"skipped windows are kept and watched":              skips,
 		"a tenant has a bounded number of webhooks":         tooManyWebhooks,
 		"a webhook is kept without its secret":              webhooks,
 		"the state of a webhook is replaced":                webhookStates,
@@ -262,6 +264,24 @@ func budgets(b *tested) {
 	if all, err := b.Budgets(ctx, "acme"); err != nil || len(all) != 0 {
 		b.Errorf("the budgets are %+v, %v", all, err)
 	}
+}
+
+func skips(b *tested) {
+	ctx := b.Context()
+	one, _ := v1.Skips{}.With(v1.SkippedWindow{Start: time.Unix(3600, 0).UTC(), End: time.Unix(7200, 0).UTC(), Reason: "sale"}, time.Unix(0, 0))
+	first := b.written(b.PutSkips(ctx, "acme", "shops", one, none))
+	b.refused("a second creation")(b.PutSkips(ctx, "acme", "shops", v1.Skips{}, none))
+	if _, _, err := b.Skips(ctx, "acme", "default"); !errors.Is(err, store.ErrNotFound) {
+		b.Errorf("another environment has %v", err)
+	}
+	if kept, revision, err := b.Skips(ctx, "acme", "shops"); err != nil || revision != first || !reflect.DeepEqual(kept, one) {
+		b.Errorf("the skipped windows are %+v of revision %s, %v", kept, revision, err)
+	}
+	w := b.watch("acme")
+	if seen := w.next(store.Skip, "shops", first); seen.Skips == nil || !reflect.DeepEqual(*seen.Skips, one) {
+		b.Errorf("of the skipped windows it sees %+v", seen)
+	}
+	w.stop()
 }
 
 func tooManyCalendars(b *tested) {

@@ -78,6 +78,18 @@ type Opened struct {
 	// Considered is when the last window opened that had its run or was missed,
 	// before this run; zero when none did.
 	Considered time.Time `json:"considered,omitzero"`
+	// Chosen tells that somebody has chosen some hosts of the environment for the run. It is
+	// written only if there are several environments.
+	Chosen bool `json:"chosen,omitempty"`
+	// Follows are the runs of the environments that this one comes after which the run follows,
+	// or the last run of this environment did if this one follows none.
+	Follows []Follow `json:"follows,omitempty"`
+	// OverrideAfter is why somebody started the run before the environments that this one comes
+	// after had completed theirs; empty when they had.
+	OverrideAfter string `json:"override-after,omitempty"`
+	// Completed are the last runs of this environment, if others come after it; the newest is the
+	// last.
+	Completed []Completion `json:"completed,omitempty"`
 	// NotAfter is when the run ends at the latest.
 	NotAfter time.Time `json:"not-after"`
 	// By and Why are who asked for the run, and the reason given.
@@ -241,6 +253,9 @@ type Carried struct {
 	// Considered is when the last window opened that had its run or was missed; zero when
 	// none did.
 	Considered time.Time `json:"considered,omitzero"`
+	// Follows and Completed are those of the environment (Opened).
+	Follows   []Follow     `json:"follows,omitempty"`
+	Completed []Completion `json:"completed,omitempty"`
 	// Roster are the hosts that are out of service, or were released and may still be at
 	// work.
 	Roster []Entry `json:"roster,omitempty"`
@@ -457,7 +472,7 @@ func (e Opened) check() error {
 	if err := checkHosts(e.Members); err != nil {
 		return fmt.Errorf("members: %w", err)
 	}
-	if err := present("not-after", !e.NotAfter.IsZero()); err != nil {
+	if err := cmp.Or(present("not-after", !e.NotAfter.IsZero()), checkOrder(e.Environment, e.Follows, e.Completed)); err != nil {
 		return err
 	}
 	if err := e.Rollout.Check(len(e.Members)); err != nil {

@@ -152,6 +152,8 @@ func TestDecodeStart(t *testing.T) {
 		{"duration in a window", "", `{"duration": "2h"}`, Start{}, `duration: "2h" bounds a run outside of the maintenance windows; give it with override-window, or leave it out`},
 		{"hosts", "", `{"hosts": ["h03", "h03"]}`, Start{Hosts: []string{"h03", "h03"}}, ""},
 		{"no name of a host", "", `{"hosts": ["h03", "a/b"]}`, Start{}, `hosts[1]: "a/b" is not the name of a host`},
+		{"override of the order", "", `{"override-after": "security fix"}`, Start{OverrideAfter: "security fix"}, ""},
+		{"override without a reason", "", `{"override-after": "  "}`, Start{}, `override-after: "  " is no reason; say why the run does not wait`},
 		{"hosts of a retry", "", `{"hosts": ["h03"], "retry-of": 7}`, Start{Hosts: []string{"h03"}, RetryOf: 7}, ""},
 		{"a selector", "", `{"labels": {"shop": "basel,bern"}, "roles": ["till"]}`, Start{Labels: map[string]string{"shop": "basel,bern"}, Roles: []string{"till"}}, ""},
 		{"no value of a label", "", `{"labels": {"shop": "basel bern"}}`, Start{}, `labels.shop: "basel bern" is not the value of a label; use 1 to 63 letters, digits, "-", "_", "." and "/"`},
@@ -159,7 +161,7 @@ func TestDecodeStart(t *testing.T) {
 		{
 			"wrong types", inYAML, "override-window: yes\nreason: [a]\nforce: true\n",
 			Start{},
-			`override-window: "yes" is not a boolean; use true or false, without quotes; reason: a list is not text; write text; force: unknown key; use duration, environment, hosts, labels, override-window, reason, request-id, retry-of, roles`,
+			`override-window: "yes" is not a boolean; use true or false, without quotes; reason: a list is not text; write text; force: unknown key; use duration, environment, hosts, labels, override-after, override-window, reason, request-id, retry-of, roles`,
 		},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -32,6 +32,8 @@ type Environment struct {
 	Calendars []string `json:"calendars,omitzero"`
 	// Rollout is the policy of its runs.
 	Rollout *Rollout `json:"rollout,omitempty"`
+	// After are the environments that come before this one.
+	After *After `json:"after,omitempty"`
 }
 
 // HasSchedule reports whether windows of the environment's own replace those of the tenant.
@@ -64,6 +66,9 @@ func (e Environment) Validate() Problems {
 	if e.Rollout != nil {
 		found = append(found, e.Rollout.Validate().Under("rollout")...)
 	}
+	if e.After != nil {
+		found = append(found, e.After.validate()...)
+	}
 	return found
 }
 
@@ -72,6 +77,9 @@ func (e Environment) Canonical() Environment {
 	e.MaintenanceWindows = OSUpgrade{MaintenanceWindows: e.MaintenanceWindows}.Canonical().MaintenanceWindows
 	if e.Rollout != nil {
 		e.Rollout = new(e.Rollout.Canonical())
+	}
+	if e.After != nil {
+		e.After = new(e.After.canonical())
 	}
 	return e
 }
@@ -135,6 +143,8 @@ type NewEnvironment struct {
 	Calendars []string `json:"calendars,omitzero"`
 	// Rollout is the policy of its runs, in place of the tenant's.
 	Rollout *Rollout `json:"rollout,omitempty"`
+	// After are the environments that come before this one.
+	After *After `json:"after,omitempty"`
 }
 
 // DecodeNewEnvironment reads the body of a request that creates an environment; its error and keep

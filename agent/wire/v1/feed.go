@@ -52,7 +52,11 @@ func (f *feed) event(site, tenant string, now time.Time, w Window) {
 	f.line("DTSTAMP", now.UTC().Format(feedTime))
 	f.line("DTSTART", start)
 	f.line("DTEND", w.End.UTC().Format(feedTime))
-	f.line("SUMMARY", escape("OS upgrades of "+of))
+	summary := "OS upgrades of " + of
+	if w.Skipped != nil {
+		summary = "Skipped: " + summary
+	}
+	f.line("SUMMARY", escape(summary))
 	f.line("DESCRIPTION", escape(w.story()))
 	f.line("TRANSP", "TRANSPARENT")
 	f.line("END", "VEVENT")
@@ -74,6 +78,9 @@ func (f *feed) nothing() {
 // story tells in words where a window comes from and what cuts it.
 func (w Window) story() string {
 	lines := []string{"Lasts " + w.Length + "."}
+	if s := w.Skipped; s != nil {
+		lines = []string{"Skipped by " + s.By + ": " + s.Reason, lines[0]}
+	}
 	for _, s := range w.Sources {
 		lines = append(lines, "Opened by "+s.String()+".")
 	}

@@ -49,6 +49,11 @@ func FuzzRefreshJSON(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) { checkDecoded(t, inJSON, body, DecodeRefresh) })
 }
 
+func FuzzSkipWindow(f *testing.F) {
+	f.Add([]byte(`{"environment":"shops","window-start":"2026-11-29T01:00:00Z","reason":"sale"}`))
+	f.Fuzz(func(t *testing.T, body []byte) { checkDecoded(t, inJSON, body, DecodeSkipWindow) })
+}
+
 func FuzzMoveJSON(f *testing.F) {
 	f.Add([]byte(`{"environment":"basel"}`))
 	f.Add([]byte(`{"environment":""}`))

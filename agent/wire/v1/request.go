@@ -26,6 +26,9 @@ type Start struct {
 	// Duration bounds a run that overrides the windows, even while a window is open; empty
 	// means until the end of the open window, or 4h when none is open.
 	Duration string `json:"duration,omitempty"`
+	// OverrideAfter starts the run although environments that its own comes after have not
+	// completed theirs, or these have not soaked. It says why; that is kept with the run.
+	OverrideAfter string `json:"override-after,omitempty"`
 	// RetryOf is the id of an ended run: the new run has only those of its hosts that failed or
 	// were skipped there.
 	RetryOf uint64 `json:"retry-of,omitempty" within:"1 9223372036854775807"`
@@ -60,6 +63,10 @@ func (s Start) Validate() Problems {
 		found = append(found, document.Wrong("reason", s.Reason, "is no reason; a start outside of the maintenance windows needs one"))
 	} else {
 		found = append(found, validateReason(s.Reason)...)
+	}
+	found = append(found, under("override-after", validateReason(s.OverrideAfter))...)
+	if s.OverrideAfter != "" && strings.TrimSpace(s.OverrideAfter) == "" {
+		found = append(found, document.Wrong("override-after", s.OverrideAfter, "is no reason; say why the run does not wait"))
 	}
 	if s.RequestID != "" && (len(s.RequestID) > MaxRequestID || strings.Trim(s.RequestID, requestIDLetters) != "") {
 		found = append(found, document.Wrong("request-id", s.RequestID, fmt.Sprintf("is not the id of a request; use at most %d of a-z, 0-9 and -", MaxRequestID)))
@@ -147,6 +154,14 @@ func (a Ask) Validate(what string) Problems {
 		found = append(found, document.Wrong("host", a.Host, "is not the name of a host; name the one whose slot is to be freed"))
 	}
 	return found
+}
+
+// under gives problems with one value the field of that value.
+func under(field string, problems Problems) Problems {
+	for i := range problems {
+		problems[i].Field = field
+	}
+	return problems
 }
 
 // validateEnvironment checks that a text can be the name of an environment, if there is one.

@@ -29,6 +29,10 @@ type Run struct {
 	Environment string `json:"environment,omitempty"`
 	// RetryOf is the run whose failed and skipped hosts these are.
 	RetryOf uint64 `json:"retry-of,omitempty"`
+	// Follows are the runs of other environments that this one follows. OverrideAfter is why
+	// somebody started it before these had completed and soaked; absent when they had.
+	Follows       []FollowedRun `json:"follows,omitempty"`
+	OverrideAfter string        `json:"override-after,omitempty"`
 	// RequestID is that of the request that started the run; see Start.
 	RequestID string    `json:"request-id,omitempty"`
 	OpenedAt  time.Time `json:"opened-at"`
@@ -53,6 +57,12 @@ type Run struct {
 	Hosts      []RunHost   `json:"hosts"`
 	// Events tell what happened, oldest first; only in the answer for one run.
 	Events []RunEvent `json:"events,omitempty"`
+}
+
+// FollowedRun is a run of another environment that a run follows.
+type FollowedRun struct {
+	Environment string `json:"environment"`
+	Run         uint64 `json:"run"`
 }
 
 // RunStage is one stage of a run.
@@ -85,7 +95,7 @@ func (r Run) Finished() bool { return r.Phase == "finished" }
 
 // WaitingFor names what a run waits for now, and since when.
 type WaitingFor struct {
-	// What is window, slot, check, hook, host, idle, approval, resume, soak, splay or log.
+	// What is window, after, slot, check, hook, host, idle, approval, resume, soak, splay or log.
 	What string `json:"what"`
 	// Detail describes it in words, such as "h02 to answer upgrade".
 	Detail string    `json:"detail"`

@@ -70,6 +70,8 @@ type Situation struct {
 	OverdueHosts []string `json:"overdue-hosts,omitempty"`
 	// OpenWindow is the window that is open; absent while none is.
 	OpenWindow *OpenWindow `json:"open-window,omitempty"`
+	// SkippedWindow is the window that is open or opens next, if somebody has skipped it.
+	SkippedWindow *SkippedWindow `json:"skipped-window,omitempty"`
 	// WaitingFor says why the open window has no run, or why the log is not trusted; absent
 	// otherwise.
 	WaitingFor *WaitingFor `json:"waiting-for,omitempty"`

@@ -43,6 +43,8 @@ type Window struct {
 	// another time of day than start and length add up to.
 	StartMoved bool `json:"start-moved,omitempty"`
 	EndMoved   bool `json:"end-moved,omitempty"`
+	// Skipped tells who has skipped it; absent if nobody has.
+	Skipped *SkippedWindow `json:"skipped,omitempty"`
 }
 
 // WindowSource is an entry of the configuration's maintenance-windows, or an

@@ -1,0 +1,89 @@
+package controller
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
+)
+
+// skip skips the window of an environment as the API does.
+func (m *shops) skip(c *Controller, environment string, start time.Time) (v1.SkippedWindow, error) {
+	m.t.Helper()
+	span, err := c.Skippable(m.t.Context(), environment, start)
+	if err != nil {
+		return v1.SkippedWindow{}, err
+	}
+	before, base, _ := m.Skips(m.t.Context(), "acme", environment)
+	skipped := v1.SkippedWindow{Start: span.Start, End: span.End, By: "ann", Reason: "sale"}
+	if next, added := before.With(skipped, time.Now()); added {
+		if _, err := m.PutSkips(m.t.Context(), "acme", environment, next, base); err != nil {
+			m.t.Fatal(err)
+		}
+	}
+	synctest.Wait()
+	return skipped, nil
+}
+
+// TestSkipWindow skips a window of one of two environments: it opens no run and is not missed, also
+// after a restart and though it is written down no more; the other environment has its run, and so has
+// the next night. An edit that moves the window makes another one of it.
+func TestSkipWindow(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newShops(t, map[string]string{"b1": "basel", "c1": "chur"})
+		m.obedient = true
+		c, _ := m.control(t)
+		m.beat()
+		basel, chur := inShop("basel", "UTC"), inShop("chur", "UTC")
+		m.declareShop("basel", &basel)
+		m.declareShop("chur", &chur)
+		midnight := time.Now() // A bubble begins at midnight UTC.
+		first, err := m.skip(c, "basel", time.Time{})
+		if err != nil || !first.Start.Equal(midnight.Add(2*time.Hour)) {
+			t.Fatalf("the next window is %+v, %v", first, err)
+		}
+		if again, err := m.skip(c, "basel", time.Time{}); err != nil || !again.Start.Equal(first.Start) {
+			t.Errorf("skipped again it is %+v, %v", again, err)
+		}
+		m.pass(3 * time.Hour)
+		if all := m.runs(c); len(all["basel"]) != 0 || len(all["chur"]) != 1 {
+			t.Errorf("basel has %d runs, chur %d", len(all["basel"]), len(all["chur"]))
+		}
+		_, err = m.skip(c, "chur", first.Start)
+		if refused, is := errors.AsType[*run.Refused](err); !is || !strings.Contains(refused.Message, "has had its run") {
+			t.Errorf("a window that has had its run is answered %v", err)
+		}
+		_, err = m.skip(c, "basel", first.Start.Add(time.Minute))
+		if refused, is := errors.AsType[*run.Refused](err); !is || !strings.Contains(refused.Message, "no window of environment basel opens at 2000-01-01T02:01:00Z") {
+			t.Errorf("a window that does not open is answered %v", err)
+		}
+		if next, err := m.skip(c, "chur", time.Time{}); err != nil || !next.Start.Equal(first.Start.Add(24*time.Hour)) {
+			t.Errorf("the next window of chur is %+v, %v", next, err)
+		}
+		m.pass(4 * time.Hour)
+		c = m.restart(t)
+		m.pass(20 * time.Hour) // Until 03:00 on the second day.
+		if all := m.runs(c); len(all["basel"]) != 1 || len(all["chur"]) != 1 {
+			t.Errorf("after the second night basel has %d runs, chur %d", len(all["basel"]), len(all["chur"]))
+		}
+		if missed := m.events(`"missed"`); len(missed) != 0 {
+			t.Errorf("these windows were missed: %q", missed)
+		}
+
+		third, err := m.skip(c, "basel", time.Time{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		basel.MaintenanceWindows[0].StartTime = "02:30"
+		m.declareShop("basel", &basel)
+		m.pass(24 * time.Hour)
+		if all := m.runs(c); len(all["basel"]) != 2 || !third.Start.Equal(first.Start.Add(48*time.Hour)) {
+			t.Errorf("after its third window, which has moved from %s, basel has %d runs", third.Start, len(all["basel"]))
+		}
+	})
+}

@@ -1,0 +1,134 @@
+package run
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/times"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+)
+
+// Order says which environments an environment comes after: its runs follow theirs.
+//
+// A run counts for those that follow if it was of all hosts of its environment and completed.
+// It counts until a run of the environment ends in another way: then they wait for the next one
+// that completes. It is followed once it has soaked, and once only. All of that follows from the
+// log.
+type Order struct {
+	// Environments are their names on the log.
+	Environments []string
+	// Soak is how long ago a run must have completed.
+	Soak time.Duration
+}
+
+// Standing is whether a run of an environment may be opened by its Order.
+type Standing struct {
+	// Follows are the runs that it would follow. Without Waits they are of all environments of
+	// the order.
+	Follows []message.Follow
+	// Waits is what the run waits for, for people; empty when it waits for nothing. Until is when
+	// that is over; zero when only a record can tell.
+	Waits string
+	Until time.Time
+}
+
+// Standing returns whether a run of an environment may be opened now. again tells that the run
+// does once more what an earlier one was to do, so it follows what that has followed.
+func (l *Ledger) Standing(environment string, order Order, now time.Time, again bool) Standing {
+	e := l.Of(environment)
+	again = again || e.mayRepeat()
+	var s Standing
+	for _, name := range order.Environments {
+		before := l.Of(name)
+		from := e.followed(name)
+		if !again {
+			from++
+		}
+		n := slices.IndexFunc(before.completed, func(c message.Completion) bool { return c.Run >= from })
+		if n < 0 {
+			return Standing{Waits: before.whyIncomplete(e.followed(name))}
+		}
+		first := before.completed[n]
+		if at := first.At.Add(order.Soak); now.Before(at) {
+			return Standing{Until: at, Waits: fmt.Sprintf("%s, which soaks until %s: run %d completed at %s", environmentNamed(name), stamp(at), first.Run, stamp(first.At))}
+		}
+		for _, c := range before.completed[n:] {
+			if !now.Before(c.At.Add(order.Soak)) {
+				first = c
+			}
+		}
+		s.Follows = append(s.Follows, message.Follow{Environment: name, Run: first.Run})
+	}
+	return s
+}
+
+// whyIncomplete tells why no run of an environment can be followed, for people. followed is the
+// last one that was.
+func (e *Environment) whyIncomplete(followed uint64) string {
+	complete := environmentNamed(e.Name) + " to complete"
+	newest := e.Newest()
+	switch {
+	case e.Key() == 0:
+		return complete + " a run: it has had none"
+	case newest == nil:
+		return fmt.Sprintf("%s a run: none since run %d", complete, e.Key())
+	case !newest.Over():
+		return fmt.Sprintf("%s: run %d is under way", complete, newest.Key())
+	case newest.Key() == followed:
+		return fmt.Sprintf("%s another run: run %d was followed already", complete, followed)
+	case newest.Result == Completed && newest.Chosen:
+		return fmt.Sprintf("%s a run of all its hosts: run %d was of chosen ones", complete, newest.Key())
+	}
+	return fmt.Sprintf("%s a run: run %d ended as %s", complete, newest.Key(), newest.Result)
+}
+
+// environmentNamed is an environment for people.
+func environmentNamed(name string) string {
+	if name == "" {
+		name = message.DefaultEnvironment
+	}
+	return "environment " + name
+}
+
+// followed returns the last run of another environment that a run of this one has followed; 0 for
+// none.
+func (e *Environment) followed(environment string) uint64 {
+	for _, f := range e.follows {
+		if f.Environment == environment {
+			return f.Run
+		}
+	}
+	return 0
+}
+
+// Follows are the runs of other environments that the runs of this one have followed so far.
+func (e *Environment) Follows() []message.Follow { return e.follows }
+
+// Completed are the runs that those of other environments may follow, the newest is the last.
+func (e *Environment) Completed() []message.Completion { return e.completed }
+
+// mayRepeat reports whether the newest run has followed others and touched no host, so that the
+// next one follows the same.
+func (e *Environment) mayRepeat() bool {
+	newest := e.Newest()
+	return newest != nil && newest.Over() && !newest.UsesWindow() && !newest.Chosen && newest.OverrideAfter == ""
+}
+
+// complete notes the end of a run for those that follow it.
+func (e *Environment) complete(ended *State) {
+	if ended.Result != Completed || ended.Chosen {
+		e.completed = nil
+		return
+	}
+	e.completed = append(slices.Clip(e.completed), message.Completion{Run: ended.Key(), At: ended.EndedAt})
+	e.completed = e.completed[max(0, len(e.completed)-message.MaxCompletions):]
+}
+
+// setBack follows the log's clock that was set back: no run has completed later than now.
+func (e *Environment) setBack(now time.Time) {
+	e.completed = slices.Clone(e.completed)
+	for i := range e.completed {
+		e.completed[i].At = times.Earlier(e.completed[i].At, now)
+	}
+}
