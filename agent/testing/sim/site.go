@@ -30,8 +30,8 @@ type site struct {
 	passive bool
 	// since is when the session of the controller has begun.
 	since time.Time
-	gate    *siteGate
-	guard   *guardFile
+	gate  *siteGate
+	guard *guardFile
 }
 
 // die kills the controller, if one runs.
