@@ -10,9 +10,9 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
 )
 
-// fleetOf is the cell of a budget that counts hosts together.
-func fleetOf(limit int, hosts ...string) []message.Cell {
-	return []message.Cell{{Budget: "fleet", MaxUnavailable: limit, Hosts: hosts}}
+// fleetOf is the cell of a budget that counts hosts together, and lets one of them leave service.
+func fleetOf(hosts ...string) []message.Cell {
+	return []message.Cell{{Budget: "fleet", MaxUnavailable: 1, Hosts: hosts}}
 }
 
 // openIn opens a run whose hosts may all be out of service at once, with the cells of budgets.
@@ -23,14 +23,14 @@ func (s *site) openIn(environment, budgets string, cells []message.Cell, hosts .
 	s.event(0, e)
 }
 
-// kept tells which cell keeps a host of an environment from leaving service, and who holds its
-// places; empty when none does.
-func (s *site) kept(environment, host string) string {
+// kept tells which cell keeps c1 of bern from leaving service, and who holds its places; empty
+// when none does.
+func (s *site) kept() string {
 	s.t.Helper()
-	r := s.ledger.Of(environment).Roster()
-	i, known := r.Index(host)
+	r := s.ledger.Of("bern").Roster()
+	i, known := r.Index("c1")
 	if !known {
-		s.t.Fatalf("%s is not in the roster of %s", host, environment)
+		s.t.Fatal("c1 is not in the roster of bern")
 	}
 	cell, kept := r.Blocking(i)
 	if !kept {
@@ -53,10 +53,10 @@ func TestOpenedWithOtherBudgets(t *testing.T) {
 		after  []message.Cell
 		want   string
 	}{
-		"a budget is new, and a host is being upgraded": {nil, false, fleetOf(1, "b1", "b2", "c1"), "budget fleet: b1"},
-		"a budget is new, and a host owes an answer":    {nil, true, fleetOf(1, "b1", "b2", "c1"), "budget fleet: b1"},
-		"a budget counts a host no more":                {fleetOf(1, "b1", "b2", "c1"), true, fleetOf(1, "b2", "c1"), ""},
-		"a budget is deleted":                           {fleetOf(1, "b1", "b2", "c1"), true, nil, ""},
+		"a budget is new, and a host is being upgraded": {nil, false, fleetOf("b1", "b2", "c1"), "budget fleet: b1"},
+		"a budget is new, and a host owes an answer":    {nil, true, fleetOf("b1", "b2", "c1"), "budget fleet: b1"},
+		"a budget counts a host no more":                {fleetOf("b1", "b2", "c1"), true, fleetOf("b2", "c1"), ""},
+		"a budget is deleted":                           {fleetOf("b1", "b2", "c1"), true, nil, ""},
 	} {
 		s := newSite(t)
 		id := func(cells []message.Cell) string {
@@ -72,7 +72,7 @@ func TestOpenedWithOtherBudgets(t *testing.T) {
 			s.event(run, message.Finished{Result: "aborted"})
 		}
 		s.openIn("bern", id(c.after), c.after, "c1")
-		if got := s.kept("bern", "c1"); got != c.want {
+		if got := s.kept(); got != c.want {
 			t.Errorf("%s: c1 is kept by %q, want %q", name, got, c.want)
 		}
 	}
@@ -83,24 +83,23 @@ func TestOpenedWithOtherBudgets(t *testing.T) {
 func TestOpenedWithSameBudgets(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	s.openIn("basel", "v1", fleetOf(1, "b1", "b2"), "b1", "b2")
+	s.openIn("basel", "v1", fleetOf("b1", "b2"), "b1", "b2")
 	s.upgrade(s.prepare("basel", "b1", "b2"), "b1")
 	e := message.Opened{Environment: "bern", Members: []string{"c1"}, Budgets: "v1"}
-	if got, want := s.ledger.CellsOf(e, fleetOf(1, "b2", "c1")), fleetOf(1, "c1"); !reflect.DeepEqual(got, want) {
+	if got, want := s.ledger.CellsOf(e, fleetOf("b2", "c1")), fleetOf("c1"); !reflect.DeepEqual(got, want) {
 		t.Errorf("the run of bern is opened with %+v, want %+v", got, want)
 	}
-	s.openIn("bern", "v1", fleetOf(1, "b2", "c1"), "c1")
-	if got := s.kept("bern", "c1"); got != "budget fleet: b1" {
+	s.openIn("bern", "v1", fleetOf("b2", "c1"), "c1")
+	if got := s.kept(); got != "budget fleet: b1" {
 		t.Errorf("c1 is kept by %q", got)
 	}
 }
 
-// silentIn has the run of an environment be told that hosts fell silent which share a cell with
-// its hosts.
-func (s *site) silentIn(environment string, cells []message.Cell, hosts ...string) error {
+// tellBern has the run of bern be told that a host fell silent which shares a cell with its hosts.
+func (s *site) tellBern(host string) error {
 	s.t.Helper()
-	e := message.Silent{Hosts: hosts, Cells: cells}
-	_, err := s.add(message.Record{Kind: message.EventRecord, Run: s.ledger.Of(environment).Key(), Body: message.EncodeEvent(e)})
+	e := message.Silent{Hosts: []string{host}, Cells: fleetOf(host)}
+	_, err := s.add(message.Record{Kind: message.EventRecord, Run: s.ledger.Of("bern").Key(), Body: message.EncodeEvent(e)})
 	return err
 }
 
@@ -109,30 +108,30 @@ func (s *site) silentIn(environment string, cells []message.Cell, hosts ...strin
 func TestNeighbourOfEndedRun(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	all := fleetOf(1, "b1", "b2", "c1")
+	all := fleetOf("b1", "b2", "c1")
 	s.openIn("basel", "v1", all, "b1", "b2")
 	basel := s.prepare("basel", "b1", "b2")
 	s.upgrade(basel, "b1")
 	s.openIn("bern", "v1", all, "c1")
 	bern := s.prepare("bern", "c1")
-	if err := s.silentIn("bern", fleetOf(1, "b2"), "b2"); err == nil {
+	if err := s.tellBern("b2"); err == nil {
 		t.Error("the run of bern is told of a host of a run under way")
 	}
 	s.event(basel, message.Released{Host: "b1", By: "ann"})
 	s.event(basel, message.Finished{Result: "aborted"})
-	if err := s.silentIn("bern", fleetOf(1, "b1"), "b1"); err == nil {
+	if err := s.tellBern("b1"); err == nil {
 		t.Error("a host that was released is out of service again")
 	}
-	if err := s.silentIn("bern", fleetOf(1, "b2"), "b2"); err != nil {
+	if err := s.tellBern("b2"); err != nil {
 		t.Fatal(err)
 	}
-	if got := s.kept("bern", "c1"); got != "budget fleet: b2" {
+	if got := s.kept(); got != "budget fleet: b2" {
 		t.Errorf("c1 is kept by %q", got)
 	}
 	if got := s.ledger.Of("basel").Roster().OutOfService(); len(got) > 0 {
 		t.Errorf("in basel %v are out of service", got)
 	}
-	if err := s.silentIn("bern", fleetOf(1, "b2"), "b2"); err == nil {
+	if err := s.tellBern("b2"); err == nil {
 		t.Error("b2 falls silent twice")
 	}
 	entries := s.ledger.Opening("basel", []string{"b1", "b2"}, []string{"b2"}, nil)
@@ -140,7 +139,7 @@ func TestNeighbourOfEndedRun(t *testing.T) {
 		t.Errorf("the next run of basel is opened with %+v", entries)
 	}
 	s.event(bern, message.Recovered{Hosts: []string{"b2"}})
-	if got := s.kept("bern", "c1"); got != "" {
+	if got := s.kept(); got != "" {
 		t.Errorf("b2 has recovered, and c1 is kept by %q", got)
 	}
 }
@@ -150,8 +149,8 @@ func TestNeighbourOfEndedRun(t *testing.T) {
 func TestReleasedNeighbour(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	all := fleetOf(1, "b1", "c1")
-	run := s.owing("basel", "b1")
+	all := fleetOf("b1", "c1")
+	run := s.owing()
 	s.event(run, message.Released{Host: "b1", By: "ann"})
 	e := message.Opened{Environment: "basel", Members: []string{"b2"}, Rollout: rollout.Default(1), NotAfter: s.now.Add(4 * time.Hour), Budgets: "v1"}
 	e.Roster = s.ledger.Opening("basel", nil, nil, nil)
@@ -160,7 +159,7 @@ func TestReleasedNeighbour(t *testing.T) {
 	s.event(s.prepare("basel", "b2"), message.Finished{Result: "aborted"})
 	s.openIn("bern", "v1", all, "c1")
 	s.prepare("bern", "c1")
-	if err := s.silentIn("bern", fleetOf(1, "b1"), "b1"); err == nil {
+	if err := s.tellBern("b1"); err == nil {
 		t.Error("b1 was released and is out of service")
 	}
 	if got := s.ledger.Opening("basel", []string{"b1"}, nil, nil); len(got) != 1 || got[0].Works != message.Upgrade || got[0].Run != run {
@@ -176,7 +175,7 @@ func TestBudgetedForATrimmedRun(t *testing.T) {
 	s.open("", nil, 0, "h1")
 	from := s.open("bern", nil, 0, "c1")
 	s.event(s.prepare("bern", "c1"), message.Finished{Result: "aborted"})
-	all := fleetOf(1, "h1", "c1", "b1")
+	all := fleetOf("h1", "c1", "b1")
 	s.event(0, message.Budgeted{Budgets: "v1", Cells: message.Only(all, s.ledger.InRoster)})
 	s.openIn("basel", "v1", all, "b1")
 	s.event(s.prepare("", "h1"), message.Finished{Result: "aborted"})

@@ -77,12 +77,12 @@ func (s *site) upgrade(run uint64, host string) {
 	s.must(message.Record{Kind: message.CommandHost, Run: run, Host: host, Body: message.Command{Action: message.Upgrade, Host: host}.Encode()})
 }
 
-// owing opens a run of a host and ends it before the host has answered upgrade.
-func (s *site) owing(environment, host string) (run uint64) {
+// owing opens a run of b1 in basel and ends it before the host has answered upgrade.
+func (s *site) owing() (run uint64) {
 	s.t.Helper()
-	s.open(environment, nil, 0, host)
-	run = s.prepare(environment, host)
-	s.upgrade(run, host)
+	s.open("basel", nil, 0, "b1")
+	run = s.prepare("basel", "b1")
+	s.upgrade(run, "b1")
 	s.event(run, message.Finished{Result: "aborted"})
 	return run
 }
@@ -197,7 +197,7 @@ func TestClockSetBackForAll(t *testing.T) {
 func TestHostMoves(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	run := s.owing("basel", "b1")
+	run := s.owing()
 	entries := s.ledger.Opening("bern", []string{"b1", "c1"}, nil, nil)
 	if len(entries) != 1 || entries[0].Host != "b1" || entries[0].Owes.Answer != message.Upgrade || entries[0].Run != run {
 		t.Fatalf("the run of bern is opened with %+v", entries)
@@ -252,7 +252,7 @@ func TestAnsweredWhileOpening(t *testing.T) {
 	t.Parallel()
 	for name, to := range map[string]string{"the same environment": "basel", "another environment": "bern"} {
 		s := newSite(t)
-		run := s.owing("basel", "b1")
+		run := s.owing()
 		entries, asOf := s.ledger.Opening(to, []string{"b1"}, nil, nil), s.ledger.RosterAsOf(to)
 		late := s.reply(run, "b1", message.Upgrade)
 		s.open(to, entries, asOf, "b1")
@@ -306,7 +306,7 @@ func TestSettled(t *testing.T) {
 func TestCarried(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	run := s.owing("basel", "b1")
+	run := s.owing()
 	s.open("", nil, 0, "h1")
 	carried := s.ledger.Carrying(s.ledger.Of("basel"))
 	carried.Considered = epoch
