@@ -67,6 +67,9 @@ func (s *server) putHostEnvironment(c *call) error {
 		return err
 	}
 	name := c.PathValue("host")
+	if c.audit.Detail = "by what matches it"; move.Environment != "" {
+		c.audit.Detail = "to environment " + move.Environment
+	}
 	moved, err := c.controller.Move(c.Context(), name, move.Environment)
 	if errors.Is(err, run.ErrNoHost) {
 		return unknownHost(name)

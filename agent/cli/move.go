@@ -13,7 +13,7 @@ import (
 type moveCommand struct {
 	operator
 	Host        string `arg:"" help:"Name of the host, as hosts shows it." complete:"hosts"`
-	Environment string `help:"The environment whose runs upgrade the host from now on, whatever matches the host; default for the one that is not declared." placeholder:"NAME"`
+	Environment string `help:"The environment whose runs upgrade the host from now on, whatever matches the host; default is that of the hosts that no other has." placeholder:"NAME" complete:"environments"`
 	Auto        bool   `help:"Undo a move: the environment that matches the host has it, or else default."`
 }
 

@@ -29,10 +29,10 @@ type reasoned struct {
 }
 
 // asks has a person confirm what a request costs the run under way that it is about, if there is
-// one. A request without a reason is refused before that, and the site refuses one that may mean
+// one. A request that is wrong is refused before that, and the site refuses one that may mean
 // several runs.
 func (c *reasoned) asks(ctx context.Context, confirm *confirming, person *console, of v1.Selector, cost func(v1.Run) string) error {
-	if confirm.Yes || strings.TrimSpace(c.Reason) == "" {
+	if confirm.Yes || strings.TrimSpace(c.Reason) == "" || len(of.Validate()) > 0 {
 		return nil
 	}
 	api, err := c.client()

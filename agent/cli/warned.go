@@ -94,14 +94,27 @@ func opens(config v1.OSUpgrade, calendars map[string]v1.Calendar, now time.Time)
 	return err != nil || ahead
 }
 
-// showUnmatched prints what of the intent matches no known host.
+// showUnmatched prints what of the intent matches no known host, and what is to be seen to of
+// environments.
 func showUnmatched(to *terminal, state v1.State) {
-	if len(state.IntentWarnings) == 0 {
-		return
-	}
-	to.line("")
-	to.line(to.paint(yellow, "Declared, but matching no known host:"))
+	var others, environments []string
 	for _, w := range state.IntentWarnings {
-		to.line("  " + w.String())
+		if kind, _, _ := strings.Cut(w.Object, "."); kind == v1.EnvironmentsObject {
+			environments = append(environments, w.String())
+		} else {
+			others = append(others, w.String())
+		}
 	}
+	warn := func(title string, lines []string) {
+		if len(lines) == 0 {
+			return
+		}
+		to.line("")
+		to.line(to.paint(yellow, title))
+		for _, line := range lines {
+			to.line("  " + line)
+		}
+	}
+	warn("Declared, but matching no known host:", others)
+	warn("Environments to look at:", environments)
 }

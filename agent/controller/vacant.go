@@ -26,7 +26,7 @@ func (s *state) vacant(environment string) error {
 	if env := s.environments[environment]; env != nil && env.ledger.Current() != nil {
 		id = env.ledger.Current().Key()
 		reasons = append(reasons, fmt.Sprintf("run %d is under way", id))
-		ways = append(ways, fmt.Sprintf("wait until the run ends, or end it with %s", run.Typed("abort --environment "+environment)))
+		ways = append(ways, fmt.Sprintf("wait until the run ends, or end it with %s", run.TypedIn(environment, "abort")))
 	}
 	if hosts := slices.Sorted(maps.Keys(s.hosts.in(environment))); len(hosts) > 0 {
 		reasons = append(reasons, fmt.Sprintf("it has %s (%s)", text.Count(len(hosts), "host", "hosts"), text.List(hosts, mostOccupants)))

@@ -25,7 +25,7 @@ const recheck = 30 * time.Second
 // RunReader is the part of the client that reads runs.
 type RunReader interface {
 	Run(ctx context.Context, tenant string, id uint64) (v1.Run, error)
-	Follow(ctx context.Context, tenant string, see func(client.News) (more bool)) error
+	Follow(ctx context.Context, tenant, environment string, see func(client.News) (more bool)) error
 }
 
 // ForRun returns the run once it has ended, and calls see at each change. It
@@ -66,7 +66,7 @@ func forRun(ctx context.Context, api RunReader, tenant string, id uint64, see fu
 func watch(ctx context.Context, api RunReader, tenant string, last *v1.Run, see func(v1.Run), recheck time.Duration) error {
 	watching, stop := context.WithTimeout(ctx, recheck)
 	defer stop()
-	err := api.Follow(watching, tenant, func(n client.News) bool {
+	err := api.Follow(watching, tenant, "", func(n client.News) bool {
 		if n.Run == nil || n.Run.ID != last.ID {
 			return true
 		}

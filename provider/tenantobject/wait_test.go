@@ -23,7 +23,7 @@ func (s *script) Run(context.Context, string, uint64) (v1.Run, error) {
 	return next()
 }
 
-func (s *script) Follow(ctx context.Context, _ string, see func(client.News) bool) error {
+func (s *script) Follow(ctx context.Context, _, _ string, see func(client.News) bool) error {
 	next := s.watched[0]
 	s.watched = s.watched[1:]
 	return next(ctx, see)
