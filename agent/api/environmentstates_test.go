@@ -20,7 +20,8 @@ type shopkeeper struct{ memory }
 func (*shopkeeper) EnvironmentStatuses(context.Context) ([]v1.EnvironmentStatus, error) {
 	return []v1.EnvironmentStatus{
 		{Name: "basel", Status: "waiting", Hosts: 6, Needs: []string{"approval"}, Run: &v1.Run{ID: 7, Environment: "basel", Hosts: []v1.RunHost{}}},
-		{Name: "bern", Status: "idle", Hosts: 4}, {Name: "default", Status: "idle"},
+		{Name: "bern", Status: "idle", Hosts: 4},
+		{Name: "default", Status: "idle"},
 	}, nil
 }
 

@@ -33,25 +33,29 @@ func TestStreamOfEnvironments(t *testing.T) {
 		want  string
 	}{
 		{
-			"at first", v1.Snapshot{Situation: idle, Others: []*v1.Run{
+			"at first",
+			v1.Snapshot{Situation: idle, Others: []*v1.Run{
 				run(9, "chur", "finished", "c1", "upgraded"), run(7, "bern", "upgrading", "b1", "prepared"), run(5, "basel", "upgrading", "a1", "prepared"), run(3, "aarau", "finished", "x1", "failed"),
 			}},
 			"[situation run c1=upgraded run b1=prepared run a1=prepared]",
 		},
 		{
-			"a host of each", v1.Snapshot{Situation: idle, Others: []*v1.Run{
+			"a host of each",
+			v1.Snapshot{Situation: idle, Others: []*v1.Run{
 				run(9, "chur", "finished", "c1", "upgraded"), run(7, "bern", "upgrading", "b1", "upgrading"), run(5, "basel", "upgrading", "a1", "upgrading"), run(3, "aarau", "finished", "x1", "failed"),
 			}},
 			"[changes b1=upgrading changes a1=upgrading]",
 		},
 		{
-			"one ends, one begins", v1.Snapshot{Situation: idle, Run: run(12, "", "preparing", "d1", "preparing"), Others: []*v1.Run{
+			"one ends, one begins",
+			v1.Snapshot{Situation: idle, Run: run(12, "", "preparing", "d1", "preparing"), Others: []*v1.Run{
 				run(9, "chur", "finished", "c1", "upgraded"), run(7, "bern", "upgrading", "b1", "upgrading"), run(5, "basel", "finished", "a1", "upgraded"), run(3, "aarau", "finished", "x1", "failed"),
 			}},
 			"[changes a1=upgraded run d1=preparing]",
 		},
 		{
-			"one has begun and ended", v1.Snapshot{Situation: idle, Run: run(12, "", "preparing", "d1", "preparing"), Others: []*v1.Run{
+			"one has begun and ended",
+			v1.Snapshot{Situation: idle, Run: run(12, "", "preparing", "d1", "preparing"), Others: []*v1.Run{
 				run(15, "aarau", "finished", "x1", "upgraded"), run(9, "chur", "finished", "c1", "upgraded"), run(7, "bern", "upgrading", "b1", "upgrading"), run(5, "basel", "finished", "a1", "upgraded"),
 			}},
 			"[run x1=upgraded]",

@@ -22,24 +22,24 @@ const (
 
 // The keys of attributes.
 const (
-	TenantKey    = "osupgrade.tenant"
-	RunKey       = "osupgrade.run"
+	TenantKey = "osupgrade.tenant"
+	RunKey    = "osupgrade.run"
 	// EnvironmentKey is absent for the default environment.
 	EnvironmentKey = "osupgrade.environment"
-	TriggerKey   = "osupgrade.trigger"
-	ResultKey    = "osupgrade.result"
-	ClassKey     = "osupgrade.class"
-	StageKey     = "osupgrade.stage"
-	HostKey      = "osupgrade.host"
-	CommandKey   = "osupgrade.command"
-	TaskKey      = "osupgrade.task"
-	AttemptKey   = "osupgrade.attempt"
-	SequenceKey  = "osupgrade.log.sequence"
-	ReplyKey     = "osupgrade.log.reply_sequence"
-	HostsKey     = "osupgrade.hosts"
-	UpgradedKey  = "osupgrade.hosts.upgraded"
-	FailedKey    = "osupgrade.hosts.failed"
-	RequestIDKey = "osupgrade.request_id"
+	TriggerKey     = "osupgrade.trigger"
+	ResultKey      = "osupgrade.result"
+	ClassKey       = "osupgrade.class"
+	StageKey       = "osupgrade.stage"
+	HostKey        = "osupgrade.host"
+	CommandKey     = "osupgrade.command"
+	TaskKey        = "osupgrade.task"
+	AttemptKey     = "osupgrade.attempt"
+	SequenceKey    = "osupgrade.log.sequence"
+	ReplyKey       = "osupgrade.log.reply_sequence"
+	HostsKey       = "osupgrade.hosts"
+	UpgradedKey    = "osupgrade.hosts.upgraded"
+	FailedKey      = "osupgrade.hosts.failed"
+	RequestIDKey   = "osupgrade.request_id"
 )
 
 const (

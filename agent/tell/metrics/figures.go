@@ -176,7 +176,9 @@ func collectHosts(out chan<- prometheus.Metric, f controller.Figures) {
 
 // collectRun tells of the run of an environment that is under way; nil is none.
 func collectRun(out chan<- prometheus.Metric, environment string, r *controller.RunFigures, now time.Time) {
-	tell := func(desc environmentDesc, value float64, labels ...string) { out <- desc.gauge(environment, value, labels...) }
+	tell := func(desc environmentDesc, value float64, labels ...string) {
+		out <- desc.gauge(environment, value, labels...)
+	}
 	if tell(runActiveDesc, truth(r != nil)); r == nil {
 		return
 	}

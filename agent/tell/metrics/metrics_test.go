@@ -50,9 +50,9 @@ func full(t *testing.T) *Site {
 	tenant.Serve(func(context.Context) (controller.Figures, error) {
 		return controller.Figures{
 			Serving: true, WindowStart: now.Add(-time.Hour), WindowEnd: now.Add(time.Hour), Hosts: map[roster.Service]int{roster.Unhealthy: 2},
-			Calendars:   []controller.CalendarFigures{{Name: "holidays", Age: time.Hour, Failing: true}, {Name: "never", Age: -1}},
-			Budgets:     []roster.Cell{{Cell: message.Cell{Budget: "racks", Label: "rack", Value: "r1", MaxUnavailable: 2}, Out: 1, Reserved: 1}},
-			VersionAges: []time.Duration{time.Hour, 20 * 24 * time.Hour, 1000 * 24 * time.Hour},
+			Calendars:    []controller.CalendarFigures{{Name: "holidays", Age: time.Hour, Failing: true}, {Name: "never", Age: -1}},
+			Budgets:      []roster.Cell{{Cell: message.Cell{Budget: "racks", Label: "rack", Value: "r1", MaxUnavailable: 2}, Out: 1, Reserved: 1}},
+			VersionAges:  []time.Duration{time.Hour, 20 * 24 * time.Hour, 1000 * 24 * time.Hour},
 			Environments: []controller.EnvironmentFigures{{Hosts: 1}, {Name: "basel", Hosts: 2, WindowStart: now, WindowEnd: now.Add(time.Hour), Run: &controller.RunFigures{Phase: run.Upgrading, WaitingFor: run.ForHost}}},
 			Run: &controller.RunFigures{
 				Phase: run.Upgrading, WaitingFor: run.ForSlot, WaitingSince: now.Add(-time.Minute),
