@@ -268,22 +268,32 @@ func configRoutes() []route {
 	}
 }
 
-func stateRoutes() []route {
-	get := func(path, group, summary string, handle func(*server, *call) error, body any, query ...parameter) route {
-		return route{
-			method: http.MethodGet, path: statePath + path, own: true, group: group, handle: handle,
-			summary: summary, query: reading(query...), returns: ok("The answer.", body),
-		}
-	}
+// stateGet makes the operation that reads a part of the state.
+type stateGet func(path, group, summary string, handle func(*server, *call) error, body any, query ...parameter) route
+
+// listOfEnvironments is the operation that lists what environments are doing.
+func listOfEnvironments(get stateGet) route {
 	environments := listing(get("/environments", groupState, "List the environments and what each is doing", (*server).getEnvironmentStates, []v1.EnvironmentStatus{},
 		parameter{name: "after", about: "Return only environments after this name (for paging).", schema: schema{"type": "string"}},
 		parameter{name: "limit", about: "The largest number of environments to return; all if absent.", schema: schema{"type": "integer", "minimum": 1, "maximum": v1.MaxEnvironments}}))
 	environments.about = "Environments are ordered by name; the one without a declaration is default. With limit they are returned in pages: the header Link has the next page, if there is one. " +
 		"count=true counts all of them and cannot be combined with after and limit."
 	environments.returns[0].headers = map[string]string{"Link": "The next page, as rel=\"next\"; absent on the last page."}
-	environmentWindows := []parameter{
-		{name: "environment", about: "Only the windows of this environment; those of the tenant if absent.", schema: schema{"type": "string"}},
-		flag("environments", "Also the windows of environments that have their own; each says whose it is."),
+	return environments
+}
+
+// environmentWindows are the parameters that say whose windows are meant.
+var environmentWindows = []parameter{
+	{name: "environment", about: "Only the windows of this environment; those of the tenant if absent.", schema: schema{"type": "string"}},
+	flag("environments", "Also the windows of environments that have their own; each says whose it is."),
+}
+
+func stateRoutes() []route {
+	get := func(path, group, summary string, handle func(*server, *call) error, body any, query ...parameter) route {
+		return route{
+			method: http.MethodGet, path: statePath + path, own: true, group: group, handle: handle,
+			summary: summary, query: reading(query...), returns: ok("The answer.", body),
+		}
 	}
 	feed := get("/windows.ics", groupWindows, "Subscribe to the windows of the next twelve months", (*server).getFeed, nil)
 	feed.query = []parameter{siteParameter, {
@@ -319,7 +329,7 @@ func stateRoutes() []route {
 	return slices.Concat([]route{
 		get("", groupState, "Read the state", (*server).getState, anyOf{v1.State{}, v1.OSUpgrade{}},
 			oneOf("content", "config returns only the configuration, nonconfig everything else.", "config", "nonconfig")),
-		environments,
+		listOfEnvironments(get),
 		missingToo(get("/environments/{name}", groupState, "Read what an environment is doing", (*server).getEnvironmentState, v1.EnvironmentStatus{})),
 		events,
 		hosts,

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -407,4 +408,43 @@ func TestWatchDoesNotHammer(t *testing.T) {
 			t.Errorf("connected %d times in an hour", n)
 		}
 	})
+}
+
+// TestFollowOfSeveralRuns checks that the hosts of runs of several environments are kept apart, and that
+// one environment alone can be followed.
+func TestFollowOfSeveralRuns(t *testing.T) {
+	t.Parallel()
+	event := func(kind, data string) string { return "event: " + kind + "\ndata: " + data + "\n\n" }
+	var query string
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		query = r.URL.Query().Get("environment")
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, event("run", `{"id":5,"environment":"basel","hosts":[{"hostname":"b1","status":"prepared"},{"hostname":"b2","status":"prepared"}]}`)+
+			event("run", `{"id":7,"environment":"bern","hosts":[{"hostname":"c1","status":"prepared"}]}`)+
+			event("changes", `{"id":5,"environment":"basel","hosts":[{"hostname":"b2","status":"upgraded"}]}`)+
+			event("changes", `{"id":7,"environment":"bern","hosts":[{"hostname":"c1","status":"failed"}]}`))
+	}))
+	defer site.Close()
+	c, err := New(Options{Endpoint: site.URL, Token: "secret", UserAgent: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	var seen []string
+	if err := c.Follow(t.Context(), "acme", "basel", func(n News) bool {
+		if n.Run != nil {
+			line := n.Run.Environment
+			for _, h := range n.Run.Hosts {
+				line += " " + h.Hostname + "=" + h.Status
+			}
+			seen = append(seen, line)
+		}
+		return len(seen) < 4
+	}); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"basel b1=prepared b2=prepared", "bern c1=prepared", "basel b1=prepared b2=upgraded", "bern c1=failed"}
+	if !slices.Equal(seen, want) || query != "basel" {
+		t.Errorf("of %q it sees %q, want %q", query, seen, want)
+	}
 }
