@@ -312,7 +312,7 @@ func stateRoutes() []route {
 		"Link":           "The next page, as rel=\"next\"; absent on the last page.",
 		v1.WarningHeader: "If no host is chosen: what of host, label, role and environment no host has, and what hosts have: 299 - \"PARAMETER: TEXT\". There is one such header for each.",
 	}
-	return []route{
+	return slices.Concat([]route{
 		get("", groupState, "Read the state", (*server).getState, anyOf{v1.State{}, v1.OSUpgrade{}},
 			oneOf("content", "config returns only the configuration, nonconfig everything else.", "config", "nonconfig")),
 		environments,
@@ -321,6 +321,26 @@ func stateRoutes() []route {
 		hosts,
 		get("/hosts/{host}", groupHosts, "Read a host with its inventory and its last reports of versions", (*server).getHost, v1.Host{}),
 		get("/hosts/{host}/offer", groupHosts, "Read what an upgrade of a host would change now", (*server).getOffer, v1.HostPlan{}),
+	}, changingHosts(), []route{
+		get("/windows", groupWindows, "List upcoming windows", (*server).getWindows, []v1.Window{},
+			instantParameter("from", "Only windows that end after this time; now if absent."),
+			instantParameter("to", "Only windows that begin before this time."),
+			parameter{name: "count", about: "The largest number of windows to return.", schema: schema{"type": "integer", "minimum": 1, "maximum": v1.MaxWindowsListed, "default": v1.DefaultWindows}}),
+		feed,
+		listing(get("/calendars", groupWindows, "List the calendars with a URL, and their last fetch", (*server).getCalendarStates, []v1.CalendarState{})),
+		missingToo(get("/calendars/{name}", groupWindows, "Read a calendar with a URL: its last fetch and its events", (*server).getCalendarState, v1.CalendarState{})),
+		{
+			method: http.MethodPost, path: statePath + "/calendars/{name}/refresh", own: true, group: groupWindows, handle: (*server).refreshCalendar,
+			action: "refresh", object: "calendar/{name}", summary: "Fetch a calendar with a URL now",
+			about: "Waits for the fetch. If it fails, error says why, and the events fetched earlier stay in force.",
+			query: []parameter{siteParameter}, returns: ok("What was fetched.", v1.CalendarState{}), errors: []int{http.StatusNotFound, http.StatusServiceUnavailable},
+		},
+	})
+}
+
+// changingHosts are the operations that change what is so for a host.
+func changingHosts() []route {
+	return []route{
 		{
 			method: http.MethodDelete, path: statePath + "/hosts/{host}", own: true, group: groupHosts, handle: (*server).deleteHost,
 			action: "forget", object: "host/{host}",
@@ -341,19 +361,6 @@ func stateRoutes() []route {
 			summary: "Make hosts check what an upgrade would change",
 			about:   "A host that is asked fetches its lists of packages and reports what an upgrade would change. The answer does not wait for that. A host is asked at most once a minute.",
 			query:   []parameter{siteParameter}, takes: v1.Refresh{}, returns: ok("How many hosts look.", v1.Refreshed{}), errors: []int{http.StatusNotFound, http.StatusPreconditionFailed},
-		},
-		get("/windows", groupWindows, "List upcoming windows", (*server).getWindows, []v1.Window{},
-			instantParameter("from", "Only windows that end after this time; now if absent."),
-			instantParameter("to", "Only windows that begin before this time."),
-			parameter{name: "count", about: "The largest number of windows to return.", schema: schema{"type": "integer", "minimum": 1, "maximum": v1.MaxWindowsListed, "default": v1.DefaultWindows}}),
-		feed,
-		listing(get("/calendars", groupWindows, "List the calendars with a URL, and their last fetch", (*server).getCalendarStates, []v1.CalendarState{})),
-		missingToo(get("/calendars/{name}", groupWindows, "Read a calendar with a URL: its last fetch and its events", (*server).getCalendarState, v1.CalendarState{})),
-		{
-			method: http.MethodPost, path: statePath + "/calendars/{name}/refresh", own: true, group: groupWindows, handle: (*server).refreshCalendar,
-			action: "refresh", object: "calendar/{name}", summary: "Fetch a calendar with a URL now",
-			about: "Waits for the fetch. If it fails, error says why, and the events fetched earlier stay in force.",
-			query: []parameter{siteParameter}, returns: ok("What was fetched.", v1.CalendarState{}), errors: []int{http.StatusNotFound, http.StatusServiceUnavailable},
 		},
 	}
 }

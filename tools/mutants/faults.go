@@ -146,4 +146,7 @@ var faults = []fault{
 	{"record-wakes-nobody", "agent/controller.state.touched", `for _, of := range $0.ledger.Touched() { $0.environment(of.Name).ledger = of }; return`, "", tests("agent/controller", "TestTwoEnvironments")},
 	{"host-is-upgraded-by-two-environments", "agent/controller.state.isElsewhere", `return false`, "", tests("agent/controller", "TestMove")},
 	{"contested-host-is-of-the-first", "agent/run/plan.Membership.Of", `if all := $0.matching($1); len(all) > 0 { return Place{Environment: all[0]} }; return Place{}`, "", append(tests("agent/run/plan", "TestMembership"), tests("agent/controller", "TestContestedHost")...)},
+	{"moved-host-goes-by-its-match", "agent/run/plan.Membership.has", `return false`, "", tests("agent/controller", "TestAssigned")},
+	{"assignment-outlives-its-environment", "agent/controller.state.unassign", `return false`, "", tests("agent/controller", "TestAssignedToNone")},
+	{"environment-in-use-is-deleted", "agent/controller.state.vacant", `return nil`, "", tests("agent/controller", "TestVacant")},
 }
