@@ -102,7 +102,7 @@ func attributes() map[string]schema.Attribute {
 			"Omitted, with `calendars` omitted too: the windows and calendars of the tenant. `[]`: none."),
 		"calendars": schema.SetAttribute{
 			ElementType: types.StringType, Optional: true,
-			MarkdownDescription: "The names of calendars of kind `allow` that open further windows for the environment; those that an environment names open for nobody else. Each freeze of the tenant counts in any case.",
+			MarkdownDescription: "The names of calendars of kind `allow` that open windows for the environment, in place of those of the tenant. A calendar that an environment names opens windows for nobody else, unless another names it, too. Every freeze counts for every environment.",
 			Validators:          []validator.Set{setvalidator.NoNullValues()},
 		},
 		"rollout": rolloutAttribute(),
