@@ -33,6 +33,7 @@ type Declaration struct {
 	MaintenanceWindows types.List   `tfsdk:"maintenance_windows"`
 	Calendars          types.Set    `tfsdk:"calendars"`
 	Rollout            types.Object `tfsdk:"rollout"`
+	After              types.Object `tfsdk:"after"`
 }
 
 var _ tenantobject.Forcible = (*model)(nil)
@@ -106,6 +107,10 @@ func attributes() map[string]schema.Attribute {
 			Validators:          []validator.Set{setvalidator.NoNullValues()},
 		},
 		"rollout": rolloutAttribute(),
+		"after": tenantobject.ObjectAttribute("The order of environments: a window opens a run of this environment only once others have completed a run of all their hosts since its own last run.", map[string]schema.Attribute{
+			"environments": tenantobject.RequiredTextSet("The names of the environments that come before it; at least one and at most 100. Environments that come after each other in a circle are refused."),
+			"soak":         tenantobject.DurationAttribute("How long ago they must have completed, from `0s` to `30d`; `0s` by default."),
+		}),
 	}
 }
 
