@@ -80,7 +80,7 @@ func TestEveryExampleIsRun(t *testing.T) {
 	// TestModules and TestPolicy run these.
 	modules := map[string]bool{"fleet": true, "tenants": true, "import": true, "policy": true, "windows": true, "owners": true, "shops": true}
 	known := map[string]bool{
-		"provider/provider.tf": true, "provider/provider-token.tf": true, "provider/provider-login.tf": true, "demo/main.tf": true,
+		"provider/provider.tf": true, "provider/provider-token.tf": true, "provider/provider-login.tf": true, "demo/main.tf": true, "demo/shops/main.tf": true,
 		"resources/osupgrade_config/resource.tf": true, "resources/osupgrade_config/import-by-string-id.tf": true,
 		"resources/osupgrade_calendar/resource.tf": true, "resources/osupgrade_calendar/import-by-string-id.tf": true,
 		"resources/osupgrade_rollout/resource.tf": true, "resources/osupgrade_rollout/import-by-string-id.tf": true,

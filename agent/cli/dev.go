@@ -21,10 +21,11 @@ import (
 
 // devCommand runs a site with simulated hosts.
 type devCommand struct {
-	Hosts  int    `help:"Number of simulated hosts: h01, h02, ..." default:"3" env:"OSUPGRADE_HOSTS"`
-	Data   string `help:"Folder for all data; when restarted, the site continues from it." required:"" type:"path" env:"OSUPGRADE_DATA" placeholder:"DIR"`
-	Listen string `help:"Where the REST API listens; port 0 takes any free port." default:"127.0.0.1:4646" env:"OSUPGRADE_LISTEN"`
-	Step   length `help:"How long one simulated action takes." default:"2s" env:"OSUPGRADE_STEP"`
+	Hosts  int      `help:"Number of simulated hosts: h01, h02, ..." default:"3" env:"OSUPGRADE_HOSTS"`
+	Label  []string `help:"Label of a simulated host (repeatable)." placeholder:"HOST:KEY=VALUE"`
+	Data   string   `help:"Folder for all data; when restarted, the site continues from it." required:"" type:"path" env:"OSUPGRADE_DATA" placeholder:"DIR"`
+	Listen string   `help:"Where the REST API listens; port 0 takes any free port." default:"127.0.0.1:4646" env:"OSUPGRADE_LISTEN"`
+	Step   length   `help:"How long one simulated action takes." default:"2s" env:"OSUPGRADE_STEP"`
 	tracesFlags
 }
 
@@ -41,6 +42,10 @@ func (c *devCommand) Run(ctx context.Context, out io.Writer, log *slog.Logger, p
 	if err := checkAddress("listen", c.Listen); err != nil {
 		return misused(err)
 	}
+	labels, err := hostLabels(c.Label, c.Hosts)
+	if err != nil {
+		return misused(err)
+	}
 	traces, err := c.traces()
 	if err != nil {
 		return misused(err)
@@ -49,7 +54,7 @@ func (c *devCommand) Run(ctx context.Context, out io.Writer, log *slog.Logger, p
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(garbagePercent)
 	}
-	d, err := dev.Start(ctx, dev.Options{Dir: c.Data, Hosts: c.Hosts, Step: time.Duration(c.Step), Listen: c.Listen, Traces: traces, Version: string(program), Log: log})
+	d, err := dev.Start(ctx, dev.Options{Dir: c.Data, Hosts: c.Hosts, Labels: labels, Step: time.Duration(c.Step), Listen: c.Listen, Traces: traces, Version: string(program), Log: log})
 	if err != nil {
 		return err
 	}
@@ -65,6 +70,28 @@ func (c *devCommand) Run(ctx context.Context, out io.Writer, log *slog.Logger, p
 		"  . %s\n  %[5]s apply -f %[6]s\n  %[5]s start --override-window --reason \"first run\" --wait\n",
 		d.Endpoint, text.Count(c.Hosts, "simulated host", "simulated hosts"), dev.Application, shellWord(env), shellWord(ownPath()), shellWord(example))
 	return errors.Join(wait(ctx, d.Failed()), d.Close())
+}
+
+// hostLabels returns the labels of each of some simulated hosts. Each text is such as
+// h01:shop=basel.
+func hostLabels(texts []string, hosts int) (map[string]map[string]string, error) {
+	given := map[string][]string{}
+	for _, entry := range texts {
+		host, label, found := strings.Cut(entry, ":")
+		if !found || !dev.HasHost(hosts, host) {
+			return nil, fmt.Errorf("label: %.200q names none of the %s; use HOST:KEY=VALUE, such as h01:shop=basel", entry, text.Count(hosts, "host", "hosts"))
+		}
+		given[host] = append(given[host], label)
+	}
+	all := map[string]map[string]string{}
+	for host, texts := range given {
+		labels, err := parseLabels(texts)
+		if err != nil {
+			return nil, err
+		}
+		all[host] = labels
+	}
+	return all, nil
 }
 
 // ownPath is how this program is called from any folder.

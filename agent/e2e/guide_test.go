@@ -23,7 +23,7 @@ func TestGuidesNameEverything(t *testing.T) {
 		string(message.BeforeHost), string(message.AfterHost), string(message.Fleet), string(message.Drain), string(message.Undrain),
 	}
 	faults := []string{
-		simulated.FaultFail, simulated.FaultHang, simulated.FaultCrash, simulated.FaultCrashBefore, simulated.FaultCrashAfter, simulated.FaultNoReboot,
+		simulated.FaultFail, simulated.FaultHang, simulated.FaultCrash, simulated.FaultCrashBefore, simulated.FaultCrashAfter, simulated.FaultPowerOff, simulated.FaultNoReboot,
 		"prepare", "upgrade", "reboot", "verify", "resume", "rollback",
 	}
 	for file, words := range map[string][]string{

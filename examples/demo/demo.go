@@ -105,8 +105,11 @@ func (d *demo) terraform(want int, args ...string) error {
 }
 
 // agent runs a command of the agent.
-func (d *demo) agent(args ...string) error {
-	return d.run(0, os.Stdout, filepath.Join(d.bin, "osupgrade-agent"), args...)
+func (d *demo) agent(args ...string) error { return d.agentEnds(0, args...) }
+
+// agentEnds runs a command of the agent that ends with an exit code.
+func (d *demo) agentEnds(want int, args ...string) error {
+	return d.run(want, os.Stdout, filepath.Join(d.bin, "osupgrade-agent"), args...)
 }
 
 // run runs a program and checks its exit code. The program has a process group of
@@ -132,16 +135,16 @@ func (d *demo) run(want int, out io.Writer, name string, args ...string) error {
 	return err
 }
 
-// startAgent starts osupgrade-agent dev on a free port and waits for its file
-// dev.env.
-func (d *demo) startAgent() error {
+// startAgent starts osupgrade-agent dev on a free port, with more arguments, and waits for its
+// file dev.env.
+func (d *demo) startAgent(args ...string) error {
 	data := filepath.Join(d.dir, "agent")
 	log, err := os.Create(filepath.Join(d.dir, "agent.log"))
 	if err != nil {
 		return err
 	}
 	defer func() { _ = log.Close() }()
-	d.daemon = exec.Command(filepath.Join(d.bin, "osupgrade-agent"), "dev", "--data", data, "--listen", "127.0.0.1:0", "--step", "1s")
+	d.daemon = exec.Command(filepath.Join(d.bin, "osupgrade-agent"), append([]string{"dev", "--data", data, "--listen", "127.0.0.1:0", "--step", "1s"}, args...)...)
 	d.daemon.Env, d.daemon.Stderr = d.env, log
 	d.daemon.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	out, err := d.daemon.StdoutPipe()

@@ -1,11 +1,13 @@
 // Command demo shows the way from terraform apply to upgraded hosts on this
-// machine. make demo builds and runs it.
+// machine. make demo builds and runs it. With --shops it plays six shops, whose runs
+// go side by side: go run ./examples/demo --shops, after make build.
 //
 // It works in a temporary folder. At the end, also after Ctrl-C, it removes the
 // folder and stops every process that it started.
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -26,8 +28,9 @@ func main() {
 
 func run() int {
 	bin := flag.String("bin", ".cache/bin", "folder with terraform-provider-osupgrade and osupgrade-agent")
-	cli := flag.String("cli", os.Getenv("TF_ACC_TERRAFORM_PATH"), "Terraform or OpenTofu CLI")
+	cli := flag.String("cli", cmp.Or(os.Getenv("TF_ACC_TERRAFORM_PATH"), "terraform"), "Terraform or OpenTofu CLI")
 	source := flag.String("example", "examples/demo", "folder with the Terraform configuration")
+	shops := flag.Bool("shops", false, "play six shops in three time zones, one of them with a dead host and one with a hung host")
 	flag.Parse()
 	// SIGPIPE and SIGHUP mean that the reader is gone. The demo still cleans up.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
@@ -35,7 +38,11 @@ func run() int {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	begun := time.Now()
-	err := show(ctx, *bin, *cli, *source)
+	play := (*demo).play
+	if *shops {
+		play, *source = (*demo).playShops, filepath.Join(*source, "shops")
+	}
+	err := show(ctx, *bin, *cli, *source, play)
 	switch {
 	case err == nil:
 		say("Done in %s. The agent has been stopped and its folder removed.", time.Since(begun).Round(time.Second))
@@ -50,8 +57,8 @@ func run() int {
 	return 1
 }
 
-// show runs the demo in a temporary folder.
-func show(ctx context.Context, bin, cli, source string) (err error) {
+// show plays the demo in a temporary folder.
+func show(ctx context.Context, bin, cli, source string, play func(*demo) error) (err error) {
 	dir, err := os.MkdirTemp("", "osupgrade-demo-")
 	if err != nil {
 		return err
@@ -65,7 +72,7 @@ func show(ctx context.Context, bin, cli, source string) (err error) {
 	if err := d.install(source); err != nil {
 		return err
 	}
-	return d.play()
+	return play(d)
 }
 
 // say prints the next step, in bold on a terminal.

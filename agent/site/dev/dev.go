@@ -39,6 +39,8 @@ type Options struct {
 	Tenant string
 	// Hosts is how many simulated hosts there are: h01, h02, ...
 	Hosts int
+	// Labels are the labels of hosts, by the name of the host.
+	Labels map[string]map[string]string
 	// Step is how long one simulated action takes.
 	Step time.Duration
 	// Listen is where the REST API listens; empty is any free port of
@@ -111,7 +113,7 @@ func (d *Dev) start(ctx, running context.Context, o Options) (err error) {
 		return err
 	}
 	for i := range o.Hosts {
-		h, err := d.openHost(ctx, o, fmt.Sprintf("h%02d", i+1))
+		h, err := d.openHost(ctx, o, hostName(i))
 		if err != nil {
 			return err
 		}
@@ -129,6 +131,19 @@ func (d *Dev) start(ctx, running context.Context, o Options) (err error) {
 		}
 	})
 	return d.gather(ctx, o.Hosts)
+}
+
+// hostName is the name of the i-th host, from 0.
+func hostName(i int) string { return fmt.Sprintf("h%02d", i+1) }
+
+// HasHost reports whether one of so many simulated hosts has this name.
+func HasHost(hosts int, name string) bool {
+	for i := range hosts {
+		if hostName(i) == name {
+			return true
+		}
+	}
+	return false
 }
 
 // fail notes the first part that stops by itself, and logs each.

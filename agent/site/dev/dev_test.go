@@ -146,6 +146,40 @@ func TestHostThatDies(t *testing.T) {
 	}
 }
 
+// TestHostThatIsOff checks that a host without power answers nothing, and that the others and the
+// labels that they were given are there.
+func TestHostThatIsOff(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	d, err := dev.Start(t.Context(), dev.Options{Dir: dir, Hosts: 2, Labels: map[string]map[string]string{"h02": {"shop": "basel"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = d.Close() }()
+	api, err := client.New(client.Options{Endpoint: d.Endpoint, Token: d.Token})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "hosts", "h02", "faults.json"), []byte(`{"prepare":"power-off"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	put(t, api, v1.OSUpgrade{WorkerApplications: []v1.WorkerApplication{{Name: dev.Application}}})
+	if _, err := api.PutRollout(t.Context(), dev.Tenant, v1.Rollout{PreparePatience: "1s"}, client.Precondition{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := api.Start(t.Context(), dev.Tenant, v1.Start{OverrideWindow: true, Reason: "a test"}); err != nil {
+		t.Fatal(err)
+	}
+	if run := ended(t, api); run.Result != "partial" {
+		t.Errorf("the run ended as %s: %s", run.Result, run.Reason)
+	}
+	hosts, err := api.Hosts(t.Context(), dev.Tenant, "")
+	if err != nil || len(hosts) != 2 || hosts[0].Versions["kernel"] != "6.1.1" || hosts[1].Versions["kernel"] != "6.1.0" ||
+		hosts[1].Labels["shop"] != "basel" || hosts[1].Labels["ring"] != "1" {
+		t.Errorf("hosts are %+v, %v", hosts, err)
+	}
+}
+
 // TestHostThatCrashes checks that a host whose worker crashes in the middle of
 // its upgrade, on either side of the effect, is upgraded once all the same.
 func TestHostThatCrashes(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"time"
@@ -41,6 +42,7 @@ type host struct {
 	key     nkeys.KeyPair
 	server  *natsd.Server
 	log     *slog.Logger
+	labels  map[string]string
 	// watchFiles tells the worker when somebody edits the packages of the host; nil
 	// when there are too many hosts.
 	watchFiles func(context.Context, []string, func()) error
@@ -63,7 +65,7 @@ func (d *Dev) openHost(_ context.Context, o Options, name string) (*host, error)
 	if err != nil {
 		return nil, err
 	}
-	h := &host{tenant: o.Tenant, name: name, dir: dir, version: o.Version, machine: machine, key: key, server: d.Server(), log: o.Log}
+	h := &host{tenant: o.Tenant, name: name, dir: dir, version: o.Version, machine: machine, key: key, server: d.Server(), log: o.Log, labels: labels(name, o.Labels[name])}
 	if o.Hosts <= mostWatched {
 		h.watchFiles = filewatch.Watch
 		h.busy = &busy.Folder{Dir: filepath.Join(dir, "busy"), Limit: busy.DefaultLimit, Log: o.Log}
@@ -85,8 +87,9 @@ func ownKey(hosts *natsd.Hosts, path string, id natsd.Identity) (nkeys.KeyPair, 
 	return nkeys.FromSeed(seed)
 }
 
-// live keeps the host up until ctx ends: when a reboot or a crash stops the worker,
-// live starts the next one. A host that was down when this program ended boots now.
+// live keeps the host up until ctx ends or the host is powered off: when a reboot or a crash
+// stops the worker, live starts the next one. A host that was down or off when this program
+// ended boots now.
 func (h *host) live(ctx context.Context) error {
 	down, err := h.machine.Down()
 	if err == nil && down {
@@ -99,6 +102,9 @@ func (h *host) live(ctx context.Context) error {
 		event, err := h.up(ctx)
 		if err != nil {
 			return fmt.Errorf("host %s: %w", h.name, err)
+		}
+		if event == simulated.PoweredOff {
+			return nil
 		}
 		if event != simulated.RebootRequested {
 			continue
@@ -124,7 +130,7 @@ func (h *host) up(ctx context.Context) (simulated.Event, error) {
 		Tenant: h.tenant, Host: h.name, Application: Application, Version: h.version, Dir: filepath.Join(h.dir, "worker"),
 		HostLog: hostLog, Strategy: h.machine, Machine: h.machine,
 		Limits: worker.Limits{Step: stepLimit, Reboot: rebootLimit}, Log: h.log, Watch: h.watchFiles,
-		Role: "simulated", Labels: map[string]string{"ring": ring(h.name)},
+		Role: "simulated", Labels: h.labels,
 		Checks: checks, Sources: []worker.Source{{Kind: report.Inventory, Reader: hardware{}}}, Busy: h.busy,
 		SelfCheck: func(ctx context.Context) message.SelfReport {
 			self := message.NewSelfReport(checks.Installed(), h.machine.Detect(ctx))
@@ -139,13 +145,15 @@ func (h *host) up(ctx context.Context) (simulated.Event, error) {
 	return event, errors.Join(err, w.Close())
 }
 
-// ring is the value of the label by which a rollout may choose simulated hosts: the
-// first host is in ring 0.
-func ring(name string) string {
+// labels returns the labels of a simulated host: those that it was given, and ring, by which a
+// rollout may choose it. The first host is in ring 0.
+func labels(name string, given map[string]string) map[string]string {
+	all := map[string]string{"ring": "1"}
 	if name == "h01" {
-		return "0"
+		all["ring"] = "0"
 	}
-	return "1"
+	maps.Copy(all, given)
+	return all
 }
 
 // watch runs the worker until it fails, ctx ends or the host goes down.

@@ -43,6 +43,9 @@ const (
 	FaultCrashBefore = "crash-before"
 	// FaultCrashAfter crashes the host after the effect, before the answer.
 	FaultCrashAfter = "crash-after"
+	// FaultPowerOff turns the machine off before the effect of the action, once. It stays off
+	// until its supervisor is started again.
+	FaultPowerOff = "power-off"
 	// FaultFallBack makes the machine give the upgraded system up in its next boot, and
 	// go back to the one before by itself. It is a fault of reboot, and happens once.
 	FaultFallBack = "fall-back"
@@ -50,7 +53,7 @@ const (
 	FaultNoReboot = "no-reboot"
 )
 
-var knownFaults = []string{FaultFail, FaultHang, FaultCrash, FaultCrashBefore, FaultCrashAfter}
+var knownFaults = []string{FaultFail, FaultHang, FaultCrash, FaultCrashBefore, FaultCrashAfter, FaultPowerOff}
 
 // SetFaults replaces faults.json. It maps the actions prepare, upgrade, reboot,
 // verify, resume and rollback to a fault. An action without a fault succeeds.
@@ -128,15 +131,15 @@ func failure(action, fault string) (err error, fails bool) { //nolint:revive // 
 	return nil, false
 }
 
-// crash removes the fault, so that it happens once, signals the supervisor, and
-// blocks until the supervisor has stopped the worker.
-func (h *Host) crash(ctx context.Context, action string) error {
+// fall removes the fault, so that it happens once, signals the supervisor that the host has
+// crashed or is off, and blocks until the supervisor has stopped the worker.
+func (h *Host) fall(ctx context.Context, action string, e Event) error {
 	if err := h.forget(action); err != nil {
 		return err
 	}
-	h.signal(Crashed)
+	h.signal(e)
 	<-ctx.Done()
-	return fmt.Errorf("simulated crash in %s: %w", action, ctx.Err())
+	return fmt.Errorf("host %s in %s: %w", e, action, ctx.Err())
 }
 
 func (h *Host) forget(action string) error {

@@ -143,6 +143,37 @@ func TestCrashHappensOnce(t *testing.T) {
 	}
 }
 
+func TestPowerOffHappensOnce(t *testing.T) {
+	t.Parallel()
+	for _, action := range faulty {
+		t.Run(action, func(t *testing.T) {
+			t.Parallel()
+			h := ready(t)
+			before := actions(t, h)
+			set(t, h, action, "power-off")
+			ctx, stop := context.WithCancel(t.Context())
+			ended := start(ctx, h, action)
+			for e := simulated.Event(0); e != simulated.PoweredOff; {
+				select {
+				case e = <-h.Events():
+				case err := <-ended:
+					t.Fatalf("it ended with its power on: %v", err)
+				}
+			}
+			stop()
+			if err := <-ended; !errors.Is(err, context.Canceled) {
+				t.Fatalf("the action without power answered %v", err)
+			}
+			if got := actions(t, h); !slices.Equal(got, before) {
+				t.Fatalf("it had effects %v after %v", got, before)
+			}
+			if err := do(t.Context(), open(t, h.Dir()), action); err != nil {
+				t.Fatalf("second time: %v", err)
+			}
+		})
+	}
+}
+
 func awaitCrash(t *testing.T, h *simulated.Host, ended <-chan error) {
 	t.Helper()
 	for {

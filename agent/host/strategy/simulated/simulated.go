@@ -137,6 +137,8 @@ const (
 	// Crashed means: stop the worker and start it again. Call Boot in between to
 	// simulate a crash of the machine, not only of the worker.
 	Crashed
+	// PoweredOff means: stop the worker, and do not start another.
+	PoweredOff
 )
 
 // String returns a text for people.
@@ -146,6 +148,8 @@ func (e Event) String() string {
 		return "reboot requested"
 	case Crashed:
 		return "crashed"
+	case PoweredOff:
+		return "powered off"
 	default:
 		return fmt.Sprintf("event %d", int(e))
 	}

@@ -284,13 +284,15 @@ func (h *Host) act(ctx context.Context, action string, progress func(int, string
 		<-ctx.Done()
 		return fmt.Errorf("%s hangs: %w", action, ctx.Err())
 	case FaultCrash, FaultCrashBefore:
-		return h.crash(ctx, action)
+		return h.fall(ctx, action, Crashed)
+	case FaultPowerOff:
+		return h.fall(ctx, action, PoweredOff)
 	}
 	if err := h.locked(func() error { return effect(fault) }); err != nil {
 		return fmt.Errorf("cannot %s: %w", action, err)
 	}
 	if fault == FaultCrashAfter {
-		return h.crash(ctx, action)
+		return h.fall(ctx, action, Crashed)
 	}
 	return nil
 }
