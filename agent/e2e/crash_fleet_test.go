@@ -6,9 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -26,10 +28,13 @@ import (
 // Of the hosts of a crashFleet h02 fails and rolls back, and h03 reboots.
 var crashHosts = []string{"h01", "h02", "h03"}
 
+// crashEnvironments are the hosts of a crashFleet with two environments, which have no others.
+var crashEnvironments = map[string][]string{"east": {"h01", "h03"}, "west": {"h02", "h04"}}
+
 // crashPatience bounds the wait for a run to end. It is no measurement.
 const crashPatience = 5 * time.Minute
 
-// crashFleet is a site and three workers whose processes are started again
+// crashFleet is a site and a few workers whose processes are started again
 // whenever they are killed, and a recorder outside of them.
 type crashFleet struct {
 	dir, bin string
@@ -40,8 +45,12 @@ type crashFleet struct {
 	recorder
 	api   *client.Client
 	token string
-	// last is the newest run.
-	last uint64
+	// environments are the hosts of each environment by its name, which is empty if none is
+	// declared. hosts are all of them.
+	environments map[string][]string
+	hosts        []string
+	// last is the newest run of each environment.
+	last map[string]uint64
 	// mounted are file systems of this fleet alone.
 	mounted []string
 
@@ -61,12 +70,13 @@ type crashFleet struct {
 // crashFleets counts the fleets of this test process.
 var crashFleets atomic.Uint32
 
-func openCrashFleet(t *testing.T, bin string, cells ...*victim) (*crashFleet, error) {
+func openCrashFleet(t *testing.T, bin string, environments map[string][]string, cells ...*victim) (*crashFleet, error) {
 	t.Helper()
 	f, err := newCrashFleet(t, bin)
 	if err != nil {
 		return nil, err
 	}
+	f.environments, f.hosts = environments, slices.Concat(slices.Collect(maps.Values(environments))...)
 	if err := f.open(cells); err != nil {
 		return nil, errors.Join(fmt.Errorf("%w\n%s", err, f.logs()), f.close())
 	}
@@ -83,6 +93,7 @@ func newCrashFleet(t *testing.T, bin string) (*crashFleet, error) {
 	}
 	pid := os.Getpid()
 	f := &crashFleet{
+		environments: map[string][]string{"": crashHosts}, hosts: crashHosts, last: map[string]uint64{},
 		dir: dir, bin: bin, judge: newJudge(t), live: map[string]*exec.Cmd{}, dark: map[string]bool{}, broken: make(chan error, 4),
 		address: fmt.Sprintf("127.%d.%d.%d", 1+pid>>8%254, 1+pid%254, 1+crashFleets.Add(1)%254),
 	}
@@ -112,7 +123,7 @@ func (f *crashFleet) open(cells []*victim) error {
 		return err
 	}
 	f.keep("site", "serve", "--data", f.path("site"), "--tenants", "acme", "--listen", f.address+":4646", "--nats-listen", f.address+":4222", "--news-scripts", f.path(newsScripts))
-	for _, host := range crashHosts {
+	for _, host := range f.hosts {
 		if err := f.openHost(host); err != nil {
 			return err
 		}
@@ -249,7 +260,7 @@ func (f *crashFleet) close() error {
 func (f *crashFleet) logs() string {
 	const end = 6000
 	var all strings.Builder
-	for _, name := range append([]string{"site"}, crashHosts...) {
+	for _, name := range append([]string{"site"}, f.hosts...) {
 		text, err := os.ReadFile(f.path(name + ".log"))
 		text = text[max(0, len(text)-end):]
 		_, _ = fmt.Fprintf(&all, "--- %s (%v)\n%s\n", name, err, text)
@@ -270,7 +281,7 @@ func (f *crashFleet) gather() error {
 				online++
 			}
 		}
-		if online != len(crashHosts) {
+		if online != len(f.hosts) {
 			return fmt.Errorf("%d hosts are online", online)
 		}
 		return nil
@@ -287,42 +298,57 @@ func (f *crashFleet) born() error {
 		// What was on disk when the site was killed is not written again, nor
 		// counted; after a while there is nothing left to write.
 		settled := f.judge.killed("site") && time.Since(gathered) > 15*time.Second
-		if n := f.judge.count(spot{"site", "server after host"}); n < len(crashHosts) && !settled {
+		if n := f.judge.count(spot{"site", "server after host"}); n < len(f.hosts) && !settled {
 			return fmt.Errorf("%d hosts are kept", n)
 		}
 		return nil
 	})
 }
 
-// start starts a run. The answer may be lost on the way.
+// start starts a run in each environment. The answer may be lost on the way.
 func (f *crashFleet) start() error {
-	return f.insist("start a run", func(ctx context.Context) error {
-		_, failed := f.api.Start(ctx, "acme", v1.Start{OverrideWindow: true, Reason: "a test"})
-		runs, err := f.api.Runs(ctx, "acme", v1.RunFilter{Limit: 1})
+	for name := range f.environments {
+		err := f.insist("start a run", func(ctx context.Context) error {
+			_, failed := f.api.Start(ctx, "acme", v1.Start{Environment: name, OverrideWindow: true, Reason: "a test"})
+			runs, err := f.runs(ctx, name)
+			if err != nil {
+				return errors.Join(failed, err)
+			}
+			if len(runs) == 0 || runs[0].ID <= f.last[name] {
+				return fmt.Errorf("no run has begun: %w", failed)
+			}
+			f.last[name] = runs[0].ID
+			return nil
+		})
 		if err != nil {
-			return errors.Join(failed, err)
+			return err
 		}
-		if len(runs) == 0 || runs[0].ID <= f.last {
-			return fmt.Errorf("no run has begun: %w", failed)
-		}
-		f.last = runs[0].ID
-		return nil
-	})
+	}
+	return nil
 }
 
-// end waits until the run ends. A start that was sent twice may have made
+// runs returns the newest run of an environment.
+func (f *crashFleet) runs(ctx context.Context, environment string) ([]v1.Run, error) {
+	filter := v1.RunFilter{Limit: 1}
+	if environment != "" {
+		filter.Environments = []string{environment}
+	}
+	return f.api.Runs(ctx, "acme", filter)
+}
+
+// end waits until the run of an environment ends. A start that was sent twice may have made
 // another one.
-func (f *crashFleet) end() (ended v1.Run, err error) {
+func (f *crashFleet) end(environment string) (ended v1.Run, err error) {
 	err = f.insist("see the run end", func(ctx context.Context) error {
-		runs, err := f.api.Runs(ctx, "acme", v1.RunFilter{Limit: 1})
+		runs, err := f.runs(ctx, environment)
 		if err != nil {
 			return err
 		}
 		if len(runs) == 0 || !runs[0].Finished() {
 			return fmt.Errorf("it does not end: %+v", runs)
 		}
-		f.last = runs[0].ID
-		ended, err = f.api.Run(ctx, "acme", f.last)
+		f.last[environment] = runs[0].ID
+		ended, err = f.api.Run(ctx, "acme", runs[0].ID)
 		return err
 	})
 	return ended, err

@@ -71,7 +71,7 @@ func (f *crashFleet) writeHost(host string) error {
 	return nil
 }
 
-// configure writes the configuration and the rollout, as soon as the site
+// configure writes the configuration, the rollout and the environments, as soon as the site
 // takes them.
 func (f *crashFleet) configure() error {
 	check := []v1.Check{{Type: "exec", Script: "well", Interval: "1s", Timeout: "2m"}}
@@ -88,7 +88,18 @@ func (f *crashFleet) configure() error {
 		if _, err := f.api.PutConfig(ctx, "acme", v1.OSUpgrade{WorkerApplications: []v1.WorkerApplication{{Name: "appliance"}}}, client.Precondition{}); err != nil {
 			return err
 		}
-		_, err := f.api.PutRollout(ctx, "acme", rollout, client.Precondition{})
-		return err
+		if _, err := f.api.PutRollout(ctx, "acme", rollout, client.Precondition{}); err != nil {
+			return err
+		}
+		for name, hosts := range f.environments {
+			if name == "" {
+				continue
+			}
+			e := v1.Environment{Match: v1.Match{Hosts: hosts}}
+			if _, err := client.EnvironmentNamed(name).Put(ctx, f.api, "acme", client.Stored[v1.Environment]{}, e, client.Precondition{}); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }

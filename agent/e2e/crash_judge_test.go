@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // victim is a cell of the matrix: a process that is killed at a visit of a label.
@@ -24,6 +25,9 @@ type victim struct {
 	// tries counts the runs in which the label was not visited at all.
 	tries int
 	hit   bool
+	hitAt time.Time
+	// beside tells that the runs of all environments were under way then.
+	beside bool
 }
 
 // phase is when a label is visited.
@@ -122,7 +126,7 @@ func (j *judge) kills(s spot) bool {
 	}
 	for _, c := range j.armed {
 		if !c.hit && c.process == s.process && c.label == s.label && j.visits[s] >= c.visit {
-			c.hit = true
+			c.hit, c.hitAt = true, time.Now()
 			return true
 		}
 	}

@@ -23,6 +23,9 @@ const (
 	// fleetsAtOnce run beside each other: they mostly wait. A fleet is given up
 	// for a new one after runsPerFleet, for the sake of what happens at birth.
 	fleetsAtOnce, runsPerFleet = 8, 20
+	// besideAtOnce are the fleets with two environments, whose sites are killed once at each
+	// label; with OSUPGRADE_LONG besideLong times.
+	besideAtOnce, besideLong = 3, 10
 	// siteKills and hostKills are the most in one run.
 	siteKills, hostKills = 3, 2
 	// maxTries is in how many runs a label may not be visited before it is left
@@ -42,17 +45,33 @@ var mustBeHit = []string{
 	"worker before task drain", "worker after task drain", "worker before task undrain", "worker after task undrain",
 }
 
+// mustBeHitBeside are labels at which no site goes unkilled while the runs of two environments are
+// under way.
+var mustBeHitBeside = []string{
+	"controller before slot", "controller after slot", "controller before upgrade", "controller after upgrade",
+	"controller before ask", "controller before ran", "controller after ran",
+	"server before append", "server after append", "server reply on the log",
+}
+
 // long reports whether there is time for the tests of make test-long.
 func long() bool { return os.Getenv("OSUPGRADE_LONG") != "" }
 
 // matrix hands out its cells.
 type matrix struct {
+	// environments are those of its fleets. With several, only sites are killed.
+	environments map[string][]string
+
 	mu   sync.Mutex
 	left []*victim
-	// hits counts by label, missed are labels that were left out.
-	hits   map[string]int
-	missed []string
-	runs   int
+	// hits counts by label, and beside those while the runs of all environments were under way.
+	// missed are labels that were left out.
+	hits, beside map[string]int
+	missed       []string
+	runs         int
+}
+
+func newMatrix(environments map[string][]string) *matrix {
+	return &matrix{environments: environments, hits: map[string]int{}, beside: map[string]int{}}
 }
 
 // TestCrashMatrix kills real processes, the site and the workers, at each
@@ -63,19 +82,51 @@ func TestCrashMatrix(t *testing.T) {
 	if !long() && os.Getenv("OSUPGRADE_CRASH_MATRIX") == "" {
 		t.Skip("the kill matrix takes more than a minute; set OSUPGRADE_CRASH_MATRIX=1 for 3 rounds, OSUPGRADE_LONG=1 for 100")
 	}
-	bin := buildCrashing(t)
-	begun := time.Now()
-	m := &matrix{hits: map[string]int{}}
 	rounds := roundsShort
 	if long() {
 		rounds = roundsLong
 	}
+	m := newMatrix(map[string][]string{"": crashHosts})
+	m.play(t, rounds, fleetsAtOnce)
+	for _, label := range mustBeHit {
+		if m.hits[label] == 0 && !t.Failed() {
+			t.Errorf("nothing was killed at %q", label)
+		}
+	}
+}
+
+// TestCrashMatrixSideBySide kills the sites of fleets with two environments at each of their
+// labelled steps, while runs of both are under way.
+func TestCrashMatrixSideBySide(t *testing.T) {
+	t.Parallel()
+	if !long() && os.Getenv("OSUPGRADE_CRASH_MATRIX") == "" {
+		t.Skip("the kill matrix takes more than a minute; set OSUPGRADE_CRASH_MATRIX=1 for a round, OSUPGRADE_LONG=1 for 10")
+	}
+	rounds := 1
+	if long() {
+		rounds = besideLong
+	}
+	m := newMatrix(crashEnvironments)
+	m.play(t, rounds, besideAtOnce)
+	t.Logf("killed while both runs were under way: %v", m.beside)
+	for _, label := range mustBeHitBeside {
+		if m.beside[label] == 0 && !t.Failed() {
+			t.Errorf("no site with two runs under way was killed at %q", label)
+		}
+	}
+}
+
+// play kills in all cells, with so many fleets at once.
+func (m *matrix) play(t *testing.T, rounds, atOnce int) {
+	t.Helper()
+	bin := buildCrashing(t)
+	begun := time.Now()
 	if err := m.learn(t, bin, rounds); err != nil {
 		t.Fatal(err)
 	}
 	cells := len(m.left)
 	var fleets sync.WaitGroup
-	for range fleetsAtOnce {
+	for range atOnce {
 		fleets.Go(func() {
 			for !t.Failed() && m.some() {
 				if err := m.campaign(t, bin); err != nil {
@@ -90,11 +141,6 @@ func TestCrashMatrix(t *testing.T) {
 		killed += n
 	}
 	t.Logf("%d labels, %d of %d kills in %d runs and %s; not visited: %q", len(m.hits), killed, cells, m.runs, time.Since(begun).Round(time.Second), m.missed)
-	for _, label := range mustBeHit {
-		if m.hits[label] == 0 && !t.Failed() {
-			t.Errorf("nothing was killed at %q", label)
-		}
-	}
 }
 
 // buildCrashing builds an agent that asks a judge at each labelled step.
@@ -106,7 +152,7 @@ func buildCrashing(t *testing.T) string {
 // learn makes the cells from the labels that are visited in a fleet's birth, in
 // a calm run and at a start.
 func (m *matrix) learn(t *testing.T, bin string, rounds int) error {
-	f, err := openCrashFleet(t, bin)
+	f, err := openCrashFleet(t, bin, m.environments)
 	if err != nil {
 		return err
 	}
@@ -121,7 +167,7 @@ func (m *matrix) learn(t *testing.T, bin string, rounds int) error {
 	}
 	ran, ranVisits := f.judge.seen()
 	f.judge.reset()
-	for _, process := range append([]string{"site"}, crashHosts...) {
+	for _, process := range append([]string{"site"}, f.hosts...) {
 		f.kill(process)
 	}
 	if err := f.gather(); err != nil {
@@ -130,7 +176,9 @@ func (m *matrix) learn(t *testing.T, bin string, rounds int) error {
 	started, startVisits := f.judge.seen()
 	m.add(ran, ranVisits, inRun, rounds)
 	m.add(started, startVisits, atStart, rounds)
-	m.add(born, bornVisits, atBirth, rounds)
+	if len(m.environments) == 1 {
+		m.add(born, bornVisits, atBirth, rounds)
+	}
 	return nil
 }
 
@@ -143,6 +191,9 @@ func (m *matrix) add(order []spot, visits map[spot]int, at phase, rounds int) {
 	of := map[string][]string{}
 	var labels []string
 	for _, s := range order {
+		if len(m.environments) > 1 && s.process != "site" {
+			continue
+		}
 		if len(of[s.label]) == 0 && !known[s.label] {
 			labels = append(labels, s.label)
 		}
@@ -151,14 +202,22 @@ func (m *matrix) add(order []spot, visits map[spot]int, at phase, rounds int) {
 	for round := range rounds {
 		for _, label := range labels {
 			process := of[label][round%len(of[label])]
-			n := visits[spot{process, label}]
-			visit := []int{1, n, (n + 1) / 2}[min(round, 2)]
-			if round > 2 {
-				visit = round%n + 1
-			}
+			visit := m.visit(round, visits[spot{process, label}])
 			m.left = append(m.left, &victim{process: process, label: label, visit: visit, at: at})
 		}
 	}
+}
+
+// visit is at which of n visits a process is killed. At the first and the last ones of a site with
+// two environments only one run is under way.
+func (m *matrix) visit(round, n int) int {
+	switch {
+	case len(m.environments) > 1 && round == 0:
+		return min(n/2+1, n)
+	case len(m.environments) > 1 || round > 2:
+		return round%n + 1
+	}
+	return []int{1, n, (n + 1) / 2}[round]
 }
 
 func (m *matrix) some() bool {
@@ -195,6 +254,9 @@ func (m *matrix) settle(cells []*victim, visits map[spot]int) {
 	defer m.mu.Unlock()
 	for _, c := range cells {
 		switch n := visits[spot{c.process, c.label}]; {
+		case c.hit && len(m.environments) > 1 && !c.beside && c.visit > 1 && c.tries < maxTries-2:
+			// All runs are under way at an earlier visit, if at any.
+			c.hit, c.visit = false, c.visit-1
 		case c.hit:
 			m.hits[c.label]++
 			continue
@@ -214,7 +276,7 @@ func (m *matrix) settle(cells []*victim, visits map[spot]int) {
 // campaign lets a fleet live through some runs.
 func (m *matrix) campaign(t *testing.T, bin string) error {
 	cells := m.take(true)
-	f, err := openCrashFleet(t, bin, cells...)
+	f, err := openCrashFleet(t, bin, m.environments, cells...)
 	if err != nil {
 		return err
 	}
@@ -239,7 +301,7 @@ func (m *matrix) campaign(t *testing.T, bin string) error {
 	return nil
 }
 
-// run lets a fleet go through one run and judges it.
+// run lets a fleet go through one run of each environment and judges them.
 func (m *matrix) run(f *crashFleet, cells []*victim) error {
 	if err := f.gather(); err != nil {
 		return err
@@ -253,28 +315,58 @@ func (m *matrix) run(f *crashFleet, cells []*victim) error {
 			f.kill(c.process)
 		}
 	}
-	ended, err := f.end()
-	if err != nil {
-		return err
+	var all []v1.Run
+	for environment := range m.environments {
+		ended, err := f.end(environment)
+		if err != nil {
+			return err
+		}
+		all = append(all, ended)
 	}
-	if err := f.told(ended.ID); err != nil {
-		return err
+	for _, ended := range all {
+		if err := f.told(ended); err != nil {
+			return err
+		}
 	}
-	m.mu.Lock()
-	m.runs++
-	m.mu.Unlock()
 	lines, err := f.lines()
 	if err != nil {
 		return err
 	}
-	bad := violations(ended, lines)
-	if lost := lostReboot(ended); lost != "" && kills(cells, lost) < 2 {
-		bad = append(bad, "one kill has lost the reboot of "+lost)
-	}
-	if len(bad) > 0 {
-		return fmt.Errorf("run %d: %s\nrecorded: %q\nhosts: %+v\nevents: %+v", ended.ID, strings.Join(bad, "; "), lines, ended.Hosts, events(ended))
+	m.count(cells, all)
+	for _, ended := range all {
+		bad := violations(ended, f.environments[ended.Environment], f.without(lines, ended.Environment))
+		if lost := lostReboot(ended); lost != "" && kills(cells, lost) < 2 {
+			bad = append(bad, "one kill has lost the reboot of "+lost)
+		}
+		if len(bad) > 0 {
+			return fmt.Errorf("run %d: %s\nrecorded: %q\nhosts: %+v\nevents: %+v", ended.ID, strings.Join(bad, "; "), lines, ended.Hosts, events(ended))
+		}
 	}
 	return nil
+}
+
+// count counts runs that have ended, and the kills while all of them were under way.
+func (m *matrix) count(cells []*victim, ended []v1.Run) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.runs += len(ended)
+	for _, c := range cells {
+		if c.hit && !slices.ContainsFunc(ended, func(r v1.Run) bool { return c.hitAt.Before(r.OpenedAt) || c.hitAt.After(*r.EndedAt) }) {
+			c.beside = true
+			m.beside[c.label]++
+		}
+	}
+}
+
+// without leaves out what the hosts of all other environments did.
+func (f *crashFleet) without(lines []string, environment string) (own []string) {
+	for _, line := range lines {
+		host, _, _ := strings.Cut(line, " ")
+		if slices.Contains(f.environments[environment], host) || !slices.Contains(f.hosts, host) {
+			own = append(own, line)
+		}
+	}
+	return own
 }
 
 // kills counts how often a process was killed.

@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -79,6 +80,8 @@ func (r *recorder) lines() ([]string, error) {
 // deeds are what the hosts did in one run.
 type deeds struct {
 	run uint64
+	// hosts are those that the run is to have.
+	hosts []string
 	// out are the hosts out of service.
 	out map[string]bool
 	// done counts by host and deed.
@@ -86,9 +89,9 @@ type deeds struct {
 	bad  []string
 }
 
-// violations judges what was recorded of a run that has ended.
-func violations(run v1.Run, lines []string) []string {
-	d := &deeds{run: run.ID, out: map[string]bool{}, done: map[string]int{}}
+// violations judges what was recorded of a run that has ended, and of the hosts that it is to have.
+func violations(run v1.Run, hosts, lines []string) []string {
+	d := &deeds{run: run.ID, hosts: hosts, out: map[string]bool{}, done: map[string]int{}}
 	for _, line := range lines {
 		d.take(line)
 	}
@@ -154,12 +157,18 @@ func lostReboot(run v1.Run) string {
 
 // judge compares what the run says with what was done.
 func (d *deeds) judge(run v1.Run) {
-	if run.Result != "partial" {
+	want := "completed"
+	if slices.Contains(d.hosts, "h02") || lostReboot(run) != "" {
+		want = "partial"
+	}
+	if run.Result != want {
 		d.wrong("the run ended as %s: %s", run.Result, run.Reason)
 	}
 	for _, h := range run.Hosts {
 		upgraded := d.done[h.Hostname+" upgrade ends"] == 1
-		switch want := map[string]string{"h01": "upgraded", "h02": "failed", "h03": "upgraded"}[h.Hostname]; {
+		switch want := map[string]string{"h01": "upgraded", "h02": "failed", "h03": "upgraded", "h04": "upgraded"}[h.Hostname]; {
+		case !slices.Contains(d.hosts, h.Hostname):
+			d.wrong("%s is in the run of another environment", h.Hostname)
 		case !upgraded:
 			d.wrong("%s was upgraded %d times", h.Hostname, d.done[h.Hostname+" upgrade ends"])
 		case h.Status == want:
@@ -169,10 +178,10 @@ func (d *deeds) judge(run v1.Run) {
 			d.wrong("%s is %s: %s", h.Hostname, h.Status, h.Error)
 		}
 	}
-	if d.done["h02 rolls back"] == 0 {
+	if slices.Contains(d.hosts, "h02") && d.done["h02 rolls back"] == 0 {
 		d.wrong("h02 was not rolled back")
 	}
-	if len(run.Hosts) != len(crashHosts) {
+	if len(run.Hosts) != len(d.hosts) {
 		d.wrong("the run has %d hosts", len(run.Hosts))
 	}
 }

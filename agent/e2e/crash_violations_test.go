@@ -46,13 +46,13 @@ func TestViolations(t *testing.T) {
 					lines = append(lines, deed+" 7")
 				}
 			}
-			bad := violations(run, lines)
+			bad := violations(run, crashHosts, lines)
 			if c.want == "" && len(bad) > 0 || c.want != "" && !slices.ContainsFunc(bad, func(b string) bool { return strings.Contains(b, c.want) }) {
 				t.Errorf("the violations are %q, and not %q", bad, c.want)
 			}
 		})
 	}
-	if bad := violations(run, []string{"h01 prepares 6"}); !slices.Contains(bad, `"h01 prepares 6" was recorded during run 7`) {
+	if bad := violations(run, crashHosts, []string{"h01 prepares 6"}); !slices.Contains(bad, `"h01 prepares 6" was recorded during run 7`) {
 		t.Error("what was done for another run goes unnoticed")
 	}
 }

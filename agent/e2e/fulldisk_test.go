@@ -79,7 +79,7 @@ func empty(folder string) error { return os.Remove(filepath.Join(folder, "fill")
 // finish waits for the end of the run and judges it.
 func (f *crashFleet) finish(t *testing.T) {
 	t.Helper()
-	ended, err := f.end()
+	ended, err := f.end("")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func (f *crashFleet) finish(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if bad := violations(ended, lines); len(bad) > 0 {
+	if bad := violations(ended, crashHosts, lines); len(bad) > 0 {
 		t.Errorf("%q\nrecorded: %q", bad, lines)
 	}
 }

@@ -156,7 +156,7 @@ func (f *crashFleet) powerRound(t *testing.T, disks []*disk, round int) error {
 	if err = errors.Join(err, failed); err != nil {
 		return err
 	}
-	ended, err := f.end()
+	ended, err := f.end("")
 	if err != nil {
 		return err
 	}
@@ -164,7 +164,7 @@ func (f *crashFleet) powerRound(t *testing.T, disks []*disk, round int) error {
 	if err != nil {
 		return err
 	}
-	bad := violations(ended, lines)
+	bad := violations(ended, crashHosts, lines)
 	if got := f.reserve(t); !sameTime(got, acknowledged[0]) && !sameTime(got, acknowledged[1]) {
 		bad = append(bad, fmt.Sprintf("the rollout has a reserve of %q; acknowledged was %q, sent last %q", got, acknowledged[0], acknowledged[1]))
 	}

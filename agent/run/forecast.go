@@ -16,38 +16,19 @@ const measures = 20
 type pace struct {
 	last  [measures]time.Duration
 	count int
+	// usual is how long it usually takes: nine in ten of the last hosts were not slower, so that one
+	// very slow host does not stop the rest. It is 0 while none is measured. It is asked for at each
+	// step, and so kept.
+	usual time.Duration
 }
 
 // add adds how long a host took.
 func (p *pace) add(took time.Duration) {
 	p.last[p.count%measures] = max(took, 0)
 	p.count++
-}
-
-// usual is how long it usually takes: nine in ten of the last hosts were not slower. It is 0
-// while none is measured.
-func (p *pace) usual() time.Duration {
-	n := min(p.count, measures)
-	if n == 0 {
-		return 0
-	}
-	sorted := p.last
+	n, sorted := min(p.count, measures), p.last
 	slices.Sort(sorted[:n])
-	return sorted[(n*9+9)/10-1]
-}
-
-// durations are how long hosts take for all of their upgrade.
-type durations struct {
-	pace
-	// usual is how long a host takes, so that one very slow host does not stop the rest. It
-	// is asked for at each step, and so kept.
-	usual time.Duration
-}
-
-// add adds how long a host took.
-func (d *durations) add(took time.Duration) {
-	d.pace.add(took)
-	d.usual = d.pace.usual()
+	p.usual = sorted[(n*9+9)/10-1]
 }
 
 // Forecast is when a run is expected to end, if hosts go on to take as long as

@@ -90,7 +90,7 @@ func (s *State) overdueHost(t ticket, from time.Time, silent map[string]time.Tim
 	}
 	return Overdue{
 		Host: m.Name, Stage: s.stages.list[m.Group].Name, Step: awaitedAt(m.step), Waiting: w,
-		From: from, Silent: silent[m.Name], Usual: s.paces[m.step].usual(),
+		From: from, Silent: silent[m.Name], Usual: s.paces[m.step].usual,
 	}
 }
 
@@ -112,7 +112,7 @@ func (s *State) overdueAfter(at step, a message.Awaited) time.Duration {
 	if s.paces[at].count == 0 {
 		return limit / 2
 	}
-	return min(limit, max(soonest, unusual*s.paces[at].usual()))
+	return min(limit, max(soonest, unusual*s.paces[at].usual))
 }
 
 // waitedFor returns the hosts that came to a step by a time, and that the run waits for.
@@ -138,8 +138,12 @@ func (s *State) waitedFor(at step, by time.Time) (all []ticket) {
 // nextOverdue is when the next host becomes overdue by time alone; zero when none will.
 func (s *State) nextOverdue(now time.Time) (at time.Time) {
 	for _, a := range awaited {
+		unprepared := a.step == preparing && s.counts.unprepared > 0
+		if len(s.queues[a.step]) == 0 && !unprepared {
+			continue
+		}
 		after := s.overdueAfter(a.step, a.Awaited)
-		if from := s.sentAt.Add(after); a.step == preparing && s.counts.unprepared > 0 && from.After(now) {
+		if from := s.sentAt.Add(after); unprepared && from.After(now) {
 			at = times.Sooner(at, from)
 		}
 		for _, t := range s.queues[a.step] {

@@ -178,7 +178,7 @@ type State struct {
 	enoughAt  time.Time
 	failures  failures
 	fleet     fleet
-	durations durations
+	durations pace
 	// paces are how long hosts took for each step.
 	paces [done + 1]pace
 	// touched means that the run has taken a host out of service.
