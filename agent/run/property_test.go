@@ -217,6 +217,19 @@ func drawOpening(rt *rapid.T, opens time.Time) message.Opened {
 	return e
 }
 
+// inForce gives cells that are counted already the limits that they have: a controller tells others
+// only when it opens a run or a budget is edited.
+func (p *property) inForce(cells []message.Cell) []message.Cell {
+	for i := range cells {
+		for _, known := range p.ledger.Cells().All() {
+			if known.Key() == cells[i].Key() {
+				cells[i].MaxUnavailable = known.MaxUnavailable
+			}
+		}
+	}
+	return cells
+}
+
 // drawCells draws the cells of up to two budgets over hosts.
 func drawCells(rt *rapid.T, hosts []string) []message.Cell {
 	var all []message.Cell
@@ -443,7 +456,7 @@ func (p *property) budgetsOf(hosts []string, isNeighbour func(host string) bool)
 	if !isNeighbour(host) {
 		return
 	}
-	cells := message.Only(drawCells(p.rt, hosts), func(of string) bool { return of == host })
+	cells := p.inForce(message.Only(drawCells(p.rt, hosts), func(of string) bool { return of == host }))
 	p.fact(message.Silent{Hosts: []string{host}, Cells: cells})
 }
 
