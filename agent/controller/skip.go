@@ -11,8 +11,13 @@ import (
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
+// skipsOf is the object of the skipped windows of an environment.
+func skipsOf(environment string) store.Object {
+	return store.Object{Kind: store.Skip, Name: nameOf(environment)}
+}
+
 // setSkips puts the skipped windows of an environment in place of those before. While they cannot be
-// read no window opens a run.
+// read no window of that environment opens a run.
 func (i *intent) setSkips(seen store.Seen) {
 	name := onLog(seen.Name)
 	if delete(i.skips, name); seen.Skips != nil {

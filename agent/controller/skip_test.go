@@ -3,6 +3,7 @@ package controller
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -146,6 +147,111 @@ func TestSkipIsShown(t *testing.T) {
 			if err != nil || p.Refused == "" || (p.SkippedWindow != nil) != want {
 				t.Errorf("a start in %s would be %+v, %v", name, p, err)
 			}
+		}
+	})
+}
+
+// TestSkipsUnreadable checks that no window opens a run while nobody knows which are skipped: only those
+// of that environment, not a start by hand, and until a window is skipped anew.
+func TestSkipsUnreadable(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newShops(t, map[string]string{"b1": "basel", "c1": "chur"})
+		m.obedient = true
+		said := &notes{count: map[string]int{}}
+		m.logger = slog.New(said)
+		c, _ := m.control(t)
+		m.beat()
+		basel, chur := inShop("basel", "UTC"), inShop("chur", "UTC")
+		m.declareShop("basel", &basel)
+		m.declareShop("chur", &chur)
+		m.declare(store.Seen{Object: skipsOf("basel"), Err: errors.New("damaged")})
+		m.pass(3 * time.Hour)
+		if all := m.runs(c); len(all["basel"]) != 0 || len(all["chur"]) != 1 {
+			t.Errorf("basel has %d runs, chur %d", len(all["basel"]), len(all["chur"]))
+		}
+		all, err := c.EnvironmentStatuses(t.Context())
+		if w := all[0].WaitingFor; err != nil || w == nil || !strings.Contains(w.Detail, "somebody to repair the skipped windows of environment basel: ") || all[1].WaitingFor != nil {
+			t.Errorf("the environments are %+v, %v", all, err)
+		}
+		if n := said.of("nobody knows which windows are skipped; no window of the environment opens a run"); n != 1 {
+			t.Errorf("it is logged %d times", n)
+		}
+		if _, err := c.Start(t.Context(), "ann", startIn("basel")); err != nil {
+			t.Errorf("a start by hand is answered %v", err)
+		}
+		m.pass(4 * time.Hour)
+		m.declare(store.Seen{Object: skipsOf("basel"), Err: errors.New("damaged")})
+		second, err := m.skip(c, "basel", time.Time{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.pass(44 * time.Hour) // Until 03:00 on the third day.
+		runs := m.runs(c)["basel"]
+		if len(runs) != 2 || !runs[0].OpenedAt.After(second.End) {
+			t.Errorf("after a skip of %s basel has the runs %+v", second.Start, runs)
+		}
+	})
+}
+
+// TestSkipAcrossClockChange skips a window whose start a change of the clock moves; the window of the
+// next night is at its usual time, and has its run.
+func TestSkipAcrossClockChange(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newShops(t, map[string]string{"b1": "basel"})
+		m.obedient = true
+		c, _ := m.control(t)
+		eve := time.Date(2000, 3, 25, 20, 0, 0, 0, time.UTC) // On the 26th 02:00 becomes 03:00.
+		time.Sleep(time.Until(eve))
+		m.beat()
+		basel := inShop("basel", "Europe/Zurich")
+		basel.MaintenanceWindows[0].StartTime = "02:30"
+		m.declareShop("basel", &basel)
+		skipped, err := m.skip(c, "basel", time.Time{})
+		if err != nil || !skipped.Start.Equal(time.Date(2000, 3, 26, 1, 0, 0, 0, time.UTC)) {
+			t.Fatalf("the next window is %+v, %v", skipped, err)
+		}
+		m.pass(12 * time.Hour)
+		if all, missed := m.runs(c)["basel"], m.events(`"missed"`); len(all) != 0 || len(missed) != 0 {
+			t.Errorf("in the night of the change there are the runs %+v, and %q was missed", all, missed)
+		}
+		m.pass(20 * time.Hour)
+		if r := m.only(c, "basel"); r.OpenedAt.Format(time.DateTime) != "2000-03-27 00:30:00" {
+			t.Errorf("the next run is opened at %s", r.OpenedAt)
+		}
+	})
+}
+
+// TestSkipAcrossClockStep steps the clock over a skipped window and back again: it is neither missed
+// nor has a run, and the window of another environment that nobody has skipped was missed.
+func TestSkipAcrossClockStep(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newShops(t, map[string]string{"b1": "basel", "c1": "chur"})
+		m.obedient = true
+		c, _ := m.control(t)
+		m.beat()
+		basel, chur := inShop("basel", "UTC"), inShop("chur", "UTC")
+		m.declareShop("basel", &basel)
+		m.declareShop("chur", &chur)
+		if _, err := m.skip(c, "basel", time.Time{}); err != nil {
+			t.Fatal(err)
+		}
+		m.pass(time.Hour)
+		m.setClock(8 * time.Hour)
+		m.pass(time.Hour)
+		if missed := m.events(`"missed"`); len(missed) != 1 || !strings.Contains(missed[0], `"environment":"chur"`) {
+			t.Errorf("over the windows these were missed: %q", missed)
+		}
+		m.setClock(0)
+		m.pass(5 * time.Hour)
+		if all := m.runs(c)["basel"]; len(all) != 0 {
+			t.Errorf("the skipped window has the runs %+v", all)
+		}
+		m.pass(20 * time.Hour)
+		if all := m.runs(c)["basel"]; len(all) != 1 {
+			t.Errorf("after the second night there are the runs %+v", all)
 		}
 	})
 }
