@@ -8,26 +8,25 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/access"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/schedule/window"
 )
 
 // skippable is a controller with environments that have a window tomorrow and the day after.
 type skippable struct {
 	memory
-	first window.Span
+	opens time.Time
 }
 
-func (s *skippable) Skippable(_ context.Context, environment string, start time.Time) (window.Span, error) {
-	second := window.Span{Start: s.first.Start.Add(24 * time.Hour), End: s.first.End.Add(24 * time.Hour)}
+func (s *skippable) Skippable(_ context.Context, environment string, start time.Time) (opens, closes time.Time, err error) {
+	second := s.opens.Add(24 * time.Hour)
 	switch {
 	case environment != "basel" && environment != "default":
-		return window.Span{}, &run.NoEnvironment{Name: environment, Known: []string{"basel", "default"}}
-	case start.IsZero() || start.Equal(s.first.Start):
-		return s.first, nil
-	case start.Equal(second.Start):
-		return second, nil
+		return opens, closes, &run.NoEnvironment{Name: environment, Known: []string{"basel", "default"}}
+	case start.IsZero() || start.Equal(s.opens):
+		return s.opens, s.opens.Add(time.Hour), nil
+	case start.Equal(second):
+		return second, second.Add(time.Hour), nil
 	}
-	return window.Span{}, &run.Refused{Message: "no window opens then"}
+	return opens, closes, &run.Refused{Message: "no window opens then"}
 }
 
 // TestSkipWindow skips windows of two environments, once each, and lets them open their runs again; an
@@ -35,7 +34,7 @@ func (s *skippable) Skippable(_ context.Context, environment string, start time.
 func TestSkipWindow(t *testing.T) {
 	t.Parallel()
 	opens := time.Now().UTC().Truncate(time.Hour).Add(24 * time.Hour)
-	m := &skippable{first: window.Span{Start: opens, End: opens.Add(time.Hour)}}
+	m := &skippable{opens: opens}
 	s := serve(t, m, access.Reads, access.Starts)
 	const path = acmeState + "/skip-window"
 	second := opens.Add(24 * time.Hour).Format(time.RFC3339)

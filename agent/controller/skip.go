@@ -26,17 +26,18 @@ func (i *intent) setSkips(seen store.Seen) {
 	i.note(seen.Object, seen.Err)
 }
 
-// Skippable returns the window of an environment that opens at a time, or the next one that is to have
-// a run if the time is zero; the error is *run.Refused or *run.NoEnvironment. A window that is skipped
-// already is one.
-func (c *Controller) Skippable(ctx context.Context, environment string, start time.Time) (window.Span, error) {
-	return until(ctx, c, func(s *state) (window.Span, error) {
+// Skippable returns the bounds of the window of an environment that opens at a time, or of the next one
+// that is to have a run if the time is zero; the error is *run.Refused or *run.NoEnvironment. A window
+// that is skipped already is one.
+func (c *Controller) Skippable(ctx context.Context, environment string, start time.Time) (opens, closes time.Time, err error) {
+	span, err := until(ctx, c, func(s *state) (window.Span, error) {
 		env, err := s.existing(onLog(environment))
 		if err != nil {
 			return window.Span{}, err
 		}
 		return s.skippable(env, s.Now(), start)
 	})
+	return span.Start, span.End, err
 }
 
 // skippable returns the window of an environment that may be skipped at a time. A window that has had

@@ -17,12 +17,12 @@ import (
 // skip skips the window of an environment as the API does.
 func (m *shops) skip(c *Controller, environment string, start time.Time) (v1.SkippedWindow, error) {
 	m.t.Helper()
-	span, err := c.Skippable(m.t.Context(), environment, start)
+	opens, closes, err := c.Skippable(m.t.Context(), environment, start)
 	if err != nil {
 		return v1.SkippedWindow{}, err
 	}
 	before, base, _ := m.Skips(m.t.Context(), "acme", environment)
-	skipped := v1.SkippedWindow{Start: span.Start, End: span.End, By: "ann", Reason: "sale"}
+	skipped := v1.SkippedWindow{Start: opens, End: closes, By: "ann", Reason: "sale"}
 	if next, added := before.With(skipped, time.Now()); added {
 		if _, err := m.PutSkips(m.t.Context(), "acme", environment, next, base); err != nil {
 			m.t.Fatal(err)
