@@ -26,12 +26,12 @@ func (s *server) postSkipWindow(c *call) error {
 	if err != nil {
 		return err
 	}
-	skip, err := c.controller.Skippable(c.Context(), environment, start)
+	opens, closes, err := c.controller.Skippable(c.Context(), environment, start)
 	if err != nil {
 		return err
 	}
 	now := time.Now().UTC().Truncate(time.Second)
-	skip.By, skip.At, skip.Reason = c.who.Name, now, request.Reason
+	skip := v1.SkippedWindow{Start: opens.UTC(), End: closes.UTC(), By: c.who.Name, At: now, Reason: request.Reason}
 	err = s.editSkips(c, environment, func(skips v1.Skips) (v1.Skips, bool) {
 		if already := skips.Of(skip.Start); already != nil {
 			skip = *already

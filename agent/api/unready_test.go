@@ -59,8 +59,8 @@ func (b broken) Move(context.Context, string, string) (v1.HostEnvironment, error
 
 func (b broken) Vacant(context.Context, string) error { return b.err }
 
-func (b broken) Skippable(context.Context, string, time.Time) (v1.SkippedWindow, error) {
-	return v1.SkippedWindow{}, b.err
+func (b broken) Skippable(context.Context, string, time.Time) (opens, closes time.Time, err error) {
+	return time.Time{}, time.Time{}, b.err
 }
 
 func (b broken) Skips(context.Context, string, string) (v1.Skips, store.Revision, error) {

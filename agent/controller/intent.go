@@ -99,7 +99,7 @@ func (i *intent) reread() {
 		i.unconfirmed[store.Object{Kind: store.Environment, Name: name}] = true
 	}
 	for name := range i.skips {
-		i.unconfirmed[store.Object{Kind: store.Skip, Name: nameOf(name)}] = true
+		i.unconfirmed[skipsOf(name)] = true
 	}
 	for _, b := range i.budgets {
 		i.unconfirmed[store.Object{Kind: store.Budget, Name: b.Name}] = true
@@ -259,7 +259,7 @@ var consequences = map[store.Kind]string{
 	store.Calendar: "a calendar cannot be used; no window is open and no run goes on",
 	// Nobody knows which hosts it would have taken from the others.
 	store.Environment: "an environment cannot be used; no window is open and no run goes on",
-	store.Skip:        "nobody knows which windows are skipped; no window opens a run",
+	store.Skip:        "nobody knows which windows are skipped; no window of the environment opens a run",
 	store.Budget:      "a disruption budget cannot be used; no run is opened",
 }
 

@@ -46,6 +46,9 @@ func (s *state) openWhenDue(ctx context.Context, env *environment, now time.Time
 		env.idle = v1.WaitingFor{}
 		return at
 	}
+	if err := s.intent.unusable[skipsOf(env.name)]; err != nil {
+		return s.idles(env, now, "window", fmt.Sprintf("somebody to repair the skipped windows of environment %s: %v; skip a window anew", nameOf(env.name), err), span.End)
+	}
 	standing := s.standing(env, now, false)
 	if standing.Waits != "" {
 		return s.idles(env, now, "after", standing.Waits, times.Sooner(standing.Until, span.End))

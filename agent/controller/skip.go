@@ -11,8 +11,13 @@ import (
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
+// skipsOf is the object of the skipped windows of an environment.
+func skipsOf(environment string) store.Object {
+	return store.Object{Kind: store.Skip, Name: nameOf(environment)}
+}
+
 // setSkips puts the skipped windows of an environment in place of those before. While they cannot be
-// read no window opens a run.
+// read no window of that environment opens a run.
 func (i *intent) setSkips(seen store.Seen) {
 	name := onLog(seen.Name)
 	if delete(i.skips, name); seen.Skips != nil {
@@ -21,18 +26,18 @@ func (i *intent) setSkips(seen store.Seen) {
 	i.note(seen.Object, seen.Err)
 }
 
-// Skippable returns the window of an environment that opens at a time, or the next one that is to have
-// a run if the time is zero; the error is *run.Refused or *run.NoEnvironment. A window that is skipped
-// already is one.
-func (c *Controller) Skippable(ctx context.Context, environment string, start time.Time) (v1.SkippedWindow, error) {
-	return until(ctx, c, func(s *state) (v1.SkippedWindow, error) {
+// Skippable returns the bounds of the window of an environment that opens at a time, or of the next one
+// that is to have a run if the time is zero; the error is *run.Refused or *run.NoEnvironment. A window
+// that is skipped already is one.
+func (c *Controller) Skippable(ctx context.Context, environment string, start time.Time) (opens, closes time.Time, err error) {
+	span, err := until(ctx, c, func(s *state) (window.Span, error) {
 		env, err := s.existing(onLog(environment))
 		if err != nil {
-			return v1.SkippedWindow{}, err
+			return window.Span{}, err
 		}
-		span, err := s.skippable(env, s.Now(), start)
-		return v1.SkippedWindow{Start: span.Start.UTC(), End: span.End.UTC()}, err
+		return s.skippable(env, s.Now(), start)
 	})
+	return span.Start, span.End, err
 }
 
 // skippable returns the window of an environment that may be skipped at a time. A window that has had
