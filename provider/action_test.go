@@ -274,6 +274,9 @@ func TestAction_wrongValues(t *testing.T) {
 		{"approve", values{"reason": text("x"), "stage": text("Not One")}, `stage.*Not One`},
 		{"release", values{"reason": text("x"), "host": text("no host")}, `host.*is not the name of a host`},
 		{"abort", values{"reason": text(strings.Repeat("x", 1001))}, `reason.*1000`},
+		{"skip_window", values{"reason": text(" ")}, `reason.*is empty`},
+		{"skip_window", values{"reason": text("x"), "environment": text("Basel")}, `environment.*"Basel" is not a name`},
+		{"skip_window", values{"reason": text("x"), "window_start": text("Sunday")}, `window_start.*"Sunday" is not a time`},
 	} {
 		got := p.invoke(t, "osupgrade_"+row.action, row.config)
 		if len(got.errors) == 0 || !regexp.MustCompile(`(?s)`+row.says).MatchString(strings.Join(got.errors, "\n")) {
@@ -283,6 +286,25 @@ func TestAction_wrongValues(t *testing.T) {
 	if n := len(api.Requests()); n > 0 {
 		t.Errorf("the server had %d requests", n)
 	}
+}
+
+// TestAction_skipWindow skips the next window, which is the same one when it is invoked again, and is
+// refused a window that does not open.
+func TestAction_skipWindow(t *testing.T) {
+	t.Parallel()
+	api, p := fleet(t)
+	api.SetConfig(acctest.Tenant, v1.OSUpgrade{
+		WorkerApplications: []v1.WorkerApplication{{Name: "app"}}, MaintenanceWindows: []v1.MaintenanceWindow{{DaysOfWeek: "Sunday", StartTime: "02:00", Timezone: "UTC", Duration: "2h"}},
+	})
+	for _, reason := range []string{"sale", "another"} {
+		got := p.invoke(t, "osupgrade_skip_window", values{"reason": text(reason)})
+		if len(got.errors)+len(got.warnings) > 0 {
+			t.Fatal(got)
+		}
+		says(t, got.progress, `^the window from .*T02:00:00Z to .*T04:00:00Z is skipped by fakeapi: sale$`)
+	}
+	got := p.invoke(t, "osupgrade_skip_window", values{"reason": text("sale"), "window_start": text("2026-11-28T01:00:00Z"), "environment": text("shops")})
+	says(t, got.errors, "^Unable to invoke osupgrade_skip_window\nTenant: acme\nRequest: POST /v1/state/tenants/acme/os-upgrade/skip-window\nStatus: 412 .*no such window opens\n\nNothing was skipped")
 }
 
 func TestAction_withoutTenantOrRight(t *testing.T) {
@@ -300,7 +322,7 @@ func TestAction_withoutTenantOrRight(t *testing.T) {
 		}
 		says(t, configured(t, nobody).invoke(t, name, config).errors, "There is no tenant")
 
-		operation := strings.TrimPrefix(name, "osupgrade_")
+		operation := strings.ReplaceAll(strings.TrimPrefix(name, "osupgrade_"), "_", "-")
 		for range 2 { // Start asks once in the plan.
 			api.Inject(http.MethodPost, "/"+operation, fakeapi.Status(http.StatusForbidden, "this needs the role operator"))
 		}

@@ -44,6 +44,9 @@ func showPreflight(to *terminal, at timeFormat, p v1.Preflight) {
 	}
 	f.add("starts", begins)
 	f.add("not after", at.at(p.Run.NotAfter))
+	if w := p.SkippedWindow; w != nil {
+		f.add("skipped window", skippedFact(at, *w)+"; only a start by hand opens a run in it")
+	}
 	f.add("hosts", fmt.Sprintf("%d, and %d left out", len(members), len(leftOut)))
 	f.add("expected", expectation(at, p))
 	offers := offersOf(p)

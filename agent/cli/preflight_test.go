@@ -58,6 +58,10 @@ unknown:              these hosts do not report their scripts, because their wor
 			"it would be refused, and what would begin", `{"refused":"no maintenance window is open","run":{"phase":"open","opened-at":"2026-11-21T01:00:00Z","not-after":"2026-11-21T05:00:00Z","hosts":[]}}`, exitFailed,
 			"starts:     not now; this is what would start at Sat 2026-11-21 02:00:00 CET\n",
 		},
+		{
+			"the window is skipped", `{"skipped-window":{"start":"2026-11-21T01:00:00Z","end":"2026-11-21T05:00:00Z","by":"ann","reason":"sale"},"run":{"phase":"open","opened-at":"2026-11-21T01:00:00Z","not-after":"2026-11-21T05:00:00Z","hosts":[]}}`, exitOK,
+			"skipped window:  Sat 2026-11-21 02:00:00 CET, by ann: sale; only a start by hand opens a run in it\n",
+		},
 		{"it would be refused at any time", `{"refused":"host h09 is not known"}`, exitFailed, "a start would be refused now: host h09 is not known\n"},
 	} {
 		s.Inject("POST", "/start", fakeapi.Raw(200, "application/json", c.body))

@@ -190,7 +190,7 @@ func windowFacts(at timeFormat, s v1.Situation, newest *v1.Run) (all [][2]string
 		all = append(all, [2]string{"window", openWindow(at, s, *w, newest)})
 	}
 	if w := s.SkippedWindow; w != nil {
-		all = append(all, [2]string{"skipped window", fmt.Sprintf("%s, by %s: %s", at.at(w.Start), w.By, w.Reason)})
+		all = append(all, [2]string{"skipped window", skippedFact(at, *w)})
 	}
 	switch next := s.NextUpgradeAt; {
 	case next == nil && s.OpenWindow == nil:
@@ -203,6 +203,11 @@ func windowFacts(at timeFormat, s v1.Situation, newest *v1.Run) (all [][2]string
 		all = append(all, [2]string{name, at.at(*next) + ", in " + at.in(*next)})
 	}
 	return all
+}
+
+// skippedFact tells which window was skipped, by whom and why.
+func skippedFact(at timeFormat, w v1.SkippedWindow) string {
+	return fmt.Sprintf("%s, by %s: %s", at.at(w.Start), w.By, w.Reason)
 }
 
 // tenantFacts tell of freezes, calendars and budgets, which are the tenant's.

@@ -214,13 +214,19 @@ func (g glance) nextWindow(at timeFormat) string {
 		}
 		return window.FormatDuration(d.Truncate(time.Minute))
 	}
-	switch {
-	case g.Situation == nil:
+	if g.Situation == nil {
 		return "unknown"
-	case g.Situation.OpenWindow != nil:
-		return "open, " + span(g.Situation.OpenWindow.End.Sub(at.now)) + " left"
+	}
+	open, skipped := g.Situation.OpenWindow, g.Situation.SkippedWindow != nil
+	switch {
+	case open != nil && skipped:
+		return "skipped, " + span(open.End.Sub(at.now)) + " left"
+	case open != nil:
+		return "open, " + span(open.End.Sub(at.now)) + " left"
 	case g.opens().IsZero():
 		return "none"
+	case skipped:
+		return "in " + span(g.opens().Sub(at.now)) + ", after a skipped one"
 	}
 	return "in " + span(g.opens().Sub(at.now))
 }

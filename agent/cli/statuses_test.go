@@ -115,3 +115,20 @@ func TestStatusOfAllTenants(t *testing.T) {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 }
+
+// TestNextWindowSkipped checks that the tables of status tell of a skipped window.
+func TestNextWindowSkipped(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 28, 1, 0, 0, 0, time.UTC)
+	at, next, skipped := timeFormat{now: now}, now.Add(24*time.Hour), &v1.SkippedWindow{}
+	for want, s := range map[string]v1.Situation{
+		"skipped, 3h left":           {OpenWindow: &v1.OpenWindow{Start: now, End: now.Add(3 * time.Hour)}, NextUpgradeAt: &next, SkippedWindow: skipped},
+		"open, 3h left":              {OpenWindow: &v1.OpenWindow{Start: now, End: now.Add(3 * time.Hour)}, NextUpgradeAt: &next},
+		"in 1d, after a skipped one": {NextUpgradeAt: &next, SkippedWindow: skipped},
+		"in 1d":                      {NextUpgradeAt: &next},
+	} {
+		if got := (glance{TenantStatus: v1.TenantStatus{Situation: &s}}).nextWindow(at); got != want {
+			t.Errorf("it says %q, want %q", got, want)
+		}
+	}
+}

@@ -46,7 +46,7 @@ func (c *Controller) Preflight(ctx context.Context, by string, request v1.Start)
 			return found{}, err
 		}
 		e, planned, refused, err := s.rehearsal(env, s.Now(), by, request, chosen.left)
-		f := found{rehearsed: e, Preflight: v1.Preflight{Refused: refused}}
+		f := found{rehearsed: e, Preflight: v1.Preflight{Refused: refused, SkippedWindow: s.intent.skips[env.name].Of(e.Window)}}
 		if len(planned.Hosts) > 0 {
 			s.addMissing(&f.Preflight, planned, atSite)
 			known := s.knownHosts()

@@ -2,11 +2,13 @@ package controller
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
@@ -84,6 +86,66 @@ func TestSkipWindow(t *testing.T) {
 		m.pass(24 * time.Hour)
 		if all := m.runs(c); len(all["basel"]) != 2 || !third.Start.Equal(first.Start.Add(48*time.Hour)) {
 			t.Errorf("after its third window, which has moved from %s, basel has %d runs", third.Start, len(all["basel"]))
+		}
+	})
+}
+
+// TestSkipIsShown checks that each environment shows its own skips and no other's: those with windows
+// of their own, and those that share the windows of the tenant.
+func TestSkipIsShown(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newShops(t, map[string]string{"b1": "basel", "c1": "chur", "d1": "davos", "e1": ""})
+		c, _ := m.control(t)
+		m.beat()
+		basel, chur, davos := inShop("basel", "UTC"), inShop("chur", ""), inShop("davos", "")
+		m.declareShop("basel", &basel)
+		m.declareShop("chur", &chur)
+		m.declareShop("davos", &davos)
+		m.declare(store.Seen{Object: theConfig, Config: nightly().config})
+		midnight := time.Now()
+		for _, name := range []string{"basel", "chur"} {
+			if _, err := m.skip(c, name, time.Time{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		listed := func(all []v1.Window, err error) string {
+			if err != nil {
+				t.Fatal(err)
+			}
+			var lines []string
+			for _, w := range all {
+				lines = append(lines, fmt.Sprintf("%s %s skipped=%t", w.Environment, w.Start.UTC().Format("02T15"), w.Skipped != nil))
+			}
+			return strings.Join(lines, ", ")
+		}
+		to := midnight.Add(2 * 24 * time.Hour)
+		for name, want := range map[string]string{
+			"basel": "basel 01T02 skipped=true, basel 02T02 skipped=false", "chur": " 01T02 skipped=true,  02T02 skipped=false",
+			"davos": " 01T02 skipped=false,  02T02 skipped=false", "default": " 01T02 skipped=false,  02T02 skipped=false",
+		} {
+			if got := listed(c.WindowsOf(t.Context(), name, midnight, to, 0)); got != want {
+				t.Errorf("the windows of %s are %q", name, got)
+			}
+		}
+		if got := listed(c.AllWindows(t.Context(), midnight, to, 4)); got != " 01T02 skipped=false, chur 01T02 skipped=true, basel 01T02 skipped=true,  02T02 skipped=false" {
+			t.Errorf("all windows are %q", got)
+		}
+		all, err := c.EnvironmentStatuses(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range all {
+			skips := e.Name == "basel" || e.Name == "chur"
+			if (e.SkippedWindow != nil) != skips || (e.Situation().SkippedWindow != nil) != skips || skips == e.NextUpgradeAt.Equal(midnight.Add(2*time.Hour)) {
+				t.Errorf("%s is %+v", e.Name, e)
+			}
+		}
+		for name, want := range map[string]bool{"basel": true, "chur": true, "davos": false} {
+			p, err := c.Preflight(t.Context(), "ann", v1.Start{Environment: name})
+			if err != nil || p.Refused == "" || (p.SkippedWindow != nil) != want {
+				t.Errorf("a start in %s would be %+v, %v", name, p, err)
+			}
 		}
 	})
 }

@@ -213,20 +213,11 @@ func (s *state) nextUpgrade(env *environment, now time.Time) (window.Opening, bo
 // Windows returns the openings that overlap the time between two instants: at
 // most so many, or all if the count is 0.
 func (c *Controller) Windows(ctx context.Context, from, to time.Time, count int) ([]v1.Window, error) {
-	var skips *v1.Skips
-	schedule, err := ask(ctx, c, func(s *state) window.Schedule {
-		skips = s.intent.skips[defaultName]
-		return s.intent.schedule
-	})
+	tenants, err := ask(ctx, c, func(s *state) shownSchedule { return s.shownSchedule(defaultName) })
 	if err != nil {
 		return nil, err
 	}
-	// A schedule does not change, and to look far ahead takes its time.
-	windows, err := v1.WindowsUntil(ctx, schedule, from, to, count)
-	for i := range windows {
-		windows[i].Skipped = skips.Of(windows[i].Start)
-	}
-	return windows, err
+	return tenants.windows(ctx, from, to, count)
 }
 
 // Hosts returns the hosts that are known, by name. A host reports its versions

@@ -24,9 +24,9 @@ import (
 // This file has the actions that ask something of the run under way: a table with a row for
 // each of them, and what the rows have in common.
 
-// Actions returns all actions: what a person may ask of runs.
+// Actions returns all actions: what a person may ask of runs and windows.
 func Actions() []func() action.Action {
-	all := []func() action.Action{func() action.Action { return &startAction{} }}
+	all := []func() action.Action{func() action.Action { return &startAction{} }, func() action.Action { return &skipAction{} }}
 	for _, row := range asks {
 		all = append(all, func() action.Action { return &askAction{ask: row} })
 	}

@@ -155,6 +155,9 @@ func preflight(ctx context.Context, data *providerdata.Data, typeName string, m 
 	case err == nil && found.Refused != "":
 		diags.AddWarning("A run could not start now", "If it is still so at the apply, this fails, or waits for the run under way. The server says: "+diagnostics.HCL(found.Refused))
 	}
+	if w := found.SkippedWindow; err == nil && w != nil {
+		diags.AddWarning("Somebody has skipped the window", fmt.Sprintf("The window that opens at %s was skipped by %s: %s. It opens no run by itself, but this starts one in it.", w.Start.Format(time.RFC3339), w.By, w.Reason))
+	}
 }
 
 // ValidateConfig applies the API's rules for a start.

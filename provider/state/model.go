@@ -30,15 +30,23 @@ type model struct {
 }
 
 type environment struct {
-	Name          types.String `tfsdk:"name"`
-	Hosts         types.Int64  `tfsdk:"hosts"`
-	Outdated      types.Int64  `tfsdk:"outdated"`
-	Missed        types.Int64  `tfsdk:"missed"`
-	Status        types.String `tfsdk:"status"`
-	Needs         []string     `tfsdk:"needs"`
-	RunID         types.Int64  `tfsdk:"run_id"`
-	Result        types.String `tfsdk:"result"`
-	NextUpgradeAt types.String `tfsdk:"next_upgrade_at"`
+	Name          types.String   `tfsdk:"name"`
+	Hosts         types.Int64    `tfsdk:"hosts"`
+	Outdated      types.Int64    `tfsdk:"outdated"`
+	Missed        types.Int64    `tfsdk:"missed"`
+	Status        types.String   `tfsdk:"status"`
+	Needs         []string       `tfsdk:"needs"`
+	RunID         types.Int64    `tfsdk:"run_id"`
+	Result        types.String   `tfsdk:"result"`
+	NextUpgradeAt types.String   `tfsdk:"next_upgrade_at"`
+	SkippedWindow *skippedWindow `tfsdk:"skipped_window"`
+}
+
+type skippedWindow struct {
+	Start  types.String `tfsdk:"start"`
+	End    types.String `tfsdk:"end"`
+	By     types.String `tfsdk:"by"`
+	Reason types.String `tfsdk:"reason"`
 }
 
 type worker struct {
@@ -96,7 +104,15 @@ func environmentFromAPI(e v1.EnvironmentStatus) environment {
 		Name: conversion.Text(e.Name), Status: conversion.Text(e.Status),
 		Hosts: types.Int64Value(int64(e.Hosts)), Outdated: types.Int64Value(int64(e.Outdated)), Missed: types.Int64Value(int64(e.Missed)),
 		Needs: append([]string{}, e.Needs...), RunID: run, Result: result, NextUpgradeAt: conversion.Time(e.NextUpgradeAt),
+		SkippedWindow: skippedFromAPI(e.SkippedWindow),
 	}
+}
+
+func skippedFromAPI(w *v1.SkippedWindow) *skippedWindow {
+	if w == nil {
+		return nil
+	}
+	return &skippedWindow{Start: conversion.Time(&w.Start), End: conversion.Time(&w.End), By: conversion.Text(w.By), Reason: conversion.Text(w.Reason)}
 }
 
 func lastFromAPI(info *v1.LastUpgradeInfo) *last {

@@ -46,7 +46,17 @@ func environmentsAttribute() schema.Attribute {
 		"needs":           needsAttribute(),
 		"run_id":          tenantobject.ComputedNumber("The id of its newest run; null if there was none."),
 		"result":          tenantobject.ComputedText("The result of that run; null until it ends."),
-		"next_upgrade_at": tenantobject.ComputedText("When its next window opens (RFC 3339); null if none will open."),
+		"next_upgrade_at": tenantobject.ComputedText("When its next window that is not skipped opens (RFC 3339); null if none will open."),
+		"skipped_window":  skippedAttribute(),
+	})
+}
+
+func skippedAttribute() schema.Attribute {
+	return tenantobject.ComputedObject("Its window that is open or opens next, if somebody has skipped it; null otherwise.", map[string]schema.Attribute{
+		"start":  tenantobject.ComputedText("When the window opens (RFC 3339)."),
+		"end":    tenantobject.ComputedText("When the window closes (RFC 3339)."),
+		"by":     tenantobject.ComputedText("Who has skipped it."),
+		"reason": tenantobject.ComputedText("Why."),
 	})
 }
 

@@ -25,12 +25,13 @@ type EnvironmentStatus struct {
 	Missed      int      `json:"missed,omitempty"`
 	Silent      int      `json:"silent,omitempty"`
 	SilentHosts []string `json:"silent-hosts,omitempty"`
-	// NextUpgradeAt, OpenWindow, WaitingFor, LastMissed and Frozen are as in Situation.
-	NextUpgradeAt *time.Time    `json:"next-upgrade-at,omitempty"`
-	OpenWindow    *OpenWindow   `json:"open-window,omitempty"`
-	WaitingFor    *WaitingFor   `json:"waiting-for,omitempty"`
-	LastMissed    *MissedWindow `json:"last-missed,omitempty"`
-	Frozen        *WindowCut    `json:"frozen,omitempty"`
+	// NextUpgradeAt, OpenWindow, SkippedWindow, WaitingFor, LastMissed and Frozen are as in Situation.
+	NextUpgradeAt *time.Time     `json:"next-upgrade-at,omitempty"`
+	OpenWindow    *OpenWindow    `json:"open-window,omitempty"`
+	SkippedWindow *SkippedWindow `json:"skipped-window,omitempty"`
+	WaitingFor    *WaitingFor    `json:"waiting-for,omitempty"`
+	LastMissed    *MissedWindow  `json:"last-missed,omitempty"`
+	Frozen        *WindowCut     `json:"frozen,omitempty"`
 	// Run is the newest run; absent if there was none. Of its hosts it has only those about
 	// which somebody may have to do something, and it has no events and no forecast.
 	Run *Run `json:"run,omitempty"`
@@ -53,7 +54,7 @@ type EnvironmentUpgrade struct {
 func EnvironmentStatusOf(name string, s Situation, r *Run) EnvironmentStatus {
 	status := EnvironmentStatus{
 		Name: name, Status: s.Status, Hosts: s.Hosts, Silent: s.Silent, SilentHosts: s.SilentHosts,
-		NextUpgradeAt: s.NextUpgradeAt, OpenWindow: s.OpenWindow, WaitingFor: s.WaitingFor, LastMissed: s.LastMissed, Frozen: s.Frozen,
+		NextUpgradeAt: s.NextUpgradeAt, OpenWindow: s.OpenWindow, SkippedWindow: s.SkippedWindow, WaitingFor: s.WaitingFor, LastMissed: s.LastMissed, Frozen: s.Frozen,
 	}
 	if r != nil {
 		status.Run, status.Counts = r.glance()
@@ -70,7 +71,7 @@ func (e EnvironmentStatus) Situation() Situation {
 	}
 	return Situation{
 		Environment: environment, Status: e.Status, NextUpgradeAt: e.NextUpgradeAt, Hosts: e.Hosts, Silent: e.Silent, SilentHosts: e.SilentHosts,
-		OpenWindow: e.OpenWindow, WaitingFor: e.WaitingFor, LastMissed: e.LastMissed, Frozen: e.Frozen,
+		OpenWindow: e.OpenWindow, SkippedWindow: e.SkippedWindow, WaitingFor: e.WaitingFor, LastMissed: e.LastMissed, Frozen: e.Frozen,
 	}
 }
 

@@ -5,6 +5,8 @@ type Preflight struct {
 	// Refused says why the start would be refused now. The other members then describe the
 	// next window or, if there is none, a start outside of windows.
 	Refused string `json:"refused,omitempty"`
+	// SkippedWindow is the window of the run, if somebody has skipped it: it opens no run by itself.
+	SkippedWindow *SkippedWindow `json:"skipped-window,omitempty"`
 	// Run is the run as it would be opened: its hosts in their order, with those that
 	// are left out, and its stages. Absent when there would be none whatever the time.
 	Run *Run `json:"run,omitempty"`

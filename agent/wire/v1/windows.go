@@ -24,8 +24,8 @@ const (
 // Window is a span in which a run may be in progress, an entry of
 // /v1/state/tenants/{tenant}/os-upgrade/windows. Its start is its identity.
 type Window struct {
-	// Environment is the environment whose own window it is; absent for a window of the tenant, which
-	// is that of all environments without windows of their own.
+	// Environment is the environment whose own window it is, or that skips it; absent for a window of
+	// the tenant, which is that of all environments without windows of their own.
 	Environment string    `json:"environment,omitempty"`
 	Start       time.Time `json:"start"`
 	End         time.Time `json:"end"`
