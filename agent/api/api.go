@@ -111,6 +111,7 @@ type Store interface {
 	DeleteEnvironment(ctx context.Context, tenant, name string, base store.Revision) (store.Revision, error)
 	Skips(ctx context.Context, tenant, environment string) (v1.Skips, store.Revision, error)
 	PutSkips(ctx context.Context, tenant, environment string, skips v1.Skips, base store.Revision) (store.Revision, error)
+	DeleteSkips(ctx context.Context, tenant, environment string, base store.Revision) (store.Revision, error)
 	Budget(ctx context.Context, tenant, name string) (v1.Kept[v1.Budget], store.Revision, error)
 	Budgets(ctx context.Context, tenant string) ([]store.Named[v1.Budget], error)
 	// RoomForBudget returns store.ErrFull if the tenant may have no further disruption budget.

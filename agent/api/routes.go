@@ -371,7 +371,7 @@ func skippingWindows() []route {
 				{name: "environment", about: "The environment; default if absent.", schema: schema{"type": "string"}},
 				instantParameter("window-start", "When the window opens; the next one that is skipped if absent."),
 			},
-			returns: []response{{status: http.StatusNoContent, about: "The window is not skipped any more."}}, errors: []int{http.StatusPreconditionFailed},
+			returns: []response{{status: http.StatusNoContent, about: "The window is not skipped any more."}}, errors: []int{http.StatusNotFound, http.StatusPreconditionFailed},
 		},
 	}
 }

@@ -2,11 +2,14 @@ package api
 
 import (
 	"cmp"
+	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
@@ -26,18 +29,24 @@ func (s *server) postSkipWindow(c *call) error {
 	if err != nil {
 		return err
 	}
+	c.audit.Detail = windowDetail(environment, start)
 	opens, closes, err := c.controller.Skippable(c.Context(), environment, start)
 	if err != nil {
 		return err
 	}
+	c.audit.Detail = windowDetail(environment, opens.UTC())
 	now := time.Now().UTC().Truncate(time.Second)
 	skip := v1.SkippedWindow{Start: opens.UTC(), End: closes.UTC(), By: c.who.Name, At: now, Reason: request.Reason}
-	err = s.editSkips(c, environment, func(skips v1.Skips) (v1.Skips, bool) {
+	err = s.editSkips(c, environment, func(skips v1.Skips) (next v1.Skips, changed bool, err error) {
 		if already := skips.Of(skip.Start); already != nil {
 			skip = *already
-			return skips, false
+			return skips, false, nil
 		}
-		return skips.With(skip, now)
+		if skips.Full(now) {
+			return skips, false, fmt.Errorf("environment %s has %d skipped windows ahead: %w; unskip one first, or freeze the time with a calendar", environment, v1.MaxSkips, store.ErrFull)
+		}
+		next, changed = skips.With(skip, now)
+		return next, changed, nil
 	})
 	if err != nil {
 		return err
@@ -56,35 +65,57 @@ func (s *server) deleteSkipWindow(c *call) error {
 	if err != nil {
 		return err
 	}
-	found := false
-	err = s.editSkips(c, environment, func(skips v1.Skips) (v1.Skips, bool) {
-		skips, found = skips.Without(start, time.Now())
-		return skips, found
+	c.audit.Detail = windowDetail(environment, start)
+	var taken *v1.SkippedWindow
+	err = s.editSkips(c, environment, func(skips v1.Skips) (v1.Skips, bool, error) {
+		skips, taken = skips.Without(start, time.Now())
+		return skips, taken != nil, nil
 	})
-	switch {
-	case err != nil:
-		return err
-	case !found && start.IsZero():
-		return problem(http.StatusPreconditionFailed, "", "", "no window of environment %s is skipped", environment)
-	case !found:
-		return problem(http.StatusPreconditionFailed, "window-start", c.query.Get("window-start"), "no window of environment %s that opens then is skipped", environment)
+	if err == nil && taken == nil {
+		err = s.notSkipped(c, environment, start)
 	}
-	s.Log.Info("window is not skipped any more", "tenant", c.tenant, "environment", environment, "by", c.who.Name)
+	if err != nil {
+		return err
+	}
+	c.audit.Detail = windowDetail(environment, taken.Start)
+	s.Log.Info("window is not skipped any more", "tenant", c.tenant, "environment", environment, "opens", taken.Start, "by", c.who.Name)
 	c.w.WriteHeader(http.StatusNoContent)
 	return nil
 }
 
+// notSkipped says that a window of an environment is not skipped, or that there is no such environment.
+func (s *server) notSkipped(c *call, environment string, start time.Time) error {
+	_, _, err := c.controller.Skippable(c.Context(), environment, start)
+	if unknown, is := errors.AsType[*run.NoEnvironment](err); is {
+		return unknown
+	}
+	if start.IsZero() {
+		return problem(http.StatusPreconditionFailed, "", "", "no window of environment %s is skipped", environment)
+	}
+	return problem(http.StatusPreconditionFailed, "window-start", c.query.Get("window-start"), "no window of environment %s that opens then is skipped", environment)
+}
+
+// windowDetail is what an audit record says of the window of an environment that opens at a time; zero
+// when the request does not name it.
+func windowDetail(environment string, start time.Time) string {
+	detail := "environment " + environment
+	if !start.IsZero() {
+		detail += ", the window that opens at " + start.UTC().Format(time.RFC3339)
+	}
+	return detail
+}
+
 // editSkips changes the skipped windows of an environment, and waits until the controller has seen
 // that. What cannot be read is replaced.
-func (s *server) editSkips(c *call, environment string, edit func(v1.Skips) (next v1.Skips, changed bool)) error {
+func (s *server) editSkips(c *call, environment string, edit func(v1.Skips) (next v1.Skips, changed bool, err error)) error {
 	for try := 1; ; try++ {
 		skips, base, err := s.Store.Skips(c.Context(), c.tenant, environment)
 		if err != nil && !errors.Is(err, store.ErrNotFound) && !errors.Is(err, store.ErrDamaged) {
 			return err
 		}
-		next, changed := edit(skips)
-		if !changed {
-			return nil
+		next, changed, err := edit(skips)
+		if err != nil || !changed {
+			return err
 		}
 		revision, err := s.Store.PutSkips(c.Context(), c.tenant, environment, next, base)
 		if errors.Is(err, store.ErrConflict) && try < maxTries {
@@ -97,5 +128,22 @@ func (s *server) editSkips(c *call, environment string, edit func(v1.Skips) (nex
 			s.Log.Warn("the controller has not seen the skipped windows yet", "tenant", c.tenant, "error", err)
 		}
 		return nil
+	}
+}
+
+// forgetSkips deletes the skipped windows of an environment, if there are any: they end with it, so that
+// one of its name that is declared later opens its runs.
+func (s *server) forgetSkips(ctx context.Context, tenant, environment string) error {
+	for try := 1; ; try++ {
+		_, base, err := s.Store.Skips(ctx, tenant, environment)
+		if errors.Is(err, store.ErrNotFound) {
+			return nil
+		} else if err != nil && !errors.Is(err, store.ErrDamaged) {
+			return err
+		}
+		_, err = s.Store.DeleteSkips(ctx, tenant, environment, base)
+		if !errors.Is(err, store.ErrConflict) || try == maxTries {
+			return err
+		}
 	}
 }

@@ -71,6 +71,10 @@ func (b broken) PutSkips(context.Context, string, string, v1.Skips, store.Revisi
 	return store.Revision{}, b.err
 }
 
+func (b broken) DeleteSkips(context.Context, string, string, store.Revision) (store.Revision, error) {
+	return store.Revision{}, b.err
+}
+
 func (b broken) Environment(context.Context, string, string) (v1.Kept[v1.Environment], store.Revision, error) {
 	return v1.Kept[v1.Environment]{}, store.Revision{}, b.err
 }

@@ -50,7 +50,7 @@ func (s *state) skippable(env *environment, now, start time.Time) (window.Span, 
 				return o.Span, s.stillSkippable(env, now, o.Span)
 			}
 		}
-		return window.Span{}, &run.Refused{Message: fmt.Sprintf("no window of environment %s opens at %s; to list them: %s", nameOf(env.name), start.UTC().Format(time.RFC3339), run.Command("windows"))}
+		return window.Span{}, &run.Refused{Message: fmt.Sprintf("no window of environment %s opens at %s; to list them: %s", nameOf(env.name), start.UTC().Format(time.RFC3339), run.Command(run.In(s.inCommand(env), "windows")))}
 	}
 	next, found := agenda.nextOpening(now)
 	if found && s.stillSkippable(env, now, next.Span) != nil {
@@ -67,7 +67,7 @@ func (s *state) stillSkippable(env *environment, now time.Time, span window.Span
 	if now.Before(span.Start) || env.ledger.Current() == nil && !usedUp(s.moment(env, now, span)) {
 		return nil
 	}
-	return &run.Refused{Message: fmt.Sprintf("the window that opened at %s has had its run; to end one that is under way: %s", span.Start.UTC().Format(time.RFC3339), run.Typed("abort"))}
+	return &run.Refused{Message: fmt.Sprintf("the window that opened at %s has had its run; to end one that is under way: %s", span.Start.UTC().Format(time.RFC3339), run.TypedIn(s.inCommand(env), "abort"))}
 }
 
 // skippedIn is the skip of the window that is open or opens next; nil when nobody has skipped it.

@@ -195,19 +195,25 @@ func zoneName(zone *time.Location) string {
 func (s *state) nextUpgrade(env *environment, now time.Time) (window.Opening, bool) {
 	agenda := s.intent.of(env.name)
 	next, found := agenda.nextOpening(now)
-	for found && s.intent.skips[env.name].Of(next.Start) != nil {
-		next, found = agenda.followingOpening(next)
-	}
-	if !found || !next.Contains(now) || env.ledger.Current() != nil {
+	if next, found = s.unskipped(env, next, found); !found || !next.Contains(now) || env.ledger.Current() != nil {
 		return next, found
 	}
 	m := s.moment(env, now, next.Span)
 	if again, some := retries(m); some {
 		next.Start = again
 	} else if hadRun(m) {
-		return agenda.followingOpening(next)
+		next, found = agenda.followingOpening(next)
+		return s.unskipped(env, next, found)
 	}
 	return next, true
+}
+
+// unskipped returns a window of an environment, or the first after it that nobody has skipped.
+func (s *state) unskipped(env *environment, next window.Opening, found bool) (window.Opening, bool) {
+	for found && s.intent.skips[env.name].Of(next.Start) != nil {
+		next, found = s.intent.of(env.name).followingOpening(next)
+	}
+	return next, found
 }
 
 // Windows returns the openings that overlap the time between two instants: at

@@ -458,6 +458,11 @@ func (s *Store) PutSkips(ctx context.Context, tenant, environment string, skips 
 	return s.intent.put(ctx, skipsOf(tenant, environment), skips, base)
 }
 
+// DeleteSkips removes the skipped windows of an environment as DeleteConfig removes a configuration.
+func (s *Store) DeleteSkips(ctx context.Context, tenant, environment string, base Revision) (Revision, error) {
+	return s.intent.remove(ctx, skipsOf(tenant, environment), base)
+}
+
 func copyOf(tenant, name string) intentKey { return intentKey{tenant, Object{Kind: Copy, Name: name}} }
 
 // PutCalendarCopy writes what was fetched of a calendar as PutConfig writes a configuration.

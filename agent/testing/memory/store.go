@@ -371,6 +371,11 @@ func (s *Store) PutSkips(_ context.Context, tenant, environment string, all v1.S
 	return s.put(tenant, skips(environment), all, base, 0)
 }
 
+// DeleteSkips is that of store.Store.
+func (s *Store) DeleteSkips(_ context.Context, tenant, environment string, base store.Revision) (store.Revision, error) {
+	return s.remove(tenant, skips(environment), base)
+}
+
 // CalendarCopy is that of store.Store.
 func (s *Store) CalendarCopy(_ context.Context, tenant, name string) (v1.CalendarCopy, store.Revision, error) {
 	return get[v1.CalendarCopy](s, tenant, fetched(name))

@@ -281,7 +281,16 @@ func skips(b *tested) {
 	if seen := w.next(store.Skip, "shops", first); seen.Skips == nil || !reflect.DeepEqual(*seen.Skips, one) {
 		b.Errorf("of the skipped windows it sees %+v", seen)
 	}
+	w.next("", "", none)
+	deletion := b.written(b.DeleteSkips(ctx, "acme", "shops", first))
+	if seen := w.next(store.Skip, "shops", deletion); seen.Skips != nil {
+		b.Errorf("of the deleted ones it sees %+v", seen)
+	}
 	w.stop()
+	b.refused("a second deletion")(b.DeleteSkips(ctx, "acme", "shops", first))
+	if _, _, err := b.Skips(ctx, "acme", "shops"); !errors.Is(err, store.ErrNotFound) {
+		b.Errorf("after the deletion there is %v", err)
+	}
 }
 
 func tooManyCalendars(b *tested) {

@@ -22,6 +22,10 @@ type SkippedWindow struct {
 // taken for one that was missed.
 const maxPastSkips = 10
 
+// MaxSkips bounds the windows of an environment that are skipped and have not closed. Nobody decides
+// further ahead window by window; that is what a freeze of a calendar is for.
+const MaxSkips = 50
+
 // Skips are the skipped windows of an environment, by their start.
 type Skips struct {
 	Windows []SkippedWindow `json:"windows"`
@@ -60,6 +64,9 @@ func (s Skips) With(skip SkippedWindow, now time.Time) (Skips, bool) {
 	return next, true
 }
 
+// Full reports whether there are as many windows that have not closed by a time as there may be.
+func (s Skips) Full(now time.Time) bool { return len(s.Windows)-s.past(now) >= MaxSkips }
+
 // past counts the windows that have closed by a time.
 func (s Skips) past(now time.Time) (n int) {
 	for _, w := range s.Windows {
@@ -71,14 +78,14 @@ func (s Skips) past(now time.Time) (n int) {
 }
 
 // Without returns the skips without that of the window that opens at a time, or without the next one
-// if the time is zero; false if there is none that has not closed by now.
-func (s Skips) Without(start, now time.Time) (Skips, bool) {
+// if the time is zero, and the one that was taken out; nil if there is none that has not closed by now.
+func (s Skips) Without(start, now time.Time) (Skips, *SkippedWindow) {
 	for i, w := range s.Windows {
 		if w.End.After(now) && (start.IsZero() || w.Start.Equal(start)) {
-			return Skips{append(append([]SkippedWindow{}, s.Windows[:i]...), s.Windows[i+1:]...)}, true
+			return Skips{append(append([]SkippedWindow{}, s.Windows[:i]...), s.Windows[i+1:]...)}, &w
 		}
 	}
-	return s, false
+	return s, nil
 }
 
 // SkipWindow is the body of POST .../os-upgrade/skip-window.

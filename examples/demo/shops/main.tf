@@ -66,4 +66,6 @@ resource "osupgrade_rollout" "all" {
 resource "osupgrade_config" "all" {
   worker_applications = ["os-upgrade-simulated"]
   maintenance_windows = []
+
+  depends_on = [osupgrade_rollout.all]
 }

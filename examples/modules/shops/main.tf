@@ -66,6 +66,8 @@ resource "osupgrade_rollout" "all" {
 resource "osupgrade_config" "all" {
   worker_applications = ["appliance"]
   maintenance_windows = []
+
+  depends_on = [osupgrade_rollout.all]
 }
 
 data "osupgrade_state" "all" {
