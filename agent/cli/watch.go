@@ -424,7 +424,7 @@ func waitingLine(at timeFormat, r v1.Run) string {
 	switch {
 	case w == nil, w.What == run.ForHost && r.Phase == "open":
 		return ""
-	case len(w.Hosts) > 0 && (w.Until != nil || strings.Contains(w.Detail, " to be sent ")):
+	case len(w.Hosts) > 0 && (w.Until != nil || w.IsSending()):
 		return ""
 	}
 	return at.text(w.Detail)
