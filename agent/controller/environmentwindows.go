@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/times"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/schedule/window"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
@@ -54,9 +55,13 @@ func (c *Controller) AllWindows(ctx context.Context, from, to time.Time, count i
 		return nil, err
 	}
 	for _, own := range schedules {
+		to = lastNeeded(windows, from, to, count)
 		more, err := own.windows(ctx, from, to, count)
 		if err != nil {
 			return nil, err
+		}
+		if len(more) == 0 {
+			continue
 		}
 		windows = append(windows, more...)
 		slices.SortStableFunc(windows, func(a, b v1.Window) int { return a.Start.Compare(b.Start) })
@@ -65,6 +70,16 @@ func (c *Controller) AllWindows(ctx context.Context, from, to time.Time, count i
 		}
 	}
 	return windows, nil
+}
+
+// lastNeeded returns until when further windows are of use beside those that were found, of which
+// there are count at most: one that begins later than them all is left out anyway.
+func lastNeeded(found []v1.Window, from, to time.Time, count int) time.Time {
+	if count == 0 || len(found) < count {
+		return to
+	}
+	// Not before from: one that is open then may have begun before those that were found.
+	return times.Sooner(times.Later(found[count-1].Start, from.Add(1)), to)
 }
 
 // windows are the openings of the environment.
