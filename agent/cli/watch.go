@@ -28,6 +28,9 @@ type watchCommand struct {
 
 // Run implements the command.
 func (c *watchCommand) Run(ctx context.Context, out io.Writer) error {
+	if c.Tenant == allTenants {
+		return fmt.Errorf("--tenant: %q is every tenant, and watch follows the runs of one; to see all: %s", allTenants, command("status", "--tenant", "'*'"))
+	}
 	api, err := c.client()
 	if err != nil {
 		return err
