@@ -155,3 +155,22 @@ func canBeTyped(t *testing.T, command string) {
 		t.Errorf("%s: %v", command, err)
 	}
 }
+
+// TestStartsAnother checks the command that starts another run in a window that is open: one of an
+// environment that comes after others would wait for them.
+func TestStartsAnother(t *testing.T) {
+	t.Parallel()
+	w := v1.OpenWindow{End: time.Unix(3600, 0), Run: 7}
+	for name, row := range map[string]struct {
+		newest v1.Run
+		want   string
+	}{
+		"alone":        {v1.Run{ID: 7, Phase: "finished"}, "to start another: osupgrade-agent start"},
+		"after others": {v1.Run{ID: 7, Phase: "finished", Environment: "porto", Follows: []v1.FollowedRun{{Environment: "lisbon", Run: 3}}}, "to start another: osupgrade-agent start --override-after … --environment porto"},
+		"overridden":   {v1.Run{ID: 7, Phase: "finished", Environment: "porto", OverrideAfter: "urgent"}, "to start another: osupgrade-agent start --override-after … --environment porto"},
+	} {
+		if got := openWindow(timeFormat{}, v1.Situation{}, w, &row.newest); !strings.HasSuffix(got, row.want) {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}

@@ -129,7 +129,9 @@ func (c *abortCommand) Run(ctx context.Context, person *console, out io.Writer) 
 	if err := c.asks(ctx, &c.confirming, person, v1.Selector{Environments: c.environments()}, func(r v1.Run) string { return costOfAbort(r, c.Now) }); err != nil {
 		return err
 	}
-	return c.do(ctx, out, "abort", v1.Ask{Now: c.Now}, (*client.Client).Abort, c.aborted)
+	return c.do(ctx, out, "abort", v1.Ask{Now: c.Now}, (*client.Client).Abort, func(r v1.Run) string {
+		return c.aborted(r, cmp.Or(r.Environment, c.Environment))
+	})
 }
 
 // Validate implements kong's hook.
@@ -168,14 +170,19 @@ func (c *abortCommand) abortAll(ctx context.Context, person *console, out io.Wri
 			to.line("No run is in progress.")
 		}
 		for _, r := range runs {
-			to.line(c.aborted(r))
+			in := r.Environment
+			if len(runs) > 1 {
+				in = environmentOf(r)
+			}
+			to.line(c.aborted(r, in))
 		}
 		return nil
 	})
 }
 
-// aborted returns the sentence about a run that was aborted.
-func (c *abortCommand) aborted(r v1.Run) string {
+// aborted returns the sentence about a run that was aborted. in is the environment that its commands
+// name; empty for none.
+func (c *abortCommand) aborted(r v1.Run, in string) string {
 	switch {
 	case r.Finished():
 		return fmt.Sprintf("Run %d%s has ended as %s.%s", r.ID, ofEnvironment(r), headline(c.format(), r), toRelease(r))
@@ -183,7 +190,7 @@ func (c *abortCommand) aborted(r v1.Run) string {
 		return fmt.Sprintf("Run %d%s is aborting: no further host is touched.", r.ID, ofEnvironment(r))
 	}
 	return fmt.Sprintf("Run %d%s is aborting: no further host is touched. It ends once the hosts that have started have answered or timed out, by %s at the latest. "+
-		"To end it now: %s", r.ID, ofEnvironment(r), c.format().at(*r.EndsBy), inEnvironment(cmp.Or(r.Environment, c.Environment), withReason("abort", "--now")))
+		"To end it now: %s", r.ID, ofEnvironment(r), c.format().at(*r.EndsBy), inEnvironment(in, withReason("abort", "--now")))
 }
 
 // toRelease says how to free the slots that the hosts of a run hold; empty when none

@@ -116,7 +116,7 @@ func TestPrintedCommandsWork(t *testing.T) {
 			t.Errorf("it prints %s", out)
 		}
 		out, _ = s.paste("abort --reason r --yes") // Those of basel and default are under way.
-		if got := s.pasteOne(out, "abort --all"); !strings.Contains(got, "of basel") || strings.Contains(got, "bern") {
+		if got := s.pasteOne(out, "abort --all"); !strings.Contains(got, "of basel") || strings.Contains(got, "bern") || !strings.Contains(got, "abort --now --environment default") {
 			t.Errorf("it prints %s", got)
 		}
 		s.pass(time.Hour)

@@ -261,7 +261,11 @@ func openWindow(at timeFormat, s v1.Situation, w v1.OpenWindow, newest *v1.Run) 
 	case newest == nil || !newest.Finished():
 		return fmt.Sprintf("%s; run %d is in progress", text, w.Run)
 	}
-	return fmt.Sprintf("%s; run %d has ended; to start another: %s", text, w.Run, todoIn([]advice{{command: command("start")}}, s, *newest)[0].command)
+	start := command("start")
+	if len(newest.Follows) > 0 || newest.OverrideAfter != "" { // It waits for those that it comes after to complete another run.
+		start = command("start", "--override-after", "…")
+	}
+	return fmt.Sprintf("%s; run %d has ended; to start another: %s", text, w.Run, todoIn([]advice{{command: start}}, s, *newest)[0].command)
 }
 
 // runFacts tell of a run as a whole.

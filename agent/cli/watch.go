@@ -28,6 +28,9 @@ type watchCommand struct {
 
 // Run implements the command.
 func (c *watchCommand) Run(ctx context.Context, out io.Writer) error {
+	if c.Tenant == allTenants {
+		return fmt.Errorf("--tenant: %q is every tenant, and watch follows the runs of one; to see all: %s", allTenants, command("status", "--tenant", "'*'"))
+	}
 	api, err := c.client()
 	if err != nil {
 		return err
@@ -424,7 +427,7 @@ func waitingLine(at timeFormat, r v1.Run) string {
 	switch {
 	case w == nil, w.What == run.ForHost && r.Phase == "open":
 		return ""
-	case len(w.Hosts) > 0 && (w.Until != nil || strings.Contains(w.Detail, " to be sent ")):
+	case len(w.Hosts) > 0 && (w.Until != nil || w.IsSending()):
 		return ""
 	}
 	return at.text(w.Detail)

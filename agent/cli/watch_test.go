@@ -282,3 +282,12 @@ func TestWatchOfNoSite(t *testing.T) {
 		t.Errorf("exit code %d:\n%s%s", code, stdout, stderr)
 	}
 }
+
+// TestWatchIsOfOneTenant checks that who watches all tenants is told at once that watch is of one.
+func TestWatchIsOfOneTenant(t *testing.T) {
+	t.Parallel()
+	code, stdout, stderr := call(t, as(t, "http://127.0.0.1:1", "token", "*", "watch")...)
+	if code != exitFailed || stdout != "" || !strings.Contains(stderr, "osupgrade-agent status --tenant '*'") {
+		t.Errorf("it ends with %d: %s%s", code, stdout, stderr)
+	}
+}

@@ -191,3 +191,16 @@ func TestStartsChooseTheirEnvironment(t *testing.T) {
 		}
 	})
 }
+
+// TestChoicesAreBounded checks that an answer does not grow with the number of environments.
+func TestChoicesAreBounded(t *testing.T) {
+	t.Parallel()
+	found := ambiguity{}
+	for i := range 1000 {
+		found.add(v1.Choice{Environment: fmt.Sprintf("e%03d", i)}, "e%03d", i)
+	}
+	which, is := errors.AsType[*run.Ambiguous](found.of("%s: %s"))
+	if !is || len(which.Choices) != mostChoices || which.Choices[mostChoices-1].Environment != "e019" {
+		t.Errorf("there are %d choices", len(which.Choices))
+	}
+}

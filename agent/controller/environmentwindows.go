@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/times"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/schedule/window"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
@@ -66,19 +67,27 @@ func (c *Controller) AllWindows(ctx context.Context, from, to time.Time, count i
 	if err != nil {
 		return nil, err
 	}
-	windows = append(windows, skippedOf(windows, all.skips)...)
+	windows = earliest(append(windows, skippedOf(windows, all.skips)...), count)
 	for _, own := range all.own {
+		to = lastNeeded(windows, from, to, count)
 		more, err := own.windows(ctx, from, to, count)
 		if err != nil {
 			return nil, err
 		}
-		windows = append(windows, more...)
+		if len(more) > 0 {
+			windows = earliest(append(windows, more...), count)
+		}
 	}
+	return windows, nil
+}
+
+// earliest sorts windows and returns the first of them; 0 for all.
+func earliest(windows []v1.Window, count int) []v1.Window {
 	slices.SortStableFunc(windows, func(a, b v1.Window) int { return a.Start.Compare(b.Start) })
 	if count > 0 {
 		windows = windows[:min(len(windows), count)]
 	}
-	return windows, nil
+	return windows
 }
 
 func (s *state) allSchedules() allSchedules {
@@ -109,6 +118,16 @@ func skippedOf(tenants []v1.Window, of []environmentSkips) (skipped []v1.Window)
 		}
 	}
 	return skipped
+}
+
+// lastNeeded returns until when further windows are of use beside those that were found, of which
+// there are count at most: one that begins later than them all is left out anyway.
+func lastNeeded(found []v1.Window, from, to time.Time, count int) time.Time {
+	if count == 0 || len(found) < count {
+		return to
+	}
+	// Not before from: one that is open then may have begun before those that were found.
+	return times.Sooner(times.Later(found[count-1].Start, from.Add(1)), to)
 }
 
 // windows are the openings of the schedule that overlap the time between two instants. A schedule does

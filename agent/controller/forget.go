@@ -49,10 +49,13 @@ func (s *state) forgettable(name string) error {
 func (s *state) forget(name string, d run.Deletion) error {
 	if err := s.forgettable(name); err != nil {
 		if h, known := s.hosts.known[name]; known {
-			s.writer.put(h.Host)
+			s.writer.restore(h.Host)
+		} else {
+			s.writer.drop(name)
 		}
 		return err
 	}
+	s.writer.drop(name)
 	s.hosts.delete(name, d)
 	// A host of that name that comes back must not get the last run of this one.
 	s.writer.lastRuns.Revise(func(_ string, queued *queuedRuns) { queued.gone = append(queued.gone, name) })

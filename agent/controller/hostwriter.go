@@ -29,6 +29,9 @@ type hostWriter struct {
 	// writing is held during a write to the store, so that no earlier write of a
 	// host arrives after its deletion.
 	writing sync.Mutex
+	// deleted has the hosts whose deletion the loop does not know of yet: what it queues of them
+	// until then is not written.
+	deleted sync.Map
 	// lastRuns are those of all hosts of the tenant. They are written with the next run.
 	lastRuns *wait.Queue[string, queuedRuns]
 	failing  throttle.Failing
@@ -100,26 +103,58 @@ func (w *hostWriter) writeFirst(ctx context.Context) (h store.Host, found bool, 
 	if !found {
 		return h, false, nil
 	}
-	if err = w.store.PutHost(ctx, log.Token(first.Key), first.Value); err == nil {
-		w.queue.Done(first)
-	}
+	err = w.writeQueued(ctx, first.Key)
 	// What is still queued has changed, or cannot be written: the fault may concern
 	// this host alone.
 	w.queue.Defer(first)
 	return first.Value, true, err
 }
 
-// keep writes a host now. It stays queued, in case the write fails or the host has changed since.
-func (w *hostWriter) keep(ctx context.Context, h store.Host) error {
-	w.writing.Lock()
-	defer w.writing.Unlock()
-	return w.store.PutHost(ctx, log.Token(h.Name), h)
+// writeQueued writes what is queued of a host; writing is held. Whether it was deleted is asked
+// first: the loop takes what is queued away before it takes the mark away.
+func (w *hostWriter) writeQueued(ctx context.Context, name string) error {
+	if _, is := w.deleted.Load(name); is {
+		return nil
+	}
+	item, found := w.queue.Of(name)
+	if !found {
+		return nil
+	}
+	if err := w.store.PutHost(ctx, log.Token(name), item.Value); err != nil {
+		return err
+	}
+	w.queue.Done(item)
+	return nil
 }
 
-// delete deletes a host from the store.
+// keep writes what is queued of a host now. If nothing is, it was written already, or deleted.
+func (w *hostWriter) keep(ctx context.Context, name string) error {
+	w.writing.Lock()
+	defer w.writing.Unlock()
+	return w.writeQueued(ctx, name)
+}
+
+// delete deletes a host from the store. It is not written again until the loop has decided what
+// becomes of it, with drop or restore.
 func (w *hostWriter) delete(ctx context.Context, tenant, name string) error {
 	w.writing.Lock()
 	defer w.writing.Unlock()
+	err := w.store.DeleteHost(ctx, tenant, log.Token(name))
+	if err == nil {
+		w.deleted.Store(name, true)
+		w.queue.Drop(name)
+	}
+	return err
+}
+
+// drop forgets what was queued of a host since it was deleted.
+func (w *hostWriter) drop(name string) {
 	w.queue.Drop(name)
-	return w.store.DeleteHost(ctx, tenant, log.Token(name))
+	w.deleted.Delete(name)
+}
+
+// restore has a host written again that was deleted and is not to be.
+func (w *hostWriter) restore(h store.Host) {
+	w.put(h)
+	w.deleted.Delete(h.Name)
 }

@@ -14,38 +14,37 @@ import (
 // run under way moves when that run has ended. The error is run.ErrNoHost, *run.NoEnvironment or
 // run.ErrNotReady; asked again, it goes on.
 func (c *Controller) Move(ctx context.Context, host, environment string) (v1.HostEnvironment, error) {
-	kept, err := until(ctx, c, func(s *state) (store.Host, error) { return s.move(host, environment) })
-	if err != nil {
+	if err := c.attempt(ctx, func(s *state) error { return s.move(host, environment) }); err != nil {
 		return v1.HostEnvironment{}, err
 	}
-	if err := c.session().beside.writer.keep(ctx, kept); err != nil {
+	if err := c.session().beside.writer.keep(ctx, host); err != nil {
 		return v1.HostEnvironment{}, err
 	}
 	return until(ctx, c, func(s *state) (v1.HostEnvironment, error) { return s.moved(host) })
 }
 
-// move assigns a host to an environment and returns what is to be kept of it.
-func (s *state) move(name, environment string) (store.Host, error) {
+// move assigns a host to an environment.
+func (s *state) move(name, environment string) error {
 	if !s.active {
-		return store.Host{}, s.mayWrite()
+		return s.mayWrite()
 	}
 	if !s.intent.complete {
-		return store.Host{}, errPending
+		return errPending
 	}
 	known := s.hosts.known[name]
 	if known == nil {
-		return store.Host{}, fmt.Errorf("host %s: %w", name, run.ErrNoHost)
+		return fmt.Errorf("host %s: %w", name, run.ErrNoHost)
 	}
 	if environment != "" {
 		if _, err := s.declared(environment); err != nil {
-			return store.Host{}, err
+			return err
 		}
 	}
 	known.Assigned = environment
 	s.hosts.place(known, s.intent.places())
 	s.writer.put(known.Host)
 	s.changed()
-	return known.Host, nil
+	return nil
 }
 
 // moved tells where a host is.

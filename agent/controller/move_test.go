@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
@@ -136,4 +138,60 @@ func TestVacant(t *testing.T) {
 		m.pass(time.Minute)
 		refused(fmt.Sprintf("environment berlin is in use: run %d is under way; wait", r.ID))
 	})
+}
+
+// moving returns a state that knows h01, and its store, which has it.
+func moving(t *testing.T) (*memory, *state) {
+	t.Helper()
+	m := newMemory()
+	s := stateOf(m.options(t))
+	h := store.Host{Tenant: "acme", Name: "h01"}
+	must(m.PutHost(t.Context(), log.Token("h01"), h))
+	s.hosts.known["h01"] = &host{Host: h, seen: time.Now().Add(-time.Hour)}
+	s.intent.complete = true
+	return m, s
+}
+
+// TestMovedWhileForgotten checks that a host which somebody moves while it is being deleted is not
+// kept again.
+func TestMovedWhileForgotten(t *testing.T) {
+	t.Parallel()
+	m, s := moving(t)
+	if err := s.writer.delete(t.Context(), "acme", "h01"); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(s.move("h01", ""), s.writer.keep(t.Context(), "h01")); err != nil {
+		t.Fatal(err)
+	}
+	s.writer.write(t.Context())
+	if err := s.forget("h01", run.Deletion{By: "ann"}); err != nil {
+		t.Fatal(err)
+	}
+	s.writer.write(t.Context())
+	if err := s.writer.keep(t.Context(), "h01"); err != nil {
+		t.Fatal(err)
+	}
+	if h, _ := m.kept("h01"); h.Name != "" {
+		t.Errorf("h01 is kept as %+v after its deletion", h)
+	}
+}
+
+// TestMovedTwice checks that of two moves the later one is kept, whichever of them is written last.
+func TestMovedTwice(t *testing.T) {
+	t.Parallel()
+	m, s := moving(t)
+	s.intent.environments["berlin"] = &declared{}
+	for _, to := range []string{"", v1.DefaultEnvironment} {
+		if err := s.move("h01", to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.writer.write(t.Context())
+	// The first move comes to its write only now.
+	if err := s.writer.keep(t.Context(), "h01"); err != nil {
+		t.Fatal(err)
+	}
+	if h, puts := m.kept("h01"); h.Assigned != v1.DefaultEnvironment || puts != 2 {
+		t.Errorf("after %d writes h01 is kept as %+v", puts, h)
+	}
 }

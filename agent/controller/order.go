@@ -44,6 +44,9 @@ func (s *state) mayFollow(env *environment, now time.Time, request v1.Start, e *
 		e.OverrideAfter = request.OverrideAfter
 	}
 	e.Follows = env.ledger.Follows()
+	if e.Chosen {
+		e.Follows = env.ledger.FollowsOfChosen()
+	}
 	return nil
 }
 

@@ -120,7 +120,10 @@ func (q *request) words() string {
 	return words
 }
 
-// ambiguity gathers what a request may mean. Its text names the first.
+// mostChoices bounds the choices of an answer: a tenant may have a thousand environments.
+const mostChoices = 20
+
+// ambiguity gathers what a request may mean. Its text and its choices name the first.
 type ambiguity struct {
 	choices []v1.Choice
 	texts   []string
@@ -136,7 +139,7 @@ func (a *ambiguity) of(format string) error {
 	for _, c := range a.choices[:min(len(a.choices), mostNamed)] {
 		commands = append(commands, c.Command)
 	}
-	return &run.Ambiguous{Choices: a.choices, Message: fmt.Sprintf(format, text.List(a.texts, mostNamed), strings.Join(commands, ", "))}
+	return &run.Ambiguous{Choices: a.choices[:min(len(a.choices), mostChoices)], Message: fmt.Sprintf(format, text.List(a.texts, mostNamed), strings.Join(commands, ", "))}
 }
 
 // existing returns the environment of a name that people gave, if there is one. The error is

@@ -144,7 +144,7 @@ func (s *state) planStart(env *environment, now time.Time, request v1.Start, lef
 		return plan.Plan{}, err
 	}
 	if only != nil && !slices.ContainsFunc(fleet, func(h plan.Host) bool { return !h.NonMember }) {
-		return plan.Plan{}, &run.Refused{Run: request.RetryOf, Message: s.startsNone(request, left)}
+		return plan.Plan{}, &run.Refused{Run: request.RetryOf, Message: s.startsNone(env, request, left)}
 	}
 	planned, err := s.intent.plan(env.name, fleet)
 	if err != nil {
@@ -374,10 +374,16 @@ func (s *state) only(request v1.Start, left map[string]bool) map[string]bool {
 }
 
 // startsNone says why a start that is not of all hosts is of none.
-func (s *state) startsNone(request v1.Start, left map[string]bool) string {
+func (s *state) startsNone(env *environment, request v1.Start, left map[string]bool) string {
 	selector := request.Selector()
 	switch chosen := fitting(s.hosts.sorted(), selector.Matcher(), 0); {
 	case selector.IsZero():
+		if moved := s.firstElsewhere(env, left); moved != nil {
+			in := nameOf(moved.Environment)
+			anew := v1.Start{Environment: in, Hosts: []string{moved.Name}, OverrideWindow: request.OverrideWindow, Duration: request.Duration, Reason: request.Reason}
+			return fmt.Sprintf("none of %s that run %d left is in environment %s any more: %s is in environment %s; to start a run of it: %s",
+				text.Count(len(left), "host", "hosts"), request.RetryOf, nameOf(env.name), moved.Name, in, startAgain(anew, ""))
+		}
 		return fmt.Sprintf("none of %s that run %d left is known any more under a listed worker application", text.Count(len(left), "host", "hosts"), request.RetryOf)
 	case len(chosen) == 0:
 		return s.matchesNone(selector)
@@ -385,6 +391,17 @@ func (s *state) startsNone(request v1.Start, left map[string]bool) string {
 		return fmt.Sprintf("run %d left no host to retry that matches %s", request.RetryOf, selector)
 	}
 	return fmt.Sprintf("no host that matches %s is known under a listed worker application", selector)
+}
+
+// firstElsewhere returns the first of the hosts that a run left which is in another environment by
+// now; nil if none is.
+func (s *state) firstElsewhere(env *environment, left map[string]bool) *host {
+	for _, host := range s.hosts.sorted() {
+		if left[host.Name] && host.Environment != env.name && !host.Unplaced {
+			return host
+		}
+	}
+	return nil
 }
 
 // leftOf returns the hosts that an ended run did not upgrade, for a run that

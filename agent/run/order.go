@@ -108,6 +108,15 @@ func (e *Environment) Follows() []message.Follow { return e.follows }
 // Completed are the runs that those of other environments may follow, the newest is the last.
 func (e *Environment) Completed() []message.Completion { return e.completed }
 
+// FollowsOfChosen are those that a run of chosen hosts tells. It follows none itself: if the newest
+// run touched no host, what that has followed is still to be followed, also after the chosen ones.
+func (e *Environment) FollowsOfChosen() []message.Follow {
+	if e.mayRepeat() {
+		return nil
+	}
+	return e.follows
+}
+
 // mayRepeat reports whether the newest run has followed others and touched no host, so that the
 // next one follows the same.
 func (e *Environment) mayRepeat() bool {

@@ -111,6 +111,20 @@ var orders = map[string]func(*ordered){
 		o.follow("failed")
 		o.waits("")
 	},
+	"a run of chosen hosts after one that touched none follows nothing": func(o *ordered) {
+		id := o.canary("completed")
+		o.now = o.now.Add(24 * time.Hour)
+		o.follow("failed")
+		for range 2 {
+			o.run(message.Opened{Environment: "shops", Chosen: true, Follows: o.ledger.Of("shops").FollowsOfChosen()}, "s1", "completed")
+			if s := o.standing(false); s.Waits != "" || s.Follows[0].Run != id {
+				o.t.Errorf("after a run of chosen hosts it comes to %+v", s)
+			}
+		}
+		o.follow("completed")
+		o.run(message.Opened{Environment: "shops", Chosen: true, Follows: o.ledger.Of("shops").FollowsOfChosen()}, "s1", "completed")
+		o.waits("to complete another run")
+	},
 	"a later run that soaks holds nobody up": func(o *ordered) {
 		first := o.canary("completed")
 		o.now = o.now.Add(20 * time.Hour)

@@ -73,7 +73,17 @@ func (q *Queue[K, V]) First() (item Item[K, V], found bool) {
 	return item, false
 }
 
-// Done removes an item that First has returned, unless it has changed since.
+// Of returns the item of a key, and leaves it there; false when it is not queued.
+func (q *Queue[K, V]) Of(key K) (item Item[K, V], found bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if element, queued := q.items[key]; queued {
+		return *q.of(element), true
+	}
+	return item, false
+}
+
+// Done removes an item that First or Of has returned, unless it has changed since.
 func (q *Queue[K, V]) Done(item Item[K, V]) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -100,8 +100,14 @@ func TestQueue(t *testing.T) {
 	if revised, found := q.First(); !found || revised.Value != 5 {
 		t.Errorf("after its revision a is %+v", revised)
 	}
+	if of, found := q.Of("a"); !found || of.Value != 5 {
+		t.Errorf("queued of a is %+v", of)
+	}
 	q.Put("c", 1)
 	q.Drop("a")
+	if of, found := q.Of("a"); found {
+		t.Errorf("queued of a, which was dropped, is %+v", of)
+	}
 	q.Drop("a")
 	if got := keys(q.Take()); !slices.Equal(got, []string{"c"}) || len(q.Items()) != 0 {
 		t.Errorf("taken are %v, and the queue has %v", got, q.Items())

@@ -67,6 +67,13 @@ func (o *Oracle) mayFollow(r message.Decoded, e message.Opened, sent time.Time) 
 		o.orders.followed = map[[2]string]uint64{}
 	}
 	chosen := e.Chosen || e.RetryOf != 0
+	if e.Chosen && o.repeats() { // What the newest run was to do is still to be done after this one.
+		for _, before := range declared.After {
+			if key := [2]string{e.Environment, before}; o.orders.followed[key] > 0 {
+				o.orders.followed[key]--
+			}
+		}
+	}
 	if e.OverrideAfter != "" {
 		o.count("runs that override the order of environments")
 		return

@@ -45,8 +45,17 @@ func TestNeeds(t *testing.T) {
 		"aborted":         {run: underWay(func(r *Run) { r.Aborted, r.Paused = "by ann", "by ann" }), want: []string{"abort"}},
 		"unwell hosts":    {run: underWay(func(r *Run) { r.WaitingFor = &WaitingFor{What: "slot", Hosts: []string{"h1"}} }), want: []string{"hosts"}},
 		"hosts at work":   {run: underWay(func(r *Run) { r.WaitingFor = &WaitingFor{What: "host", Hosts: []string{"h1"}, Until: &later} }), want: nil},
-		"budget":          {run: underWay(func(r *Run) { r.WaitingFor = &WaitingFor{What: "budget"} }), want: []string{"budget"}},
-		"busy":            {run: underWay(func(r *Run) { r.WaitingFor = &WaitingFor{What: "idle", Hosts: []string{"h1"}} }), want: []string{"busy"}},
+		"about to be sent": {run: underWay(func(r *Run) {
+			r.WaitingFor = &WaitingFor{What: "host", Detail: "h1 to be sent reboot", Hosts: []string{"h1"}}
+		}), want: nil},
+		"about to be sent, and holds a place": {run: underWay(func(r *Run) {
+			r.WaitingFor = &WaitingFor{What: "budget", Detail: "a place in web, and so for h1 to be sent reboot", Hosts: []string{"h1"}}
+		}), want: nil},
+		"silent hosts": {run: underWay(func(r *Run) {
+			r.WaitingFor = &WaitingFor{What: "host", Detail: "h1 to come back, to be released or to be deleted", Hosts: []string{"h1"}}
+		}), want: []string{"hosts"}},
+		"budget": {run: underWay(func(r *Run) { r.WaitingFor = &WaitingFor{What: "budget"} }), want: []string{"budget"}},
+		"busy":   {run: underWay(func(r *Run) { r.WaitingFor = &WaitingFor{What: "idle", Hosts: []string{"h1"}} }), want: []string{"busy"}},
 		"overdue, approval": {run: underWay(func(r *Run) {
 			r.WaitingFor, r.Hosts = &WaitingFor{What: "approval"}, []RunHost{{Hostname: "h1", OverdueSince: &now}}
 		}), want: []string{"approval", "overdue"}},
