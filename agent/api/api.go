@@ -197,6 +197,8 @@ type server struct {
 	// unsealing is held while a passphrase is tried: only the one that opened the site is
 	// recorded as such.
 	unsealing sync.Mutex
+	// ordering is held while the order of environments is checked and written.
+	ordering sync.Mutex
 	// refusals limits the audit records of refused requests.
 	refusals audit.Limit
 	// windowSlots limits the concurrent computations of windows of each tenant.

@@ -49,7 +49,8 @@ func (s *server) environment(c *call) (*object[v1.Environment], error) {
 		refers: func(e v1.Environment) plan.Intent {
 			return plan.Intent{Environments: map[string]v1.Environment{name: e}}
 		},
-		permitted: func(_ stored[v1.Environment], next v1.Environment) error { return s.acyclic(c, name, next) },
+		permitted: func(now stored[v1.Environment], next v1.Environment) error { return s.acyclic(c, name, now.value.Value, next) },
+		together:  &s.ordering,
 		orphans:   func(c *call) ([]v1.IntentWarning, error) { return s.followersOf(c, name) },
 		room:      s.Store.RoomForEnvironment,
 	}, nil
@@ -71,9 +72,6 @@ func (s *server) postEnvironment(c *call) error {
 	if err != nil {
 		return err
 	}
-	if err := s.acyclic(c, name, value.Value); err != nil {
-		return err
-	}
 	return o.create(c, c.URL.Path+"/"+name, value)
 }
 
@@ -91,20 +89,39 @@ func (s *server) declared(c *call) (map[string]v1.Environment, error) {
 }
 
 // acyclic refuses an environment that would come after itself, by way of others: none of them could
-// ever be upgraded.
-func (s *server) acyclic(c *call, name string, next v1.Environment) error {
-	if next.After == nil {
+// ever be upgraded. One that comes after none but those that it came after before makes no way.
+func (s *server) acyclic(c *call, name string, now, next v1.Environment) error {
+	if next.After == nil || now.After != nil && !slices.ContainsFunc(next.After.Environments, func(before string) bool { return !slices.Contains(now.After.Environments, before) }) {
 		return nil
 	}
-	declared, err := s.declared(c)
+	earlier, err := s.earlier(c, name, next)
 	if err != nil {
 		return err
 	}
-	declared[name] = next
-	if way := v1.Cycle(declared, name); way != nil {
+	if way := v1.Cycle(earlier, name); way != nil {
 		return badRequest("after.environments", strings.Join(next.After.Environments, ", "), "makes a cycle: "+strings.Join(way, " comes after ")+"; remove one of them")
 	}
 	return nil
+}
+
+// earlier returns an environment and those that it comes after, by way of others, by name. It reads
+// no more than these: a file with a thousand environments is written one by one.
+func (s *server) earlier(c *call, name string, next v1.Environment) (map[string]v1.Environment, error) {
+	found := map[string]v1.Environment{name: next}
+	for todo := slices.Clone(next.After.Environments); len(todo) > 0; todo = todo[1:] {
+		at := todo[0]
+		if _, is := found[at]; is {
+			continue
+		}
+		one, _, err := s.Store.Environment(c.Context(), c.tenant, at)
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return nil, err
+		}
+		if found[at] = one.Value; one.Value.After != nil {
+			todo = append(todo, one.Value.After.Environments...)
+		}
+	}
+	return found, nil
 }
 
 // followersOf warns of the environments that come after one that is deleted: they wait until somebody

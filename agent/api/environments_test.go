@@ -3,9 +3,14 @@ package api
 import (
 	"context"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/access"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
@@ -74,6 +79,49 @@ func TestOrderOfEnvironments(t *testing.T) {
 	}
 	if got := s.want("DELETE", environmentsPath+"/late?force=true", "", 204, "").Values(v1.WarningHeader); got != nil {
 		t.Errorf("the deletion of an environment that nothing comes after warns %q", got)
+	}
+}
+
+// TestOrderIsWrittenAlone checks that two writes at one time make no cycle, that an edit which leaves
+// the order as it is passes, and that no write reads all environments.
+func TestOrderIsWrittenAlone(t *testing.T) {
+	t.Parallel()
+	m := &memory{}
+	s := serve(t, m, access.Reads, access.Writes)
+	put := func(name, rest string) {
+		s.want("PUT", environmentsPath+"/"+name, `{"match":{"labels":{"ring":"`+name+`"}}`+rest+`}`, 201, "")
+	}
+	put("ra", "")
+	put("rb", "")
+	put("rc", `,"after":{"environments":["ra"]}`)
+	arrived := make(chan struct{})
+	m.intent.writing = func() { // Two writes meet here, if they can.
+		select {
+		case arrived <- struct{}{}:
+		case <-arrived:
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+	var refused atomic.Int32
+	var group sync.WaitGroup
+	for name, after := range map[string]string{"ra": "rb", "rb": "ra"} {
+		group.Go(func() {
+			r := httptest.NewRequestWithContext(t.Context(), "PATCH", environmentsPath+"/"+name, strings.NewReader(`{"after":{"environments":["`+after+`"]}}`))
+			r.Header.Set("Authorization", "Bearer "+s.token)
+			w := httptest.NewRecorder()
+			if s.handler.ServeHTTP(w, r); w.Code == http.StatusBadRequest {
+				refused.Add(1)
+			}
+		})
+	}
+	group.Wait()
+	if n := refused.Load(); n != 1 {
+		t.Errorf("of two writes that make a cycle %d are refused", n)
+	}
+	m.intent.writing = nil
+	s.want("PATCH", environmentsPath+"/rc", `{"description":"c"}`, 204, "")
+	if n := m.intent.listed.Load(); n != 0 {
+		t.Errorf("all environments were read %d times", n)
 	}
 }
 

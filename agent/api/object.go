@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"reflect"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/intent"
@@ -43,6 +44,9 @@ type object[T any] struct {
 	ofSite bool
 	// permitted returns why a value may not be written; nil means that any may.
 	permitted func(now stored[T], next T) error
+	// together is held while a value is found permitted and stored, where what others store
+	// meanwhile could forbid it; nil where it could not.
+	together sync.Locker
 	// immediate tells that a write is in effect at once: no controller has to see it.
 	immediate bool
 	// refers returns what of a value refers to hosts; nil means that nothing does.
@@ -205,22 +209,17 @@ func (o *object[T]) write(c *call, next func(body []byte, now stored[T]) (v1.Kep
 				return err
 			}
 		}
-		if o.permitted != nil {
-			if err := o.permitted(now, value.Value); err != nil {
-				return err
-			}
-		}
-		if c.has("validate") {
-			o.warn(c, value.Value)
-			c.w.WriteHeader(http.StatusNoContent)
-			return nil
-		}
-		revision, err := o.put(c.Context(), c.tenant, value, now.revision)
+		revision, err := o.store(c, now, value)
 		if errors.Is(err, store.ErrConflict) && !conditional(c.Header) && try < maxTries {
 			continue
 		}
 		if err != nil {
 			return err
+		}
+		if c.has("validate") {
+			o.warn(c, value.Value)
+			c.w.WriteHeader(http.StatusNoContent)
+			return nil
 		}
 		o.audit(c, now, revision, &value)
 		o.takeEffect(c, revision.Number)
@@ -228,6 +227,23 @@ func (o *object[T]) write(c *call, next func(body []byte, now stored[T]) (v1.Kep
 		o.written(c, c.URL.Path, now.exists, revision)
 		return nil
 	}
+}
+
+// store stores a value if it is permitted. A request that only validates stores nothing.
+func (o *object[T]) store(c *call, now stored[T], value v1.Kept[T]) (store.Revision, error) {
+	if o.together != nil {
+		o.together.Lock()
+		defer o.together.Unlock()
+	}
+	if o.permitted != nil {
+		if err := o.permitted(now, value.Value); err != nil {
+			return store.Revision{}, err
+		}
+	}
+	if c.has("validate") {
+		return store.Revision{}, nil
+	}
+	return o.put(c.Context(), c.tenant, value, now.revision)
 }
 
 // audit notes a write for its audit record. Members that are kept for newer clients are in
@@ -309,15 +325,15 @@ func (o *object[T]) create(c *call, path string, value v1.Kept[T]) error {
 	if err != nil {
 		return err
 	}
-	if c.has("validate") {
-		c.w.WriteHeader(http.StatusNoContent)
-		return nil
-	}
-	revision, err := o.put(c.Context(), c.tenant, value, now.revision)
+	revision, err := o.store(c, now, value)
 	if errors.Is(err, store.ErrConflict) {
 		return o.exists(c, path)
 	} else if err != nil {
 		return err
+	}
+	if c.has("validate") {
+		c.w.WriteHeader(http.StatusNoContent)
+		return nil
 	}
 	o.audit(c, now, revision, &value)
 	o.takeEffect(c, revision.Number)

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"reflect"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -41,6 +42,22 @@ type racing struct {
 	*memstore.Store
 	// between is called once between a read of the rollout and the write that follows it.
 	between func()
+	// writing is called before an environment is written; nil is nothing.
+	writing func()
+	// listed counts how often all environments are read.
+	listed atomic.Int32
+}
+
+func (r *racing) Environments(ctx context.Context, tenant string) ([]store.Named[v1.Environment], error) {
+	r.listed.Add(1)
+	return r.Store.Environments(ctx, tenant)
+}
+
+func (r *racing) PutEnvironment(ctx context.Context, tenant, name string, e v1.Kept[v1.Environment], base store.Revision) (store.Revision, error) {
+	if r.writing != nil {
+		r.writing()
+	}
+	return r.Store.PutEnvironment(ctx, tenant, name, e, base)
 }
 
 func (r *racing) Rollout(ctx context.Context, tenant string) (v1.Kept[v1.Rollout], store.Revision, error) {
