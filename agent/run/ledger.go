@@ -39,6 +39,10 @@ type Ledger struct {
 	underWay []*Environment
 	// cells count the hosts that are out of service for the disruption budgets of the tenant.
 	cells roster.Cells
+	// locks are the hosts that may reboot by themselves, by name, and lockRoster counts them in
+	// their cells.
+	locks      map[string]Lock
+	lockRoster *roster.Roster
 	// last is the environment of the last record, touched are all that it may have changed.
 	last    *Environment
 	touched []*Environment
@@ -119,9 +123,18 @@ func (l *Ledger) InRoster(host string) bool {
 	return l.home(host) != nil
 }
 
-// NeededFrom returns the first record of the log that is needed to know the newest runs: those
-// before it can be trimmed. 0 before the first run.
-func (l *Ledger) NeededFrom() (from uint64) {
+// NeededFrom returns the first record of the log that is needed to know the newest runs and the
+// locks: those before it can be trimmed. 0 before the first run.
+func (l *Ledger) NeededFrom() uint64 {
+	from := l.neededByRuns()
+	if oldest, some := l.oldestLock(); some {
+		from = min(from, oldest.seq)
+	}
+	return from
+}
+
+// neededByRuns is NeededFrom if no host were locked.
+func (l *Ledger) neededByRuns() (from uint64) {
 	for _, e := range l.environments {
 		if e.newest != nil && (from == 0 || e.from < from) {
 			from = e.from
@@ -183,6 +196,10 @@ func (l *Ledger) fold(r message.Decoded) error {
 			return l.carry(r.Record, e)
 		case message.Budgeted:
 			return l.budgeted(r, e)
+		case message.Locked:
+			return l.lock(r, e)
+		case message.Unlocked:
+			return l.unlock(r, e)
 		}
 	}
 	e, err := l.whose(r)
@@ -201,6 +218,7 @@ func (l *Ledger) follow(now time.Time) {
 			e.newest.setBack(l.time, now)
 			l.note(e)
 		}
+		l.setLocksBack(now)
 	}
 	l.time = now
 }
@@ -240,8 +258,15 @@ func (l *Ledger) apply(e *Environment, r message.Decoded) error {
 	if err != nil {
 		return err
 	}
-	if err = run.Fold(r); err == nil && len(neighbours) > 0 && l.homes != nil {
-		l.takeIn(e, neighbours)
+	if err = run.Fold(r); err == nil {
+		if len(neighbours) > 0 && l.homes != nil {
+			l.takeIn(e, neighbours)
+		}
+		for _, host := range neighbours {
+			if _, locked := l.locks[host]; locked {
+				l.tellLock(host, r.Time)
+			}
+		}
 	}
 	switch {
 	case run.ID != before:
@@ -269,12 +294,9 @@ func (l *Ledger) neighbours(e *Environment, r message.Decoded) ([]string, error)
 	return silent.Hosts, nil
 }
 
-// budgeted puts edited budgets in force while runs are under way. Between runs nobody leaves
-// service, and the next one is opened with its cells.
+// budgeted puts edited budgets in force. Between runs it is written only if hosts are locked, or are
+// to be: else the next run is opened with its cells.
 func (l *Ledger) budgeted(r message.Decoded, e message.Budgeted) error {
-	if len(l.underWay) == 0 {
-		return fmt.Errorf("no run is under way whose budgets record %d could change", r.Seq)
-	}
 	l.cells.Edit(e, l.rosters(nil)...)
 	for _, e := range l.underWay {
 		e.newest.budgeted(r)

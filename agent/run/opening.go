@@ -117,7 +117,7 @@ func (l *Ledger) open(r message.Record, o message.Opened) error {
 		delete(l.byRun, e.newest.OpenedSeq)
 		delete(l.byRun, e.newest.ID)
 	}
-	e.open(r, l.settled(o))
+	e.open(r, l.settled(o), l.locks)
 	l.takeIn(e, hosts)
 	l.byRun[r.Seq] = e
 	l.underWay = append(l.underWay, e)
@@ -150,13 +150,17 @@ func (l *Ledger) letGo(hosts []string, r message.Record, to *Environment) {
 	}
 }
 
-// rosters are those of all environments but one, by name; nil leaves out none.
+// rosters are those of all environments but one, by name, and that of the locked hosts; nil leaves
+// out none.
 func (l *Ledger) rosters(but *Environment) []*roster.Roster {
 	var all []*roster.Roster
 	for _, e := range l.Environments() {
 		if e != but && e.roster != nil {
 			all = append(all, e.roster)
 		}
+	}
+	if len(l.locks) > 0 {
+		all = append(all, l.lockRoster)
 	}
 	return all
 }
@@ -181,7 +185,7 @@ func (l *Ledger) carry(r message.Record, c message.Carried) error {
 		delete(l.byRun, e.newest.OpenedSeq)
 		delete(l.byRun, e.newest.ID)
 	}
-	e.carry(r, c)
+	e.carry(r, c, l.locks)
 	l.takeIn(e, named(message.Opened{Roster: c.Roster}))
 	l.byRun[c.Run] = e
 	l.recount(e, message.Opened{Budgets: c.Budgets, Cells: c.Cells})

@@ -23,7 +23,7 @@ func (o *Oracle) openCells(e message.Opened) {
 	}
 	for key, c := range o.cells {
 		for name := range c.hosts {
-			if h := o.host(name); inRoster[name] || !h.homed || h.home == e.Environment && !h.out() {
+			if h := o.host(name); inRoster[name] || !h.locked && (!h.homed || h.home == e.Environment && !h.out()) {
 				delete(c.hosts, name)
 			}
 		}
@@ -37,17 +37,6 @@ func (o *Oracle) openCells(e message.Opened) {
 			o.count("hosts out of service in a cell when a run is opened")
 		}
 	}
-}
-
-// anyUnderWay reports whether the run of any environment is under way: edited budgets count at
-// once, and between runs nobody leaves service.
-func (o *Oracle) anyUnderWay() bool {
-	for _, p := range o.runs {
-		if !p.finished {
-			return true
-		}
-	}
-	return false
 }
 
 // editCells notes the cells of edited budgets.

@@ -155,8 +155,13 @@ func (o *Oracle) uncertain(r message.Decoded) bool {
 // reply of a host without a command have none.
 func (o *Oracle) Counts(r message.Decoded) bool {
 	o.turnTo(r)
-	if _, edited := r.Event.(message.Budgeted); edited {
-		return o.anyUnderWay()
+	switch e := r.Event.(type) {
+	case message.Budgeted:
+		return true
+	case message.Locked:
+		return o.lockCounts(e)
+	case message.Unlocked:
+		return o.host(e.Host).locked
 	}
 	under := o.run != nil && !o.run.finished
 	switch {
