@@ -97,6 +97,9 @@ func (s *state) asked(q *request) (v1.Run, error) {
 	}
 	env := q.of
 	newest := env.ledger.Newest()
+	if newest == nil { // The host was locked, and is in no run.
+		return v1.Run{}, nil
+	}
 	if newest.OpenedSeq > q.seq { // It has ended, and another run was opened.
 		newest = env.ledger.Ended()
 	}

@@ -285,6 +285,8 @@ type waiter struct {
 	look func(*state) (answered bool)
 	// request is what the caller asks of the run, nil when it asks nothing.
 	request *request
+	// lock is what a host that reboots by itself asks for, nil when none does.
+	lock *lockRequest
 }
 
 // request is what a caller asks of the run under way. It is decided in its turn:
@@ -309,7 +311,7 @@ func (s *state) admit(w *waiter) {
 		return
 	}
 	s.waiters = append(s.waiters, w)
-	if w.request != nil {
+	if w.request != nil || w.lock != nil {
 		s.stale = true
 		s.wakeAll()
 	}

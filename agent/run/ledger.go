@@ -126,15 +126,15 @@ func (l *Ledger) InRoster(host string) bool {
 // NeededFrom returns the first record of the log that is needed to know the newest runs and the
 // locks: those before it can be trimmed. 0 before the first run.
 func (l *Ledger) NeededFrom() uint64 {
-	from := l.neededByRuns()
+	from := l.NeededByRuns()
 	if oldest, some := l.oldestLock(); some {
 		from = min(from, oldest.seq)
 	}
 	return from
 }
 
-// neededByRuns is NeededFrom if no host were locked.
-func (l *Ledger) neededByRuns() (from uint64) {
+// NeededByRuns is NeededFrom if no host were locked.
+func (l *Ledger) NeededByRuns() (from uint64) {
 	for _, e := range l.environments {
 		if e.newest != nil && (from == 0 || e.from < from) {
 			from = e.from

@@ -126,7 +126,7 @@ func (l *Ledger) Unlock(host, by, why string) message.Event {
 // newest runs from being trimmed; nil if they do not. Since when the host is locked stays.
 func (l *Ledger) Relock() message.Event {
 	oldest, some := l.oldestLock()
-	if !some || oldest.seq >= l.neededByRuns() {
+	if !some || oldest.seq >= l.NeededByRuns() {
 		return nil
 	}
 	return message.Locked{Host: oldest.Host, Environment: oldest.Environment, By: oldest.By, Since: oldest.Since, Cells: l.cells.Of([]string{oldest.Host})}
@@ -204,6 +204,26 @@ func (l *Ledger) rosterOf(host string) (*Environment, int) {
 	}
 	return home, i
 }
+
+// LockError means that a host cannot be locked as things are declared: to ask again changes nothing.
+type LockError struct {
+	// Kind is one of the constants below.
+	Kind    string
+	Message string
+}
+
+// Error implements error.
+func (e *LockError) Error() string { return e.Message }
+
+// The kinds of LockError.
+const (
+	// LockOff means that hosts of this environment cannot be locked at all.
+	LockOff = "fleetlock_off"
+	// LockUnknown means that the id is of no host, or of several.
+	LockUnknown = "unknown_host"
+	// LockGroup means that the host is not in the group that it names.
+	LockGroup = "other_group"
+)
 
 // setLocksBack moves the beginning of each lock that is after now to now: the log's clock was set
 // back.
