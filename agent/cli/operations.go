@@ -156,7 +156,8 @@ func (c *releaseCommand) Help() string {
 	return "A host that is silent, unhealthy or being upgraded holds a slot: it counts as out of service, and other hosts wait for it. " +
 		"Release it only if it may stay as it is: another host then goes down in its place. " +
 		"Releasing a host that holds no slot, such as one that hangs while it prepares, removes it from the run. " +
-		"You can release any host during a run, and after the run a host that still holds a slot."
+		"You can release any host during a run, and after the run a host that still holds a slot. " +
+		"Releasing a host that is locked, because it reboots by itself, frees its lock."
 }
 
 // Run implements the command.
@@ -170,7 +171,10 @@ func (c *releaseCommand) Run(ctx context.Context, person *console, out io.Writer
 // released returns the sentence about a release. While no run is under way, the
 // run is the newest one, which has ended: the host still held a slot of it.
 func (c *releaseCommand) released(r v1.Run) string {
-	if r.Finished() {
+	switch {
+	case r.ID == 0:
+		return fmt.Sprintf("The lock of host %s is free, and the host is left as it is.", c.Host)
+	case r.Finished():
 		return fmt.Sprintf("The slot of host %s is free, and the host is left as it is. No run is in progress.", c.Host)
 	}
 	return fmt.Sprintf("Host %s is released: run %d neither waits for it nor touches it.", c.Host, r.ID)

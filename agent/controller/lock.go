@@ -116,16 +116,19 @@ func (s *state) nextLockStep(now time.Time) (message.Event, *lockRequest) {
 // decideLock returns the event that a request comes to; neither an event nor an error if nothing is
 // to be done.
 func (s *state) decideLock(q *lockRequest, now time.Time) (message.Event, error) {
-	known, err := s.lockable(q.FleetLock)
+	known, err := s.hostOf(q.ClientParams.ID)
 	if err != nil {
 		return nil, err
 	}
 	q.host = known.Name
-	if _, locked := s.ledger.Locked(q.host); q.unlock || locked {
-		if q.unlock {
+	if _, locked := s.ledger.Locked(q.host); locked {
+		if q.unlock { // Also after somebody has switched FleetLock off.
 			return s.ledger.Unlock(q.host, q.by, ""), nil
 		}
 		return nil, nil
+	}
+	if err := s.lockable(known, q.ClientParams.Group); err != nil || q.unlock {
+		return nil, err
 	}
 	if err := s.mayLock(known, now); err != nil {
 		return nil, err
@@ -138,20 +141,16 @@ func (s *state) decideLock(q *lockRequest, now time.Time) (message.Event, error)
 	return s.ledger.Lock(run.LockRequest{Host: q.host, Environment: known.Environment, By: q.by, Cells: cells})
 }
 
-// lockable returns the host that a request is of, if it may ask for locks.
-func (s *state) lockable(who v1.FleetLock) (*host, error) {
-	known, err := s.hostOf(who.ClientParams.ID)
-	if err != nil {
-		return nil, err
-	}
-	environment, group := nameOf(known.Environment), who.ClientParams.Group
+// lockable returns why a host can never be locked as things are declared; nil when it can.
+func (s *state) lockable(known *host, group string) error {
+	environment := nameOf(known.Environment)
 	switch rollout := s.intent.rolloutOf(known.Environment); {
 	case rollout == nil || !rollout.FleetLock:
-		return nil, &run.LockError{Kind: run.LockOff, Message: fmt.Sprintf("FleetLock is off for host %s: set fleetlock to true in the rollout of environment %s: %s", known.Name, environment, run.Command("edit rollout"))}
+		return &run.LockError{Kind: run.LockOff, Message: fmt.Sprintf("FleetLock is off for host %s: set fleetlock to true in the rollout of environment %s: %s", known.Name, environment, run.Command("edit rollout"))}
 	case group != v1.FleetLockGroup && group != environment:
-		return nil, &run.LockError{Kind: run.LockGroup, Message: fmt.Sprintf("client_params.group: %q is not the environment of host %s; use %q, or %q for whatever environment it is in", group, known.Name, environment, v1.FleetLockGroup)}
+		return &run.LockError{Kind: run.LockGroup, Message: fmt.Sprintf("client_params.group: %q is not the environment of host %s; use %q, or %q for whatever environment it is in", group, known.Name, environment, v1.FleetLockGroup)}
 	}
-	return known, nil
+	return nil
 }
 
 // hostOf returns the host that has an id of the FleetLock protocol: as its label, or else as its
@@ -213,7 +212,9 @@ func (s *state) releasesLock(q *request) message.Event {
 	if q == nil || q.Ask != run.Release {
 		return nil
 	}
-	return s.ledger.Unlock(q.Host, q.By, q.Why)
+	event := s.ledger.Unlock(q.Host, q.By, q.Why)
+	q.unlocks = event != nil
+	return event
 }
 
 // relock returns the event that tells anew of the oldest lock, if only locks keep a long log from

@@ -301,6 +301,8 @@ type request struct {
 	// refused is why there will be none.
 	seq     uint64
 	refused error
+	// unlocks tells that it frees the lock of a host that reboots by itself, and concerns no run.
+	unlocks bool
 	// tried is the event that may be on the log though its append failed.
 	tried []byte
 }
