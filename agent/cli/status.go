@@ -166,6 +166,9 @@ func situationFacts(at timeFormat, s v1.Situation, newest *v1.Run) [][2]string {
 	for _, b := range s.Budgets[:min(len(s.Budgets), mostNames)] {
 		all = append(all, [2]string{"budget", budgetFact(b)})
 	}
+	if s.LockCount > 0 {
+		all = append(all, [2]string{"locked", lockFact(at, s)})
+	}
 	if m := missedSince(s, newest); m != nil {
 		all = append(all, [2]string{"last missed", fmt.Sprintf("the window of %s: %s", at.at(m.Start), at.text(m.Reason))})
 	}
@@ -192,6 +195,15 @@ func budgetFact(b v1.BudgetState) string {
 		name += ", no " + b.Label
 	}
 	return fmt.Sprintf("%s: %d of at most %d out of service: %s", name, b.OutOfService, b.MaxUnavailable, text.ListOf(b.Hosts, b.OutOfService, mostNames))
+}
+
+// lockFact names the hosts that reboot by themselves, those locked longest first.
+func lockFact(at timeFormat, s v1.Situation) string {
+	var named []string
+	for _, lock := range s.Locks {
+		named = append(named, fmt.Sprintf("%s since %s", lock.Host, at.at(lock.Since)))
+	}
+	return text.ListOf(named, s.LockCount, mostNames)
 }
 
 // isRetry reports whether the next run is opened in the window that is open, because the
