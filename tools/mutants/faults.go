@@ -24,6 +24,10 @@ var faults = []fault{
 	{"budget-is-asked-for-the-stage-only", "agent/run/roster.Roster.full", `return -1`, "", simulated(scripts, invariants)},
 	{"place-is-not-given-back", "agent/run/roster.cell.add", `$0.out, $0.reserved = $0.out+max(0, $2), $0.reserved+max(0, $3)`, "", append(tests("agent/run/roster", "TestCells"), scripts, invariants)},
 	{"edited-budgets-are-not-told", "agent/run.State.tellBudgets", `return nil`, "", []suite{scripts}},
+	{"lock-is-granted-without-asking-the-budget", "agent/run/roster.Cells.BlockingAny", `return zero1, false`, "", simulated(scripts, invariants)},
+	{"locked-host-is-in-service", "agent/run/roster.Host.IsLocked", `return false`, "", simulated(scripts, invariants)},
+	{"lock-ends-with-the-run", "agent/run.lockAll", ``, "", simulated(scripts, invariants)},
+	{"lock-is-trimmed", "agent/run.Ledger.Relock", `return nil`, "", tests("agent/controller", "TestLockOutlivesTheLog")},
 	{"neighbour-is-not-told", "agent/run.State.tellNeighbours", `return nil`, "", []suite{scripts}},
 
 	// 2. A host executes upgrade and reboot at most once per run, and says done only if that

@@ -253,6 +253,7 @@ func Expected() []string {
 		"members that are left out because they have not answered before", "hosts that are released and may still be at work when a run is opened",
 		"event late", "event unprepared", "hosts that are late and join", "stages whose hosts were late and failed to prepare", "looks at a run that is due to go on without hosts",
 		"event budgeted", "places taken in a cell", "neighbours that fall silent", "budgets that are lowered below what is out of service", "hosts out of service in a cell when a run is opened", "operator: budget",
+		"event locked", "event unlocked", "hosts locked in a stage", "places taken by locked hosts", "hosts locked that are out of service", "hosts that die locked", "operator: lock", "operator: unlock", "operator refused: lock",
 		"news run.opened", "news stage.done", "news host.failed", "news run.blocked", "news run.overdue", "news run.waiting", "news run.finished", "news window.missed",
 		"news kept twice", "long waits for a person",
 	}
