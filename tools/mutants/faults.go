@@ -26,7 +26,7 @@ var faults = []fault{
 	{"edited-budgets-are-not-told", "agent/run.State.tellBudgets", `return nil`, "", []suite{scripts}},
 	{"lock-is-granted-without-asking-the-budget", "agent/run/roster.Cells.BlockingAny", `return zero1, false`, "", simulated(scripts, invariants)},
 	{"locked-host-is-in-service", "agent/run/roster.Host.IsLocked", `return false`, "", simulated(scripts, invariants)},
-	{"lock-ends-with-the-run", "agent/run.lockAll", ``, "", simulated(scripts, invariants)},
+	{"lock-ends-with-the-run", "agent/run.lockAll", `return`, "", simulated(scripts, invariants)},
 	{"lock-is-trimmed", "agent/run.Ledger.Relock", `return nil`, "", tests("agent/controller", "TestLockOutlivesTheLog")},
 	{"neighbour-is-not-told", "agent/run.State.tellNeighbours", `return nil`, "", []suite{scripts}},
 
