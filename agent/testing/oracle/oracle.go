@@ -25,7 +25,8 @@
 //     WindowsTold in schedule.go.
 //  9. No host leaves service, or is admitted, while a cell of a disruption budget that it is in
 //     has no free place: budget.go recounts that from all hosts at each such record; outNow in
-//     machine.go by what machines did. Hosts that fall silent and edits can exceed a limit.
+//     machine.go by what machines did; lock.go for hosts that reboot by themselves. Hosts that
+//     fall silent and edits can exceed a limit.
 //  10. A host is a member of one run under way at most, and gets commands of that run only:
 //     mayOpen in environment.go; Prepared in machine.go.
 //  11. A host is in the roster of one environment. A run of another environment takes it over
