@@ -206,6 +206,10 @@ func (b broken) Preflight(context.Context, string, v1.Start) (v1.Preflight, erro
 func (b broken) Unmatched(context.Context, plan.Intent) ([]v1.IntentWarning, error) {
 	return nil, b.err
 }
+func (b broken) Lock(context.Context, string, v1.FleetLock) (string, error) { return "", b.err }
+
+func (b broken) Unlock(context.Context, string, v1.FleetLock) (string, error) { return "", b.err }
+
 func (b broken) Start(context.Context, string, v1.Start) (v1.Run, error) { return v1.Run{}, b.err }
 
 // TestUnready checks that every path answers 503 with Retry-After and the reason while
