@@ -23,7 +23,6 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/plan"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/trace"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/schedule/window"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
@@ -78,9 +77,9 @@ type Controller interface {
 	WindowsOf(ctx context.Context, environment string, from, to time.Time, count int) ([]v1.Window, error)
 	// AllWindows is Windows together with those of each environment that has windows of its own.
 	AllWindows(ctx context.Context, from, to time.Time, count int) ([]v1.Window, error)
-	// Skippable returns the window of an environment that opens at a time, or the next one if the time
-	// is zero.
-	Skippable(ctx context.Context, environment string, start time.Time) (window.Span, error)
+	// Skippable returns when the window of an environment opens and closes that opens at a time, or
+	// the next one if the time is zero.
+	Skippable(ctx context.Context, environment string, start time.Time) (v1.SkippedWindow, error)
 	// Seen waits until the revision of that number of the configuration, of the
 	// rollout or of a calendar is known.
 	Seen(ctx context.Context, number uint64) error

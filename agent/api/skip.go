@@ -26,12 +26,12 @@ func (s *server) postSkipWindow(c *call) error {
 	if err != nil {
 		return err
 	}
-	span, err := c.controller.Skippable(c.Context(), environment, start)
+	skip, err := c.controller.Skippable(c.Context(), environment, start)
 	if err != nil {
 		return err
 	}
 	now := time.Now().UTC().Truncate(time.Second)
-	skip := v1.SkippedWindow{Start: span.Start.UTC(), End: span.End.UTC(), By: c.who.Name, At: now, Reason: request.Reason}
+	skip.By, skip.At, skip.Reason = c.who.Name, now, request.Reason
 	err = s.editSkips(c, environment, func(skips v1.Skips) (v1.Skips, bool) {
 		if already := skips.Of(skip.Start); already != nil {
 			skip = *already

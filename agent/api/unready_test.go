@@ -18,7 +18,6 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/plan"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/schedule/window"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/credentialtest"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
@@ -60,8 +59,8 @@ func (b broken) Move(context.Context, string, string) (v1.HostEnvironment, error
 
 func (b broken) Vacant(context.Context, string) error { return b.err }
 
-func (b broken) Skippable(context.Context, string, time.Time) (window.Span, error) {
-	return window.Span{}, b.err
+func (b broken) Skippable(context.Context, string, time.Time) (v1.SkippedWindow, error) {
+	return v1.SkippedWindow{}, b.err
 }
 
 func (b broken) Skips(context.Context, string, string) (v1.Skips, store.Revision, error) {

@@ -120,8 +120,8 @@ type commands struct {
 	Forget  forgetCommand  `cmd:"" help:"Delete a host that no longer exists." group:"run"`
 	Move    moveCommand    `cmd:"" help:"Move a host into an environment." group:"run"`
 
-	SkipWindow   skipWindowCommand   `cmd:"" help:"Skip the next window." group:"run"`
-	UnskipWindow unskipWindowCommand `cmd:"" help:"Let a skipped window open its run." group:"run"`
+	SkipWindow   skipWindowCommand   `cmd:"" name:"skip-window" help:"Skip the next window." group:"run"`
+	UnskipWindow unskipWindowCommand `cmd:"" name:"unskip-window" help:"Let a skipped window open its run." group:"run"`
 
 	Apply    applyCommand    `cmd:"" help:"Write what a file declares: configuration, rollout, calendars, environments, budgets, webhooks, and who may do what." group:"declare"`
 	Get      getCommand      `cmd:"" help:"List or print what is declared, in the form that apply reads." group:"declare"`

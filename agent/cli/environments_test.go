@@ -194,7 +194,7 @@ func TestWatchOfEnvironments(t *testing.T) {
 		all, one := s.watches("watch"), s.watches("watch", "--environment", "chur")
 		s.until(1, 30, 0)
 		for name, text := range map[string]string{"all": all(), "one": one()} {
-			named := strings.Contains(text, "chur  run 6: completed") && strings.Contains(text, "basel  run 2: ") && strings.Contains(text, "chur  chur-2  upgraded")
+			named := strings.Contains(text, "chur  run 6: completed") && strings.Contains(text, "basel  run 4: ") && strings.Contains(text, "chur  chur-2  upgraded")
 			alone := strings.Contains(text, "CET  run 6: completed") && !strings.Contains(text, "basel")
 			if strings.Contains(text, "stopped watching") || (name == "all") != named || (name == "one") != alone {
 				t.Errorf("of %s it prints:\n%s", name, text)

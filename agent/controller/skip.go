@@ -24,13 +24,14 @@ func (i *intent) setSkips(seen store.Seen) {
 // Skippable returns the window of an environment that opens at a time, or the next one that is to have
 // a run if the time is zero; the error is *run.Refused or *run.NoEnvironment. A window that is skipped
 // already is one.
-func (c *Controller) Skippable(ctx context.Context, environment string, start time.Time) (window.Span, error) {
-	return until(ctx, c, func(s *state) (window.Span, error) {
+func (c *Controller) Skippable(ctx context.Context, environment string, start time.Time) (v1.SkippedWindow, error) {
+	return until(ctx, c, func(s *state) (v1.SkippedWindow, error) {
 		env, err := s.existing(onLog(environment))
 		if err != nil {
-			return window.Span{}, err
+			return v1.SkippedWindow{}, err
 		}
-		return s.skippable(env, s.Now(), start)
+		span, err := s.skippable(env, s.Now(), start)
+		return v1.SkippedWindow{Start: span.Start.UTC(), End: span.End.UTC()}, err
 	})
 }
 

@@ -75,132 +75,135 @@ func (o *ordered) waits(want string) {
 	}
 }
 
+// orders are runs of a canary and what a run of the environment that comes after it waits for then.
+var orders = map[string]func(*ordered){
+	"no run yet": func(o *ordered) { o.waits("environment canary to complete a run: it has had none") },
+	"under way": func(o *ordered) {
+		o.open("canary", nil, 0, "c1")
+		id := o.prepare("canary", "c1")
+		o.waits("environment canary to complete: run " + fmt.Sprint(id) + " is under way")
+	},
+	"soaks": func(o *ordered) {
+		id := o.canary("completed")
+		o.now = o.now.Add(24*time.Hour - time.Second)
+		o.waits("environment canary, which soaks until 2026-11-22T01:00:00Z: run " + fmt.Sprint(id) + " completed at 2026-11-21T01:00:00Z")
+		if until := o.standing(false).Until; !until.Equal(epoch.Add(24 * time.Hour)) {
+			o.t.Errorf("it soaks until %s", until)
+		}
+		o.now = o.now.Add(time.Second)
+		o.waits("")
+	},
+	"followed once": func(o *ordered) {
+		id := o.canary("completed")
+		o.now = o.now.Add(24 * time.Hour)
+		o.follow("completed")
+		o.waits("environment canary to complete another run: run " + fmt.Sprint(id) + " was followed already")
+		if s := o.standing(true); s.Waits != "" || s.Follows[0].Run != id {
+			o.t.Errorf("a retry comes to %+v", s)
+		}
+		o.canary("completed")
+		o.now = o.now.Add(24 * time.Hour)
+		o.waits("")
+	},
+	"a run that touched no host follows nothing": func(o *ordered) {
+		o.canary("completed")
+		o.now = o.now.Add(24 * time.Hour)
+		o.follow("failed")
+		o.waits("")
+	},
+	"a later run that soaks holds nobody up": func(o *ordered) {
+		first := o.canary("completed")
+		o.now = o.now.Add(20 * time.Hour)
+		second := o.canary("completed")
+		o.now = o.now.Add(4 * time.Hour)
+		if s := o.standing(false); s.Waits != "" || s.Follows[0].Run != first {
+			o.t.Errorf("it comes to %+v", s)
+		}
+		o.follow("completed")
+		o.waits("which soaks until")
+		o.now = o.now.Add(20 * time.Hour)
+		if s := o.standing(false); s.Waits != "" || s.Follows[0].Run != second {
+			o.t.Errorf("then it comes to %+v", s)
+		}
+	},
+	"both have soaked, and the later one is followed": func(o *ordered) {
+		o.canary("completed")
+		second := o.canary("completed")
+		o.now = o.now.Add(24 * time.Hour)
+		if s := o.standing(false); s.Waits != "" || s.Follows[0].Run != second {
+			o.t.Errorf("it comes to %+v", s)
+		}
+		o.follow("completed")
+		o.waits("to complete another run")
+	},
+	"under way again": func(o *ordered) {
+		o.canary("completed")
+		o.now = o.now.Add(24 * time.Hour)
+		o.event(0, message.Opened{
+			Environment: "canary", Members: []string{"c1"}, Rollout: rollout.Default(1), NotAfter: o.now.Add(time.Hour), Completed: o.ledger.Of("canary").Completed(),
+		})
+		o.waits("")
+	},
+	"a later run failed": func(o *ordered) {
+		o.canary("completed")
+		id := o.canary("failed")
+		o.now = o.now.Add(24 * time.Hour)
+		o.waits("environment canary to complete a run: run " + fmt.Sprint(id) + " ended as failed")
+	},
+	"a later run of chosen hosts": func(o *ordered) {
+		o.canary("completed")
+		id := o.run(message.Opened{Environment: "canary", Chosen: true}, "c1", "completed")
+		o.now = o.now.Add(24 * time.Hour)
+		o.waits("environment canary to complete a run of all its hosts: run " + fmt.Sprint(id) + " was of chosen ones")
+	},
+	"a retry of the canary": func(o *ordered) {
+		o.run(message.Opened{Environment: "canary", RetryOf: 7}, "c1", "completed")
+		o.now = o.now.Add(24 * time.Hour)
+		o.waits("was of chosen ones")
+	},
+	"a run of chosen hosts follows nothing": func(o *ordered) {
+		o.canary("completed")
+		o.now = o.now.Add(24 * time.Hour)
+		o.run(message.Opened{Environment: "shops", Chosen: true, Follows: o.ledger.Of("shops").Follows()}, "s1", "completed")
+		o.waits("")
+	},
+	"an override follows nothing": func(o *ordered) {
+		o.canary("completed")
+		o.run(message.Opened{Environment: "shops", OverrideAfter: "CVE"}, "s1", "completed")
+		o.now = o.now.Add(24 * time.Hour)
+		o.waits("")
+	},
+	"the clock of the log was ahead": func(o *ordered) {
+		o.now = o.now.Add(1000 * time.Hour)
+		o.canary("completed")
+		o.now = epoch
+		o.event(0, message.Missed{Environment: "bern", Window: epoch.Add(-time.Hour), WindowEnd: epoch})
+		o.now = o.now.Add(24 * time.Hour)
+		o.waits("")
+	},
+	"carried": func(o *ordered) {
+		id := o.canary("completed")
+		o.now = o.now.Add(24 * time.Hour)
+		o.event(0, o.ledger.Carrying(o.ledger.Of("canary")))
+		o.follow("completed")
+		o.event(0, o.ledger.Carrying(o.ledger.Of("shops")))
+		o.waits("environment canary to complete a run: none since run " + fmt.Sprint(id))
+	},
+	"as many runs are kept as may be": func(o *ordered) {
+		for range message.MaxCompletions + 2 {
+			o.canary("completed")
+		}
+		o.now = o.now.Add(24 * time.Hour)
+		o.follow("completed")
+		o.waits("to complete another run")
+	},
+}
+
 // TestOrder checks when a run may follow that of another environment, on the whole log and on one
 // that was trimmed.
 func TestOrder(t *testing.T) {
 	t.Parallel()
-	for name, play := range map[string]func(*ordered){
-		"no run yet": func(o *ordered) { o.waits("environment canary to complete a run: it has had none") },
-		"under way": func(o *ordered) {
-			o.open("canary", nil, 0, "c1")
-			id := o.prepare("canary", "c1")
-			o.waits("environment canary to complete: run " + fmt.Sprint(id) + " is under way")
-		},
-		"soaks": func(o *ordered) {
-			id := o.canary("completed")
-			o.now = o.now.Add(24*time.Hour - time.Second)
-			o.waits("environment canary, which soaks until 2026-11-22T01:00:00Z: run " + fmt.Sprint(id) + " completed at 2026-11-21T01:00:00Z")
-			if until := o.standing(false).Until; !until.Equal(epoch.Add(24 * time.Hour)) {
-				o.t.Errorf("it soaks until %s", until)
-			}
-			o.now = o.now.Add(time.Second)
-			o.waits("")
-		},
-		"followed once": func(o *ordered) {
-			id := o.canary("completed")
-			o.now = o.now.Add(24 * time.Hour)
-			o.follow("completed")
-			o.waits("environment canary to complete another run: run " + fmt.Sprint(id) + " was followed already")
-			if s := o.standing(true); s.Waits != "" || s.Follows[0].Run != id {
-				o.t.Errorf("a retry comes to %+v", s)
-			}
-			o.canary("completed")
-			o.now = o.now.Add(24 * time.Hour)
-			o.waits("")
-		},
-		"a run that touched no host follows nothing": func(o *ordered) {
-			o.canary("completed")
-			o.now = o.now.Add(24 * time.Hour)
-			o.follow("failed")
-			o.waits("")
-		},
-		"a later run that soaks holds nobody up": func(o *ordered) {
-			first := o.canary("completed")
-			o.now = o.now.Add(20 * time.Hour)
-			second := o.canary("completed")
-			o.now = o.now.Add(4 * time.Hour)
-			if s := o.standing(false); s.Waits != "" || s.Follows[0].Run != first {
-				o.t.Errorf("it comes to %+v", s)
-			}
-			o.follow("completed")
-			o.waits("which soaks until")
-			o.now = o.now.Add(20 * time.Hour)
-			if s := o.standing(false); s.Waits != "" || s.Follows[0].Run != second {
-				o.t.Errorf("then it comes to %+v", s)
-			}
-		},
-		"both have soaked, and the later one is followed": func(o *ordered) {
-			o.canary("completed")
-			second := o.canary("completed")
-			o.now = o.now.Add(24 * time.Hour)
-			if s := o.standing(false); s.Waits != "" || s.Follows[0].Run != second {
-				o.t.Errorf("it comes to %+v", s)
-			}
-			o.follow("completed")
-			o.waits("to complete another run")
-		},
-		"under way again": func(o *ordered) {
-			o.canary("completed")
-			o.now = o.now.Add(24 * time.Hour)
-			o.event(0, message.Opened{
-				Environment: "canary", Members: []string{"c1"}, Rollout: rollout.Default(1), NotAfter: o.now.Add(time.Hour), Completed: o.ledger.Of("canary").Completed(),
-			})
-			o.waits("")
-		},
-		"a later run failed": func(o *ordered) {
-			o.canary("completed")
-			id := o.canary("failed")
-			o.now = o.now.Add(24 * time.Hour)
-			o.waits("environment canary to complete a run: run " + fmt.Sprint(id) + " ended as failed")
-		},
-		"a later run of chosen hosts": func(o *ordered) {
-			o.canary("completed")
-			id := o.run(message.Opened{Environment: "canary", Chosen: true}, "c1", "completed")
-			o.now = o.now.Add(24 * time.Hour)
-			o.waits("environment canary to complete a run of all its hosts: run " + fmt.Sprint(id) + " was of chosen ones")
-		},
-		"a retry of the canary": func(o *ordered) {
-			o.run(message.Opened{Environment: "canary", RetryOf: 7}, "c1", "completed")
-			o.now = o.now.Add(24 * time.Hour)
-			o.waits("was of chosen ones")
-		},
-		"a run of chosen hosts follows nothing": func(o *ordered) {
-			o.canary("completed")
-			o.now = o.now.Add(24 * time.Hour)
-			o.run(message.Opened{Environment: "shops", Chosen: true, Follows: o.ledger.Of("shops").Follows()}, "s1", "completed")
-			o.waits("")
-		},
-		"an override follows nothing": func(o *ordered) {
-			o.canary("completed")
-			o.run(message.Opened{Environment: "shops", OverrideAfter: "CVE"}, "s1", "completed")
-			o.now = o.now.Add(24 * time.Hour)
-			o.waits("")
-		},
-		"the clock of the log was ahead": func(o *ordered) {
-			o.now = o.now.Add(1000 * time.Hour)
-			o.canary("completed")
-			o.now = epoch
-			o.event(0, message.Missed{Environment: "bern", Window: epoch.Add(-time.Hour), WindowEnd: epoch})
-			o.now = o.now.Add(24 * time.Hour)
-			o.waits("")
-		},
-		"carried": func(o *ordered) {
-			id := o.canary("completed")
-			o.now = o.now.Add(24 * time.Hour)
-			o.event(0, o.ledger.Carrying(o.ledger.Of("canary")))
-			o.follow("completed")
-			o.event(0, o.ledger.Carrying(o.ledger.Of("shops")))
-			o.waits("environment canary to complete a run: none since run " + fmt.Sprint(id))
-		},
-		"as many runs are kept as may be": func(o *ordered) {
-			for range message.MaxCompletions + 2 {
-				o.canary("completed")
-			}
-			o.now = o.now.Add(24 * time.Hour)
-			o.follow("completed")
-			o.waits("to complete another run")
-		},
-	} {
+	for name, play := range orders {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			play(&ordered{newSite(t), Order{Environments: []string{"canary"}, Soak: 24 * time.Hour}})

@@ -33,6 +33,7 @@ type Declaration struct {
 	MaintenanceWindows types.List   `tfsdk:"maintenance_windows"`
 	Calendars          types.Set    `tfsdk:"calendars"`
 	Rollout            types.Object `tfsdk:"rollout"`
+	After              types.Object `tfsdk:"after"`
 }
 
 var _ tenantobject.Forcible = (*model)(nil)
@@ -102,10 +103,14 @@ func attributes() map[string]schema.Attribute {
 			"Omitted, with `calendars` omitted too: the windows and calendars of the tenant. `[]`: none."),
 		"calendars": schema.SetAttribute{
 			ElementType: types.StringType, Optional: true,
-			MarkdownDescription: "The names of calendars of kind `allow` that open further windows for the environment; those that an environment names open for nobody else. Each freeze of the tenant counts in any case.",
+			MarkdownDescription: "The names of calendars of kind `allow` that open windows for the environment, in place of those of the tenant. A calendar that an environment names opens windows for nobody else, unless another names it, too. Every freeze counts for every environment.",
 			Validators:          []validator.Set{setvalidator.NoNullValues()},
 		},
 		"rollout": rolloutAttribute(),
+		"after": tenantobject.ObjectAttribute("The order of environments: a window opens a run of this environment only once others have completed a run of all their hosts since its own last run.", map[string]schema.Attribute{
+			"environments": tenantobject.RequiredTextSet("The names of the environments that come before it; at least one and at most 100. Environments that come after each other in a circle are refused."),
+			"soak":         tenantobject.DurationAttribute("How long ago they must have completed, from `0s` to `30d`; `0s` by default."),
+		}),
 	}
 }
 

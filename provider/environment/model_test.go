@@ -19,6 +19,7 @@ const declared = `{
     {"days-of-week": ["Monday", "tuesday"], "start-time": "02:00", "timezone": "Europe/Zurich", "duration": "180m"},
     {"days-of-week": ["Friday"], "start-time": "23:00", "timezone": "site-local", "duration": "1h"}],
   "calendars": ["inventory", "stocktaking"],
+  "after": {"environments": ["canary", "pilot"], "soak": "24h"},
   "rollout": {"max-failures": "2", "stages": [{"name": "all", "max-unavailable": "2", "soak": "60m"}], "timeouts": {"reboot": "1200s"}}}`
 
 func parse(t *testing.T, text string) map[string]any {
@@ -60,6 +61,7 @@ func TestToAPI(t *testing.T) {
 				{DaysOfWeek: "Friday", StartTime: "23:00", Timezone: "site-local", Duration: "1h"},
 			},
 			Calendars: []string{"inventory", "stocktaking"},
+			After:     &v1.After{Environments: []string{"canary", "pilot"}, Soak: "24h"},
 			Rollout:   &v1.Rollout{MaxFailures: "2", Stages: []v1.Stage{{Name: "all", MaxUnavailable: "2", Soak: "60m"}}, Timeouts: &v1.StepTimeouts{Reboot: "1200s"}},
 		}},
 		"what is absent is the tenant's": {`{"match": {"hosts": ["h01"]}}`, v1.Environment{Match: v1.Match{Hosts: []string{"h01"}}}},
@@ -127,14 +129,17 @@ func TestFromAPI_seesEveryEdit(t *testing.T) {
 		"a window added": {"maintenance-windows", func(e *v1.Environment) {
 			e.MaintenanceWindows = append(e.MaintenanceWindows, v1.MaintenanceWindow{DaysOfWeek: "Sunday", StartTime: "01:00", Timezone: "UTC", Duration: "1h"})
 		}},
-		"a window removed": {"maintenance-windows", func(e *v1.Environment) { e.MaintenanceWindows = e.MaintenanceWindows[1:] }},
-		"windows absent":   {"maintenance-windows", func(e *v1.Environment) { e.MaintenanceWindows = nil }},
-		"calendars":        {"calendars", func(e *v1.Environment) { e.Calendars = []string{"other"} }},
-		"no calendars":     {"calendars", func(e *v1.Environment) { e.Calendars = nil }},
-		"a stage":          {"rollout", func(e *v1.Environment) { e.Rollout.Stages[0].Soak = "2h" }},
-		"paused":           {"rollout", func(e *v1.Environment) { e.Rollout.Paused = true }},
-		"a time limit":     {"rollout", func(e *v1.Environment) { e.Rollout.Timeouts = nil }},
-		"rollout absent":   {"rollout", func(e *v1.Environment) { e.Rollout = nil }},
+		"a window removed":  {"maintenance-windows", func(e *v1.Environment) { e.MaintenanceWindows = e.MaintenanceWindows[1:] }},
+		"windows absent":    {"maintenance-windows", func(e *v1.Environment) { e.MaintenanceWindows = nil }},
+		"calendars":         {"calendars", func(e *v1.Environment) { e.Calendars = []string{"other"} }},
+		"no calendars":      {"calendars", func(e *v1.Environment) { e.Calendars = nil }},
+		"a stage":           {"rollout", func(e *v1.Environment) { e.Rollout.Stages[0].Soak = "2h" }},
+		"paused":            {"rollout", func(e *v1.Environment) { e.Rollout.Paused = true }},
+		"a time limit":      {"rollout", func(e *v1.Environment) { e.Rollout.Timeouts = nil }},
+		"what comes before": {"after", func(e *v1.Environment) { e.After = &v1.After{Environments: []string{"canary"}, Soak: "24h"} }},
+		"soak":              {"after", func(e *v1.Environment) { e.After = &v1.After{Environments: e.After.Environments} }},
+		"after nobody":      {"after", func(e *v1.Environment) { e.After = nil }},
+		"rollout absent":    {"rollout", func(e *v1.Environment) { e.Rollout = nil }},
 	} {
 		var diags diag.Diagnostics
 		m := planned(t, declared)

@@ -25,6 +25,7 @@ type request struct {
 	Duration       types.String `tfsdk:"duration"`
 	RetryOf        types.Int64  `tfsdk:"retry_of"`
 	Environment    types.String `tfsdk:"environment"`
+	OverrideAfter  types.String `tfsdk:"override_after"`
 	HostNames      types.Set    `tfsdk:"host_names"`
 	Labels         types.Map    `tfsdk:"labels"`
 	Roles          types.Set    `tfsdk:"roles"`
@@ -47,8 +48,8 @@ type model struct {
 func (m request) start() v1.Start {
 	selector := m.selector()
 	return v1.Start{
-		Environment: m.Environment.ValueString(),
-		Hosts:       selector.Hosts, Labels: selector.Labels, Roles: selector.Roles,
+		Environment: m.Environment.ValueString(), OverrideAfter: m.OverrideAfter.ValueString(),
+		Hosts: selector.Hosts, Labels: selector.Labels, Roles: selector.Roles,
 		OverrideWindow: m.OverrideWindow.ValueBool(),
 		Reason:         m.Reason.ValueString(),
 		Duration:       m.Duration.ValueString(),

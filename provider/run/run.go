@@ -130,7 +130,7 @@ func (r *Resource) planExisting(ctx context.Context, plan model, req resource.Mo
 // apply a window may have opened.
 func preflight(ctx context.Context, data *providerdata.Data, typeName string, m request, diags *diag.Diagnostics) {
 	if !data.Reachable() || !data.ValidateAtPlan || m.Tenant.IsUnknown() ||
-		m.Environment.IsUnknown() || m.OverrideWindow.IsUnknown() || m.Reason.IsUnknown() || m.Duration.IsUnknown() || m.RetryOf.IsUnknown() {
+		m.Environment.IsUnknown() || m.OverrideAfter.IsUnknown() || m.OverrideWindow.IsUnknown() || m.Reason.IsUnknown() || m.Duration.IsUnknown() || m.RetryOf.IsUnknown() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, preflightLimit)
@@ -174,7 +174,7 @@ func (*Resource) ValidateConfig(ctx context.Context, req resource.ValidateConfig
 // validate applies the API's rules for a start. The rules concern several attributes
 // together, so it waits until all of them are known.
 func (m request) validate(typeName string, diags *diag.Diagnostics) {
-	if !m.Environment.IsUnknown() && !m.OverrideWindow.IsUnknown() && !m.Reason.IsUnknown() && !m.Duration.IsUnknown() {
+	if !m.Environment.IsUnknown() && !m.OverrideAfter.IsUnknown() && !m.OverrideWindow.IsUnknown() && !m.Reason.IsUnknown() && !m.Duration.IsUnknown() {
 		start := m.start()
 		start.Hosts, start.Labels, start.Roles = nil, nil, nil // Their attributes have rules of their own.
 		invalid(typeName, start.Validate(), diags)

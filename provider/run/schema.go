@@ -49,7 +49,8 @@ const (
 		"Supported by `osupgrade-agent` only."
 	aboutEnvironment = "The environment whose hosts are upgraded, such as `osupgrade_environment.basel.name`; `default` is that of the hosts that no other has. Needed if several environments have hosts. " +
 		"Runs of several environments go side by side. Supported by `osupgrade-agent` only."
-	aboutHostNames = "Only hosts of these names. With `labels` and `roles`, a host must fit all of them. The site chooses the hosts when the run starts. If no host fits, it refuses the start. " +
+	aboutOverrideAfter = "Why the run starts although environments that its own comes after have not completed a run. By default it waits for them: the start is refused. Supported by `osupgrade-agent` only."
+	aboutHostNames     = "Only hosts of these names. With `labels` and `roles`, a host must fit all of them. The site chooses the hosts when the run starts. If no host fits, it refuses the start. " +
 		"Supported by `osupgrade-agent` only."
 	aboutLabels = "Only hosts with all of these labels, such as `{ shop = \"basel\" }`. Commas join alternatives: `basel,bern` is either. Supported by `osupgrade-agent` only."
 	aboutRoles  = "Only hosts with one of these roles. Supported by `osupgrade-agent` only."
@@ -85,6 +86,7 @@ func requestAttributes() map[string]schema.Attribute {
 			Validators:          []validator.String{validators.Name()},
 			PlanModifiers:       []planmodifier.String{stringplanmodifier.RequiresReplace()},
 		},
+		"override_after": tenantobject.TextAttribute(aboutOverrideAfter),
 		"host_names": schema.SetAttribute{
 			ElementType: types.StringType, Optional: true,
 			MarkdownDescription: aboutHostNames + " A change starts another run.",

@@ -67,10 +67,11 @@ func (*startAction) Schema(_ context.Context, _ action.SchemaRequest, resp *acti
 				Optional: true, MarkdownDescription: aboutRetryOf,
 				Validators: []validator.Int64{validators.Number(1, 0)},
 			},
-			"environment": schema.StringAttribute{Optional: true, MarkdownDescription: aboutEnvironment, Validators: []validator.String{validators.Name()}},
-			"host_names":  schema.SetAttribute{ElementType: types.StringType, Optional: true, MarkdownDescription: aboutHostNames, Validators: hostNameValidators()},
-			"labels":      schema.MapAttribute{ElementType: types.StringType, Optional: true, MarkdownDescription: aboutLabels, Validators: labelValidators()},
-			"roles":       schema.SetAttribute{ElementType: types.StringType, Optional: true, MarkdownDescription: aboutRoles, Validators: roleValidators()},
+			"environment":    schema.StringAttribute{Optional: true, MarkdownDescription: aboutEnvironment, Validators: []validator.String{validators.Name()}},
+			"override_after": schema.StringAttribute{Optional: true, MarkdownDescription: aboutOverrideAfter, Validators: []validator.String{validators.Text()}},
+			"host_names":     schema.SetAttribute{ElementType: types.StringType, Optional: true, MarkdownDescription: aboutHostNames, Validators: hostNameValidators()},
+			"labels":         schema.MapAttribute{ElementType: types.StringType, Optional: true, MarkdownDescription: aboutLabels, Validators: labelValidators()},
+			"roles":          schema.SetAttribute{ElementType: types.StringType, Optional: true, MarkdownDescription: aboutRoles, Validators: roleValidators()},
 		},
 	}
 	maps.Copy(resp.Schema.Attributes, waitAttributes(true))

@@ -13,7 +13,6 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/plan"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/schedule/window"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
@@ -638,14 +637,14 @@ func (t *tenant) Ready(context.Context) error { return nil }
 func (t *tenant) Seen(context.Context, uint64) error { return nil }
 
 // Skippable implements api.Controller: a window that is to open is one.
-func (t *tenant) Skippable(ctx context.Context, _ string, start time.Time) (window.Span, error) {
+func (t *tenant) Skippable(ctx context.Context, _ string, start time.Time) (v1.SkippedWindow, error) {
 	all, err := t.Windows(ctx, time.Now(), time.Now().AddDate(1, 0, 0), 100)
 	for _, w := range all {
 		if start.IsZero() || w.Start.Equal(start) {
-			return window.Span{Start: w.Start, End: w.End}, nil
+			return v1.SkippedWindow{Start: w.Start, End: w.End}, nil
 		}
 	}
-	return window.Span{}, cmp.Or(err, error(&run.Refused{Message: "no such window opens"}))
+	return v1.SkippedWindow{}, cmp.Or(err, error(&run.Refused{Message: "no such window opens"}))
 }
 
 // Windows implements api.Controller: those of the configuration and the calendars, what is
