@@ -216,7 +216,7 @@ func (b broken) Start(context.Context, string, v1.Start) (v1.Run, error) { retur
 func TestUnready(t *testing.T) {
 	t.Parallel()
 	tokens := principal.NewTokens(&credentialtest.Memory{}, &credentialtest.Memory{})
-	token, err := tokens.Add(principal.Token{Name: "test", Tenant: "acme", Allow: access.Rights()})
+	token, err := tokens.Add(principal.Token{Name: "test", Tenant: "acme", Allow: append(access.Rights(), access.FleetLock)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -226,10 +226,13 @@ func TestUnready(t *testing.T) {
 		Healthy: func() error { return b.err }, Log: slog.New(slog.DiscardHandler),
 	})
 	bodies := map[string]string{"approve": `{"reason":"r","stage":"s"}`, "release": `{"reason":"r","host":"h01"}`, "resend": `{}`, "refresh": `{}`, "calendars": `{"name":"x","kind":"freeze"}`, "environment": `{"environment":""}`, "environments": `{"name":"x","match":{"roles":["edge"]}}`, "budgets": `{"name":"x","max-unavailable":"1"}`}
+	bodies["pre-reboot"] = `{"client_params":{"id":"h01","group":"default"}}`
+	bodies["steady-state"] = bodies["pre-reboot"]
 	ask := func(method, target string) *httptest.ResponseRecorder {
 		body := cmp.Or(bodies[path.Base(target)], `{"reason":"r"}`)
 		r := httptest.NewRequestWithContext(t.Context(), method, target, strings.NewReader(body))
 		r.Header.Set("Authorization", "Bearer "+token)
+		r.Header.Set(fleetLockHeader, "true")
 		w := httptest.NewRecorder()
 		handler.ServeHTTP(w, r)
 		return w
