@@ -109,7 +109,7 @@ func proofOf(token principal.Token, text string) proof {
 // without one, its connection does: by a client certificate, or because it is on the
 // site's machine.
 func (s *server) proof(r *http.Request) (proof, error) {
-	text, inURL, err := textOf(r)
+	text, only, err := textOf(r)
 	if err != nil {
 		if p, local := machineProof(r); local {
 			return p, nil
@@ -129,25 +129,34 @@ func (s *server) proof(r *http.Request) (proof, error) {
 	if token, err = s.Logins.Current(token); err != nil {
 		return proof{}, unauthorized(err)
 	}
-	if inURL && !token.ForURL() {
+	switch {
+	case only == access.Calendar && !token.IsOnly(only):
 		return proof{}, unauthorized(errStrongURL)
+	case only == access.FleetLock && !token.IsOnly(only):
+		return proof{}, unauthorized(errStrongPassword)
 	}
 	return proofOf(token, text), nil
 }
 
 // textOf returns the text of the token of a request: that of its header (RFC 6750 2.1), or
-// of its URL.
-func textOf(r *http.Request) (text string, inURL bool, err error) {
+// of its URL, or the password of a request of the FleetLock protocol. In the last two cases the token
+// may have one role alone.
+func textOf(r *http.Request) (text string, only access.Role, err error) {
 	if text, err = bearer(r); err == nil {
-		return text, false, nil
+		return text, "", nil
+	}
+	if _, password, basic := r.BasicAuth(); basic && isFleetLock(r) {
+		return password, access.FleetLock, nil
 	}
 	if text = r.URL.Query().Get(urlToken); text == "" || r.Header.Get("Authorization") != "" {
-		return "", false, err
+		return "", "", err
 	}
-	return text, true, nil
+	return text, access.Calendar, nil
 }
 
 var errStrongURL = errors.New("a token in a URL may have the role calendar alone, as programs and proxies log URLs; send Authorization: Bearer TOKEN, and withdraw this token if the URL was logged")
+
+var errStrongPassword = errors.New("a token that is the password of a URL may have the role fleetlock alone, as hosts keep it in their configuration; send Authorization: Bearer TOKEN")
 
 // bearer returns the text of the token in the header of a request.
 func bearer(r *http.Request) (string, error) {
@@ -161,7 +170,7 @@ func bearer(r *http.Request) (string, error) {
 // unauthorized returns the answer to a proof that is not good; other errors stay.
 func unauthorized(err error) error {
 	for _, cause := range []error{
-		principal.ErrNoToken, principal.ErrUnknownToken, principal.ErrDamagedToken, principal.ErrExpiredToken, principal.ErrEndedLogin, errStrongURL, errNoProof,
+		principal.ErrNoToken, principal.ErrUnknownToken, principal.ErrDamagedToken, principal.ErrExpiredToken, principal.ErrEndedLogin, errStrongURL, errStrongPassword, errNoProof,
 	} {
 		if errors.Is(err, cause) {
 			return problem(http.StatusUnauthorized, "", "", "%s", cause)

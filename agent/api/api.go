@@ -59,6 +59,9 @@ type Controller interface {
 	Current(ctx context.Context) (id uint64, err error)
 	Watch(ctx context.Context) (changed <-chan struct{}, stop func(), err error)
 	Start(ctx context.Context, by string, request v1.Start) (v1.Run, error)
+	// Lock locks a host that reboots by itself, Unlock unlocks it. Both return its name.
+	Lock(ctx context.Context, by string, who v1.FleetLock) (host string, err error)
+	Unlock(ctx context.Context, by string, who v1.FleetLock) (host string, err error)
 	// Preflight returns what a start would do, and starts nothing.
 	Preflight(ctx context.Context, by string, request v1.Start) (v1.Preflight, error)
 	// Unmatched returns what of an intent matches no known host.

@@ -22,6 +22,8 @@ import (
 type answer struct {
 	status int
 	body   v1.ErrorBody
+	// kind is what the FleetLock protocol calls the error; empty for what its status says.
+	kind string
 }
 
 // Error implements error.
@@ -75,6 +77,10 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request, a *answer) {
 		w.Header().Set("Retry-After", strconv.Itoa(int(attemptsEach/time.Second)))
 	case http.StatusUnauthorized:
 		w.Header().Set("WWW-Authenticate", `Bearer realm="osupgrade"`)
+	}
+	if isFleetLock(r) {
+		s.sendFleetLock(w, a)
+		return
 	}
 	s.send(w, r, a.status, a.body)
 }

@@ -176,6 +176,10 @@ func responses(s *schemas, r route) schema {
 		all[strconv.Itoa(a.status)] = one
 	}
 	for _, status := range r.failures() {
+		if r.failure != nil {
+			all[strconv.Itoa(status)] = schema{"description": aboutFailure[status], "content": content(s.of(reflect.TypeOf(r.failure)), document.JSON)}
+			continue
+		}
 		all[strconv.Itoa(status)] = schema{"$ref": "#/components/responses/" + strconv.Itoa(status)}
 	}
 	return all

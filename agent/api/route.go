@@ -44,6 +44,8 @@ type route struct {
 	// each operation has.
 	returns []response
 	errors  []int
+	// failure is a value of the type of the body of a failure; nil for that of all others.
+	failure any
 	// action and object are those of the audit record of a request that changes something:
 	// a verb, and a kind with the parameters of the path, such as calendar/{name}.
 	action, object string

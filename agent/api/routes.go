@@ -128,7 +128,7 @@ func routes() []route {
 			path: tenantsPath + "/{tenant}", noun: "tenant", key: "tenant/{tenant}", group: groupTenants, ofSite: true, several: true, created: []parameter{restoreParameter},
 			force: "Remove it even if it has hosts or a run is in progress: the run is aborted and the keys of the hosts are revoked.",
 		}, (*server).tenantObject),
-		unserved(tenantRoutes()), unserved(loginRoutes()), configRoutes(), stateRoutes(), runRoutes(), unserved(joinRoutes()), unserved(tokenRoutes()), unserved(credentialRoutes()),
+		unserved(tenantRoutes()), unserved(loginRoutes()), configRoutes(), stateRoutes(), runRoutes(), fleetLockRoutes(), unserved(joinRoutes()), unserved(tokenRoutes()), unserved(credentialRoutes()),
 		newsRoutes(), unserved(auditRoutes()), siteRoutes(), documentRoutes(),
 	)
 }

@@ -174,6 +174,9 @@ func postAsk(ask run.Ask) func(*server, *call) error {
 			return err
 		}
 		c.audit.Object = runObject(run)
+		if run.ID == 0 { // The lock of a host is freed.
+			c.audit.Object = "host/" + request.Host
+		}
 		s.send(c.w, c.Request, http.StatusOK, run)
 		return nil
 	}

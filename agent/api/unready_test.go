@@ -209,6 +209,10 @@ func (b broken) Preflight(context.Context, string, v1.Start) (v1.Preflight, erro
 func (b broken) Unmatched(context.Context, plan.Intent) ([]v1.IntentWarning, error) {
 	return nil, b.err
 }
+func (b broken) Lock(context.Context, string, v1.FleetLock) (string, error) { return "", b.err }
+
+func (b broken) Unlock(context.Context, string, v1.FleetLock) (string, error) { return "", b.err }
+
 func (b broken) Start(context.Context, string, v1.Start) (v1.Run, error) { return v1.Run{}, b.err }
 
 // TestUnready checks that every path answers 503 with Retry-After and the reason while
@@ -216,7 +220,7 @@ func (b broken) Start(context.Context, string, v1.Start) (v1.Run, error) { retur
 func TestUnready(t *testing.T) {
 	t.Parallel()
 	tokens := principal.NewTokens(&credentialtest.Memory{}, &credentialtest.Memory{})
-	token, err := tokens.Add(principal.Token{Name: "test", Tenant: "acme", Allow: access.Rights()})
+	token, err := tokens.Add(principal.Token{Name: "test", Tenant: "acme", Allow: append(access.Rights(), access.FleetLock)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -226,10 +230,13 @@ func TestUnready(t *testing.T) {
 		Healthy: func() error { return b.err }, Log: slog.New(slog.DiscardHandler),
 	})
 	bodies := map[string]string{"approve": `{"reason":"r","stage":"s"}`, "release": `{"reason":"r","host":"h01"}`, "resend": `{}`, "refresh": `{}`, "calendars": `{"name":"x","kind":"freeze"}`, "environment": `{"environment":""}`, "environments": `{"name":"x","match":{"roles":["edge"]}}`, "budgets": `{"name":"x","max-unavailable":"1"}`}
+	bodies["pre-reboot"] = `{"client_params":{"id":"h01","group":"default"}}`
+	bodies["steady-state"] = bodies["pre-reboot"]
 	ask := func(method, target string) *httptest.ResponseRecorder {
 		body := cmp.Or(bodies[path.Base(target)], `{"reason":"r"}`)
 		r := httptest.NewRequestWithContext(t.Context(), method, target, strings.NewReader(body))
 		r.Header.Set("Authorization", "Bearer "+token)
+		r.Header.Set(fleetLockHeader, "true")
 		w := httptest.NewRecorder()
 		handler.ServeHTTP(w, r)
 		return w

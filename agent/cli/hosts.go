@@ -288,8 +288,11 @@ func showWarnings(to *terminal, at timeFormat, state v1.State) {
 	}
 }
 
-// onlineCell is a cell of the table: whether a host is online, and busy.
+// onlineCell is a cell of the table: whether a host is online, and locked or busy.
 func onlineCell(h v1.Host) string {
+	if h.LockedSince != nil {
+		return yesNo(h.Online) + ", locked"
+	}
 	if h.Busy != nil {
 		return "yes, busy"
 	}
@@ -329,6 +332,9 @@ func showHost(to *terminal, at timeFormat, h v1.Host, offer v1.OfferSummary) {
 	f.add("host", h.Hostname)
 	f.add("application", h.Application)
 	f.add("online", yesNo(h.Online)+lastSeen(at, h))
+	if h.LockedSince != nil {
+		f.add("locked", "since "+at.at(*h.LockedSince)+": it reboots by itself, and is out of service until then")
+	}
 	if h.Busy != nil {
 		f.add("busy", h.Busy.Reason+", until "+at.at(h.Busy.Until)+": no upgrade begins before it is idle")
 	}

@@ -231,6 +231,7 @@ func (c *releaseCommand) Help() string {
 		"Releasing a host that holds no slot, such as one that hangs while it prepares, removes it from the run. " +
 		"You can release any host during a run, and after the run a host that still holds a slot. " +
 		"You release one host at a time, because each takes the place of another that goes down: there is no --label and no --role. " +
+		"Releasing a host that is locked, because it reboots by itself, frees its lock. " +
 		"The site finds the run of the host, so that --environment is not needed."
 }
 
@@ -245,7 +246,10 @@ func (c *releaseCommand) Run(ctx context.Context, person *console, out io.Writer
 // released returns the sentence about a release. While no run is under way, the
 // run is the newest one, which has ended: the host still held a slot of it.
 func (c *releaseCommand) released(r v1.Run) string {
-	if r.Finished() {
+	switch {
+	case r.ID == 0:
+		return fmt.Sprintf("The lock of host %s is free, and the host is left as it is.", c.Host)
+	case r.Finished():
 		return fmt.Sprintf("The slot of host %s is free, and the host is left as it is. No run is in progress.", c.Host)
 	}
 	return fmt.Sprintf("Host %s is released: run %d neither waits for it nor touches it.", c.Host, r.ID)

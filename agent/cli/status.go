@@ -210,7 +210,7 @@ func skippedFact(at timeFormat, w v1.SkippedWindow) string {
 	return fmt.Sprintf("%s, by %s: %s", at.at(w.Start), w.By, w.Reason)
 }
 
-// tenantFacts tell of freezes, calendars and budgets, which are the tenant's.
+// tenantFacts tell of freezes, calendars, budgets and locked hosts, which are the tenant's.
 func tenantFacts(at timeFormat, s v1.Situation) (all [][2]string) {
 	if f := s.Frozen; f != nil {
 		all = append(all, [2]string{"frozen", fmt.Sprintf("by %s until %s", f.Calendar, at.at(f.To))})
@@ -220,6 +220,9 @@ func tenantFacts(at timeFormat, s v1.Situation) (all [][2]string) {
 	}
 	for _, b := range s.Budgets[:min(len(s.Budgets), mostNames)] {
 		all = append(all, [2]string{"budget", budgetFact(b)})
+	}
+	if s.LockCount > 0 {
+		all = append(all, [2]string{"locked", lockFact(at, s)})
 	}
 	return all
 }
@@ -234,6 +237,15 @@ func budgetFact(b v1.BudgetState) string {
 		name += ", no " + b.Label
 	}
 	return fmt.Sprintf("%s: %d of at most %d out of service: %s", name, b.OutOfService, b.MaxUnavailable, text.ListOf(b.Hosts, b.OutOfService, mostNames))
+}
+
+// lockFact names the hosts that reboot by themselves, those locked longest first.
+func lockFact(at timeFormat, s v1.Situation) string {
+	var named []string
+	for _, lock := range s.Locks {
+		named = append(named, fmt.Sprintf("%s since %s", lock.Host, at.at(lock.Since)))
+	}
+	return text.ListOf(named, s.LockCount, mostNames)
 }
 
 // isRetry reports whether the next run is opened in the window that is open, because the

@@ -35,13 +35,13 @@ func (s *state) allHosts() []plan.Host {
 	return all
 }
 
-// editedBudgets returns the disruption budgets for a run that was opened with others; nil when the
+// editedBudgets returns the disruption budgets for runs that were opened with others, or for locked hosts; nil when the
 // log has those that are declared, or they cannot be read.
-func (s *state) editedBudgets(current *run.State) *message.Budgeted {
+func (s *state) editedBudgets(absent string) *message.Budgeted {
 	if !s.intent.complete || s.intent.budgetsID == s.ledger.Cells().Budgets() || s.intent.unplannable() != nil {
 		return nil
 	}
-	return &message.Budgeted{Budgets: s.intent.budgetsID, Cells: message.Only(s.allCells(current.Rollout().Absent), s.ledger.InRoster)}
+	return &message.Budgeted{Budgets: s.intent.budgetsID, Cells: message.Only(s.allCells(absent), s.counted)}
 }
 
 // maxBudgets bounds the cells that are shown, and those in metrics.

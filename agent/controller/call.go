@@ -68,19 +68,24 @@ func ask[T any](ctx context.Context, c *Controller, look func(*state) T) (T, err
 // whole. The result travels over a channel: look may still run when the caller has
 // gone.
 func waitFor[T any](ctx context.Context, c *Controller, q *request, look func(*state) (T, error)) (T, error) {
+	return waitAs(ctx, c, waiter{ctx: ctx, request: q}, look)
+}
+
+// waitAs is waitFor for a waiter that has all but its look.
+func waitAs[T any](ctx context.Context, c *Controller, w waiter, look func(*state) (T, error)) (T, error) {
 	type answer struct {
 		value T
 		err   error
 	}
 	answers := make(chan answer, 1)
-	w := &waiter{ctx: ctx, request: q, look: func(s *state) bool {
+	w.look = func(s *state) bool {
 		value, err := look(s)
 		if errors.Is(err, errPending) {
 			return false
 		}
 		answers <- answer{value, err}
 		return true
-	}}
+	}
 	var none T
 	n := c.session()
 	select {
@@ -90,7 +95,7 @@ func waitFor[T any](ctx context.Context, c *Controller, q *request, look func(*s
 	case <-ctx.Done():
 		return none, ctx.Err()
 	}
-	if err := n.post(ctx, func(s *state) { s.admit(w) }); err != nil {
+	if err := n.post(ctx, func(s *state) { s.admit(&w) }); err != nil {
 		return none, err
 	}
 	select {

@@ -18,6 +18,9 @@ import (
 func (s *state) next(env *environment, now time.Time) (run.Step, *request) {
 	for {
 		q := s.nextRequest(env)
+		if event := s.releasesLock(q); event != nil {
+			return run.Step{Act: run.Note, Event: event}, q
+		}
 		ahead := s.clock.ahead(now)
 		step := env.ledger.Next(now.Add(ahead), s.seen(env, now, q))
 		if !step.Until.IsZero() {
@@ -48,7 +51,7 @@ func (s *state) seen(env *environment, now time.Time, q *request) run.Seen {
 	if current == nil {
 		return seen
 	}
-	seen.Budgets = s.editedBudgets(current)
+	seen.Budgets = s.editedBudgets(current.Rollout().Absent)
 	if at := s.judgeAt(env, current, now); now.Before(at) {
 		seen.JudgeAt = at.Add(s.clock.ahead(now))
 	}

@@ -168,6 +168,9 @@ func (s *state) countServices(f *Figures, now time.Time) {
 // outOfService returns the hosts that are out of service in any environment.
 func (s *state) outOfService() map[string]roster.Service {
 	all := map[string]roster.Service{}
+	for _, lock := range s.ledger.Locks() {
+		all[lock.Host] = roster.Locked
+	}
 	for _, env := range s.inOrder {
 		maps.Copy(all, env.ledger.Roster().OutOfService())
 	}

@@ -37,6 +37,10 @@ func (s *state) fold(ctx context.Context, r message.Record) {
 		for _, env := range s.inOrder {
 			env.compareAll()
 		}
+	} else if _, unlocked := decoded.Event.(message.Unlocked); unlocked {
+		for _, env := range s.inOrder {
+			s.recognize(env, decoded.Record)
+		}
 	} else if env := s.last(); env != nil && !message.OfNoRun(decoded.Event) {
 		s.folded(ctx, env, decoded)
 	}

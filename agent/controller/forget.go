@@ -63,8 +63,12 @@ func (s *state) forget(name string, d run.Deletion) error {
 	return nil
 }
 
-// minds reports whether it matters to the newest run of an environment what becomes of a host.
+// minds reports whether it matters to the newest run of an environment what becomes of a host, or
+// whether the host is locked.
 func (s *state) minds(name string) bool {
+	if _, locked := s.ledger.Locked(name); locked {
+		return true
+	}
 	for _, env := range s.inOrder {
 		if env.ledger.Minds(name) {
 			return true

@@ -163,6 +163,9 @@ func (s *state) askAll(ctx context.Context, asked []*environment, now time.Time)
 	if now.Before(tried) {
 		return tried
 	}
+	if at := s.serveLocks(ctx, now); s.isBehind() || !at.IsZero() {
+		return at
+	}
 	s.log.works()
 	return s.trimWhenDue(ctx, now)
 }

@@ -181,6 +181,9 @@ func (s *state) asked(q *request) (v1.Run, error) {
 		return v1.Run{}, errPending
 	}
 	env := q.of
+	if q.unlocks {
+		return v1.Run{Hosts: []v1.RunHost{}}, nil
+	}
 	newest := env.ledger.Newest()
 	if newest.OpenedSeq > q.seq { // It has ended, and another run was opened.
 		newest = env.ledger.Ended()

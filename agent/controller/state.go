@@ -285,6 +285,8 @@ type waiter struct {
 	look func(*state) (answered bool)
 	// request is what the caller asks of the run, nil when it asks nothing.
 	request *request
+	// lock is what a host that reboots by itself asks for, nil when none does.
+	lock *lockRequest
 }
 
 // request is what a caller asks of the run under way. It is decided in its turn:
@@ -299,6 +301,8 @@ type request struct {
 	// refused is why there will be none.
 	seq     uint64
 	refused error
+	// unlocks tells that it frees the lock of a host that reboots by itself, and concerns no run.
+	unlocks bool
 	// tried is the event that may be on the log though its append failed.
 	tried []byte
 }
@@ -309,7 +313,7 @@ func (s *state) admit(w *waiter) {
 		return
 	}
 	s.waiters = append(s.waiters, w)
-	if w.request != nil {
+	if w.request != nil || w.lock != nil {
 		s.stale = true
 		s.wakeAll()
 	}

@@ -71,6 +71,7 @@ func (s *state) situationIn(env *environment, hosts map[string]*host, now time.T
 	shown.WarningCount = len(shown.Warnings)
 	shown.Warnings = shown.Warnings[:min(shown.WarningCount, maxShownWarnings)]
 	shown.Calendars, shown.Budgets = s.intent.fetchedStates(), s.budgetStates()
+	shown.Locks, shown.LockCount = s.lockStates()
 	return shown
 }
 
@@ -238,7 +239,7 @@ func (c *Controller) Hosts(ctx context.Context, filter v1.HostFilter) ([]v1.Host
 			warned[w.Host] = append(warned[w.Host], w)
 		}
 		for i := range hosts {
-			hosts[i].Warnings = warned[hosts[i].Hostname]
+			hosts[i].Warnings, hosts[i].LockedSince = warned[hosts[i].Hostname], s.lockedSince(hosts[i].Hostname)
 		}
 		return hosts
 	})
@@ -319,7 +320,7 @@ func (c *Controller) Host(ctx context.Context, name string) (v1.Host, error) {
 			return v1.Host{}, fmt.Errorf("host %s: %w", name, run.ErrNoHost)
 		}
 		shown := s.hosts.viewOf(host, s.newestOf(name))
-		shown.Warnings = s.warnings.list(name, s.Now())
+		shown.Warnings, shown.LockedSince = s.warnings.list(name, s.Now()), s.lockedSince(name)
 		return shown, nil
 	})
 	if err != nil {

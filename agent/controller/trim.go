@@ -26,6 +26,9 @@ func (s *state) trimWhenDue(ctx context.Context, now time.Time) time.Time {
 	if s.alone() && s.standard().ledger.Current() != nil || !s.allKept() || !s.news.empty() {
 		return time.Time{}
 	}
+	if event := s.relock(); event != nil {
+		return s.append(ctx, eventEntry(0, event))
+	}
 	if upTo := s.guard.markBefore(s.neededFrom()); s.trim.mayTrim(upTo + 1) {
 		return s.trim.trim(ctx, now, upTo)
 	}

@@ -129,8 +129,9 @@ func (e *Environment) miss(missed message.Missed) error {
 }
 
 // open begins the next run.
-func (e *Environment) open(r message.Record, o message.Opened) {
+func (e *Environment) open(r message.Record, o message.Opened, locks map[string]Lock) {
 	e.roster = roster.Open(o, r.Time)
+	lockAll(e.roster, locks)
 	e.newest = open(r, o, e.roster)
 	e.follows, e.completed = o.Follows, o.Completed
 	if e.from = r.Seq; o.RosterAsOf != 0 {
@@ -148,9 +149,10 @@ func (e *Environment) open(r message.Record, o message.Opened) {
 }
 
 // carry forgets the runs of the environment but for what its hosts owe.
-func (e *Environment) carry(r message.Record, c message.Carried) {
+func (e *Environment) carry(r message.Record, c message.Carried, locks map[string]Lock) {
 	o := message.Opened{Roster: c.Roster}
 	e.roster = roster.Open(o, r.Time)
+	lockAll(e.roster, locks)
 	e.newest = &State{ID: c.Run, Origin: Origin{OpenedSeq: c.Run}, Phase: Finished, LastSeq: r.Seq, roster: e.roster, carried: true, changed: r.Time}
 	e.roster.Begin(c.Run)
 	e.roster.Finish()

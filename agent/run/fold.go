@@ -377,7 +377,7 @@ func (s *State) release(e message.Released, at time.Time) error {
 		return err
 	}
 	i, command, text := s.indexOf(e.Host), message.Action(""), "it"
-	if s.roster.Host(i).Out() {
+	if s.roster.CountsAsOut(i) {
 		text = "its slot"
 	}
 	if s.isMember(i) && (s.members[i].step == upgrading || s.members[i].step == rebooting) {
@@ -434,7 +434,7 @@ func (s *State) slot(i int, at time.Time) bool {
 
 // mayBeAdmitted reports whether a host is a member that may be admitted.
 func (s *State) mayBeAdmitted(i int) bool {
-	return s.isMember(i) && !s.isPreparing() && s.members[i].Group == s.stages.index && !s.members[i].IsSilent() && s.members[i].busy == nil
+	return s.isMember(i) && !s.isPreparing() && s.members[i].Group == s.stages.index && !s.members[i].IsSilent() && !s.members[i].IsLocked() && s.members[i].busy == nil
 }
 
 func (s *State) approve(e message.Approved, at time.Time) error {

@@ -39,6 +39,10 @@ type Ledger struct {
 	underWay []*Environment
 	// cells count the hosts that are out of service for the disruption budgets of the tenant.
 	cells roster.Cells
+	// locks are the hosts that may reboot by themselves, by name, and lockRoster counts them in
+	// their cells.
+	locks      map[string]Lock
+	lockRoster *roster.Roster
 	// last is the environment of the last record, touched are all that it may have changed.
 	last    *Environment
 	touched []*Environment
@@ -133,9 +137,18 @@ func (l *Ledger) Unwatched(host string) bool {
 	return home.roster.Unwatched(host)
 }
 
-// NeededFrom returns the first record of the log that is needed to know the newest runs: those
-// before it can be trimmed. 0 before the first run.
-func (l *Ledger) NeededFrom() (from uint64) {
+// NeededFrom returns the first record of the log that is needed to know the newest runs and the
+// locks: those before it can be trimmed. 0 before the first run.
+func (l *Ledger) NeededFrom() uint64 {
+	from := l.NeededByRuns()
+	if oldest, some := l.oldestLock(); some {
+		from = min(from, oldest.seq)
+	}
+	return from
+}
+
+// NeededByRuns is NeededFrom if no host were locked.
+func (l *Ledger) NeededByRuns() (from uint64) {
 	for _, e := range l.environments {
 		if e.newest != nil && (from == 0 || e.from < from) {
 			from = e.from
@@ -198,6 +211,10 @@ func (l *Ledger) fold(r message.Decoded) error {
 		case message.Budgeted:
 			l.budgeted(r, e)
 			return nil
+		case message.Locked:
+			return l.lock(r, e)
+		case message.Unlocked:
+			return l.unlock(r, e)
 		}
 	}
 	e, err := l.whose(r)
@@ -219,6 +236,7 @@ func (l *Ledger) follow(now time.Time) {
 		for _, e := range l.environments {
 			e.setBack(now)
 		}
+		l.setLocksBack(now)
 	}
 	l.time = now
 }
@@ -260,6 +278,11 @@ func (l *Ledger) apply(e *Environment, r message.Decoded) error {
 	}
 	if err = run.Fold(r); err == nil && len(neighbours) > 0 {
 		l.takeOver(e, neighbours, r.Record)
+		for _, host := range neighbours {
+			if _, locked := l.locks[host]; locked {
+				l.tellLock(host, r.Time)
+			}
+		}
 	}
 	switch {
 	case run.ID != before:
@@ -289,7 +312,8 @@ func (l *Ledger) neighbours(e *Environment, r message.Decoded) ([]string, error)
 }
 
 // budgeted puts edited budgets in force. The run under way for which a controller has written that
-// may not be on the log any more.
+// may not be on the log any more, and between runs it is written for hosts that are locked, or are to
+// be: else the next run is opened with its cells.
 func (l *Ledger) budgeted(r message.Decoded, e message.Budgeted) {
 	l.cells.Edit(e, l.rosters(nil)...)
 	for _, e := range l.underWay {

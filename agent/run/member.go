@@ -201,9 +201,9 @@ func (m *member) status() Status {
 // isCandidate reports whether the host may be admitted: it is prepared and was not
 // admitted yet. A silent host keeps its position until it is heard of again. A host of
 // which nobody knows what it did is no candidate before somebody releases it, and a
-// host that is busy none before it is idle.
+// host that is busy none before it is idle, and one that is locked none before it is unlocked.
 func (m *member) isCandidate() bool {
-	return m.step == idle && !m.IsSilent() && !m.Owes().Look && m.busy == nil
+	return m.step == idle && !m.IsSilent() && !m.IsLocked() && !m.Owes().Look && m.busy == nil
 }
 
 // isAwaited reports whether the run waits for the host's answer to prepare, sent or not.

@@ -34,7 +34,7 @@ func (l *Ledger) Opening(environment string, members, silent []string, others []
 }
 
 // CellsOf returns those of the tenant's cells that an opening has to say: of the hosts that it names,
-// and of those in the rosters of all other environments if its budgets are not those of the log.
+// and of locked hosts and those in the rosters of all other environments if its budgets are not those of the log.
 // These would else count by budgets that are not in force any more.
 func (l *Ledger) CellsOf(e message.Opened, cells []message.Cell) []message.Cell {
 	said := map[string]bool{}
@@ -45,6 +45,9 @@ func (l *Ledger) CellsOf(e message.Opened, cells []message.Cell) []message.Cell 
 	return message.Only(cells, func(host string) bool {
 		if said[host] || !edited {
 			return said[host]
+		}
+		if _, locked := l.locks[host]; locked {
+			return true
 		}
 		home := l.home(host)
 		return home != nil && home.Name != e.Environment && home.roster.Has(host)
@@ -145,7 +148,7 @@ func (l *Ledger) open(r message.Record, o message.Opened) error {
 		delete(l.byRun, e.newest.OpenedSeq)
 		delete(l.byRun, e.newest.ID)
 	}
-	e.open(r, l.settled(o))
+	e.open(r, l.settled(o), l.locks)
 	l.takeIn(e, hosts)
 	l.byRun[r.Seq] = e
 	l.underWay = append(l.underWay, e)
@@ -181,13 +184,17 @@ func (l *Ledger) letGo(hosts []string, r message.Record, to *Environment) {
 	}
 }
 
-// rosters are those of all environments but one, by name; nil leaves out none.
+// rosters are those of all environments but one, by name, and that of the locked hosts; nil leaves
+// out none.
 func (l *Ledger) rosters(but *Environment) []*roster.Roster {
 	var all []*roster.Roster
 	for _, e := range l.Environments() {
 		if e != but && e.roster != nil {
 			all = append(all, e.roster)
 		}
+	}
+	if len(l.locks) > 0 {
+		all = append(all, l.lockRoster)
 	}
 	return all
 }
@@ -214,7 +221,7 @@ func (l *Ledger) carry(r message.Record, c message.Carried) error {
 		delete(l.byRun, e.newest.OpenedSeq)
 		delete(l.byRun, e.newest.ID)
 	}
-	e.carry(r, c)
+	e.carry(r, c, l.locks)
 	l.takeIn(e, named(message.Opened{Roster: c.Roster}))
 	l.byRun[c.Run] = e
 	l.recount(e, message.Opened{Budgets: c.Budgets, Cells: c.Cells})

@@ -129,6 +129,10 @@ func (p *player) line(words []string, line string) {
 		p.ask(rest)
 	case "seen":
 		p.see(words[1:], rest)
+	case "lock":
+		p.lock(words[1])
+	case "unlock":
+		p.unlock(words[1])
 	case "again":
 		p.append(p.log[len(p.log)-1])
 	case "event":
@@ -220,6 +224,30 @@ func (p *player) ask(text string) {
 		p.must(p.eventOf(p.in(), step.Event))
 	case Send, Wait:
 		p.t.Fatalf("%s: the step is %+v", text, step)
+	}
+}
+
+// lock has a host ask for a lock, by its cells now.
+func (p *player) lock(host string) {
+	event, err := p.ledger.Lock(LockRequest{
+		Host: host, Environment: p.environment, By: "zincati", Cells: message.Only(p.cells, func(of string) bool { return of == host }),
+	})
+	p.answerLock(event, err)
+}
+
+// unlock has a host say that it has rebooted.
+func (p *player) unlock(host string) { p.answerLock(p.ledger.Unlock(host, "zincati", ""), nil) }
+
+func (p *player) answerLock(event message.Event, err error) {
+	switch {
+	case err != nil:
+		fmt.Fprintf(&p.out, "! %v\n", err)
+	case event == nil:
+		p.out.WriteString("= nothing to do\n")
+	default:
+		r := p.eventOf(p.in(), event)
+		fmt.Fprintf(&p.out, "> %s\n", r.Body)
+		p.must(r)
 	}
 }
 

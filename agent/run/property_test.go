@@ -310,7 +310,7 @@ func drawSpan(rt *rapid.T, label string, most time.Duration) time.Duration {
 func (p *property) random() {
 	happens := []func(){
 		p.answer1, p.answer1, p.answer1, p.answer1, p.outcome1, p.outcome1, p.outcome1, p.outcome1,
-		p.anyReply, p.anyEvent, p.hostChanges, p.budgetsChange, p.someoneAsks, p.nobodyAsks, p.timePasses, p.timePasses, p.repeats,
+		p.anyReply, p.anyEvent, p.hostChanges, p.budgetsChange, p.locksChange, p.someoneAsks, p.nobodyAsks, p.timePasses, p.timePasses, p.repeats,
 	}
 	happens[rapid.IntRange(0, len(happens)-1).Draw(p.rt, "happens")]()
 }
@@ -458,6 +458,31 @@ func (p *property) budgetsOf(hosts []string, isNeighbour func(host string) bool)
 	}
 	cells := p.inForce(message.Only(drawCells(p.rt, hosts), func(of string) bool { return of == host }))
 	p.fact(message.Silent{Hosts: []string{host}, Cells: cells})
+}
+
+// locksChange is a host that wants to reboot by itself, or has done so, or a lock that is told anew.
+func (p *property) locksChange() {
+	host := p.host()
+	switch rapid.IntRange(0, 4).Draw(p.rt, "lock") {
+	case 0:
+		if e := p.ledger.Relock(); e != nil {
+			p.must(p.eventOf(p.in(), e))
+		}
+	case 1:
+		if e := p.ledger.Unlock(host, "zincati", ""); e != nil {
+			p.must(p.eventOf(p.in(), e))
+		}
+	default:
+		q := LockRequest{Host: host, Environment: p.environment}
+		if p.ledger.Cells().Budgets() != "" {
+			q.Cells = message.Only(drawCells(p.rt, []string{host, "another"}), func(of string) bool { return of == host })
+		}
+		if e, err := p.ledger.Lock(q); e != nil {
+			p.must(p.eventOf(p.in(), e))
+		} else if _, locked := p.ledger.Locked(host); !locked && err == nil {
+			p.rt.Fatalf("%s is neither locked nor refused", host)
+		}
+	}
 }
 
 func (p *property) someoneAsks() {

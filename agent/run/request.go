@@ -156,7 +156,7 @@ func (s *State) refusesRelease(host string) error {
 		return s.refused("host %s holds no slot since run %d, and no run is under way; there is nothing to release", host, s.Key())
 	case !known:
 		return s.refused("host %s is not in run %d and holds no slot; to see the hosts: %s", host, s.Key(), Command("hosts"))
-	case s.roster.Host(i).Out(), s.isMember(i) && s.members[i].final == "":
+	case s.roster.CountsAsOut(i), s.isMember(i) && s.members[i].final == "":
 		return nil
 	case s.isMember(i):
 		return s.refused("host %s holds no slot in run %d: it is %s; there is nothing to release", host, s.Key(), s.members[i].status())

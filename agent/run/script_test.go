@@ -44,6 +44,8 @@ var update = flag.Bool("update", false, "write the transcripts anew")
 //	raw h01 prepare {"a":1}      a reply with any body
 //	ran h01 drain failed text    how a task came out that is wanted
 //	ran fleet ok                 ... of the fleet
+//	lock h01                     a host that reboots by itself asks for a lock, and is refused or
+//	                             not; unlock h01 gives it back
 //	again                        the last record comes once more
 //	command {"action":...}       a command that somebody else appended
 //	event {"event":...}          an event that somebody else appended

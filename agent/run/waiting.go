@@ -16,7 +16,7 @@ import (
 const (
 	// ForHost means that a host has yet to answer, or to come back.
 	ForHost = "host"
-	// ForIdle means that busy hosts have yet to be idle.
+	// ForIdle means that busy hosts have yet to be idle, or locked hosts to be unlocked.
 	ForIdle = "idle"
 	// ForSlot means that the hosts out of service hold all slots.
 	ForSlot = "slot"
@@ -183,6 +183,8 @@ func (h *holders) add(host *roster.Host) {
 	}
 	h.names, h.since = append(h.names, host.Name), times.Sooner(h.since, host.OutSince())
 	switch command, of := host.Unfinished(); {
+	case host.IsLocked() && !host.HasSlot():
+		h.finishing = append(h.finishing, host.Name+" to reboot and be unlocked")
 	case command == "" || host.IsSilent() || host.Owes().Look:
 		h.unwell = append(h.unwell, host.Name+" ("+host.Reason()+")")
 	case of == 0:
@@ -208,7 +210,7 @@ func (h *holders) detail() string {
 func (s *State) waitingHosts(g *stage) (Waiting, bool) {
 	var names, waits []string
 	var since time.Time
-	busy, silent, look, late := false, false, false, false
+	busy, locked, silent, look, late := false, false, false, false, false
 	hosts := s.members.of(g)
 	for i := range hosts {
 		m := &hosts[i]
@@ -216,6 +218,9 @@ func (s *State) waitingHosts(g *stage) (Waiting, bool) {
 			return w, true
 		}
 		switch {
+		case m.step == idle && m.IsLocked():
+			names, waits = append(names, m.Name), append(waits, m.Name+" (locked)")
+			since, locked = times.Sooner(since, m.LockedSince()), true
 		case m.step == idle && m.IsSilent():
 			names, waits = append(names, m.Name), append(waits, m.Name)
 			since, silent = times.Sooner(since, m.SilentSince()), true
@@ -230,24 +235,27 @@ func (s *State) waitingHosts(g *stage) (Waiting, bool) {
 			since, late = times.Sooner(since, s.sentAt), true
 		}
 	}
-	w := Waiting{What: ForHost, Detail: list(waits) + " " + ways(busy, silent, look, late), Since: since, Hosts: names}
+	w := Waiting{What: ForHost, Detail: list(waits) + " " + ways(busy, locked, silent, look, late), Since: since, Hosts: names}
 	switch {
 	case !g.lateSince.IsZero():
 		return s.waitingForLate(g, names), true
 	case late: // They answer or run out of time; no person is needed.
 		w.Until = s.prepareEnds()
-	case busy && !silent && !look:
+	case (busy || locked) && !silent && !look:
 		w.What = ForIdle
 	}
 	return w, true
 }
 
-// ways says what ends the wait for hosts that are busy, are silent, need a look by an operator,
-// or are late.
-func ways(busy, silent, look, late bool) string {
+// ways says what ends the wait for hosts that are busy, are locked, are silent, need a look by an
+// operator, or are late.
+func ways(busy, locked, silent, look, late bool) string {
 	var all []string
 	if busy {
 		all = append(all, "to be idle")
+	}
+	if locked {
+		all = append(all, "to be unlocked")
 	}
 	if late {
 		all = append(all, "to be prepared")

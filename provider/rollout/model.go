@@ -37,6 +37,7 @@ type Policy struct {
 	RetryAfter      types.String `tfsdk:"retry_after"`
 	Splay           types.String `tfsdk:"splay"`
 	Paused          types.Bool   `tfsdk:"paused"`
+	FleetLock       types.Bool   `tfsdk:"fleetlock"`
 	Exempt          types.Object `tfsdk:"exempt"`
 	ExemptReboot    types.Object `tfsdk:"exempt_reboot"`
 	Checks          types.Object `tfsdk:"checks"`
@@ -118,8 +119,9 @@ func limitAttributes() map[string]schema.Attribute {
 		"reserve": tenantobject.DurationAttribute("How long before the end of its window a run ends at the latest, from `0s` to `7d`; `0s` by default."),
 		"retry_after": tenantobject.DurationAttribute("How long after the end of a run that touched no host the next run is started in the same window, from `1m` to `7d`; `15m` by default. " +
 			"It is started if the window minus `reserve` has not ended by then."),
-		"splay":  tenantobject.DurationAttribute("The time at the beginning of a stage over which the starts of its hosts are spread, from `0s` to `7d`; `0s` by default."),
-		"paused": tenantobject.BoolAttribute("Whether all runs of the tenant are held, including the run under way; `false` by default."),
+		"splay":     tenantobject.DurationAttribute("The time at the beginning of a stage over which the starts of its hosts are spread, from `0s` to `7d`; `0s` by default."),
+		"fleetlock": tenantobject.BoolAttribute("Whether hosts that reboot by themselves may ask for that by the FleetLock protocol; `false` by default."),
+		"paused":    tenantobject.BoolAttribute("Whether all runs of the tenant are held, including the run under way; `false` by default."),
 	}
 }
 

@@ -28,6 +28,10 @@ var faults = []fault{
 	{"edited-budgets-count-in-one-environment", "agent/run.Ledger.CellsOf", `return message.Only($2, func(host string) bool { for _, member := range named($1) { if member == host { return true } }; return false })`, "", append(tests("agent/run", "TestOpenedWithOtherBudgets"), tests("agent/controller", "TestBudgetEditedBetweenRuns")...)},
 	{"host-of-an-ended-run-is-told-to-nobody", "agent/run.Ledger.Unwatched", `return $0.home($1) == nil`, "", append(tests("agent/run", "TestNeighbourOfEndedRun"), tests("agent/controller", "TestNeighbourOfAnotherEnvironment")...)},
 	{"neighbour-is-of-no-environment", "agent/controller.state.takesIn", `return`, "", tests("agent/controller", "TestNeighbourOfAnotherEnvironment")},
+	{"lock-is-granted-without-asking-the-budget", "agent/run/roster.Cells.BlockingAny", `return zero1, false`, "", simulated(scripts, invariants)},
+	{"locked-host-is-in-service", "agent/run/roster.Host.IsLocked", `return false`, "", simulated(scripts, invariants)},
+	{"lock-ends-with-the-run", "agent/run.lockAll", `return`, "", simulated(scripts, invariants)},
+	{"lock-is-trimmed", "agent/run.Ledger.Relock", `return nil`, "", tests("agent/controller", "TestLockOutlivesTheLog")},
 	{"neighbour-is-not-told", "agent/run.State.tellNeighbours", `return nil`, "", []suite{scripts}},
 
 	// 2. A host executes upgrade and reboot at most once per run, and says done only if that

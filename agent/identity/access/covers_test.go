@@ -23,6 +23,7 @@ func requestsOf(paths ...string) (all []Request) {
 var apiRequests = requestsOf(
 	"/v1/config/tenants", "/v1/config/tenants/{tenant}", "/v1/config/tenants/{tenant}/os-upgrade", "/v1/config/tenants/{tenant}/os-upgrade/calendars/{name}",
 	"/v1/config/tenants/{tenant}/policy/policies/{name}", "/v1/state/tenants/{tenant}/os-upgrade/hosts/{host}", "/v1/state/tenants/{tenant}/os-upgrade/windows.ics",
+	"/v1/state/tenants/{tenant}/os-upgrade/fleetlock/v1/pre-reboot",
 	"/v1/state/tenants/{tenant}/os-upgrade/start", "/v1/state/tenants/{tenant}/os-upgrade/approve", "/v1/state/tenants/{tenant}/os-upgrade/abort",
 	"/v1/state/tenants/{tenant}/os-upgrade/webhooks/{name}/test", "/v1/state/tenants/{tenant}/os-upgrade/join-tokens/{id}",
 	"/v1/state/tenants/{tenant}/strongbox/tokens/{id}", "/v1/state/tenants/{tenant}/audit", "/v1/state/strongbox/token/refresh", "/v1/state/strongbox/password",
@@ -33,9 +34,9 @@ var apiRequests = requestsOf(
 func TestCovers(t *testing.T) {
 	t.Parallel()
 	given := map[Role]string{
-		Admin: "admin operator approver viewer calendar read write start join", Operator: "operator viewer calendar read",
+		Admin: "admin operator approver viewer calendar fleetlock read write start join", Operator: "operator viewer calendar read",
 		Approver: "approver viewer calendar read", Viewer: "viewer calendar read", Calendar: "calendar", Reads: "viewer calendar read",
-		Writes: "write", Starts: "start", Joins: "join",
+		FleetLock: "fleetlock", Writes: "write", Starts: "start", Joins: "join",
 	}
 	for _, tenant := range []string{"acme", AnyTenant} {
 		for _, has := range Roles() {

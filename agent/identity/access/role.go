@@ -18,6 +18,8 @@ const (
 	Viewer Role = "viewer"
 	// Calendar reads the calendar feed and nothing else. It alone may be in a URL.
 	Calendar Role = "calendar"
+	// FleetLock locks and unlocks the hosts that reboot by themselves, and does nothing else.
+	FleetLock Role = "fleetlock"
 )
 
 // The single rights, from which a token for a program can be put together. Their names are
@@ -40,7 +42,7 @@ const Machine Role = "(machine)"
 
 // Roles returns all roles, the narrowest last.
 func Roles() []Role {
-	return []Role{Admin, Operator, Approver, Viewer, Calendar, Reads, Writes, Starts, Joins}
+	return []Role{Admin, Operator, Approver, Viewer, Calendar, FleetLock, Reads, Writes, Starts, Joins}
 }
 
 // IsRole reports whether there is a role of that name.
@@ -105,12 +107,13 @@ var ofMachine = []Rule{{Path: "/**", Allow: everything}}
 
 // rules are those of each role.
 var rules = map[Role][]Rule{
-	Admin:    {{Path: "/v1/**", Allow: everything}, {Path: system, Reject: everything}, {Path: metrics, Allow: []Operation{Read}}},
-	Operator: slices.Concat(reading, executing("start", "pause", "resume", "abort", "release", "refresh", "calendars/*/refresh"), []Rule{skipping}), // A retry is a start.
-	Approver: slices.Concat(reading, executing("approve")),
-	Viewer:   reading,
-	Calendar: {{Path: current + "/windows.ics", Allow: []Operation{Read}}},
-	Reads:    reading,
+	Admin:     {{Path: "/v1/**", Allow: everything}, {Path: system, Reject: everything}, {Path: metrics, Allow: []Operation{Read}}},
+	Operator:  slices.Concat(reading, executing("start", "pause", "resume", "abort", "release", "refresh", "calendars/*/refresh"), []Rule{skipping}), // A retry is a start.
+	Approver:  slices.Concat(reading, executing("approve")),
+	Viewer:    reading,
+	Calendar:  {{Path: current + "/windows.ics", Allow: []Operation{Read}}},
+	FleetLock: executing("fleetlock/**"),
+	Reads:     reading,
 	Writes: {
 		{Path: configured + "/**", Allow: []Operation{Create, Update, Delete}},
 		{Path: current + "/hosts/*", Allow: []Operation{Delete}},

@@ -107,9 +107,9 @@ func (t Token) Principal() access.Principal {
 	return access.Principal{Name: t.Name, Tenant: t.Tenant, Roles: t.Allow}
 }
 
-// ForURL reports whether the token may be in a URL, which programs and proxies log: the
-// calendar feed is all that it allows.
-func (t Token) ForURL() bool { return slices.Equal(t.Allow, []access.Role{access.Calendar}) }
+// IsOnly reports whether a role is the only one of the token. Only a token that can do little may be
+// where programs and proxies log it, or hosts keep it.
+func (t Token) IsOnly(role access.Role) bool { return slices.Equal(t.Allow, []access.Role{role}) }
 
 // Tokens are the tokens that the API takes: a credential for each, named by its SHA-256.
 // Adding or removing one takes effect at once, without a restart.

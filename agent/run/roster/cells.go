@@ -350,7 +350,7 @@ func (c *Cells) clone(hosts []Host, of *Roster) *Cells {
 // takes returns what a host of the roster takes in its cells.
 func (r *Roster) takes(i int) (out, reserved int) {
 	switch {
-	case r.CountsAsOut(i):
+	case r.CountsAsOut(i), r.hosts[i].IsLocked():
 		return 1, 0
 	case r.hosts[i].admitted:
 		return 0, 1

@@ -24,6 +24,7 @@ import (
 //	another run names the host  Leave
 //	command prepare             Begin
 //	finished                    Finish
+//	locked, unlocked            Lock, Unlock
 
 // Begin notes the id of the run.
 func (r *Roster) Begin(run uint64) { r.run = run }
@@ -63,6 +64,7 @@ func (r *Roster) Release(i int, command message.Action, at time.Time) {
 // keeps it out of service.
 func (r *Roster) Leave(i int, at time.Time) {
 	r.Remove(i, at)
+	r.Unlock(i, at)
 	r.hosts[i].moved = true
 }
 
@@ -131,7 +133,7 @@ func (r *Roster) Return(i int, at time.Time) {
 func (r *Roster) Finish() {
 	r.finished = true
 	for _, h := range r.hosts {
-		if h.absent && h.IsSilent() && !h.HasSlot() {
+		if h.absent && h.IsSilent() && !h.HasSlot() && !h.IsLocked() {
 			r.cells.count(h.place, -1, 0)
 		}
 	}
@@ -140,7 +142,7 @@ func (r *Roster) Finish() {
 // SetBack moves each time that is after now to now: the log's clock was set back.
 func (r *Roster) SetBack(now time.Time) {
 	for _, h := range r.hosts {
-		for _, t := range []*time.Time{&h.since, &h.silent} {
+		for _, t := range []*time.Time{&h.since, &h.silent, &h.locked} {
 			if t.After(now) {
 				*t = now
 			}

@@ -33,6 +33,9 @@
 // says in which cells it is, and the roster of the run has it from then on, as a host that counts
 // and is no member.
 //
+// A host that reboots by itself asks before it does so, and is locked until it says that it is back
+// (lock.go). It counts in its cells, and in the group of its stage.
+//
 // The package does no I/O and has no clock.
 package roster
 
@@ -77,6 +80,8 @@ type Host struct {
 	moved bool
 	// admitted means that the run checks the host before it takes it out of service.
 	admitted bool
+	// locked is since when the host may reboot by itself; zero while it may not.
+	locked time.Time
 	// place is what it takes in its cells; nil when it is in none.
 	place *place
 }
@@ -138,12 +143,15 @@ func (h *Host) Before() bool { return h.before && (!h.failed || h.owes.Answer !=
 
 // Out reports whether the host is out of service: a stage never has more such hosts than
 // its limit.
-func (h *Host) Out() bool { return h.HasSlot() || h.IsSilent() }
+func (h *Host) Out() bool { return h.HasSlot() || h.IsSilent() || h.IsLocked() }
 
 // OutSince is when the host went out of service; zero while it is in service.
 func (h *Host) OutSince() time.Time {
-	if h.HasSlot() {
+	switch {
+	case h.HasSlot():
 		return h.since
+	case h.IsLocked():
+		return h.locked
 	}
 	return h.silent
 }
@@ -167,6 +175,8 @@ func (h *Host) Reason() string {
 		return "it is not undrained"
 	case owes.Any():
 		return "it failed and is still unhealthy"
+	case h.IsLocked():
+		return "it is locked, because it reboots by itself"
 	case h.IsSilent():
 		return "it is silent"
 	}
@@ -239,7 +249,7 @@ func (r *Roster) MayLeave(i int) bool {
 	return h.HasSlot() || (h.Group == NoGroup || r.Free(h.Group) > 0) && r.blocking(i) < 0
 }
 
-// CountsAsOut reports whether a host counts as out of service.
+// CountsAsOut reports whether a host counts as out of service because of a run.
 func (r *Roster) CountsAsOut(i int) bool { return r.hosts[i].HasSlot() || r.CountsAsSilent(i) }
 
 // CountsAsSilent reports whether a host counts as silent. The silence of a host that was
@@ -287,11 +297,13 @@ const (
 	FellSilent Service = "silent"
 	// Absent means that the host was silent before the run was opened.
 	Absent Service = "absent"
+	// Locked means that the host may reboot by itself.
+	Locked Service = "locked"
 )
 
 // Services lists them.
 func Services() []Service {
-	return []Service{InService, BeingUpgraded, Unhealthy, FellSilent, Absent}
+	return []Service{InService, BeingUpgraded, Unhealthy, FellSilent, Absent, Locked}
 }
 
 // OutOfService returns the hosts that count as out of service, and why.
@@ -299,6 +311,8 @@ func (r *Roster) OutOfService() map[string]Service {
 	out := map[string]Service{}
 	for i, h := range r.hosts {
 		switch {
+		case h.IsLocked() && !h.HasSlot():
+			out[h.Name] = Locked
 		case !r.CountsAsOut(i):
 		case h.inHand && !r.finished:
 			out[h.Name] = BeingUpgraded

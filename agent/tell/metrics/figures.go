@@ -25,7 +25,7 @@ var (
 	failsDesc   = desc("osupgrade_log_failing", "1 after an append to the log failed, until one succeeds.")
 	seqDesc     = desc("osupgrade_log_last_sequence", "The sequence of the last record of the log.")
 
-	hostsDesc       = desc("osupgrade_hosts", "Hosts of the configured applications, by state: in-service, being-upgraded, unhealthy, silent or absent.", "state")
+	hostsDesc       = desc("osupgrade_hosts", "Hosts of the configured applications, by state: in-service, being-upgraded, unhealthy, silent, absent or locked.", "state")
 	othersDesc      = desc("osupgrade_hosts_other_applications", "Known hosts whose application is not configured.")
 	outdatedDesc    = desc("osupgrade_hosts_outdated", "Hosts on which an upgrade would change something now.")
 	longestDesc     = desc("osupgrade_hosts_outdated_longest_seconds", "For how long the longest-outdated host has been outdated.")

@@ -487,6 +487,16 @@ func (t *tenant) Watch(context.Context) (<-chan struct{}, func(), error) {
 	return changed, leave, nil
 }
 
+// Lock implements api.Controller. It locks any host, and forgets that.
+func (t *tenant) Lock(_ context.Context, _ string, who v1.FleetLock) (string, error) {
+	return who.ClientParams.ID, nil
+}
+
+// Unlock implements api.Controller.
+func (t *tenant) Unlock(ctx context.Context, by string, who v1.FleetLock) (string, error) {
+	return t.Lock(ctx, by, who)
+}
+
 // Start implements api.Controller.
 func (t *tenant) Start(_ context.Context, by string, request v1.Start) (v1.Run, error) {
 	opened, then, err := t.start(by, request)

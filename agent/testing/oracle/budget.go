@@ -30,7 +30,7 @@ func (o *Oracle) openCells(e message.Opened) {
 	}
 	for key, c := range o.cells {
 		for name := range c.hosts {
-			if h := o.host(name); inRoster[name] || !h.homed || h.home == e.Environment && !h.out() {
+			if h := o.host(name); inRoster[name] || !h.locked && (!h.homed || h.home == e.Environment && !h.out()) {
 				delete(c.hosts, name)
 			}
 		}
@@ -146,7 +146,7 @@ func (o *Oracle) keptByCell(h *host) bool {
 // has not answered since nobody is told anything.
 func (o *Oracle) mayBeTakenIn(h *host) bool {
 	if p := o.runs[h.home]; h.homed && p != nil && p.roster[h.name] {
-		return p.finished && !h.out() && !h.removed && h.works == ""
+		return p.finished && !h.outByRun() && !h.removed && h.works == ""
 	}
 	return true
 }

@@ -68,14 +68,14 @@ func (o *Oracle) hostsCount(e message.Event) bool {
 // releasable reports whether a person may release a host: it is out of service, or not done.
 func (o *Oracle) releasable(name string) bool {
 	if m := o.run.member(name); m != nil {
-		return m.out() || !m.ended
+		return m.outByRun() || !m.ended
 	}
-	return o.hosts[name].out()
+	return o.hosts[name].outByRun()
 }
 
 // changesMember reports whether an event of hosts changes a member.
 func (p *run) changesMember(m *member, e message.Event) bool {
-	mayBegin := p.allPrepared && m.stage == p.current() && !m.silent && m.notNow == nil
+	mayBegin := p.allPrepared && m.stage == p.current() && !m.silent && !m.locked && m.notNow == nil
 	switch e := e.(type) {
 	case message.Silent:
 		return !m.silent && !m.absent && !m.removed
@@ -87,7 +87,7 @@ func (p *run) changesMember(m *member, e message.Event) bool {
 	case message.Idle:
 		return m.notNow != nil && m.phase == prepared
 	case message.Deleted:
-		return !m.ended || m.phase != over || m.out() || m.works != ""
+		return !m.ended || m.phase != over || m.outByRun() || m.works != ""
 	case message.Released:
 		return true
 	case message.Admitted:
@@ -115,9 +115,9 @@ func (o *Oracle) changesOther(name string, e message.Event) bool {
 	case message.Recovered:
 		return h.silent
 	case message.Released:
-		return h.out()
+		return h.outByRun()
 	case message.Deleted:
-		return h.out() || h.works != ""
+		return h.outByRun() || h.works != ""
 	}
 	return false
 }
@@ -259,6 +259,10 @@ func (o *Oracle) event(r message.Decoded, e message.Event, sent time.Time) {
 		o.count("runs that begin without hosts that are late")
 	case message.Budgeted:
 		o.editCells(e)
+	case message.Locked:
+		o.lock(r, e)
+	case message.Unlocked:
+		o.unlock(e)
 	default:
 		if s, silent := e.(message.Silent); silent {
 			o.addNeighbours(s)

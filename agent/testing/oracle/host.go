@@ -28,6 +28,9 @@ type host struct {
 	// named it. homed means that one has.
 	home  string
 	homed bool
+	// locked means that it may reboot by itself, lockedIn the environment in which it was locked.
+	locked   bool
+	lockedIn string
 	// lateAt is the record by which the host last answered after the end of its run, and
 	// lateOwed and lateWorks are what it owed and worked on before that.
 	lateAt    uint64
@@ -50,8 +53,11 @@ type debt struct {
 }
 
 // out reports whether a host is out of service: the run under way has taken it out
-// of service, or it owes something, or it is silent and not absent.
-func (h *host) out() bool { return h.member.inHand() || h.owes != (debt{}) || h.silent }
+// of service, or it owes something, or it is silent and not absent, or it is locked.
+func (h *host) out() bool { return h.outByRun() || h.locked }
+
+// outByRun reports whether a host is out of service for another reason than its lock.
+func (h *host) outByRun() bool { return h.held() || h.silent }
 
 // held reports whether a host is out of service for another reason than silence.
 func (h *host) held() bool { return h.member.inHand() || h.owes != (debt{}) }

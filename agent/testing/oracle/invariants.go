@@ -96,6 +96,8 @@ func (o *Oracle) mayBegin(m *member, r message.Decoded, sent time.Time) {
 		o.violated("%s, record %d, and it does not know what it did before", what, r.Seq)
 	case m.silent:
 		o.violated("%s, record %d, and it is silent", what, r.Seq)
+	case m.locked:
+		o.violated("%s, record %d, and it is locked", what, r.Seq)
 	case m.notNow != nil:
 		o.violated("%s, record %d, and it is busy: %s", what, r.Seq, m.notNow.Reason)
 	case p.aborted:

@@ -25,7 +25,8 @@
 //     WindowsTold in schedule.go.
 //  9. No host leaves service, or is admitted, while a cell of a disruption budget that it is in
 //     has no free place: budget.go recounts that from all hosts at each such record; outNow in
-//     machine.go by what machines did. Hosts that fall silent and edits can exceed a limit.
+//     machine.go by what machines did; lock.go for hosts that reboot by themselves. Hosts that
+//     fall silent and edits can exceed a limit.
 //  10. A host is a member of one run under way at most, and gets commands of that run only:
 //     mayOpen in environment.go; Prepared in machine.go.
 //  11. A host is in the roster of one environment. A run of another environment takes it over
@@ -164,8 +165,13 @@ func (o *Oracle) uncertain(r message.Decoded) bool {
 // reply of a host without a command have none.
 func (o *Oracle) Counts(r message.Decoded) bool {
 	o.turnTo(r)
-	if _, edited := r.Event.(message.Budgeted); edited {
+	switch e := r.Event.(type) {
+	case message.Budgeted:
 		return true
+	case message.Locked:
+		return o.lockCounts(e)
+	case message.Unlocked:
+		return o.host(e.Host).locked
 	}
 	under := o.run != nil && !o.run.finished
 	switch {

@@ -255,6 +255,7 @@ func Expected() []string {
 		"event budgeted", "places taken in a cell", "neighbours that fall silent", "budgets that are lowered below what is out of service", "hosts out of service in a cell when a run is opened", "operator: budget",
 		"hosts of an ended run that another one takes in", "runs that are opened with edited budgets", "turns of runs side by side",
 		"environments that come after another", "runs that follow another environment", "runs that override the order of environments",
+		"event locked", "event unlocked", "hosts locked in a stage", "places taken by locked hosts", "hosts locked that are out of service", "hosts that die locked", "operator: lock", "operator: unlock", "operator refused: lock",
 		"news run.opened", "news stage.done", "news host.failed", "news run.blocked", "news run.overdue", "news run.waiting", "news run.finished", "news window.missed",
 		"news kept twice", "long waits for a person",
 	}

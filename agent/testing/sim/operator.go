@@ -89,7 +89,7 @@ func (w *World) answered(what, host string, err error) {
 	switch {
 	case err == nil:
 		w.count("operator: " + what)
-	case errors.As(err, &refused), errors.Is(err, run.ErrNoRun), errors.Is(err, run.ErrNoHost), errors.Is(err, run.ErrNotConfigured):
+	case errors.As(err, &refused), errors.Is(err, run.ErrNoRun), errors.Is(err, run.ErrNoHost), errors.Is(err, run.ErrNotConfigured), isLockError(err):
 		w.count("operator refused: " + what)
 	default:
 		w.count("operator got no answer")

@@ -68,6 +68,8 @@ type World struct {
 	inOrder []*machine
 	// budgeted tells that there may be disruption budgets.
 	budgeted bool
+	// fleetLock tells that hosts reboot by themselves.
+	fleetLock bool
 }
 
 const (
@@ -126,6 +128,7 @@ func newWorld(ctx context.Context, seed uint64, o Options) *World {
 	for n := range 2 + w.rng.n("machines", 3) {
 		w.addMachine(fmt.Sprintf("h%02d", n+1))
 	}
+	w.fleetLock = w.rng.chance("has FleetLock", 0.3)
 	c := w.drawConfig()
 	w.setConfig(c)
 	w.setRollout(w.drawRollout("first rollout"))
@@ -178,6 +181,9 @@ func (w *World) start(running *sync.WaitGroup) {
 		}
 	}
 	running.Go(w.operate)
+	if w.fleetLock {
+		running.Go(w.rebootByThemselves)
+	}
 	running.Go(w.watchPatience)
 	w.startOutages(running)
 }

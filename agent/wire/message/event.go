@@ -303,6 +303,7 @@ var readers = map[string]func([]byte) (Event, error){
 	"admitted": read[Admitted], "slot": read[Slot], "ran": read[Ran], "overdue": read[Overdue], "late": read[Late], "unprepared": read[Unprepared], "cancelled": read[Cancelled],
 	"approved": read[Approved], "paused": read[Paused], "resumed": read[Resumed], "aborted": read[Aborted],
 	"frozen": read[Frozen], "budgeted": read[Budgeted], "missed": read[Missed], "skipped": read[Skipped], "carried": read[Carried], "finished": read[Finished],
+	"locked": read[Locked], "unlocked": read[Unlocked],
 }
 
 // Name is what an event is called on the log.
@@ -311,7 +312,7 @@ func Name(e Event) string { return e.name() }
 // OfNoRun reports whether an event belongs to no run.
 func OfNoRun(e Event) bool {
 	switch e.(type) {
-	case Missed, Skipped, Carried, Budgeted:
+	case Missed, Skipped, Carried, Budgeted, Locked, Unlocked:
 		return true
 	}
 	return false
@@ -344,6 +345,10 @@ func Hosts(e Event) []string {
 	case Admitted:
 		return []string{e.Host}
 	case Slot:
+		return []string{e.Host}
+	case Locked:
+		return []string{e.Host}
+	case Unlocked:
 		return []string{e.Host}
 	case Ran:
 		if e.Outcome.Host != "" {
@@ -414,8 +419,10 @@ func check(e Event) error {
 		return cmp.Or(checkHosts(e.Hosts), e.checkCells())
 	case Budgeted:
 		return checkCells(e.Cells, nil)
-	case Recovered, Late, Unprepared, Idle, Deleted, Released, Admitted, Slot:
+	case Recovered, Late, Unprepared, Idle, Deleted, Released, Admitted, Slot, Unlocked:
 		return checkHosts(Hosts(e))
+	case Locked:
+		return e.check()
 	case Approved:
 		return present("stage", e.Stage != "")
 	case Frozen:

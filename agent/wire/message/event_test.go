@@ -53,7 +53,12 @@ func TestEventBodies(t *testing.T) {
 		`{"event":"budgeted","budgets":"v2","cells":[{"budget":"racks","label":"rack","value":"r1","max-unavailable":1,"hosts":["h01"]}]}`: Budgeted{
 			Budgets: "v2", Cells: []Cell{{Budget: "racks", Label: "rack", Value: "r1", MaxUnavailable: 1, Hosts: []string{"h01"}}},
 		},
-		`{"event":"finished","result":"partial"}`: Finished{Result: "partial"},
+		`{"event":"locked","host":"h01"}`: Locked{Host: "h01"},
+		`{"event":"locked","host":"h01","environment":"basel","since":"2026-11-21T01:00:00Z","by":"zincati","cells":[{"budget":"racks","label":"rack","value":"r1","max-unavailable":1,"hosts":["h01"]}]}`: Locked{
+			Host: "h01", Environment: "basel", Since: opens, By: "zincati", Cells: []Cell{{Budget: "racks", Label: "rack", Value: "r1", MaxUnavailable: 1, Hosts: []string{"h01"}}},
+		},
+		`{"event":"unlocked","host":"h01","by":"ann","why":"it is dead"}`: Unlocked{Host: "h01", By: "ann", Why: "it is dead"},
+		`{"event":"finished","result":"partial"}`:                         Finished{Result: "partial"},
 		`{"event":"opened","environment":"basel","trigger":"manual","members":["h01","h02"],"roster-as-of":7,"policy":` + policy + `,"not-after":"2026-11-21T05:00:00Z"}`: Opened{
 			Environment: "basel", Trigger: TriggerManual, Members: []string{"h01", "h02"}, RosterAsOf: 7, Rollout: rollout.Default(2), NotAfter: end,
 		},
@@ -119,6 +124,10 @@ func TestMalformedEvents(t *testing.T) {
 		`{"event":"carried","run":1,"completed":[{"run":2}]}`:                                                                     "completed: run or at is missing",
 		`{"event":"carried","run":1,"completed":[{"run":2,"at":"2026-11-21T01:00:00Z"},{"run":2,"at":"2026-11-21T01:00:00Z"}]}`:   "completed: run 2 is not after run 2",
 		`{"event":"carried","run":1,"completed":[` + strings.Repeat(`{"run":2,"at":"2026-11-21T01:00:00Z"},`, 32) + `{"run":2}]}`: "completed: 33 runs are too many",
+		`{"event":"locked"}`:                                     `"" is not a host name`,
+		`{"event":"locked","host":"h1","environment":"default"}`: `on the log the default environment has no name`,
+		`{"event":"locked","host":"h1","cells":[{"budget":"b","max-unavailable":1,"hosts":["h2"]}]}`: "h1: cells: h2 of budget b is not among the hosts",
+		`{"event":"unlocked"}`:                                                      `"" is not a host name`,
 		`{"event":"carried","run":-1}`:                                              `cannot read event "carried"`,
 		`{"event":"carried","run":1,"roster":[{"host":"a b"}]}`:                     `roster: "a b" is not a host name`,
 		`{"event":"carried","run":1,"roster":[{"host":"h1"},{"host":"h1"}]}`:        "roster: h1 is named twice",

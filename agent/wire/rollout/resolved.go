@@ -45,6 +45,7 @@ func (r Rollout) Resolve() (Resolved, error) {
 	}
 	r = r.WithDefaults()
 	r.Stages, r.MaxFailures, r.MinPrepared, r.Exempt, r.ExemptReboot = nil, "", "", nil, nil
+	r.FleetLock = false // It says nothing of runs.
 	return Resolved{Rollout: r}, nil
 }
 

@@ -88,6 +88,8 @@ type Rollout struct {
 	Splay Span `json:"splay,omitempty" default:"0s" within:"0s 7d"`
 	// Paused pauses all runs of the tenant, including the current one.
 	Paused bool `json:"paused,omitempty"`
+	// FleetLock lets hosts that reboot by themselves ask for that by the FleetLock protocol.
+	FleetLock bool `json:"fleetlock,omitempty"`
 	// Exempt matches hosts that are not upgraded, ExemptReboot hosts that are
 	// not rebooted; nil matches none.
 	Exempt       *Match    `json:"exempt,omitempty"`

@@ -281,3 +281,27 @@ func same(t *testing.T, k Kept[Rollout]) {
 		t.Fatalf("%s is read as %s", text, b)
 	}
 }
+
+// FuzzFleetLock checks that a body gives problems, or else an id and a group that are written and
+// read the same.
+func FuzzFleetLock(f *testing.F) {
+	f.Add([]byte(`{"client_params": {"id": "c988d2509fdf5cdcbed39037c56406fb", "group": "workers"}}`))
+	f.Add([]byte(`{"client_params": {"id": "h01", "group": "a b"}}`))
+	f.Add([]byte(`{"client_params": `))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		value, err := DecodeFleetLock(body)
+		if err != nil {
+			if found, ok := errors.AsType[Problems](err); !ok || len(Answer(found).Errors) == 0 {
+				t.Fatalf("error without problems: %v", err)
+			}
+			return
+		}
+		encoded, err := json.Marshal(value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, err := DecodeFleetLock(encoded); err != nil || again != value || value.ClientParams.ID == "" || value.ClientParams.Group == "" {
+			t.Fatalf("%s is read as %+v, and that as %+v, %v", body, value, again, err)
+		}
+	})
+}

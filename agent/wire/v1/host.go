@@ -56,6 +56,9 @@ type Host struct {
 	MissedSince *time.Time `json:"missed-since,omitempty"`
 	// Busy says why the host must not be upgraded now; absent otherwise.
 	Busy *HostBusy `json:"busy,omitempty"`
+	// LockedSince is since when the host may reboot by itself, and so is out of service; absent
+	// when it is not locked.
+	LockedSince *time.Time `json:"locked-since,omitempty"`
 	// Inventory is what the machine consists of; only in the answer for one host or to
 	// inventory=true.
 	Inventory *HostInventory `json:"inventory,omitempty"`

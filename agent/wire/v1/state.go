@@ -91,6 +91,10 @@ type Situation struct {
 	// Budgets are the parts of disruption budgets that have hosts out of service, the fullest
 	// first; at most 100.
 	Budgets []BudgetState `json:"budgets,omitempty"`
+	// Locks are the hosts that reboot by themselves and are locked, those locked longest first;
+	// at most ten. LockCount counts all.
+	Locks     []LockState `json:"locks,omitempty"`
+	LockCount int         `json:"lock-count,omitempty"`
 	// SiteTimezone is the zone of the site, such as Europe/Stockholm, in which its
 	// people read times.
 	SiteTimezone string `json:"site-timezone,omitempty"`
