@@ -55,9 +55,11 @@ func (l *Ledger) Lock(q LockRequest) (message.Event, error) {
 	}
 	home, i := l.rosterOf(q.Host)
 	cells := l.cells.Limited(q.Cells)
-	event := message.Locked{Host: q.Host, Environment: q.Environment, By: q.By, Cells: cells}
 	if home != nil {
-		cells, event.Cells = l.cells.Of([]string{q.Host}), nil // The log says in which cells it is.
+		cells = l.cells.Of([]string{q.Host}) // The log says in which cells it is.
+	}
+	event := message.Locked{Host: q.Host, Environment: q.Environment, By: q.By, Budgets: l.cells.Budgets(), Cells: cells}
+	if home != nil {
 		h, current := home.Roster().Host(i), home.Current()
 		works, _ := h.Works()
 		switch owes := cmp.Or(h.Owes().Answer, works); {
@@ -123,7 +125,7 @@ func (l *Ledger) Relock() message.Event {
 	if !some || oldest.seq >= l.NeededByRuns() {
 		return nil
 	}
-	return message.Locked{Host: oldest.Host, Environment: oldest.Environment, By: oldest.By, Since: oldest.Since, Cells: l.cells.Of([]string{oldest.Host})}
+	return message.Locked{Host: oldest.Host, Environment: oldest.Environment, By: oldest.By, Since: oldest.Since, Budgets: l.cells.Budgets(), Cells: l.cells.Of([]string{oldest.Host})}
 }
 
 // oldestLock returns the lock of which the log has told first.
@@ -155,11 +157,7 @@ func (l *Ledger) lock(r message.Decoded, e message.Locked) error {
 	}
 	lock := Lock{Host: e.Host, Environment: e.Environment, Since: cmp.Or(e.Since, r.Time), By: e.By, seq: r.Seq}
 	l.locks[e.Host] = lock
-	cells := e.Cells
-	if home != nil || l.cells.Budgets() == "" { // They are known, or no budget is in force.
-		cells = nil
-	}
-	if l.cells.AddLocked(l.lockRoster, e.Host, cells, lock.Since) {
+	if l.cells.AddLocked(l.lockRoster, e, lock.Since) {
 		l.regroup()
 	}
 	l.tellLock(e.Host, r.Time)

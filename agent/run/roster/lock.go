@@ -2,6 +2,7 @@ package roster
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
@@ -28,26 +29,46 @@ func (r *Roster) Unlock(i int, at time.Time) {
 	r.change(i, at, func(h *Host) { h.locked = time.Time{} })
 }
 
-// AddLocked adds a locked host to the roster of all locked hosts. Cells are those of a host that is in
-// no roster, and only they count then; one that is in a roster keeps its own. It reports
-// whether the lists of cells are other ones now.
-func (c *Cells) AddLocked(locks *Roster, host string, cells []message.Cell, since time.Time) (recounted bool) {
+// AddLocked adds a locked host to the roster of all locked hosts. The cells of the event count if no
+// other roster has the host, and then only they. It reports whether the lists of cells are other ones
+// now.
+func (c *Cells) AddLocked(locks *Roster, e message.Locked, since time.Time) (recounted bool) {
 	if locks.index == nil {
 		locks.index = map[string]int{}
+	}
+	if c.budgets == "" { // It is the first record that says which budgets are in force.
+		c.budgets = e.Budgets
 	}
 	if !slices.Contains(c.rosters, locks) {
 		c.rosters = append(slices.Clone(c.rosters), locks)
 		locks.cells = c
 	}
-	named := slices.ContainsFunc(c.rosters, func(r *Roster) bool { return r.Has(host) })
-	i := locks.add(host, NoGroup)
-	if recounted = !named && (len(cells) > 0 || c.places[host] != nil); recounted {
-		c.admit(cells, map[string]bool{host: true})
+	named := slices.ContainsFunc(c.rosters, func(r *Roster) bool { return r.Has(e.Host) })
+	i := locks.addInOrder(e.Host)
+	if recounted = !named && (len(e.Cells) > 0 || c.places[e.Host] != nil); recounted {
+		c.admit(e.Cells, map[string]bool{e.Host: true})
 	} else {
-		locks.hosts[i].place = c.places[host]
+		locks.hosts[i].place = c.places[e.Host]
 	}
 	locks.Lock(i, since)
 	return recounted
+}
+
+// addInOrder adds a host, and returns its index. The hosts are in the order of their names, so that it
+// does not depend on records that may be trimmed.
+func (r *Roster) addInOrder(host string) int {
+	r.add(host, NoGroup)
+	slices.SortFunc(r.hosts, func(a, b *Host) int { return strings.Compare(a.Name, b.Name) })
+	r.reindex()
+	return r.index[host]
+}
+
+// reindex follows a change of the order of the hosts.
+func (r *Roster) reindex() {
+	clear(r.index)
+	for i, h := range r.hosts {
+		r.index[h.Name] = i
+	}
 }
 
 // RemoveLocked takes a host out of the roster of all locked hosts. Its cells forget it, if no other
@@ -59,10 +80,7 @@ func (c *Cells) RemoveLocked(locks *Roster, host string, at time.Time) {
 	}
 	locks.Unlock(i, at)
 	locks.hosts = slices.Delete(slices.Clone(locks.hosts), i, i+1)
-	delete(locks.index, host)
-	for n, h := range locks.hosts {
-		locks.index[h.Name] = n
-	}
+	locks.reindex()
 	if slices.ContainsFunc(c.rosters, func(r *Roster) bool { return r.Has(host) }) {
 		return
 	}

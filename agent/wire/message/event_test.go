@@ -54,8 +54,8 @@ func TestEventBodies(t *testing.T) {
 			Budgets: "v2", Cells: []Cell{{Budget: "racks", Label: "rack", Value: "r1", MaxUnavailable: 1, Hosts: []string{"h01"}}},
 		},
 		`{"event":"locked","host":"h01"}`: Locked{Host: "h01"},
-		`{"event":"locked","host":"h01","environment":"basel","since":"2026-11-21T01:00:00Z","by":"zincati","cells":[{"budget":"racks","label":"rack","value":"r1","max-unavailable":1,"hosts":["h01"]}]}`: Locked{
-			Host: "h01", Environment: "basel", Since: opens, By: "zincati", Cells: []Cell{{Budget: "racks", Label: "rack", Value: "r1", MaxUnavailable: 1, Hosts: []string{"h01"}}},
+		`{"event":"locked","host":"h01","environment":"basel","since":"2026-11-21T01:00:00Z","by":"zincati","budgets":"v1","cells":[{"budget":"racks","label":"rack","value":"r1","max-unavailable":1,"hosts":["h01"]}]}`: Locked{
+			Host: "h01", Environment: "basel", Since: opens, By: "zincati", Budgets: "v1", Cells: []Cell{{Budget: "racks", Label: "rack", Value: "r1", MaxUnavailable: 1, Hosts: []string{"h01"}}},
 		},
 		`{"event":"unlocked","host":"h01","by":"ann","why":"it is dead"}`: Unlocked{Host: "h01", By: "ann", Why: "it is dead"},
 		`{"event":"finished","result":"partial"}`:                         Finished{Result: "partial"},

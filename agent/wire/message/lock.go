@@ -16,8 +16,10 @@ type Locked struct {
 	// be trimmed; zero for one that begins with this record.
 	Since time.Time `json:"since,omitzero"`
 	By    string    `json:"by,omitempty"`
-	// Cells are the cells of the host; they count if it is in no roster.
-	Cells []Cell `json:"cells,omitempty"`
+	// Cells are the cells of the host; they count if it is in no roster. Budgets identifies the budgets
+	// that they are of, which are those in force: the records that say so may be trimmed.
+	Budgets string `json:"budgets,omitempty"`
+	Cells   []Cell `json:"cells,omitempty"`
 }
 
 // Unlocked tells that a host that was locked is in service again, or that somebody has freed its
