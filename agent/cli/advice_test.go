@@ -169,7 +169,7 @@ func TestStartsAnother(t *testing.T) {
 		"after others": {v1.Run{ID: 7, Phase: "finished", Environment: "porto", Follows: []v1.FollowedRun{{Environment: "lisbon", Run: 3}}}, "to start another: osupgrade-agent start --override-after … --environment porto"},
 		"overridden":   {v1.Run{ID: 7, Phase: "finished", Environment: "porto", OverrideAfter: "urgent"}, "to start another: osupgrade-agent start --override-after … --environment porto"},
 	} {
-		if got := openWindow(timeFormat{}, v1.Situation{}, w, &row.newest); !strings.HasSuffix(got, row.want) {
+		if got := openWindow(timeFormat{zone: time.UTC}, v1.Situation{}, w, &row.newest); !strings.HasSuffix(got, row.want) {
 			t.Errorf("%s: %s", name, got)
 		}
 	}

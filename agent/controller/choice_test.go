@@ -204,3 +204,25 @@ func TestChoicesAreBounded(t *testing.T) {
 		t.Errorf("there are %d choices", len(which.Choices))
 	}
 }
+
+// TestRetryOfMovedHosts checks that a retry of hosts that somebody has moved says where they are.
+func TestRetryOfMovedHosts(t *testing.T) {
+	t.Parallel()
+	shopRuns(t, func(t *testing.T, m *shops, c *Controller, berlin, _ v1.Run) {
+		if _, err := c.Ask(t.Context(), "test", run.Abort, v1.Ask{Reason: "a test", Now: true, Environment: "berlin"}); err != nil {
+			t.Fatal(err)
+		}
+		m.pass(time.Minute)
+		for _, h := range berlin.Hosts {
+			if _, err := c.Move(t.Context(), h.Hostname, "lisbon"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, err := c.Start(t.Context(), "test", v1.Start{OverrideWindow: true, Reason: "again", RetryOf: berlin.ID})
+		first := berlin.Hosts[0].Hostname
+		want := fmt.Sprintf("that run %d left is in environment berlin any more: %s is in environment lisbon; to start a run of it: osupgrade-agent start --environment lisbon --host %s --override-window --reason …", berlin.ID, first, first)
+		if err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("the retry is answered %v; want %s", err, want)
+		}
+	})
+}
