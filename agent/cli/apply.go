@@ -60,7 +60,12 @@ func (c *applyCommand) Run(ctx context.Context, stdin io.Reader, out io.Writer, 
 	}
 	todo, done := changes(steps), 0
 	if !c.DryRun {
-		done, err = site.writeAll(ctx, todo, want)
+		var told []warning
+		done, told, err = site.writeAll(ctx, todo, want)
+		told = slices.DeleteFunc(told, func(w warning) bool { return slices.Contains(warnings, w) })
+		if warnings = append(warnings, told...); c.Output == asText {
+			showPlaced(newTerminal(out), told)
+		}
 	}
 	if err != nil && c.Output == asText { // What was written stands in the error.
 		return err

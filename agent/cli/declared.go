@@ -15,6 +15,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/intent"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/schedule/calendar"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
@@ -259,10 +260,17 @@ func (d *siteIntent) withoutNewPolicies(want intent.Intent, key intent.Key) (che
 // validateAll asks about all steps. It returns what is to be warned of, and all that the site
 // refuses.
 func (d *siteIntent) validateAll(ctx context.Context, steps []intent.Step, want intent.Intent) ([]warning, error) {
-	var found []v1.IntentWarning
-	var refused []error
+	order, err := d.environmentsWith(ctx, want)
+	if err != nil {
+		return nil, err
+	}
+	found, err := order.overlaps(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	refused := order.cycles()
 	for _, s := range steps {
-		warnings, err := d.validate(ctx, s, want)
+		warnings, err := d.validate(ctx, s, order.checked(want, s.Key))
 		found = append(found, warnings...)
 		switch {
 		case err == nil, s.Action == intent.Keep: // It is written already.
@@ -276,7 +284,7 @@ func (d *siteIntent) validateAll(ctx context.Context, steps []intent.Step, want 
 }
 
 // write takes a step, on condition that the object is as it was read.
-func (d *siteIntent) write(ctx context.Context, s intent.Step, want intent.Intent) error {
+func (d *siteIntent) write(ctx context.Context, s intent.Step, want intent.Intent) ([]v1.IntentWarning, error) {
 	when := client.Precondition{IfNoneMatch: "*"}
 	if etag, exists := d.etags[s.Key]; exists {
 		when = client.Precondition{IfMatch: etag}
@@ -288,20 +296,23 @@ func (d *siteIntent) write(ctx context.Context, s intent.Step, want intent.Inten
 	return k.write(ctx, d, want, s.Key, when)
 }
 
-// writeAll takes the steps in their order and returns how many it took. The error
-// says what was written and what was not.
-func (d *siteIntent) writeAll(ctx context.Context, steps []intent.Step, want intent.Intent) (int, error) {
+// writeAll takes the steps in their order and returns how many it took, and what the site warned
+// of. The error says what was written and what was not.
+func (d *siteIntent) writeAll(ctx context.Context, steps []intent.Step, want intent.Intent) (int, []warning, error) {
+	var found []v1.IntentWarning
 	for i, s := range steps {
-		if err := d.write(ctx, s, want); err != nil {
+		warnings, err := d.write(ctx, s, want)
+		found = append(found, withoutNew(warnings, want)...)
+		if err != nil {
 			reason := explain(err)
 			if client.HasStatus(err, 412) {
 				reason = "it changed meanwhile: " + reason
 			}
-			return i, fmt.Errorf("cannot %s %s: %s\nwritten: %s\nnot written: %s\nRun the command again: it writes what is left",
+			return i, placed(want, found), fmt.Errorf("cannot %s %s: %s\nwritten: %s\nnot written: %s\nRun the command again: it writes what is left",
 				s.Action, s.Key, reason, cmp.Or(keyList(steps[:i]), "nothing"), keyList(steps[i:]))
 		}
 	}
-	return len(steps), nil
+	return len(steps), placed(want, found), nil
 }
 
 // changes returns the steps that change something.
@@ -309,10 +320,13 @@ func changes(steps []intent.Step) []intent.Step {
 	return slices.DeleteFunc(slices.Clone(steps), func(s intent.Step) bool { return s.Action == intent.Keep })
 }
 
+// mostSteps is how many objects a line lists.
+const mostSteps = 20
+
 func keyList(steps []intent.Step) string {
 	names := make([]string, len(steps))
 	for i, s := range steps {
 		names[i] = s.Key.String()
 	}
-	return strings.Join(names, ", ")
+	return text.List(names, mostSteps)
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // deleteCommand deletes objects of a tenant.
@@ -45,13 +46,18 @@ func (c *deleteCommand) Run(ctx context.Context, out io.Writer, log *slog.Logger
 			return fmt.Errorf("nothing was deleted: %w", lacks(ctx, api.Client, c.Tenant, key))
 		}
 	}
-	deleted := []string{}
+	deleted, warnings := []string{}, []v1.IntentWarning{}
+	to := newTerminal(out)
 	for _, key := range asked.keys {
-		if err := kindOf(key.Kind).remove(ctx, site, key.Name, client.Precondition{IfMatch: site.etags[key]}, c.Force); err != nil {
+		found, err := kindOf(key.Kind).remove(ctx, site, key.Name, client.Precondition{IfMatch: site.etags[key]}, c.Force)
+		if err != nil {
 			return fmt.Errorf("cannot delete %s: %s", key, explain(err))
 		}
-		deleted = append(deleted, key.String())
+		deleted, warnings = append(deleted, key.String()), append(warnings, found...)
 		if c.Output == asText {
+			for _, w := range found {
+				to.line(to.paint(yellow, "warning: "+w.Text))
+			}
 			if _, err := fmt.Fprintf(out, "Deleted %s of tenant %s.\n", key, c.Tenant); err != nil {
 				return err
 			}
@@ -60,5 +66,5 @@ func (c *deleteCommand) Run(ctx context.Context, out io.Writer, log *slog.Logger
 	if c.Output == asText {
 		return nil
 	}
-	return c.json(out, map[string]any{"tenant": c.Tenant, "deleted": deleted})
+	return c.json(out, map[string]any{"tenant": c.Tenant, "deleted": deleted, "warnings": warnings})
 }

@@ -125,13 +125,15 @@ func (e *edit) edit(ctx context.Context, out io.Writer) (kept bool, err error) {
 			return true, err
 		}
 		todo := changes(steps)
-		if _, err := e.site.writeAll(ctx, todo, want); err != nil {
+		_, told, err := e.site.writeAll(ctx, todo, want)
+		if err != nil {
 			return true, err
 		}
 		if err := showSteps(out, todo); err != nil {
 			return false, err
 		}
-		for _, w := range warnings { // The file, which the lines are of, goes.
+		told = slices.DeleteFunc(told, func(w warning) bool { return slices.Contains(warnings, w) })
+		for _, w := range append(warnings, told...) { // The file, which the lines are of, goes.
 			_, _ = fmt.Fprintln(out, "warning: "+w.Path+": "+w.Text)
 		}
 		_, err = fmt.Fprintln(out, applied(false, todo))

@@ -24,8 +24,9 @@ type kind struct {
 	read func(ctx context.Context, d *siteIntent, name string) (etag string, err error)
 	// validate asks the site whether it would accept an object.
 	validate func(ctx context.Context, d *siteIntent, want intent.Intent, key intent.Key) ([]v1.IntentWarning, error)
-	write    func(ctx context.Context, d *siteIntent, want intent.Intent, key intent.Key, when client.Precondition) error
-	remove   func(ctx context.Context, d *siteIntent, name string, when client.Precondition, force bool) error
+	// write and remove return what the site warns of.
+	write    func(ctx context.Context, d *siteIntent, want intent.Intent, key intent.Key, when client.Precondition) ([]v1.IntentWarning, error)
+	remove   func(ctx context.Context, d *siteIntent, name string, when client.Precondition, force bool) ([]v1.IntentWarning, error)
 	// head and list are the table of all objects; the first cell is the name. A row without a
 	// name belongs to the object above.
 	head []string
@@ -120,16 +121,16 @@ func kindFrom[T any](
 		validate: func(ctx context.Context, d *siteIntent, want intent.Intent, key intent.Key) ([]v1.IntentWarning, error) {
 			return object(key.Name).Validate(ctx, d.api, d.tenant, client.Stored[T]{}, written(d, want, key), client.Precondition{})
 		},
-		write: func(ctx context.Context, d *siteIntent, want intent.Intent, key intent.Key, when client.Precondition) error {
-			_, err := object(key.Name).Put(ctx, d.api, d.tenant, client.Stored[T]{}, written(d, want, key), when)
-			return err
+		write: func(ctx context.Context, d *siteIntent, want intent.Intent, key intent.Key, when client.Precondition) ([]v1.IntentWarning, error) {
+			now, err := object(key.Name).Put(ctx, d.api, d.tenant, client.Stored[T]{}, written(d, want, key), when)
+			return now.Warnings, err
 		},
-		remove: func(ctx context.Context, d *siteIntent, name string, when client.Precondition, force bool) error {
+		remove: func(ctx context.Context, d *siteIntent, name string, when client.Precondition, force bool) ([]v1.IntentWarning, error) {
 			one := object(name)
 			if force {
 				one = one.Forced()
 			}
-			return one.Delete(ctx, d.api, d.tenant, when)
+			return one.Remove(ctx, d.api, d.tenant, when)
 		},
 	}
 }

@@ -39,6 +39,8 @@ type Stored[T any] struct {
 	Value T
 	// ETag is empty when the server sends none.
 	ETag string
+	// Warnings are what the server warned of when it was written.
+	Warnings []v1.IntentWarning
 	// body is the JSON text that Value was read from.
 	body json.RawMessage
 }
@@ -147,7 +149,7 @@ func (o Object[T]) Put(ctx context.Context, c *Client, tenant string, base Store
 		if secret {
 			body, err = o.Over(base, shown)
 		}
-		return Stored[T]{Value: shown, ETag: a.header.Get("ETag"), body: body}, err
+		return Stored[T]{Value: shown, ETag: a.header.Get("ETag"), Warnings: v1.ParseWarnings(o.noun, a.header.Values(v1.WarningHeader)), body: body}, err
 	}
 	// Our own write, whose answer was lost, fails our precondition now. Whether a secret was
 	// written, nobody can see.
@@ -179,22 +181,35 @@ func (o Object[T]) Validate(ctx context.Context, c *Client, tenant string, base 
 // Delete removes an object. One that is not there is no error, see Missing; a tenant
 // that is not there is one.
 func (o Object[T]) Delete(ctx context.Context, c *Client, tenant string, when Precondition) error {
+	_, err := o.Remove(ctx, c, tenant, when)
+	return err
+}
+
+// Remove is Delete, and returns what the server warns of: what refers to the object.
+func (o Object[T]) Remove(ctx context.Context, c *Client, tenant string, when Precondition) ([]v1.IntentWarning, error) {
 	path, err := o.path(tenant)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	_, err = c.do(ctx, request{method: http.MethodDelete, path: path, query: forced(o.force), when: when})
+	a, err := c.do(ctx, request{method: http.MethodDelete, path: path, query: forced(o.force), when: when})
+	if err == nil {
+		found := v1.ParseWarnings(o.noun, a.header.Values(v1.WarningHeader))
+		for i := range found {
+			found[i].Field = "" // It is one of another object, which the text names.
+		}
+		return found, nil
+	}
 	if Missing(err) {
-		return nil
+		return nil, nil
 	}
 	// If-Match cannot hold on what is gone (RFC 9110 13.1.1), be it by our own
 	// DELETE whose answer was lost.
 	if HasStatus(err, http.StatusPreconditionFailed) {
 		if _, lookErr := o.Get(ctx, c, tenant); Missing(lookErr) {
-			return nil
+			return nil, nil
 		}
 	}
-	return err
+	return nil, err
 }
 
 // The objects of which a tenant has one.

@@ -80,8 +80,36 @@ func Compare(has, want Intent) []Step {
 	for _, key := range want.Keys() {
 		steps = append(steps, step(key, has, want))
 	}
-	slices.SortStableFunc(steps, func(a, b Step) int { return cmp.Compare(a.rank, b.rank) })
+	place := orderOf(want.Environments)
+	slices.SortStableFunc(steps, func(a, b Step) int {
+		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(place[a.Key], place[b.Key]))
+	})
 	return steps
+}
+
+// orderOf returns how many environments come before each, on the longest way: what one comes after is
+// written before it, so that an order that is reversed is no cycle while it is written.
+func orderOf(all map[string]v1.Environment) map[Key]int {
+	place, under := map[Key]int{}, map[string]bool{}
+	var find func(name string) int
+	find = func(name string) int {
+		key := Key{Kind: Environment, Name: name}
+		at, known := place[key]
+		after := all[name].After
+		if known || under[name] || after == nil { // A cycle is refused elsewhere.
+			return at
+		}
+		under[name] = true
+		for _, before := range after.Environments {
+			at = max(at, find(before)+1)
+		}
+		place[key] = at
+		return at
+	}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		find(name)
+	}
+	return place
 }
 
 func step(key Key, has, want Intent) Step {
