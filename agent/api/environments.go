@@ -37,10 +37,12 @@ func (s *server) environment(c *call) (*object[v1.Environment], error) {
 		refers: func(e v1.Environment) plan.Intent {
 			return plan.Intent{Environments: map[string]v1.Environment{name: e}}
 		},
-		permitted: func(now stored[v1.Environment], next v1.Environment) error { return s.acyclic(c, name, now.value.Value, next) },
-		together:  &s.ordering,
-		orphans:   func(c *call) ([]v1.IntentWarning, error) { return s.followersOf(c, name) },
-		room:      s.Store.RoomForEnvironment,
+		permitted: func(now stored[v1.Environment], next v1.Environment) error {
+			return s.acyclic(c, name, now.value.Value, next)
+		},
+		together: &s.ordering,
+		orphans:  func(c *call) ([]v1.IntentWarning, error) { return s.followersOf(c, name) },
+		room:     s.Store.RoomForEnvironment,
 	}, nil
 }
 
