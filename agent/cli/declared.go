@@ -264,11 +264,7 @@ func (d *siteIntent) validateAll(ctx context.Context, steps []intent.Step, want 
 	if err != nil {
 		return nil, err
 	}
-	found, err := order.overlaps(ctx, d)
-	if err != nil {
-		return nil, err
-	}
-	refused := order.cycles()
+	found, refused := order.overlaps(ctx, d), order.cycles()
 	for _, s := range steps {
 		warnings, err := d.validate(ctx, s, order.checked(want, s.Key))
 		found = append(found, warnings...)

@@ -74,13 +74,13 @@ func (e environments) checked(want intent.Intent, key intent.Key) intent.Intent 
 
 // overlaps warns of the hosts that several environments of a text match, and that the site cannot tell
 // of before they are written.
-func (e environments) overlaps(ctx context.Context, d *siteIntent) ([]v1.IntentWarning, error) {
+func (e environments) overlaps(ctx context.Context, d *siteIntent) (found []v1.IntentWarning) {
 	if len(e.declared) < 2 {
-		return nil, nil
+		return nil
 	}
 	hosts, err := d.api.Hosts(ctx, d.tenant, "")
-	if err != nil {
-		return nil, nil //nolint:nilerr // The token may not read hosts: the writes are warned of.
+	if err != nil { // The token may not read hosts: the writes are warned of.
+		return nil
 	}
 	before, after := plan.NewMembership(e.before), plan.NewMembership(e.after)
 	shared := map[string][]string{}
@@ -97,7 +97,6 @@ func (e environments) overlaps(ctx context.Context, d *siteIntent) ([]v1.IntentW
 			shared[of] = append(shared[of], h.Hostname)
 		}
 	}
-	var found []v1.IntentWarning
 	for _, of := range slices.Sorted(maps.Keys(shared)) {
 		names, hosts := strings.Split(of, ","), shared[of]
 		slices.Sort(hosts)
@@ -107,5 +106,5 @@ func (e environments) overlaps(ctx context.Context, d *siteIntent) ([]v1.IntentW
 				text.List(names, mostNames), text.Count(len(hosts), "host", "hosts"), text.List(hosts, mostNames)),
 		})
 	}
-	return found, nil
+	return found
 }

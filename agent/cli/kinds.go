@@ -25,8 +25,8 @@ type kind struct {
 	// validate asks the site whether it would accept an object.
 	validate func(ctx context.Context, d *siteIntent, want intent.Intent, key intent.Key) ([]v1.IntentWarning, error)
 	// write and remove return what the site warns of.
-	write    func(ctx context.Context, d *siteIntent, want intent.Intent, key intent.Key, when client.Precondition) ([]v1.IntentWarning, error)
-	remove   func(ctx context.Context, d *siteIntent, name string, when client.Precondition, force bool) ([]v1.IntentWarning, error)
+	write  func(ctx context.Context, d *siteIntent, want intent.Intent, key intent.Key, when client.Precondition) ([]v1.IntentWarning, error)
+	remove func(ctx context.Context, d *siteIntent, name string, when client.Precondition, force bool) ([]v1.IntentWarning, error)
 	// head and list are the table of all objects; the first cell is the name. A row without a
 	// name belongs to the object above.
 	head []string
