@@ -95,8 +95,12 @@ func TestSealedSite(t *testing.T) {
 				s.handler = s.bare
 			}
 			w := s.ask(r.method, fill.Replace(pattern), here, "")
+			begins := `{"errors":[{"error-message":"strongbox sealed: it is opened by a passphrase; run osupgrade-agent unseal","error-info":`
+			if strings.Contains(pattern, "/fleetlock/") { // Its protocol has errors of its own.
+				begins = `{"kind":"not_ready","value":"strongbox sealed: it is opened by a passphrase; run osupgrade-agent unseal"}`
+			}
 			if w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") != "10" ||
-				!strings.HasPrefix(w.Body.String(), `{"errors":[{"error-message":"strongbox sealed: it is opened by a passphrase; run osupgrade-agent unseal","error-info":`) {
+				!strings.HasPrefix(w.Body.String(), begins) {
 				t.Errorf("%s %s is answered %d, Retry-After %q: %s", r.method, pattern, w.Code, w.Header().Get("Retry-After"), w.Body)
 			}
 		}
