@@ -138,18 +138,15 @@ func (l *Ledger) oldestLock() (oldest Lock, some bool) {
 	return oldest, some
 }
 
-// lock folds the event that a host is locked, or told anew to be.
+// lock folds the event that a host is locked, or told anew to be: then all is as if the records before
+// had been trimmed.
 func (l *Ledger) lock(r message.Decoded, e message.Locked) error {
-	if before, locked := l.locks[e.Host]; locked {
-		if e.Since.IsZero() {
-			return fmt.Errorf("%s is locked already, since %s", e.Host, stamp(before.Since))
-		}
-		before.seq = r.Seq
-		l.locks[e.Host] = before
-		return nil
+	before, locked := l.locks[e.Host]
+	if locked && e.Since.IsZero() {
+		return fmt.Errorf("%s is locked already, since %s", e.Host, stamp(before.Since))
 	}
 	home, i := l.rosterOf(e.Host)
-	if home != nil && home.Current() != nil && home.Roster().Host(i).InHand() {
+	if !locked && home != nil && home.Current() != nil && home.Roster().Host(i).InHand() {
 		return fmt.Errorf("%s is in the hand of run %d", e.Host, home.Key())
 	}
 	if l.locks == nil {
@@ -157,10 +154,11 @@ func (l *Ledger) lock(r message.Decoded, e message.Locked) error {
 	}
 	lock := Lock{Host: e.Host, Environment: e.Environment, Since: cmp.Or(e.Since, r.Time), By: e.By, seq: r.Seq}
 	l.locks[e.Host] = lock
-	if l.cells.AddLocked(l.lockRoster, e, lock.Since) {
+	recounted := l.cells.AddLocked(l.lockRoster, e, lock.Since)
+	l.tellLock(e.Host, r.Time)
+	if recounted || !e.Since.IsZero() { // A run may have queued the host by the records before.
 		l.regroup()
 	}
-	l.tellLock(e.Host, r.Time)
 	return nil
 }
 

@@ -43,7 +43,7 @@ func (c *Cells) AddLocked(locks *Roster, e message.Locked, since time.Time) (rec
 		c.rosters = append(slices.Clone(c.rosters), locks)
 		locks.cells = c
 	}
-	named := slices.ContainsFunc(c.rosters, func(r *Roster) bool { return r.Has(e.Host) })
+	named := slices.ContainsFunc(c.rosters, func(r *Roster) bool { return r != locks && r.Has(e.Host) })
 	i := locks.addInOrder(e.Host)
 	if recounted = !named && (len(e.Cells) > 0 || c.places[e.Host] != nil); recounted {
 		c.admit(e.Cells, map[string]bool{e.Host: true})
