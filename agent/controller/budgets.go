@@ -35,8 +35,8 @@ func (s *state) allHosts() []plan.Host {
 	return all
 }
 
-// editedBudgets returns the disruption budgets for runs that were opened with others, or for locked hosts; nil when the
-// log has those that are declared, or they cannot be read.
+// editedBudgets returns the event that puts the declared disruption budgets in force, for the runs
+// under way and for locked hosts; nil when they are in force already, or cannot be read.
 func (s *state) editedBudgets(absent string) *message.Budgeted {
 	if !s.intent.complete || s.intent.budgetsID == s.ledger.Cells().Budgets() || s.intent.unplannable() != nil {
 		return nil

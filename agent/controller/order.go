@@ -50,8 +50,8 @@ func (s *state) mayFollow(env *environment, now time.Time, request v1.Start, e *
 	return nil
 }
 
-// wakeFollowers has the environments asked again that come after one whose run was opened or has
-// ended.
+// wakeFollowers wakes the environments that come after another one, once a run of that one was
+// opened or has ended.
 func (s *state) wakeFollowers(of *run.Environment) {
 	if current := of.Current(); current != nil && current.Key() != s.ledger.LastSeq {
 		return
