@@ -150,8 +150,8 @@ func (l *Ledger) NeededFrom() uint64 {
 // NeededByRuns is NeededFrom if no host were locked.
 func (l *Ledger) NeededByRuns() (from uint64) {
 	for _, e := range l.environments {
-		if e.newest != nil && (from == 0 || e.from < from) {
-			from = e.from
+		if needed := e.NeededFrom(); needed != 0 && (from == 0 || needed < from) {
+			from = needed
 		}
 	}
 	return from

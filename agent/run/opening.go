@@ -84,8 +84,14 @@ func (l *Ledger) home(host string) *Environment {
 }
 
 // takeOver makes an environment the home of neighbours that its roster has from a record on. Where
-// they were before they owed nothing.
+// they were before they owed nothing. That the record counts is known only from the opening of its
+// run on, so the log is kept from there for the environments that they leave, too.
 func (l *Ledger) takeOver(e *Environment, hosts []string, r message.Record) {
+	for _, host := range hosts {
+		if home, _ := l.rosterOf(host); home != nil {
+			home.from = min(home.from, e.from)
+		}
+	}
 	l.letGo(hosts, r, e)
 	if l.homes != nil {
 		l.takeIn(e, hosts)
