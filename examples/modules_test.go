@@ -181,6 +181,9 @@ func shopsModule(t *testing.T, site realagent.Site) {
 			t.Errorf("there is no %q in\n%s", want, out)
 		}
 	}
+	if strings.Contains(out, "No window lies ahead") {
+		t.Errorf("the tenant is warned of windows that its shops have:\n%s", out)
+	}
 	all, err := rest(t, server).StoredEnvironments(t.Context(), "shops")
 	if err != nil || len(all) != 3 || all["bern"].Value.MaintenanceWindows[0] != (v1.MaintenanceWindow{DaysOfWeek: "Sunday", StartTime: "02:00", Timezone: "Europe/Zurich", Duration: "3h"}) {
 		t.Errorf("the site has the environments %+v, %v", all, err)
