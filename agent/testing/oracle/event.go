@@ -217,9 +217,8 @@ func (o *Oracle) event(r message.Decoded, e message.Event, sent time.Time) {
 	case message.Opened:
 		o.open(r, e, sent)
 	case message.Missed:
-		if e.Environment == "" {
-			o.windowMissed(e.Window)
-		}
+		o.windowMissed(Opening{e.Environment, e.Window})
+		o.notSkipped("was missed", r, Opening{e.Environment, e.Window})
 	case message.Carried:
 		o.carried(r, e)
 	case message.Ran:
@@ -252,7 +251,7 @@ func (o *Oracle) event(r message.Decoded, e message.Event, sent time.Time) {
 			p.overAt = r.Time
 		}
 	case message.Finished:
-		o.finish(r, e)
+		o.finish(r, e, sent)
 	case message.Late:
 		o.mayBeginWithout(r, sent)
 		o.begins(r.Time)
@@ -411,8 +410,8 @@ func (o *Oracle) outcome(m *member, kind message.TaskKind, ok bool, r message.De
 }
 
 // finish judges and applies the end of a run.
-func (o *Oracle) finish(r message.Decoded, e message.Finished) {
-	o.checkFinished(e)
+func (o *Oracle) finish(r message.Decoded, e message.Finished, sent time.Time) {
+	o.checkFinished(r, e, sent)
 	o.noteEnding(r, e)
 	o.count("result " + e.Result)
 	if o.run.id != 0 {

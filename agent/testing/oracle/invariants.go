@@ -208,7 +208,7 @@ func (o *Oracle) mayCancel(m *member, e message.Cancelled, r message.Decoded, se
 // was undrained or its undrain was tried, and the result is true. A record may have ended the
 // part of a host that owes its undrain since an earlier run before the controller was given
 // it: the controller did not know that when it sent the end, and the host goes on owing it.
-func (o *Oracle) checkFinished(e message.Finished) {
+func (o *Oracle) checkFinished(r message.Decoded, e message.Finished, sent time.Time) {
 	all := true
 	for _, m := range o.run.members {
 		all = all && m.upgraded
@@ -221,7 +221,12 @@ func (o *Oracle) checkFinished(e message.Finished) {
 			o.violated("run %d ends while %s is %s", o.run.id, m.name, m.phase)
 		}
 	}
-	if e.Result == "completed" && !all {
+	switch {
+	case e.Result == "completed" && !all:
 		o.violated("run %d ends as completed, and not each host is upgraded", o.run.id)
+	case o.run.aborted != (e.Result == "aborted"):
+		o.violated("independence: run %d ends as %s by record %d, and that it was aborted is %t", o.run.key(), e.Result, r.Seq, o.run.aborted)
+	case e.Result == "timed-out" && o.decided(sent).Before(o.run.ends):
+		o.violated("independence: run %d ends as timed-out by record %d, sent at %s, and may last until %s", o.run.key(), r.Seq, sent, o.run.ends)
 	}
 }
