@@ -47,6 +47,9 @@ type Task struct {
 	// site sends. A worker that has been started again remembers no task: it would drain the
 	// host once more for a task that comes late (seed 6015651).
 	Incarnation string `json:"incarnation,omitempty"`
+	// Environment is the environment of a task at the site; empty for the default one. It stays
+	// there.
+	Environment string `json:"-"`
 	// Checks are run one after the other until one fails; or Hook is run.
 	Checks []rollout.Check `json:"checks,omitempty"`
 	Hook   *rollout.Hook   `json:"hook,omitempty"`
@@ -70,6 +73,15 @@ func (t Task) Key() Key { return Key{t.Run, t.Kind, t.Host, t.Stage, t.Attempt} 
 
 // OnSite reports whether the task is run at the site, not on the host.
 func (t Task) OnSite() bool { return t.Kind == Fleet || t.Hook != nil && t.Hook.On == rollout.OnSite }
+
+// Present is what a site knows of a host, for the checks that it asks.
+type Present struct {
+	Name string
+	// Online says that the host is heard of.
+	Online bool
+	// Versions are what the host has reported last, by package.
+	Versions map[string]string
+}
 
 // SiteTasks is how many hooks of one tenant are run at the site at once. The
 // others wait for their turn.

@@ -138,6 +138,12 @@ type Checks struct {
 	Fleet []Check `json:"fleet,omitempty" most:"20"`
 }
 
+func (c Checks) inspect(i *inspector, field string) {
+	i.members(field, c)
+	i.onHosts(field+".before-host", c.BeforeHost)
+	i.onHosts(field+".after-host", c.AfterHost)
+}
+
 // Hooks take a host out of service and put it back.
 type Hooks struct {
 	Drain   *Hook `json:"drain,omitempty"`
@@ -159,7 +165,10 @@ const (
 	maxApplications = 1000
 )
 
-const notAName = "is not a name; " + names.Form
+const (
+	notAName = "is not a name; " + names.Form
+	notAHost = `is not the name of a host; use 1 to 253 letters, digits, "-", "_" and ".", with a letter or digit at both ends`
+)
 
 // DefaultStage is the name of the one stage of a rollout that declares none.
 const DefaultStage = "all"
@@ -278,7 +287,7 @@ func (m Match) inspect(i *inspector, field string) {
 	if len(m.Hosts)+len(m.Labels)+len(m.Roles)+len(m.Applications) == 0 {
 		i.add(field, "{}", "it names no hosts; give hosts, labels, roles or applications, or leave it out")
 	}
-	i.each(field+".hosts", m.Hosts, maxHosts, names.ValidHost, `is not the name of a host; use 1 to 253 letters, digits, "-", "_" and ".", with a letter or digit at both ends`)
+	i.each(field+".hosts", m.Hosts, maxHosts, names.ValidHost, notAHost)
 	i.labels(field+".labels", m.Labels)
 	i.each(field+".roles", m.Roles, maxRoles, ValidRole, "is not a role; "+RoleForm)
 	i.each(field+".applications", m.Applications, maxApplications, names.Valid, notAName)
