@@ -83,8 +83,8 @@ func (l *Ledger) home(host string) *Environment {
 	return nil
 }
 
-// takeOver makes an environment the home of neighbours that its roster has from a record on. Where
-// they were before they owed nothing.
+// takeOver makes an environment the home of the neighbours that a record adds to its roster. Their
+// old home loses nothing: they were in service there, or in no roster.
 func (l *Ledger) takeOver(e *Environment, hosts []string, r message.Record) {
 	l.letGo(hosts, r, e)
 	if l.homes != nil {
