@@ -28,21 +28,21 @@ func (*DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *d
 			"next_upgrade_at":   tenantobject.ComputedText("When the next window opens (RFC 3339). While a window is open and its run has not ended, when that window opened. Null if no window will open or the server does not report it."),
 			"scheduled_workers": workersAttribute(),
 			"last_upgrade_info": lastAttribute(),
-			"environment": tenantobject.ComputedText("The environment of which `status`, `next_upgrade_in`, `next_upgrade_at` and `last_upgrade_info` are; null for `default`. " +
+			"environment": tenantobject.ComputedText("The environment that `status`, `next_upgrade_in`, `next_upgrade_at` and `last_upgrade_info` describe; null for `default`. " +
 				"It is `default` if that has hosts or windows, else the environment that is furthest from idle."),
 			"environments": environmentsAttribute(),
-			"unplaced":     tenantobject.ComputedNumber("How many hosts are in no environment, because several match them: nobody upgrades them."),
+			"unplaced":     tenantobject.ComputedNumber("How many hosts are in no environment, because several match them: no run upgrades them."),
 		},
 	}
 }
 
 func environmentsAttribute() schema.Attribute {
-	return tenantobject.ComputedObjects("The environments of the tenant, with `default`, sorted by name; empty if none is declared, and with `site`.", map[string]schema.Attribute{
+	return tenantobject.ComputedObjects("The environments of the tenant, with `default`, sorted by name; empty if none is declared or `site` is set.", map[string]schema.Attribute{
 		"name":            tenantobject.ComputedText("The name of the environment."),
 		"hosts":           tenantobject.ComputedNumber("How many of its hosts would take part in a run now."),
 		"outdated":        tenantobject.ComputedNumber("On how many of them an upgrade would change something."),
 		"missed":          tenantobject.ComputedNumber("How many of them missed an upgrade."),
-		"status":          tenantobject.ComputedText("What the environment is doing, with the words of `status` of the tenant."),
+		"status":          tenantobject.ComputedText("What the environment is doing; the values are those of `status` of the tenant."),
 		"needs":           needsAttribute(),
 		"run_id":          tenantobject.ComputedNumber("The id of its newest run; null if there was none."),
 		"result":          tenantobject.ComputedText("The result of that run; null until it ends."),
