@@ -22,12 +22,16 @@ func TestLabelsFollowTheMachine(t *testing.T) {
 	if out, code := f.join(f.endpoint, f.joinToken(f.site, "--host", "h01"), "h01", f.config); code != 0 {
 		t.Fatalf("the join ends with %d: %s", code, out)
 	}
+	admin := f.path("admin")
+	if err := os.WriteFile(admin, []byte(f.command("credentials", "token", "--data", f.site, "--tenant", "acme", "--name", "test", "--allow", "admin")), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	f.workers["h01"] = f.worker()
 	shows := func(want string) {
 		t.Helper()
 		var shown string
 		for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
-			if shown = f.command("hosts", "h01", "--data", f.site, "--tenant", "acme"); strings.Contains(shown, want+"\n") {
+			if shown = f.command("hosts", "h01", "--endpoint", f.endpoint, "--ca-file", filepath.Join(f.site, "tls", "ca.pem"), "--tenant", "acme", "--token-file", admin); strings.Contains(shown, want+"\n") {
 				return
 			}
 		}
