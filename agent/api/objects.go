@@ -15,7 +15,13 @@ import (
 func (s *server) configs() *object[v1.OSUpgrade] {
 	return &object[v1.OSUpgrade]{
 		server: s, noun: "os-upgrade configuration",
-		read: s.Store.Config, put: s.Store.PutConfig, remove: s.Store.DeleteConfig,
+		read: s.Store.Config, remove: s.Store.DeleteConfig,
+		put: func(ctx context.Context, tenant string, value v1.Kept[v1.OSUpgrade], base store.Revision) (store.Revision, error) {
+			if err := s.forgetSkips(ctx, tenant, v1.DefaultEnvironment, base); err != nil {
+				return store.Revision{}, err
+			}
+			return s.Store.PutConfig(ctx, tenant, value, base)
+		},
 		form: v1.OSUpgradeForm, recorded: v1.OSUpgrade.Canonical,
 		inUse:  refuseDuringRun,
 		refers: func(c v1.OSUpgrade) plan.Intent { return plan.Intent{Config: &c} },

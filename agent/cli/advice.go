@@ -140,7 +140,7 @@ func adviseWaiting(r v1.Run) []advice {
 		return adviseResume(r)
 	case waitsForHosts(r):
 		return adviseHosts(w.Hosts)
-	case w.What == run.ForBudget && w.Until == nil && !w.IsSending():
+	case w.What == run.ForBudget && w.Until == nil && !w.Sending:
 		return []advice{{"edit the disruption budget: it lets no host leave service", command("edit", "budgets")}}
 	case w.What == run.ForIdle && len(w.Hosts) > 0:
 		return []advice{{"wait, or see on " + someOf(w.Hosts) + " what keeps it busy", command("busy", "--list")}}

@@ -45,7 +45,7 @@ var examples = map[string][]string{
 	"forget":       {`osupgrade-agent forget h03 --reason "scrapped"`},
 	"move":         {"osupgrade-agent move h03 --environment basel", "osupgrade-agent move h03 --auto"},
 	"skip-window": {
-		`osupgrade-agent skip-window --reason "inventory is counted"`, `osupgrade-agent skip-window --environment shops --window-start 2026-11-29T01:00:00Z --reason "sale"`,
+		`osupgrade-agent skip-window --reason "stocktaking"`, `osupgrade-agent skip-window --environment shops --window-start 2026-11-29T01:00:00Z --reason "sale"`,
 	},
 	"unskip-window": {"osupgrade-agent unskip-window", "osupgrade-agent unskip-window --environment shops"},
 	"audit": {

@@ -47,11 +47,11 @@ func (s *state) editedBudgets(absent string) *message.Budgeted {
 // maxBudgets bounds the cells that are shown, and those in metrics.
 const maxBudgets = 100
 
-// fullest returns the cells of the disruption budgets, the fullest first. Between runs there are
-// none after an edit of the budgets: the log has those of the last run.
+// fullest returns the cells of the disruption budgets, the fullest first. While no run is under way
+// there are none after an edit of the budgets: the log has those of the last run.
 func (s *state) fullest() []roster.Cell {
 	cells := s.ledger.Cells()
-	if cells.Budgets() == "" || s.ledger.Current() == nil && cells.Budgets() != s.intent.budgetsID {
+	if cells.Budgets() == "" || len(s.ledger.UnderWay()) == 0 && cells.Budgets() != s.intent.budgetsID {
 		return nil
 	}
 	return cells.Fullest(maxBudgets)

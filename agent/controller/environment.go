@@ -156,8 +156,8 @@ func (e *environment) compareAll() {
 	}
 }
 
-// strangers returns those of the hosts that may be news which are silent, and of which no run is told
-// that counts them.
+// strangers returns the unreported hosts that are silent and that no run of their own notices, so that
+// this run has to count them.
 func (e *environment) strangers(h *hosts, ledger *run.Ledger) (silent []string) {
 	for name := range e.unreported {
 		if _, deleted := h.deleted[name]; !deleted && !h.present.online(name) && ledger.Unwatched(name) {

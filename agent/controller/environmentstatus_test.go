@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"reflect"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -59,6 +60,9 @@ func TestEnvironmentStatuses(t *testing.T) {
 			by := map[string]v1.EnvironmentStatus{}
 			for _, e := range all {
 				by[e.Name] = e
+				if one, err := c.EnvironmentStatus(t.Context(), e.Name); err != nil || !reflect.DeepEqual(one, e) {
+					t.Errorf("alone %s is %+v, %v", e.Name, one, err)
+				}
 			}
 			return by
 		}

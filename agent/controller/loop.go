@@ -34,7 +34,7 @@ func (s *state) loop(ctx context.Context, posted <-chan func(*state), heard *wai
 			s.show()
 		}
 		if !s.alone() && !s.isBehind() {
-			s.answer() // Else whoever starts a run would wait for as long as others have something to do.
+			s.answer() // Otherwise a start would wait until the others have no anything left to do.
 		}
 		s.refresh(ctx, timer)
 		s.answer()

@@ -49,9 +49,9 @@ func (s *state) openWhenDue(ctx context.Context, env *environment, now time.Time
 	if err := s.intent.unusable[skipsOf(env.name)]; err != nil {
 		return s.idles(env, now, "window", fmt.Sprintf("somebody to repair the skipped windows of environment %s: %v; skip a window anew", nameOf(env.name), err), span.End)
 	}
-	standing := s.standing(env, now, false)
-	if standing.Waits != "" {
-		return s.idles(env, now, "after", standing.Waits, times.Sooner(standing.Until, span.End))
+	before := s.predecessors(env, now, false)
+	if before.Waits != "" {
+		return s.idles(env, now, "after", before.Waits, times.Sooner(before.Until, span.End))
 	}
 	planned, err := s.intent.plan(env.name, s.fleet(env, nil))
 	if err != nil {
@@ -80,7 +80,7 @@ func (s *state) openWhenDue(ctx context.Context, env *environment, now time.Time
 		return s.idles(env, now, "window", fmt.Sprintf("the next window: this one has no time left before the reserve of %s", window.FormatDuration(planned.Reserve())), span.End)
 	}
 	env.idle = v1.WaitingFor{}
-	return s.open(ctx, env, message.Opened{Trigger: message.TriggerWindow, Window: span.Start, WindowEnd: span.End, NotAfter: end, Follows: standing.Follows}, planned)
+	return s.open(ctx, env, message.Opened{Trigger: message.TriggerWindow, Window: span.Start, WindowEnd: span.End, NotAfter: end, Follows: before.Follows}, planned)
 }
 
 // whyAgain tells why the next run of an open window is opened at a time.

@@ -126,9 +126,8 @@ func (s *state) placeAll() {
 	}
 }
 
-// named notes which hosts a record has the run of an environment count that it did not before: those
-// that its opening names, and neighbours that fall silent. From then on they are in its environment,
-// whatever is declared.
+// named notes the hosts that a record adds to the run of an environment: those that its opening names,
+// and neighbours that fall silent. From then on they are in its environment, whatever is declared.
 func (s *state) named(r message.Decoded) {
 	switch e := r.Event.(type) {
 	case message.Opened:

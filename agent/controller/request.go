@@ -20,9 +20,9 @@ func (c *Controller) Ask(ctx context.Context, by string, ask run.Ask, body v1.As
 	return waitFor(ctx, c, q, func(s *state) (v1.Run, error) { return s.asked(q) })
 }
 
-// AbortAll is Ask to abort each run under way, and returns them without their hosts. Whoever repeats
-// it changes nothing: a run that is aborting already counts as aborted, and there may be none. The
-// error is *run.Partly when not all could be aborted.
+// AbortAll aborts each run under way, as Ask does, and returns them without their hosts. It can be
+// repeated: a run that is already aborting counts as aborted, and no run at all is no error. The
+// error is *run.Partly when some could not be aborted.
 func (c *Controller) AbortAll(ctx context.Context, by string, body v1.Ask) ([]v1.Run, error) {
 	environments, err := ask(ctx, c, func(s *state) (names []string) {
 		for _, env := range s.ledger.UnderWay() {
@@ -81,8 +81,8 @@ func (s *state) address() {
 	}
 }
 
-// about returns the environment that a request is about. Who names none means the only run under
-// way, or the run in which the host is that is to be released.
+// about returns the environment that a request is about. A request that names none is about the only
+// run under way; a release is about the run of its host.
 func (s *state) about(q *request) (*environment, error) {
 	underWay := s.ledger.UnderWay()
 	switch {

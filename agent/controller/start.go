@@ -305,9 +305,9 @@ func (c *Controller) choose(ctx context.Context, request v1.Start) (choice, erro
 	return c.leftOf(ctx, request.RetryOf)
 }
 
-// startsIn returns the environment in which a run is started. Who names none means that of the run
-// that is retried, or the only one that has hosts to upgrade. flags are those of the commands that
-// an error tells.
+// startsIn returns the environment in which a run is started. A request that names none means that of
+// the retried run, or the only one that has hosts to upgrade. flags are added to the commands in an
+// error.
 func (s *state) startsIn(request v1.Start, chosen choice, flags string) (*environment, error) {
 	name := cmp.Or(request.Environment, chosen.environment)
 	switch {

@@ -52,7 +52,7 @@ var fuzzed = map[string]string{
 	"agent/host/strategy/ostree.parseBootcStatus": "FuzzParseJSON", "agent/host/strategy/ostree.parseRPMStatus": "FuzzParseJSON",
 	"agent/host/strategy/simulated.parseEffects": "FuzzEffects",
 	"agent/host/osinfo.ParseRelease":             "FuzzParseRelease", "agent/host/hardware.parseMemory": "FuzzParse", "agent/host/hardware.parseIPv6": "FuzzParse",
-	"agent/host/check.parseUnits": "FuzzParseUnits", "agent/host/download.parseRange": "FuzzDecide",
+	"agent/host/check.parseUnits": "FuzzParseUnits", "agent/host/labels.parse": "FuzzParse", "agent/host/download.parseRange": "FuzzDecide",
 	// What a server answers to a client.
 	"agent/api/client.parseClientCertificate": "(a setting of the person who runs the program)", "agent/api/client.parseEndpoint": "(a setting of the person who runs the program)", "agent/api/client.parseToken": "FuzzNextLink",
 	"provider/hosts.parseConstraints": "(a setting of the person who runs Terraform)", "provider/run.parseID": "(an argument of the person who runs Terraform)",

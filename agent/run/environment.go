@@ -66,8 +66,8 @@ func (e *Environment) NeededFrom() uint64 { return e.from }
 
 // Turn is the record by which the run under way had its last turn: it let a host leave service, or
 // was opened. The environment with the lowest one is asked first for its next decision. This follows
-// from the log alone, so it is the same after any crash. Without a run under way it comes first: to
-// open a run takes nothing from the others, and they may have something to do for as long as it is due.
+// from the log alone, so it is the same after any crash. An environment without a run comes first:
+// opening a run takes nothing from the others, whose decisions could otherwise delay it without end.
 func (e *Environment) Turn() uint64 {
 	if e.Current() == nil {
 		return 0

@@ -160,8 +160,8 @@ func (s *State) tellNeighbours(neighbours map[string][]message.Cell) message.Eve
 	return nil
 }
 
-// SharedCells returns those cells of a host that are counted, if hosts of the run are in one of them;
-// none of a host that is in the roster of the run already.
+// SharedCells returns the counted cells of a host if a host of the run is in one of them. It returns
+// none for a host that is already in the roster of the run.
 func (s *State) SharedCells(host string, cells []message.Cell) []message.Cell {
 	if s.Over() || s.Knows(host) {
 		return nil

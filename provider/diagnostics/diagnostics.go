@@ -114,15 +114,15 @@ func (f Failure) advice(status int) string {
 	return advice(status)
 }
 
-// adviceOnEnvironment is the advice for a request that names no environment of several, or one that
-// there is not; empty for any other.
+// adviceOnEnvironment is the advice for a request that omits the environment although there are
+// several, or names one that does not exist; empty for any other.
 func (f Failure) adviceOnEnvironment() string {
 	for _, problem := range f.problems() {
 		switch info := problem.Info; {
 		case len(info.Choices) > 0:
 			return "Set the attribute environment to one of the environments that the server names."
 		case info.Field == "environment" && info.Missing != "":
-			return "Check the attribute environment. If the same apply creates the environment, refer to the name of its osupgrade_environment there, so that Terraform creates it first."
+			return "Check the attribute environment. If the same apply creates the environment, use the attribute name of its osupgrade_environment instead of the bare name, so that Terraform creates it first."
 		}
 	}
 	return ""

@@ -44,7 +44,7 @@ type ask struct {
 	does, did string
 	// refused is the advice if the server refuses as things are.
 	refused string
-	// finds says how else the run is found, after a comma; empty if there is no other way.
+	// finds ends the description of environment: how else the run is found. Empty means in no other way.
 	finds string
 	// own are the attributes beside tenant, environment and reason.
 	own map[string]schema.Attribute
@@ -130,7 +130,7 @@ func (a *askAction) Schema(_ context.Context, _ action.SchemaRequest, resp *acti
 		Attributes: map[string]schema.Attribute{
 			"tenant": tenantActionAttribute(),
 			"environment": schema.StringAttribute{
-				Optional: true, MarkdownDescription: "The environment whose run this is about; `default` is that of the hosts that no other has. Needed if runs of several environments are under way" + a.ask.finds + ".",
+				Optional: true, MarkdownDescription: "The environment of the run; `default` has the hosts that are in no other. Needed if runs of several environments are under way" + a.ask.finds + ".",
 				Validators: []validator.String{validators.Name()},
 			},
 			"reason": schema.StringAttribute{

@@ -98,7 +98,7 @@ type Filter struct {
 }
 
 // AboutRunsOf describes the filter by environment.
-const AboutRunsOf = "Only runs of this environment; `default` is that of the hosts that no other has. Supported by `osupgrade-agent` only."
+const AboutRunsOf = "Only runs of this environment; `default` has the hosts that are in no other. Supported by `osupgrade-agent` only."
 
 // API returns the filter of a request. A value that is unknown chooses all.
 func (f Filter) API(diags *diag.Diagnostics) v1.RunFilter {

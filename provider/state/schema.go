@@ -28,10 +28,10 @@ func (*DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *d
 			"next_upgrade_at":   tenantobject.ComputedText("When the next window opens (RFC 3339). While a window is open and its run has not ended, when that window opened. Null if no window will open or the server does not report it."),
 			"scheduled_workers": workersAttribute(),
 			"last_upgrade_info": lastAttribute(),
-			"environment": tenantobject.ComputedText("The environment of which `status`, `next_upgrade_in`, `next_upgrade_at` and `last_upgrade_info` are; null for `default`. " +
+			"environment": tenantobject.ComputedText("The environment that `status`, `next_upgrade_in`, `next_upgrade_at` and `last_upgrade_info` describe; null for `default`. " +
 				"It is `default` if that has hosts or windows, else the environment that is furthest from idle."),
 			"environments": environmentsAttribute(),
-			"unplaced":     tenantobject.ComputedNumber("How many hosts are in no environment, because several match them: nobody upgrades them."),
+			"unplaced":     tenantobject.ComputedNumber("How many hosts are in no environment, because several match them: no run upgrades them."),
 		},
 	}
 }
@@ -39,7 +39,7 @@ func (*DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *d
 func environmentsAttribute() schema.Attribute {
 	all := environment.StatusAttributes()
 	all["name"] = tenantobject.ComputedText("The name of the environment.")
-	return tenantobject.ComputedObjects("The environments of the tenant, with `default`, sorted by name; empty if none is declared, and with `site`.", all)
+	return tenantobject.ComputedObjects("The environments of the tenant, with `default`, sorted by name; empty if none is declared or `site` is set.", all)
 }
 
 func workersAttribute() schema.Attribute {

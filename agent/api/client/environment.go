@@ -33,7 +33,7 @@ func (c *Client) StoredEnvironments(ctx context.Context, tenant string) (map[str
 	return storedList[v1.Environment](ctx, c, tenant, "/environments", "environment")
 }
 
-// MoveHost puts a host into an environment; an empty one has its place follow from what matches it.
+// MoveHost assigns a host to an environment; an empty name undoes that, so the matches decide again.
 func (c *Client) MoveHost(ctx context.Context, tenant, host, environment string) (moved v1.HostEnvironment, err error) {
 	path, err := hostPath(tenant, host)
 	if err != nil {
@@ -70,7 +70,7 @@ func storedList[T any](ctx context.Context, c *Client, tenant, rest, member stri
 			}
 		}
 		if etag == "" || len(one[member]) == 0 {
-			return nil, fmt.Errorf("GET %s told nothing of the revision or of what is in %s %q", path, member, name)
+			return nil, fmt.Errorf("GET %s: the entry of %s %q has no ETag or no content", path, member, name)
 		}
 		if all[name], err = NewStored[T](etag, one[member]); err != nil {
 			return nil, fmt.Errorf("GET %s: %s %q: %w", path, member, name, err)

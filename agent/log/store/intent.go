@@ -381,7 +381,7 @@ func (s *Store) PutEnvironment(ctx context.Context, tenant, name string, e v1.Ke
 }
 
 // RoomForEnvironment returns ErrFull when a tenant can have no further environment. It reads no
-// content: a tenant that declares a thousand would read half a million.
+// content: while a tenant declares a thousand one by one, that would read half a million of them.
 func (s *Store) RoomForEnvironment(ctx context.Context, tenant string) error {
 	n := 0
 	err := watch(ctx, s.intent.kv, environmentOf(tenant, "*").entry(), func(entry jetstream.KeyValueEntry) bool {

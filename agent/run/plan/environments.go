@@ -87,7 +87,7 @@ func (u *unmatched) sortOut(declared map[string]v1.Environment) ofEnvironments {
 	return of
 }
 
-// chosen warns of a match that no host fits, or of which others have all hosts.
+// chosen warns of a match that no host fits, and of one whose hosts are all in other environments.
 func (u *unmatched) chosen(e v1.Environment, has []Host) {
 	if len(has) > 0 {
 		u.entries("match", &e.Match)
@@ -179,8 +179,8 @@ func (u *unmatched) calendars(named []string) {
 	}
 }
 
-// after warns of environments that another one comes after and that nobody has declared: it waits for
-// them.
+// after warns of names in after that nobody has declared: the environment opens no run until they
+// are.
 func (u *unmatched) after(after *v1.After, all map[string]v1.Environment) {
 	if after == nil {
 		return

@@ -55,10 +55,10 @@ type Place struct {
 	Assigned string
 }
 
-// Of returns where a host belongs that was somewhere before; was is nil for one that is new. One
-// that somebody has moved stays there while there is that environment. Of
-// several environments that match it none counts: it stays where it is, because to move it by the
-// order of their names could upgrade it in its opening hours.
+// Of returns where a host belongs. was is where it was before; nil for a new host. A host that
+// somebody has moved stays there as long as that environment exists. If several environments match
+// a host, it stays where it is: a choice by the order of their names could upgrade a shop during its
+// opening hours.
 func (m *Membership) Of(h Host, was *Place) Place {
 	if was != nil && m.has(was.Assigned) {
 		return Place{Environment: onLog(was.Assigned), Assigned: was.Assigned}

@@ -198,8 +198,8 @@ func (c *Cells) setOf(list []int, ids map[string]int) int {
 	return set
 }
 
-// admit counts hosts by the cells of the event that has a roster take them in, as Open does: where
-// they were counted before does not matter, so that the records of that may be trimmed.
+// admit counts hosts by the cells of the event that adds them to a roster, as Open does. Where they
+// were counted before does not matter, so the records that say so may be trimmed.
 func (c *Cells) admit(cells []message.Cell, hosts map[string]bool) {
 	rosters := c.rosters
 	for _, r := range rosters {

@@ -97,7 +97,8 @@ func Run(r *run.State, now time.Time, forecast *run.Forecast, silent map[string]
 // WaitingFor shows what a run waits for.
 func WaitingFor(w run.Waiting) *v1.WaitingFor {
 	return &v1.WaitingFor{
-		What: w.What, Detail: w.Detail, Since: Time(w.Since), Until: OptionalTime(w.Until), Stage: w.Stage, Hosts: w.Hosts[:min(len(w.Hosts), maxListed)],
+		What: w.What, Detail: w.Detail, Since: Time(w.Since), Until: OptionalTime(w.Until), Sending: w.Sending, Stage: w.Stage,
+		Hosts: w.Hosts[:min(len(w.Hosts), maxListed)],
 	}
 }
 

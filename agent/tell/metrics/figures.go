@@ -35,7 +35,7 @@ var (
 	ageDesc         = desc("osupgrade_host_versions_age_seconds", "For each host, how long its versions have been unchanged.")
 	warningsDesc    = desc("osupgrade_host_warnings", "Warnings about hosts outside of runs, by kind.", "kind")
 
-	environmentHostsDesc    = ofEnvironment("osupgrade_environment_hosts", "Hosts of the configured applications in an environment. Absent, as the next two, if the tenant has no environment but the default one.")
+	environmentHostsDesc    = ofEnvironment("osupgrade_environment_hosts", "Hosts of the configured applications in an environment. Like the next two, absent if the tenant has no environment but default.")
 	environmentOutdatedDesc = ofEnvironment("osupgrade_environment_hosts_outdated", "Hosts of an environment on which an upgrade would change something now.")
 	environmentMissedDesc   = ofEnvironment("osupgrade_environment_hosts_missed", "Hosts of an environment that missed an upgrade and have not caught up.")
 

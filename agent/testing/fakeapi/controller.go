@@ -270,6 +270,18 @@ func (t *tenant) EnvironmentStatuses(context.Context) ([]v1.EnvironmentStatus, e
 	return []v1.EnvironmentStatus{v1.EnvironmentStatusOf(v1.DefaultEnvironment, t.situation(), newest)}, nil
 }
 
+// EnvironmentStatus implements api.Controller.
+func (t *tenant) EnvironmentStatus(ctx context.Context, name string) (v1.EnvironmentStatus, error) {
+	all, err := t.EnvironmentStatuses(ctx)
+	known := make([]string, len(all))
+	for i, e := range all {
+		if known[i] = e.Name; e.Name == name {
+			return e, err
+		}
+	}
+	return v1.EnvironmentStatus{}, cmp.Or(err, error(&run.NoEnvironment{Name: name, Known: known}))
+}
+
 // Hosts implements api.Controller.
 func (t *tenant) Hosts(ctx context.Context, filter v1.HostFilter) ([]v1.Host, error) {
 	hosts, err := t.HostsWithInventories(ctx, filter)

@@ -3,7 +3,6 @@ package v1
 import (
 	"cmp"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -163,7 +162,7 @@ func (r Run) needs() (found []string) {
 		found = append(found, w.What)
 	case w.ForPerson():
 		found = append(found, needsHosts)
-	case w.What == needsBudget && w.Until == nil && !w.IsSending():
+	case w.What == needsBudget && w.Until == nil && !w.Sending:
 		found = append(found, needsBudget)
 	case w.What == "idle" && len(w.Hosts) > 0:
 		found = append(found, needsBusy)
@@ -181,12 +180,8 @@ func (r Run) needs() (found []string) {
 
 // ForPerson reports whether the wait is for hosts about which a person has to do something.
 func (w WaitingFor) ForPerson() bool {
-	return (w.What == "slot" || w.What == needsBudget || w.What == "host") && w.Until == nil && len(w.Hosts) > 0 && !w.IsSending()
+	return (w.What == "slot" || w.What == needsBudget || w.What == "host") && w.Until == nil && len(w.Hosts) > 0 && !w.Sending
 }
-
-// IsSending reports whether the wait is for a host that is about to be sent a command: that has no
-// time at which it ends, and needs no person.
-func (w WaitingFor) IsSending() bool { return strings.Contains(w.Detail, " to be sent ") }
 
 // needs returns what needs a person while no run is under way; last is the one that has ended, nil
 // if there was none.

@@ -46,10 +46,10 @@ func TestNeeds(t *testing.T) {
 		"unwell hosts":    {run: underWay(func(r *Run) { r.WaitingFor = &WaitingFor{What: "slot", Hosts: []string{"h1"}} }), want: []string{"hosts"}},
 		"hosts at work":   {run: underWay(func(r *Run) { r.WaitingFor = &WaitingFor{What: "host", Hosts: []string{"h1"}, Until: &later} }), want: nil},
 		"about to be sent": {run: underWay(func(r *Run) {
-			r.WaitingFor = &WaitingFor{What: "host", Detail: "h1 to be sent reboot", Hosts: []string{"h1"}}
+			r.WaitingFor = &WaitingFor{What: "host", Detail: "h1 to be sent reboot", Sending: true, Hosts: []string{"h1"}}
 		}), want: nil},
 		"about to be sent, and holds a place": {run: underWay(func(r *Run) {
-			r.WaitingFor = &WaitingFor{What: "budget", Detail: "a place in web, and so for h1 to be sent reboot", Hosts: []string{"h1"}}
+			r.WaitingFor = &WaitingFor{What: "budget", Detail: "a place in web, and so for h1 to be sent reboot", Sending: true, Hosts: []string{"h1"}}
 		}), want: nil},
 		"silent hosts": {run: underWay(func(r *Run) {
 			r.WaitingFor = &WaitingFor{What: "host", Detail: "h1 to come back, to be released or to be deleted", Hosts: []string{"h1"}}

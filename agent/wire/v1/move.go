@@ -8,7 +8,7 @@ import (
 // Move is the body of PUT .../os-upgrade/hosts/{host}/environment: where a host belongs.
 type Move struct {
 	// Environment is the environment to which the host is assigned, whatever matches it. If it is
-	// empty, the environment that matches the host has it, or else default.
+	// empty, the host goes to the environment that matches it, or else to default.
 	Environment string `json:"environment"`
 }
 
