@@ -272,13 +272,13 @@ func (d *dispatcher) sync(ctx context.Context, current *run.State, host string) 
 	d.request(ctx, t, from)
 }
 
-// syncFleet requests the checks of the fleet, if the step waits for them.
-func (d *dispatcher) syncFleet(ctx context.Context, step run.Step) {
-	if step.Fleet == nil {
+// syncFleet requests the checks of the fleet, if the decision waits for them.
+func (d *dispatcher) syncFleet(ctx context.Context, decision run.Decision) {
+	if decision.Fleet == nil {
 		d.drop("")
 		return
 	}
-	d.request(ctx, *step.Fleet, step.FleetFrom)
+	d.request(ctx, *decision.Fleet, decision.FleetFrom)
 }
 
 // syncAll requests all tasks that a run waits for, but for those of the fleet.

@@ -19,7 +19,7 @@ type pace struct {
 	count int
 	// usual is how long it usually takes: nine in ten of the last hosts were not slower, so that one
 	// very slow host does not stop the rest. It is 0 while none is measured. It is asked for at each
-	// step, and so kept.
+	// decision, and so kept.
 	usual time.Duration
 }
 
@@ -268,7 +268,7 @@ func (p *forecaster) startHost() {
 	i := p.run.next()
 	p.move(i, func(m *member) {
 		p.run.roster.Take(i, p.now)
-		m.step, m.takenAt = upgrading, p.now
+		m.phase, m.takenAt = upgrading, p.now
 	})
 	p.run.stages.list[p.run.members[i].Group].begun = true
 	p.working = append(p.working, i)
@@ -280,7 +280,7 @@ func (p *forecaster) finishHost(i int) {
 	p.move(i, func(m *member) {
 		p.run.roster.Pass(i, message.Undrain, p.now)
 		p.run.roster.Return(i, p.now)
-		m.step, m.final = done, Upgraded
+		m.phase, m.final = done, Upgraded
 	})
 }
 
@@ -289,7 +289,7 @@ func (p *forecaster) finishHost(i int) {
 func (p *forecaster) move(i int, change func(*member)) {
 	s := p.run
 	m := &s.members[i]
-	from, left := m.step, m.left()
+	from, left := m.phase, m.left()
 	s.recount(i, p.now, change)
 	m.moves++
 	if from == ready {

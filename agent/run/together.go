@@ -111,7 +111,7 @@ func (s *State) prepareAll(now time.Time) {
 	}
 	for i := range s.members {
 		if m := &s.members[i]; m.isAwaited() && !m.IsSilent() {
-			s.recount(i, now, func(m *member) { m.step = idle })
+			s.recount(i, now, func(m *member) { m.phase = idle })
 		}
 	}
 	s.begins(now)

@@ -59,23 +59,23 @@ func (n *timed) openAs(e message.Opened, cells []message.Cell) {
 	n.fold(message.Record{Kind: message.EventRecord}, message.Decoded{Event: e})
 }
 
-// step takes the next step of a run whose turn it is, or lets time pass, but not beyond a limit.
+// next takes the next decision of a run whose turn it is, or lets time pass, but not beyond a limit.
 // False means that nothing more happens until then.
-func (n *timed) step(limit time.Time) bool {
+func (n *timed) next(limit time.Time) bool {
 	n.t.Helper()
 	var until time.Time
 	var first *Environment
-	var next Step
+	var what Decision
 	for _, e := range n.ledger.UnderWay() {
-		step := e.Next(n.now, Seen{})
-		if step.Act == Wait {
-			until = times.Sooner(until, step.Until)
+		decision := e.Next(n.now, Seen{})
+		if decision.Act == Wait {
+			until = times.Sooner(until, decision.Until)
 		} else if first == nil || e.Turn() < first.Turn() {
-			first, next = e, step
+			first, what = e, decision
 		}
 	}
 	if first != nil {
-		n.take(first, next)
+		n.take(first, what)
 		return true
 	}
 	soonest := -1
@@ -123,18 +123,18 @@ func (n *timed) pass(run uint64, host string) {
 	}
 }
 
-// take appends a step, and has hosts do what it asks.
-func (n *timed) take(e *Environment, step Step) {
+// take appends what was decided, and has hosts do what it asks.
+func (n *timed) take(e *Environment, d Decision) {
 	n.t.Helper()
-	if step.Act == Note {
+	if d.Act == Note {
 		run := e.Key()
-		n.fold(message.Record{Kind: message.EventRecord, Run: run}, message.Decoded{Event: step.Event})
-		for _, host := range message.Hosts(step.Event) {
+		n.fold(message.Record{Kind: message.EventRecord, Run: run}, message.Decoded{Event: d.Event})
+		for _, host := range message.Hosts(d.Event) {
 			n.pass(run, host)
 		}
 		return
 	}
-	c := step.Command
+	c := d.Command
 	if c.Action == message.Prepare {
 		n.fold(message.Record{Kind: message.CommandAll, Environment: e.Name}, message.Decoded{Command: &c})
 		for _, host := range c.Hosts {
@@ -162,7 +162,7 @@ func (n *timed) foreseen(environment string) string {
 
 func (n *timed) until(at time.Duration) {
 	n.t.Helper()
-	for n.step(epoch.Add(at)) {
+	for n.next(epoch.Add(at)) {
 	}
 }
 
@@ -208,7 +208,7 @@ func TestForecastNamesHolder(t *testing.T) {
 		if n.ledger.Of("basel").Current().Count(HostUpgrading) == 1 {
 			break
 		}
-		n.step(n.now.Add(1000 * time.Hour))
+		n.next(n.now.Add(1000 * time.Hour))
 	}
 	n.fold(message.Record{Kind: message.EventRecord, Run: n.ledger.Of("basel").Key()}, message.Decoded{Event: message.Silent{Hosts: []string{"a1"}}})
 	n.fold(message.Record{Kind: message.EventRecord, Run: n.ledger.Of("basel").Key()}, message.Decoded{Event: message.Finished{Result: string(IsAborted)}})
@@ -256,14 +256,14 @@ func TestForecastComesTrue(t *testing.T) {
 		}
 		for _, name := range names {
 			n.openAs(drawTimed(rt, name, n.now), cells)
-			for range rapid.IntRange(0, 10).Draw(rt, "steps before the next") {
-				n.step(n.now.Add(1000 * time.Hour))
+			for range rapid.IntRange(0, 10).Draw(rt, "decisions before the next") {
+				n.next(n.now.Add(1000 * time.Hour))
 			}
 		}
-		for range rapid.IntRange(10, 60).Draw(rt, "steps") {
-			n.step(n.now.Add(1000 * time.Hour))
+		for range rapid.IntRange(10, 60).Draw(rt, "decisions") {
+			n.next(n.now.Add(1000 * time.Hour))
 		}
-		for n.step(n.now) { // Nothing is left to do at once.
+		for n.next(n.now) { // Nothing is left to do at once.
 		}
 		n.tied = false
 		expected := map[string]time.Time{}
@@ -278,7 +278,7 @@ func TestForecastComesTrue(t *testing.T) {
 				return
 			}
 		}
-		for n.step(n.now.Add(1000 * time.Hour)) {
+		for n.next(n.now.Add(1000 * time.Hour)) {
 		}
 		if n.tied {
 			return

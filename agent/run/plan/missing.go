@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -20,7 +21,12 @@ func (p Plan) Missing(host message.SelfReport) (missing []string, unknown bool) 
 
 // MissingAtSite is Missing for the scripts that are run at the site.
 func (p Plan) MissingAtSite(scripts []string) (missing []string, unknown bool) {
-	return missingOf(needsOf(p.Rollout.Rollout, rollout.OnSite), message.SelfReport{Scripts: scripts})
+	steps := make([]rollout.Stage, len(p.Rollout.Stages))
+	for i, s := range p.Rollout.Stages {
+		steps[i] = s.Stage
+	}
+	needs := append(needsOf(p.Rollout.Rollout, rollout.OnSite), needsOfSteps(steps, rollout.OnSite)...)
+	return missingOf(needs, message.SelfReport{Scripts: scripts})
 }
 
 func missingOf(needs []need, has message.SelfReport) (missing []string, unknown bool) {
@@ -57,5 +63,22 @@ func needsOf(r rollout.Rollout, where string) []need {
 	}
 	hook("drain", r.Hooks.Drain)
 	hook("undrain", r.Hooks.Undrain)
+	return needs
+}
+
+// needsOfSteps are the scripts that the steps among stages have run at the site, or on a host that
+// each chooses.
+func needsOfSteps(stages []rollout.Stage, where string) (needs []need) {
+	for n, s := range stages {
+		if s.Step == nil {
+			continue
+		}
+		for name, h := range map[string]*rollout.Hook{"do": s.Step.Do, "undo": s.Step.Undo} {
+			if h != nil && h.Type == rollout.Exec && (h.On == rollout.OnSite) == (where == rollout.OnSite) {
+				needs = append(needs, need{h.Script, name + " of stage " + s.Name, fmt.Sprintf("stages[%d].step.%s.script", n, name)})
+			}
+		}
+	}
+	slices.SortFunc(needs, func(a, b need) int { return cmp.Compare(a.field, b.field) })
 	return needs
 }

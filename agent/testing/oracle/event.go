@@ -176,7 +176,7 @@ func (p *run) waitsFor(m *member, a message.Awaited) bool {
 }
 
 // cancelsBefore reports whether the end of the run ends a member's part before its
-// next step: before its upgrade, or before its reboot.
+// next command: before its upgrade, or before its reboot.
 func (p *run) cancelsBefore(m *member, a message.Awaited) bool {
 	switch {
 	case a.Action == message.Reboot:

@@ -204,7 +204,7 @@ func (o *Oracle) mayCancel(m *member, e message.Cancelled, r message.Decoded, se
 	}
 }
 
-// checkFinished judges the end of a run: no step of a host is under way, each drained host
+// checkFinished judges the end of a run: nothing of a host is under way, each drained host
 // was undrained or its undrain was tried, and the result is true. A record may have ended the
 // part of a host that owes its undrain since an earlier run before the controller was given
 // it: the controller did not know that when it sent the end, and the host goes on owing it.

@@ -175,7 +175,7 @@ func (p *run) atWork() (names []string) {
 	return names
 }
 
-// mostOverdue is how often a host is told to be overdue at most: once for each step.
+// mostOverdue is how often a host is told to be overdue at most: once for each phase.
 const mostOverdue = 7
 
 // soakedAll reports whether no stage soaks or may yet soak: none has a soak.

@@ -43,7 +43,7 @@
 //
 // A controller may decide before it has seen the newest replies: the log refuses an
 // append only if the writer has not seen the last command or event. When a reply
-// forbids a step, one record of that step may therefore follow the reply; see known.
+// forbids something, one record of it may therefore follow the reply; see known.
 package oracle
 
 import (

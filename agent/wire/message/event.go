@@ -145,6 +145,13 @@ type Slot struct {
 	Host string `json:"host"`
 }
 
+// Begun tells that the step of a stage begins.
+type Begun struct {
+	Stage string `json:"stage"`
+	// Host is the host on which it is done; empty at the site.
+	Host string `json:"host,omitempty"`
+}
+
 // Ran tells how a task came out.
 type Ran struct {
 	Outcome Outcome `json:"outcome"`
@@ -281,6 +288,7 @@ func (Deleted) name() string    { return "deleted" }
 func (Released) name() string   { return "released" }
 func (Admitted) name() string   { return "admitted" }
 func (Slot) name() string       { return "slot" }
+func (Begun) name() string      { return "begun" }
 func (Ran) name() string        { return "ran" }
 func (Overdue) name() string    { return "overdue" }
 func (Late) name() string       { return "late" }
@@ -300,7 +308,7 @@ func (Finished) name() string   { return "finished" }
 // readers read the members of each event, by its name.
 var readers = map[string]func([]byte) (Event, error){
 	"opened": read[Opened], "silent": read[Silent], "recovered": read[Recovered], "busy": read[Busy], "idle": read[Idle], "deleted": read[Deleted], "released": read[Released],
-	"admitted": read[Admitted], "slot": read[Slot], "ran": read[Ran], "overdue": read[Overdue], "late": read[Late], "unprepared": read[Unprepared], "cancelled": read[Cancelled],
+	"admitted": read[Admitted], "slot": read[Slot], "begun": read[Begun], "ran": read[Ran], "overdue": read[Overdue], "late": read[Late], "unprepared": read[Unprepared], "cancelled": read[Cancelled],
 	"approved": read[Approved], "paused": read[Paused], "resumed": read[Resumed], "aborted": read[Aborted],
 	"frozen": read[Frozen], "budgeted": read[Budgeted], "missed": read[Missed], "skipped": read[Skipped], "carried": read[Carried], "finished": read[Finished],
 	"locked": read[Locked], "unlocked": read[Unlocked],
@@ -408,7 +416,12 @@ func check(e Event) error {
 	case Opened:
 		return e.check()
 	case Ran:
-		return present("outcome", e.Outcome != Outcome{})
+		return cmp.Or(present("outcome", e.Outcome != Outcome{}), e.Outcome.Outputs.checkSealed())
+	case Begun:
+		if e.Host != "" && !names.ValidHost(e.Host) {
+			return fmt.Errorf("%q is not a host name", e.Host)
+		}
+		return present("stage", e.Stage != "")
 	case Overdue:
 		return checkAwaited(e.Hosts, e.Awaited)
 	case Cancelled:

@@ -12,30 +12,37 @@ import (
 // TaskKind says what a task is for.
 type TaskKind string
 
-// The kinds of tasks. Fleet is run at the site and is of no host; the others
-// are of one host.
+// The kinds of tasks. Fleet is run at the site and is of no host. Step is of a stage, and is run at
+// the site or on a host. The others are of one host.
 const (
 	BeforeHost TaskKind = "before-host"
 	Drain      TaskKind = "drain"
 	AfterHost  TaskKind = "after-host"
 	Undrain    TaskKind = "undrain"
 	Fleet      TaskKind = "fleet"
+	Step       TaskKind = "step"
 )
 
 // Known reports whether k is a kind of task.
 func (k TaskKind) Known() bool {
-	return k == BeforeHost || k == Drain || k == AfterHost || k == Undrain || k == Fleet
+	return k == BeforeHost || k == Drain || k == AfterHost || k == Undrain || k == Fleet || k == Step
 }
+
+// OfRun reports whether a task is of the run itself and of none of its hosts: a run waits for one
+// of these at a time.
+func (k TaskKind) OfRun() bool { return k == Fleet || k == Step }
 
 // Task is something to be run beside the log: a list of checks, or a hook. It
 // may be run more than once, also at the same time as itself, so whatever it
 // runs must bear that; the controller asks again until it has the outcome.
 type Task struct {
-	// Run, Kind, Host and Attempt together identify the task.
-	Run     uint64   `json:"run"`
-	Kind    TaskKind `json:"kind"`
-	Host    string   `json:"host,omitempty"`
-	Attempt int      `json:"attempt"`
+	// Run, Kind, Host, Stage and Attempt together identify the task.
+	Run  uint64   `json:"run"`
+	Kind TaskKind `json:"kind"`
+	Host string   `json:"host,omitempty"`
+	// Stage is the stage of a step.
+	Stage   string `json:"stage,omitempty"`
+	Attempt int    `json:"attempt"`
 	// Incarnation is the process of the worker that is asked; empty for any, which only an older
 	// site sends. A worker that has been started again remembers no task: it would drain the
 	// host once more for a task that comes late (seed 6015651).
@@ -43,6 +50,10 @@ type Task struct {
 	// Checks are run one after the other until one fails; or Hook is run.
 	Checks []rollout.Check `json:"checks,omitempty"`
 	Hook   *rollout.Hook   `json:"hook,omitempty"`
+	// Gives are the names of the outputs of a step. Outputs are those of the steps before it, by
+	// name; a task has them only on its way to where it is run.
+	Gives   []string          `json:"gives,omitempty"`
+	Outputs map[string]string `json:"outputs,omitempty"`
 }
 
 // Key identifies a task among those of all runs.
@@ -50,11 +61,12 @@ type Key struct {
 	Run     uint64
 	Kind    TaskKind
 	Host    string
+	Stage   string
 	Attempt int
 }
 
 // Key returns the task's.
-func (t Task) Key() Key { return Key{t.Run, t.Kind, t.Host, t.Attempt} }
+func (t Task) Key() Key { return Key{t.Run, t.Kind, t.Host, t.Stage, t.Attempt} }
 
 // OnSite reports whether the task is run at the site, not on the host.
 func (t Task) OnSite() bool { return t.Kind == Fleet || t.Hook != nil && t.Hook.On == rollout.OnSite }
@@ -97,8 +109,10 @@ func DecodeTask(data []byte) (Task, error) {
 		return Task{}, fmt.Errorf("cannot read task: kind %q is unknown", t.Kind)
 	case t.Run == 0:
 		return Task{}, fmt.Errorf("cannot read task: run is missing")
-	case (t.Kind == Fleet) != (t.Host == "") || t.Host != "" && !names.ValidHost(t.Host):
+	case t.OnSite() && t.Kind.OfRun() != (t.Host == "") || !t.OnSite() && t.Host == "" || t.Host != "" && !names.ValidHost(t.Host):
 		return Task{}, fmt.Errorf("cannot read task %s: host %q is not a host name", t.Kind, t.Host)
+	case (t.Kind == Step) != (t.Stage != ""):
+		return Task{}, fmt.Errorf("cannot read task %s: stage %q is not that of a step", t.Kind, t.Stage)
 	}
 	return t, nil
 }
@@ -108,18 +122,21 @@ type Outcome struct {
 	Run     uint64   `json:"run"`
 	Kind    TaskKind `json:"kind"`
 	Host    string   `json:"host,omitempty"`
+	Stage   string   `json:"stage,omitempty"`
 	Attempt int      `json:"attempt"`
 	OK      bool     `json:"ok"`
 	// Text says what failed, or what was seen.
 	Text string `json:"text,omitempty"`
+	// Outputs are those of a step that has some.
+	Outputs *Outputs `json:"outputs,omitempty"`
 }
 
 // Key returns that of the outcome's task.
-func (o Outcome) Key() Key { return Key{o.Run, o.Kind, o.Host, o.Attempt} }
+func (o Outcome) Key() Key { return Key{o.Run, o.Kind, o.Host, o.Stage, o.Attempt} }
 
 // Outcome makes the outcome of a task.
 func (t Task) Outcome(ok bool, text string) Outcome {
-	return Outcome{Run: t.Run, Kind: t.Kind, Host: t.Host, Attempt: t.Attempt, OK: ok, Text: CleanText(text)}
+	return Outcome{Run: t.Run, Kind: t.Kind, Host: t.Host, Stage: t.Stage, Attempt: t.Attempt, OK: ok, Text: CleanText(text)}
 }
 
 // Encode returns the JSON body.
@@ -133,6 +150,11 @@ func DecodeOutcome(data []byte) (Outcome, error) {
 	}
 	if !o.Kind.Known() || o.Run == 0 {
 		return Outcome{}, fmt.Errorf("cannot read outcome: run %d and kind %q name no task", o.Run, o.Kind)
+	}
+	if o.Outputs != nil {
+		if err := o.Outputs.check(); err != nil {
+			return Outcome{}, fmt.Errorf("cannot read outcome: %w", err)
+		}
 	}
 	o.Text = CleanText(o.Text)
 	return o, nil

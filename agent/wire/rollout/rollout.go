@@ -99,20 +99,26 @@ type Rollout struct {
 	Timeouts     *Timeouts `json:"timeouts,omitempty"`
 }
 
-// Stage is a group of hosts that is upgraded before the next group.
+// Stage is a group of hosts that is upgraded before the next group, or a step in its place among
+// them. It has Match or Step, never both.
 type Stage struct {
 	Name string `json:"name"`
 	// Match selects the hosts; nil means all that are in no earlier stage.
 	Match *Match `json:"match,omitempty"`
+	// Step is done once in place of hosts; nil for a stage with hosts.
+	Step *Step `json:"step,omitempty"`
 	// MaxUnavailable is how many of the stage's hosts may be out of service at
 	// once. A percentage is rounded down, at least 1.
 	MaxUnavailable Count `json:"max-unavailable,omitempty" default:"1" least:"1"`
-	// Soak is the wait after the stage's last host, before the next stage.
+	// Soak is the wait after the stage's last host or its step, before the next stage.
 	Soak Span `json:"soak,omitempty" default:"0s" within:"0s 7d"`
 	// Approval makes the stage wait until somebody approves it, for at most
 	// ApprovalTimeout.
 	Approval        bool `json:"approval,omitempty"`
 	ApprovalTimeout Span `json:"approval-timeout,omitempty" default:"1d" within:"1s 7d"`
+	// PointOfNoReturn tells that there is no way back once the stage has begun. One stage may
+	// have it.
+	PointOfNoReturn bool `json:"point-of-no-return,omitempty"`
 }
 
 // Match selects the hosts that match every given member. A list matches when one entry
@@ -241,11 +247,22 @@ func (i *inspector) stages(stages []Stage) {
 		default:
 			first[s.Name] = n
 		}
-		if s.Match == nil && n < len(stages)-1 {
-			i.add(path+".match", "", fmt.Sprintf("it is absent, so that this stage takes all hosts that are left and none are left for stages[%d]; give match, or make this the last stage", n+1))
+		if next := withHosts(stages, n+1); s.Match == nil && s.Step == nil && next >= 0 {
+			i.add(path+".match", "", fmt.Sprintf("it is absent, so that this stage takes all hosts that are left and none are left for stages[%d]; give match, or make this the last stage", next))
 		}
 		i.members(path, s)
 	}
+	i.steps(stages)
+}
+
+// withHosts returns the first stage from one on that has no step; -1 if there is none.
+func withHosts(stages []Stage, from int) int {
+	for n := from; n < len(stages); n++ {
+		if stages[n].Step == nil {
+			return n
+		}
+	}
+	return -1
 }
 
 // Validate returns everything that is wrong with a match that selects hosts; field is its path.
