@@ -173,6 +173,9 @@ func (s *state) setIntent(seen store.Seen) {
 		s.placeAll()
 	}
 	s.tellCalendar(seen)
+	if seen.Kind == store.Skip && seen.Skips != nil {
+		s.news.putBeside(s.teller.Skipped(onLog(seen.Name), *seen.Skips, s.Now())...)
+	}
 }
 
 // tellCalendar tells people of a calendar that cannot be fetched, or can be again.

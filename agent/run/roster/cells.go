@@ -328,23 +328,33 @@ func (c *Cells) holdersOf(n int) []Holder {
 	return all
 }
 
-// clone returns a copy that counts for a copy of a roster, whose places it makes.
-func (c *Cells) clone(hosts []Host, of *Roster) *Cells {
-	clone := &Cells{budgets: c.budgets, list: slices.Clone(c.list), sets: c.sets, rosters: []*Roster{of}}
+// clone returns a copy that has copies of rosters in place of them, and none of their places.
+func (c *Cells) clone(copies map[*Roster]*Roster) *Cells {
+	clone := &Cells{budgets: c.budgets, list: slices.Clone(c.list), sets: c.sets, rosters: slices.Clone(c.rosters)}
 	for n := range clone.list {
 		clone.list[n].holders = maps.Clone(clone.list[n].holders)
 	}
-	if len(c.places) == 0 {
-		return clone
-	}
-	places := make([]place, len(hosts))
-	for i := range hosts {
-		if p := hosts[i].place; p != nil {
-			places[i] = *p
-			hosts[i].place = &places[i]
-		}
+	for n, r := range clone.rosters {
+		clone.rosters[n] = cmp.Or(copies[r], r)
 	}
 	return clone
+}
+
+// copyPlaces has copies of hosts take copies of their places. copied are those made so far: a host
+// takes the same place in each roster.
+func copyPlaces(hosts []Host, copied map[*place]*place) {
+	places := make([]place, len(hosts))
+	for i := range hosts {
+		p := hosts[i].place
+		if p == nil {
+			continue
+		}
+		if copied[p] == nil {
+			places[i] = *p
+			copied[p] = &places[i]
+		}
+		hosts[i].place = copied[p]
+	}
 }
 
 // takes returns what a host of the roster takes in its cells.
@@ -426,6 +436,22 @@ func (r *Roster) Budgeted() bool { return r.cells != nil && len(r.cells.list) > 
 // admitted: in each of them there is a free place.
 func (r *Roster) Admits(set int) bool {
 	return set == 0 || r.full(set, 1) < 0
+}
+
+// CellsOf returns a list of cells by its index.
+func (r *Roster) CellsOf(set int) []int {
+	if set == 0 {
+		return nil
+	}
+	return r.cells.sets[set]
+}
+
+// HasFreePlace reports whether a host may take a place in any cell of a list, by its index.
+func (r *Roster) HasFreePlace(set int) bool {
+	return slices.ContainsFunc(r.CellsOf(set), func(n int) bool {
+		c := &r.cells.list[n]
+		return c.out+c.reserved < c.MaxUnavailable
+	})
 }
 
 // full returns the first cell of a list that is full, or -1. An own reservation does not count

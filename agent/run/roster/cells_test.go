@@ -49,7 +49,13 @@ func TestCells(t *testing.T) {
 			}
 			recount(rt, &cells, rosters...)
 		}
-		recount(rt, rosters[0].Clone().cells, rosters[0].Clone())
+		one, all := rosters[0].Clone(), CloneAll(rosters)
+		for _, copies := range [][]*Roster{{one, rosters[1]}, all} {
+			what := happens(copies[0])
+			what[rapid.SampledFrom(slices.Sorted(maps.Keys(what))).Draw(rt, "what happens to a copy")](rapid.IntRange(0, len(copies[0].From(0))-1).Draw(rt, "host"), epoch.Add(time.Hour))
+			recount(rt, copies[0].cells, copies...)
+			recount(rt, &cells, rosters...)
+		}
 	})
 }
 
