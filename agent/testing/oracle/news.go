@@ -122,9 +122,9 @@ func (o *Oracle) owes(r message.Decoded) {
 	}
 }
 
-// left reports whether a stage has members that it waits for, or a step that is not done.
+// left reports whether a stage has members that it waits for.
 func (s *stage) left() bool {
-	return s.Step != nil && !s.doing.done || slices.ContainsFunc(s.hosts, func(h *host) bool { return h.member != nil && h.member.left() })
+	return slices.ContainsFunc(s.hosts, func(h *host) bool { return h.member != nil && h.member.left() })
 }
 
 // standings returns how each run under way stands, by its id.
@@ -175,7 +175,7 @@ func (p *run) atWork() (names []string) {
 	return names
 }
 
-// mostOverdue is how often a host is told to be overdue at most: once for each step.
+// mostOverdue is how often a host is told to be overdue at most: once for each phase.
 const mostOverdue = 7
 
 // soakedAll reports whether no stage soaks or may yet soak: none has a soak.

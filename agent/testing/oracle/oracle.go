@@ -31,8 +31,6 @@
 //     mayOpen in environment.go; Prepared in machine.go.
 //  11. A host is in the roster of one environment. A run of another environment takes it over
 //     with all that it owes: compareDebts in host.go.
-//  13. A step begins after all hosts before it are done, and ends before any host after it begins:
-//     step.go.
 //
 // All of them hold for each environment by itself: the runs of environments go side by side,
 // and the limit of a stage is that of its run. Only the cells are those of the tenant.
@@ -45,7 +43,7 @@
 //
 // A controller may decide before it has seen the newest replies: the log refuses an
 // append only if the writer has not seen the last command or event. When a reply
-// forbids a step, one record of that step may therefore follow the reply; see known.
+// forbids something, one record of it may therefore follow the reply; see known.
 package oracle
 
 import (
