@@ -14,6 +14,8 @@ var results = []string{"completed", "partial", "failed", "aborted", "timed-out"}
 func (o *Oracle) eventCounts(r message.Decoded, e message.Event) bool {
 	p := o.run
 	switch e := e.(type) {
+	case message.Begun:
+		return p.stepBegins(e)
 	case message.Ran:
 		return p.outcomeCounts(e.Outcome)
 	case message.Approved:
@@ -157,6 +159,9 @@ func (p *run) outcomeCounts(t message.Outcome) bool {
 	if t.Kind == message.Fleet {
 		return len(p.policy.Checks.Fleet) > 0
 	}
+	if t.Kind == message.Step {
+		return p.stepEnds(t)
+	}
 	m := p.member(t.Host)
 	return m != nil && t.Kind != "" && m.wants() == t.Kind
 }
@@ -222,6 +227,8 @@ func (o *Oracle) event(r message.Decoded, e message.Event, sent time.Time) {
 		}
 	case message.Carried:
 		o.carried(r, e)
+	case message.Begun:
+		o.stepBegun(r, e, sent)
 	case message.Ran:
 		o.ran(e.Outcome, r)
 	case message.Approved:
@@ -378,6 +385,8 @@ func (o *Oracle) cancelled(m *member, a message.Awaited, r message.Decoded) {
 func (o *Oracle) ran(t message.Outcome, r message.Decoded) {
 	o.count(fmt.Sprintf("outcome of %s: %v", t.Kind, t.OK))
 	switch {
+	case t.Kind == message.Step:
+		o.stepRan(t, r)
 	case t.Kind != message.Fleet:
 		o.outcome(o.run.member(t.Host), t.Kind, t.OK, r)
 	case t.OK:

@@ -31,6 +31,8 @@
 //     mayOpen in environment.go; Prepared in machine.go.
 //  11. A host is in the roster of one environment. A run of another environment takes it over
 //     with all that it owes: compareDebts in host.go.
+//  13. A step begins after all hosts before it are done, and ends before any host after it begins:
+//     step.go.
 //
 // All of them hold for each environment by itself: the runs of environments go side by side,
 // and the limit of a stage is that of its run. Only the cells are those of the tenant.
