@@ -156,11 +156,11 @@ func (p *run) outcomeCounts(t message.Outcome) bool {
 	if t.Run != p.id {
 		return false
 	}
-	if t.Kind == message.Fleet {
+	switch t.Kind {
+	case message.Fleet:
 		return len(p.policy.Checks.Fleet) > 0
-	}
-	if t.Kind == message.Step {
-		return p.stepEnds(t)
+	case message.Step:
+		return p.awaitsStep(t)
 	}
 	m := p.member(t.Host)
 	return m != nil && t.Kind != "" && m.wants() == t.Kind
@@ -181,7 +181,7 @@ func (p *run) waitsFor(m *member, a message.Awaited) bool {
 }
 
 // cancelsBefore reports whether the end of the run ends a member's part before its
-// next step: before its upgrade, or before its reboot.
+// next command: before its upgrade, or before its reboot.
 func (p *run) cancelsBefore(m *member, a message.Awaited) bool {
 	switch {
 	case a.Action == message.Reboot:
@@ -222,9 +222,8 @@ func (o *Oracle) event(r message.Decoded, e message.Event, sent time.Time) {
 	case message.Opened:
 		o.open(r, e, sent)
 	case message.Missed:
-		if e.Environment == "" {
-			o.windowMissed(e.Window)
-		}
+		o.windowMissed(Opening{e.Environment, e.Window})
+		o.notSkipped("was missed", r, Opening{e.Environment, e.Window})
 	case message.Carried:
 		o.carried(r, e)
 	case message.Begun:
@@ -259,7 +258,7 @@ func (o *Oracle) event(r message.Decoded, e message.Event, sent time.Time) {
 			p.overAt = r.Time
 		}
 	case message.Finished:
-		o.finish(r, e)
+		o.finish(r, e, sent)
 	case message.Late:
 		o.mayBeginWithout(r, sent)
 		o.begins(r.Time)
@@ -420,8 +419,8 @@ func (o *Oracle) outcome(m *member, kind message.TaskKind, ok bool, r message.De
 }
 
 // finish judges and applies the end of a run.
-func (o *Oracle) finish(r message.Decoded, e message.Finished) {
-	o.checkFinished(e)
+func (o *Oracle) finish(r message.Decoded, e message.Finished, sent time.Time) {
+	o.checkFinished(r, e, sent)
 	o.noteEnding(r, e)
 	o.count("result " + e.Result)
 	if o.run.id != 0 {
