@@ -132,14 +132,19 @@ type Match struct {
 
 // Checks tell whether a host, or the fleet, is well. All of a list must pass.
 type Checks struct {
-	BeforeHost []Check `json:"before-host,omitempty" most:"20"`
-	AfterHost  []Check `json:"after-host,omitempty" most:"20"`
+	// Start are asked before a run prepares any host: all of them, and all at once.
+	Start      []StartCheck `json:"start,omitempty" most:"20"`
+	BeforeHost []Check      `json:"before-host,omitempty" most:"20"`
+	AfterHost  []Check      `json:"after-host,omitempty" most:"20"`
 	// Fleet are run at the site, between hosts.
 	Fleet []Check `json:"fleet,omitempty" most:"20"`
 }
 
 func (c Checks) inspect(i *inspector, field string) {
 	i.members(field, c)
+	for n, s := range c.Start {
+		s.inspectPlace(i, fmt.Sprintf("%s.start[%d]", field, n))
+	}
 	i.onHosts(field+".before-host", c.BeforeHost)
 	i.onHosts(field+".after-host", c.AfterHost)
 }
@@ -198,7 +203,7 @@ func (r Rollout) Trimmed() Rollout {
 	if len(r.Stages) == 0 {
 		r.Stages = nil
 	}
-	if r.Checks != nil && len(r.Checks.BeforeHost)+len(r.Checks.AfterHost)+len(r.Checks.Fleet) == 0 {
+	if r.Checks != nil && len(r.Checks.Start)+len(r.Checks.BeforeHost)+len(r.Checks.AfterHost)+len(r.Checks.Fleet) == 0 {
 		r.Checks = nil
 	}
 	if r.Hooks != nil && *r.Hooks == (Hooks{}) {

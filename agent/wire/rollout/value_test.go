@@ -131,6 +131,9 @@ func TestChecksOfTheSite(t *testing.T) {
 	}
 	for want, checks := range map[string]Checks{
 		"": {Fleet: []Check{query(func(c *Check) { c.Below, c.Above = "1e3", "-0.5" }), {Type: Hosts, Expected: []string{"h1"}, SameVersion: "linux-image-amd64"}}},
+		`checks.start[0].match: a check of type hosts is asked at the site; leave match out`:                                                     {Start: []StartCheck{{Check: Check{Type: Hosts}, Match: &Match{Roles: []string{"db"}}}}},
+		`checks.start[1].match: it names no hosts; give hosts, labels, roles or applications, or leave it out`:                                   {Start: []StartCheck{{Check: Check{Type: Hosts}}, {Check: Check{Type: Load, MaxLoad: 1}, Match: &Match{}}}},
+		`checks.start[0].path: "var" is not an absolute path; use one that begins with "/", such as /var`:                                        {Start: []StartCheck{{Check: Check{Type: Disk, Path: "var", MinFree: "1%"}}}},
 		`checks.before-host[0].type: "prometheus" is asked at the site; use it in checks.start or checks.fleet`:                                  {BeforeHost: []Check{query(func(*Check) {})}},
 		`checks.after-host[0].type: "hosts" is asked at the site; use it in checks.start or checks.fleet`:                                        {AfterHost: []Check{{Type: Hosts}}},
 		`checks.fleet[0].below: "x" is not a number; use one such as 0.8 or 1e6`:                                                                 {Fleet: []Check{query(func(c *Check) { c.Below = "x" })}},
