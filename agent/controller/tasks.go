@@ -273,16 +273,16 @@ func (d *dispatcher) sync(ctx context.Context, current *run.State, host string) 
 	d.request(ctx, t, from)
 }
 
-// syncFleet requests the checks of the fleet, if the decision waits for them.
-func (d *dispatcher) syncFleet(ctx context.Context, decision run.Decision) {
-	if decision.Fleet == nil {
+// syncRun requests the task of the run itself for which it waits, if there is one.
+func (d *dispatcher) syncRun(ctx context.Context, decision run.Decision) {
+	if decision.Task == nil {
 		d.drop("")
 		return
 	}
-	d.request(ctx, *decision.Fleet, decision.FleetFrom)
+	d.request(ctx, *decision.Task, decision.TaskFrom)
 }
 
-// syncAll requests all tasks that a run waits for, but for those of the fleet.
+// syncAll requests all tasks that a run waits for, but for its own.
 func (d *dispatcher) syncAll(ctx context.Context, current *run.State) {
 	if hasTasks(current.Rollout()) {
 		for _, h := range current.Hosts() {
