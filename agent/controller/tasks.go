@@ -272,16 +272,16 @@ func (d *dispatcher) sync(ctx context.Context, current *run.State, host string) 
 	d.request(ctx, t, from)
 }
 
-// syncFleet requests the checks of the fleet, if the step waits for them.
-func (d *dispatcher) syncFleet(ctx context.Context, step run.Step) {
-	if step.Fleet == nil {
+// syncRun requests the task of the run itself for which it waits, if there is one.
+func (d *dispatcher) syncRun(ctx context.Context, step run.Step) {
+	if step.Task == nil {
 		d.drop("")
 		return
 	}
-	d.request(ctx, *step.Fleet, step.FleetFrom)
+	d.request(ctx, *step.Task, step.TaskFrom)
 }
 
-// syncAll requests all tasks that a run waits for, but for those of the fleet.
+// syncAll requests all tasks that a run waits for, but for its own.
 func (d *dispatcher) syncAll(ctx context.Context, current *run.State) {
 	if hasTasks(current.Rollout()) {
 		for _, h := range current.Hosts() {

@@ -82,8 +82,8 @@ func wholeRun(b *testing.B, policy rollout.Resolved, silent, owing, budget bool)
 			p.out.Reset()
 			p.take(run, step)
 			p.follow(step)
-		case step.Fleet != nil:
-			o := step.Fleet.Outcome(true, "")
+		case step.Task != nil:
+			o := step.Task.Outcome(true, "")
 			p.fact(message.Ran{Outcome: o})
 		case silent:
 			p.fact(message.Deleted{Hosts: gone})

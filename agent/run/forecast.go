@@ -46,12 +46,12 @@ type Forecast struct {
 }
 
 // Forecast tells when the run is expected to end; false when nothing is
-// measured yet, or the run waits for members to answer prepare. Unless hosts wait for
+// measured yet, or the run waits for members to answer prepare or for a step. Unless hosts wait for
 // nothing but slots, it plays the rest of the run on a copy, in virtual time: each host takes what is typical, checks pass,
 // and nobody does anything else. Its cost grows with the number of hosts.
 func (s *State) Forecast(now time.Time) (Forecast, bool) {
 	took := s.durations.usual
-	if took == 0 || s.Over() || s.isPreparing() {
+	if _, stepping := s.stepTask(); took == 0 || s.Over() || s.isPreparing() || stepping {
 		return Forecast{}, false
 	}
 	if f, only := s.forecastSlots(now, took); only {
@@ -190,7 +190,7 @@ func (p *forecaster) step() bool {
 		}
 		return true
 	}
-	if !p.ending && p.run.counts.unstarted > 0 {
+	if !p.ending && !p.run.noneLeft() {
 		if p.run.blocker(p.now) == nothing {
 			return p.start()
 		}
@@ -208,17 +208,22 @@ func (p *forecaster) step() bool {
 		p.now = until
 		return true
 	}
-	if !p.ending && p.run.counts.unstarted > 0 {
+	if !p.ending && !p.run.noneLeft() {
 		w, _ := p.run.blocked(p.now)
 		p.f.Waits = w.Detail
 	}
 	return false
 }
 
-// start has the next host upgraded, unless the checks of the fleet have failed.
+// start has the next host upgraded, unless the checks of the fleet have failed. How long a step takes
+// is not known.
 func (p *forecaster) start() bool {
 	if _, wanted := p.run.fleetTask(p.now); wanted && p.run.fleet.trouble != "" {
 		p.f.Waits, p.ending = p.run.fleet.waiting(p.run.changed).Detail, true
+		return true
+	}
+	if g := p.run.stages.current(); g.awaitsStep() {
+		p.f.Waits, p.ending = "step "+g.Name+", which takes a time that is not known", true
 		return true
 	}
 	i := p.run.next()

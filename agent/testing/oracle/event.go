@@ -160,7 +160,7 @@ func (p *run) outcomeCounts(t message.Outcome) bool {
 	case message.Fleet:
 		return len(p.policy.Checks.Fleet) > 0
 	case message.Step:
-		return p.awaitsStep(t)
+		return p.stepEnds(t)
 	}
 	m := p.member(t.Host)
 	return m != nil && t.Kind != "" && m.wants() == t.Kind

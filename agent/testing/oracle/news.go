@@ -155,7 +155,7 @@ func (o *Oracle) standing(p *run) (w wait) {
 	if s.Approval && !s.approved {
 		w.approval = s.Name
 	}
-	underWay, unstarted := p.stepUnderWay() != nil, s.Step != nil && !s.doing.passed
+	underWay, unstarted := s.doing.underWay, s.stepLeft()
 	for _, m := range p.members {
 		underWay = underWay || !m.phase.before(draining) && m.phase != over
 		unstarted = unstarted || m.left() && m.phase.before(draining)

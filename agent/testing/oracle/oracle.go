@@ -31,10 +31,11 @@
 //     mayOpen in environment.go; Prepared in machine.go.
 //  11. A host is in the roster of one environment. A run of another environment takes it over
 //     with all that it owes: compareDebts in host.go.
-//
+//  12. A run of an environment that comes after others follows completed runs of theirs: mayFollow in
+//     order.go.
 //  13. A step begins after all hosts before it are done, and ends before any host after it begins:
-//     stepBegun and stepsAllow in step.go. It counts as done once, and only if it was done; nobody
-//     takes it back: StepRuns there, by what was run.
+//     stepBegun and stepsBefore in step.go. It counts as done only if it was done, and nobody takes
+//     it back: stepRan and StepRuns there, by what was run.
 //
 // All of them hold for each environment by itself: the runs of environments go side by side,
 // and the limit of a stage is that of its run. Only the cells are those of the tenant.
