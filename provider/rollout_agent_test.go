@@ -22,7 +22,7 @@ resource "osupgrade_rollout" "acme" {
   max_failures  = "50%"
   on_failure    = "pause"
   exempt        = { hosts = ["h03"] }
-  step_timeouts = { reboot = "600s" }
+  command_timeouts = { reboot = "600s" }
 }
 resource "osupgrade_run" "acme" {
   override_window = true

@@ -178,8 +178,8 @@ func situationFacts(at timeFormat, s v1.Situation, newest *v1.Run) [][2]string {
 		}
 		all = append(all, [2]string{name, waiting(at, *w)})
 	}
-	if c := s.LastClockStep; c != nil {
-		all = append(all, [2]string{"clock", stepped(at, *c)})
+	if c := s.LastClockJump; c != nil {
+		all = append(all, [2]string{"clock", jumped(at, *c)})
 	}
 	return all
 }
@@ -254,8 +254,8 @@ func isRetry(s v1.Situation) bool {
 	return s.OpenWindow != nil && s.NextUpgradeAt != nil && s.NextUpgradeAt.After(s.OpenWindow.Start) && s.NextUpgradeAt.Before(s.OpenWindow.End)
 }
 
-// stepped tells of a step of the site's clock.
-func stepped(at timeFormat, c v1.ClockStep) string {
+// jumped tells of a jump of the site's clock.
+func jumped(at timeFormat, c v1.ClockJump) string {
 	by := c.To.Sub(c.From)
 	if by < 0 {
 		return fmt.Sprintf("was set back by %s, to %s", window.FormatDuration(-by), at.at(c.To))
@@ -466,7 +466,7 @@ func (f hostFlags) showHosts(to *terminal, at timeFormat, r v1.Run) {
 	}
 }
 
-// isConspicuous reports whether a person should look at a host: it is unhealthy, or its step fails
+// isConspicuous reports whether a person should look at a host: it is unhealthy, or its action fails
 // or takes unusually long.
 func isConspicuous(h v1.RunHost) bool { return unhealthy(h) || isFailing(h) || h.OverdueSince != nil }
 

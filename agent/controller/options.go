@@ -70,7 +70,7 @@ type Options struct {
 	Traces trace.Exporter
 	// Now is the clock; nil means the wall clock.
 	Now func() time.Time
-	// At is called with the label of each step before the step is taken and after
-	// it was: tests crash there. Nil is allowed.
+	// At is called with the label of each action before it and after
+	// it: tests crash there. Nil is allowed.
 	At func(label string)
 }

@@ -273,12 +273,12 @@ func (d *dispatcher) sync(ctx context.Context, current *run.State, host string) 
 }
 
 // syncRun requests the task of the run itself for which it waits, if there is one.
-func (d *dispatcher) syncRun(ctx context.Context, step run.Step) {
-	if step.Task == nil {
+func (d *dispatcher) syncRun(ctx context.Context, decision run.Decision) {
+	if decision.Task == nil {
 		d.drop("")
 		return
 	}
-	d.request(ctx, *step.Task, step.TaskFrom)
+	d.request(ctx, *decision.Task, decision.TaskFrom)
 }
 
 // syncAll requests all tasks that a run waits for, but for its own.

@@ -100,11 +100,11 @@ func (s *State) stop(why string, at time.Time) {
 
 // windDown ends a run early: hosts that have not begun are cancelled, hosts under way
 // are waited for or cancelled, and drained hosts are undrained.
-func (s *State) windDown(now time.Time, result Result, until time.Time) Step {
+func (s *State) windDown(now time.Time, result Result, until time.Time) Decision {
 	if s.atOnce || !now.Before(s.endsBy) {
 		return s.cutOff(now, result)
 	}
-	for _, at := range []step{checkingBefore, ready, draining, drained} {
+	for _, at := range []hostPhase{checkingBefore, ready, draining, drained} {
 		if _, some := s.queues.front(at); some {
 			return note(s.cancelAll(at))
 		}
@@ -120,7 +120,7 @@ func (s *State) windDown(now time.Time, result Result, until time.Time) Step {
 		if e := s.stepUnanswered(); e != nil {
 			return note(e)
 		}
-		for _, at := range []step{upgrading, rebooting, checkingAfter} {
+		for _, at := range []hostPhase{upgrading, rebooting, checkingAfter} {
 			if _, some := s.queues.front(at); some {
 				return note(s.cancelAll(at))
 			}
@@ -130,9 +130,9 @@ func (s *State) windDown(now time.Time, result Result, until time.Time) Step {
 	case s.counts.underWay == 0:
 		return finish(result, s.withOutOfService(s.why(result, now)))
 	case s.overAt(now):
-		return Step{Until: times.Sooner(until, s.endsBy)}
+		return Decision{Until: times.Sooner(until, s.endsBy)}
 	}
-	return Step{Until: times.Sooner(until, s.NotAfter)}
+	return Decision{Until: times.Sooner(until, s.NotAfter)}
 }
 
 // EndsBy is when the run ends at the latest, whatever its hosts do. A run that is being
@@ -157,14 +157,14 @@ func (s *State) EndsBy() time.Time {
 // doneBy is when a host under way is done at the latest if it is sent no command.
 func (s *State) doneBy(m *member) time.Time {
 	at := m.since
-	switch m.step {
+	switch m.phase {
 	case upgrading, rebooting:
-		at = at.Add(s.rollout.limit(awaitedAt(m.step)))
+		at = at.Add(s.rollout.limit(awaitedAt(m.phase)))
 		if s.rollout.checksHosts() {
 			at = at.Add(s.rollout.taskLimit(message.AfterHost))
 		}
 	case draining, checkingAfter:
-		at = at.Add(s.rollout.limit(awaitedAt(m.step)))
+		at = at.Add(s.rollout.limit(awaitedAt(m.phase)))
 	case undraining: // Its drain hook may have to end first.
 		at = times.Later(at, m.takenAt.Add(s.rollout.taskLimit(message.Drain)))
 	}
@@ -176,7 +176,7 @@ func (s *State) doneBy(m *member) time.Time {
 
 // cutOff ends a run whose time is up for good: hosts under way are left as they are,
 // out of service.
-func (s *State) cutOff(now time.Time, result Result) Step {
+func (s *State) cutOff(now time.Time, result Result) Decision {
 	for at := checkingBefore; at < done; at++ {
 		if _, some := s.queues.front(at); some {
 			e := s.cancelAll(at)

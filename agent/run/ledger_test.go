@@ -66,9 +66,9 @@ func TestRequestsBeforeTheFirstRun(t *testing.T) {
 	for ask, want := range map[Ask]string{
 		Pause: none, Resume: none, Abort: none, Approve: none, Release: "host h01 holds no slot: there was no run yet; there is nothing to release",
 	} {
-		step := new(Ledger).Next(epoch, Seen{Request: &Request{Ask: ask, Host: "h01"}})
-		if step.Act != Refuse || step.Refused.Error() != want {
-			t.Errorf("%s is answered with %+v", ask, step)
+		decision := new(Ledger).Next(epoch, Seen{Request: &Request{Ask: ask, Host: "h01"}})
+		if decision.Act != Refuse || decision.Refused.Error() != want {
+			t.Errorf("%s is answered with %+v", ask, decision)
 		}
 	}
 }

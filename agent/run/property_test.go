@@ -399,8 +399,8 @@ func (p *property) anyWorker(run uint64, host string, action message.Action, bod
 func (p *property) outcome1() {
 	run := p.in().Newest()
 	var wanted []message.Task
-	if step := run.Next(p.now, p.look(p.in())); step.Task != nil {
-		wanted = append(wanted, *step.Task)
+	if decision := run.Next(p.now, p.look(p.in())); decision.Task != nil {
+		wanted = append(wanted, *decision.Task)
 	}
 	for _, name := range p.judge().Members() {
 		if task, _, wants := run.Task(name); wants {
@@ -527,8 +527,8 @@ func (p *property) someoneAsks() {
 
 // ask writes what a request comes to, if it is not refused.
 func (p *property) ask(q Request) {
-	if step := p.in().Newest().Next(p.now, Seen{Request: &q}); step.Act == Note {
-		p.must(p.eventOf(p.in(), step.Event))
+	if decision := p.in().Newest().Next(p.now, Seen{Request: &q}); decision.Act == Note {
+		p.must(p.eventOf(p.in(), decision.Event))
 	}
 }
 
@@ -657,8 +657,8 @@ func (p *property) sameRoster(s *State) {
 // end while the run waits for anything but hosts at work and time.
 func foreseen(s *State, now time.Time) error {
 	f, known := s.Forecast(now)
-	if want, wanted := stepByStep(s, now); known != wanted || !reflect.DeepEqual(f, want) {
-		return fmt.Errorf("the forecast is %+v, %t; step by step it is %+v, %t", f, known, want, wanted)
+	if want, wanted := oneByOne(s, now); known != wanted || !reflect.DeepEqual(f, want) {
+		return fmt.Errorf("the forecast is %+v, %t; one by one it is %+v, %t", f, known, want, wanted)
 	}
 	if !known {
 		return nil

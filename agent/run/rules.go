@@ -100,9 +100,9 @@ func (r *rules) taskLimit(kind message.TaskKind) time.Duration {
 // empty when there are no such checks, or nothing was done to the host.
 func (r *rules) proof(m *member) message.TaskKind {
 	switch {
-	case m.step <= ready && m.Owes().Checks != "":
+	case m.phase <= ready && m.Owes().Checks != "":
 		return m.Owes().Checks // Since an earlier run.
-	case m.step == checkingBefore:
+	case m.phase == checkingBefore:
 		return message.BeforeHost
 	case m.HasSlot() && r.checksHosts():
 		return message.AfterHost

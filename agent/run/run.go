@@ -1,15 +1,15 @@
 // Package run is a run as a fold over the log: State is what the records amount to,
 // Next is what has to happen now.
 //
-// It decides each step of a run and reads each reply. It does no I/O, has no clock
+// It decides what a run does and reads each reply. It does no I/O, has no clock
 // and starts no goroutine: a controller that folds the same records gets the same
-// next step, after any crash. Which hosts are out of service outlives a run:
+// next decision, after any crash. Which hosts are out of service outlives a run:
 // that is in package roster, whose roster the ledger keeps.
 //
 // The files, from the top down: ledger.go folds a log of many runs, environment.go keeps those
 // of one environment, opening.go moves hosts between environments when a run is opened, order.go
 // says whether a run follows those of other environments, turns.go
-// says which run is asked next, next.go decides the next step of a run, start.go what keeps the next host from starting, ending.go
+// says which run is asked next, next.go decides the next decision of a run, start.go what keeps the next host from starting, ending.go
 // and timeout.go how the run ends and what it stops waiting for, patience.go how long it
 // waits for hosts that are late, request.go what people may ask, waiting.go tells what it
 // waits for, overdue.go which hosts take unusually long, forecast.go when it will end.
@@ -20,7 +20,7 @@
 // what follows from it, deadline.go the end at the latest, control.go who paused or aborted
 // the run, failures.go the failures against max-failures, fleet.go the checks of the fleet,
 // stage.go the stages, step.go the steps among them, candidates.go the order of their hosts, busy.go hosts that say "not
-// now", queue.go the hosts at each step, counts.go the numbers of hosts, member.go is one
+// now", queue.go the hosts in each phase, counts.go the numbers of hosts, member.go is one
 // host.
 //
 // # What holds
@@ -186,7 +186,7 @@ type State struct {
 	failures  failures
 	fleet     fleet
 	durations pace
-	// paces are how long hosts took for each step.
+	// paces are how long hosts took for each phase.
 	paces [done + 1]pace
 	// touched means that the run has taken a host out of service, or begun a step.
 	touched bool

@@ -61,7 +61,7 @@ var update = flag.Bool("update", false, "write the transcripts anew")
 //	seen hold rollout            ... what holds up each run; nothing
 //	seen hold the agent itself: why
 //	seen ran h01 drain ok        ... how a task came out
-//	seen doing h03 40% fetching  ... what a host tells of its step
+//	seen doing h03 40% fetching  ... what a host tells of its phase
 //	seen budgets v2              ... that the budgets were edited: the cells are those said last
 //	seen neighbour x1            ... that a host is silent which is not in the roster
 //	seen nothing until 15s       ... and that it cannot judge before that

@@ -45,7 +45,7 @@ func (s *State) needs() time.Duration {
 
 // beginStep begins the step of the current stage. On a host it waits for one that is present and
 // that the step matches.
-func (s *State) beginStep(now time.Time, seen Seen) Step {
+func (s *State) beginStep(now time.Time, seen Seen) Decision {
 	g := s.stages.current()
 	e := message.Begun{Stage: g.Name}
 	if g.Step.OnHost() {
@@ -53,7 +53,7 @@ func (s *State) beginStep(now time.Time, seen Seen) Step {
 			e.Host = seen.HostOf(g.Step)
 		}
 		if e.Host == "" {
-			return Step{Until: s.unblocks(now)}
+			return Decision{Until: s.unblocks(now)}
 		}
 	}
 	return note(e)

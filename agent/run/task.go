@@ -38,7 +38,7 @@ func (s *State) hostTask(m *member, kind message.TaskKind) message.Task {
 
 // wants returns the kind of the task that the host waits for; empty for none.
 func (m *member) wants() message.TaskKind {
-	switch m.step {
+	switch m.phase {
 	case checkingBefore:
 		return message.BeforeHost
 	case draining:
@@ -106,7 +106,7 @@ func (s *State) taskEnded(i int, o message.Outcome, at time.Time) {
 			m.ranAt, m.trouble = at, problem(o)
 		}
 		if m.final != "" {
-			m.step = done
+			m.phase = done
 		}
 	})
 	switch {

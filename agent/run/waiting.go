@@ -160,7 +160,7 @@ func (s *State) holds(holder roster.Holder) (Waiting, bool) {
 	i, known := s.roster.Index(holder.Name)
 	if known && s.isMember(i) && s.roster.Host(i) == holder.Host {
 		m := &s.members[i]
-		if m.step == ready {
+		if m.phase == ready {
 			return Waiting{Detail: m.Name + " to leave service", Since: m.since, Until: s.NotAfter}, true
 		}
 		return s.busyWith(m)
@@ -222,16 +222,16 @@ func (s *State) waitingHosts(g *stage) (Waiting, bool) {
 			return w, true
 		}
 		switch {
-		case m.step == idle && m.IsLocked():
+		case m.phase == idle && m.IsLocked():
 			names, waits = append(names, m.Name), append(waits, m.Name+" (locked)")
 			since, locked = times.Sooner(since, m.LockedSince()), true
-		case m.step == idle && m.IsSilent():
+		case m.phase == idle && m.IsSilent():
 			names, waits = append(names, m.Name), append(waits, m.Name)
 			since, silent = times.Sooner(since, m.SilentSince()), true
-		case m.step == idle && m.Owes().Look:
+		case m.phase == idle && m.Owes().Look:
 			names, waits = append(names, m.Name), append(waits, m.Name+" ("+m.Reason()+")")
 			since, look = times.Sooner(since, m.OutSince()), true
-		case m.step == idle && m.isBusy():
+		case m.phase == idle && m.isBusy():
 			names, waits = append(names, m.Name), append(waits, m.Name+" (busy "+m.busy.String()+")")
 			since, busy = times.Sooner(since, m.busySince), true
 		case s.isLate(m):
@@ -292,7 +292,7 @@ func (s *State) busy() (Waiting, bool) {
 // busyWith returns what a host that is under way waits for.
 func (s *State) busyWith(m *member) (Waiting, bool) {
 	w := Waiting{What: ForHost, Since: m.since, Until: s.givesUp(m), Hosts: []string{m.Name}}
-	switch m.step {
+	switch m.phase {
 	case drained:
 		w.Detail = m.Name + " to be sent upgrade"
 	case rebootDue:

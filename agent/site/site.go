@@ -76,8 +76,8 @@ type Options struct {
 	// Holder says in words who runs the site, Version is that of the program.
 	Holder, Version string
 	Log             *slog.Logger
-	// At is called before and after each step with the role and the label of the
-	// step (tests crash there); nil means nobody.
+	// At is called before and after each action with the role and the label of the
+	// action (tests crash there); nil means nobody.
 	At func(label string)
 }
 

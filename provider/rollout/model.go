@@ -42,7 +42,7 @@ type Policy struct {
 	ExemptReboot    types.Object `tfsdk:"exempt_reboot"`
 	Checks          types.Object `tfsdk:"checks"`
 	Hooks           types.Object `tfsdk:"hooks"`
-	StepTimeouts    types.Object `tfsdk:"step_timeouts"`
+	CommandTimeouts types.Object `tfsdk:"command_timeouts"`
 }
 
 // ToAPI returns the declared rollout.
@@ -85,7 +85,7 @@ func attributes() map[string]schema.Attribute {
 	all["exempt_reboot"] = MatchAttribute("The hosts that are upgraded but not rebooted. They are shown with a note; none by default.")
 	all["checks"] = checksAttribute()
 	all["hooks"] = hooksAttribute()
-	all[StepTimeouts] = timeoutsAttributes()
+	all[CommandTimeouts] = timeoutsAttributes()
 	return all
 }
 
@@ -96,9 +96,9 @@ func Attributes() map[string]schema.Attribute { return kind.Attributes() }
 // plan has them.
 func Filled(members map[string]any) map[string]any { return kind.Filled(members) }
 
-// StepTimeouts is the attribute of the member timeouts: the attribute timeouts limits Terraform's
+// CommandTimeouts is the attribute of the member timeouts: the attribute timeouts limits Terraform's
 // own operations.
-const StepTimeouts = "step_timeouts"
+const CommandTimeouts = "command_timeouts"
 
 // limitAttributes are the attributes that are not objects.
 func limitAttributes() map[string]schema.Attribute {

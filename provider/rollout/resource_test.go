@@ -53,7 +53,7 @@ const complete = `
     drain   = { type = "exec", script = "drain", args = ["now"], on = "site", timeout = "5m", retries = 0, retry_interval = "1s" }
     undrain = { type = "http", url = "https://lb.example/hosts/{host}", method = "PUT" }
   }
-  step_timeouts = { prepare = "2h", upgrade = "90m", reboot = "20m" }
+  command_timeouts = { prepare = "2h", upgrade = "90m", reboot = "20m" }
 `
 
 func whole() v1.Rollout {
@@ -80,7 +80,7 @@ func whole() v1.Rollout {
 			Drain:   &v1.Hook{Type: "exec", Script: "drain", Args: []string{"now"}, On: "site", Timeout: "5m", Retries: &none, RetryInterval: "1s"},
 			Undrain: &v1.Hook{Type: "http", URL: "https://lb.example/hosts/{host}", Method: "PUT"},
 		},
-		Timeouts: &v1.StepTimeouts{Prepare: "2h", Upgrade: "1h30m", Reboot: "20m"},
+		Timeouts: &v1.CommandTimeouts{Prepare: "2h", Upgrade: "1h30m", Reboot: "20m"},
 	}
 }
 

@@ -73,7 +73,7 @@ func TestAccRollout_wrongValuesAreTold(t *testing.T) {
 		"on":                       {hook(`type = "exec", script = "a", on = "worker"`), `(?s)value of hooks.drain.on.*host\s+or\s+site`},
 		"retries":                  {hook(`type = "exec", script = "a", retries = 21`), `(?s)value of hooks.drain.retries.*0\s+to\s+20`},
 		"retry_interval":           {hook(`type = "exec", script = "a", retry_interval = "-1s"`), `(?s)value of hooks.drain.retry_interval.*not\s+a\s+duration`},
-		"step_timeouts":            {`step_timeouts = { reboot = "0s" }`, `(?s)value of step_timeouts.reboot.*too\s+short`},
+		"command_timeouts":         {`command_timeouts = { reboot = "0s" }`, `(?s)value of command_timeouts.reboot.*too\s+short`},
 	}
 	w := acctest.NewWorkspace(t)
 	config := acctest.Requirement
@@ -105,7 +105,7 @@ func TestAccRollout_theServerChecksThePlan(t *testing.T) {
 	})
 	var steps []resource.TestStep
 	for _, says := range []string{ // In an order that is Terraform's.
-		`(?s)would not accept osupgrade_rollout.*Attribute: step_timeouts.reboot.*not that long here`,
+		`(?s)would not accept osupgrade_rollout.*Attribute: command_timeouts.reboot.*not that long here`,
 		`(?s)Attribute: stages\[0\].match.hosts\s.*no such host`, `not on a Friday`,
 	} {
 		steps = append(steps, resource.TestStep{Config: server.Config(block(complete)), PlanOnly: true, ExpectError: regexp.MustCompile(says)})

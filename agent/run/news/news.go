@@ -13,7 +13,7 @@
 //	a host has failed                                 host.failed (the first 100 of a run)
 //	no host is under way, none may start, and only
 //	  hosts that recover or a person can change that  run.blocked (20 of a run at most)
-//	a host is overdue at a step                       run.overdue (the first 100 of a run)
+//	a host is overdue in its phase                    run.overdue (the first 100 of a run)
 //	a pause, or an approval that is due               run.waiting
 //	finished                                          run.finished
 //	missed                                            window.missed
@@ -104,13 +104,13 @@ func (t *Teller) Waiting(r *run.State, now time.Time, silent map[string]time.Tim
 	return append(t.overdueHosts(r, now, silent), t.person(r, now, in)...)
 }
 
-// overdueHosts returns the hosts that are overdue, each once for a step.
+// overdueHosts returns the hosts that are overdue, each once for a phase.
 func (t *Teller) overdueHosts(r *run.State, now time.Time, silent map[string]time.Time) (all []v1.News) {
 	if t.overdue >= maxHosts {
 		return nil
 	}
 	for _, o := range r.Overdue(now, silent) {
-		key := fmt.Sprintf("overdue %s %s%s", o.Host, o.Step.Action, o.Step.Task)
+		key := fmt.Sprintf("overdue %s %s%s", o.Host, o.Awaited.Action, o.Awaited.Task)
 		if t.overdue >= maxHosts || !t.first(key) {
 			continue
 		}

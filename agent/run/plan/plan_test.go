@@ -274,7 +274,7 @@ func full() *v1.Rollout {
 			Drain:   &v1.Hook{Type: "exec", Script: "drain", Args: []string{"now"}},
 			Undrain: &v1.Hook{Type: "http", URL: "http://lb/{host}", Method: "PUT", On: "site", Timeout: "3m", Retries: &retries, RetryInterval: "1s"},
 		},
-		Timeouts: &v1.StepTimeouts{Prepare: "2h", Upgrade: "3h", Reboot: "1m"},
+		Timeouts: &v1.CommandTimeouts{Prepare: "2h", Upgrade: "3h", Reboot: "1m"},
 	}
 }
 

@@ -87,11 +87,11 @@ type open struct {
 	begun int
 }
 
-// host is what is known of a member: the span of its upgrade and that of its present
-// step, nil when there is none.
+// host is what is known of a member: the span of its upgrade and that of what
+// it does, nil when there is none.
 type host struct {
-	span, step *open
-	// doing identifies the step.
+	span, work *open
+	// doing identifies what it does.
 	doing doing
 	ended bool
 	tasks int
@@ -187,16 +187,16 @@ func (t *Run) host(r *run.State, member run.Host, record message.Decoded) (ended
 	if h.ended {
 		return nil
 	}
-	if h.step != nil && h.step.ended() {
-		h.step = nil // It ended with what it was part of.
+	if h.work != nil && h.work.ended() {
+		h.work = nil // It ended with what it was part of.
 	}
 	does := doingOf(r, member)
-	if h.step != nil && does != h.doing {
+	if h.work != nil && does != h.doing {
 		result, class := outcome(record)
-		ended = append(ended, t.endStep(h, result, class, record)...)
+		ended = append(ended, t.endWork(h, result, class, record)...)
 	}
-	if h.step == nil && does != (doing{}) {
-		t.startStep(h, member, does, record)
+	if h.work == nil && does != (doing{}) {
+		t.startWork(h, member, does, record)
 	}
 	if member.Done {
 		h.ended = true
@@ -228,15 +228,15 @@ func doingOf(r *run.State, member run.Host) doing {
 	return doing{}
 }
 
-// startStep begins the span of what a host does, and before that the spans that it is
+// startWork begins the span of what a host does, and before that the spans that it is
 // part of.
-func (t *Run) startStep(h *host, member run.Host, does doing, record message.Decoded) {
+func (t *Run) startWork(h *host, member run.Host, does doing, record message.Decoded) {
 	h.doing = does
-	about := fmt.Sprintf("step\n%s\n%d", member.Name, record.Seq)
+	about := fmt.Sprintf("work\n%s\n%d", member.Name, record.Seq)
 	if does.action == message.Prepare {
 		if t.preparing != nil {
-			h.step = t.start(t.preparing, string(does.action), about, Text(HostKey, member.Name), Text(CommandKey, string(does.action)), Number(SequenceKey, int64(record.Seq)))
-			h.step.Kind = Client
+			h.work = t.start(t.preparing, string(does.action), about, Text(HostKey, member.Name), Text(CommandKey, string(does.action)), Number(SequenceKey, int64(record.Seq)))
+			h.work.Kind = Client
 		}
 		return
 	}
@@ -254,29 +254,29 @@ func (t *Run) startStep(h *host, member run.Host, does doing, record message.Dec
 		h.span = t.start(stage, hostSpan, "host\n"+member.Name, Text(HostKey, member.Name), Text(StageKey, member.Stage))
 	}
 	if does.task != "" {
-		h.step = t.start(h.span, string(does.task), about, Text(HostKey, member.Name), Text(TaskKey, string(does.task)), Number(AttemptKey, int64(does.attempt)))
+		h.work = t.start(h.span, string(does.task), about, Text(HostKey, member.Name), Text(TaskKey, string(does.task)), Number(AttemptKey, int64(does.attempt)))
 		return
 	}
-	h.step = t.start(h.span, string(does.action), about, Text(HostKey, member.Name), Text(CommandKey, string(does.action)), Number(SequenceKey, int64(record.Seq)))
-	h.step.Kind = Client
+	h.work = t.start(h.span, string(does.action), about, Text(HostKey, member.Name), Text(CommandKey, string(does.action)), Number(SequenceKey, int64(record.Seq)))
+	h.work.Kind = Client
 }
 
-// endStep ends the span of what a host did.
-func (t *Run) endStep(h *host, result string, class message.Class, record message.Decoded) []Span {
-	step := h.step
-	h.step = nil
-	step.Attributes = append(step.Attributes, Text(ResultKey, result))
+// endWork ends the span of what a host did.
+func (t *Run) endWork(h *host, result string, class message.Class, record message.Decoded) []Span {
+	work := h.work
+	h.work = nil
+	work.Attributes = append(work.Attributes, Text(ResultKey, result))
 	if record.Kind == message.ReplyRecord {
-		step.Attributes = append(step.Attributes, Number(ReplyKey, int64(record.Seq)))
+		work.Attributes = append(work.Attributes, Number(ReplyKey, int64(record.Seq)))
 	}
 	if class != "" {
-		step.Attributes = append(step.Attributes, Text(ClassKey, string(class)))
+		work.Attributes = append(work.Attributes, Text(ClassKey, string(class)))
 	}
-	step.fails(!slices.Contains(good, result), string(class))
-	return t.endAll(step, result)
+	work.fails(!slices.Contains(good, result), string(class))
+	return t.endAll(work, result)
 }
 
-// The results of steps. A host's own words are free text, and in no span.
+// The results of what hosts do. A host's own words are free text, and in no span.
 const (
 	failed     = "failed"
 	unknown    = "unknown"

@@ -160,7 +160,7 @@ func (p *run) outcomeCounts(t message.Outcome) bool {
 	case message.Fleet:
 		return len(p.policy.Checks.Fleet) > 0
 	case message.Step:
-		return p.stepEnds(t)
+		return p.awaitsStep(t)
 	}
 	m := p.member(t.Host)
 	return m != nil && t.Kind != "" && m.wants() == t.Kind
@@ -181,7 +181,7 @@ func (p *run) waitsFor(m *member, a message.Awaited) bool {
 }
 
 // cancelsBefore reports whether the end of the run ends a member's part before its
-// next step: before its upgrade, or before its reboot.
+// next command: before its upgrade, or before its reboot.
 func (p *run) cancelsBefore(m *member, a message.Awaited) bool {
 	switch {
 	case a.Action == message.Reboot:

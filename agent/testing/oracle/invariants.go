@@ -87,7 +87,7 @@ func (o *Oracle) checkUpgrade(r message.Decoded, m *member, sent time.Time) {
 // mayBegin judges the conditions under which a host begins: it is admitted, takes its
 // slot or gets its upgrade command, whichever is first (invariant 3).
 func (o *Oracle) mayBegin(m *member, r message.Decoded, sent time.Time) {
-	s := &o.run.stages[m.stage]
+	p, s := o.run, &o.run.stages[m.stage]
 	what := "the admission of " + m.name
 	switch {
 	case !m.prepared || m.removed || m.ended:
@@ -100,17 +100,6 @@ func (o *Oracle) mayBegin(m *member, r message.Decoded, sent time.Time) {
 		o.violated("%s, record %d, and it is locked", what, r.Seq)
 	case m.notNow != nil:
 		o.violated("%s, record %d, and it is busy: %s", what, r.Seq, m.notNow.Reason)
-	}
-	o.mayGoOn(s, what, r, sent)
-	o.stepsBefore(m, what, r)
-	o.othersAllow(m, what, r)
-	o.soakedBefore(m.stage, what, r, sent)
-}
-
-// mayGoOn judges the conditions under which a run begins anything, in a stage.
-func (o *Oracle) mayGoOn(s *stage, what string, r message.Decoded, sent time.Time) {
-	p := o.run
-	switch {
 	case p.aborted:
 		o.violated("invariant 3: %s, record %d, after an abort", what, r.Seq)
 	case p.halted != 0 && o.known(p.halted):
@@ -125,37 +114,38 @@ func (o *Oracle) mayGoOn(s *stage, what string, r message.Decoded, sent time.Tim
 		o.violated("%s, record %d, and the checks of the fleet never passed", what, r.Seq)
 	}
 	o.notFrozen(what, r, sent)
+	o.othersAllow(m, what, r)
+	o.stepsAllow(m, what, r)
+	o.soaked(m.stage, what, r, sent)
 }
 
 // othersAllow judges the conditions on the other members when a host begins.
 func (o *Oracle) othersAllow(m *member, what string, r message.Decoded) {
 	for _, other := range o.run.members {
+		if other.phase.before(prepared) && !o.run.allPrepared {
+			o.violated("invariant 3: %s, record %d, and %s has not answered prepare", what, r.Seq, other.name)
+		}
 		if other.stage < m.stage && other.left() {
 			o.violated("%s, record %d, and %s of an earlier stage is %s", what, r.Seq, other.name, other.phase)
 		}
 	}
-	o.enoughPrepared(what, r)
-}
-
-// enoughPrepared judges that each member has answered prepare, or is not waited for, and that enough
-// are prepared.
-func (o *Oracle) enoughPrepared(what string, r message.Decoded) {
-	ready := 0
-	for _, other := range o.run.members {
-		if other.phase.before(prepared) && !o.run.allPrepared {
-			o.violated("invariant 3: %s, record %d, and %s has not answered prepare", what, r.Seq, other.name)
-		}
-		if other.prepared || other.removed || other.leftOut {
-			ready++
-		}
-	}
-	if ready < o.run.policy.MinPrepared {
+	if ready := o.run.counted(); ready < o.run.policy.MinPrepared {
 		o.violated("%s, record %d, and %d hosts are prepared, of at least %d", what, r.Seq, ready, o.run.policy.MinPrepared)
 	}
 }
 
-// soakedBefore judges that the stages before one have soaked.
-func (o *Oracle) soakedBefore(stage int, what string, r message.Decoded, sent time.Time) {
+// counted returns how many members count as prepared.
+func (p *run) counted() (ready int) {
+	for _, m := range p.members {
+		if m.prepared || m.removed || m.leftOut {
+			ready++
+		}
+	}
+	return ready
+}
+
+// soaked judges that the stages before one have soaked.
+func (o *Oracle) soaked(stage int, what string, r message.Decoded, sent time.Time) {
 	at := o.decided(sent)
 	for n := range stage {
 		s := &o.run.stages[n]
@@ -221,12 +211,11 @@ func (o *Oracle) mayCancel(m *member, e message.Cancelled, r message.Decoded, se
 	}
 }
 
-// checkFinished judges the end of a run: no step of a host is under way, each drained host
+// checkFinished judges the end of a run: nothing of a host is under way, each drained host
 // was undrained or its undrain was tried, and the result is true. A record may have ended the
 // part of a host that owes its undrain since an earlier run before the controller was given
 // it: the controller did not know that when it sent the end, and the host goes on owing it.
 func (o *Oracle) checkFinished(r message.Decoded, e message.Finished, sent time.Time) {
-	o.checkSteps(e)
 	all := true
 	for _, m := range o.run.members {
 		all = all && m.upgraded
@@ -239,9 +228,10 @@ func (o *Oracle) checkFinished(r message.Decoded, e message.Finished, sent time.
 			o.violated("run %d ends while %s is %s", o.run.id, m.name, m.phase)
 		}
 	}
+	all = o.stepsFinished(r) && all
 	switch {
 	case e.Result == "completed" && !all:
-		o.violated("run %d ends as completed, and not each host is upgraded", o.run.id)
+		o.violated("run %d ends as completed, and not each host is upgraded and each step done", o.run.id)
 	case o.run.aborted != (e.Result == "aborted"):
 		o.violated("independence: run %d ends as %s by record %d, and that it was aborted is %t", o.run.key(), e.Result, r.Seq, o.run.aborted)
 	case e.Result == "timed-out" && o.decided(sent).Before(o.run.ends):

@@ -34,8 +34,8 @@
 //  12. A run of an environment that comes after others follows completed runs of theirs: mayFollow in
 //     order.go.
 //  13. A step begins after all hosts before it are done, and ends before any host after it begins:
-//     stepBegun and stepsBefore in step.go. It counts as done only if it was done, and nobody takes
-//     it back: stepRan and StepRuns there, by what was run.
+//     stepBegun and stepsAllow in step.go. It counts as done once, and only if it was done; nobody
+//     takes it back: StepRuns there, by what was run.
 //
 // All of them hold for each environment by itself: the runs of environments go side by side,
 // and the limit of a stage is that of its run. Only the cells are those of the tenant.
@@ -51,7 +51,7 @@
 //
 // A controller may decide before it has seen the newest replies: the log refuses an
 // append only if the writer has not seen the last command or event. When a reply
-// forbids a step, one record of that step may therefore follow the reply; see known.
+// forbids something, one record of it may therefore follow the reply; see known.
 package oracle
 
 import (

@@ -74,7 +74,7 @@ type stage struct {
 	approvedAt time.Time
 	// unmet means that a member that was late has failed to prepare.
 	unmet bool
-	// doing is how its step stands.
+	// doing is how its step stands, if it has one.
 	doing doing
 }
 
@@ -429,7 +429,7 @@ func (o *Oracle) stagesDone(at time.Time) {
 				return
 			}
 		}
-		if s.stepLeft() {
+		if s.Step != nil && !s.doing.passed {
 			return
 		}
 		if s.doneAt.IsZero() {

@@ -34,7 +34,7 @@ func (w *World) drawRollout(purpose string) *v1.Rollout {
 		Splay:           span("splay", "", "0s", "30s", "3m"),
 		Paused:          yes("paused", 0.05),
 		FleetLock:       w.fleetLock,
-		Timeouts: &v1.StepTimeouts{
+		Timeouts: &v1.CommandTimeouts{
 			Prepare: span("timeout of prepare", "1m", "3m"), Upgrade: span("timeout of upgrade", "1m", "4m", "8m"),
 			Reboot: span("timeout of reboot", "1m", "3m", "6m"),
 		},

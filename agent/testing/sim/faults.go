@@ -9,7 +9,7 @@ import (
 )
 
 // fault is something that goes wrong at an instant, by chance: a message is lost,
-// a process dies at a label, a step fails.
+// a process dies at a label, an action fails.
 type fault struct {
 	// group names the faults that a seed has all or none of.
 	group string
@@ -207,8 +207,8 @@ func (w *World) cut(m *machine, off bool) {
 	}
 }
 
-// setClock steps a clock by seconds, hours or years. It corrects every second
-// step.
+// setClock sets a clock by seconds, hours or years. It corrects every second
+// time.
 func (w *World) setClock(on bool, n int) {
 	if !on && w.rng.chance("clock stays", 0.5) || w.quiet.Load() {
 		return

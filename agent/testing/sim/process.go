@@ -62,8 +62,8 @@ func (p *process) at(label string) {
 	}
 }
 
-// pause stops the process for a while at a label: after a step, because nothing keeps
-// a process from being stopped between its last look at the clock and its next step.
+// pause stops the process for a while at a label: after an action, because nothing keeps
+// a process from being stopped between its last look at the clock and its next action.
 func (p *process) pause(label string) {
 	p.w.note("%s is paused %s", p.name, label)
 	p.paused.Store(true)

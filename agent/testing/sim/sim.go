@@ -159,7 +159,7 @@ func (w *World) addMachine(name string) {
 			reboots: d.chance("reboots/"+name, 0.6), inside: d.chance("inside/"+name, 0.25), survives: d.chance("survives/"+name, 0.4),
 			counts:    d.chance("counts/"+name, 0.5),
 			rollsBack: d.chance("rolls back/"+name, 0.5), bootsBack: d.chance("boots back/"+name, 0.5), second: d.chance("second/"+name, 0.15), byzantine: d.chance("byzantine/"+name, 0.1),
-			step: d.span("step/"+name, 500*time.Millisecond, 15*time.Second),
+			action: d.span("step/"+name, 500*time.Millisecond, 15*time.Second),
 		},
 	}
 	m.traits.counts = m.traits.counts && m.traits.reboots

@@ -23,8 +23,8 @@ type (
 	RolloutHooks = rollout.Hooks
 	// Hook is one hook.
 	Hook = rollout.Hook
-	// StepTimeouts bound the wait for the reply to each command.
-	StepTimeouts = rollout.Timeouts
+	// CommandTimeouts bound the wait for the reply to each command.
+	CommandTimeouts = rollout.Timeouts
 )
 
 // Kind is a type of check or of hook.

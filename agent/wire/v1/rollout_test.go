@@ -33,7 +33,7 @@ var full = Rollout{
 		Drain:   &Hook{Type: "http", URL: "http://lb.example.com/{host}/drain", Method: "PUT", On: "site", Timeout: "60m", Retries: new(0), RetryInterval: "0s"},
 		Undrain: &Hook{Type: "exec", Script: "undrain", Args: []string{"now"}},
 	},
-	Timeouts: &StepTimeouts{Prepare: "1s", Upgrade: "7d", Reboot: "600s"},
+	Timeouts: &CommandTimeouts{Prepare: "1s", Upgrade: "7d", Reboot: "600s"},
 }
 
 const fullJSON = `{"stages": [
@@ -146,7 +146,7 @@ func TestRolloutDefaults(t *testing.T) {
 	want := Rollout{
 		Stages:      []Stage{{Name: "all", MaxUnavailable: "1", Soak: "0s", ApprovalTimeout: "1d"}},
 		MaxFailures: "1", OnFailure: "stop", Absent: "skip", MinPrepared: "50%", PreparePatience: "5m", Overrun: "finish-host", OverrunLimit: "15m", Reserve: "0s", RetryAfter: "15m", Splay: "0s",
-		Checks: &RolloutChecks{}, Hooks: &RolloutHooks{}, Timeouts: &StepTimeouts{Prepare: "1h", Upgrade: "1h", Reboot: "15m"},
+		Checks: &RolloutChecks{}, Hooks: &RolloutHooks{}, Timeouts: &CommandTimeouts{Prepare: "1h", Upgrade: "1h", Reboot: "15m"},
 	}
 	for name, r := range map[string]Rollout{"nothing": {}, "no stages": {Stages: []Stage{}}} {
 		if got := r.WithDefaults(); !reflect.DeepEqual(got, want) {

@@ -121,14 +121,14 @@ type RunHost struct {
 	// unreachable.
 	Status string     `json:"status"`
 	Since  *time.Time `json:"since,omitempty"`
-	// GivesUpAt is when the run stops waiting for the host at its present step, or about
-	// when the host itself ends that step, whichever comes first; absent when the run does
+	// GivesUpAt is when the run stops waiting for the host in its present status, or about
+	// when the host itself ends what it does, whichever comes first; absent when the run does
 	// not wait for it.
 	GivesUpAt *time.Time `json:"gives-up-at,omitempty"`
-	// OverdueSince is since when the host is overdue: its present step takes unusually long, or
-	// it fell silent. Somebody should look at it, although the run still waits. A step takes
+	// OverdueSince is since when the host is overdue: its present status lasts unusually long, or
+	// it fell silent. Somebody should look at it, although the run still waits. A status lasts
 	// unusually long after three times as long as it took other hosts of the run, and no sooner
-	// than after five minutes; if no other host has done it, after half of its limit.
+	// than after five minutes; if it was the status of no other host yet, after half of its limit.
 	OverdueSince *time.Time `json:"overdue-since,omitempty"`
 	// SilentSince is since when the host has not been heard of; absent while it is heard of.
 	SilentSince *time.Time `json:"silent-since,omitempty"`
@@ -163,7 +163,7 @@ type RunHost struct {
 	Seconds int `json:"seconds,omitempty"`
 	// Progress is what the host last reported about its work, for people.
 	Progress string `json:"progress,omitempty"`
-	// Failing is why the tries of the present step fail, once several have; the host keeps
+	// Failing is why the tries of the present action fail, once several have; the host keeps
 	// trying. Absent otherwise.
 	Failing string `json:"failing,omitempty"`
 }
@@ -182,11 +182,11 @@ func sameTime(a, b *time.Time) bool {
 	return a == b || a != nil && b != nil && a.Equal(*b)
 }
 
-// StepOutput is what a step of a host printed in a run, an entry of
+// ActionOutput is what an action of a host printed in a run, an entry of
 // /v1/state/tenants/{tenant}/os-upgrade/runs/{id}/hosts/{host}/output.
-type StepOutput struct {
-	// Step is prepare, upgrade, resume, verify or rollback.
-	Step string `json:"step"`
+type ActionOutput struct {
+	// Action is prepare, upgrade, resume, verify or rollback.
+	Action string `json:"action"`
 	// At is when it was last stored.
 	At time.Time `json:"at"`
 	// Cut means that only the end was kept.
