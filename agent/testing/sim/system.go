@@ -360,9 +360,9 @@ func (w *World) perform(ctx context.Context, t message.Task, p *process) message
 	if p.dead() {
 		return t.Outcome(false, errDead.Error())
 	}
-	if t.Kind == message.Step {
-		w.note("step %s of run %d ends at %q: failed %t", t.Stage, t.Run, t.Host, bad)
-		w.oracle.StepEnds(t.Key(), !bad)
+	if t.Kind == message.Step || t.Kind == message.Start {
+		w.note("%s %s of run %d ends at %q: failed %t", t.Kind, t.Stage, t.Run, t.Host, bad)
+		w.oracle.TaskEnds(t.Key(), !bad)
 	}
 	// A hook that fails may have had its effect all the same.
 	if m := w.machines[t.Host]; m != nil {
