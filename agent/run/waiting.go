@@ -139,7 +139,7 @@ func (s *State) noPlace() (Waiting, bool) {
 	cell, _ := s.roster.Blocking(i)
 	w := Waiting{What: ForBudget, Since: s.changed}
 	if len(cell.Holders) == 0 {
-		w.Detail = fmt.Sprintf("%s to be edited: it lets no host of %d leave service", cell.Name(), len(cell.Hosts))
+		w.Detail = fmt.Sprintf("%s to be edited: it lets no host of %d leave service", cell.Name(), cell.Size)
 		return w, true
 	}
 	var h holders
