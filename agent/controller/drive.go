@@ -99,7 +99,7 @@ func (s *state) take(ctx context.Context, env *environment, now time.Time, decis
 		return retryAt
 	case run.Wait:
 		if current := env.ledger.Current(); current != nil && !now.Before(s.judgeAt(env, current, now)) {
-			env.tasks.syncFleet(ctx, decision)
+			env.tasks.syncRun(ctx, decision)
 		}
 	case run.Refuse: // next has refused the request already.
 	}

@@ -21,6 +21,8 @@ const askAgain = 5 * time.Second
 // waits for the same tasks.
 type dispatcher struct {
 	*dispatching
+	// environment is the name on the log of the environment whose run it is.
+	environment string
 	// ready is called when an outcome has come.
 	ready func()
 	// requested is the task that is requested of each host; the fleet's has no
@@ -94,12 +96,12 @@ func newDispatching(o Options, post func(context.Context, func())) *dispatching 
 }
 
 func newDispatcher(o Options, post func(context.Context, func()), ready func()) *dispatcher {
-	return newDispatching(o, post).dispatcher(ready)
+	return newDispatching(o, post).dispatcher(defaultName, ready)
 }
 
-// dispatcher makes the dispatcher of another run.
-func (d *dispatching) dispatcher(ready func()) *dispatcher {
-	return &dispatcher{dispatching: d, ready: ready, requested: map[string]*dispatched{}, outcomes: map[string]message.Outcome{}}
+// dispatcher makes the dispatcher of the runs of an environment.
+func (d *dispatching) dispatcher(environment string, ready func()) *dispatcher {
+	return &dispatcher{dispatching: d, environment: environment, ready: ready, requested: map[string]*dispatched{}, outcomes: map[string]message.Outcome{}}
 }
 
 // inTurn names the tasks at the site with which one takes its turn.
@@ -129,7 +131,7 @@ func (d *dispatcher) request(ctx context.Context, t message.Task, from time.Time
 		delete(d.requested, t.Host)
 	}
 	d.drop(t.Host)
-	d.requested[t.Host] = next
+	d.requested[t.Host], t.Environment = next, d.environment
 	if !t.OnSite() {
 		go d.ask(needed, t, from)
 		return
@@ -272,16 +274,16 @@ func (d *dispatcher) sync(ctx context.Context, current *run.State, host string) 
 	d.request(ctx, t, from)
 }
 
-// syncFleet requests the checks of the fleet, if the decision waits for them.
-func (d *dispatcher) syncFleet(ctx context.Context, decision run.Decision) {
-	if decision.Fleet == nil {
+// syncRun requests the task of the run itself for which it waits, if there is one.
+func (d *dispatcher) syncRun(ctx context.Context, decision run.Decision) {
+	if decision.Task == nil {
 		d.drop("")
 		return
 	}
-	d.request(ctx, *decision.Fleet, decision.FleetFrom)
+	d.request(ctx, *decision.Task, decision.TaskFrom)
 }
 
-// syncAll requests all tasks that a run waits for, but for those of the fleet.
+// syncAll requests all tasks that a run waits for, but for its own.
 func (d *dispatcher) syncAll(ctx context.Context, current *run.State) {
 	if hasTasks(current.Rollout()) {
 		for _, h := range current.Hosts() {

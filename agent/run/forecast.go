@@ -47,12 +47,12 @@ type Forecast struct {
 }
 
 // Forecast tells when the run is expected to end; false when nothing is
-// measured yet, or the run waits for members to answer prepare. Unless hosts wait for
+// measured yet, or the run waits for members to answer prepare or for a step. Unless hosts wait for
 // nothing but slots, it plays the rest of the run on a copy, in virtual time: each host takes what is typical, checks pass,
 // and nobody does anything else. Its cost grows with the number of hosts.
 func (s *State) Forecast(now time.Time) (Forecast, bool) {
 	took := s.durations.usual
-	if took == 0 || s.Over() || s.isPreparing() {
+	if _, stepping := s.stepTask(); took == 0 || s.Over() || s.isPreparing() || stepping {
 		return Forecast{}, false
 	}
 	if f, only := s.forecastSlots(now, took); only {
@@ -206,7 +206,7 @@ func (p *forecaster) start(now time.Time) bool {
 		p.now, p.awake = now, true
 		return true
 	}
-	if p.run.counts.unstarted == 0 {
+	if p.run.noneLeft() {
 		return false
 	}
 	why := p.run.blocker(now)
@@ -247,7 +247,7 @@ func (p *forecaster) pass(now time.Time) (freed int) {
 
 // conclude notes when the run has ended, or what it waits for then.
 func (p *forecaster) conclude(now time.Time) {
-	if !p.ending && p.run.counts.unstarted > 0 {
+	if !p.ending && !p.run.noneLeft() {
 		w, _ := p.run.blocked(now)
 		p.f.Waits = w.Detail
 	}
@@ -259,10 +259,15 @@ func (p *forecaster) conclude(now time.Time) {
 // known reports whether anything is foreseen.
 func (p *forecaster) known() bool { return p.f.Waits == "" || p.some }
 
-// startHost has the next host upgraded, unless the checks of the fleet have failed.
+// startHost has the next host upgraded, unless the checks of the fleet have failed. How long a step takes
+// is not known.
 func (p *forecaster) startHost() {
 	if _, wanted := p.run.fleetTask(p.now); wanted && p.run.fleet.trouble != "" {
 		p.f.Waits, p.ending = p.run.fleet.waiting(p.run.changed).Detail, true
+		return
+	}
+	if g := p.run.stages.current(); g.awaitsStep() {
+		p.f.Waits, p.ending = "step "+g.Name+", which takes a time that is not known", true
 		return
 	}
 	i := p.run.next()

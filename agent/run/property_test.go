@@ -77,6 +77,7 @@ func (p *property) judge() *oracle.Oracle { return p.oracle.In(p.environment) }
 
 func newProperty(rt *rapid.T) *property {
 	p := &property{player: newPlayer(rt), rt: rt}
+	p.seen.HostOf = func(*rollout.Step) string { return "c1" }
 	var last message.Record
 	p.oracle = oracle.New(func(format string, args ...any) {
 		rt.Fatalf("after %s at %s: %s", last.Body, last.Time.Sub(epoch), fmt.Sprintf(format, args...))
@@ -166,7 +167,11 @@ func (p *property) playRun() {
 func drawOpening(rt *rapid.T, opens time.Time) message.Opened {
 	e := message.Opened{Trigger: message.TriggerWindow, NotAfter: opens.Add(drawSpan(rt, "lasts", 4*time.Hour)), Rollout: drawPolicy(rt)}
 	p := &e.Rollout
+	steps := rapid.Bool().Draw(rt, "has steps")
 	for n := range rapid.IntRange(1, 3).Draw(rt, "stages") {
+		if steps && rapid.Bool().Draw(rt, "a step before") {
+			p.Stages = append(p.Stages, drawStep(rt, fmt.Sprintf("before%d", n)))
+		}
 		stage := rollout.ResolvedStage{
 			Stage: rollout.Stage{Name: fmt.Sprintf("s%d", n)}, Size: rapid.IntRange(1, 4).Draw(rt, "size"), MaxUnavailable: rapid.IntRange(1, 3).Draw(rt, "max"),
 		}
@@ -182,9 +187,12 @@ func drawOpening(rt *rapid.T, opens time.Time) message.Opened {
 			e.Members = append(e.Members, fmt.Sprintf("h%02d", len(e.Members)+1))
 		}
 	}
-	aside := ""
+	if steps {
+		p.Stages = append(p.Stages, drawStep(rt, "last"))
+	}
+	aside, first := "", slices.IndexFunc(p.Stages, func(s rollout.ResolvedStage) bool { return s.Size > 0 })
 	if rapid.IntRange(0, 2).Draw(rt, "aside") == 0 {
-		aside = p.Stages[0].Name
+		aside = p.Stages[first].Name
 	}
 	for _, name := range append([]string{"beyond", "aside"}, e.Members...) {
 		entry := message.Entry{Host: name}
@@ -215,6 +223,26 @@ func drawOpening(rt *rapid.T, opens time.Time) message.Opened {
 		e.Budgets, e.Cells = "v0", inRoster(e, drawCells(rt, append([]string{"stranger", "beyond", "aside"}, e.Members...)))
 	}
 	return e
+}
+
+// drawStep draws a stage with a step.
+func drawStep(rt *rapid.T, name string) rollout.ResolvedStage {
+	hook := &rollout.Hook{Type: rollout.Exec, On: rollout.OnSite, Timeout: rollout.SpanOf(drawSpan(rt, "step", time.Hour)), RetryInterval: "0s"}
+	s := rollout.ResolvedStage{Stage: rollout.Stage{Name: name, Step: &rollout.Step{Do: hook}}}
+	if rapid.Bool().Draw(rt, "on a host") {
+		hook.On, s.Step.Match = rollout.OnHost, &rollout.Match{Roles: []string{"controller"}}
+	}
+	s.Approval = rapid.IntRange(0, 5).Draw(rt, "approval") == 0
+	if rapid.IntRange(0, 2).Draw(rt, "soaks") == 0 {
+		s.Soak = rollout.SpanOf(drawSpan(rt, "soak", time.Hour))
+	}
+	return s
+}
+
+// stepHost is the host of steps that comes and goes.
+func (p *property) stepHost() {
+	host := rapid.SampledFrom([]string{"c1", "c1", "c2", ""}).Draw(p.rt, "the host of steps")
+	p.seen.HostOf = func(*rollout.Step) string { return host }
 }
 
 // inForce gives cells that are counted already the limits that they have: a controller tells others
@@ -310,7 +338,7 @@ func drawSpan(rt *rapid.T, label string, most time.Duration) time.Duration {
 func (p *property) random() {
 	happens := []func(){
 		p.answer1, p.answer1, p.answer1, p.answer1, p.outcome1, p.outcome1, p.outcome1, p.outcome1,
-		p.anyReply, p.anyEvent, p.hostChanges, p.budgetsChange, p.locksChange, p.someoneAsks, p.nobodyAsks, p.timePasses, p.timePasses, p.repeats,
+		p.anyReply, p.anyEvent, p.hostChanges, p.stepHost, p.budgetsChange, p.locksChange, p.someoneAsks, p.nobodyAsks, p.timePasses, p.timePasses, p.repeats,
 	}
 	happens[rapid.IntRange(0, len(happens)-1).Draw(p.rt, "happens")]()
 }
@@ -371,8 +399,8 @@ func (p *property) anyWorker(run uint64, host string, action message.Action, bod
 func (p *property) outcome1() {
 	run := p.in().Newest()
 	var wanted []message.Task
-	if decision := run.Next(p.now, p.look(p.in())); decision.Fleet != nil {
-		wanted = append(wanted, *decision.Fleet)
+	if decision := run.Next(p.now, p.look(p.in())); decision.Task != nil {
+		wanted = append(wanted, *decision.Task)
 	}
 	for _, name := range p.judge().Members() {
 		if task, _, wants := run.Task(name); wants {
@@ -400,13 +428,17 @@ func (p *property) anyReply() {
 
 // anyEvent is an outcome that is out of place.
 func (p *property) anyEvent() {
-	kinds := []message.TaskKind{message.BeforeHost, message.Drain, message.AfterHost, message.Undrain, message.Fleet, ""}
+	kinds := []message.TaskKind{message.BeforeHost, message.Drain, message.AfterHost, message.Undrain, message.Fleet, message.Step, ""}
 	o := message.Outcome{
 		Run: rapid.SampledFrom([]uint64{p.judge().Run(), 1}).Draw(p.rt, "run"), Kind: rapid.SampledFrom(kinds).Draw(p.rt, "kind"),
 		Host: p.host(), Attempt: rapid.IntRange(-1, 3).Draw(p.rt, "attempt"), OK: rapid.Bool().Draw(p.rt, "ok"),
 	}
+	if o.Kind == message.Step {
+		o.Host = rapid.SampledFrom([]string{"c1", ""}).Draw(p.rt, "the host of the step")
+		o.Stage = rapid.SampledFrom(p.opened.Rollout.Stages).Draw(p.rt, "stage").Name
+	}
 	run := p.in().Newest()
-	if task, _, wanted := run.Task(o.Host); wanted && task.Key() == o.Key() || o.Kind == message.Fleet {
+	if task, _, wanted := run.Task(o.Host); wanted && task.Key() == o.Key() || o.Kind == message.Fleet || run.Awaits(o) {
 		return
 	}
 	before := len(p.log)

@@ -63,8 +63,11 @@ func (s *State) Awaits(o message.Outcome) bool {
 	if o.Run != s.ID || s.Over() {
 		return false
 	}
-	if o.Kind == message.Fleet {
+	switch o.Kind {
+	case message.Fleet:
 		return s.awaitsFleet(o)
+	case message.Step:
+		return s.awaitsStepOf(o)
 	}
 	t, _, wanted := s.Task(o.Host)
 	return wanted && t.Key() == o.Key()
@@ -76,8 +79,11 @@ func (s *State) ran(o message.Outcome, at time.Time) error {
 	if o.Run != s.ID {
 		return fmt.Errorf("the outcome of %s is of run %d, not of run %d", o.Kind, o.Run, s.ID)
 	}
-	if o.Kind == message.Fleet {
+	switch o.Kind {
+	case message.Fleet:
 		return s.fleetRan(o, at)
+	case message.Step:
+		return s.stepRan(o, at)
 	}
 	i, err := s.member(o.Host)
 	if err != nil {

@@ -23,7 +23,7 @@ var awaited = []struct {
 	{undraining, message.Awaited{Task: message.Undrain}},
 }
 
-// overdue returns the event of the hosts whose time is up; nil, and when to look
+// overdue returns the event of the hosts, or of the step, whose time is up; nil, and when to look
 // again, when there are none.
 func (s *State) overdue(now time.Time) (e message.Event, until time.Time) {
 	for _, a := range awaited {
@@ -42,7 +42,8 @@ func (s *State) overdue(now time.Time) (e message.Event, until time.Time) {
 		}
 		return message.Overdue{Hosts: hosts, Awaited: a.Awaited}, time.Time{}
 	}
-	return nil, until
+	e, ends := s.stepOverdue(now)
+	return e, times.Sooner(until, ends)
 }
 
 // givesUp is when the run stops waiting for a host in its phase; zero when it does not

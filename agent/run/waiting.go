@@ -25,6 +25,8 @@ const (
 	// ForCheck and ForHook mean that a task has no outcome yet.
 	ForCheck = "check"
 	ForHook  = "hook"
+	// ForStep means that a step has no outcome yet.
+	ForStep = "step"
 	// ForApproval and ForResume mean that a person has to approve a stage, or to resume the run.
 	ForApproval = "approval"
 	ForResume   = "resume"
@@ -56,6 +58,8 @@ func (s *State) blocked(now time.Time) (Waiting, bool) {
 		return s.waitingForAnswers(s.members.awaited(), s.beginsWithoutLate(), "begins without"), true
 	case pausing:
 		return s.Paused.waiting(), true
+	case stepping:
+		return s.waitingForStep()
 	case soak:
 		before := &s.stages.list[s.stages.soaks]
 		return Waiting{
@@ -272,12 +276,15 @@ func ways(busy, locked, silent, look, late bool) string {
 	return strings.Join(all[:len(all)-1], ", ") + " or " + all[len(all)-1]
 }
 
-// busy returns what the first host under way waits for; false when no host is.
+// busy returns what the first host under way, or the step, waits for; false when none is.
 func (s *State) busy() (Waiting, bool) {
 	for i := range s.members {
 		if w, busy := s.busyWith(&s.members[i]); busy {
 			return w, true
 		}
+	}
+	if _, underWay := s.stepTask(); underWay {
+		return s.waitingForStep()
 	}
 	return Waiting{}, false
 }
@@ -334,5 +341,5 @@ func (s *State) waitingAt(now time.Time) (Waiting, bool) {
 	if _, wanted := s.fleetTask(now); wanted {
 		return s.fleet.waiting(s.changed), true
 	}
-	return Waiting{}, false
+	return s.waitingForStep()
 }

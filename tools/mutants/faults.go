@@ -134,10 +134,11 @@ var faults = []fault{
 
 	// 8. A window that opens while the site is up has its run, or a reason that is told.
 	{"window-has-no-run", "agent/controller.hadRun", `return true`, "", simulated(tests("agent/controller", "TestDue")...)},
-	{"skip-of-a-window-is-ignored", "agent/wire/v1.Skips.Of", `return nil`, "", append(tests("agent/wire/v1", "TestSkips"), tests("agent/controller", "TestSkipWindow")...)},
+	{"skip-of-a-window-is-ignored", "agent/wire/v1.Skips.Of", `return nil`, "", simulated(append(tests("agent/wire/v1", "TestSkips"), tests("agent/controller", "TestSkipWindow")...)...)},
 	{"skip-of-another-environment-is-shown", "agent/controller.skippedOf", `return nil`, "", tests("agent/controller", "TestSkipIsShown")},
 	{"skips-that-cannot-be-read-are-none", "agent/controller.skipsOf", `return store.Object{}`, "", tests("agent/controller", "TestSkipsUnreadable")},
-	{"skip-hides-the-windows-of-all", "agent/controller.onLog", `return defaultName`, "", tests("agent/controller", "TestSkipWindow")},
+	{"skip-hides-the-windows-of-all", "agent/controller.onLog", `return defaultName`, "", simulated(tests("agent/controller", "TestSkipWindow")...)},
+	{"environment-has-the-windows-of-the-tenant", "agent/wire/v1.Environment.HasSchedule", `return false`, "", simulated(tests("agent/controller", "TestTwoEnvironments")...)},
 	{"second-run-in-one-window", "agent/controller.hadRun", `return false`, "", tests("agent/controller", "TestOneRunPerWindow")},
 	{"window-that-is-to-come-has-no-run", "agent/controller.edited", `return true`, "", tests("agent/controller", "TestEditOfAnOpenWindow")},
 	{"window-that-is-added-has-no-run", "agent/controller.edited", `return false`, "", tests("agent/controller", "TestWindowsThatHadNoRun|TestEditOfAnOpenWindow")},
@@ -153,6 +154,7 @@ var faults = []fault{
 	{"host-is-a-member-of-two-runs", "agent/run.Ledger.MemberOf", `return nil`, "", tests("agent/run", "TestMemberOfAnotherRun")},
 	{"answer-is-lost-while-a-run-is-opened", "agent/run.Ledger.settled", `return $1`, "", tests("agent/run", "TestAnsweredWhileOpening")},
 	{"environments-are-asked-in-no-turn", "agent/run.Environment.Turn", `return 0`, "", tests("agent/run", "TestTurns|TestFairness")},
+	{"run-of-one-environment-holds-the-others", "agent/controller.state.inTurn", `$0.wakeAll(); for _, env := range $0.inOrder { if env.ledger.Current() != nil { return []*environment{env} } }; return $0.inOrder`, "", simulated(tests("agent/controller", "TestTwoEnvironments")...)},
 	{"reply-counts-for-another-run", "agent/run.Ledger.whose", `if $1.Kind == message.ReplyRecord && len($0.underWay) > 0 { return $0.underWay[0], nil }; e := $0.byRun[$1.Run]; if $1.Kind == message.CommandAll { e = $0.environments[$1.Environment] }; if e == nil || e.newest == nil { return nil, fmt.Errorf("none") }; return e, nil`, "", append(tests("agent/run", "TestSideBySide"), sideBySide)},
 	{"abort-is-of-all-runs", "agent/run.Ledger.whose", `if a, is := $1.Event.(message.Aborted); is { for _, e := range $0.underWay { if e.newest.ID != $1.Run { _ = e.newest.abort(a, $1.Time) } } }; e := $0.byRun[$1.Run]; if $1.Kind == message.CommandAll { e = $0.environments[$1.Environment] }; if e == nil || e.newest == nil { return nil, fmt.Errorf("none") }; return e, nil`, "", append(tests("agent/run", "TestSideBySide"), sideBySide, independent)},
 	{"outcome-is-dropped-by-another-run", "agent/controller.state.report", `$0.standard().tasks.report($1, $2, false); return`, "", tests("agent/controller", "TestOutcomeOfAnotherRun")},
@@ -169,6 +171,6 @@ var faults = []fault{
 
 	// 12. An environment follows completed runs of those that it comes after.
 	{"run-that-failed-is-followed", "agent/run.Environment.complete", `$0.completed = append(slices.Clip($0.completed), message.Completion{Run: $1.Key(), At: $1.EndedAt}); return`, "", tests("agent/run", "TestOrder")},
-	{"soak-of-an-environment-is-ignored", "agent/run.Ledger.Standing", `var s Standing; for _, name := range $2.Environments { if all := $0.Of(name).completed; len(all) > 0 && all[len(all)-1].Run > $0.Of($1).followed(name) { s.Follows = append(s.Follows, message.Follow{Environment: name, Run: all[len(all)-1].Run}) } else { s.Waits = "a run" } }; return s`, "", append(tests("agent/controller", "TestAfter"), tests("agent/run", "TestOrder")...)},
+	{"soak-of-an-environment-is-ignored", "agent/run.Ledger.Standing", `var s Standing; for _, name := range $2.Environments { if all := $0.Of(name).completed; len(all) > 0 && all[len(all)-1].Run > $0.Of($1).followed(name) { s.Follows = append(s.Follows, message.Follow{Environment: name, Run: all[len(all)-1].Run}) } else { s.Waits = "a run" } }; return s`, "", simulated(append(tests("agent/controller", "TestAfter"), tests("agent/run", "TestOrder")...)...)},
 	{"order-of-environments-is-not-asked-for", "agent/controller.state.standing", `return zero1`, "", simulated(tests("agent/controller", "TestAfter")...)},
 }

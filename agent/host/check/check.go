@@ -41,6 +41,8 @@ type Runner struct {
 	Local *dial.Rule
 	// Transport is the transport of requests; nil means one that follows Local.
 	Transport http.RoundTripper
+	// Hosts returns the hosts of an environment, at the site; nil elsewhere.
+	Hosts func(ctx context.Context, environment string) ([]message.Present, error)
 	// Log logs each failed try; it may be nil.
 	Log *slog.Logger
 

@@ -74,6 +74,8 @@ type stage struct {
 	approvedAt time.Time
 	// unmet means that a member that was late has failed to prepare.
 	unmet bool
+	// doing is how its step stands, if it has one.
+	doing doing
 }
 
 // phase is how far a member has come.
@@ -426,6 +428,9 @@ func (o *Oracle) stagesDone(at time.Time) {
 			if h.member != nil && h.member.left() {
 				return
 			}
+		}
+		if s.Step != nil && !s.doing.passed {
+			return
 		}
 		if s.doneAt.IsZero() {
 			s.doneAt = at

@@ -3,8 +3,10 @@ package message
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/names"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
 )
@@ -13,7 +15,8 @@ import (
 type TaskKind string
 
 // The kinds of tasks. Fleet is run at the site and is of no host. Step is of a stage, and is run at
-// the site or on a host. The others are of one host.
+// the site or on a host. Start is of one host or of none, and then run at the site. The others are
+// of one host.
 const (
 	BeforeHost TaskKind = "before-host"
 	Drain      TaskKind = "drain"
@@ -21,11 +24,12 @@ const (
 	Undrain    TaskKind = "undrain"
 	Fleet      TaskKind = "fleet"
 	Step       TaskKind = "step"
+	Start      TaskKind = "start"
 )
 
 // Known reports whether k is a kind of task.
 func (k TaskKind) Known() bool {
-	return k == BeforeHost || k == Drain || k == AfterHost || k == Undrain || k == Fleet || k == Step
+	return k == BeforeHost || k == Drain || k == AfterHost || k == Undrain || k == Fleet || k == Step || k == Start
 }
 
 // OfRun reports whether a task is of the run itself and of none of its hosts: a run waits for one
@@ -36,7 +40,8 @@ func (k TaskKind) OfRun() bool { return k == Fleet || k == Step }
 // may be run more than once, also at the same time as itself, so whatever it
 // runs must bear that; the controller asks again until it has the outcome.
 type Task struct {
-	// Run, Kind, Host, Stage and Attempt together identify the task.
+	// Run, Kind, Host, Stage and Attempt together identify the task. Run is the sequence of the
+	// event "opened" for Start, because the run has no id yet, and 0 for one that is of no run.
 	Run  uint64   `json:"run"`
 	Kind TaskKind `json:"kind"`
 	Host string   `json:"host,omitempty"`
@@ -47,7 +52,11 @@ type Task struct {
 	// site sends. A worker that has been started again remembers no task: it would drain the
 	// host once more for a task that comes late (seed 6015651).
 	Incarnation string `json:"incarnation,omitempty"`
-	// Checks are run one after the other until one fails; or Hook is run.
+	// Environment is the environment of a task at the site; empty for the default one. It stays
+	// there.
+	Environment string `json:"-"`
+	// Checks are run one after the other until one fails, those of Start all of them; or Hook is
+	// run.
 	Checks []rollout.Check `json:"checks,omitempty"`
 	Hook   *rollout.Hook   `json:"hook,omitempty"`
 	// Gives are the names of the outputs of a step. Outputs are those of the steps before it, by
@@ -69,7 +78,18 @@ type Key struct {
 func (t Task) Key() Key { return Key{t.Run, t.Kind, t.Host, t.Stage, t.Attempt} }
 
 // OnSite reports whether the task is run at the site, not on the host.
-func (t Task) OnSite() bool { return t.Kind == Fleet || t.Hook != nil && t.Hook.On == rollout.OnSite }
+func (t Task) OnSite() bool {
+	return t.Kind == Fleet || t.Kind == Start && t.Host == "" || t.Hook != nil && t.Hook.On == rollout.OnSite
+}
+
+// Present is what a site knows of a host, for the checks that it asks.
+type Present struct {
+	Name string
+	// Online says that the host is heard of.
+	Online bool
+	// Versions are what the host has reported last, by package.
+	Versions map[string]string
+}
 
 // SiteTasks is how many hooks of one tenant are run at the site at once. The
 // others wait for their turn.
@@ -83,7 +103,11 @@ const taskGrace = 30 * time.Second
 func (t Task) Limit() time.Duration {
 	limit := taskGrace
 	for _, c := range t.Checks {
-		limit += c.Timeout.Duration()
+		if t.Kind == Start { // They run all at once.
+			limit = max(limit, taskGrace+c.Timeout.Duration())
+		} else {
+			limit += c.Timeout.Duration()
+		}
 	}
 	if h := t.Hook; h != nil {
 		try, pause := h.Timeout.Duration(), h.RetryInterval.Duration()
@@ -107,7 +131,7 @@ func DecodeTask(data []byte) (Task, error) {
 	switch {
 	case !t.Kind.Known():
 		return Task{}, fmt.Errorf("cannot read task: kind %q is unknown", t.Kind)
-	case t.Run == 0:
+	case t.Run == 0 && t.Kind != Start:
 		return Task{}, fmt.Errorf("cannot read task: run is missing")
 	case t.OnSite() && t.Kind.OfRun() != (t.Host == "") || !t.OnSite() && t.Host == "" || t.Host != "" && !names.ValidHost(t.Host):
 		return Task{}, fmt.Errorf("cannot read task %s: host %q is not a host name", t.Kind, t.Host)
@@ -129,6 +153,54 @@ type Outcome struct {
 	Text string `json:"text,omitempty"`
 	// Outputs are those of a step that has some.
 	Outputs *Outputs `json:"outputs,omitempty"`
+	// Results are those of the single checks of Start, in their order.
+	Results []Checked `json:"results,omitempty"`
+}
+
+// Checked is how a single check came out.
+type Checked struct {
+	OK bool `json:"ok"`
+	// Text says what failed; empty when nothing did.
+	Text string `json:"text,omitempty"`
+}
+
+const (
+	// maxChecked is how many checks a task has at most, maxCheckedText bounds the text of each, in
+	// bytes.
+	maxChecked     = 20
+	maxCheckedText = 1 << 10
+)
+
+// Checked makes the outcome of a task from those of its checks, in their order: nil for one that
+// has passed.
+func (t Task) Checked(failed []error) Outcome {
+	o := t.Outcome(true, "")
+	var texts []string
+	for i, err := range failed {
+		c := Checked{OK: err == nil}
+		if err != nil {
+			c.Text = cleanChecked(err.Error())
+			texts = append(texts, "check "+t.Checks[i].Name+": "+c.Text)
+		}
+		o.Results = append(o.Results, c)
+	}
+	if len(texts) > 0 {
+		o.OK, o.Text = false, CleanText(strings.Join(texts, "; "))
+	}
+	return o
+}
+
+func cleanChecked(s string) string { return text.Fit(CleanText(s), maxCheckedText, "…") }
+
+// cleanResults bounds what somebody tells of single checks.
+func (o *Outcome) cleanResults() error {
+	if len(o.Results) > maxChecked || len(o.Results) > 0 && o.Kind != Start {
+		return fmt.Errorf("it has the results of %d checks of %s", len(o.Results), o.Kind)
+	}
+	for i := range o.Results {
+		o.Results[i].Text = cleanChecked(o.Results[i].Text)
+	}
+	return nil
 }
 
 // Key returns that of the outcome's task.
@@ -148,13 +220,16 @@ func DecodeOutcome(data []byte) (Outcome, error) {
 	if err := json.Unmarshal(data, &o); err != nil {
 		return Outcome{}, fmt.Errorf("cannot read outcome: %w", err)
 	}
-	if !o.Kind.Known() || o.Run == 0 {
+	if !o.Kind.Known() || o.Run == 0 && o.Kind != Start {
 		return Outcome{}, fmt.Errorf("cannot read outcome: run %d and kind %q name no task", o.Run, o.Kind)
 	}
 	if o.Outputs != nil {
 		if err := o.Outputs.check(); err != nil {
 			return Outcome{}, fmt.Errorf("cannot read outcome: %w", err)
 		}
+	}
+	if err := o.cleanResults(); err != nil {
+		return Outcome{}, fmt.Errorf("cannot read outcome: %w", err)
 	}
 	o.Text = CleanText(o.Text)
 	return o, nil
