@@ -66,7 +66,7 @@ func TestExamples_actions(t *testing.T) {
 			if out := w.Run(t, 0, "apply", "-auto-approve", "-no-color"); name == "start" != strings.Contains(out, "run 41 ended: completed") {
 				t.Errorf("the resource invokes nothing: %s", out)
 			}
-			if out := w.Run(t, code, "apply", "-auto-approve", "-no-color", "-invoke=action.osupgrade_"+action); code == 1 && !strings.Contains(out, "no run is under way") {
+			if out := w.Run(t, code, "apply", "-auto-approve", "-no-color", "-invoke=action.osupgrade_"+action); code == 1 && !strings.Contains(out, "no run is in progress") {
 				t.Errorf("the server did not refuse: %s", out)
 			}
 		})

@@ -55,30 +55,30 @@ type ask struct {
 
 var asks = []ask{
 	{
-		what: "pause", does: "Pauses the run under way: no other host begins, and those under way go on to their end.", did: "was paused",
+		what: "pause", does: "Pauses the run in progress: no other host begins, and those in progress finish.", did: "was paused",
 		send:    (*client.Client).Pause,
-		refused: "Nothing was paused. A run can be paused while it is under way and not paused already.",
+		refused: "Nothing was paused. A run can be paused while it is in progress and not paused already.",
 		never:   true,
 	},
 	{
-		what: "resume", does: "Lets the run under way go on that is paused, by somebody or because it waits for a decision.", did: "was resumed",
+		what: "resume", does: "Continues the run in progress that is paused, by a person or because it waits for a decision.", did: "was resumed",
 		send:    (*client.Client).Resume,
-		refused: "Nothing was resumed. A run can be resumed while it is under way and paused.",
+		refused: "Nothing was resumed. A run can be resumed while it is in progress and paused.",
 		own: map[string]schema.Attribute{"reset_failures": schema.BoolAttribute{
 			Optional: true, MarkdownDescription: "Whether the hosts that have failed so far no longer count against `max_failures`; `false` by default.",
 		}},
 	},
 	{
-		what: "abort", does: "Aborts the run under way: no other host begins, and the run ends when those under way have ended.", did: "was aborted",
+		what: "abort", does: "Aborts the run in progress: no other host begins, and the run ends when those in progress have finished.", did: "was aborted",
 		send:    (*client.Client).Abort,
-		refused: "Nothing was aborted. A run can be aborted while it is under way, and once; now = true ends also one that is aborting.",
+		refused: "Nothing was aborted. A run can be aborted while it is in progress, and once; now = true ends also one that is aborting.",
 		own: map[string]schema.Attribute{"now": schema.BoolAttribute{
-			Optional: true, MarkdownDescription: "Whether the run ends at once, without waiting for hosts under way; `false` by default.",
+			Optional: true, MarkdownDescription: "Whether the run ends at once, without waiting for hosts in progress; `false` by default.",
 		}},
 		waits: true, takes: true,
 	},
 	{
-		what: "approve", does: "Approves a stage of the run under way that waits for approval.", did: "was approved",
+		what: "approve", does: "Approves a stage of the run in progress that waits for approval.", did: "was approved",
 		send:    (*client.Client).Approve,
 		refused: "Nothing was approved. A stage can be approved while the run waits for that; osupgrade-agent status names the stage.",
 		own: map[string]schema.Attribute{"stage": schema.StringAttribute{
@@ -87,7 +87,7 @@ var asks = []ask{
 		}},
 	},
 	{
-		what: "release", does: "Frees the slot of a host by force: the run no longer waits for the host, which may be out of service.", did: "goes on",
+		what: "release", does: "Frees the slot of a host by force: the run no longer waits for the host, which may be out of service.", did: "continues",
 		send: (*client.Client).Release, finds: "; by default the run of the host",
 		refused: "Nothing was released. A host can be released while it holds a slot or is out of service; osupgrade-agent hosts shows those.",
 		own: map[string]schema.Attribute{"host": schema.StringAttribute{
@@ -123,7 +123,7 @@ func (a *askAction) Schema(_ context.Context, _ action.SchemaRequest, resp *acti
 		Attributes: map[string]schema.Attribute{
 			"tenant": tenantActionAttribute(),
 			"environment": schema.StringAttribute{
-				Optional: true, MarkdownDescription: "The environment of the run; `default` has the hosts that are in no other. Needed if runs of several environments are under way" + a.ask.finds + ".",
+				Optional: true, MarkdownDescription: "The environment of the run; `default` has the hosts that are in no other. Needed if runs of several environments are in progress" + a.ask.finds + ".",
 				Validators: []validator.String{validators.Name()},
 			},
 			"reason": schema.StringAttribute{
@@ -261,7 +261,7 @@ func waitAttributes(usually bool) map[string]schema.Attribute {
 		"timeouts": schema.SingleNestedAttribute{
 			Optional: true, MarkdownDescription: tenantobject.AboutTimeouts,
 			Attributes: map[string]schema.Attribute{"invoke": schema.StringAttribute{
-				Optional: true, MarkdownDescription: "For the action, with the wait; `50m` by default, so that a job of one hour ends in order. The run goes on.",
+				Optional: true, MarkdownDescription: "For the action, with the wait; `50m` by default, so that a job of one hour ends in order. The run continues.",
 				Validators: tenantobject.TimeoutValidators(),
 			}},
 		},
