@@ -173,7 +173,7 @@ func TestAction_startWithoutWait(t *testing.T) {
 	}()
 	got = p.invoke(t, "osupgrade_start", values{"wait": boolean(false), "triggers": triggers("two")})
 	says(t, got.warnings, "^A run could not start now") // The plan.
-	if last := len(got.progress) - 1; len(got.errors) > 0 || got.progress[0] != "run 41 of tenant acme is under way; waiting for its end" || !strings.HasPrefix(got.progress[last], "run 42 was started") {
+	if last := len(got.progress) - 1; len(got.errors) > 0 || got.progress[0] != "run 41 of tenant acme is in progress; waiting for its end" || !strings.HasPrefix(got.progress[last], "run 42 was started") {
 		t.Error(got)
 	}
 	if n := len(api.Runs(acctest.Tenant)); n != 2 {
@@ -214,7 +214,7 @@ func TestAction_asks(t *testing.T) {
 				config[attribute] = value
 			}
 			got := p.invoke(t, "osupgrade_"+name, config)
-			says(t, got.errors, "^Unable to invoke osupgrade_"+name+"\nTenant: acme\nRequest: POST /v1/state/tenants/acme/os-upgrade/"+name+"\nStatus: 412 .*no run is under way\n\n"+row.refused)
+			says(t, got.errors, "^Unable to invoke osupgrade_"+name+"\nTenant: acme\nRequest: POST /v1/state/tenants/acme/os-upgrade/"+name+"\nStatus: 412 .*no run is in progress\n\n"+row.refused)
 
 			began := api.AddRun(acctest.Tenant, under(row.prepare))
 			got = p.invoke(t, "osupgrade_"+name, config)

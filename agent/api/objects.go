@@ -42,7 +42,7 @@ func refuseDuringRun(ctx context.Context, controller Controller) error {
 	if shown.Situation.Environments > 0 { // Other runs may go side by side with it.
 		abort += " --all"
 	}
-	return &run.Refused{Run: current, Message: fmt.Sprintf("run %d is under way; wait until it ends, end it with %s, or add force=true, which does not end the run", current, run.Typed(abort))}
+	return &run.Refused{Run: current, Message: fmt.Sprintf("run %d is in progress; wait until it ends, end it with %s, or add force=true, which does not end the run", current, run.Typed(abort))}
 }
 
 // rollouts returns the rollout. It may be changed or deleted during a run, which

@@ -394,7 +394,7 @@ func changingHosts() []route {
 			method: http.MethodPut, path: statePath + "/hosts/{host}/environment", own: true, group: groupHosts, handle: (*server).putHostEnvironment,
 			action: "move", object: "host/{host}", summary: "Move a host into an environment",
 			about: "The host is assigned to the environment, whatever matches it, until it is moved again or the environment is deleted. With an empty name, the matches decide again. " +
-				"A member of a run under way moves when that run has ended.",
+				"A member of a run in progress moves when that run has ended.",
 			query: []parameter{siteParameter}, takes: v1.Move{}, returns: ok("Where the host is now.", v1.HostEnvironment{}), errors: []int{http.StatusNotFound},
 		},
 		{
@@ -454,7 +454,7 @@ func runRoutes() []route {
 	} {
 		r := post(string(o.ask), o.summary, postAsk(o.ask), v1.Ask{})
 		if o.ask == run.Abort {
-			r.returns = ok("The run; with all, the list of the runs that were under way.", anyOf{v1.Run{}, []v1.Run{}})
+			r.returns = ok("The run; with all, the list of the runs that were in progress.", anyOf{v1.Run{}, []v1.Run{}})
 		}
 		list = append(list, r)
 	}
@@ -715,7 +715,7 @@ func siteRoutes() []route {
 		listing(route{
 			method: http.MethodGet, path: "/v1/state/status", group: groupTenants, handle: (*server).getStatus,
 			summary: "Read the status of all tenants whose state the token may read", query: reading(), returns: ok("The tenants, ordered by name.", []v1.TenantStatus{}),
-			about: "One request tells what is under way in each tenant. A tenant that does not answer within seconds has only its trouble.",
+			about: "One request tells what is in progress in each tenant. A tenant that does not answer within seconds has only its trouble.",
 		}),
 		unseal,
 	}

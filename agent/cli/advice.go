@@ -119,7 +119,7 @@ func adviseCourse(r v1.Run) []advice {
 		return []advice{{"wait for the hosts that are being upgraded, or end the run at once", withReason("abort", "--now")}}
 	}
 	todo := adviseWaiting(r)
-	if len(todo) == 0 && r.Paused != "" { // What is under way goes on, and then it waits.
+	if len(todo) == 0 && r.Paused != "" { // What is in progress goes on, and then it waits.
 		return adviseResume(r)
 	}
 	return todo

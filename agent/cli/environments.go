@@ -122,7 +122,7 @@ func (c *statusCommand) showTable(to *terminal, at timeFormat, state v1.State, a
 	}
 	f.add("hosts", hosts)
 	if state.Unplaced > 0 {
-		f.add("in none", fmt.Sprintf("%d: %s", state.Unplaced, text.ListOf(state.UnplacedHosts, state.Unplaced, mostNames)))
+		f.add("in no environment", fmt.Sprintf("%d: %s", state.Unplaced, text.ListOf(state.UnplacedHosts, state.Unplaced, mostNames)))
 	}
 	for _, fact := range tenantFacts(at, state.Situation) {
 		f.add(fact[0], fact[1])

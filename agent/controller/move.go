@@ -41,7 +41,7 @@ func (s *state) move(name, environment string) error {
 		}
 	}
 	known.Assigned = environment
-	s.hosts.place(known, s.intent.places())
+	s.hosts.place(known, s.intent.sorting())
 	s.writer.put(known.Host)
 	s.changed()
 	return nil

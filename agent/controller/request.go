@@ -95,7 +95,7 @@ func (s *state) about(q *request) (*environment, error) {
 	case len(underWay) == 0 && s.alone():
 		return s.standard(), nil
 	case len(underWay) == 0:
-		return nil, &run.Refused{Message: "no run is under way in any environment; to start one: " + run.TypedIn("NAME", "start --override-window")}
+		return nil, &run.Refused{Message: "no run is in progress in any environment; to start one: " + run.TypedIn("NAME", "start --override-window")}
 	}
 	found := ambiguity{}
 	for _, e := range underWay {
@@ -105,7 +105,7 @@ func (s *state) about(q *request) (*environment, error) {
 	if q.Ask == run.Abort {
 		all = ", or to abort all of them: " + run.Typed(q.words()+" --all")
 	}
-	return nil, found.of("several runs are under way: %s; say which you mean: %s" + all)
+	return nil, found.of("several runs are in progress: %s; say which you mean: %s" + all)
 }
 
 // words are the command of a request, with its flags.

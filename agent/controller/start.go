@@ -167,7 +167,7 @@ func (s *state) inFleet(env *environment, fleet []plan.Host, hosts []string) err
 			return &run.Refused{Message: fmt.Sprintf("host %s is in no environment, because several match it; no run upgrades it", name)}
 		case s.isElsewhere(env, name):
 			last := s.lastOf(name)
-			return &run.Refused{Run: last.ledger.Key(), Message: fmt.Sprintf("host %s is in run %d of environment %s, which is under way; it moves to %s after that", name, last.ledger.Key(), nameOf(last.name), nameOf(env.name))}
+			return &run.Refused{Run: last.ledger.Key(), Message: fmt.Sprintf("host %s is in run %d of environment %s, which is in progress; it moves to %s after that", name, last.ledger.Key(), nameOf(last.name), nameOf(env.name))}
 		}
 		return &run.Refused{Message: fmt.Sprintf("host %s is in environment %s, not in %s; a run is of one environment", name, nameOf(known.Environment), nameOf(env.name))}
 	}
@@ -413,7 +413,7 @@ func (c *Controller) leftOf(ctx context.Context, id uint64) (chosen choice, err 
 	}
 	if !r.Finished() {
 		in, err := ask(ctx, c, func(s *state) string { return s.inCommand(s.environment(r.Environment)) })
-		return chosen, cmp.Or(err, error(&run.Refused{Run: id, Message: fmt.Sprintf("run %d is under way; it can be retried once it has ended; to end it: %s", id, run.TypedIn(in, "abort"))}))
+		return chosen, cmp.Or(err, error(&run.Refused{Run: id, Message: fmt.Sprintf("run %d is in progress; it can be retried once it has ended; to end it: %s", id, run.TypedIn(in, "abort"))}))
 	}
 	left := map[string]bool{}
 	for _, h := range r.Hosts {

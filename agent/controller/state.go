@@ -179,7 +179,7 @@ func (s *state) waitsForTheLog() *v1.WaitingFor {
 
 func (s *state) setAlarm(err error) {
 	s.alarm = fmt.Errorf("%w; no command is sent any more: put back the newest backup, or stop the agent and run osupgrade-agent recover "+
-		"to go on with this log under a new identity", err)
+		"to continue with this log under a new identity", err)
 	s.changed()
 }
 

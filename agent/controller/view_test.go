@@ -61,7 +61,7 @@ func TestNextUpgradeAfterTheRun(t *testing.T) {
 				t.Errorf("%s the next upgrade is in %s, at %s, %v; want in %s, at %s", when, s.NextUpgradeIn, s.NextUpgradeAt, err, in, at)
 			}
 		}
-		tells("while the run is under way", "0s", "00:00")
+		tells("while the run is in progress", "0s", "00:00")
 		m.finish(t, c)
 		tells("when it has ended", "21h59m", "22:00")
 		c = m.restart(t)

@@ -108,10 +108,10 @@ func TestCrashMatrixSideBySide(t *testing.T) {
 	}
 	m := newMatrix(crashEnvironments)
 	m.play(t, rounds, besideAtOnce)
-	t.Logf("killed while both runs were under way: %v", m.beside)
+	t.Logf("killed while both runs were in progress: %v", m.beside)
 	for _, label := range mustBeHitBeside {
 		if m.beside[label] == 0 && !t.Failed() {
-			t.Errorf("no site with two runs under way was killed at %q", label)
+			t.Errorf("no site with two runs in progress was killed at %q", label)
 		}
 	}
 }

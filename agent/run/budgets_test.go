@@ -115,7 +115,7 @@ func TestNeighbourOfEndedRun(t *testing.T) {
 	s.openIn("bern", "v1", all, "c1")
 	bern := s.prepare("bern", "c1")
 	if err := s.tellBern("b2"); err == nil {
-		t.Error("the run of bern is told of a host of a run under way")
+		t.Error("the run of bern is told of a host of a run in progress")
 	}
 	s.event(basel, message.Released{Host: "b1", By: "ann"})
 	s.event(basel, message.Finished{Result: "aborted"})

@@ -118,7 +118,7 @@ func (e *Environment) Next(now time.Time, seen Seen) Decision {
 	case q != nil && q.Ask == Release:
 		return Decision{Act: Refuse, Refused: &Refused{Message: fmt.Sprintf("host %s holds no slot: there was no run yet; there is nothing to release", q.Host)}}
 	case q != nil:
-		return Decision{Act: Refuse, Refused: &Refused{Message: "no run is under way; to start one: " + TypedIn(q.Environment, "start --override-window")}}
+		return Decision{Act: Refuse, Refused: &Refused{Message: "no run is in progress; to start one: " + TypedIn(q.Environment, "start --override-window")}}
 	}
 	return Decision{}
 }

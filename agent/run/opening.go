@@ -145,7 +145,7 @@ func (l *Ledger) open(r message.Record, o message.Opened) error {
 	}
 	for _, host := range hosts {
 		if other := l.MemberOf(host); other != nil {
-			return fmt.Errorf("%s is a member of run %d, which is under way in another environment", host, other.newest.Key())
+			return fmt.Errorf("%s is a member of run %d, which is in progress in another environment", host, other.newest.Key())
 		}
 	}
 	e = l.touch(o.Environment)

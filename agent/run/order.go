@@ -75,7 +75,7 @@ func (e *Environment) whyIncomplete(followed uint64) string {
 	case newest == nil:
 		return fmt.Sprintf("%s a run: none since run %d", complete, e.Key())
 	case !newest.Over():
-		return fmt.Sprintf("%s: run %d is under way", complete, newest.Key())
+		return fmt.Sprintf("%s: run %d is in progress", complete, newest.Key())
 	case newest.Key() == followed:
 		return fmt.Sprintf("%s another run: run %d was followed already", complete, followed)
 	case newest.Result == Completed && newest.Chosen:

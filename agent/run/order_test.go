@@ -78,10 +78,10 @@ func (o *ordered) waits(want string) {
 // orders are runs of a canary and what a run of the environment that comes after it waits for then.
 var orders = map[string]func(*ordered){
 	"no run yet": func(o *ordered) { o.waits("environment canary to complete a run: it has had none") },
-	"under way": func(o *ordered) {
+	"in progress": func(o *ordered) {
 		o.open("canary", nil, 0, "c1")
 		id := o.prepare("canary", "c1")
-		o.waits("environment canary to complete: run " + fmt.Sprint(id) + " is under way")
+		o.waits("environment canary to complete: run " + fmt.Sprint(id) + " is in progress")
 	},
 	"soaks": func(o *ordered) {
 		id := o.canary("completed")
@@ -150,7 +150,7 @@ var orders = map[string]func(*ordered){
 		o.follow("completed")
 		o.waits("to complete another run")
 	},
-	"under way again": func(o *ordered) {
+	"in progress again": func(o *ordered) {
 		o.canary("completed")
 		o.now = o.now.Add(24 * time.Hour)
 		o.event(0, message.Opened{

@@ -146,7 +146,7 @@ func advice(status int) string {
 	case status == http.StatusNotFound:
 		return "Check the name of the tenant and the provider's endpoint."
 	case status == http.StatusPreconditionFailed:
-		return "The object has changed on the server, or a run is under way. Plan again, after the run if there is one."
+		return "The object has changed on the server, or a run is in progress. Plan again, after the run if there is one."
 	case status == http.StatusTooManyRequests:
 		return "The server limits the rate of requests. Try again later, or raise the provider's retries."
 	case status == http.StatusServiceUnavailable:

@@ -40,7 +40,7 @@ func (m *model) FromAPI(ctx context.Context, server v1.Budget, all bool, diags *
 // Loss describes the effect of a deletion.
 func (m *model) Loss(tenant string) (summary, detail string) {
 	return "More hosts may be out of service at once", "After the deletion of disruption budget " + m.Name.ValueString() + " of tenant " + tenant +
-		", only the stages of the rollout and other disruption budgets limit how many hosts are out of service. This also affects a run under way, at once."
+		", only the stages of the rollout and other disruption budgets limit how many hosts are out of service. This also affects a run in progress, at once."
 }
 
 // Schema defines the resource.
@@ -51,7 +51,7 @@ func (*Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resou
 		MarkdownDescription: "A disruption budget of a tenant: how many of some hosts may be out of service at once, such as one in each rack. " +
 			"Supported by `osupgrade-agent` only; Avassa's own API has no such object.\n\n" +
 			"It has either `max_unavailable` or `min_available`, as a PodDisruptionBudget of Kubernetes has. A host leaves service only if its stage and each budget that matches it allow that; the smaller number counts. " +
-			"A tenant may have up to 100 disruption budgets. A change takes effect at once, also for a run under way: it takes no host back, and lets none follow before enough are back in service.",
+			"A tenant may have up to 100 disruption budgets. A change takes effect at once, also for a run in progress: it takes no host back, and lets none follow before enough are back in service.",
 		Attributes: tenantobject.Attributes(all, tenantobject.WaitsForNo),
 	}
 }

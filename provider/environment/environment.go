@@ -85,7 +85,7 @@ func New() resource.Resource {
 		Doubt: "The environment may not work as intended",
 		Warn:  window.WarnOfEnvironment,
 		Refused: "Wait until its run has ended, and move its hosts to other environments first: change the match of those, or use osupgrade-agent move. " +
-			"To delete it anyway, set force_destroy = true, apply, and then delete it: each host goes to the environment that matches it, or else to default, and a run under way continues.",
+			"To delete it anyway, set force_destroy = true, apply, and then delete it: each host goes to the environment that matches it, or else to default, and a run in progress continues.",
 		Needs: func(want v1.Environment, at tenantobject.Key) []string {
 			needed := make([]string, len(want.Calendars))
 			for i, name := range want.Calendars {

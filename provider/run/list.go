@@ -30,7 +30,7 @@ func NewList() list.ListResource {
 		About: "The runs in the history of a tenant, newest first. A server deletes old runs from its history.",
 		Filters: map[string]schema.Attribute{
 			"result": schema.StringAttribute{
-				Optional: true, MarkdownDescription: "Only runs with this result: `completed`, `partial`, `failed`, `aborted` or `timed-out`. A run under way has no result.",
+				Optional: true, MarkdownDescription: "Only runs with this result: `completed`, `partial`, `failed`, `aborted` or `timed-out`. A run in progress has no result.",
 				Validators: []validator.String{validators.OneOf(v1.Results()...)},
 			},
 			"host": schema.StringAttribute{

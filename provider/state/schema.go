@@ -21,7 +21,7 @@ func (*DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *d
 			"tenant":              tenantobject.TenantDataAttribute(),
 			"site":                tenantobject.SiteDataAttribute(),
 			"worker_applications": tenantobject.ComputedTextSet("The names of the worker applications. Every host on which one of them is scheduled takes part."),
-			"maintenance_windows": window.DataAttribute("The maintenance windows. A run may be under way while any of them is open."),
+			"maintenance_windows": window.DataAttribute("The maintenance windows. A run may be in progress while any of them is open."),
 			"status": tenantobject.ComputedText("The current status: `idle`, `waiting`, `preparing`, `upgrading`, `rebooting`, `verifying`, `paused` or `aborting`. " +
 				"Other systems may report other values."),
 			"next_upgrade_in":   tenantobject.ComputedText("The time until the next window opens, such as `1d4h18s`; `0s` while a window is open and its run has not ended; null if no window will open."),

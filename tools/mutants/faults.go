@@ -135,6 +135,7 @@ var faults = []fault{
 	// 8. A window that opens while the site is up has its run, or a reason that is told.
 	{"window-has-no-run", "agent/controller.hadRun", `return true`, "", simulated(tests("agent/controller", "TestDue")...)},
 	{"skip-of-a-window-is-ignored", "agent/wire/v1.Skips.Of", `return nil`, "", simulated(append(tests("agent/wire/v1", "TestSkips"), tests("agent/controller", "TestSkipWindow")...)...)},
+	{"skips-outlive-an-environment", "agent/api.server.forgetSkips", `return nil`, "", tests("agent/api", "TestSkipsEndWithEnvironment")},
 	{"skip-of-another-environment-is-shown", "agent/controller.skippedOf", `return nil`, "", tests("agent/controller", "TestSkipIsShown")},
 	{"skips-that-cannot-be-read-are-none", "agent/controller.skipsOf", `return store.Object{}`, "", tests("agent/controller", "TestSkipsUnreadable")},
 	{"skip-hides-the-windows-of-all", "agent/controller.onLog", `return defaultName`, "", simulated(tests("agent/controller", "TestSkipWindow")...)},

@@ -24,7 +24,7 @@ type ofEnvironments struct {
 // sharedHost is a host that several environments match, and where it is.
 type sharedHost struct {
 	name string
-	Place
+	Where
 }
 
 // environments returns the warnings about declared environments: hosts that several match, or a
@@ -63,14 +63,14 @@ func (u *unmatched) sortOut(declared map[string]v1.Environment) ofEnvironments {
 	m := NewMembership(all)
 	of := ofEnvironments{matched: map[string][]Host{}, shared: map[string][]sharedHost{}, all: all}
 	for _, h := range u.Hosts {
-		var was *Place
-		if place, known := u.Places[h.Name]; known {
-			was = &place
+		var was *Where
+		if at, known := u.Where[h.Name]; known {
+			was = &at
 		}
-		place := m.Of(h, was)
-		names := place.Matching
+		at := m.Of(h, was)
+		names := at.Matching
 		if len(names) == 0 {
-			names = []string{place.Environment}
+			names = []string{at.Environment}
 		}
 		first := true
 		for _, name := range names {
@@ -79,7 +79,7 @@ func (u *unmatched) sortOut(declared map[string]v1.Environment) ofEnvironments {
 			}
 			of.matched[name] = append(of.matched[name], h)
 			if first && len(names) > 1 {
-				of.shared[name] = append(of.shared[name], sharedHost{h.Name, place})
+				of.shared[name] = append(of.shared[name], sharedHost{h.Name, at})
 			}
 			first = false
 		}

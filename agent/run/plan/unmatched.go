@@ -54,7 +54,7 @@ type Known struct {
 	// nil compares with nothing.
 	InForce *Intent
 	// Places are where the hosts are, by name; those that are not there are new.
-	Places map[string]Place
+	Where map[string]Where
 	// Calendars are the kinds of the tenant's calendars, by name; nil when nobody can say.
 	Calendars map[string]string
 }

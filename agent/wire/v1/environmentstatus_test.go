@@ -38,7 +38,7 @@ func TestNeeds(t *testing.T) {
 		"host is back":    {run: ended(RunHost{Hostname: "h1", Stage: "all", Status: "unreachable"}), want: []string{"failed"}},
 		"host is silent":  {edit: func(s *Situation) { s.Silent, s.SilentHosts = 1, []string{"h1"} }, run: ended(RunHost{Hostname: "h1", Stage: "all", Status: "unreachable"}), want: []string{"silent"}},
 		"host left out":   {run: ended(RunHost{Hostname: "h1", Stage: "all", Status: "skipped"}), want: nil},
-		"under way":       {edit: func(s *Situation) { s.Silent = 1 }, run: underWay(func(*Run) {}), want: nil},
+		"in progress":     {edit: func(s *Situation) { s.Silent = 1 }, run: underWay(func(*Run) {}), want: nil},
 		"approval":        {run: underWay(func(r *Run) { r.WaitingFor = &WaitingFor{What: "approval"} }), want: []string{"approval"}},
 		"paused":          {run: underWay(func(r *Run) { r.Paused = "by ann" }), want: []string{"resume"}},
 		"paused, waiting": {run: underWay(func(r *Run) { r.Paused, r.WaitingFor = "by ann", &WaitingFor{What: "resume"} }), want: []string{"resume"}},

@@ -21,7 +21,7 @@ type HostEnvironment struct {
 	Assigned bool `json:"assigned,omitempty"`
 	// Unplaced means that no run upgrades the host, because several environments match it.
 	Unplaced bool `json:"unplaced,omitempty"`
-	// Run is a run under way of RunEnvironment that still has the host: the host moves when the run
+	// Run is a run in progress of RunEnvironment that still has the host: the host moves when the run
 	// has ended. Both are absent if there is none.
 	Run            uint64 `json:"run,omitempty"`
 	RunEnvironment string `json:"run-environment,omitempty"`

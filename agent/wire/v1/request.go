@@ -96,7 +96,7 @@ type Ask struct {
 	// Reason is kept with the run; required.
 	Reason string `json:"reason"`
 	// Environment is the environment of the run; default has the hosts that are in no other. It may
-	// be absent if only one run is under way, and for a release, which finds the run of the host.
+	// be absent if only one run is in progress, and for a release, which finds the run of the host.
 	Environment string `json:"environment,omitempty"`
 	// All aborts the runs of all environments; only for abort, and without an environment.
 	All bool `json:"all,omitempty"`

@@ -64,7 +64,7 @@ type ErrorInfo struct {
 type Choice struct {
 	// Environment is its name: default has the hosts that are in no other.
 	Environment string `json:"environment"`
-	// Run is the id of its run, if one is under way.
+	// Run is the id of its run, if one is in progress.
 	Run uint64 `json:"run,omitempty"`
 	// Command is the command that names it.
 	Command string `json:"command"`
