@@ -82,6 +82,9 @@ func (t Task) OnSite() bool {
 	return t.Kind == Fleet || t.Kind == Start && t.Host == "" || t.Hook != nil && t.Hook.On == rollout.OnSite
 }
 
+// OfNoRun reports whether the task is of no run: somebody asks how the hosts are.
+func (t Task) OfNoRun() bool { return t.Run == 0 && t.Kind == Start }
+
 // Present is what a site knows of a host, for the checks that it asks.
 type Present struct {
 	Name string
