@@ -57,7 +57,7 @@ func TestExamples_run(t *testing.T) {
 func TestExamples_actions(t *testing.T) {
 	t.Parallel()
 	acctest.Need(t, acctest.Actions)
-	const noRun = "no run is under way"
+	const noRun = "no run is in progress"
 	for action, refused := range map[string]string{
 		"start.release": "", "pause.acme": noRun, "resume.acme": noRun, "abort.acme": noRun, "abort.all": "", "approve.rest": noRun, "release.h02": noRun, "skip_window.shops": "no such window opens",
 	} {

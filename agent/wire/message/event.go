@@ -444,7 +444,7 @@ func check(e Event) error {
 	case Opened:
 		return e.check()
 	case Ran:
-		return cmp.Or(present("outcome", e.Outcome.Kind != ""), e.Outcome.Outputs.checkSealed())
+		return cmp.Or(present("outcome", e.Outcome.Key() != Key{}), e.Outcome.Outputs.checkSealed())
 	case Begun:
 		if e.Host != "" && !names.ValidHost(e.Host) {
 			return fmt.Errorf("%q is not a host name", e.Host)

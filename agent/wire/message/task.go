@@ -52,6 +52,9 @@ type Key struct {
 // Key returns the task's.
 func (t Task) Key() Key { return Key{t.Run, t.Kind, t.Host, t.Stage, t.Attempt} }
 
+// OfNoRun reports whether the task is of no run: somebody asks how the hosts are.
+func (t Task) OfNoRun() bool { return t.Run == 0 && t.Kind == Start }
+
 // Present is what a site knows of a host, for the checks that it asks.
 type Present struct {
 	Name string
