@@ -12,7 +12,7 @@ var faults = []fault{
 	{"next-run-takes-all-for-well", "agent/run/roster.Roster.Lasting", `return zero1`, "", simulated(scripts)},
 	{"silence-is-not-told-to-the-run", "agent/run.State.tellPresence", `return nil`, "", tests("agent/controller", "TestSilenceDuringARun")},
 	{"deleted-host-keeps-its-slot", "agent/run.State.tellDeleted", `return nil`, "", tests("agent/controller", "TestDeletedAfterTheEnd")},
-	{"stage-is-done-before-its-hosts", "agent/run.member.left", `return false`, "", []suite{scripts}},
+	{"stage-is-done-before-its-hosts", "agent/run.member.left", `return false`, "", simulated(scripts)},
 	{"hosts-of-all-stages-start", "agent/run.stages.soaking", `return false`, "", []suite{scripts}},
 	{"approval-is-ignored", "agent/run.stage.approved", `return true`, "", []suite{scripts, invariants}},
 	{"checks-before-host-are-ignored", "agent/run.State.unchecked", `return false`, "", simulated(scripts)},
@@ -174,4 +174,11 @@ var faults = []fault{
 	{"run-that-failed-is-followed", "agent/run.Environment.complete", `$0.completed = append(slices.Clip($0.completed), message.Completion{Run: $1.Key(), At: $1.EndedAt}); return`, "", tests("agent/run", "TestOrder")},
 	{"soak-of-an-environment-is-ignored", "agent/run.Ledger.Predecessors", `var s Predecessors; for _, name := range $2.Environments { if all := $0.Of(name).completed; len(all) > 0 && all[len(all)-1].Run > $0.Of($1).followed(name) { s.Follows = append(s.Follows, message.Follow{Environment: name, Run: all[len(all)-1].Run}) } else { s.Waits = "a run" } }; return s`, "", simulated(append(tests("agent/controller", "TestAfter"), tests("agent/run", "TestOrder")...)...)},
 	{"order-of-environments-is-not-asked-for", "agent/controller.state.standing", `return zero1`, "", simulated(tests("agent/controller", "TestAfter")...)},
+
+	// 13. A step begins after all hosts before it, ends before any host after it, and counts as done only
+	// if it was done.
+	{"hosts-do-not-wait-for-a-step", "agent/run.State.begun", `g := $0.stages.current(); g.doing.Host = $1.Host; $0.stageBegins(g, $2); $0.touched, $0.changed = true, $2; $0.passStep($2); return nil`, "", simulated(scripts, invariants)},
+	{"step-that-failed-counts-as-done", "agent/run.State.stepRan", `g := $0.stages.current(); g.doing.Since = time.Time{}; g.doing.Attempt++; $0.counts.underWay--; $0.changed = $2; $0.passStep($2); return nil`, "", simulated(scripts, invariants)},
+	{"step-is-done-though-nobody-says-so", "agent/run.State.stepOverdue", `t, underWay := $0.stepTask(); if !underWay { return zero1, time.Time{} }; if ends := $0.stepEnds(t); $1.Before(ends) { return zero1, ends }; return message.Ran{Outcome: t.Outcome(true, "")}, time.Time{}`, "", simulated()},
+	{"step-is-undone-in-place-of-done", "agent/run.State.stepTask", `if $0.Over() || len($0.stages.list) == 0 || !$0.stages.current().doing.underWay() { return zero1, false }; g := $0.stages.current(); hook := g.Step.Do; if g.Step.Undo != nil { hook = g.Step.Undo }; return message.Task{Run: $0.ID, Kind: message.Step, Stage: g.Name, Host: g.doing.Host, Attempt: g.doing.Attempt, Hook: hook, Gives: g.Step.Gives}, true`, "", simulated()},
 }
