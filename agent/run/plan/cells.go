@@ -52,27 +52,33 @@ func (b Budgets) Cells(hosts []Host, absent string) []message.Cell {
 
 func (b Budget) cells(hosts []Host, absent string) []message.Cell {
 	chosen := compile(cmp.Or(b.Match, &v1.Match{}))
-	cells, present := map[string]*message.Cell{}, map[string]int{}
+	type counted struct {
+		message.Cell
+		present int
+	}
+	cells := map[string]*counted{}
 	for _, h := range hosts {
 		if !chosen.matches(h) {
 			continue
 		}
-		value := h.Labels[b.Per]
-		if b.Per == "" {
-			value = ""
+		value := ""
+		if b.Per != "" {
+			value = h.Labels[b.Per]
 		}
-		if cells[value] == nil {
-			cells[value] = &message.Cell{Budget: b.Name, Label: b.Per, Value: value}
+		c := cells[value]
+		if c == nil {
+			c = &counted{Cell: message.Cell{Budget: b.Name, Label: b.Per, Value: value}}
+			cells[value] = c
 		}
-		cells[value].Hosts = append(cells[value].Hosts, h.Name)
+		c.Hosts = append(c.Hosts, h.Name)
 		if absent == rollout.CountAbsent || !h.absent() {
-			present[value]++
+			c.present++
 		}
 	}
 	all := make([]message.Cell, 0, len(cells))
-	for value, c := range cells {
-		c.MaxUnavailable = b.Limit(present[value])
-		all = append(all, *c)
+	for _, c := range cells {
+		c.MaxUnavailable = b.Limit(c.present)
+		all = append(all, c.Cell)
 	}
 	slices.SortFunc(all, func(a, b message.Cell) int { return cmp.Compare(a.Value, b.Value) })
 	return all
