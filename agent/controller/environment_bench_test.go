@@ -17,7 +17,8 @@ import (
 // BenchmarkEnvironments is a night of hosts in so many environments, whose runs are opened at the
 // same instant, over a log in memory; hosts may all go at once and answer at once, but for the
 // disruption budgets. What a record costs must hardly grow with the number of environments, nor with
-// the hosts that wait for a place. The last run has its first command after ms/first-command.
+// the hosts that wait for a place. The last run has its first command after ms/first-command, of which
+// cpu-ms/first-command are processor time.
 func BenchmarkEnvironments(b *testing.B) {
 	hosts := max(measure.Size(6000), 60) // At least one in each.
 	for _, c := range []struct {
@@ -50,11 +51,12 @@ func BenchmarkEnvironments(b *testing.B) {
 			ended := make(chan error, 1)
 			go func() { ended <- c.Run(ctx) }()
 			changed := m.joinIn(b, c, hosts, names)
-			var used, first time.Duration
+			var used, first, usedByFirst time.Duration
 			records := uint64(0)
 			for b.Loop() {
 				before, last := cpu(), m.lastSeq()
 				first += m.night(b, c, names)
+				usedByFirst += cpu() - before
 				for underWay(b, c) {
 					<-changed
 				}
@@ -62,6 +64,7 @@ func BenchmarkEnvironments(b *testing.B) {
 			}
 			b.ReportMetric(float64(used.Microseconds())/float64(records), "cpu-us/record")
 			b.ReportMetric(float64(first.Milliseconds())/float64(b.N), "ms/first-command")
+			b.ReportMetric(float64(usedByFirst.Milliseconds())/float64(b.N), "cpu-ms/first-command")
 			stop()
 			if err := <-ended; err != nil {
 				b.Error(err)

@@ -21,7 +21,7 @@ type turn struct {
 	// not found out yet. timed tells that it was found out since it woke.
 	turnsAt time.Time
 	timed   bool
-	// at is when its turn was when it was to be asked last (run.Environment.Turn).
+	// at is its turn (run.Environment.Turn).
 	at uint64
 }
 
@@ -72,7 +72,6 @@ func (s *state) awake(now time.Time) []*environment {
 			env.rouse()
 		}
 		if env.awake {
-			env.at = env.ledger.Turn()
 			awake = append(awake, env)
 		}
 	}
