@@ -115,7 +115,7 @@ func (s *state) opening(env *environment, e message.Opened, planned plan.Plan) m
 	}
 	e.RosterAsOf = s.ledger.RosterAsOf(env.name)
 	e.Budgets = s.intent.budgetsID
-	e.Cells = s.ledger.CellsOf(e, s.allCells(e.Rollout.Absent))
+	e.Cells = s.cellsOf(e.Rollout.Absent, s.ledger.Says(e))
 	return e
 }
 

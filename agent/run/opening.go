@@ -33,16 +33,16 @@ func (l *Ledger) Opening(environment string, members, silent []string, others []
 	return entries
 }
 
-// CellsOf returns those of the tenant's cells that an opening has to say: of the hosts that it names,
-// and of locked hosts and those in the rosters of all other environments if its budgets are not those of the log.
+// Says returns of which hosts an opening has to say the cells: of those that it names, and of locked
+// hosts and those in the rosters of all other environments if its budgets are not those of the log.
 // These would else count by budgets that are not in force any more.
-func (l *Ledger) CellsOf(e message.Opened, cells []message.Cell) []message.Cell {
+func (l *Ledger) Says(e message.Opened) func(host string) bool {
 	said := map[string]bool{}
 	for _, host := range named(e) {
 		said[host] = true
 	}
 	edited := e.Budgets != l.cells.Budgets()
-	return message.Only(cells, func(host string) bool {
+	return func(host string) bool {
 		if said[host] || !edited {
 			return said[host]
 		}
@@ -51,7 +51,7 @@ func (l *Ledger) CellsOf(e message.Opened, cells []message.Cell) []message.Cell 
 		}
 		home := l.home(host)
 		return home != nil && home.Name != e.Environment && home.roster.Has(host)
-	})
+	}
 }
 
 // RosterAsOf is what the opening of a run of an environment has to say of its roster, and

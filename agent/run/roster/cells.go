@@ -265,28 +265,31 @@ func (c *Cells) setsOf(cells []message.Cell) (sets map[string]int, known bool) {
 // has hosts.
 func (c *Cells) move(hosts []string, sets map[string]int) bool {
 	for _, host := range hosts {
-		if p := c.places[host]; p != nil {
-			for _, r := range c.rosters {
-				if i, known := r.index[host]; known {
-					r.leaveCell(i)
-				}
-			}
+		p, set := c.places[host], sets[host]
+		if p == nil && set == 0 || p != nil && p.set == set {
+			continue
+		}
+		c.each(host, (*Roster).leaveCell)
+		if p != nil {
 			c.join(p.set, -1)
 			delete(c.places, host)
 		}
-		set := sets[host]
-		if set == 0 {
-			continue
+		if set != 0 {
+			c.places[host] = &place{host: host, set: set}
+			c.join(set, 1)
 		}
-		c.places[host] = &place{host: host, set: set}
-		c.join(set, 1)
-		for _, r := range c.rosters {
-			if i, known := r.index[host]; known {
-				r.enterCell(i)
-			}
-		}
+		c.each(host, (*Roster).enterCell)
 	}
 	return len(c.users) == 0 || !slices.Contains(c.users[1:], 0)
+}
+
+// each does something in each roster that has a host.
+func (c *Cells) each(host string, do func(r *Roster, i int)) {
+	for _, r := range c.rosters {
+		if i, known := r.index[host]; known {
+			do(r, i)
+		}
+	}
 }
 
 // join counts further hosts that have a list of cells, or fewer.
@@ -532,7 +535,9 @@ func (r *Roster) AddNeighbours(hosts []string, cells []message.Cell) bool {
 	var added []string
 	for _, host := range hosts {
 		if !r.Has(host) && slices.ContainsFunc(cells, func(c message.Cell) bool { return slices.Contains(c.Hosts, host) }) {
-			*r.hosts[r.add(host, NoGroup)] = Host{Name: host, Group: NoGroup} // It may have been here before.
+			i := r.add(host, NoGroup)
+			*r.hosts[i] = Host{Name: host, Group: NoGroup} // It may have been here before.
+			r.enterCell(i)
 			added = append(added, host)
 		}
 	}

@@ -45,10 +45,10 @@ func (c *Cells) AddLocked(locks *Roster, e message.Locked, since time.Time) (rec
 	}
 	named := slices.ContainsFunc(c.rosters, func(r *Roster) bool { return r != locks && r.Has(e.Host) })
 	i := locks.addInOrder(e.Host)
+	locks.leaveCell(i)
+	locks.enterCell(i)
 	if recounted = !named && (len(e.Cells) > 0 || c.places[e.Host] != nil); recounted {
 		c.enter([]string{e.Host}, e.Cells)
-	} else {
-		locks.hosts[i].place = c.places[e.Host]
 	}
 	locks.Lock(i, since)
 	return recounted
