@@ -204,7 +204,7 @@ func TestAction_asks(t *testing.T) {
 		"resume":  {nil, func(r *v1.Run) { r.Paused = "ann" }, func(r v1.Run) bool { return r.Paused == "" }, "run 7 was resumed", "Nothing was resumed"},
 		"abort":   {values{"now": boolean(true)}, nil, func(r v1.Run) bool { return r.Result == "aborted" }, "run 7 ended: aborted: aborted by fakeapi: because", "Nothing was aborted"},
 		"approve": {values{"stage": text("rest")}, nil, func(r v1.Run) bool { return r.Stages[0].Phase == "running" }, "run 7 was approved", "Nothing was approved"},
-		"release": {values{"host": text("h02")}, nil, func(r v1.Run) bool { return r.Hosts[1].Slot == nil }, "run 7 goes on", "Nothing was released"},
+		"release": {values{"host": text("h02")}, nil, func(r v1.Run) bool { return r.Hosts[1].Slot == nil }, "run 7 continues", "Nothing was released"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -158,7 +158,7 @@ func TestInterrupt_ofAnInvocation(t *testing.T) {
 			if err := <-stopped; err != nil {
 				t.Fatal(err)
 			}
-			says(t, got.warnings, "The run has not ended\nRun 41 of tenant acme goes on")
+			says(t, got.warnings, "The run has not ended\nRun 41 of tenant acme continues")
 		})
 	}
 }

@@ -20,7 +20,7 @@ func (s *server) admit(c *call) error {
 		return err
 	}
 	if s.Logins != nil {
-		s.Logins.Places().Add(source(c.RemoteAddr))
+		s.Logins.Sources().Add(source(c.RemoteAddr))
 	}
 	who, path := proof.who, c.URL.EscapedPath()
 	if who.Policies, err = s.policiesOf(who.Tenant, who.Roles); err != nil {

@@ -223,7 +223,7 @@ func New(o Options) http.Handler {
 	s := &server{Options: o, requests: requestsOf(table), times: usualTimes, crossOrigin: http.NewCrossOriginProtection(), certificateLog: throttle.Log(o.Log, 1, time.Minute)}
 	s.joins.what, s.logins.what, s.unseals.what = "attempts to join have failed", "logins have failed", "wrong passphrases have come"
 	if o.Logins != nil {
-		known := o.Logins.Places()
+		known := o.Logins.Sources()
 		s.joins.known, s.logins.known, s.unseals.known = known, known, known
 	}
 	return s.around(s.traced(s.measured(s.mux(table))))

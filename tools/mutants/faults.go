@@ -165,7 +165,7 @@ var faults = []fault{
 	{"abort-of-all-names-no-environment", "agent/controller.Controller.abortOne", `$3.Environment = ""; return $0.Ask($1, $2, run.Abort, $3)`, "", tests("agent/controller", "TestAbortAll")},
 	{"record-wakes-nobody", "agent/controller.state.touched", `for _, of := range $0.ledger.Touched() { $0.environment(of.Name).ledger = of }; return`, "", tests("agent/controller", "TestTwoEnvironments")},
 	{"host-is-upgraded-by-two-environments", "agent/controller.state.isElsewhere", `return false`, "", tests("agent/controller", "TestMove")},
-	{"contested-host-is-of-the-first", "agent/run/plan.Membership.Of", `if all := $0.matching($1); len(all) > 0 { return Place{Environment: all[0]} }; return Place{}`, "", append(tests("agent/run/plan", "TestMembership"), tests("agent/controller", "TestContestedHost")...)},
+	{"contested-host-is-of-the-first", "agent/run/plan.Membership.Of", `if all := $0.matching($1); len(all) > 0 { return Where{Environment: all[0]} }; return Where{}`, "", append(tests("agent/run/plan", "TestMembership"), tests("agent/controller", "TestContestedHost")...)},
 	{"moved-host-goes-by-its-match", "agent/run/plan.Membership.has", `return false`, "", tests("agent/controller", "TestAssigned")},
 	{"assignment-outlives-its-environment", "agent/controller.state.unassign", `return false`, "", tests("agent/controller", "TestAssignedToNone")},
 	{"environment-in-use-is-deleted", "agent/controller.state.vacant", `return nil`, "", tests("agent/controller", "TestVacant")},
@@ -173,7 +173,7 @@ var faults = []fault{
 	// 12. An environment follows completed runs of those that it comes after.
 	{"run-that-failed-is-followed", "agent/run.Environment.complete", `$0.completed = append(slices.Clip($0.completed), message.Completion{Run: $1.Key(), At: $1.EndedAt}); return`, "", tests("agent/run", "TestOrder")},
 	{"soak-of-an-environment-is-ignored", "agent/run.Ledger.Predecessors", `var s Predecessors; for _, name := range $2.Environments { if all := $0.Of(name).completed; len(all) > 0 && all[len(all)-1].Run > $0.Of($1).followed(name) { s.Follows = append(s.Follows, message.Follow{Environment: name, Run: all[len(all)-1].Run}) } else { s.Waits = "a run" } }; return s`, "", simulated(append(tests("agent/controller", "TestAfter"), tests("agent/run", "TestOrder")...)...)},
-	{"order-of-environments-is-not-asked-for", "agent/controller.state.standing", `return zero1`, "", simulated(tests("agent/controller", "TestAfter")...)},
+	{"order-of-environments-is-not-asked-for", "agent/controller.state.predecessors", `return zero1`, "", simulated(tests("agent/controller", "TestAfter")...)},
 
 	// 13. A step begins after all hosts before it, ends before any host after it, and counts as done only
 	// if it was done.

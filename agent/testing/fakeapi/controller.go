@@ -553,7 +553,7 @@ func (t *tenant) start(by string, request v1.Start) (v1.Run, func(string, v1.Run
 // refused returns why a start is refused, and else the hosts that a retry is of; nil is all.
 func (t *tenant) refused(request v1.Start) (map[string]bool, error) {
 	if i := t.current(); i >= 0 {
-		return nil, &run.Refused{Run: t.runs[i].ID, Message: fmt.Sprintf("run %d is under way", t.runs[i].ID)}
+		return nil, &run.Refused{Run: t.runs[i].ID, Message: fmt.Sprintf("run %d is in progress", t.runs[i].ID)}
 	}
 	if t.behave.refuseStart != "" {
 		return nil, &run.Refused{Message: t.behave.refuseStart}
@@ -635,7 +635,7 @@ func (t *tenant) Ask(_ context.Context, by string, ask run.Ask, body v1.Ask) (v1
 	defer t.mu.Unlock()
 	i := t.current()
 	if i < 0 {
-		return v1.Run{}, &run.Refused{Message: "no run is under way"}
+		return v1.Run{}, &run.Refused{Message: "no run is in progress"}
 	}
 	r := cloneRun(t.runs[i])
 	if err := acts[ask](&r, by, body); err != nil {
