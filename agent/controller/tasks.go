@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -21,6 +22,8 @@ const askAgain = 5 * time.Second
 // waits for the same tasks.
 type dispatcher struct {
 	*dispatching
+	// environment is the name on the log of the environment whose run it is.
+	environment string
 	// ready is called when an outcome has come.
 	ready func()
 	// requested is the task that is requested of each host; that of the run itself is of none.
@@ -84,7 +87,7 @@ type dispatched struct {
 // of the run of one dispatcher.
 type siteTasks struct {
 	host  string
-	fleet *dispatcher
+	ofRun *dispatcher
 }
 
 func newDispatching(o Options, post func(context.Context, func())) *dispatching {
@@ -94,18 +97,18 @@ func newDispatching(o Options, post func(context.Context, func())) *dispatching 
 }
 
 func newDispatcher(o Options, post func(context.Context, func()), ready func()) *dispatcher {
-	return newDispatching(o, post).dispatcher(ready)
+	return newDispatching(o, post).dispatcher(defaultName, ready)
 }
 
-// dispatcher makes the dispatcher of another run.
-func (d *dispatching) dispatcher(ready func()) *dispatcher {
-	return &dispatcher{dispatching: d, ready: ready, requested: map[string]*dispatched{}, outcomes: map[string]message.Outcome{}}
+// dispatcher makes the dispatcher of the runs of an environment.
+func (d *dispatching) dispatcher(environment string, ready func()) *dispatcher {
+	return &dispatcher{dispatching: d, environment: environment, ready: ready, requested: map[string]*dispatched{}, outcomes: map[string]message.Outcome{}}
 }
 
 // inTurn names the tasks at the site with which one takes its turn.
 func (d *dispatcher) inTurn(t message.Task) siteTasks {
 	if t.Kind.OfRun() {
-		return siteTasks{fleet: d}
+		return siteTasks{ofRun: d}
 	}
 	return siteTasks{host: t.Host}
 }
@@ -113,9 +116,10 @@ func (d *dispatcher) inTurn(t message.Task) siteTasks {
 // ofRun stands for the run itself, in place of a host.
 const ofRun = ""
 
-// whose returns of which host a task is, or that it is of the run itself.
+// whose returns of which host a task is, or that it is of the run itself, as a step is wherever it is
+// run.
 func whose(kind message.TaskKind, host string) string {
-	if kind.OfRun() {
+	if kind.OfStage() {
 		return ofRun
 	}
 	return host
@@ -141,7 +145,7 @@ func (d *dispatcher) request(ctx context.Context, t message.Task, from time.Time
 		delete(d.requested, of)
 	}
 	d.drop(of)
-	d.requested[of] = next
+	d.requested[of], t.Environment = next, d.environment
 	if !t.OnSite() {
 		go d.ask(needed, t, from)
 		return
@@ -314,8 +318,9 @@ func (d *dispatcher) syncAll(ctx context.Context, current *run.State) {
 	}
 }
 
+// hasTasks reports whether a run by a policy has tasks of its hosts.
 func hasTasks(p rollout.Resolved) bool {
-	return len(p.Checks.BeforeHost)+len(p.Checks.AfterHost) > 0 || p.Hooks.Drain != nil || p.Hooks.Undrain != nil
+	return slices.ContainsFunc(message.TaskKinds(), func(k message.TaskKind) bool { return k.OfHost() && !k.Of(&p.Rollout).RunsNothing() })
 }
 
 // report passes the outcome that a host tells to the run that has asked for it. A host tells of no other.
