@@ -44,7 +44,7 @@ func (p Plan) needsOfStart(host string) (needs []need) {
 	for _, g := range p.Rollout.Start {
 		if slices.Contains(g.Hosts, host) || host == "" && len(g.Hosts) == 0 {
 			for i, c := range p.Rollout.StartChecks(g) {
-				needs = addScript(needs, c, message.Start.Member(), g.Checks[i])
+				needs = addScript(needs, c, message.Start, g.Checks[i])
 			}
 		}
 	}
@@ -52,18 +52,18 @@ func (p Plan) needsOfStart(host string) (needs []need) {
 }
 
 // addScript adds the script of a check, if it has one.
-func addScript(needs []need, c rollout.Check, member string, at int) []need {
+func addScript(needs []need, c rollout.Check, of message.TaskKind, at int) []need {
 	if c.Type != rollout.Exec {
 		return needs
 	}
-	return append(needs, need{c.Script, "check " + c.Name, fmt.Sprintf("%s[%d].script", member, at)})
+	return append(needs, need{c.Script, "check " + c.Name, fmt.Sprintf("%s[%d].script", of.Member(), at)})
 }
 
 // needsOfDeclared is needsOfStart for a rollout as it is declared, on any host or at the site.
 func needsOfDeclared(checks []rollout.StartCheck, where string) (needs []need) {
 	for i, c := range checks {
 		if (c.Match == nil) == (where == rollout.OnSite) {
-			needs = addScript(needs, c.Check, message.Start.Member(), i)
+			needs = addScript(needs, c.Check, message.Start, i)
 		}
 	}
 	return needs
@@ -78,7 +78,7 @@ func needsOf(r rollout.Rollout, where string) (needs []need) {
 			continue
 		}
 		for i, c := range t.Checks {
-			needs = addScript(needs, c, kind.Member(), i)
+			needs = addScript(needs, c, kind, i)
 		}
 		if h := t.Hook; h != nil && h.Type == rollout.Exec {
 			needs = append(needs, need{h.Script, "hook " + string(kind), kind.Member() + ".script"})
