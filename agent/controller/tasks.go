@@ -25,10 +25,9 @@ type dispatcher struct {
 	environment string
 	// ready is called when an outcome has come.
 	ready func()
-	// requested is the task that is requested of each host; the fleet's has no
-	// host.
+	// requested is the task that is requested of each host; that of the run itself is of none.
 	requested map[string]*dispatched
-	// outcomes are those that are not on the log yet, by host.
+	// outcomes are those that are not on the log yet, in the same way.
 	outcomes map[string]message.Outcome
 }
 
@@ -79,11 +78,12 @@ func (p *progress) reach(ctx context.Context, seq uint64) bool {
 type dispatched struct {
 	key             message.Key
 	onSite          bool
+	gives           []string
 	release, cancel context.CancelFunc
 }
 
 // siteTasks names tasks at the site that are run one after the other: those of a host, or those
-// for the fleet of one dispatcher.
+// of the run of one dispatcher.
 type siteTasks struct {
 	host  string
 	fleet *dispatcher
@@ -106,10 +106,21 @@ func (d *dispatching) dispatcher(environment string, ready func()) *dispatcher {
 
 // inTurn names the tasks at the site with which one takes its turn.
 func (d *dispatcher) inTurn(t message.Task) siteTasks {
-	if t.Kind == message.Fleet {
+	if t.Kind.OfRun() {
 		return siteTasks{fleet: d}
 	}
 	return siteTasks{host: t.Host}
+}
+
+// ofRun stands for the run itself, in place of a host.
+const ofRun = ""
+
+// whose returns of which host a task is, or that it is of the run itself.
+func whose(kind message.TaskKind, host string) string {
+	if kind.OfRun() {
+		return ofRun
+	}
+	return host
 }
 
 // request has a task done from a time on, in place of the task that was
@@ -117,21 +128,22 @@ func (d *dispatcher) inTurn(t message.Task) siteTasks {
 // end all the same, and the task after it: a script that was told to take a host
 // out of service may do so though nobody waits for it any more.
 func (d *dispatcher) request(ctx context.Context, t message.Task, from time.Time) {
-	before := d.requested[t.Host]
+	of := whose(t.Kind, t.Host)
+	before := d.requested[of]
 	if before != nil && before.key == t.Key() {
 		return
 	}
 	life, cancel := context.WithCancel(ctx)
 	needed, release := context.WithCancel(life)
-	next := &dispatched{key: t.Key(), onSite: t.OnSite(), release: release, cancel: cancel}
+	next := &dispatched{key: t.Key(), onSite: t.OnSite(), gives: t.Gives, release: release, cancel: cancel}
 	if before != nil && before.onSite && before.key.Kind == message.Drain {
 		before.release()
 		// Once the undrain is requested no more, another controller has its outcome.
 		next.cancel = func() { cancel(); before.cancel() }
-		delete(d.requested, t.Host)
+		delete(d.requested, of)
 	}
-	d.drop(t.Host)
-	d.requested[t.Host], t.Environment = next, d.environment
+	d.drop(of)
+	d.requested[of], t.Environment = next, d.environment
 	if !t.OnSite() {
 		go d.ask(needed, t, from)
 		return
@@ -152,8 +164,8 @@ func (d *dispatcher) request(ctx context.Context, t message.Task, from time.Time
 
 // done ends a task whose outcome is on the log, be it another controller's.
 func (d *dispatcher) done(o message.Outcome) {
-	if now := d.requested[o.Host]; now != nil && now.key == o.Key() {
-		d.drop(o.Host)
+	if of := whose(o.Kind, o.Host); d.requested[of] != nil && d.requested[of].key == o.Key() {
+		d.drop(of)
 	}
 }
 
@@ -174,7 +186,7 @@ func (d *dispatcher) dropAll() {
 
 // run runs a task at the site if its outcome is still needed.
 func (d *dispatcher) run(needed, life context.Context, t message.Task) {
-	if t.Kind != message.Fleet {
+	if !t.Kind.OfRun() {
 		select {
 		case d.places <- struct{}{}:
 			defer func() { <-d.places }()
@@ -194,7 +206,7 @@ func (d *dispatcher) run(needed, life context.Context, t message.Task) {
 	}
 	if needed.Err() == nil {
 		d.At("after site task")
-		d.post(needed, func() { d.report(t.Host, o, true) })
+		d.post(needed, func() { d.report(o, true) })
 	}
 }
 
@@ -241,13 +253,15 @@ func (d *dispatcher) ask(ctx context.Context, t message.Task, from time.Time) {
 	}
 }
 
-// report keeps the outcome of the task that was requested of a host, the empty
-// host being the fleet. A host says nothing of what is run at the site.
-func (d *dispatcher) report(host string, o message.Outcome, fromSite bool) {
-	if now := d.requested[host]; now == nil || now.key != o.Key() || now.onSite != fromSite {
+// report keeps the outcome of a task that was requested, whose host the outcome names. A host says
+// nothing of what is run at the site.
+func (d *dispatcher) report(o message.Outcome, fromSite bool) {
+	of := whose(o.Kind, o.Host)
+	now := d.requested[of]
+	if now == nil || now.key != o.Key() || now.onSite != fromSite {
 		return
 	}
-	d.outcomes[host] = o
+	d.outcomes[of] = d.sealed(o, now.gives)
 	d.ready()
 }
 
@@ -274,13 +288,23 @@ func (d *dispatcher) sync(ctx context.Context, current *run.State, host string) 
 	d.request(ctx, t, from)
 }
 
-// syncRun requests the task of the run itself for which it waits, if there is one.
-func (d *dispatcher) syncRun(ctx context.Context, decision run.Decision) {
+// syncRun requests the task of the run itself for which it waits, if there is one. A step that cannot
+// have the outputs of the steps before it has failed.
+func (d *dispatcher) syncRun(ctx context.Context, current *run.State, decision run.Decision) {
 	if decision.Task == nil {
-		d.drop("")
+		d.drop(ofRun)
 		return
 	}
-	d.request(ctx, *decision.Task, decision.TaskFrom)
+	t := *decision.Task
+	if now := d.requested[ofRun]; t.Kind == message.Step && (now == nil || now.key != t.Key()) {
+		var err error
+		if t.Outputs, err = d.open(current.Outputs()); err != nil {
+			d.drop(ofRun)
+			d.post(ctx, func() { d.outcomes[ofRun] = t.Outcome(false, err.Error()); d.ready() })
+			return
+		}
+	}
+	d.request(ctx, t, decision.TaskFrom)
 }
 
 // syncAll requests all tasks that a run waits for, but for its own.
@@ -296,10 +320,13 @@ func hasTasks(p rollout.Resolved) bool {
 	return len(p.Checks.BeforeHost)+len(p.Checks.AfterHost) > 0 || p.Hooks.Drain != nil || p.Hooks.Undrain != nil
 }
 
-// report passes the outcome that a host tells to the run that has asked for it.
+// report passes the outcome that a host tells to the run that has asked for it. A host tells of no other.
 func (s *state) report(host string, o message.Outcome) {
+	if o.Host != host {
+		return
+	}
 	for _, env := range s.inOrder {
-		env.tasks.report(host, o, false)
+		env.tasks.report(o, false)
 	}
 }
 
