@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -86,7 +87,7 @@ type dispatched struct {
 // of the run of one dispatcher.
 type siteTasks struct {
 	host  string
-	fleet *dispatcher
+	ofRun *dispatcher
 }
 
 func newDispatching(o Options, post func(context.Context, func())) *dispatching {
@@ -107,7 +108,7 @@ func (d *dispatching) dispatcher(environment string, ready func()) *dispatcher {
 // inTurn names the tasks at the site with which one takes its turn.
 func (d *dispatcher) inTurn(t message.Task) siteTasks {
 	if t.Kind.OfRun() {
-		return siteTasks{fleet: d}
+		return siteTasks{ofRun: d}
 	}
 	return siteTasks{host: t.Host}
 }
@@ -115,9 +116,10 @@ func (d *dispatcher) inTurn(t message.Task) siteTasks {
 // ofRun stands for the run itself, in place of a host.
 const ofRun = ""
 
-// whose returns of which host a task is, or that it is of the run itself.
+// whose returns of which host a task is, or that it is of the run itself, as a step is wherever it is
+// run.
 func whose(kind message.TaskKind, host string) string {
-	if kind.OfRun() {
+	if kind.OfStage() {
 		return ofRun
 	}
 	return host
@@ -316,8 +318,9 @@ func (d *dispatcher) syncAll(ctx context.Context, current *run.State) {
 	}
 }
 
+// hasTasks reports whether a run by a policy has tasks of its hosts.
 func hasTasks(p rollout.Resolved) bool {
-	return len(p.Checks.BeforeHost)+len(p.Checks.AfterHost) > 0 || p.Hooks.Drain != nil || p.Hooks.Undrain != nil
+	return slices.ContainsFunc(message.TaskKinds(), func(k message.TaskKind) bool { return k.OfHost() && !k.Of(&p.Rollout).RunsNothing() })
 }
 
 // report passes the outcome that a host tells to the run that has asked for it. A host tells of no other.
