@@ -64,6 +64,9 @@ func (e *Environment) Key() uint64 {
 // run.
 func (e *Environment) NeededFrom() uint64 { return e.from }
 
+// needs has the log kept from a record on.
+func (e *Environment) needs(from uint64) { e.from = min(e.from, from) }
+
 // Turn is the record by which the run under way had its last turn: it let a host leave service, or
 // was opened. The environment with the lowest one is asked first for its next decision. This follows
 // from the log alone, so it is the same after any crash. An environment without a run comes first:

@@ -89,7 +89,7 @@ func (l *Ledger) home(host string) *Environment {
 func (l *Ledger) takeOver(e *Environment, hosts []string, r message.Record) {
 	for _, host := range hosts {
 		if home, _ := l.rosterOf(host); home != nil {
-			home.from = min(home.from, e.from)
+			home.needs(e.from)
 		}
 	}
 	l.letGo(hosts, r, e)
