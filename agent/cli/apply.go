@@ -45,7 +45,10 @@ func (c *applyCommand) Run(ctx context.Context, stdin io.Reader, out io.Writer, 
 	if err != nil {
 		return err
 	}
-	steps := intent.Compare(site.has, want)
+	steps, err := site.compare(ctx, want)
+	if err != nil {
+		return err
+	}
 	if c.Output == asText {
 		if err := showSteps(out, steps); err != nil {
 			return err
