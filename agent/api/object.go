@@ -47,6 +47,8 @@ type object[T any] struct {
 	// together is held while a value is found permitted and stored, where what others store
 	// meanwhile could forbid it; nil where it could not.
 	together sync.Locker
+	// freezing is how runs that freeze changes freeze the object; nil if none does.
+	freezing *freezing[T]
 	// immediate tells that a write is in effect at once: no controller has to see it.
 	immediate bool
 	// refers returns what of a value refers to hosts; nil means that nothing does.
@@ -243,6 +245,9 @@ func (o *object[T]) store(c *call, now stored[T], value v1.Kept[T]) (store.Revis
 	if c.has("validate") {
 		return store.Revision{}, nil
 	}
+	if err := o.frozen(c, now, &value.Value); err != nil {
+		return store.Revision{}, err
+	}
 	return o.put(c.Context(), c.tenant, value, now.revision)
 }
 
@@ -374,6 +379,9 @@ func (o *object[T]) answerDelete(c *call) error {
 		addWarnings(c, found)
 	}
 	if !c.has("validate") {
+		if err := o.frozen(c, now, nil); err != nil {
+			return err
+		}
 		deletion, err := o.remove(c.Context(), c.tenant, now.revision)
 		if err != nil {
 			return err
