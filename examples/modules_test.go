@@ -181,6 +181,9 @@ func shopsModule(t *testing.T, site realagent.Site) {
 			t.Errorf("there is no %q in\n%s", want, out)
 		}
 	}
+	if strings.Contains(out, "No window lies ahead") {
+		t.Errorf("the tenant is warned of windows that its shops have:\n%s", out)
+	}
 	all, err := rest(t, server).StoredEnvironments(t.Context(), "shops")
 	if err != nil || len(all) != 3 || all["bern"].Value.MaintenanceWindows[0] != (v1.MaintenanceWindow{DaysOfWeek: "Sunday", StartTime: "02:00", Timezone: "Europe/Zurich", Duration: "3h"}) {
 		t.Errorf("the site has the environments %+v, %v", all, err)
@@ -192,6 +195,43 @@ func shopsModule(t *testing.T, site realagent.Site) {
 	w.Run(t, 0, "destroy", "-auto-approve", "-no-color")
 	gone(t, server, "shops")
 	if all, err := rest(t, server).Environments(t.Context(), "shops"); err != nil || len(all) > 0 {
+		t.Errorf("after destroy there are the environments %v, %v", all, err)
+	}
+}
+
+// TestShops_withHosts: a shop that leaves the map, and destroy, take their environments away although
+// these have hosts, which are then in default.
+func TestShops_withHosts(t *testing.T) {
+	t.Parallel()
+	server, _ := realagent.StartLabelled(t, 2, map[string]map[string]string{"h01": {"shop": "basel"}, "h02": {"shop": "bern"}})
+	w := module(t, server, "shops")
+	text, err := os.ReadFile(filepath.Join(w.Dir, "main.tf"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Write(t, "main.tf", strings.Replace(string(text), `["appliance"]`, `["os-upgrade-simulated"]`, 1))
+	if out := live(t, w); !strings.Contains(out, "Shops without hosts: lisbon.") {
+		t.Errorf("want two shops with hosts:\n%s", out)
+	}
+	api := rest(t, server)
+	places := func(want map[string]string) {
+		t.Helper()
+		hosts, err := api.Hosts(t.Context(), acctest.Tenant, "")
+		if err != nil || len(hosts) != len(want) {
+			t.Fatalf("the hosts are %+v, %v", hosts, err)
+		}
+		for _, h := range hosts {
+			if h.Environment != want[h.Hostname] {
+				t.Errorf("%s is in %q, want %q", h.Hostname, h.Environment, want[h.Hostname])
+			}
+		}
+	}
+	places(map[string]string{"h01": "basel", "h02": "bern"})
+	w.Write(t, "shops.auto.tfvars", "shops = {\n bern = { zone = \"Europe/Zurich\" }\n lisbon = { zone = \"Europe/Lisbon\" }\n}\n")
+	w.Run(t, 0, "apply", "-auto-approve", "-no-color")
+	places(map[string]string{"h01": "default", "h02": "bern"})
+	w.Run(t, 0, "destroy", "-auto-approve", "-no-color")
+	if all, err := api.Environments(t.Context(), acctest.Tenant); err != nil || len(all) > 0 {
 		t.Errorf("after destroy there are the environments %v, %v", all, err)
 	}
 }

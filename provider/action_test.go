@@ -14,6 +14,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/fakeapi"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest/realagent"
 )
 
 // The tests of this file invoke the actions at the protocol, as Terraform 1.14 does, so that
@@ -274,6 +275,7 @@ func TestAction_wrongValues(t *testing.T) {
 		{"approve", values{"reason": text("x"), "stage": text("Not One")}, `stage.*Not One`},
 		{"release", values{"reason": text("x"), "host": text("no host")}, `host.*is not the name of a host`},
 		{"abort", values{"reason": text(strings.Repeat("x", 1001))}, `reason.*1000`},
+		{"abort", values{"reason": text("x"), "all": boolean(true), "environment": text("basel")}, `all.*omit environment`},
 		{"skip_window", values{"reason": text(" ")}, `reason.*is empty`},
 		{"skip_window", values{"reason": text("x"), "environment": text("Basel")}, `environment.*"Basel" is not a name`},
 		{"skip_window", values{"reason": text("x"), "window_start": text("Sunday")}, `window_start.*"Sunday" is not a time`},
@@ -374,5 +376,69 @@ action "osupgrade_pause" "now" {
 	id := api.AddRun(acctest.Tenant, v1.Run{Phase: "upgrading"})
 	if out := w.Run(t, 0, "apply", "-auto-approve", "-no-color", "-invoke=action.osupgrade_pause.now"); !strings.Contains(out, fmt.Sprintf("run %d was paused", id)) {
 		t.Errorf("there is no progress in %s", out)
+	}
+}
+
+// TestSkipWindowCLI: a CLI that has actions skips the next window of an environment, by itself and by a
+// resource that changes; the second finds the window skipped already.
+func TestSkipWindowCLI(t *testing.T) {
+	t.Parallel()
+	acctest.Need(t, acctest.Actions)
+	site := realagent.StartSite(t, acctest.Tenant)
+	w := acctest.NewWorkspace(t, site.Env()...)
+	write := func(inventory string) {
+		w.Write(t, "main.tf", acctest.Requirement+`
+resource "osupgrade_config" "acme" {
+  worker_applications = ["till"]
+}
+resource "osupgrade_environment" "basel" {
+  name                = "basel"
+  match               = { labels = { shop = "basel" } }
+  maintenance_windows = [{ days_of_week = ["Monday", "Thursday"], start_time = "02:00", timezone = "UTC", duration = "2h" }]
+}
+resource "terraform_data" "inventory" {
+  input = "`+inventory+`"
+  lifecycle {
+    action_trigger {
+      events  = [after_update]
+      actions = [action.osupgrade_skip_window.basel]
+    }
+  }
+}
+action "osupgrade_skip_window" "basel" {
+  config {
+    environment = osupgrade_environment.basel.name
+    reason      = "Inventory ${terraform_data.inventory.output}"
+  }
+}
+action "osupgrade_skip_window" "chur" {
+  config {
+    environment = "chur"
+    reason      = "nobody"
+  }
+}
+data "osupgrade_environment" "basel" {
+  name       = "basel"
+  depends_on = [osupgrade_environment.basel]
+}
+output "skipped" {
+  value = data.osupgrade_environment.basel.skipped_window
+}
+`)
+	}
+	write("2026")
+	w.Run(t, 0, "apply", "-auto-approve", "-no-color")
+	said := regexp.MustCompile(`the window from \S+T02:00:00Z to \S+T04:00:00Z is skipped by .*: Inventory 2026`)
+	first := said.FindString(w.Run(t, 0, "apply", "-auto-approve", "-no-color", "-invoke=action.osupgrade_skip_window.basel"))
+	write("2027")
+	second := said.FindString(w.Run(t, 0, "apply", "-auto-approve", "-no-color"))
+	if first == "" || first != second {
+		t.Errorf("it says %q, and again %q", first, second)
+	}
+	if out := w.Run(t, 0, "apply", "-auto-approve", "-no-color"); !strings.Contains(out, `"reason" = "Inventory 2026"`) {
+		t.Errorf("the window is not shown as skipped: %s", out)
+	}
+	if out := w.Run(t, 1, "apply", "-auto-approve", "-no-color", "-invoke=action.osupgrade_skip_window.chur"); !strings.Contains(strings.Join(strings.Fields(out), " "), "Check the names of the tenant and of the environment") {
+		t.Errorf("there is no advice in %s", out)
 	}
 }

@@ -283,9 +283,61 @@ func TestEnvironment_actions(t *testing.T) {
 			t.Errorf("the run of %s is paused: %t", run.Environment, paused)
 		}
 	}
-	for _, name := range []string{"basel", "bern"} {
-		if got := asked("abort", values{"environment": text(name), "now": boolean(true)}); len(got.errors) > 0 {
-			t.Errorf("the run of %s cannot be aborted: %q", name, got.errors)
-		}
+	if got := asked("abort", values{"all": boolean(true), "now": boolean(true)}); len(got.errors) > 0 || strings.Count(strings.Join(got.progress, "\n"), "ended: aborted") != 2 {
+		t.Errorf("the runs of both cannot be aborted: %q", got)
 	}
+	if all, err = api.Runs(t.Context(), acctest.Tenant, v1.RunFilter{Result: "aborted"}); err != nil || len(all) != 2 {
+		t.Errorf("the aborted runs are %+v, %v", all, err)
+	}
+	says(t, asked("abort", values{"all": boolean(true)}).progress, "^no run is in progress$")
+}
+
+// TestEnvironment_isRead: what one configuration declares another reads by the name, with what the
+// environment is doing.
+func TestEnvironment_isRead(t *testing.T) {
+	t.Parallel()
+	server, _ := realagent.Start(t, 1)
+	const address = "data.osupgrade_environment.basel"
+	acctest.Run(t, resource.TestCase{Steps: []resource.TestStep{{
+		Config: server.Config(basel("match = { hosts = [\"h01\"] }\n force_destroy = true\n rollout = { on_failure = \"pause\" }"),
+			"resource \"osupgrade_config\" \"acme\" {\n worker_applications = [\"os-upgrade-simulated\"]\n depends_on = [osupgrade_environment.basel]\n}\n",
+			"data \"osupgrade_environment\" \"basel\" {\n name = osupgrade_environment.basel.name\n depends_on = [osupgrade_config.acme]\n}\n"),
+		Check: resource.ComposeAggregateTestCheckFunc(
+			resource.TestCheckResourceAttr(address, "declared", "true"), resource.TestCheckResourceAttr(address, "hosts", "1"), resource.TestCheckResourceAttr(address, "status", "idle"),
+			resource.TestCheckResourceAttr(address, "rollout.on_failure", "pause"), resource.TestCheckNoResourceAttr(address, "maintenance_windows.#"),
+			resource.TestCheckResourceAttrPair(address, "match", "osupgrade_environment.basel", "match"),
+		),
+	}}})
+}
+
+// TestEnvironment_skipsItsWindow: the action skips the next window of the environment, the same one when
+// it is invoked again, and the data source shows it.
+func TestEnvironment_skipsItsWindow(t *testing.T) {
+	t.Parallel()
+	site := realagent.StartSite(t, acctest.Tenant)
+	shop := v1.Environment{
+		Match:              v1.Match{Labels: map[string]string{"shop": "basel"}},
+		MaintenanceWindows: []v1.MaintenanceWindow{{DaysOfWeek: "Monday, Thursday", StartTime: "02:00", Timezone: "UTC", Duration: "2h"}},
+	}
+	api := rest(t, site.Server)
+	if _, err := api.PutConfig(t.Context(), acctest.Tenant, v1.OSUpgrade{WorkerApplications: []v1.WorkerApplication{{Name: "till"}}}, client.Precondition{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.EnvironmentNamed("basel").Put(t.Context(), api, acctest.Tenant, client.Stored[v1.Environment]{}, shop, client.Precondition{}); err != nil {
+		t.Fatal(err)
+	}
+	p := configured(t, site.Server)
+	for _, reason := range []string{"inventory", "another"} {
+		got := p.invoke(t, "osupgrade_skip_window", values{"environment": text("basel"), "reason": text(reason)})
+		if len(got.errors) > 0 {
+			t.Fatal(got.errors)
+		}
+		says(t, got.progress, `^the window from \S+T02:00:00Z to \S+T04:00:00Z is skipped by \S+: inventory$`)
+	}
+	got := p.invoke(t, "osupgrade_skip_window", values{"environment": text("chur"), "reason": text("inventory")})
+	says(t, got.errors, "there is no environment chur.*Check the attribute environment")
+	acctest.Run(t, resource.TestCase{Steps: []resource.TestStep{{
+		Config: site.Config("data \"osupgrade_environment\" \"basel\" {\n name = \"basel\"\n}\n"),
+		Check:  resource.TestCheckResourceAttr("data.osupgrade_environment.basel", "skipped_window.reason", "inventory"),
+	}}})
 }

@@ -31,11 +31,12 @@ func TestExamples_run(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{
 		"resources/osupgrade_config/resource.tf", "resources/osupgrade_maintenance_window/resource.tf", "resources/osupgrade_calendar/resource.tf", "resources/osupgrade_rollout/resource.tf", "resources/osupgrade_run/resource.tf", "resources/osupgrade_run/without-waiting.tf", "resources/osupgrade_policy/resource.tf", "resources/osupgrade_user/resource.tf", "resources/osupgrade_approle/resource.tf", "resources/osupgrade_webhook/resource.tf", "resources/osupgrade_tenant/resource.tf", "resources/osupgrade_disruption_budget/resource.tf", "resources/osupgrade_environment/resource.tf",
-		"data-sources/osupgrade_state/data-source.tf", "data-sources/osupgrade_hosts/data-source.tf", "data-sources/osupgrade_runs/data-source.tf",
+		"data-sources/osupgrade_state/data-source.tf", "data-sources/osupgrade_hosts/data-source.tf", "data-sources/osupgrade_runs/data-source.tf", "data-sources/osupgrade_environment/data-source.tf",
 	} {
 		t.Run(path, func(t *testing.T) {
 			t.Parallel()
 			api, server := acctest.Fake(t)
+			api.SetEnvironments(acctest.Tenant, v1.EnvironmentStatus{Name: "basel", Status: "idle"})
 			api.SetHosts(acctest.Tenant, v1.Host{Hostname: "h01", Versions: map[string]string{"kernel": "6.12"}})
 			api.OnStart(func(tenant string, run v1.Run) { api.FinishRun(tenant, run.ID, "completed", "") })
 			step := resource.TestStep{Config: server.Config(example(t, path))}
@@ -50,12 +51,16 @@ func TestExamples_run(t *testing.T) {
 	}
 }
 
-// TestExamples_actions invokes the action of each example with a CLI that has actions; one
-// refuses to end a run that is not under way, which shows that it came as far as the server.
+// TestExamples_actions invokes the action of each example with a CLI that has actions. The server
+// refuses all but one, as no run is in progress and no such window opens, which shows that they came as
+// far as that.
 func TestExamples_actions(t *testing.T) {
 	t.Parallel()
 	acctest.Need(t, acctest.Actions)
-	for action, code := range map[string]int{"start.release": 0, "pause.acme": 1, "resume.acme": 1, "abort.acme": 1, "approve.rest": 1, "release.h02": 1} {
+	const noRun = "no run is in progress"
+	for action, refused := range map[string]string{
+		"start.release": "", "pause.acme": noRun, "resume.acme": noRun, "abort.acme": noRun, "abort.all": "", "approve.rest": noRun, "release.h02": noRun, "skip_window.shops": "no such window opens",
+	} {
 		t.Run(action, func(t *testing.T) {
 			t.Parallel()
 			api, server := acctest.Fake(t)
@@ -66,7 +71,11 @@ func TestExamples_actions(t *testing.T) {
 			if out := w.Run(t, 0, "apply", "-auto-approve", "-no-color"); name == "start" != strings.Contains(out, "run 41 ended: completed") {
 				t.Errorf("the resource invokes nothing: %s", out)
 			}
-			if out := w.Run(t, code, "apply", "-auto-approve", "-no-color", "-invoke=action.osupgrade_"+action); code == 1 && !strings.Contains(out, "no run is in progress") {
+			code := 0
+			if refused != "" {
+				code = 1
+			}
+			if out := w.Run(t, code, "apply", "-auto-approve", "-no-color", "-invoke=action.osupgrade_"+action); !strings.Contains(out, refused) {
 				t.Errorf("the server did not refuse: %s", out)
 			}
 		})

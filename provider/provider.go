@@ -94,7 +94,7 @@ func (*Osupgrade) Resources(context.Context) []func() resource.Resource {
 
 // DataSources lists the data sources.
 func (*Osupgrade) DataSources(context.Context) []func() datasource.DataSource {
-	return []func() datasource.DataSource{config.NewDataSource, state.New, hosts.New, runs.New}
+	return []func() datasource.DataSource{config.NewDataSource, state.New, environment.NewDataSource, hosts.New, runs.New}
 }
 
 // Actions lists the actions.

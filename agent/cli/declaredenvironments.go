@@ -27,21 +27,53 @@ func (d *siteIntent) environmentsWith(ctx context.Context, want intent.Intent) (
 	if len(want.Environments) == 0 {
 		return e, nil
 	}
+	before, err := d.environmentsOfSite(ctx)
+	e.before, e.after = before, environmentsAfter(before, want)
+	return e, err
+}
+
+// compare returns what a text does to what the site has. Environments that the text does not name count
+// in the order in which those are written that come after each other.
+func (d *siteIntent) compare(ctx context.Context, want intent.Intent) ([]intent.ObjectChange, error) {
+	has := d.has
+	if ordered := slices.ContainsFunc(slices.Collect(maps.Values(want.Environments)), func(e v1.Environment) bool { return e.After != nil }); ordered {
+		others, err := d.environmentsOfSite(ctx)
+		if err != nil {
+			return nil, err
+		}
+		maps.DeleteFunc(others, func(name string, _ v1.Environment) bool {
+			_, named := want.Environments[name]
+			return named
+		})
+		maps.Copy(others, has.Environments)
+		has.Environments = others
+	}
+	return intent.Compare(has, want), nil
+}
+
+// environmentsOfSite reads the environments of the site, by name.
+func (d *siteIntent) environmentsOfSite(ctx context.Context) (map[string]v1.Environment, error) {
+	all := map[string]v1.Environment{}
 	stored, err := d.api.StoredEnvironments(ctx, d.tenant)
-	if err != nil && !client.Missing(err) {
-		return e, err
+	if client.Missing(err) {
+		return all, nil
 	}
 	for name, one := range stored {
-		e.before[name] = one.Value
+		all[name] = one.Value
 	}
-	e.after = maps.Clone(e.before)
+	return all, err
+}
+
+// environmentsAfter returns the environments that there are once a text is written.
+func environmentsAfter(before map[string]v1.Environment, want intent.Intent) map[string]v1.Environment {
+	after := maps.Clone(before)
 	for key := range want.Deletions {
 		if key.Kind == intent.Environment {
-			delete(e.after, key.Name)
+			delete(after, key.Name)
 		}
 	}
-	maps.Copy(e.after, want.Environments)
-	return e, nil
+	maps.Copy(after, want.Environments)
+	return after
 }
 
 // cycles refuses declared environments that would come after themselves. The site, which sees one

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -56,7 +57,8 @@ func showPlaced(to *terminal, all []warning) {
 }
 
 // withoutWindows warns of a configuration that leaves a tenant without any window, as the
-// site's calendars are. Without an answer it warns of nothing: a calendar may open.
+// site's calendars and environments are. Without an answer it warns of nothing: a calendar may open,
+// and an environment may have windows of its own.
 func (d *siteIntent) withoutWindows(ctx context.Context, want intent.Intent, now time.Time) []v1.IntentWarning {
 	if opens(*want.Config, nil, now) {
 		return nil
@@ -71,13 +73,21 @@ func (d *siteIntent) withoutWindows(ctx context.Context, want intent.Intent, now
 		}
 	}
 	maps.Copy(calendars, want.Calendars)
-	if opens(*want.Config, calendars, now) {
+	if opens(*want.Config, calendars, now) || d.environmentsOpen(ctx, want) {
 		return nil
 	}
 	return []v1.IntentWarning{{
 		Object: v1.ConfigObject, Field: "maintenance-windows",
 		Text: "no window opens in the next ten years, so no run starts by itself",
 	}}
+}
+
+// environmentsOpen reports whether an environment has windows of its own once a text is written, or
+// whether the site does not tell.
+func (d *siteIntent) environmentsOpen(ctx context.Context, want intent.Intent) bool {
+	before, err := d.environmentsOfSite(ctx)
+	all := slices.Collect(maps.Values(environmentsAfter(before, want)))
+	return err != nil || slices.ContainsFunc(all, v1.Environment.HasWindows)
 }
 
 // opens reports whether a window lies ahead, whatever freezes it. Values that are wrong are

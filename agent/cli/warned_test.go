@@ -67,18 +67,32 @@ func TestWarnedOfUnmatched(t *testing.T) {
 }
 
 // TestWarnedOfNoWindow checks that a file which leaves all windows out is warned of, unless a
-// calendar opens.
+// calendar opens or an environment has windows of its own.
 func TestWarnedOfNoWindow(t *testing.T) {
 	t.Parallel()
 	const none = "config:\n  worker-applications: [{name: appliance}]\n"
 	const warning = "warning: config.maintenance-windows: no window opens in the next ten years, so no run starts by itself\n"
 	allow := v1.Calendar{Kind: "allow", Events: []v1.Event{{Start: "2026-01-01", AllDay: true, RRule: "FREQ=MONTHLY"}}}
 	freeze := v1.Calendar{Kind: "freeze", Events: []v1.Event{{Start: "2026-01-01", AllDay: true, RRule: "FREQ=DAILY"}}}
+	shop := v1.Environment{Match: v1.Match{Labels: map[string]string{"shop": "basel"}}}
+	open := shop
+	open.MaintenanceWindows = []v1.MaintenanceWindow{{DaysOfWeek: "Sunday", StartTime: "02:00", Timezone: "UTC", Duration: "2h"}}
+	environments := map[string]v1.Environment{
+		"the site's environment": open, "an environment with the tenant's windows": shop, "an environment that is deleted": open, "an environment that loses its windows": open,
+	}
+	const basel = "environments: {basel: {match: {labels: {shop: basel}}"
 	for name, row := range map[string]struct {
 		calendars map[string]v1.Calendar
 		text      string
 		want      bool
 	}{
+		"the site's environment":                   {nil, none, false},
+		"an environment with the tenant's windows": {nil, none, true},
+		"an environment of the file":               {nil, none + basel + ", maintenance-windows: [{days-of-week: Sunday, start-time: '02:00', duration: 2h}]}}\n", false},
+		"an environment that names a calendar":     {nil, none + basel + ", calendars: [nights]}}\ncalendars: {nights: {kind: allow, events: [{start: 2026-01-01, all-day: true, rrule: FREQ=MONTHLY}]}}\n", false},
+		"an environment that is deleted":           {nil, none + "environments: {basel: null}\n", true},
+		"an environment that loses its windows":    {nil, none + basel + "}}\n", true},
+
 		"no window":                        {nil, none, true},
 		"an empty list":                    {nil, none + "  maintenance-windows: []\n", true},
 		"a window":                         {nil, strings.Split(unmatchedText, "---")[0], false},
@@ -96,6 +110,9 @@ func TestWarnedOfNoWindow(t *testing.T) {
 			s.SetConfig("acme", v1.OSUpgrade{MaintenanceWindows: []v1.MaintenanceWindow{{DaysOfWeek: "Friday", StartTime: "01:00", Timezone: "UTC", Duration: "4h"}}})
 			for name, c := range row.calendars {
 				s.SetCalendar("acme", name, c)
+			}
+			if e, some := environments[name]; some {
+				s.SetEnvironment("acme", "basel", e)
 			}
 			for _, args := range [][]string{{"validate", "--server", "-f", "-"}, {"apply", "-f", "-"}} {
 				code, stdout, stderr := callWith(t, row.text, as(t, s.URL, s.Token, "acme", args...)...)

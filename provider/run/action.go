@@ -38,6 +38,8 @@ type ask struct {
 	// what is the operation of the API, and send its call.
 	what string
 	send func(c *client.Client, ctx context.Context, tenant string, ask v1.Ask) (v1.Run, error)
+	// sendAll is the call for the runs of all environments; nil if there is none.
+	sendAll func(c *client.Client, ctx context.Context, tenant string, ask v1.Ask) ([]v1.Run, error)
 	// does says what the action does, and did what was done to the run.
 	does, did string
 	// refused is the advice if the server refuses as things are.
@@ -70,11 +72,16 @@ var asks = []ask{
 	},
 	{
 		what: "abort", does: "Aborts the run in progress: no other host begins, and the run ends when those in progress have finished.", did: "was aborted",
-		send:    (*client.Client).Abort,
+		send: (*client.Client).Abort, sendAll: (*client.Client).AbortAll, finds: ", but with `all`",
 		refused: "Nothing was aborted. A run can be aborted while it is in progress, and once; now = true ends also one that is aborting.",
-		own: map[string]schema.Attribute{"now": schema.BoolAttribute{
-			Optional: true, MarkdownDescription: "Whether the run ends at once, without waiting for hosts in progress; `false` by default.",
-		}},
+		own: map[string]schema.Attribute{
+			"now": schema.BoolAttribute{
+				Optional: true, MarkdownDescription: "Whether the run ends at once, without waiting for hosts in progress; `false` by default.",
+			},
+			"all": schema.BoolAttribute{
+				Optional: true, MarkdownDescription: "Whether to abort the runs of all environments; `false` by default. Not with `environment`. If no run is in progress, nothing happens.",
+			},
+		},
 		waits: true, takes: true,
 	},
 	{
@@ -148,7 +155,7 @@ func (a *askAction) Schema(_ context.Context, _ action.SchemaRequest, resp *acti
 // askModel is a configuration of one of the actions. What its schema does not have is null.
 type askModel struct {
 	Tenant, Environment, Reason, Stage, Host types.String
-	Now, ResetFailures, Wait                 types.Bool
+	Now, All, ResetFailures, Wait            types.Bool
 	Accept                                   types.Set
 	Timeouts                                 types.Object
 }
@@ -157,7 +164,7 @@ func (a *askAction) read(ctx context.Context, config tfsdk.Config, diags *diag.D
 	m := askModel{Accept: types.SetNull(types.StringType)}
 	for name, into := range map[string]any{
 		"tenant": &m.Tenant, "environment": &m.Environment, "reason": &m.Reason, "stage": &m.Stage, "host": &m.Host,
-		"now": &m.Now, "reset_failures": &m.ResetFailures, "wait": &m.Wait, "accept": &m.Accept, "timeouts": &m.Timeouts,
+		"now": &m.Now, "all": &m.All, "reset_failures": &m.ResetFailures, "wait": &m.Wait, "accept": &m.Accept, "timeouts": &m.Timeouts,
 	} {
 		if _, has := config.Schema.GetAttributes()[name]; has {
 			diags.Append(config.GetAttribute(ctx, path.Root(name), into)...)
@@ -167,13 +174,16 @@ func (a *askAction) read(ctx context.Context, config tfsdk.Config, diags *diag.D
 }
 
 func (m askModel) request() v1.Ask {
-	return v1.Ask{Environment: m.Environment.ValueString(), Reason: m.Reason.ValueString(), Stage: m.Stage.ValueString(), Host: m.Host.ValueString(), Now: m.Now.ValueBool(), ResetFailures: m.ResetFailures.ValueBool()}
+	return v1.Ask{
+		Environment: m.Environment.ValueString(), Reason: m.Reason.ValueString(), Stage: m.Stage.ValueString(), Host: m.Host.ValueString(),
+		Now: m.Now.ValueBool(), All: m.All.ValueBool(), ResetFailures: m.ResetFailures.ValueBool(),
+	}
 }
 
 // ValidateConfig applies the API's rules. It waits until all values are known.
 func (a *askAction) ValidateConfig(ctx context.Context, req action.ValidateConfigRequest, resp *action.ValidateConfigResponse) {
 	m := a.read(ctx, req.Config, &resp.Diagnostics)
-	if resp.Diagnostics.HasError() || m.Environment.IsUnknown() || m.Reason.IsUnknown() || m.Stage.IsUnknown() || m.Host.IsUnknown() {
+	if resp.Diagnostics.HasError() || m.Environment.IsUnknown() || m.All.IsUnknown() || m.Reason.IsUnknown() || m.Stage.IsUnknown() || m.Host.IsUnknown() {
 		return
 	}
 	invalid(a.typeName(), m.request().Validate(a.ask.what), &resp.Diagnostics)
@@ -195,7 +205,7 @@ func (a *askAction) Invoke(ctx context.Context, req action.InvokeRequest, resp *
 	}
 	ctx, cancel := context.WithTimeout(ctx, invokeLimit(m.Timeouts))
 	defer cancel()
-	run, err := a.ask.send(api, ctx, tenant, m.request())
+	runs, err := a.ask.invoke(ctx, api, tenant, m.request())
 	if err != nil {
 		diagnostics.Failure{
 			Operation: operation, Tenant: tenant, Err: err, Refused: a.ask.refused,
@@ -208,11 +218,28 @@ func (a *askAction) Invoke(ctx context.Context, req action.InvokeRequest, resp *
 		retry: "set retry_of = %d in " + startTypeName, again: "invoke " + startTypeName, send: sender(resp),
 		interrupted: "osupgrade-agent watch shows it.",
 	}
-	w.done(ctx, run)
-	if wait := m.Wait.ValueBool() || m.Wait.IsNull() && a.ask.waits; wait && !a.ask.never {
-		w.anyResult = a.ask.takes
+	w.anyResult = a.ask.takes
+	if len(runs) == 0 {
+		w.tell(ctx, "no run is in progress")
+	}
+	for _, run := range runs {
+		w.done(ctx, run)
+	}
+	if wait := m.Wait.ValueBool() || m.Wait.IsNull() && a.ask.waits; !wait || a.ask.never {
+		return
+	}
+	for _, run := range runs {
 		w.await(ctx, api, tenant, run, m.Accept, &resp.Diagnostics)
 	}
+}
+
+// invoke asks, and returns the runs that it was about.
+func (a ask) invoke(ctx context.Context, api *client.Client, tenant string, body v1.Ask) ([]v1.Run, error) {
+	if body.All {
+		return a.sendAll(api, ctx, tenant, body)
+	}
+	run, err := a.send(api, ctx, tenant, body)
+	return []v1.Run{run}, err
 }
 
 // connected is the part of an action that has the provider's data.

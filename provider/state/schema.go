@@ -5,8 +5,8 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/environment"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/run"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantobject"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/window"
@@ -37,34 +37,9 @@ func (*DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *d
 }
 
 func environmentsAttribute() schema.Attribute {
-	return tenantobject.ComputedObjects("The environments of the tenant, with `default`, sorted by name; empty if none is declared or `site` is set.", map[string]schema.Attribute{
-		"name":            tenantobject.ComputedText("The name of the environment."),
-		"hosts":           tenantobject.ComputedNumber("How many of its hosts would take part in a run now."),
-		"outdated":        tenantobject.ComputedNumber("On how many of them an upgrade would change something."),
-		"missed":          tenantobject.ComputedNumber("How many of them missed an upgrade."),
-		"status":          tenantobject.ComputedText("What the environment is doing; the values are those of `status` of the tenant."),
-		"needs":           needsAttribute(),
-		"run_id":          tenantobject.ComputedNumber("The id of its newest run; null if there was none."),
-		"result":          tenantobject.ComputedText("The result of that run; null until it ends."),
-		"next_upgrade_at": tenantobject.ComputedText("When its next window that is not skipped opens (RFC 3339); null if none will open."),
-		"skipped_window":  skippedAttribute(),
-	})
-}
-
-func skippedAttribute() schema.Attribute {
-	return tenantobject.ComputedObject("Its window that is open or opens next, if somebody has skipped it; null otherwise.", map[string]schema.Attribute{
-		"start":  tenantobject.ComputedText("When the window opens (RFC 3339)."),
-		"end":    tenantobject.ComputedText("When the window closes (RFC 3339)."),
-		"by":     tenantobject.ComputedText("Who has skipped it."),
-		"reason": tenantobject.ComputedText("Why."),
-	})
-}
-
-func needsAttribute() schema.Attribute {
-	return schema.ListAttribute{
-		ElementType: types.StringType, Computed: true,
-		MarkdownDescription: "What needs a person, the most urgent first, such as `approval`, `resume`, `hosts`, `failed` or `missed`; empty if nothing does.",
-	}
+	all := environment.StatusAttributes()
+	all["name"] = tenantobject.ComputedText("The name of the environment.")
+	return tenantobject.ComputedObjects("The environments of the tenant, with `default`, sorted by name; empty if none is declared or `site` is set.", all)
 }
 
 func workersAttribute() schema.Attribute {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
+	resourceschema "github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -123,4 +124,37 @@ func ComputedObject(description string, of map[string]schema.Attribute) schema.A
 // ComputedObjects is a computed list of objects.
 func ComputedObjects(description string, of map[string]schema.Attribute) schema.Attribute {
 	return schema.ListNestedAttribute{Computed: true, MarkdownDescription: description, NestedObject: schema.NestedAttributeObject{Attributes: of}}
+}
+
+// ComputedLike returns the attributes of a resource as computed ones of the same types, for a data
+// source that reads what the resource declares. It panics at an attribute of another kind.
+func ComputedLike(attributes map[string]resourceschema.Attribute) map[string]schema.Attribute {
+	all := make(map[string]schema.Attribute, len(attributes))
+	for name, attribute := range attributes {
+		all[name] = computedLike(name, attribute)
+	}
+	return all
+}
+
+func computedLike(name string, attribute resourceschema.Attribute) schema.Attribute {
+	is := attribute.GetMarkdownDescription()
+	switch a := attribute.(type) {
+	case resourceschema.StringAttribute:
+		return ComputedText(is)
+	case resourceschema.Int64Attribute:
+		return ComputedNumber(is)
+	case resourceschema.BoolAttribute:
+		return ComputedBool(is)
+	case resourceschema.ListAttribute:
+		return schema.ListAttribute{ElementType: a.ElementType, Computed: true, MarkdownDescription: is}
+	case resourceschema.SetAttribute:
+		return schema.SetAttribute{ElementType: a.ElementType, Computed: true, MarkdownDescription: is}
+	case resourceschema.MapAttribute:
+		return schema.MapAttribute{ElementType: a.ElementType, Computed: true, MarkdownDescription: is}
+	case resourceschema.SingleNestedAttribute:
+		return ComputedObject(is, ComputedLike(a.Attributes))
+	case resourceschema.ListNestedAttribute:
+		return ComputedObjects(is, ComputedLike(a.NestedObject.Attributes))
+	}
+	panic("tenantobject: a data source has no attribute like " + name)
 }

@@ -25,7 +25,7 @@ const kindFreeze = "freeze"
 
 // WarnOfConfig warns about the next window of a configuration, with the tenant's
 // calendars and those that the same plan makes. It makes at most one request, and for a
-// creation only if a window is open.
+// creation only if a window is open; one more if no window lies ahead.
 func WarnOfConfig(ctx context.Context, change tenantobject.Change[v1.OSUpgrade], diags *diag.Diagnostics) {
 	togetherOf(change.Data, change.At.Tenant).noteConfig(change)
 	warnOfWindows(ctx, change, diags)
@@ -45,10 +45,9 @@ func warnOfWindows(ctx context.Context, change tenantobject.Change[v1.OSUpgrade]
 		w.moved(next)
 	}
 	if change.Prior == nil && !opens(alone, w.now) {
-		if found {
-			return
+		if !found {
+			w.noneOfTenant(ctx, change, alone)
 		}
-		w.none(alone)
 		return
 	}
 	if shortened(change) {
@@ -65,7 +64,7 @@ func warnOfWindows(ctx context.Context, change tenantobject.Change[v1.OSUpgrade]
 	if err != nil {
 		return // A calendar of a newer server.
 	}
-	if w.none(plan) || w.frozen(plan) {
+	if w.noneOfTenant(ctx, change, plan) || w.frozen(plan) {
 		return
 	}
 	if was := prior(change, calendars); opens(plan, w.now) && !opens(was, w.now) && !planned.holds(change.Data, change.At.Tenant) {
@@ -73,10 +72,47 @@ func warnOfWindows(ctx context.Context, change tenantobject.Change[v1.OSUpgrade]
 	}
 }
 
+// noneOfTenant warns if a tenant has no next window and neither has any environment of its own, and
+// reports that the tenant has none. A tenant whose environments have windows needs none: the hosts of
+// no environment are then upgraded by nobody, which is what many want.
+func (w warnings) noneOfTenant(ctx context.Context, change tenantobject.Change[v1.OSUpgrade], plan window.Schedule) bool {
+	if liesAhead(plan, w.now) {
+		return false
+	}
+	if !environmentsOpen(ctx, change) {
+		w.none(plan)
+	}
+	return true
+}
+
+// environmentsOpen reports whether an environment has windows of its own, on the server or in the
+// same plan, or whether the server does not tell.
+func environmentsOpen(ctx context.Context, change tenantobject.Change[v1.OSUpgrade]) bool {
+	planned := togetherOf(change.Data, change.At.Tenant)
+	planned.settle(ctx)
+	all := map[string]v1.Environment{}
+	if change.API != nil {
+		stored, err := change.API.StoredEnvironments(ctx, change.At.Tenant)
+		if err != nil && !client.Missing(err) {
+			return true
+		}
+		for name, e := range stored {
+			all[name] = e.Value
+		}
+	}
+	for _, e := range planned.environments(all) {
+		if e.HasWindows() {
+			return true
+		}
+	}
+	return false
+}
+
 // WarnOfEnvironment warns about the next window of an environment that has windows of its own, with
 // the freezes of the tenant and the calendars that the environment names. It makes at most one
 // request, and for a creation only if a window is open.
 func WarnOfEnvironment(ctx context.Context, change tenantobject.Change[v1.Environment], diags *diag.Diagnostics) {
+	togetherOf(change.Data, change.At.Tenant).noteEnvironment(change)
 	if change.Deletion || change.Want.MaintenanceWindows == nil {
 		return // Nothing opens, or the windows are those of the tenant.
 	}
@@ -397,13 +433,19 @@ type warnings struct {
 
 // none warns if there is no next window, and reports that.
 func (w warnings) none(plan window.Schedule) bool {
-	plan.Freezes = nil
-	if _, ok := plan.Next(w.now); ok {
+	if liesAhead(plan, w.now) {
 		return false
 	}
 	w.diags.AddAttributeWarning(w.at, "No "+w.what+" lies ahead",
 		"From "+utc(w.now)+" on, for the next ten years, there is no "+w.what+".")
 	return true
+}
+
+// liesAhead reports whether there is a next window, frozen or not.
+func liesAhead(plan window.Schedule, now time.Time) bool {
+	plan.Freezes = nil
+	_, ok := plan.Next(now)
+	return ok
 }
 
 // frozen warns if the rest of the next window is completely frozen, and reports

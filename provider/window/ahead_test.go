@@ -11,6 +11,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/fakeapi"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/providerdata"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantobject"
 )
 
@@ -80,13 +81,20 @@ func TestOfConfig(t *testing.T) {
 		prior    *v1.OSUpgrade
 		created  bool
 		calendar v1.Calendar
-		run      time.Duration
-		now      time.Time
-		want     []string
+		// basel is an environment of the server, if it has a match.
+		basel v1.Environment
+		run   time.Duration
+		now   time.Time
+		want  []string
 	}{
 		"all is well":                      {config: fridays(), run: 4 * time.Hour},
 		"somebody else's":                  {config: v1.OSUpgrade{}},
 		"no window":                        {config: v1.OSUpgrade{MaintenanceWindows: []v1.MaintenanceWindow{}}, want: []string{"No window lies ahead"}},
+		"no window, created":               {config: v1.OSUpgrade{MaintenanceWindows: []v1.MaintenanceWindow{}}, created: true, want: []string{"No window lies ahead"}},
+		"an environment has windows":       {config: v1.OSUpgrade{MaintenanceWindows: []v1.MaintenanceWindow{}}, basel: environment(fridays().MaintenanceWindows)},
+		"it has, and this is created":      {config: v1.OSUpgrade{MaintenanceWindows: []v1.MaintenanceWindow{}}, basel: environment(fridays().MaintenanceWindows), created: true},
+		"an environment has the tenant's":  {config: v1.OSUpgrade{MaintenanceWindows: []v1.MaintenanceWindow{}}, basel: environment(nil), want: []string{"No window lies ahead"}},
+		"an environment has none":          {config: v1.OSUpgrade{MaintenanceWindows: []v1.MaintenanceWindow{}}, basel: environment([]v1.MaintenanceWindow{}), want: []string{"No window lies ahead"}},
 		"a calendar opens":                 {config: v1.OSUpgrade{MaintenanceWindows: []v1.MaintenanceWindow{}}, calendar: event("allow", "2026-12-20T10:00", "1h")},
 		"frozen":                           {config: fridays(), calendar: christmas(), want: []string{"The next window is frozen: From 2026-12-18T22:00:00Z to 2026-12-19T02:00:00Z no run may be in progress: calendar extra (Christmas) freezes it until 2027-01-07T00:00:00Z. The next open one begins at 2027-01-08T22:00:00Z and lasts 4h."}},
 		"what is left frozen":              {config: fridays(), calendar: christmas(), now: fridayNight, want: []string{"The next window is frozen"}},
@@ -111,6 +119,9 @@ func TestOfConfig(t *testing.T) {
 		if row.calendar.Kind != "" {
 			server.SetCalendar(tenant, "extra", row.calendar)
 		}
+		if row.basel.Match.Hosts != nil {
+			server.SetEnvironment(tenant, "basel", row.basel)
+		}
 		if row.run > 0 {
 			server.AddRun(tenant, took(row.run))
 			server.AddRun(tenant, took(row.run+time.Hour))
@@ -124,9 +135,54 @@ func TestOfConfig(t *testing.T) {
 		}
 		WarnOfConfig(t.Context(), tenantobject.Change[v1.OSUpgrade]{API: api, Now: row.now, At: tenantobject.Key{Tenant: tenant}, Prior: row.prior, Want: row.config}, &diags)
 		says(t, name, diags, row.want...)
-		if n := len(server.Requests()); n > 1 {
-			t.Errorf("%s: %d requests, want 1 at most", name, n)
+		most := 1
+		if len(row.config.MaintenanceWindows) == 0 {
+			most = 2
 		}
+		if n := len(server.Requests()); n > most {
+			t.Errorf("%s: %d requests, want %d at most", name, n, most)
+		}
+	}
+}
+
+// environment is one with these windows.
+func environment(windows []v1.MaintenanceWindow) v1.Environment {
+	return v1.Environment{Match: v1.Match{Hosts: []string{"h01"}}, MaintenanceWindows: windows}
+}
+
+// TestOfConfig_environmentsOfTheSamePlan: an environment that the same plan makes, changes or deletes
+// counts as it will be, in whatever order Terraform plans the two.
+func TestOfConfig_environmentsOfTheSamePlan(t *testing.T) {
+	t.Parallel()
+	open, closed := environment(fridays().MaintenanceWindows), environment(nil)
+	for name, row := range map[string]struct {
+		server *v1.Environment
+		change tenantobject.Change[v1.Environment]
+		warns  []string
+	}{
+		"made":    {change: tenantobject.Change[v1.Environment]{Want: open}},
+		"opened":  {server: &closed, change: tenantobject.Change[v1.Environment]{Prior: &closed, Want: open}},
+		"closed":  {server: &open, change: tenantobject.Change[v1.Environment]{Prior: &open, Want: closed}, warns: []string{"No window lies ahead"}},
+		"deleted": {server: &open, change: tenantobject.Change[v1.Environment]{Prior: &open, Deletion: true}, warns: []string{"No window lies ahead"}},
+	} {
+		server, api := connect(t)
+		if row.server != nil {
+			server.SetEnvironment(tenant, "basel", *row.server)
+		}
+		data := providerdata.New(api, nil)
+		var diags, others diag.Diagnostics
+		later := make(chan struct{})
+		go func() {
+			defer close(later)
+			time.Sleep(50 * time.Millisecond)
+			row.change.At, row.change.Data, row.change.Now = tenantobject.Key{Tenant: tenant, Name: "basel"}, data, now
+			WarnOfEnvironment(t.Context(), row.change, &others)
+		}()
+		WarnOfConfig(t.Context(), tenantobject.Change[v1.OSUpgrade]{
+			API: api, Data: data, Now: now, At: tenantobject.Key{Tenant: tenant}, Want: v1.OSUpgrade{MaintenanceWindows: []v1.MaintenanceWindow{}},
+		}, &diags)
+		<-later
+		says(t, name, diags, row.warns...)
 	}
 }
 

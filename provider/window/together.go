@@ -23,8 +23,10 @@ type together struct {
 	windows []v1.MaintenanceWindow
 	// opened and closed are those of the other resources, by their keys.
 	opened, closed map[string]v1.MaintenanceWindow
-	// calendars are the planned ones; a deleted one is nil.
+	// calendars are the planned ones; a deleted one is nil. declared are the planned environments
+	// likewise.
 	calendars map[string]*v1.Calendar
+	declared  map[string]*v1.Environment
 	// paused is that of the planned rollout; nil if none is planned.
 	paused *bool
 }
@@ -35,7 +37,10 @@ func togetherOf(data *providerdata.Data, tenant string) *together {
 		return nil
 	}
 	planned, _ := data.Once("plans of "+tenant, func() any {
-		return &together{opened: map[string]v1.MaintenanceWindow{}, closed: map[string]v1.MaintenanceWindow{}, calendars: map[string]*v1.Calendar{}}
+		return &together{
+			opened: map[string]v1.MaintenanceWindow{}, closed: map[string]v1.MaintenanceWindow{},
+			calendars: map[string]*v1.Calendar{}, declared: map[string]*v1.Environment{},
+		}
 	}).(*together)
 	return planned
 }
@@ -88,6 +93,16 @@ func (t *together) noteCalendar(change tenantobject.Change[v1.Calendar]) {
 	})
 }
 
+// noteEnvironment records a planned environment.
+func (t *together) noteEnvironment(change tenantobject.Change[v1.Environment]) {
+	t.note(func() {
+		t.declared[change.At.Name] = nil
+		if !change.Deletion {
+			t.declared[change.At.Name] = &change.Want
+		}
+	})
+}
+
 // NoteRollout records whether the planned rollout holds every run.
 func NoteRollout(_ context.Context, change tenantobject.Change[v1.Rollout], _ *diag.Diagnostics) {
 	t := togetherOf(change.Data, change.At.Tenant)
@@ -124,14 +139,29 @@ func (t *together) merge(calendars map[string]v1.Calendar) map[string]v1.Calenda
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for name, planned := range t.calendars {
-		if planned == nil {
-			delete(calendars, name)
+	return merged(calendars, t.calendars)
+}
+
+// environments puts the planned environments into those of the server.
+func (t *together) environments(all map[string]v1.Environment) map[string]v1.Environment {
+	if t == nil {
+		return all
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return merged(all, t.declared)
+}
+
+// merged puts planned objects, of which a deleted one is nil, into those of the server.
+func merged[T any](server map[string]T, planned map[string]*T) map[string]T {
+	for name, one := range planned {
+		if one == nil {
+			delete(server, name)
 		} else {
-			calendars[name] = *planned
+			server[name] = *one
 		}
 	}
-	return calendars
+	return server
 }
 
 // holds reports whether the rollout holds every run: the planned one, or else the one that the

@@ -7,9 +7,12 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
-// Membership decides which environment each host is in, by what is declared of them.
+// Membership decides which environment each host is in, by what is declared of them. It is no use to
+// several goroutines at once: a match is compiled when a host is first compared with it, as few of a
+// thousand are.
 type Membership struct {
-	matches map[string]*matcher
+	declared map[string]v1.Environment
+	compiled map[string]*matcher
 	// named are the environments that name a host, labeled those that want a label of some value,
 	// others those that do neither.
 	named   map[string][]string
@@ -21,18 +24,16 @@ type label struct{ key, value string }
 
 // NewMembership makes the Membership of environments, given by name.
 func NewMembership(declared map[string]v1.Environment) *Membership {
-	m := &Membership{matches: map[string]*matcher{}, named: map[string][]string{}, labeled: map[label][]string{}}
+	m := &Membership{declared: declared, compiled: map[string]*matcher{}, named: map[string][]string{}, labeled: map[label][]string{}}
 	for _, name := range slices.Sorted(maps.Keys(declared)) {
 		match := declared[name].Match
-		compiled := compile(&match)
-		m.matches[name] = compiled
 		switch {
 		case len(match.Hosts) > 0:
 			for host := range newSet(match.Hosts) {
 				m.named[host] = append(m.named[host], name)
 			}
 		case len(match.Labels) > 0:
-			first := compiled.keys[0]
+			first := slices.Min(slices.Collect(maps.Keys(match.Labels)))
 			of := label{first, match.Labels[first]}
 			m.labeled[of] = append(m.labeled[of], name)
 		default:
@@ -69,7 +70,7 @@ func (m *Membership) Of(h Host, was *Where) Where {
 		return Where{}
 	case len(matching) == 1:
 		return Where{Environment: matching[0]}
-	case was == nil || was.Unplaced || was.Environment != "" && m.matches[was.Environment] == nil:
+	case was == nil || was.Unplaced || was.Environment != "" && !m.has(was.Environment):
 		return Where{Unplaced: true, Matching: matching}
 	}
 	return Where{Environment: was.Environment, Matching: matching}
@@ -77,7 +78,17 @@ func (m *Membership) Of(h Host, was *Where) Where {
 
 // has reports whether there is an environment, by its name for people.
 func (m *Membership) has(name string) bool {
-	return name == v1.DefaultEnvironment || name != "" && m.matches[name] != nil
+	_, declared := m.declared[name]
+	return name == v1.DefaultEnvironment || declared
+}
+
+// match is the match of a declared environment.
+func (m *Membership) match(name string) *matcher {
+	if m.compiled[name] == nil {
+		match := m.declared[name].Match
+		m.compiled[name] = compile(&match)
+	}
+	return m.compiled[name]
 }
 
 // onLog is the name of an environment on the log.
@@ -93,7 +104,7 @@ func onLog(name string) string {
 func (m *Membership) matching(h Host) (all []string) {
 	fits := func(names []string) {
 		for _, name := range names {
-			if m.matches[name].matches(h) {
+			if m.match(name).matches(h) {
 				all = append(all, name)
 			}
 		}

@@ -84,6 +84,10 @@ func (e Environment) Canonical() Environment {
 	return e
 }
 
+// HasWindows reports whether windows of its own open runs of the environment: those that it declares,
+// or events of the calendars that it names.
+func (e Environment) HasWindows() bool { return len(e.MaintenanceWindows)+len(e.Calendars) > 0 }
+
 // SameEnvironment reports whether two environments mean the same. The order of windows, of calendars
 // and of what a match lists has no meaning.
 func SameEnvironment(a, b Environment) bool { return sameJSON(a.sorted(), b.sorted()) }

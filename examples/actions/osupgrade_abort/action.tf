@@ -4,3 +4,11 @@ action "osupgrade_abort" "acme" {
     reason = "The release is withdrawn"
   }
 }
+
+# terraform apply -invoke=action.osupgrade_abort.all
+action "osupgrade_abort" "all" {
+  config {
+    all    = true
+    reason = "The release is withdrawn"
+  }
+}

@@ -45,6 +45,11 @@ resource "osupgrade_environment" "shop" {
     duration     = "3h"
   }]
 
+  # A shop that leaves the map, and destroy, take the environment away although it has hosts. They
+  # are in no shop then, and no run upgrades them. Without this, the server refuses, so that you move
+  # the hosts to other shops first.
+  force_destroy = true
+
   # The rollout, which all shops share, and the budget must exist before the first run.
   depends_on = [osupgrade_rollout.all, osupgrade_disruption_budget.shops]
 }

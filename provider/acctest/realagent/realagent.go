@@ -23,8 +23,20 @@ import (
 // delay, and returns its folder. The first host is DIR/hosts/h01.
 func Start(t testing.TB, hosts int) (acctest.Server, string) {
 	t.Helper()
+	return start(t, dev.Options{Hosts: hosts})
+}
+
+// StartLabelled is Start with hosts that have labels, by the names of the hosts.
+func StartLabelled(t testing.TB, hosts int, labels map[string]map[string]string) (acctest.Server, string) {
+	t.Helper()
+	return start(t, dev.Options{Hosts: hosts, Labels: labels})
+}
+
+func start(t testing.TB, o dev.Options) (acctest.Server, string) {
+	t.Helper()
 	dir := t.TempDir()
-	d, err := dev.Start(t.Context(), dev.Options{Dir: dir, Tenant: acctest.Tenant, Hosts: hosts})
+	o.Dir, o.Tenant = dir, acctest.Tenant
+	d, err := dev.Start(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
