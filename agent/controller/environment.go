@@ -72,8 +72,9 @@ func onLog(name string) string {
 // newEnvironment makes an environment that has had no run.
 func (s *state) newEnvironment(name string) *environment {
 	e := &environment{name: name, ledger: s.ledger.Of(name), unreported: map[string]bool{}}
+	e.at = e.ledger.Turn()
 	e.rouse()
-	e.tasks = s.dispatching.dispatcher(func() { s.stale = true; e.rouse() })
+	e.tasks = s.dispatching.dispatcher(name, func() { s.stale = true; e.rouse() })
 	s.followRun(e, 0)
 	return e
 }
@@ -125,7 +126,7 @@ func (s *state) last() *environment {
 func (s *state) touched() {
 	for _, of := range s.ledger.Touched() {
 		env := s.environment(of.Name)
-		env.ledger = of
+		env.ledger, env.at = of, of.Turn()
 		env.rouse()
 		s.wakeFollowers(of)
 	}

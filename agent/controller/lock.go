@@ -137,7 +137,7 @@ func (s *state) decideLock(q *lockRequest, now time.Time) (message.Event, error)
 	if edited := s.editedBudgets(absent); edited != nil {
 		return *edited, nil
 	}
-	cells := message.Only(s.allCells(absent), func(host string) bool { return host == q.host })
+	cells := s.cellsOf(absent, func(host string) bool { return host == q.host })
 	return s.ledger.Lock(run.LockRequest{Host: q.host, Environment: known.Environment, By: q.by, Cells: cells})
 }
 

@@ -115,7 +115,7 @@ func (s *state) opening(env *environment, e message.Opened, planned plan.Plan) m
 	}
 	e.RosterAsOf = s.ledger.RosterAsOf(env.name)
 	e.Budgets = s.intent.budgetsID
-	e.Cells = s.ledger.CellsOf(e, s.allCells(e.Rollout.Absent))
+	e.Cells = s.cellsOf(e.Rollout.Absent, s.ledger.Says(e))
 	return e
 }
 
@@ -173,6 +173,9 @@ func (s *state) setIntent(seen store.Seen) {
 		s.placeAll()
 	}
 	s.tellCalendar(seen)
+	if seen.Kind == store.Skip && seen.Skips != nil {
+		s.news.putBeside(s.teller.Skipped(onLog(seen.Name), *seen.Skips, s.Now())...)
+	}
 }
 
 // tellCalendar tells people of a calendar that cannot be fetched, or can be again.

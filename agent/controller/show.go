@@ -75,7 +75,7 @@ func (s *state) fullView(env *environment, r *run.State) v1.Run {
 // view is a run as the API shows it.
 func (s *state) view(env *environment, r *run.State) v1.Run {
 	now := s.Now()
-	shown := view.Run(r, s.runTime(now), env.forecast.of(r, s.Now), s.silent(now), func(h run.Host) view.Told { return s.hosts.told(r, h) })
+	shown := view.Run(r, s.runTime(now), s.forecastOf(env, r), s.silent(now), func(h run.Host) view.Told { return s.hosts.told(r, h) })
 	s.complete(env, r, &shown, now)
 	return shown
 }

@@ -82,8 +82,8 @@ func wholeRun(b *testing.B, policy rollout.Resolved, silent, owing, budget bool)
 			p.out.Reset()
 			p.take(run, decision)
 			p.follow(decision)
-		case decision.Fleet != nil:
-			o := decision.Fleet.Outcome(true, "")
+		case decision.Task != nil:
+			o := decision.Task.Outcome(true, "")
 			p.fact(message.Ran{Outcome: o})
 		case silent:
 			p.fact(message.Deleted{Hosts: gone})

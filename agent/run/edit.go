@@ -67,6 +67,14 @@ func (s *State) advance(at time.Time) {
 	}
 }
 
+// stageBegins notes that a host of a stage is admitted, or that its step begins.
+func (s *State) stageBegins(g *stage, at time.Time) {
+	g.begun, s.Phase = true, Upgrading
+	if g.PointOfNoReturn && s.closedAt.IsZero() {
+		s.closedAt = at
+	}
+}
+
 // serve changes the service of a host of the roster, member or not.
 func (s *State) serve(i int, at time.Time, change func()) {
 	if s.isMember(i) {
@@ -110,9 +118,11 @@ func (s *State) setBack(from, now time.Time) {
 	s.stages.setBack(now)
 	s.queues.setBack(now)
 	s.fleet.setBack(now)
+	s.start.setBack(now)
 	s.roster.SetBack(now)
 	for i := range s.members {
 		s.members[i].setBack(now)
 	}
 	s.sentAt, s.enoughAt, s.changed = times.Earlier(s.sentAt, now), times.Earlier(s.enoughAt, now), times.Earlier(s.changed, now)
+	s.closedAt = times.Earlier(s.closedAt, now)
 }

@@ -25,7 +25,7 @@ func (s *State) ending(now time.Time) (Result, bool) {
 	case s.Phase == Open || s.isPreparing() || s.stages.current().left == 0:
 		return "", false
 	}
-	return Partial, s.expired(now) || s.counts.underWay == 0 && !s.fits(now, s.durations.usual)
+	return Partial, s.expired(now) || s.counts.underWay == 0 && !s.fits(now, s.needs())
 }
 
 // why is the reason of a run that ends early, for people.
@@ -42,6 +42,9 @@ func (s *State) why(result Result, now time.Time) string {
 		return s.failures.halt
 	case s.expired(now):
 		return fmt.Sprintf("stage %s was not approved within %s", g.Name, window.FormatDuration(g.ApprovalTimeout.Duration()))
+	}
+	if g.Step != nil {
+		return fmt.Sprintf("step %s may take %s, so it would not be done by %s", g.Name, window.FormatDuration(s.needs()), stamp(s.NotAfter))
 	}
 	return fmt.Sprintf("hosts take %s, so none of %s left in stage %s would be done by %s",
 		window.FormatDuration(s.durations.usual.Round(time.Second)), text.Count(g.left, "host", "hosts"), g.Name, stamp(s.NotAfter))
@@ -114,6 +117,9 @@ func (s *State) windDown(now time.Time, result Result, until time.Time) Decision
 		return send(message.Command{Action: message.Reboot, Host: s.members[i].Name})
 	}
 	if s.overAt(now) && s.rollout.Overrun == rollout.StopHost {
+		if e := s.stepUnanswered(); e != nil {
+			return note(e)
+		}
 		for _, at := range []hostPhase{upgrading, rebooting, checkingAfter} {
 			if _, some := s.queues.front(at); some {
 				return note(s.cancelAll(at))
@@ -141,6 +147,9 @@ func (s *State) EndsBy() time.Time {
 		if m := &s.members[i]; m.underWay() {
 			last = times.Later(last, s.doneBy(m))
 		}
+	}
+	if t, underWay := s.stepTask(); underWay {
+		last = times.Later(last, s.stepEnds(t))
 	}
 	return times.Sooner(last, s.endsBy)
 }
@@ -174,6 +183,9 @@ func (s *State) cutOff(now time.Time, result Result) Decision {
 			e.AtOnce = true
 			return note(e)
 		}
+	}
+	if e := s.stepUnanswered(); e != nil {
+		return note(e)
 	}
 	return finish(result, s.withOutOfService(s.why(result, now)))
 }

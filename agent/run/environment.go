@@ -60,6 +60,10 @@ func (e *Environment) Key() uint64 {
 	return e.newest.Key()
 }
 
+// NeededFrom is the first record of the log that is needed to know the newest run; 0 before the first
+// run.
+func (e *Environment) NeededFrom() uint64 { return e.from }
+
 // Turn is the record by which the run under way had its last turn: it let a host leave service, or
 // was opened. The environment with the lowest one is asked first for its next decision. This follows
 // from the log alone, so it is the same after any crash. An environment without a run comes first:

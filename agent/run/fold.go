@@ -268,6 +268,8 @@ func (s *State) foldEvent(r message.Decoded) error {
 		return s.letLeave(r.Seq, s.each(e, r.Time, s.admit))
 	case message.Slot:
 		return s.letLeave(r.Seq, s.each(e, r.Time, s.slot))
+	case message.Begun:
+		return s.letLeave(r.Seq, s.begun(e, r.Time))
 	case message.Ran:
 		return s.ran(e.Outcome, r.Time)
 	case message.Overdue:
@@ -395,6 +397,7 @@ func (s *State) remove(i int, text string, at time.Time, change func()) {
 		return
 	}
 	s.fleet.stale()
+	s.start.answer(s.members[i].Name, "")
 	s.edit(i, at, func(m *member) {
 		change()
 		if m.final == "" {
@@ -501,6 +504,7 @@ func (s *State) finish(e message.Finished, r message.Record) error {
 	s.Phase, s.Result, s.Reason = Finished, result, e.Reason
 	s.EndedSeq, s.EndedAt, s.changed = r.Seq, r.Time, r.Time
 	s.roster.Finish()
+	s.closeStep()
 	for i := range s.members {
 		s.close(i, r.Time)
 	}

@@ -66,10 +66,10 @@ func TestForecastOfSlots(t *testing.T) {
 // belongs to it. It is slow, and what Forecast has to be equal to.
 func oneByOne(s *State, now time.Time) (Forecast, bool) {
 	took := s.durations.usual
-	if took == 0 || s.Over() || s.isPreparing() {
+	if _, stepping := s.stepTask(); took == 0 || s.Over() || s.isPreparing() || stepping {
 		return Forecast{}, false
 	}
-	run := s.clone()
+	run := s.clone(s.roster.Clone())
 	run.queues = queues{}
 	for at, queue := range s.queues {
 		run.queues[at] = slices.Clone(queue)
@@ -121,7 +121,7 @@ func (p *slowForecaster) advance() bool {
 		}
 		return true
 	}
-	if !p.ending && p.run.counts.unstarted > 0 {
+	if !p.ending && !p.run.noneLeft() {
 		if p.run.blocker(p.now) == nothing {
 			p.start()
 			return true
@@ -140,7 +140,7 @@ func (p *slowForecaster) advance() bool {
 		p.now = until
 		return true
 	}
-	if !p.ending && p.run.counts.unstarted > 0 {
+	if !p.ending && !p.run.noneLeft() {
 		w, _ := p.run.blocked(p.now)
 		p.waits = w.Detail
 	}
@@ -150,6 +150,10 @@ func (p *slowForecaster) advance() bool {
 func (p *slowForecaster) start() {
 	if _, wanted := p.run.fleetTask(p.now); wanted && p.run.fleet.trouble != "" {
 		p.waits, p.ending = p.run.fleet.waiting(p.run.changed).Detail, true
+		return
+	}
+	if g := p.run.stages.current(); g.awaitsStep() {
+		p.waits, p.ending = "step "+g.Name+", which takes a time that is not known", true
 		return
 	}
 	i := p.run.next()

@@ -150,8 +150,8 @@ func (l *Ledger) NeededFrom() uint64 {
 // NeededByRuns is NeededFrom if no host were locked.
 func (l *Ledger) NeededByRuns() (from uint64) {
 	for _, e := range l.environments {
-		if e.newest != nil && (from == 0 || e.from < from) {
-			from = e.from
+		if needed := e.NeededFrom(); needed != 0 && (from == 0 || needed < from) {
+			from = needed
 		}
 	}
 	return from
@@ -215,6 +215,8 @@ func (l *Ledger) fold(r message.Decoded) error {
 			return l.lock(r, e)
 		case message.Unlocked:
 			return l.unlock(r, e)
+		case message.Withdrawn, message.Moved, message.Raised:
+			return nil // They change no run.
 		}
 	}
 	e, err := l.whose(r)

@@ -393,7 +393,7 @@ func (s *State) move(i int, to hostPhase, at time.Time) error {
 	}
 	g := &s.stages.list[m.Group]
 	if to == checkingBefore || to == draining || to == upgrading {
-		g.begun, s.Phase = true, Upgrading
+		s.stageBegins(g, at)
 	}
 	s.edit(i, at, func(m *member) { m.phase, m.since = to, at })
 	return nil

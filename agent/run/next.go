@@ -1,12 +1,15 @@
 package run
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/times"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
 )
 
 // Act is what a decision asks for.
@@ -34,10 +37,10 @@ type Decision struct {
 	Refused error
 	// Until is when to ask again if no record comes before.
 	Until time.Time
-	// Fleet is the task at the site that a Wait waits for, not before FleetFrom;
-	// nil when there is none.
-	Fleet     *message.Task
-	FleetFrom time.Time
+	// Task is the task of the run itself that a Wait waits for, not before TaskFrom: the checks
+	// of the fleet, or a step. Nil when there is none.
+	Task     *message.Task
+	TaskFrom time.Time
 }
 
 // Seen is what a controller knows besides the log when it asks for the next decision.
@@ -66,6 +69,9 @@ type Seen struct {
 	// Doing returns what a host has told last of its present phase; empty when it
 	// has told nothing. Nil means that no host has.
 	Doing func(host string) string
+	// HostOf returns the host on which a step is to be done: the first that is present and that it
+	// matches; empty when there is none. Nil means that there is none.
+	HostOf func(*rollout.Step) string
 	// Hold says why no run may start a host now; nil when runs may.
 	Hold *message.Paused
 	// Outcomes are the outcomes of tasks.
@@ -79,8 +85,17 @@ func (s Seen) doing(host string) string {
 	return s.Doing(host)
 }
 
-// Next returns the next decision of a run, as Environment.Next does.
+// Next returns the next decision of a run, as Environment.Next does. Whatever it waits for, the step
+// that is under way goes on.
 func (s *State) Next(now time.Time, seen Seen) Decision {
+	next := s.nextAct(now, seen)
+	if t, underWay := s.stepTask(); underWay && next.Act == Wait {
+		next.Task, next.TaskFrom = &t, time.Time{}
+	}
+	return next
+}
+
+func (s *State) nextAct(now time.Time, seen Seen) Decision {
 	if seen.Request != nil {
 		e, err := s.decide(*seen.Request, now)
 		if err != nil {
@@ -244,7 +259,7 @@ func (s *State) done(result Result, ends bool) bool {
 	return !ends || result == TimedOut && doneAt.Before(s.NotAfter)
 }
 
-// prepare begins a run, if there is anybody to prepare.
+// prepare begins a run, if there is anybody to prepare and the checks before that have passed.
 func (s *State) prepare(now time.Time, result Result, ends bool) Decision {
 	hosts := s.members.at(unasked)
 	switch {
@@ -252,6 +267,9 @@ func (s *State) prepare(now time.Time, result Result, ends bool) Decision {
 		return finish(result, s.why(result, now))
 	case len(hosts) == 0:
 		return s.end()
+	}
+	if d, asks := s.asksFirst(now); asks {
+		return d
 	}
 	return send(message.Command{Action: message.Prepare, Hosts: hosts, NotAfter: s.NotAfter})
 }
@@ -267,17 +285,20 @@ func (s *State) nextCommand() (Decision, bool) {
 	return Decision{}, false
 }
 
-// begin starts the next host, or says until when none may start.
+// begin starts the next host or step, or says until when none may start.
 func (s *State) begin(now time.Time, seen Seen) Decision {
 	if s.blocker(now) != nothing {
 		return Decision{Until: s.unblocks(now)}
 	}
 	if task, wanted := s.fleetTask(now); wanted {
-		decision := Decision{Until: s.unblocks(now), Fleet: &task, FleetFrom: s.fleet.from()}
-		if now.Before(decision.FleetFrom) {
-			decision.Until = times.Sooner(decision.Until, decision.FleetFrom)
+		decision := Decision{Until: s.unblocks(now), Task: &task, TaskFrom: s.fleet.from()}
+		if now.Before(decision.TaskFrom) {
+			decision.Until = times.Sooner(decision.Until, decision.TaskFrom)
 		}
 		return decision
+	}
+	if s.stages.current().awaitsStep() {
+		return s.beginStep(now, seen)
 	}
 	i := s.next()
 	if e := s.passOver(i, seen); e != nil {
@@ -316,8 +337,15 @@ func finish(result Result, reason string) Decision {
 // none was upgraded has failed, whatever the rollout does at a failure.
 func (s *State) end() Decision {
 	reason := Achieved(len(s.members), s.counts.status[Upgraded], s.counts.upToDate)
-	if s.counts.status[Upgraded] == len(s.members) {
+	failed, done, steps := s.failedSteps()
+	if steps > 0 {
+		reason += fmt.Sprintf(", %d of %s done", done, text.Count(steps, "step", "steps"))
+	}
+	if s.counts.status[Upgraded] == len(s.members) && done == steps {
 		return finish(Completed, reason)
+	}
+	if len(failed) > 0 {
+		reason += "; failed steps: " + list(failed)
 	}
 	if s.counts.status[HostFailed] > 0 {
 		reason += "; failed: " + s.members.list(func(st Status) bool { return st == HostFailed })

@@ -190,9 +190,20 @@ func (p *player) outcome(words []string) message.Outcome {
 	run := p.in().Newest()
 	task := message.Task{Run: run.ID, Kind: message.TaskKind(words[1])}
 	rest := words[2:]
-	if words[1] == "fleet" {
+	switch words[1] {
+	case "fleet":
 		task.Attempt = run.fleet.attempt
-	} else {
+	case "start":
+		task.Run, rest = run.OpenedSeq, words[3:]
+		if words[2] != "site" {
+			task.Host = words[2]
+		}
+	case "step":
+		task.Stage = run.stages.current().Name
+		if wanted, some := run.stepTask(); some {
+			task = wanted
+		}
+	default:
 		task.Kind, task.Host, rest = message.TaskKind(words[2]), words[1], words[3:]
 		if wanted, _, some := run.Task(words[1]); some {
 			task.Attempt = wanted.Attempt
@@ -300,6 +311,9 @@ func (p *player) see(words []string, line string) {
 			}
 			return before(of)
 		}
+	case "present":
+		host := words[1]
+		p.seen.HostOf = func(*rollout.Step) string { return host }
 	case "hold":
 		by, why, _ := strings.Cut(rest, ": ")
 		p.looksAtHold = true
@@ -450,8 +464,8 @@ func (p *player) take(current *State, decision Decision) {
 
 // wants prints the tasks that are wanted now and were not before.
 func (p *player) wants(current *State, decision Decision) {
-	if decision.Fleet != nil {
-		p.want(*decision.Fleet, decision.FleetFrom)
+	if decision.Task != nil {
+		p.want(*decision.Task, decision.TaskFrom)
 	}
 	for _, h := range current.Hosts() {
 		if task, from, wanted := current.Task(h.Name); wanted {

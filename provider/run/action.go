@@ -21,7 +21,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/validators"
 )
 
-// This file has the actions that ask something of the run under way: a table with a row for
+// This file has the actions that ask something of the run in progress: a table with a row for
 // each of them, and what the rows have in common.
 
 // Actions returns all actions: what a person may ask of runs and windows.
@@ -33,7 +33,7 @@ func Actions() []func() action.Action {
 	return all
 }
 
-// ask is what an action asks of the run under way.
+// ask is what an action asks of the run in progress.
 type ask struct {
 	// what is the operation of the API, and send its call.
 	what string

@@ -485,9 +485,14 @@ func (t *tenant) Snapshot(ctx context.Context) (v1.Snapshot, error) {
 	return shown, nil
 }
 
-// WindowsOf implements api.Controller: all environments have the windows of the tenant.
-func (t *tenant) WindowsOf(ctx context.Context, _ string, from, to time.Time, count int) ([]v1.Window, error) {
-	return t.Windows(ctx, from, to, count)
+// WindowsOf implements api.Controller: an environment has its own maintenance windows, or else those of
+// the tenant, and all calendars.
+func (t *tenant) WindowsOf(ctx context.Context, environment string, from, to time.Time, count int) ([]v1.Window, error) {
+	e, _, err := t.store.Environment(ctx, t.name, environment)
+	if err != nil || e.Value.MaintenanceWindows == nil {
+		return t.Windows(ctx, from, to, count)
+	}
+	return t.windows(ctx, v1.OSUpgrade{MaintenanceWindows: e.Value.MaintenanceWindows}, from, to, count)
 }
 
 // AllWindows implements api.Controller.
@@ -686,6 +691,11 @@ func (t *tenant) Windows(ctx context.Context, from, to time.Time, count int) ([]
 	if len(config.Value.Validate()) > 0 {
 		config.Value = v1.OSUpgrade{}
 	}
+	return t.windows(ctx, config.Value, from, to, count)
+}
+
+// windows are those of a configuration and of all calendars.
+func (t *tenant) windows(ctx context.Context, config v1.OSUpgrade, from, to time.Time, count int) ([]v1.Window, error) {
 	all, err := t.store.Calendars(ctx, t.name)
 	if err != nil {
 		return nil, err
@@ -696,7 +706,7 @@ func (t *tenant) Windows(ctx context.Context, from, to time.Time, count int) ([]
 			calendars[c.Name] = c.Value
 		}
 	}
-	schedule, err := v1.ScheduleOf(config.Value, calendars, time.UTC)
+	schedule, err := v1.ScheduleOf(config, calendars, time.UTC)
 	if err != nil {
 		return nil, err
 	}

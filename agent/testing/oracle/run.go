@@ -56,6 +56,7 @@ type run struct {
 	failures int
 	// fleetPassed means that the checks of the fleet have passed.
 	fleetPassed bool
+	health      health
 }
 
 // stage is a stage of the run under way.
@@ -74,6 +75,8 @@ type stage struct {
 	approvedAt time.Time
 	// unmet means that a member that was late has failed to prepare.
 	unmet bool
+	// doing is how its step stands, if it has one.
+	doing doing
 }
 
 // phase is how far a member has come.
@@ -242,7 +245,7 @@ func (m *member) wants() message.TaskKind {
 func newRun(r message.Decoded, e message.Opened) *run {
 	p := &run{
 		roster: map[string]bool{}, opened: r.Seq, policy: e.Rollout, notAfter: e.NotAfter, ends: e.NotAfter, overAt: e.NotAfter, window: e.Window, windowUsed: e.WindowUsed,
-		chosen: e.Chosen || e.RetryOf != 0, overrides: e.OverrideAfter != "",
+		chosen: e.Chosen || e.RetryOf != 0, overrides: e.OverrideAfter != "", health: newHealth(e.Rollout.Start),
 	}
 	for _, name := range e.Members {
 		p.roster[name] = true
@@ -426,6 +429,9 @@ func (o *Oracle) stagesDone(at time.Time) {
 			if h.member != nil && h.member.left() {
 				return
 			}
+		}
+		if s.Step != nil && !s.doing.passed {
+			return
 		}
 		if s.doneAt.IsZero() {
 			s.doneAt = at

@@ -21,8 +21,11 @@
 //	systems that start, or are given up   confirm.go
 //	programs that keep a host busy        busy.go
 //	operator, configuration, rollouts     operator.go, config.go
+//	windows, and those that are skipped   window.go
+//	environments                          environment.go
 //	whether a run goes on without those
 //	that are late                         patience.go
+//	whether each host begins that can     startable.go
 //	byzantine hosts                       byzantine.go
 //	embedded server and transport         not here; TestRealServer runs them
 //

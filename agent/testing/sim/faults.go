@@ -249,7 +249,7 @@ func Expected() []string {
 		"lease write refused: the lease has changed", "workers refused that do not hold the lease",
 		"machines cloned", "machines removed", "cloned machines refused", "leases taken over by a cloned machine",
 		"false replies to commands", "messages that nobody asked for", "replies that come late", "tasks at the site",
-		"windows judged", "windows judged that follow another", "event missed", "event frozen", "operator: freeze", "operator: thaw", "operator: release", "operator: delete", "operator: retry", "operator: rollout", "operator: approve", "operator: pause", "operator: resume", "operator: abort", "operator: abort now", "runs aborted at once", "hosts left as they are when a run ends",
+		"windows judged", "windows judged that follow another", "windows of environments judged", "windows that are skipped", "operator: skip", "operator: unskip", "looks at a host that could begin", "event missed", "event frozen", "operator: freeze", "operator: thaw", "operator: release", "operator: delete", "operator: retry", "operator: rollout", "operator: approve", "operator: pause", "operator: resume", "operator: abort", "operator: abort now", "runs aborted at once", "hosts left as they are when a run ends",
 		"members that are left out because they have not answered before", "hosts that are released and may still be at work when a run is opened",
 		"event late", "event unprepared", "hosts that are late and join", "stages whose hosts were late and failed to prepare", "looks at a run that is due to go on without hosts",
 		"event budgeted", "places taken in a cell", "neighbours that fall silent", "budgets that are lowered below what is out of service", "hosts out of service in a cell when a run is opened", "operator: budget",
@@ -257,6 +257,7 @@ func Expected() []string {
 		"environments that come after another", "runs that follow another environment", "runs that override the order of environments",
 		"event locked", "event unlocked", "hosts locked in a stage", "places taken by locked hosts", "hosts locked that are out of service", "hosts that die locked", "operator: lock", "operator: unlock", "operator refused: lock",
 		"news run.opened", "news stage.done", "news host.failed", "news run.blocked", "news run.overdue", "news run.waiting", "news run.finished", "news window.missed",
+		"event begun", "steps run", "steps that are taken again", "steps that failed and are passed over", "steps whose outcome never came", "steps run after their outcome", "hosts that begin after a step",
 		"news kept twice", "long waits for a person",
 	}
 }
