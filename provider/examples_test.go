@@ -52,7 +52,7 @@ func TestExamples_run(t *testing.T) {
 }
 
 // TestExamples_actions invokes the action of each example with a CLI that has actions. The server
-// refuses all but one, as no run is under way and no such window opens, which shows that they came as
+// refuses all but one, as no run is in progress and no such window opens, which shows that they came as
 // far as that.
 func TestExamples_actions(t *testing.T) {
 	t.Parallel()

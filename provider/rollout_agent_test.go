@@ -1,14 +1,20 @@
 package provider_test
 
 import (
+	"context"
+	"errors"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
 	"github.com/hashicorp/terraform-plugin-testing/statecheck"
+	"github.com/hashicorp/terraform-plugin-testing/terraform"
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest/realagent"
 )
@@ -90,4 +96,59 @@ func TestAgentRollout_ofDefaults(t *testing.T) {
 			w.Run(t, 1, "import", "-input=false", "-no-color", "osupgrade_rollout.a", acctest.Tenant)
 		})
 	}
+}
+
+// TestRollout_freezesChanges: while a run with freeze_changes is in its stages, an apply that changes the
+// configuration fails with the run and the way out, a plan is validated as ever, and one that only
+// pauses runs is applied. After the run all is written.
+func TestRollout_freezesChanges(t *testing.T) {
+	t.Parallel()
+	server, _ := realagent.Start(t, 2)
+	api := rest(t, server)
+	declared := func(start, paused string) string {
+		return server.Config(`
+resource "osupgrade_rollout" "acme" {
+  freeze_changes = true
+  paused         = ` + paused + `
+  stages         = [{ name = "first", match = { hosts = ["h01"] } }, { name = "rest", approval = true }]
+}
+resource "osupgrade_config" "acme" {
+  worker_applications = ["os-upgrade-simulated"]
+  maintenance_windows = [{ days_of_week = ["Friday"], start_time = "` + start + `", duration = "1m" }]
+  depends_on          = [osupgrade_rollout.acme]
+}
+resource "osupgrade_run" "acme" {
+  override_window = true
+  reason          = "a test"
+  wait            = false
+  depends_on      = [osupgrade_config.acme]
+}
+`)
+	}
+	acctest.Run(t, resource.TestCase{Steps: []resource.TestStep{
+		{Config: declared("01:00", "false"), Check: func(*terraform.State) error { return waitsForApproval(t, api) }},
+		{Config: declared("02:00", "false"), PlanOnly: true, ExpectNonEmptyPlan: true},
+		{Config: declared("02:00", "false"), ExpectError: spoken("freezes changes of the configuration until it ends, because its rollout has freeze-changes; wait for its end, or end it: osupgrade-agent abort --reason …; a freeze can be added, and runs can be paused Nothing was written")},
+		{Config: declared("01:00", "true"), Check: func(*terraform.State) error {
+			_, err := api.Abort(t.Context(), acctest.Tenant, v1.Ask{Reason: "a test", Now: true})
+			return err
+		}},
+		{Config: declared("02:00", "false")},
+	}})
+}
+
+// waitsForApproval waits until the run under way waits for the approval of a stage.
+func waitsForApproval(t *testing.T, api *client.Client) error {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	waits := false
+	err := api.Follow(ctx, acctest.Tenant, "", func(n client.News) bool {
+		waits = n.Run != nil && n.Run.WaitingFor != nil && n.Run.WaitingFor.What == "approval"
+		return !waits
+	})
+	if !waits && err == nil {
+		err = errors.New("the run does not wait for an approval")
+	}
+	return err
 }

@@ -91,6 +91,9 @@ type Controller interface {
 	// Vacant returns why an environment cannot be deleted without force: it has hosts, or a run is
 	// under way.
 	Vacant(ctx context.Context, environment string) error
+	// Frozen returns why a part of the configuration cannot be changed now: a run freezes changes. The
+	// error is then *run.Refused.
+	Frozen(ctx context.Context, change run.Change) error
 }
 
 // Store is the part of the store that the API uses.

@@ -28,7 +28,7 @@ func (s *server) budget(c *call) (*object[v1.Budget], error) {
 		remove: func(ctx context.Context, tenant string, base store.Revision) (store.Revision, error) {
 			return s.Store.DeleteBudget(ctx, tenant, name, base)
 		},
-		form: v1.BudgetForm, recorded: func(b v1.Budget) v1.Budget { return b },
+		form: v1.BudgetForm, recorded: func(b v1.Budget) v1.Budget { return b }, freezing: &freezing[v1.Budget]{},
 		refers: func(b v1.Budget) plan.Intent { return plan.Intent{Budgets: plan.Budgets{{Name: name, Budget: b}}} },
 		room:   s.Store.RoomForBudget,
 	}, nil

@@ -37,6 +37,7 @@ func (s *server) environment(c *call) (*object[v1.Environment], error) {
 		},
 		inUse: func(ctx context.Context, controller Controller) error { return controller.Vacant(ctx, name) },
 		form:  v1.EnvironmentForm, recorded: v1.Environment.Canonical,
+		freezing: &freezing[v1.Environment]{environment: name, holds: environmentHolds},
 		refers: func(e v1.Environment) plan.Intent {
 			return plan.Intent{Environments: map[string]v1.Environment{name: e}}
 		},

@@ -188,3 +188,6 @@ func TestEnvironmentWarnings(t *testing.T) {
 
 // Vacant lets any environment be deleted.
 func (*memory) Vacant(context.Context, string) error { return nil }
+
+// Frozen lets everything be changed.
+func (*memory) Frozen(context.Context, run.Change) error { return nil }

@@ -116,7 +116,7 @@ func (s *server) classify(r *http.Request, err error) *answer {
 		}}}}
 	case errors.As(err, &refused):
 		return &answer{status: http.StatusPreconditionFailed, body: v1.ErrorBody{Errors: []v1.Error{{
-			Message: refused.Message, Info: v1.ErrorInfo{Run: refused.Run},
+			Message: refused.Message, Info: v1.ErrorInfo{Run: refused.Run, Frozen: refused.Frozen},
 		}}}}
 	case errors.As(err, &tooLarge):
 		return plain(http.StatusRequestEntityTooLarge, fmt.Errorf("the body is larger than %d bytes", tooLarge.Limit))

@@ -46,6 +46,8 @@ type object[T any] struct {
 	// other objects, lock is held from then until the value is stored.
 	permitted func(now stored[T], next T) error
 	lock      sync.Locker
+	// freezing is how runs that freeze changes freeze the object; nil if none does.
+	freezing *freezing[T]
 	// immediate tells that a write is in effect at once: no controller has to see it.
 	immediate bool
 	// refers returns what of a value refers to hosts; nil means that nothing does.
@@ -242,6 +244,9 @@ func (o *object[T]) store(c *call, now stored[T], value v1.Kept[T]) (store.Revis
 	if c.has("validate") {
 		return store.Revision{}, nil
 	}
+	if err := o.frozen(c, now, &value.Value); err != nil {
+		return store.Revision{}, err
+	}
 	return o.put(c.Context(), c.tenant, value, now.revision)
 }
 
@@ -373,6 +378,9 @@ func (o *object[T]) answerDelete(c *call) error {
 		addWarnings(c, found)
 	}
 	if !c.has("validate") {
+		if err := o.frozen(c, now, nil); err != nil {
+			return err
+		}
 		deletion, err := o.remove(c.Context(), c.tenant, now.revision)
 		if err != nil {
 			return err

@@ -23,7 +23,7 @@ func (s *server) configs() *object[v1.OSUpgrade] {
 			return s.Store.PutConfig(ctx, tenant, value, base)
 		},
 		form: v1.OSUpgradeForm, recorded: v1.OSUpgrade.Canonical,
-		inUse:  refuseDuringRun,
+		inUse: refuseDuringRun, freezing: &freezing[v1.OSUpgrade]{},
 		refers: func(c v1.OSUpgrade) plan.Intent { return plan.Intent{Config: &c} },
 	}
 }
@@ -51,7 +51,7 @@ func (s *server) rollouts() *object[v1.Rollout] {
 	return &object[v1.Rollout]{
 		server: s, noun: "rollout",
 		read: s.Store.Rollout, put: s.Store.PutRollout, remove: s.Store.DeleteRollout,
-		form: v1.RolloutForm, recorded: v1.Rollout.Canonical,
+		form: v1.RolloutForm, recorded: v1.Rollout.Canonical, freezing: &freezing[v1.Rollout]{holds: rolloutHolds},
 		refers: func(r v1.Rollout) plan.Intent { return plan.Intent{Rollout: &r} },
 	}
 }
@@ -74,7 +74,7 @@ func (s *server) calendar(c *call) (*object[v1.Calendar], error) {
 		remove: func(ctx context.Context, tenant string, base store.Revision) (store.Revision, error) {
 			return s.Store.DeleteCalendar(ctx, tenant, name, base)
 		},
-		form: v1.CalendarForm, recorded: v1.Calendar.Recorded,
+		form: v1.CalendarForm, recorded: v1.Calendar.Recorded, freezing: &freezing[v1.Calendar]{holds: calendarHolds},
 		room: s.Store.RoomForCalendar,
 	}, nil
 }

@@ -255,7 +255,7 @@ func configRoutes() []route {
 		return route{
 			method: http.MethodPost, path: configPath + path, own: true, group: groupConfig, handle: handle, action: "create", object: object,
 			summary: "Create " + one, about: "PUT to the path of " + one + " creates or replaces it.",
-			query: []parameter{validateParameter, unknownParameter}, takes: takes, errors: []int{http.StatusConflict},
+			query: []parameter{validateParameter, unknownParameter}, takes: takes, errors: []int{http.StatusConflict, http.StatusPreconditionFailed},
 			returns: []response{
 				{status: http.StatusCreated, about: "The " + noun + " is created.", headers: map[string]string{"ETag": "The revision of the object.", "Location": "The path of the object."}},
 				{status: http.StatusNoContent, about: "With validate=true: the request is valid."},

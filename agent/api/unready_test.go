@@ -57,6 +57,8 @@ func (b broken) Move(context.Context, string, string) (v1.HostEnvironment, error
 	return v1.HostEnvironment{}, b.err
 }
 
+func (b broken) Frozen(context.Context, run.Change) error { return b.err }
+
 func (b broken) Vacant(context.Context, string) error { return b.err }
 
 func (b broken) Skippable(context.Context, string, time.Time) (opens, closes time.Time, err error) {

@@ -45,7 +45,10 @@ func (c *applyCommand) Run(ctx context.Context, stdin io.Reader, out io.Writer, 
 	if err != nil {
 		return err
 	}
-	changes := intent.Compare(site.has, want)
+	changes, err := site.compare(ctx, want)
+	if err != nil {
+		return err
+	}
 	if c.Output == asText {
 		if err := showChanges(out, changes); err != nil {
 			return err

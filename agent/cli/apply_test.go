@@ -344,3 +344,19 @@ func TestEditSaysWhere(t *testing.T) {
 		}
 	}
 }
+
+// TestApplyFrozen: while a run freezes changes, apply says which run that is, and not that somebody else
+// has changed something; what files declare is validated as ever.
+func TestApplyFrozen(t *testing.T) {
+	t.Parallel()
+	s := fakeapi.New(t)
+	s.FreezeChanges("acme", 41)
+	const file = "rollout: {splay: 1m}\n"
+	if code, stdout, stderr := callWith(t, file, as(t, s.URL, s.Token, "acme", "validate", "--server", "-f", "-")...); code != exitOK {
+		t.Errorf("validate: exit code %d:\n%s%s", code, stdout, stderr)
+	}
+	code, _, stderr := callWith(t, file, as(t, s.URL, s.Token, "acme", "apply", "-f", "-")...)
+	if code == exitOK || !strings.Contains(stderr, "cannot create rollout: run 41 freezes changes of the configuration until it ends (PUT ") || !strings.Contains(stderr, "written: nothing\nnot written: rollout") {
+		t.Errorf("apply: exit code %d:\n%s", code, stderr)
+	}
+}

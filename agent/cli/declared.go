@@ -301,7 +301,7 @@ func (d *siteIntent) writeAll(ctx context.Context, changes []intent.ObjectChange
 		found = append(found, withoutNew(warnings, want)...)
 		if err != nil {
 			reason := explain(err)
-			if client.HasStatus(err, 412) {
+			if client.HasStatus(err, 412) && !client.Frozen(err) {
 				reason = "it changed meanwhile: " + reason
 			}
 			return i, placed(want, found), fmt.Errorf("cannot %s %s: %s\nwritten: %s\nnot written: %s\nRun the command again: it writes what is left",

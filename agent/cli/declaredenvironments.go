@@ -32,6 +32,25 @@ func (d *siteIntent) environmentsWith(ctx context.Context, want intent.Intent) (
 	return e, err
 }
 
+// compare returns what a text does to what the site has. Environments that the text does not name count
+// in the order in which those are written that come after each other.
+func (d *siteIntent) compare(ctx context.Context, want intent.Intent) ([]intent.ObjectChange, error) {
+	has := d.has
+	if ordered := slices.ContainsFunc(slices.Collect(maps.Values(want.Environments)), func(e v1.Environment) bool { return e.After != nil }); ordered {
+		others, err := d.environmentsOfSite(ctx)
+		if err != nil {
+			return nil, err
+		}
+		maps.DeleteFunc(others, func(name string, _ v1.Environment) bool {
+			_, named := want.Environments[name]
+			return named
+		})
+		maps.Copy(others, has.Environments)
+		has.Environments = others
+	}
+	return intent.Compare(has, want), nil
+}
+
 // environmentsOfSite reads the environments of the site, by name.
 func (d *siteIntent) environmentsOfSite(ctx context.Context) (map[string]v1.Environment, error) {
 	all := map[string]v1.Environment{}

@@ -37,6 +37,10 @@ func TestDeclaredTogether(t *testing.T) {
 	do(fmt.Sprintf(order, afterBasel, afterLisbon), "nothing was written; the site refuses it:\nenvironment basel: after.environments: \"lisbon\" makes a cycle", "apply", "-f", "-")
 	do("", "warning: environment lisbon is deleted, so environment basel opens no run", "delete", "environment/lisbon", "--force")
 
+	// On the way from aosta back to quarto lies sion, which the second file does not name.
+	do("environments:\n  aosta: {match: {roles: [a]}}\n  quarto: {match: {roles: [q]}, after: {environments: [aosta]}}\n  sion: {match: {roles: [s]}, after: {environments: [quarto]}}\n", "Written", "apply", "-f", "-")
+	do("environments:\n  aosta: {match: {roles: [a]}, after: {environments: [sion]}}\n  quarto: {match: {roles: [q]}}\n", "Written, in this order: environment quarto, environment aosta.", "apply", "-f", "-")
+
 	many := "environments:\n"
 	for n := range 30 {
 		many += fmt.Sprintf("  e%02d: {match: {hosts: [x%02d]}}\n", n, n)

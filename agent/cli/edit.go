@@ -154,7 +154,10 @@ func (e *edit) check(ctx context.Context, text []byte) (intent.Intent, []intent.
 	if err != nil {
 		return want, nil, nil, invalidText{err}
 	}
-	changes := intent.Compare(e.site.has, want)
+	changes, err := e.site.compare(ctx, want)
+	if err != nil {
+		return want, nil, nil, err
+	}
 	warnings, err := e.site.validateAll(ctx, changes, want)
 	_, call := errors.AsType[*client.CallError](err)
 	if _, other := errors.AsType[*client.Error](err); err != nil && !call && !other {

@@ -86,7 +86,7 @@ func (s *state) takeUp(ctx context.Context, env *environment) {
 // noteMissed tells of a window that was missed.
 func (s *state) noteMissed(r message.Record, missed message.Missed) {
 	if s.Observer != nil && s.active && r.Seq > s.startedAt {
-		s.Observer.WindowMissed()
+		s.Observer.WindowMissed(missed.Environment)
 	}
 	if s.active {
 		s.news.put(r.Seq, s.teller.Missed(r.Seq, r.Time, missed))

@@ -17,7 +17,7 @@ func (s *state) followRun(env *environment, opened uint64) {
 	env.followers = []follower{
 		func(_ *run.State, record message.Decoded, _ bool) { env.story.Add(record) },
 		newRunLog(s.Options, env.name).record,
-		newObserved(s.Observer, func() []string { return env.ledger.Roster().Watched() }).record,
+		newObserved(s.Observer, env.name, func() []string { return env.ledger.Roster().Watched() }).record,
 	}
 	if s.active {
 		env.followers = append(env.followers, env.traces.record, func(r *run.State, record message.Decoded, _ bool) {

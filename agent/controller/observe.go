@@ -9,23 +9,24 @@ import (
 
 // Observer is told what happens in the runs of a tenant, for metrics. It is called in
 // the controller's loop, so it may not wait. Records that were there when the
-// controller started are not told again.
+// controller started are not told again. The name of the default environment is empty.
 type Observer interface {
 	// RunEnded tells of a run that has ended, and how long it took.
-	RunEnded(result run.Result, took time.Duration)
+	RunEnded(environment string, result run.Result, took time.Duration)
 	// HostEnded tells of a member that has come to its final status; class is empty
 	// unless the host has told the class of its failure.
-	HostEnded(member run.Host)
+	HostEnded(environment string, member run.Host)
 	// Answered tells how long a host took for its answer to a command.
 	Answered(action message.Action, took time.Duration)
 	// WindowMissed tells of a window that closed without a run.
-	WindowMissed()
+	WindowMissed(environment string)
 }
 
 // observed is what is known of a run for the observer: when each command was sent that is
 // not answered, and which members have been told of.
 type observed struct {
-	to Observer
+	to          Observer
+	environment string
 	// watched returns the hosts that the roster watches.
 	watched  func() []string
 	prepared time.Time
@@ -33,8 +34,8 @@ type observed struct {
 	ended    map[string]bool
 }
 
-func newObserved(to Observer, watched func() []string) *observed {
-	return &observed{to: to, watched: watched, sent: map[string]time.Time{}, ended: map[string]bool{}}
+func newObserved(to Observer, environment string, watched func() []string) *observed {
+	return &observed{to: to, environment: environment, watched: watched, sent: map[string]time.Time{}, ended: map[string]bool{}}
 }
 
 // record tells the observer what a record has changed of a run.
@@ -52,7 +53,7 @@ func (o *observed) record(r *run.State, record message.Decoded, live bool) {
 	}
 	o.ends(r, record, live)
 	if live && r.Over() && record.Seq == r.EndedSeq {
-		o.to.RunEnded(r.Result, r.EndedAt.Sub(r.OpenedAt))
+		o.to.RunEnded(o.environment, r.Result, r.EndedAt.Sub(r.OpenedAt))
 	}
 }
 
@@ -89,7 +90,7 @@ func (o *observed) ends(r *run.State, record message.Decoded, live bool) {
 		}
 		if member, found := r.Host(name); found && member.Status.Final() {
 			if o.ended[name] = true; live {
-				o.to.HostEnded(member)
+				o.to.HostEnded(o.environment, member)
 			}
 		}
 	}

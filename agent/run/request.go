@@ -266,8 +266,9 @@ var (
 // Refused means that a request cannot be met as things stand.
 type Refused struct {
 	Message string
-	// Run is the run that stands in the way, or 0.
-	Run uint64
+	// Run is the run that stands in the way, or 0. Frozen tells that it freezes changes.
+	Run    uint64
+	Frozen bool
 }
 
 // Error implements error.

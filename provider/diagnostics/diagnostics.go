@@ -102,6 +102,8 @@ func (f Failure) advice(status int) string {
 	switch {
 	case client.Sealed(f.Err):
 		return sealed
+	case client.Frozen(f.Err):
+		return frozen
 	case f.adviceOnEnvironment() != "":
 		return f.adviceOnEnvironment()
 	case status == http.StatusNotFound && f.NotFound != "":
@@ -130,6 +132,9 @@ func (f Failure) adviceOnEnvironment() string {
 
 // sealed is the advice when the site is sealed.
 const sealed = "The site is sealed: until its strongbox is opened, it answers nothing else. Unseal it with osupgrade-agent unseal on any machine that reaches it, and run Terraform again."
+
+// frozen is the advice while a run freezes changes.
+const frozen = "Nothing was written. Apply again when the run has ended. What only holds runs can be applied now, alone, with -target: a new freeze, or paused of a rollout."
 
 // reads reports whether the request that failed was a read.
 func (f Failure) reads() bool {

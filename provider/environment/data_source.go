@@ -88,7 +88,7 @@ func (*DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *d
 	}
 	all["tenant"] = tenantobject.TenantDataAttribute()
 	all["name"] = schema.StringAttribute{
-		Required: true, MarkdownDescription: "The name of the environment; `default` is that of the hosts that no other has.",
+		Required: true, MarkdownDescription: "The name of the environment; `default` has the hosts that are in no other.",
 		Validators: []validator.String{validators.Name()},
 	}
 	all["declared"] = tenantobject.ComputedBool("Whether the environment is declared: not `default`, and not one that was deleted while its run was in progress. " +

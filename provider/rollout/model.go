@@ -37,6 +37,7 @@ type Policy struct {
 	RetryAfter      types.String `tfsdk:"retry_after"`
 	Splay           types.String `tfsdk:"splay"`
 	Paused          types.Bool   `tfsdk:"paused"`
+	FreezeChanges   types.Bool   `tfsdk:"freeze_changes"`
 	FleetLock       types.Bool   `tfsdk:"fleetlock"`
 	Exempt          types.Object `tfsdk:"exempt"`
 	ExemptReboot    types.Object `tfsdk:"exempt_reboot"`
@@ -119,6 +120,8 @@ func limitAttributes() map[string]schema.Attribute {
 		"reserve": tenantobject.DurationAttribute("How long before the end of its window a run ends at the latest, from `0s` to `7d`; `0s` by default."),
 		"retry_after": tenantobject.DurationAttribute("How long after the end of a run that touched no host the next run is started in the same window, from `1m` to `7d`; `15m` by default. " +
 			"It is started if the window minus `reserve` has not ended by then."),
+		"freeze_changes": tenantobject.BoolAttribute("Whether a run refuses changes of the tenant's configuration from its first stage to its end; `false` by default. " +
+			"Pausing runs and adding freezes remains possible. An apply in the meantime fails with the run and the way out; a plan is still validated."),
 		"splay":     tenantobject.DurationAttribute("The time at the beginning of a stage over which the starts of its hosts are spread, from `0s` to `7d`; `0s` by default."),
 		"fleetlock": tenantobject.BoolAttribute("Whether hosts that reboot by themselves may ask for that by the FleetLock protocol; `false` by default."),
 		"paused":    tenantobject.BoolAttribute("Whether all runs of the tenant are held, including the run in progress; `false` by default."),

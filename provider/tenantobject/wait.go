@@ -97,11 +97,11 @@ func temporary(err error) bool {
 	return answer.Status >= http.StatusInternalServerError || answer.Status == http.StatusTooManyRequests
 }
 
-// BlockingRun returns the id of the run that the server names as the reason of a
-// refusal, or 0.
+// BlockingRun returns the id of the run that the server names as the reason of a refusal, or 0. One
+// that freezes changes is not waited for: it may take the whole night, and a person decides what then.
 func BlockingRun(err error) uint64 {
 	var answer *client.Error
-	if !errors.As(err, &answer) || answer.Status != http.StatusPreconditionFailed {
+	if !errors.As(err, &answer) || answer.Status != http.StatusPreconditionFailed || client.Frozen(err) {
 		return 0
 	}
 	for _, problem := range answer.Errors {

@@ -87,7 +87,7 @@ func change[T any](ctx context.Context, at store[T], quiet *silence, server foun
 			sent, lost, err = true, err, pause(lasting, 0)
 		case id != 0:
 			err = quiet.outlast(ctx, func(ctx context.Context) error { return at.AwaitRun(ctx, id) })
-		case client.HasStatus(err, http.StatusPreconditionFailed):
+		case client.HasStatus(err, http.StatusPreconditionFailed) && !client.Frozen(err):
 			inUse, refusedAt = err, server.ETag
 			if err = nil; server.exists {
 				err = pause(ctx, try)

@@ -112,6 +112,12 @@ func Full(err error) bool {
 	return ok && e.Errors[0].Info.Full
 }
 
+// Frozen reports whether the server refused a change because a run freezes changes until it ends.
+func Frozen(err error) bool {
+	e, ok := errors.AsType[*Error](err)
+	return ok && e.Errors[0].Info.Frozen
+}
+
 // excerptLength is how much of a body in no known form is shown, in
 // characters.
 const excerptLength = 300

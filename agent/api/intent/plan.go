@@ -63,7 +63,8 @@ func compareKeys(a, b Key) int {
 }
 
 // Compare returns what to do to what a site has so that it is what a text wants,
-// in the order in which to do it. What only keeps runs from being opened comes
+// in the order in which to do it. has may have more environments than the text names: they say what
+// comes after what. What only keeps runs from being opened comes
 // first, what may open one last. A policy is there while somebody has it:
 //
 //	0  freezes; the deletion of calendars that allow
@@ -80,7 +81,7 @@ func Compare(has, want Intent) []ObjectChange {
 	for _, key := range want.Keys() {
 		changes = append(changes, change(key, has, want))
 	}
-	place := orderOf(want.Environments)
+	place := orderOf(has, want)
 	slices.SortStableFunc(changes, func(a, b ObjectChange) int {
 		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(place[a.Key], place[b.Key]))
 	})
@@ -88,8 +89,15 @@ func Compare(has, want Intent) []ObjectChange {
 }
 
 // orderOf returns how many environments come before each, on the longest way: what one comes after is
-// written before it, so that an order that is reversed is no cycle while it is written.
-func orderOf(all map[string]v1.Environment) map[Key]int {
+// written before it, so that an order that is reversed is no cycle while it is written. The way may lead
+// over environments of the site that the text does not name.
+func orderOf(has, want Intent) map[Key]int {
+	all := maps.Clone(has.Environments)
+	maps.DeleteFunc(all, func(name string, _ v1.Environment) bool { return want.Deletions[Key{Kind: Environment, Name: name}] })
+	if all == nil {
+		all = map[string]v1.Environment{}
+	}
+	maps.Copy(all, want.Environments)
 	place, under := map[Key]int{}, map[string]bool{}
 	var find func(name string) int
 	find = func(name string) int {
@@ -106,7 +114,7 @@ func orderOf(all map[string]v1.Environment) map[Key]int {
 		place[key] = at
 		return at
 	}
-	for _, name := range slices.Sorted(maps.Keys(all)) {
+	for _, name := range slices.Sorted(maps.Keys(want.Environments)) {
 		find(name)
 	}
 	return place

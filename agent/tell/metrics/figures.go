@@ -78,7 +78,7 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 type environmentDesc struct{ plain, named *prometheus.Desc }
 
 func ofEnvironment(name, help string, labels ...string) environmentDesc {
-	return environmentDesc{desc(name, help, labels...), desc(name, help, append(labels, "environment")...)}
+	return environmentDesc{desc(name, help, labels...), desc(name, help, append(labels, environmentLabel)...)}
 }
 
 // gauge is the metric of an environment, of which default has no name.
@@ -102,6 +102,10 @@ func (c tenantCollector) Collect(out chan<- prometheus.Metric) {
 	defer cancel()
 	f, err := c.figures(ctx)
 	out <- gauge(upDesc, truth(err == nil))
+	if err == nil {
+		c.keep(f.Environments)
+	}
+	c.collectNamed(out)
 	if err != nil {
 		return
 	}

@@ -144,7 +144,7 @@ func TestBounded(t *testing.T) {
 	before := len(strings.Split(scrape(t, s, everything), "\n"))
 	for i := range 1000 {
 		s.Requested(fmt.Sprintf("METHOD%d", i), "", http.StatusNotFound, time.Second)
-		tenant.HostEnded(run.Host{Status: run.HostFailed, Class: message.Class(fmt.Sprintf("class%d", i))})
+		tenant.HostEnded("", run.Host{Status: run.HostFailed, Class: message.Class(fmt.Sprintf("class%d", i))})
 	}
 	after := scrape(t, s, everything)
 	if more := len(strings.Split(after, "\n")) - before; more > 20 {

@@ -3,6 +3,7 @@ package metrics
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -20,16 +21,20 @@ type Tenant struct {
 	site     *Site
 	name     string
 	figures  func(context.Context) (controller.Figures, error)
-	runs     *prometheus.CounterVec
-	ended    *prometheus.CounterVec
-	upToDate prometheus.Counter
-	failures *prometheus.CounterVec
+	runs     counters
+	ended    counters
+	upToDate counters
+	failures counters
+	missed   counters
 	took     prometheus.Histogram
 	commands *prometheus.HistogramVec
-	missed   prometheus.Counter
 	appends  *prometheus.HistogramVec
 	sent     *prometheus.CounterVec
 	webhooks func(context.Context) ([]v1.WebhookState, error)
+
+	// kept are the environments of the last scrape, whose counters have begun.
+	keeping sync.Mutex
+	kept    map[string]bool
 }
 
 const (
@@ -57,28 +62,26 @@ const (
 
 // Tenant makes the metrics of a tenant. They are served once Serve was called.
 func (s *Site) Tenant(name string) *Tenant {
-	counter := func(name, help, label string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{label})
-	}
 	t := &Tenant{
 		site: s, name: name,
-		runs:  counter("osupgrade_runs_total", "Runs that have ended since the agent started, by result.", "result"),
-		ended: counter("osupgrade_run_hosts_ended_total", "Hosts whose part in a run has ended since the agent started, by status.", "status"),
-		upToDate: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "osupgrade_run_hosts_up_to_date_total", Help: "Hosts that a run found up to date since the agent started; they also count as upgraded.",
-		}),
-		failures: counter("osupgrade_host_failures_total", "Hosts that failed in a run since the agent started, by class of the failure; unknown if the host reported none.", "class"),
+		runs:     counted("osupgrade_runs_total", "Runs that have ended since the agent started, by result.", "result"),
+		ended:    counted("osupgrade_run_hosts_ended_total", "Hosts whose part in a run has ended since the agent started, by status.", "status"),
+		upToDate: counted("osupgrade_run_hosts_up_to_date_total", "Hosts that a run found up to date since the agent started; they also count as upgraded."),
+		failures: counted("osupgrade_host_failures_total", "Hosts that failed in a run since the agent started, by class of the failure; unknown if the host reported none.", "class"),
+		missed:   counted("osupgrade_windows_missed_total", "Windows that closed without a run since the agent started."),
 		took:     prometheus.NewHistogram(prometheus.HistogramOpts{Name: "osupgrade_run_duration_seconds", Help: "Duration of finished runs.", Buckets: runBuckets}),
 		commands: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "osupgrade_command_duration_seconds", Help: "How long hosts took to answer each command.", Buckets: commandBuckets,
 		}, []string{"command"}),
-		sent:   counter("osupgrade_webhook_tries_total", "Attempts to deliver news to webhooks since the agent started, by result: delivered, retry, dead or gone.", "result"),
-		missed: prometheus.NewCounter(prometheus.CounterOpts{Name: "osupgrade_windows_missed_total", Help: "Windows that closed without a run since the agent started."}),
+		sent: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "osupgrade_webhook_tries_total", Help: "Attempts to deliver news to webhooks since the agent started, by result: delivered, retry, dead or gone.",
+		}, []string{"result"}),
 		appends: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "osupgrade_log_append_duration_seconds", Buckets: appendBuckets,
 			Help: "How long a synced append to the log took, by result: behind means that another controller had written in between.",
 		}, []string{"result"}),
 	}
+	t.beginIn("")
 	t.begin()
 	return t
 }
@@ -99,7 +102,7 @@ func (t *Tenant) Serve(figures func(context.Context) (controller.Figures, error)
 	t.figures = figures
 	registry := prometheus.NewRegistry()
 	prometheus.WrapRegistererWith(prometheus.Labels{"tenant": t.name}, registry).
-		MustRegister(t.runs, t.ended, t.upToDate, t.failures, t.took, t.commands, t.missed, t.appends, t.sent, tenantCollector{t})
+		MustRegister(t.runs.plain, t.ended.plain, t.upToDate.plain, t.failures.plain, t.took, t.commands, t.missed.plain, t.appends, t.sent, tenantCollector{t})
 	t.site.mu.Lock()
 	defer t.site.mu.Unlock()
 	t.site.tenants[t.name] = registry
@@ -114,18 +117,6 @@ func (s *Site) Forget(name string) {
 
 // begin has each counter begin at 0: the first failure would be no increase otherwise.
 func (t *Tenant) begin() {
-	for _, result := range v1.Results() {
-		t.runs.WithLabelValues(result)
-	}
-	for _, status := range run.Statuses() {
-		if status.Final() {
-			t.ended.WithLabelValues(string(status))
-		}
-	}
-	t.failures.WithLabelValues(unknownClass)
-	for _, class := range message.Classes() {
-		t.failures.WithLabelValues(string(class))
-	}
 	for _, action := range []message.Action{message.Prepare, message.Upgrade, message.Reboot} {
 		t.commands.WithLabelValues(string(action))
 	}
@@ -138,23 +129,23 @@ func (t *Tenant) begin() {
 }
 
 // RunEnded implements controller.Observer.
-func (t *Tenant) RunEnded(result run.Result, took time.Duration) {
-	t.runs.WithLabelValues(string(result)).Inc()
+func (t *Tenant) RunEnded(environment string, result run.Result, took time.Duration) {
+	t.runs.of(environment, string(result)).Inc()
 	t.took.Observe(took.Seconds())
 }
 
 // HostEnded implements controller.Observer.
-func (t *Tenant) HostEnded(member run.Host) {
-	t.ended.WithLabelValues(string(member.Status)).Inc()
+func (t *Tenant) HostEnded(environment string, member run.Host) {
+	t.ended.of(environment, string(member.Status)).Inc()
 	if member.UpToDate {
-		t.upToDate.Inc()
+		t.upToDate.of(environment).Inc()
 	}
 	if member.Status == run.HostFailed {
 		label := unknownClass
 		if member.Class.Known() {
 			label = string(member.Class)
 		}
-		t.failures.WithLabelValues(label).Inc()
+		t.failures.of(environment, label).Inc()
 	}
 }
 
@@ -164,7 +155,7 @@ func (t *Tenant) Answered(action message.Action, took time.Duration) {
 }
 
 // WindowMissed implements controller.Observer.
-func (t *Tenant) WindowMissed() { t.missed.Inc() }
+func (t *Tenant) WindowMissed(environment string) { t.missed.of(environment).Inc() }
 
 // Log is a log whose appends are measured.
 func (t *Tenant) Log(l log.Log) log.Log { return measuredLog{l, t.appends} }

@@ -35,6 +35,8 @@ type tenant struct {
 	watchers wait.Watchers
 	// environments are those that the tenant has beside default.
 	environments []v1.EnvironmentStatus
+	// frozenBy is the run that freezes changes; 0 for none.
+	frozenBy uint64
 }
 
 var _ api.Controller = (*tenant)(nil)
@@ -58,6 +60,11 @@ func (s *Server) SetState(name string, state v1.State) {
 // SetEnvironments sets what is shown of a tenant's environments, by name, default among them.
 func (s *Server) SetEnvironments(name string, all ...v1.EnvironmentStatus) {
 	s.move(name, func(t *tenant) { t.environments = all })
+}
+
+// FreezeChanges has a run freeze changes of a tenant's configuration; 0 is none.
+func (s *Server) FreezeChanges(name string, run uint64) {
+	s.move(name, func(t *tenant) { t.frozenBy = run })
 }
 
 // SetHosts sets a tenant's hosts. A run that starts later takes them all.
@@ -232,6 +239,16 @@ func (t *tenant) Vacant(_ context.Context, environment string) error {
 		}
 	}
 	return nil
+}
+
+// Frozen implements api.Controller.
+func (t *tenant) Frozen(_ context.Context, change run.Change) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.frozenBy == 0 || change.Holds {
+		return nil
+	}
+	return &run.Refused{Run: t.frozenBy, Frozen: true, Message: fmt.Sprintf("run %d freezes changes of the configuration until it ends", t.frozenBy)}
 }
 
 // Unmatched implements api.Controller.

@@ -88,6 +88,9 @@ type Rollout struct {
 	Splay Span `json:"splay,omitempty" default:"0s" within:"0s 7d"`
 	// Paused pauses all runs of the tenant, including the current one.
 	Paused bool `json:"paused,omitempty"`
+	// FreezeChanges has each run refuse changes of the tenant's configuration, from its first stage to
+	// its end.
+	FreezeChanges bool `json:"freeze-changes,omitempty"`
 	// FleetLock lets hosts that reboot by themselves ask for that by the FleetLock protocol.
 	FleetLock bool `json:"fleetlock,omitempty"`
 	// Exempt matches hosts that are not upgraded, ExemptReboot hosts that are

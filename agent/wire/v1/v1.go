@@ -50,6 +50,8 @@ type ErrorInfo struct {
 	Value string `json:"value,omitempty"`
 	// Run is the id of the run that prevents the request, if one does.
 	Run uint64 `json:"run,omitempty"`
+	// Frozen is set if that run freezes changes of the configuration until it ends.
+	Frozen bool `json:"frozen,omitempty"`
 	// Missing is the object that the tenant does not have, such as "rollout"; empty
 	// when the problem is another one.
 	Missing string `json:"missing,omitempty"`

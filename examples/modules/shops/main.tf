@@ -46,7 +46,7 @@ resource "osupgrade_environment" "shop" {
   }]
 
   # A shop that leaves the map, and destroy, take the environment away although it has hosts. They
-  # are in no shop then, and upgraded by nobody. Without this, the server refuses, so that you move
+  # are in no shop then, and no run upgrades them. Without this, the server refuses, so that you move
   # the hosts to other shops first.
   force_destroy = true
 
