@@ -240,7 +240,7 @@ func (s *Site) control(ctx, running context.Context, o Options, tenant string, m
 	checks := &check.Runner{Scripts: o.Checks, Tenant: tenant, Local: &o.Local, Log: o.Log}
 	c := controller.New(controller.Options{
 		Tenant: tenant, Zone: o.Zone, Log: measured.Log(written), Observer: measured, Traces: s.exporter(), HostEvents: log, Guard: s.guards.Guard(tenant), Store: filled, News: s.store, Logger: o.Log, At: o.at("controller"),
-		Site: checks, SiteScripts: checks.Installed,
+		Site: checks, Ask: checks.Ask, SiteScripts: checks.Installed,
 		Labels: func(host string) map[string]string {
 			return s.Hosts.Labels(natsd.Identity{Tenant: tenant, Host: host})
 		},

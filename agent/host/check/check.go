@@ -90,6 +90,15 @@ func (r *Runner) run(ctx context.Context, t message.Task) error {
 	return nil
 }
 
+// Ask tries a check once, which is none of a task, and returns why it failed; nil when it passed.
+func (r *Runner) Ask(ctx context.Context, c rollout.Check) error {
+	attempt, err := r.probe(message.Task{}, c)
+	if err != nil {
+		return err
+	}
+	return attempt(ctx)
+}
+
 // failed logs a failed try.
 func (r *Runner) failed(ctx context.Context, t message.Task, what string, err error) {
 	if r.Log != nil {
