@@ -47,6 +47,9 @@ type environment struct {
 	// opensFrom is when the next run may be opened after an opening that the log took and that
 	// counts for nothing: another controller knew more. Else one would follow the other at once.
 	opensFrom time.Time
+	// asks are the disruption budgets whose queries a run waits for, asksOf the run.
+	asks   []string
+	asksOf *run.State
 	// idle is why an open window has no run, for people.
 	idle v1.WaitingFor
 	// shown is the newest run as it was shown last.

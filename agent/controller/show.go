@@ -97,6 +97,10 @@ func (s *state) whyNot(env *environment, r *run.State, shown *v1.Run, now time.T
 	case !s.log.failing.IsZero():
 		shown.Reason = fmt.Sprintf("the log takes no record: %v", s.log.failed)
 		shown.WaitingFor = &v1.WaitingFor{What: "log", Detail: shown.Reason, Since: view.Time(s.log.failing)}
+	case len(env.asks) > 0 && env.asksOf == r:
+		if w := s.waitsForQuery(env.asks, now); w != nil {
+			shown.WaitingFor = w
+		}
 	case !s.hasGathered(env, r, now):
 		shown.WaitingFor = &v1.WaitingFor{
 			What: run.ForHost, Detail: "hosts to reconnect: the site was restarted (up to " + window.FormatDuration(gracePeriod) + ")", Since: view.Time(s.started),

@@ -34,6 +34,7 @@ type state struct {
 	intent      intent
 	hosts       hosts
 	dispatching *dispatching
+	queries     *queries
 	log         appender
 	guard       guardKeeper
 	trim        trimmer
@@ -86,7 +87,7 @@ func newState(o Options, b beside) *state {
 	s := &state{
 		Options: o, beside: b, intent: newIntent(o), hosts: newHosts(o), log: newAppender(o), guard: newGuardKeeper(o),
 		witnesses: newWitnesses(o), trim: trimmer{Options: o, post: b.call}, started: o.Now(),
-		teller: news.NewTeller(o.Tenant, ""), dispatching: newDispatching(o, b.call), environments: map[string]*environment{}, ranIn: map[string]string{},
+		teller: news.NewTeller(o.Tenant, ""), dispatching: newDispatching(o, b.call), queries: newQueries(o, b.call), environments: map[string]*environment{}, ranIn: map[string]string{},
 	}
 	s.hosts.turned = s.turned
 	s.environment(defaultName)

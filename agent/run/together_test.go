@@ -23,6 +23,8 @@ type timed struct {
 	took   map[string]time.Duration
 	// answers are when hosts will have been upgraded, in the order of their commands.
 	answers []timedAnswer
+	// seen is what the controller knows besides.
+	seen Seen
 	// tied tells that hosts of different environments were done at the same time: nothing says who
 	// goes next then.
 	tied bool
@@ -67,7 +69,7 @@ func (n *timed) next(limit time.Time) bool {
 	var first *Environment
 	var what Decision
 	for _, e := range n.ledger.UnderWay() {
-		decision := e.Next(n.now, Seen{})
+		decision := e.Next(n.now, n.seen)
 		if decision.Act == Wait {
 			until = times.Sooner(until, decision.Until)
 		} else if first == nil || e.Turn() < first.Turn() {

@@ -25,6 +25,7 @@ type Limit struct {
 	Per            types.String `tfsdk:"per"`
 	MaxUnavailable types.String `tfsdk:"max_unavailable"`
 	MinAvailable   types.String `tfsdk:"min_available"`
+	Prometheus     types.Object `tfsdk:"prometheus"`
 }
 
 // ToAPI returns the declared budget.
@@ -65,5 +66,11 @@ func attributes() map[string]schema.Attribute {
 		"max_unavailable": tenantobject.TextAttribute("How many of the hosts that are counted together may be out of service at once, at least `1`. " +
 			"A percentage is taken of the hosts that are present when a run is opened, and rounded down, but to at least 1. A host that is unhealthy, or fell silent during a run, counts as out of service."),
 		"min_available": tenantobject.TextAttribute("How many of the hosts that are counted together must stay in service. A percentage is rounded up. If all must stay, no host can be upgraded; the plan warns of that."),
+		"prometheus": tenantobject.ObjectAttribute("A query to Prometheus that must return nothing, or only values within the bounds, before one of the hosts leaves service. The site asks it. If it cannot get an answer, no host leaves service.", map[string]schema.Attribute{
+			"url":   tenantobject.RequiredText("The URL of the server, such as `http://prometheus:9090`, without a path of its API. A token for it is in a file at the site, as for a check of type `prometheus`."),
+			"query": tenantobject.RequiredText("The expression, such as `pg_replication_lag_seconds`."),
+			"below": tenantobject.TextAttribute("A number such as `0.8`: the query must return something, and each value must be below it."),
+			"above": tenantobject.TextAttribute("A number: the query must return something, and each value must be above it."),
+		}),
 	}
 }

@@ -572,6 +572,15 @@ func (r *Roster) Admits(set int) bool {
 	return set == 0 || r.full(set, 1) < 0
 }
 
+// BudgetsOf returns the disruption budgets of a list of cells by its index.
+func (r *Roster) BudgetsOf(set int) []string {
+	var budgets []string
+	for _, n := range r.CellsOf(set) {
+		budgets = append(budgets, r.cells.list[n].Budget)
+	}
+	return budgets
+}
+
 // HasFreePlace reports whether a host may take a place in any cell of a list, by its index.
 func (r *Roster) HasFreePlace(set int) bool {
 	return slices.ContainsFunc(r.CellsOf(set), func(n int) bool {
