@@ -173,4 +173,10 @@ var faults = []fault{
 	{"run-that-failed-is-followed", "agent/run.Environment.complete", `$0.completed = append(slices.Clip($0.completed), message.Completion{Run: $1.Key(), At: $1.EndedAt}); return`, "", tests("agent/run", "TestOrder")},
 	{"soak-of-an-environment-is-ignored", "agent/run.Ledger.Standing", `var s Standing; for _, name := range $2.Environments { if all := $0.Of(name).completed; len(all) > 0 && all[len(all)-1].Run > $0.Of($1).followed(name) { s.Follows = append(s.Follows, message.Follow{Environment: name, Run: all[len(all)-1].Run}) } else { s.Waits = "a run" } }; return s`, "", simulated(append(tests("agent/controller", "TestAfter"), tests("agent/run", "TestOrder")...)...)},
 	{"order-of-environments-is-not-asked-for", "agent/controller.state.standing", `return zero1`, "", simulated(tests("agent/controller", "TestAfter")...)},
+
+	// What runs and steps ask of hosts and of the site.
+	{"task-is-of-any-host", "agent/wire/message.TaskKind.mayBeOf", `return true`, "", tests("agent/wire/message", "TestTasksOfAStep")},
+	{"checks-of-hosts-are-asked-at-the-site", "agent/wire/message.Task.OnSite", `return true`, "", tests("agent/wire/message", "TestTaskKinds")},
+	{"step-check-believes-scripts", "agent/host/stepcheck.checker.leadsTo", `return nil`, "", tests("agent/host/stepcheck", "TestFaultsAreFound")},
+	{"step-check-kills-nothing", "agent/host/stepcheck.checker.killed", `return nil`, "", tests("agent/host/stepcheck", "TestFaultsAreFound")},
 }
