@@ -22,6 +22,8 @@ const askAgain = 5 * time.Second
 // waits for the same tasks.
 type dispatcher struct {
 	*dispatching
+	// environment is the name on the log of the environment whose run it is.
+	environment string
 	// ready is called when an outcome has come.
 	ready func()
 	// requested is the task that is requested of each host; that of the run itself is of none.
@@ -95,12 +97,12 @@ func newDispatching(o Options, post func(context.Context, func())) *dispatching 
 }
 
 func newDispatcher(o Options, post func(context.Context, func()), ready func()) *dispatcher {
-	return newDispatching(o, post).dispatcher(ready)
+	return newDispatching(o, post).dispatcher(defaultName, ready)
 }
 
-// dispatcher makes the dispatcher of another run.
-func (d *dispatching) dispatcher(ready func()) *dispatcher {
-	return &dispatcher{dispatching: d, ready: ready, requested: map[string]*dispatched{}, outcomes: map[string]message.Outcome{}}
+// dispatcher makes the dispatcher of the runs of an environment.
+func (d *dispatching) dispatcher(environment string, ready func()) *dispatcher {
+	return &dispatcher{dispatching: d, environment: environment, ready: ready, requested: map[string]*dispatched{}, outcomes: map[string]message.Outcome{}}
 }
 
 // inTurn names the tasks at the site with which one takes its turn.
@@ -114,9 +116,10 @@ func (d *dispatcher) inTurn(t message.Task) siteTasks {
 // ofRun stands for the run itself, in place of a host.
 const ofRun = ""
 
-// whose returns of which host a task is, or that it is of the run itself.
+// whose returns of which host a task is, or that it is of the run itself, as a step is wherever it is
+// run.
 func whose(kind message.TaskKind, host string) string {
-	if kind.OfRun() {
+	if kind.OfStage() {
 		return ofRun
 	}
 	return host
@@ -142,7 +145,7 @@ func (d *dispatcher) request(ctx context.Context, t message.Task, from time.Time
 		delete(d.requested, of)
 	}
 	d.drop(of)
-	d.requested[of] = next
+	d.requested[of], t.Environment = next, d.environment
 	if !t.OnSite() {
 		go d.ask(needed, t, from)
 		return

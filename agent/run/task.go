@@ -18,6 +18,9 @@ func (s *State) Task(host string) (task message.Task, from time.Time, wanted boo
 		return message.Task{}, time.Time{}, false
 	}
 	m := &s.members[i]
+	if p := s.start.waiting(host); p != nil && s.Phase == Open {
+		return p.task(s.OpenedSeq), time.Time{}, true
+	}
 	kind := m.wants()
 	if kind == "" {
 		return message.Task{}, time.Time{}, false
@@ -56,6 +59,9 @@ var taskAt = [done]message.TaskKind{
 
 // Awaits reports whether the run waits for an outcome.
 func (s *State) Awaits(o message.Outcome) bool {
+	if o.Kind == message.Start {
+		return s.awaitsStart(o)
+	}
 	if o.Run != s.ID || s.Over() {
 		return false
 	}
@@ -72,6 +78,9 @@ func (s *State) Awaits(o message.Outcome) bool {
 // ran applies the outcome of a task. An outcome that the run does not wait for, such
 // as a second one of the same task, changes nothing.
 func (s *State) ran(o message.Outcome, at time.Time) error {
+	if o.Kind == message.Start {
+		return s.startRan(o, at)
+	}
 	if o.Run != s.ID {
 		return fmt.Errorf("the outcome of %s is of run %d, not of run %d", o.Kind, o.Run, s.ID)
 	}

@@ -319,7 +319,7 @@ func taskOf(m *member) string {
 
 // Waiting returns what the run waits for at a time; false when it waits for nothing.
 func (s *State) Waiting(now time.Time) (Waiting, bool) {
-	if s.Over() || s.Phase == Open {
+	if s.Over() {
 		return Waiting{}, false
 	}
 	return s.waitingAt(now)
@@ -327,7 +327,7 @@ func (s *State) Waiting(now time.Time) (Waiting, bool) {
 
 func (s *State) waitingAt(now time.Time) (Waiting, bool) {
 	if s.Phase == Open {
-		return Waiting{}, false
+		return s.asking()
 	}
 	// A run that is ending waits only for hosts that have begun.
 	if s.counts.underWay > 0 && (s.aborted != nil || s.failures.halt != "" || s.overAt(now)) {

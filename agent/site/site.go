@@ -250,6 +250,7 @@ func (s *Site) control(ctx, running context.Context, o Options, tenant string, m
 		},
 		Holder: func(ctx context.Context, host string) (*v1.HostLease, error) { return holder(ctx, gate, host) },
 	})
+	checks.Hosts = c.Present
 	measured.Webhooks(func(ctx context.Context) ([]v1.WebhookState, error) { return s.webhooks.States(ctx, tenant) })
 	measured.Serve(c.Figures)
 	one.running.Go(func() { s.webhooks.Run(running, tenant, c, measured.Sent) })

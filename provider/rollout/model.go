@@ -199,19 +199,20 @@ func hookAttribute(description string) schema.Attribute {
 // withKinds adds the attribute type of a check or hook, and the attributes of the
 // single types.
 func withKinds[T any](kinds []v1.Kind[T], all map[string]schema.Attribute) map[string]schema.Attribute {
-	var types []string
-	usedBy, descriptions := map[string][]string{}, map[string]string{}
+	var types, members []string
+	usedBy := map[string][]string{}
 	for _, kind := range kinds {
 		types = append(types, "`"+kind.Type+"` "+kind.Does)
 		for _, member := range kind.Members {
-			usedBy[member.Name] = append(usedBy[member.Name], "`"+kind.Type+"`")
-			descriptions[member.Name] = member.Is
+			if usedBy[member.Name] == nil {
+				members = append(members, member.Name)
+			}
+			usedBy[member.Name] = append(usedBy[member.Name], "`"+kind.Type+"`: "+member.Is)
 		}
 	}
 	all["type"] = tenantobject.RequiredText(strings.Join(types, "; ") + ".")
-	for member, description := range descriptions {
-		description = "Of " + strings.Join(usedBy[member], " and ") + ": " + description + "."
-		all[strings.ReplaceAll(member, "-", "_")] = attributeOf[T](member, description)
+	for _, member := range members {
+		all[strings.ReplaceAll(member, "-", "_")] = attributeOf[T](member, "Of "+strings.Join(usedBy[member], "; of ")+".")
 	}
 	return all
 }

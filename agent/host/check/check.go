@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"sync"
 	"syscall"
 	"time"
 
@@ -44,6 +45,8 @@ type Runner struct {
 	Local *dial.Rule
 	// Transport is the transport of requests; nil means one that follows Local.
 	Transport http.RoundTripper
+	// Hosts returns the hosts of an environment, at the site; nil elsewhere.
+	Hosts func(ctx context.Context, environment string) ([]message.Present, error)
 	// Log logs each failed try; it may be nil.
 	Log *slog.Logger
 
@@ -62,9 +65,12 @@ type Runner struct {
 type try func(context.Context) error
 
 // Run runs a task and returns its outcome: the checks one after the other until
-// one fails, then the hook. A task without either succeeds. If ctx ends first, the
-// outcome says nothing about the host; drop it.
+// one fails, then the hook. A task without either succeeds. Checks before a run are all
+// run, at once. If ctx ends first, the outcome says nothing about the host; drop it.
 func (r *Runner) Run(ctx context.Context, t message.Task) message.Outcome {
+	if t.Kind == message.Start {
+		return r.runAll(ctx, t)
+	}
 	gives, err := r.run(ctx, t)
 	switch {
 	case err == nil && len(gives) > 0:
@@ -96,6 +102,20 @@ func (r *Runner) run(ctx context.Context, t message.Task) (gives map[string]stri
 		return nil, fmt.Errorf("hook %s: %w", t.Kind, err)
 	}
 	return gives, nil
+}
+
+// runAll runs all checks of a task at once, and returns how each came out.
+func (r *Runner) runAll(ctx context.Context, t message.Task) message.Outcome {
+	failed := make([]error, len(t.Checks))
+	var running sync.WaitGroup
+	for i, c := range t.Checks {
+		running.Go(func() { failed[i] = r.check(ctx, t, c) })
+	}
+	running.Wait()
+	if ctx.Err() != nil {
+		return t.Outcome(false, "interrupted")
+	}
+	return t.Checked(failed)
 }
 
 // failed logs a failed try.

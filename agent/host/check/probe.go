@@ -41,6 +41,15 @@ var probes = map[string]func(*Runner, message.Task, rollout.Check) (try, error){
 	rollout.TimeSync: func(r *Runner, _ message.Task, c rollout.Check) (try, error) {
 		return func(context.Context) error { return r.synchronised(c) }, nil
 	},
+	rollout.Prometheus: func(r *Runner, _ message.Task, c rollout.Check) (try, error) {
+		return r.answered(func(ctx context.Context) error { return r.query(ctx, c) }), nil
+	},
+	rollout.Hosts: func(r *Runner, t message.Task, c rollout.Check) (try, error) {
+		if r.Hosts == nil {
+			return nil, errors.New("hosts are known at the site only")
+		}
+		return func(ctx context.Context) error { return r.present(ctx, t, c) }, nil
+	},
 	rollout.Disk: func(r *Runner, _ message.Task, c rollout.Check) (try, error) {
 		return func(ctx context.Context) error { return r.space(ctx, c) }, nil
 	},

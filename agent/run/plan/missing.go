@@ -14,8 +14,8 @@ type need struct{ script, by, field string }
 // Missing returns, in words, what a host lacks for a run by this plan, as its
 // worker says; unknown when the worker does not say which scripts it has though
 // the run starts some.
-func (p Plan) Missing(host message.SelfReport) (missing []string, unknown bool) {
-	return missingOf(needsOf(p.Rollout.Rollout, rollout.OnHost), host)
+func (p Plan) Missing(name string, host message.SelfReport) (missing []string, unknown bool) {
+	return missingOf(append(p.needsOfStart(name), needsOf(p.Rollout.Rollout, rollout.OnHost)...), host)
 }
 
 // MissingAtSite is Missing for the scripts that are run at the site.
@@ -24,7 +24,7 @@ func (p Plan) MissingAtSite(scripts []string) (missing []string, unknown bool) {
 	for i, s := range p.Rollout.Stages {
 		steps[i] = s.Stage
 	}
-	needs := append(needsOf(p.Rollout.Rollout, rollout.OnSite), needsOfSteps(steps, rollout.OnSite)...)
+	needs := append(append(p.needsOfStart(""), needsOf(p.Rollout.Rollout, rollout.OnSite)...), needsOfSteps(steps, rollout.OnSite)...)
 	return missingOf(needs, message.SelfReport{Scripts: scripts})
 }
 
@@ -38,6 +38,37 @@ func missingOf(needs []need, has message.SelfReport) (missing []string, unknown 
 	return missing, has.Scripts == nil && len(needs) > 0
 }
 
+// needsOfStart are the scripts that the checks before the run start on a host, or at the site if it
+// has no name.
+func (p Plan) needsOfStart(host string) (needs []need) {
+	for _, g := range p.Rollout.Start {
+		if slices.Contains(g.Hosts, host) || host == "" && len(g.Hosts) == 0 {
+			for i, c := range p.Rollout.StartChecks(g) {
+				needs = addScript(needs, c, message.Start, g.Checks[i])
+			}
+		}
+	}
+	return needs
+}
+
+// addScript adds the script of a check, if it has one.
+func addScript(needs []need, c rollout.Check, of message.TaskKind, at int) []need {
+	if c.Type != rollout.Exec {
+		return needs
+	}
+	return append(needs, need{c.Script, "check " + c.Name, fmt.Sprintf("%s[%d].script", of.Member(), at)})
+}
+
+// needsOfDeclared is needsOfStart for a rollout as it is declared, on any host or at the site.
+func needsOfDeclared(checks []rollout.StartCheck, where string) (needs []need) {
+	for i, c := range checks {
+		if (c.Match == nil) == (where == rollout.OnSite) {
+			needs = addScript(needs, c.Check, message.Start, i)
+		}
+	}
+	return needs
+}
+
 // needsOf are the scripts that a rollout with all its parts has run on each host, or at the
 // site.
 func needsOf(r rollout.Rollout, where string) (needs []need) {
@@ -47,9 +78,7 @@ func needsOf(r rollout.Rollout, where string) (needs []need) {
 			continue
 		}
 		for i, c := range t.Checks {
-			if c.Type == rollout.Exec {
-				needs = append(needs, need{c.Script, "check " + c.Name, fmt.Sprintf("%s[%d].script", kind.Member(), i)})
-			}
+			needs = addScript(needs, c, kind, i)
 		}
 		if h := t.Hook; h != nil && h.Type == rollout.Exec {
 			needs = append(needs, need{h.Script, "hook " + string(kind), kind.Member() + ".script"})

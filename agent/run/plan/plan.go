@@ -87,7 +87,28 @@ func New(r *v1.Rollout, hosts []Host) (Plan, error) {
 	planned := Plan{Exempt: exempt, Rollout: resolved}
 	planned.count(full, stages)
 	planned.enlist(full.Stages, stages, compile(full.ExemptReboot))
+	planned.groupStart(full.Checks.Start, sorted)
 	return planned, nil
+}
+
+// groupStart decides where each check before the run is asked: of the members, those that are heard
+// of. A host that nobody hears cannot be asked; a check of type hosts misses it.
+func (p *Plan) groupStart(checks []v1.StartCheck, hosts []Host) {
+	if len(checks) == 0 {
+		return
+	}
+	matchers := make([]*matcher, len(checks))
+	for n, c := range checks {
+		if c.Match != nil {
+			matchers[n] = compile(c.Match)
+		}
+	}
+	byName := make(map[string]Host, len(hosts))
+	for _, h := range hosts {
+		byName[h.Name] = h
+	}
+	heard := slices.DeleteFunc(slices.Clone(p.Hosts), func(name string) bool { return byName[name].Silent })
+	p.Rollout.GroupStart(heard, func(host, check int) bool { return matchers[check].matches(byName[heard[host]]) })
 }
 
 // count resolves each count of the rollout to a number of hosts.

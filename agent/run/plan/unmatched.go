@@ -167,8 +167,14 @@ func (u *unmatched) rollout(r v1.Rollout) {
 			u.match(fmt.Sprintf("stages[%d].step.match", n), s.Step.Match, make([]bool, len(u.Hosts)))
 		}
 	}
-	u.scripts(append(needsOf(r, rollout.OnHost), needsOfSteps(r.Stages, rollout.OnHost)...), u.OnHosts, "is not in the --checks folder of any known host")
-	u.scripts(append(needsOf(r, rollout.OnSite), needsOfSteps(r.Stages, rollout.OnSite)...), u.AtSite, "is not in the --checks folder of the site")
+	for n, c := range r.Checks.Start {
+		u.match(fmt.Sprintf("checks.start[%d].match", n), c.Match, make([]bool, len(u.Hosts)))
+	}
+	needs := func(where string) []need {
+		return slices.Concat(needsOfDeclared(r.Checks.Start, where), needsOf(r, where), needsOfSteps(r.Stages, where))
+	}
+	u.scripts(needs(rollout.OnHost), u.OnHosts, "is not in the --checks folder of any known host")
+	u.scripts(needs(rollout.OnSite), u.AtSite, "is not in the --checks folder of the site")
 }
 
 // match warns of what in a match no host has, or else of a match that no host has all of, or

@@ -153,6 +153,9 @@ func (o *Oracle) countsAfter(e message.Event) bool {
 // outcomeCounts reports whether the outcome of a task may count: the run waits for a
 // task of this kind of the host.
 func (p *run) outcomeCounts(t message.Outcome) bool {
+	if t.Kind == message.Start {
+		return p.healthCounts(t)
+	}
 	if t.Run != p.id {
 		return false
 	}
@@ -313,6 +316,7 @@ func (o *Oracle) hostEvent(r message.Decoded, e message.Event, name string, sent
 		} else {
 			h.remove()
 		}
+		o.run.notAsked(name)
 		o.stagesDone(r.Time)
 	case message.Admitted:
 		o.mayBegin(m, r, sent)
@@ -384,6 +388,8 @@ func (o *Oracle) cancelled(m *member, a message.Awaited, r message.Decoded) {
 func (o *Oracle) ran(t message.Outcome, r message.Decoded) {
 	o.count(fmt.Sprintf("outcome of %s: %v", t.Kind, t.OK))
 	switch {
+	case t.Kind == message.Start:
+		o.healthRan(t, r)
 	case t.Kind == message.Step:
 		o.stepRan(t, r)
 	case t.Kind != message.Fleet:

@@ -56,6 +56,7 @@ type run struct {
 	failures int
 	// fleetPassed means that the checks of the fleet have passed.
 	fleetPassed bool
+	health      health
 }
 
 // stage is a stage of the run under way.
@@ -244,7 +245,7 @@ func (m *member) wants() message.TaskKind {
 func newRun(r message.Decoded, e message.Opened) *run {
 	p := &run{
 		roster: map[string]bool{}, opened: r.Seq, policy: e.Rollout, notAfter: e.NotAfter, ends: e.NotAfter, overAt: e.NotAfter, window: e.Window, windowUsed: e.WindowUsed,
-		chosen: e.Chosen || e.RetryOf != 0, overrides: e.OverrideAfter != "",
+		chosen: e.Chosen || e.RetryOf != 0, overrides: e.OverrideAfter != "", health: newHealth(e.Rollout.Start),
 	}
 	for _, name := range e.Members {
 		p.roster[name] = true

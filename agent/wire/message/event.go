@@ -444,7 +444,7 @@ func check(e Event) error {
 	case Opened:
 		return e.check()
 	case Ran:
-		return cmp.Or(present("outcome", e.Outcome != Outcome{}), e.Outcome.Outputs.checkSealed())
+		return cmp.Or(present("outcome", e.Outcome.Key() != Key{}), e.Outcome.Outputs.checkSealed())
 	case Begun:
 		if e.Host != "" && !names.ValidHost(e.Host) {
 			return fmt.Errorf("%q is not a host name", e.Host)
@@ -532,8 +532,30 @@ func (e Opened) check() error {
 	if err := e.Rollout.Check(len(e.Members)); err != nil {
 		return fmt.Errorf("policy: %w", err)
 	}
+	if err := e.checkStart(); err != nil {
+		return fmt.Errorf("policy: %w", err)
+	}
 	if err := e.checkRoster(); err != nil {
 		return fmt.Errorf("roster: %w", err)
 	}
 	return checkCells(e.Cells, nil)
+}
+
+// checkStart returns an error for checks before a run that ask a host which is no member.
+func (e Opened) checkStart() error {
+	if len(e.Rollout.Start) == 0 {
+		return nil
+	}
+	members := make(map[string]bool, len(e.Members))
+	for _, host := range e.Members {
+		members[host] = true
+	}
+	for n, g := range e.Rollout.Start {
+		for _, host := range g.Hosts {
+			if !members[host] {
+				return fmt.Errorf("start[%d].hosts: %s is no member", n, host)
+			}
+		}
+	}
+	return nil
 }

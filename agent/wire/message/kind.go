@@ -49,7 +49,7 @@ type taskKind struct {
 
 // taskKinds are all kinds: first the lists of checks, then the hooks.
 var taskKinds = []taskKind{
-	{name: Start, of: ofRun, words: "the checks before the run", member: "checks.start"},
+	{name: Start, of: ofRun, words: "the start checks", member: "checks.start"},
 	{name: BeforeHost, words: "its before-host checks", member: "checks.before-host", checks: func(c *rollout.Checks) []rollout.Check { return c.BeforeHost }},
 	{name: AfterHost, words: "its after-host checks", member: "checks.after-host", checks: func(c *rollout.Checks) []rollout.Check { return c.AfterHost }},
 	{name: Fleet, of: ofSite, words: "the checks of the fleet", member: "checks.fleet", checks: func(c *rollout.Checks) []rollout.Check { return c.Fleet }},

@@ -18,6 +18,9 @@ type Resolved struct {
 	MinPrepared int `json:"min-prepared"`
 	// NoReboot are the members that are not rebooted.
 	NoReboot []Exempt `json:"no-reboot,omitempty"`
+	// Start says where each of Checks.Start is asked. One that is in no group is asked nowhere,
+	// because no host matches it.
+	Start []StartGroup `json:"start,omitempty"`
 }
 
 // ResolvedStage is a stage and the number of its members. The members of a run
@@ -112,6 +115,9 @@ func (r *Resolved) Check(members int) error {
 		size += s.Size
 	}
 	if err := r.unreadable(); err != nil {
+		return err
+	}
+	if err := r.checkStart(); err != nil {
 		return err
 	}
 	switch {

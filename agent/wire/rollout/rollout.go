@@ -132,10 +132,21 @@ type Match struct {
 
 // Checks tell whether a host, or the fleet, is well. All of a list must pass.
 type Checks struct {
-	BeforeHost []Check `json:"before-host,omitempty" most:"20"`
-	AfterHost  []Check `json:"after-host,omitempty" most:"20"`
+	// Start are asked before a run prepares any host: all of them, and all at once.
+	Start      []StartCheck `json:"start,omitempty" most:"20"`
+	BeforeHost []Check      `json:"before-host,omitempty" most:"20"`
+	AfterHost  []Check      `json:"after-host,omitempty" most:"20"`
 	// Fleet are run at the site, between hosts.
 	Fleet []Check `json:"fleet,omitempty" most:"20"`
+}
+
+func (c Checks) inspect(i *inspector, field string) {
+	i.members(field, c)
+	for n, s := range c.Start {
+		s.inspectPlace(i, fmt.Sprintf("%s.start[%d]", field, n))
+	}
+	i.onHosts(field+".before-host", c.BeforeHost)
+	i.onHosts(field+".after-host", c.AfterHost)
 }
 
 // Hooks take a host out of service and put it back.
@@ -159,7 +170,10 @@ const (
 	maxApplications = 1000
 )
 
-const notAName = "is not a name; " + names.Form
+const (
+	notAName = "is not a name; " + names.Form
+	notAHost = `is not the name of a host; use 1 to 253 letters, digits, "-", "_" and ".", with a letter or digit at both ends`
+)
 
 // DefaultStage is the name of the one stage of a rollout that declares none.
 const DefaultStage = "all"
@@ -189,7 +203,7 @@ func (r Rollout) Trimmed() Rollout {
 	if len(r.Stages) == 0 {
 		r.Stages = nil
 	}
-	if r.Checks != nil && len(r.Checks.BeforeHost)+len(r.Checks.AfterHost)+len(r.Checks.Fleet) == 0 {
+	if r.Checks != nil && len(r.Checks.Start)+len(r.Checks.BeforeHost)+len(r.Checks.AfterHost)+len(r.Checks.Fleet) == 0 {
 		r.Checks = nil
 	}
 	if r.Hooks != nil && *r.Hooks == (Hooks{}) {
@@ -278,7 +292,7 @@ func (m Match) inspect(i *inspector, field string) {
 	if len(m.Hosts)+len(m.Labels)+len(m.Roles)+len(m.Applications) == 0 {
 		i.add(field, "{}", "it names no hosts; give hosts, labels, roles or applications, or leave it out")
 	}
-	i.each(field+".hosts", m.Hosts, maxHosts, names.ValidHost, `is not the name of a host; use 1 to 253 letters, digits, "-", "_" and ".", with a letter or digit at both ends`)
+	i.each(field+".hosts", m.Hosts, maxHosts, names.ValidHost, notAHost)
 	i.labels(field+".labels", m.Labels)
 	i.each(field+".roles", m.Roles, maxRoles, ValidRole, "is not a role; "+RoleForm)
 	i.each(field+".applications", m.Applications, maxApplications, names.Valid, notAName)

@@ -13,7 +13,7 @@ import (
 // slip of the pen would bound nothing.
 func TestTags(t *testing.T) {
 	t.Parallel()
-	for _, of := range []any{Rollout{}, Stage{}, Step{}, Checks{}, Check{}, Hooks{}, Hook{}, Timeouts{}} {
+	for _, of := range []any{Rollout{}, Stage{}, Step{}, Checks{}, Check{}, StartCheck{}, Hooks{}, Hook{}, Timeouts{}} {
 		for name, m := range membersOf(of) {
 			field := reflect.TypeOf(of).Name() + "." + name
 			switch m.value.Interface().(type) {
@@ -37,7 +37,7 @@ func TestTags(t *testing.T) {
 				if least := Count(m.tag.Get("least")); least == "" || least.unreadable() != nil {
 					t.Errorf("%s: least is %q", field, least)
 				}
-			case []Check:
+			case []Check, []StartCheck:
 				if most, err := strconv.Atoi(m.tag.Get("most")); err != nil || most < 1 {
 					t.Errorf("%s: most is %q", field, m.tag.Get("most"))
 				}

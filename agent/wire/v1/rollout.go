@@ -19,6 +19,8 @@ type (
 	RolloutChecks = rollout.Checks
 	// Check is one check.
 	Check = rollout.Check
+	// StartCheck is a check before a run prepares any host.
+	StartCheck = rollout.StartCheck
 	// RolloutHooks are the hooks of a rollout.
 	RolloutHooks = rollout.Hooks
 	// Hook is one hook.

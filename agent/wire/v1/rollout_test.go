@@ -266,8 +266,8 @@ var wrongRollouts = []struct{ name, body, problem string }{
 
 // wrongChecks are the same of one check.
 var wrongChecks = []struct{ name, body, problem string }{
-	{"no type", `{}`, `type: "" is invalid; use exec, http, tcp, systemd, disk, units, load or time-sync`},
-	{"type", `{"type": "execc", "script": "a b"}`, `type: "execc" is invalid; use exec, http, tcp, systemd, disk, units, load or time-sync; did you mean exec?`},
+	{"no type", `{}`, `type: "" is invalid; use exec, http, tcp, systemd, disk, units, load, time-sync, prometheus or hosts`},
+	{"type", `{"type": "execc", "script": "a b"}`, `type: "execc" is invalid; use exec, http, tcp, systemd, disk, units, load, time-sync, prometheus or hosts; did you mean exec?`},
 	{"name", `{"type": "tcp", "address": "a:1", "name": "a\nb"}`, `name: "a\nb" is not a name; use at most 100 printable characters without blanks at the ends`},
 	{"script with a folder", `{"type": "exec", "script": "/bin/true"}`, `script: "/bin/true" is not the name of a script; use letters, digits, "-", "_" and ".", with no "." or "-" at the beginning and no folder`},
 	{"script above", `{"type": "exec", "script": ".."}`, `script: ".." is not the name of a script; use letters, digits, "-", "_" and ".", with no "." or "-" at the beginning and no folder`},
