@@ -180,4 +180,10 @@ var faults = []fault{
 	{"step-that-failed-counts-as-done", "agent/run.State.stepRan", `g := $0.stages.current(); g.doing.Since = time.Time{}; g.doing.Attempt++; $0.counts.underWay--; $0.changed = $2; $0.passStep($2); return nil`, "", simulated(scripts, invariants)},
 	{"step-is-done-though-nobody-says-so", "agent/run.State.stepOverdue", `t, underWay := $0.stepTask(); if !underWay { return zero1, time.Time{} }; if ends := $0.stepEnds(t); $1.Before(ends) { return zero1, ends }; return message.Ran{Outcome: t.Outcome(true, "")}, time.Time{}`, "", simulated()},
 	{"step-is-undone-in-place-of-done", "agent/run.State.stepTask", `if $0.Over() || len($0.stages.list) == 0 || !$0.stages.current().doing.underWay() { return zero1, false }; g := $0.stages.current(); hook := g.Step.Do; if g.Step.Undo != nil { hook = g.Step.Undo }; return message.Task{Run: $0.ID, Kind: message.Step, Stage: g.Name, Host: g.doing.Host, Attempt: g.doing.Attempt, Hook: hook, Gives: g.Step.Gives}, true`, "", simulated()},
+
+	// What runs and steps ask of hosts and of the site.
+	{"task-is-of-any-host", "agent/wire/message.TaskKind.mayBeOf", `return true`, "", tests("agent/wire/message", "TestTasksOfAStep")},
+	{"checks-of-hosts-are-asked-at-the-site", "agent/wire/message.Task.OnSite", `return true`, "", tests("agent/wire/message", "TestTaskKinds")},
+	{"step-check-believes-scripts", "agent/host/stepcheck.checker.leadsTo", `return nil`, "", tests("agent/host/stepcheck", "TestFaultsAreFound")},
+	{"step-check-kills-nothing", "agent/host/stepcheck.checker.killed", `return nil`, "", tests("agent/host/stepcheck", "TestFaultsAreFound")},
 }
