@@ -30,7 +30,7 @@ const (
    { days_of_week = ["Sunday"], start_time = "04:00", duration = "2h" },
  ]
  calendars = []
- rollout = { stages = [{ name = "all", max_unavailable = 2 }], step_timeouts = { reboot = "20m" } }`
+ rollout = { stages = [{ name = "all", max_unavailable = 2 }], command_timeouts = { reboot = "20m" } }`
 )
 
 // TestEnvironment takes an environment through its life at the real agent: each value arrives, another
@@ -58,7 +58,7 @@ func TestEnvironment(t *testing.T) {
 		{DaysOfWeek: "Sunday", StartTime: "04:00", Timezone: "site-local", Duration: "2h"},
 	}
 	all.Calendars = []string{}
-	all.Rollout = &v1.Rollout{Stages: []v1.Stage{{Name: "all", MaxUnavailable: "2"}}, Timeouts: &v1.StepTimeouts{Reboot: "20m"}}
+	all.Rollout = &v1.Rollout{Stages: []v1.Stage{{Name: "all", MaxUnavailable: "2"}}, Timeouts: &v1.CommandTimeouts{Reboot: "20m"}}
 	byHand := func() {
 		other := all
 		other.Rollout = &v1.Rollout{Paused: true}
@@ -102,7 +102,7 @@ func TestEnvironment_refused(t *testing.T) {
 		{basel(window("26:00")), `"26:00" is not a time of day`},
 		{basel(ofBasel + "\n calendars = [\"No calendar\"]"), `"No calendar" is not the name of a calendar`},
 		{basel(ofBasel + "\n rollout = { stages = [{ name = \"all\", max_unavailable = 0 }] }"), `rollout.stages`},
-		{basel(ofBasel + "\n rollout = { step_timeouts = { reboot = \"1h1\" } }"), `rollout.step_timeouts.reboot`},
+		{basel(ofBasel + "\n rollout = { command_timeouts = { reboot = \"1h1\" } }"), `rollout.command_timeouts.reboot`},
 		{basel(ofBasel + "\n rollout = { on_failure = \"panic\" }"), `"panic"`},
 	} {
 		steps = append(steps, resource.TestStep{Config: server.Config(row.config), PlanOnly: true, ExpectError: spoken(row.says)})

@@ -56,7 +56,7 @@ resource "osupgrade_calendar" "many" {
   kind  = "freeze"
 }
 `)
-		for _, step := range []struct {
+		for _, row := range []struct {
 			args   []string
 			logins int
 		}{
@@ -65,9 +65,9 @@ resource "osupgrade_calendar" "many" {
 			{[]string{"plan", "-no-color", "-detailed-exitcode"}, 3},
 			{[]string{"destroy", "-auto-approve", "-no-color"}, 6},
 		} {
-			w.Run(t, 0, step.args...)
-			if made := tokensOf(t, site.Server); len(made)-before != step.logins || made[len(made)-1].Expires == nil {
-				t.Errorf("%s: after %s there were %d logins, want %d", name, step.args[0], len(made)-before, step.logins)
+			w.Run(t, 0, row.args...)
+			if made := tokensOf(t, site.Server); len(made)-before != row.logins || made[len(made)-1].Expires == nil {
+				t.Errorf("%s: after %s there were %d logins, want %d", name, row.args[0], len(made)-before, row.logins)
 			}
 		}
 		keptNowhere(t, w, aPassword, secret, "osu_")

@@ -11,7 +11,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 hosts=$1 runs=$2
 agent=${AGENT:-$PWD/.cache/bin/osupgrade-agent}
 dir=$(mktemp -d)
-"$agent" dev --hosts "$hosts" --data "$dir" --listen 127.0.0.1:0 --step 0s >"$dir/log" 2>&1 &
+"$agent" dev --hosts "$hosts" --data "$dir" --listen 127.0.0.1:0 --action-time 0s >"$dir/log" 2>&1 &
 site=$!
 trap 'kill "$site"; wait "$site" || true; rm -rf "$dir"' EXIT
 until [[ -f $dir/dev.env ]]; do sleep 0.2; done

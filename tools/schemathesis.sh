@@ -27,7 +27,7 @@ finish() {
 trap finish EXIT
 
 go build -o "$work/osupgrade-agent" ./agent
-"$work/osupgrade-agent" dev --hosts 3 --data "$work/data" --listen 127.0.0.1:0 --step 100ms >"$work/out" 2>"$work/log" &
+"$work/osupgrade-agent" dev --hosts 3 --data "$work/data" --listen 127.0.0.1:0 --action-time 100ms >"$work/out" 2>"$work/log" &
 agent=$!
 for _ in $(seq 300); do
 	[[ ! -s $work/out ]] || break

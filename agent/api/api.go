@@ -39,7 +39,7 @@ type Controller interface {
 	// HostsWithInventories is Hosts with what the machine of each consists of.
 	HostsWithInventories(ctx context.Context, filter v1.HostFilter) ([]v1.Host, error)
 	Host(ctx context.Context, name string) (v1.Host, error)
-	Output(ctx context.Context, run uint64, host string) ([]v1.StepOutput, error)
+	Output(ctx context.Context, run uint64, host string) ([]v1.ActionOutput, error)
 	Plan(ctx context.Context, run uint64, host string) (v1.HostPlan, error)
 	// Offer returns what an upgrade of a host would change if it began now.
 	Offer(ctx context.Context, host string) (v1.HostPlan, error)

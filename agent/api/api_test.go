@@ -424,8 +424,8 @@ func (c *caller) finish(run shown) shown {
 func TestDeleteDuringRun(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	// Steps of an hour keep the run under way.
-	d, err := dev.Start(t.Context(), dev.Options{Dir: dir, Hosts: 1, Step: 1e9 * 3600})
+	// Actions of an hour keep the run under way.
+	d, err := dev.Start(t.Context(), dev.Options{Dir: dir, Hosts: 1, ActionTime: 1e9 * 3600})
 	if err != nil {
 		t.Fatal(err)
 	}

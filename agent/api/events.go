@@ -28,7 +28,7 @@ type streamTimes struct {
 var usualTimes = streamTimes{heartbeat: 3 * time.Second, write: 10 * time.Second}
 
 const (
-	// gather is how long the stream waits for more after a change: a step of a run is
+	// gather is how long the stream waits for more after a change: a record of a run is
 	// several records, and who watches wants to see what came of it.
 	gather = 20 * time.Millisecond
 	// smooth is the shortest time between two events: a run with many hosts sends

@@ -68,7 +68,7 @@ func TestStreamOfChanges(t *testing.T) {
 	host := func(name, status string, since, end time.Time) v1.RunHost {
 		return v1.RunHost{Hostname: name, Status: status, Since: &since, ExpectedEnd: &end}
 	}
-	steps := []struct {
+	rows := []struct {
 		what           string
 		shown          v1.Snapshot
 		changes, whole string
@@ -121,17 +121,17 @@ func TestStreamOfChanges(t *testing.T) {
 		st := &stream{
 			call: &call{Request: httptest.NewRequest("GET", "/", http.NoBody), w: to, controller: controller}, out: http.NewResponseController(to), changes: changes,
 		}
-		for _, step := range steps {
-			controller.shown = step.shown
+		for _, row := range rows {
+			controller.shown = row.shown
 			if err := st.send(); err != nil {
 				t.Fatal(err)
 			}
-			want := step.whole
+			want := row.whole
 			if changes {
-				want = step.changes
+				want = row.changes
 			}
 			if got := fmt.Sprint(heard(t, to)); got != want {
-				t.Errorf("with changes %t, %s: sent is %s, not %s", changes, step.what, got, want)
+				t.Errorf("with changes %t, %s: sent is %s, not %s", changes, row.what, got, want)
 			}
 		}
 	}

@@ -27,7 +27,7 @@ func TestStreamOfEnvironments(t *testing.T) {
 		call: &call{Request: httptest.NewRequest("GET", "/", http.NoBody), w: to, controller: controller}, out: http.NewResponseController(to), changes: true,
 	}
 	idle := v1.Situation{Status: "idle", Environments: 3}
-	for _, step := range []struct {
+	for _, row := range []struct {
 		what  string
 		shown v1.Snapshot
 		want  string
@@ -61,12 +61,12 @@ func TestStreamOfEnvironments(t *testing.T) {
 			"[run x1=upgraded]",
 		},
 	} {
-		controller.shown = step.shown
+		controller.shown = row.shown
 		if err := st.send(); err != nil {
 			t.Fatal(err)
 		}
-		if got := fmt.Sprint(heard(t, to)); got != step.want {
-			t.Errorf("%s: sent is %s, not %s", step.what, got, step.want)
+		if got := fmt.Sprint(heard(t, to)); got != row.want {
+			t.Errorf("%s: sent is %s, not %s", row.what, got, row.want)
 		}
 	}
 }

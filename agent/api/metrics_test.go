@@ -33,8 +33,8 @@ func TestMetrics(t *testing.T) {
 	for _, want := range []string{
 		`osupgrade_runs_total{result="completed",tenant="demo"} 1`,
 		`osupgrade_run_hosts_ended_total{status="upgraded",tenant="demo"} 3`,
-		`osupgrade_step_duration_seconds_count{step="prepare",tenant="demo"} 3`,
-		`osupgrade_step_duration_seconds_count{step="upgrade",tenant="demo"} 3`,
+		`osupgrade_command_duration_seconds_count{command="prepare",tenant="demo"} 3`,
+		`osupgrade_command_duration_seconds_count{command="upgrade",tenant="demo"} 3`,
 		`osupgrade_run_duration_seconds_count{tenant="demo"} 1`,
 		`osupgrade_hosts{state="in-service",tenant="demo"} 3`,
 		`osupgrade_run_active{tenant="demo"} 0`,

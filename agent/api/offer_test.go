@@ -16,7 +16,7 @@ import (
 // and that the hosts offer something else after it.
 func TestOffersAndPlans(t *testing.T) {
 	t.Parallel()
-	d, err := dev.Start(t.Context(), dev.Options{Dir: t.TempDir(), Hosts: 2, Step: time.Millisecond})
+	d, err := dev.Start(t.Context(), dev.Options{Dir: t.TempDir(), Hosts: 2, ActionTime: time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +31,7 @@ func TestOffersAndPlans(t *testing.T) {
 	if _, err := c.PutConfig(ctx, d.Tenant, config, client.Precondition{}); err != nil {
 		t.Fatal(err)
 	}
-	// wait waits for something that hosts tell when they come to it: no step waits for it.
+	// wait waits for something that hosts tell when they come to it: no action waits for it.
 	wait := func(what string, get func() (v1.HostPlan, error), done func(v1.HostPlan) bool) v1.HostPlan {
 		t.Helper()
 		for end := time.Now().Add(2 * time.Minute); ; time.Sleep(20 * time.Millisecond) {

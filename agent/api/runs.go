@@ -86,7 +86,7 @@ func (s *server) runID(c *call) (uint64, error) {
 	return id, nil
 }
 
-// getOutput shows what the steps of a host have printed in a run.
+// getOutput shows what the actions of a host have printed in a run.
 func (s *server) getOutput(c *call) error {
 	id, err := s.runID(c)
 	if err != nil {

@@ -106,7 +106,7 @@ func startsAfter(s v1.Situation) string {
 
 // adviseRun returns what the run under way and its hosts need of a person.
 func adviseRun(r v1.Run) []advice {
-	todo := append(adviseCourse(r), adviseSteps(r, func(v1.RunHost) bool { return true })...)
+	todo := append(adviseCourse(r), adviseDelays(r, func(v1.RunHost) bool { return true })...)
 	return append(todo, adviseUnanswered(r)...)
 }
 
@@ -156,9 +156,9 @@ func waitsForHosts(r v1.Run) bool {
 	return r.WaitingFor != nil && r.WaitingFor.ForPerson()
 }
 
-// adviseSteps is about hosts whose step keeps failing or takes unusually long, or that fell
+// adviseDelays is about hosts whose action keeps failing or takes unusually long, or that fell
 // silent during it; isOf selects them.
-func adviseSteps(r v1.Run, isOf func(v1.RunHost) bool) []advice {
+func adviseDelays(r v1.Run, isOf func(v1.RunHost) bool) []advice {
 	var failing, overdue []v1.RunHost
 	for _, h := range r.Hosts {
 		switch {
@@ -190,10 +190,10 @@ func adviseUnanswered(r v1.Run) []advice {
 	return todo
 }
 
-// isFailing reports whether a host that is heard of tells why its step fails.
+// isFailing reports whether a host that is heard of tells why its action fails.
 func isFailing(h v1.RunHost) bool { return h.Failing != "" && h.SilentSince == nil }
 
-// adviseFailing is about hosts that try their step again and again in vain: those with the same
+// adviseFailing is about hosts that try their action again and again in vain: those with the same
 // error in one line, because they probably have one cause, such as a mirror that is down.
 func adviseFailing(id uint64, failing []v1.RunHost) []advice {
 	var todo []advice
@@ -224,7 +224,7 @@ func byCause(hosts []v1.RunHost, cause func(v1.RunHost) string) (causes []string
 	return causes, same
 }
 
-// adviseOverdue is about hosts whose step takes unusually long, or that fell silent at it.
+// adviseOverdue is about hosts that take unusually long in their status, or that fell silent in it.
 func adviseOverdue(id uint64, overdue []v1.RunHost) []advice {
 	var todo []advice
 	for _, h := range overdue[:min(len(overdue), maxAdvised)] {

@@ -45,23 +45,23 @@ func (c *applyCommand) Run(ctx context.Context, stdin io.Reader, out io.Writer, 
 	if err != nil {
 		return err
 	}
-	steps, err := site.compare(ctx, want)
+	changes, err := site.compare(ctx, want)
 	if err != nil {
 		return err
 	}
 	if c.Output == asText {
-		if err := showSteps(out, steps); err != nil {
+		if err := showChanges(out, changes); err != nil {
 			return err
 		}
 	}
-	warnings, err := site.validateAll(ctx, steps, want)
+	warnings, err := site.validateAll(ctx, changes, want)
 	if err != nil {
 		return fmt.Errorf("nothing was written; the site refuses it:\n%w", err)
 	}
 	if c.Output == asText {
 		showPlaced(newTerminal(out), warnings)
 	}
-	todo, done := changes(steps), 0
+	todo, done := changing(changes), 0
 	if !c.DryRun {
 		var told []warning
 		done, told, err = site.writeAll(ctx, todo, want)
@@ -73,16 +73,16 @@ func (c *applyCommand) Run(ctx context.Context, stdin io.Reader, out io.Writer, 
 	if err != nil && c.Output == asText { // What was written stands in the error.
 		return err
 	}
-	if printed := c.Output.say(out, appliedJSON(c.DryRun, steps, todo[:done], warnings), "%s", applied(c.DryRun, todo)); printed != nil {
+	if printed := c.Output.say(out, appliedJSON(c.DryRun, changes, todo[:done], warnings), "%s", applied(c.DryRun, todo)); printed != nil {
 		return printed
 	}
 	return err
 }
 
-// showSteps prints each object with what changes in it.
-func showSteps(out io.Writer, steps []intent.Step) error {
+// showChanges prints each object with what changes in it.
+func showChanges(out io.Writer, changes []intent.ObjectChange) error {
 	var b strings.Builder
-	for _, s := range steps {
+	for _, s := range changes {
 		fmt.Fprintf(&b, "%s: %s\n", s.Key, map[intent.Action]string{
 			intent.Create: "new", intent.Change: "changed", intent.Delete: "deleted", intent.Keep: "unchanged",
 		}[s.Action])
@@ -95,7 +95,7 @@ func showSteps(out io.Writer, steps []intent.Step) error {
 }
 
 // applied is the last line of apply.
-func applied(dryRun bool, todo []intent.Step) string {
+func applied(dryRun bool, todo []intent.ObjectChange) string {
 	switch {
 	case len(todo) == 0:
 		return "Nothing to write: the site has it all."
@@ -105,8 +105,8 @@ func applied(dryRun bool, todo []intent.Step) string {
 	return "Written, in this order: " + keyList(todo) + "."
 }
 
-// appliedStep is a step of apply in JSON.
-type appliedStep struct {
+// appliedChange is a change of apply in JSON.
+type appliedChange struct {
 	Object  string `json:"object"`
 	Name    string `json:"name,omitempty"`
 	Action  string `json:"action"`
@@ -114,15 +114,15 @@ type appliedStep struct {
 	Diff    string `json:"diff,omitempty"`
 }
 
-func appliedJSON(dryRun bool, steps, written []intent.Step, warnings []warning) map[string]any {
-	list := make([]appliedStep, len(steps))
-	for i, s := range steps {
-		list[i] = appliedStep{Object: string(s.Key.Kind), Name: s.Key.Name, Action: string(s.Action), Diff: s.Diff}
+func appliedJSON(dryRun bool, changes, written []intent.ObjectChange, warnings []warning) map[string]any {
+	list := make([]appliedChange, len(changes))
+	for i, s := range changes {
+		list[i] = appliedChange{Object: string(s.Key.Kind), Name: s.Key.Name, Action: string(s.Action), Diff: s.Diff}
 		for _, w := range written {
 			list[i].Written = list[i].Written || w.Key == s.Key
 		}
 	}
-	return map[string]any{"dry-run": dryRun, "steps": list, "warnings": warnings}
+	return map[string]any{"dry-run": dryRun, "changes": list, "warnings": warnings}
 }
 
 // getCommand prints what a site has: a table, or what apply reads.
@@ -248,9 +248,9 @@ func (c *validateCommand) Run(ctx context.Context, stdin io.Reader, out io.Write
 	if err != nil {
 		return err
 	}
-	steps := intent.Compare(intent.Intent{}, want)
+	changes := intent.Compare(intent.Intent{}, want)
 	if !c.Server {
-		_, err = fmt.Fprintf(out, "Valid: %s.\n", keyList(steps))
+		_, err = fmt.Fprintf(out, "Valid: %s.\n", keyList(changes))
 		return err
 	}
 	if c.Tenant == "" {
@@ -261,11 +261,11 @@ func (c *validateCommand) Run(ctx context.Context, stdin io.Reader, out io.Write
 		return err
 	}
 	site := &siteIntent{api: api, tenant: c.Tenant}
-	warnings, err := site.validateAll(ctx, steps, want)
+	warnings, err := site.validateAll(ctx, changes, want)
 	if err != nil {
 		return fmt.Errorf("the site refuses it:\n%w", err)
 	}
 	showPlaced(newTerminal(out), warnings)
-	_, err = fmt.Fprintf(out, "Valid, also for the site: %s.\n", keyList(steps))
+	_, err = fmt.Fprintf(out, "Valid, also for the site: %s.\n", keyList(changes))
 	return err
 }

@@ -105,7 +105,7 @@ func TestWrongUse(t *testing.T) {
 		"label without host":       {[]string{"dev", "--data", dir, "--label", "shop=basel"}, exitUsage, `label: "shop=basel" names none of the 3 hosts`},
 		"label without value":      {[]string{"dev", "--data", dir, "--label", "h01:shop"}, exitUsage, `label: "shop" is invalid; use key=value`},
 		"address of dev":           {[]string{"dev", "--data", dir, "--listen", "foo"}, exitUsage, `listen "foo" is not host:port`},
-		"a length of nothing":      {[]string{"dev", "--data", dir, "--step", "fast"}, exitUsage, `"fast" is not a duration; use days`},
+		"a length of nothing":      {[]string{"dev", "--data", dir, "--action-time", "fast"}, exitUsage, `"fast" is not a duration; use days`},
 		"a negative number":        {[]string{"dev", "--data", dir, "--hosts", "-1"}, exitUsage, "--hosts: -1 is invalid; no flag takes a number below 0"},
 		"tenant name":              {serve("--tenants", "ACME"), exitUsage, `tenants: "ACME" is not the name of a tenant; use 1 to 63 of a-z, 0-9 and "-"`},
 		"tenant twice":             {serve("--tenants", "a,b,a"), exitUsage, `"a" is listed twice`},
@@ -124,8 +124,8 @@ func TestWrongUse(t *testing.T) {
 		"key file missing":         {host("--key-file", dir+"/none"), exitFailed, "key-file"},
 		"key file without a key":   {host("--key-file", file("key", "secret")), exitFailed, "holds no key"},
 		"host name":                {[]string{"worker", "--application", "app", "--tenant", "acme", "--host", "h 1", "--scripts", dir, "--key-file", "x"}, exitUsage, `"h 1" is not a host name`},
-		"step limit":               {host("--key-file", "x", "--step-limit=0s"), exitUsage, "above 0s"},
-		"step limit below 0":       {host("--key-file", "x", "--step-limit=-1s"), exitUsage, "-1s is below 0s"},
+		"action limit":             {host("--key-file", "x", "--action-limit=0s"), exitUsage, "above 0s"},
+		"action limit below 0":     {host("--key-file", "x", "--action-limit=-1s"), exitUsage, "-1s is below 0s"},
 		"label":                    {host("--key-file", "x", "--label", "foo"), exitUsage, `label: "foo" is invalid; use key=value`},
 		"application":              {host("--key-file", "x", "--application", "A b"), exitUsage, `application: "A b" is not the name of an application`},
 		"checks of a worker":       {host("--key-file", "x", "--checks", dir+"/none"), exitFailed, "checks: stat " + dir + "/none: no such file or directory"},
@@ -188,7 +188,7 @@ func TestPrintConfig(t *testing.T) {
 		}
 	}
 	code, stdout, stderr = call(t, "worker", "--config", "../../examples/agent/worker.yaml", "--print-config")
-	if code != exitOK || !strings.Contains(stdout, "nats-url: tls://site.example:4222") || !strings.Contains(stdout, "step-limit: 1h\n") || !strings.Contains(stdout, "- ring=0") {
+	if code != exitOK || !strings.Contains(stdout, "nats-url: tls://site.example:4222") || !strings.Contains(stdout, "action-limit: 1h\n") || !strings.Contains(stdout, "- ring=0") {
 		t.Errorf("exit code %d:\n%s%s", code, stdout, stderr)
 	}
 	code, stdout, stderr = call(t, "worker", "--config", "../../examples/agent/worker-apt.yaml", "--print-config")
@@ -213,7 +213,7 @@ func TestPrintedConfigWorks(t *testing.T) {
 	}
 	for command, text := range map[string]string{
 		"serve":  "tenants: [a, b]\nlog-level: warn\nsite: ''\ntls-cert: \"\"\ndata: /d\n",
-		"worker": "tenant: acme\napplication: app\nhost: ''\nnats-ca-file: ''\nkey-file: /k\nscripts: /s\nreboot-command: echo a, b\nstep-limit: 1d\nreboot-limit: 1m30.5s\n",
+		"worker": "tenant: acme\napplication: app\nhost: ''\nnats-ca-file: ''\nkey-file: /k\nscripts: /s\nreboot-command: echo a, b\naction-limit: 1d\nreboot-limit: 1m30.5s\n",
 	} {
 		write(text)
 		code, first, stderr := call(t, command, "--config", file, "--print-config")

@@ -3,5 +3,5 @@
 package cli
 
 // crashPoint is nothing but in a program that is built to crash at each
-// labelled step, for tests.
+// labelled action, for tests.
 func crashPoint(string) func(label string) { return nil }

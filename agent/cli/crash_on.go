@@ -14,7 +14,7 @@ import (
 // crashSocket names the socket of the test that decides who crashes where.
 const crashSocket = "OSUPGRADE_CRASH"
 
-// crashPoint returns what a process does at each labelled step: it tells the
+// crashPoint returns what a process does at each labelled action: it tells the
 // test, and kills itself there if the test says so. It also ends when the test
 // does.
 func crashPoint(process string) func(label string) {

@@ -188,9 +188,9 @@ func (d *siteIntent) read(ctx context.Context, key intent.Key) error {
 	return err
 }
 
-// validate asks the site whether it would accept a step, and changes nothing. It returns
+// validate asks the site whether it would accept a change, and changes nothing. It returns
 // what is to be warned of, for an object that stays as it is, too.
-func (d *siteIntent) validate(ctx context.Context, s intent.Step, want intent.Intent) ([]v1.IntentWarning, error) {
+func (d *siteIntent) validate(ctx context.Context, s intent.ObjectChange, want intent.Intent) ([]v1.IntentWarning, error) {
 	k := kindOf(s.Key.Kind)
 	if s.Action == intent.Delete || s.Action == intent.Keep && (k.plural != "" || want.Deletions[s.Key]) {
 		return nil, nil
@@ -257,15 +257,15 @@ func (d *siteIntent) withoutNewPolicies(want intent.Intent, key intent.Key) (che
 	return want, true
 }
 
-// validateAll asks about all steps. It returns what is to be warned of, and all that the site
+// validateAll asks about all changes. It returns what is to be warned of, and all that the site
 // refuses.
-func (d *siteIntent) validateAll(ctx context.Context, steps []intent.Step, want intent.Intent) ([]warning, error) {
+func (d *siteIntent) validateAll(ctx context.Context, changes []intent.ObjectChange, want intent.Intent) ([]warning, error) {
 	order, err := d.environmentsWith(ctx, want)
 	if err != nil {
 		return nil, err
 	}
 	found, refused := order.overlaps(ctx, d), order.cycles()
-	for _, s := range steps {
+	for _, s := range changes {
 		warnings, err := d.validate(ctx, s, order.checked(want, s.Key))
 		found = append(found, warnings...)
 		switch {
@@ -279,8 +279,8 @@ func (d *siteIntent) validateAll(ctx context.Context, steps []intent.Step, want 
 	return placed(want, found), errors.Join(refused...)
 }
 
-// write takes a step, on condition that the object is as it was read.
-func (d *siteIntent) write(ctx context.Context, s intent.Step, want intent.Intent) ([]v1.IntentWarning, error) {
+// write makes a change, on condition that the object is as it was read.
+func (d *siteIntent) write(ctx context.Context, s intent.ObjectChange, want intent.Intent) ([]v1.IntentWarning, error) {
 	when := client.Precondition{IfNoneMatch: "*"}
 	if etag, exists := d.etags[s.Key]; exists {
 		when = client.Precondition{IfMatch: etag}
@@ -292,11 +292,11 @@ func (d *siteIntent) write(ctx context.Context, s intent.Step, want intent.Inten
 	return k.write(ctx, d, want, s.Key, when)
 }
 
-// writeAll takes the steps in their order and returns how many it took, and what the site warned
+// writeAll makes the changes in their order and returns how many it made, and what the site warned
 // of. The error says what was written and what was not.
-func (d *siteIntent) writeAll(ctx context.Context, steps []intent.Step, want intent.Intent) (int, []warning, error) {
+func (d *siteIntent) writeAll(ctx context.Context, changes []intent.ObjectChange, want intent.Intent) (int, []warning, error) {
 	var found []v1.IntentWarning
-	for i, s := range steps {
+	for i, s := range changes {
 		warnings, err := d.write(ctx, s, want)
 		found = append(found, withoutNew(warnings, want)...)
 		if err != nil {
@@ -305,24 +305,24 @@ func (d *siteIntent) writeAll(ctx context.Context, steps []intent.Step, want int
 				reason = "it changed meanwhile: " + reason
 			}
 			return i, placed(want, found), fmt.Errorf("cannot %s %s: %s\nwritten: %s\nnot written: %s\nRun the command again: it writes what is left",
-				s.Action, s.Key, reason, cmp.Or(keyList(steps[:i]), "nothing"), keyList(steps[i:]))
+				s.Action, s.Key, reason, cmp.Or(keyList(changes[:i]), "nothing"), keyList(changes[i:]))
 		}
 	}
-	return len(steps), placed(want, found), nil
+	return len(changes), placed(want, found), nil
 }
 
-// changes returns the steps that change something.
-func changes(steps []intent.Step) []intent.Step {
-	return slices.DeleteFunc(slices.Clone(steps), func(s intent.Step) bool { return s.Action == intent.Keep })
+// changing returns the changes that are not to keep an object.
+func changing(changes []intent.ObjectChange) []intent.ObjectChange {
+	return slices.DeleteFunc(slices.Clone(changes), func(s intent.ObjectChange) bool { return s.Action == intent.Keep })
 }
 
-// mostSteps is how many objects a line lists.
-const mostSteps = 20
+// mostListed is how many objects a line lists.
+const mostListed = 20
 
-func keyList(steps []intent.Step) string {
-	names := make([]string, len(steps))
-	for i, s := range steps {
+func keyList(changes []intent.ObjectChange) string {
+	names := make([]string, len(changes))
+	for i, s := range changes {
 		names[i] = s.Key.String()
 	}
-	return text.List(names, mostSteps)
+	return text.List(names, mostListed)
 }

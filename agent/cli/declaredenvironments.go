@@ -34,7 +34,7 @@ func (d *siteIntent) environmentsWith(ctx context.Context, want intent.Intent) (
 
 // compare returns what a text does to what the site has. Environments that the text does not name count
 // in the order in which those are written that come after each other.
-func (d *siteIntent) compare(ctx context.Context, want intent.Intent) ([]intent.Step, error) {
+func (d *siteIntent) compare(ctx context.Context, want intent.Intent) ([]intent.ObjectChange, error) {
 	has := d.has
 	if ordered := slices.ContainsFunc(slices.Collect(maps.Values(want.Environments)), func(e v1.Environment) bool { return e.After != nil }); ordered {
 		others, err := d.environmentsOfSite(ctx)

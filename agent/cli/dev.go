@@ -21,11 +21,11 @@ import (
 
 // devCommand runs a site with simulated hosts.
 type devCommand struct {
-	Hosts  int      `help:"Number of simulated hosts: h01, h02, ..." default:"3" env:"OSUPGRADE_HOSTS"`
-	Label  []string `help:"Label of a simulated host (repeatable)." placeholder:"HOST:KEY=VALUE"`
-	Data   string   `help:"Folder for all data; when restarted, the site continues from it." required:"" type:"path" env:"OSUPGRADE_DATA" placeholder:"DIR"`
-	Listen string   `help:"Where the REST API listens; port 0 takes any free port." default:"127.0.0.1:4646" env:"OSUPGRADE_LISTEN"`
-	Step   length   `help:"How long one simulated action takes." default:"2s" env:"OSUPGRADE_STEP"`
+	Hosts      int      `help:"Number of simulated hosts: h01, h02, ..." default:"3" env:"OSUPGRADE_HOSTS"`
+	Label      []string `help:"Label of a simulated host (repeatable)." placeholder:"HOST:KEY=VALUE"`
+	Data       string   `help:"Folder for all data; when restarted, the site continues from it." required:"" type:"path" env:"OSUPGRADE_DATA" placeholder:"DIR"`
+	Listen     string   `help:"Where the REST API listens; port 0 takes any free port." default:"127.0.0.1:4646" env:"OSUPGRADE_LISTEN"`
+	ActionTime length   `help:"How long one simulated action takes." default:"2s" env:"OSUPGRADE_ACTION_TIME"`
 	tracesFlags
 }
 
@@ -54,7 +54,7 @@ func (c *devCommand) Run(ctx context.Context, out io.Writer, log *slog.Logger, p
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(garbagePercent)
 	}
-	d, err := dev.Start(ctx, dev.Options{Dir: c.Data, Hosts: c.Hosts, Labels: labels, Step: time.Duration(c.Step), Listen: c.Listen, Traces: traces, Version: string(program), Log: log})
+	d, err := dev.Start(ctx, dev.Options{Dir: c.Data, Hosts: c.Hosts, Labels: labels, ActionTime: time.Duration(c.ActionTime), Listen: c.Listen, Traces: traces, Version: string(program), Log: log})
 	if err != nil {
 		return err
 	}

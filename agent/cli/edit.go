@@ -117,19 +117,19 @@ func (e *edit) edit(ctx context.Context, out io.Writer) (kept bool, err error) {
 		case wrong != nil && bytes.Equal(text, last):
 			return true, fmt.Errorf("nothing was written; the text is still invalid:\n%w", e.shown)
 		}
-		want, steps, warnings, err := e.check(ctx, text)
+		want, changes, warnings, err := e.check(ctx, text)
 		if last, wrong = text, err; err != nil {
 			if _, ok := errors.AsType[invalidText](err); ok {
 				continue
 			}
 			return true, err
 		}
-		todo := changes(steps)
+		todo := changing(changes)
 		_, told, err := e.site.writeAll(ctx, todo, want)
 		if err != nil {
 			return true, err
 		}
-		if err := showSteps(out, todo); err != nil {
+		if err := showChanges(out, todo); err != nil {
 			return false, err
 		}
 		told = slices.DeleteFunc(told, func(w warning) bool { return slices.Contains(warnings, w) })
@@ -149,21 +149,21 @@ func (i invalidText) Unwrap() error { return i.error }
 
 // check reads a text and asks the site about it. What is wrong with the text is
 // an invalidText.
-func (e *edit) check(ctx context.Context, text []byte) (intent.Intent, []intent.Step, []warning, error) {
+func (e *edit) check(ctx context.Context, text []byte) (intent.Intent, []intent.ObjectChange, []warning, error) {
 	want, err := intent.Decode(intent.Source{Name: filepath.Base(e.path), Text: text})
 	if err != nil {
 		return want, nil, nil, invalidText{err}
 	}
-	steps, err := e.site.compare(ctx, want)
+	changes, err := e.site.compare(ctx, want)
 	if err != nil {
 		return want, nil, nil, err
 	}
-	warnings, err := e.site.validateAll(ctx, steps, want)
+	warnings, err := e.site.validateAll(ctx, changes, want)
 	_, call := errors.AsType[*client.CallError](err)
 	if _, other := errors.AsType[*client.Error](err); err != nil && !call && !other {
 		err = invalidText{err}
 	}
-	return want, steps, warnings, err
+	return want, changes, warnings, err
 }
 
 // open shows a text, with what is wrong with it, in the editor, and returns what

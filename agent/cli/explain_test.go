@@ -88,7 +88,7 @@ func TestDevEndsWithItsHosts(t *testing.T) {
 	var stderr bytes.Buffer
 	ended := make(chan int, 1)
 	go func() {
-		ended <- Run(t.Context(), "1.2.3", []string{"dev", "--data", dir, "--hosts", "1", "--listen", "127.0.0.1:0", "--step", "0s"}, strings.NewReader(""), writer, &stderr)
+		ended <- Run(t.Context(), "1.2.3", []string{"dev", "--data", dir, "--hosts", "1", "--listen", "127.0.0.1:0", "--action-time", "0s"}, strings.NewReader(""), writer, &stderr)
 		_ = writer.Close()
 	}()
 	lines := bufio.NewScanner(reader)
@@ -112,7 +112,7 @@ func TestDevEndsWithItsHosts(t *testing.T) {
 	if err := os.WriteFile(state, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	// Its next step is the last one, if it has not found out by itself.
+	// Its next action is the last one, if it has not found out by itself.
 	_, _, _ = call(t, as(t, endpoint, token, dev.Tenant, "start", "--override-window", "--reason", "a test")...)
 	if code := <-ended; code != exitFailed || !strings.Contains(stderr.String(), "\nosupgrade-agent: host h01: ") {
 		t.Errorf("exit code %d:\n%s", code, stderr.String())

@@ -291,7 +291,7 @@ type rotateKeyCommand struct {
 	Config string `help:"Configuration of the worker, which says where the key is." default:"/etc/osupgrade/worker.yaml" type:"path" placeholder:"FILE"`
 }
 
-// Run implements the command. A crash at any step is mended by running it again: the
+// Run implements the command. A crash at any point is mended by running it again: the
 // next key is kept beside the current one until the site has it.
 func (c *rotateKeyCommand) Run(ctx context.Context, out io.Writer) error {
 	w, err := readWorkerConfig(c.Config)

@@ -71,7 +71,7 @@ func TestKinds(t *testing.T) {
 	d, dir := kindsOf(t)
 	file := filepath.Join(dir, "acme.yaml")
 	objects := "policy/night user/ann approle/deploy webhook/chat"
-	steps := []typed{
+	commands := []typed{
 		{"get policies", "", exitOK, "Tenant acme has no policies.\n"},
 		{"get users -o json", "", exitOK, "{}\n"},
 		{"get policy night", "", exitFailed, "tenant acme has no policy night\n"},
@@ -96,10 +96,10 @@ func TestKinds(t *testing.T) {
 		{"delete approle deploy -o json", "", exitOK, `"approle deploy"`},
 		{"get users", "", exitOK, "Tenant acme has no users.\n"},
 	}
-	for i := range steps {
-		steps[i].command += " --tenant acme"
+	for i := range commands {
+		commands[i].command += " --tenant acme"
 	}
-	inTurn(t, d.Endpoint, d.Token, steps)
+	inTurn(t, d.Endpoint, d.Token, commands)
 }
 
 // TestPolicyInUse checks that a policy that somebody has is deleted only by force.

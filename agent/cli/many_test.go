@@ -56,7 +56,7 @@ func TestWatchOfManyHosts(t *testing.T) {
 	if !strings.Contains(out, "h00007  rolled-back: cannot upgrade: no space left on device") || strings.Contains(out, "h00008  ") {
 		t.Error("the host that failed is not shown, or another one is")
 	}
-	// A host has about eight steps, and an event of each takes about 100 bytes.
+	// A host has about eight statuses, and an event of each takes about 100 bytes.
 	if most := int64(len(hosts) * 1200); len(lines) > 300 || received.Load() > most {
 		t.Errorf("%d lines, and %d bytes received; at most %d should be", len(lines), received.Load(), most)
 	}

@@ -15,7 +15,7 @@ func TestOutputOfScripts(t *testing.T) {
 	t.Parallel()
 	s := fakeapi.New(t)
 	at := time.Date(2026, 11, 21, 1, 30, 0, 0, time.UTC)
-	s.SetOutput("acme", 41, "h03", v1.StepOutput{Step: "prepare", At: at, Output: "fetched\n"}, v1.StepOutput{Step: "upgrade", At: at, Cut: true, Output: "one\ntwo"})
+	s.SetOutput("acme", 41, "h03", v1.ActionOutput{Action: "prepare", At: at, Output: "fetched\n"}, v1.ActionOutput{Action: "upgrade", At: at, Cut: true, Output: "one\ntwo"})
 	s.SetOutput("acme", 41, "h04")
 	const printed = `==> prepare, Sat 2026-11-21 02:30:00 CET <==
 fetched

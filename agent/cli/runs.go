@@ -100,14 +100,14 @@ func (c *runsCommand) Validate() error {
 	return nil
 }
 
-// printed shows what the steps of a host have printed in a run.
-func (c *runsCommand) printed(out io.Writer, outputs []v1.StepOutput) error {
+// printed shows what the actions of a host have printed in a run.
+func (c *runsCommand) printed(out io.Writer, outputs []v1.ActionOutput) error {
 	if len(outputs) == 0 {
 		_, err := fmt.Fprintf(out, "Nothing that host %s printed in run %d is kept.\n", c.Hosts[0], c.ID)
 		return err
 	}
 	for i, o := range outputs {
-		head := fmt.Sprintf("==> %s, %s <==\n", o.Step, c.format().at(o.At))
+		head := fmt.Sprintf("==> %s, %s <==\n", o.Action, c.format().at(o.At))
 		if i > 0 {
 			head = "\n" + head
 		}

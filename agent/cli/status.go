@@ -178,8 +178,8 @@ func situationFacts(at timeFormat, s v1.Situation, newest *v1.Run) [][2]string {
 		}
 		all = append(all, [2]string{name, waiting(at, *w)})
 	}
-	if c := s.LastClockStep; c != nil {
-		all = append(all, [2]string{"clock", stepped(at, *c)})
+	if c := s.LastClockJump; c != nil {
+		all = append(all, [2]string{"clock", jumped(at, *c)})
 	}
 	return all
 }
@@ -254,8 +254,8 @@ func isRetry(s v1.Situation) bool {
 	return s.OpenWindow != nil && s.NextUpgradeAt != nil && s.NextUpgradeAt.After(s.OpenWindow.Start) && s.NextUpgradeAt.Before(s.OpenWindow.End)
 }
 
-// stepped tells of a step of the site's clock.
-func stepped(at timeFormat, c v1.ClockStep) string {
+// jumped tells of a jump of the site's clock.
+func jumped(at timeFormat, c v1.ClockJump) string {
 	by := c.To.Sub(c.From)
 	if by < 0 {
 		return fmt.Sprintf("was set back by %s, to %s", window.FormatDuration(-by), at.at(c.To))
@@ -306,6 +306,7 @@ func runFacts(f *facts, to *terminal, at timeFormat, r v1.Run) {
 	}
 	f.add("follows", followedRuns(r))
 	f.add("overrides after", r.OverrideAfter)
+	f.add("way back", wayBack(at, r.WayBack))
 	f.add("paused", r.Paused)
 	f.add("aborted", r.Aborted)
 	if r.WaitingFor != nil {
@@ -324,6 +325,17 @@ func followedRuns(r v1.Run) string {
 		all = append(all, fmt.Sprintf("run %d of %s", f.Run, f.Environment))
 	}
 	return strings.Join(all, ", ")
+}
+
+// wayBack tells until which stage a run can be taken back; empty if its rollout does not say.
+func wayBack(at timeFormat, w *v1.WayBack) string {
+	switch {
+	case w == nil:
+		return ""
+	case w.Closed != nil:
+		return fmt.Sprintf("none since %s, when stage %s began", at.at(*w.Closed), w.Until)
+	}
+	return fmt.Sprintf("open until stage %s begins", w.Until)
 }
 
 // expected tells when something is expected to end.
@@ -425,6 +437,10 @@ func showStages(to *terminal, r v1.Run) {
 	var t table
 	t.add("STAGE", "PHASE", "HOSTS", "UPGRADED", "FAILED", "OUT OF SERVICE")
 	for _, g := range r.Stages {
+		if g.Step != nil {
+			t.addIn(map[int]string{1: phaseColour(g.Phase)}, g.Name, g.Phase, "-", "-", "-", stepText(*g.Step))
+			continue
+		}
 		held := fmt.Sprintf("%d, at most %d", g.OutOfService, g.MaxUnavailable)
 		if names := out[g.Name]; len(names) > 0 {
 			held += ": " + text.ListOf(names, max(g.OutOfService, len(names)), mostNames)
@@ -432,6 +448,18 @@ func showStages(to *terminal, r v1.Run) {
 		t.addIn(map[int]string{1: phaseColour(g.Phase)}, g.Name, g.Phase, fmt.Sprint(g.Hosts), fmt.Sprint(g.Upgraded), fmt.Sprint(g.Failed), held)
 	}
 	t.print(to)
+}
+
+// stepText tells of a step where the table of stages has the hosts out of service.
+func stepText(s v1.RunStep) string {
+	said := "a step"
+	if s.Host != "" {
+		said += " on " + s.Host
+	}
+	if s.Error != "" {
+		said += fmt.Sprintf(", failed %s: %s", text.Count(s.Tries, "time", "times"), s.Error)
+	}
+	return said
 }
 
 // showHosts prints the hosts of a run: each of a few, and of many those that are
@@ -466,7 +494,7 @@ func (f hostFlags) showHosts(to *terminal, at timeFormat, r v1.Run) {
 	}
 }
 
-// isConspicuous reports whether a person should look at a host: it is unhealthy, or its step fails
+// isConspicuous reports whether a person should look at a host: it is unhealthy, or its action fails
 // or takes unusually long.
 func isConspicuous(h v1.RunHost) bool { return unhealthy(h) || isFailing(h) || h.OverdueSince != nil }
 

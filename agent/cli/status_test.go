@@ -31,28 +31,28 @@ func TestNextRunInTheWindow(t *testing.T) {
 	}
 }
 
-// TestClockStep checks that status and watch tell of a step of the site's clock, and
+// TestClockJump checks that status and watch tell of a jump of the site's clock, and
 // watch of none that was before it began.
-func TestClockStep(t *testing.T) {
+func TestClockJump(t *testing.T) {
 	t.Parallel()
 	to := time.Date(2026, 11, 21, 2, 0, 0, 0, time.UTC)
 	for want, from := range map[string]time.Time{
 		"was set back by 3d, to Sat 2026-11-21 02:00:00 UTC":                                  to.AddDate(0, 0, 3),
 		"was set forward by 1h, to Sat 2026-11-21 02:00:00 UTC, or the machine was suspended": to.Add(-time.Hour),
 	} {
-		stepped := v1.Situation{Status: "idle", LastClockStep: &v1.ClockStep{From: from, To: to}}
-		facts := situationFacts(timeFlags{UTC: true}.format(), stepped, nil)
+		jumped := v1.Situation{Status: "idle", LastClockJump: &v1.ClockJump{From: from, To: to}}
+		facts := situationFacts(timeFlags{UTC: true}.format(), jumped, nil)
 		if last := facts[len(facts)-1]; last != [2]string{"clock", want} {
 			t.Errorf("status tells %q, want %q", last, want)
 		}
 		var out bytes.Buffer
 		p := newProgress(&out, &operator{ofTenant: ofTenant{Output: "text"}}, 0)
-		p.showSituation(stepped)
+		p.showSituation(jumped)
 		if strings.Contains(out.String(), "clock") {
-			t.Errorf("watch tells of a step before it began:\n%s", out.String())
+			t.Errorf("watch tells of a jump before it began:\n%s", out.String())
 		}
-		stepped.LastClockStep = &v1.ClockStep{From: from.Add(time.Minute), To: to.Add(time.Minute)}
-		p.showSituation(stepped)
+		jumped.LastClockJump = &v1.ClockJump{From: from.Add(time.Minute), To: to.Add(time.Minute)}
+		p.showSituation(jumped)
 		if !strings.Contains(out.String(), "the clock of the site was set") {
 			t.Errorf("watch says:\n%s", out.String())
 		}

@@ -19,7 +19,7 @@ import (
 type strategyCheckCommand struct {
 	Scripts  string `help:"Folder of the scripts to check." type:"path" placeholder:"DIR"`
 	Strategy string `help:"Built-in strategy to check instead of scripts." placeholder:"NAME"`
-	Reset    string `help:"Command, run by sh -c, that restores this machine to its state before the upgrade. With it each step is also killed at its start, midway and at its end." placeholder:"COMMAND"`
+	Reset    string `help:"Command, run by sh -c, that restores this machine to its state before the upgrade. With it each action is also killed at its start, midway and at its end." placeholder:"COMMAND"`
 	Boot     string `help:"Command, run by sh -c, to use instead of a reboot." placeholder:"COMMAND"`
 	Limit    length `help:"Longest time that an action may take, such as 10m." default:"10m"`
 	Yes      bool   `help:"Confirm that this machine may be upgraded and broken: the check can do both."`

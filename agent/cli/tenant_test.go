@@ -21,13 +21,13 @@ type typed struct {
 }
 
 // inTurn runs commands in their order.
-func inTurn(t *testing.T, endpoint, token string, steps []typed) {
+func inTurn(t *testing.T, endpoint, token string, commands []typed) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(file, []byte(token), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range steps {
+	for _, s := range commands {
 		var out, errs strings.Builder
 		arguments := append(strings.Fields(s.command), "--endpoint", endpoint, "--token-file", file)
 		code := Run(t.Context(), "osupgrade-agent", arguments, strings.NewReader(s.stdin), &out, &errs)

@@ -79,7 +79,7 @@ type followed struct {
 	// waiting, forecast and counts are of the run, countedAt when the counts were printed.
 	waiting, forecast, counts string
 	countedAt                 time.Time
-	// overdue are the hosts that were overdue, and at which step.
+	// overdue are the hosts that were overdue, and in which status.
 	overdue map[string]string
 }
 
@@ -249,8 +249,8 @@ func (p *progress) showSituation(s v1.Situation) {
 		}
 		p.line("%s %s, in %s", what, at.at(*next), at.in(*next))
 	}
-	if c := s.LastClockStep; c != nil && !first && !reflect.DeepEqual(c, before.LastClockStep) {
-		p.line("the clock of the site %s", stepped(at, *c))
+	if c := s.LastClockJump; c != nil && !first && !reflect.DeepEqual(c, before.LastClockJump) {
+		p.line("the clock of the site %s", jumped(at, *c))
 	}
 	if w := s.WaitingFor; w != nil && (before.WaitingFor == nil || before.WaitingFor.Detail != w.Detail) && (w.What == waitsForLog || !p.isOfSeveral()) {
 		begins := startsAfter(s)
@@ -401,7 +401,7 @@ func (p *progress) showWaiting(at timeFormat, f *followed) {
 	p.showToDo(at, f.last, adviseCourse(f.last))
 }
 
-// showOverdue prints what a person has to do about hosts whose step has begun to fail or has
+// showOverdue prints what a person has to do about hosts whose action has begun to fail or has
 // become overdue.
 func (p *progress) showOverdue(at timeFormat, f *followed) {
 	before := f.overdue
@@ -411,7 +411,7 @@ func (p *progress) showOverdue(at timeFormat, f *followed) {
 			f.overdue[h.Hostname] = h.Status
 		}
 	}
-	p.showToDo(at, f.last, adviseSteps(f.last, func(h v1.RunHost) bool { return before[h.Hostname] != h.Status }))
+	p.showToDo(at, f.last, adviseDelays(f.last, func(h v1.RunHost) bool { return before[h.Hostname] != h.Status }))
 }
 
 func (p *progress) showToDo(at timeFormat, r v1.Run, todo []advice) {

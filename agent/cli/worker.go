@@ -42,7 +42,7 @@ type workerCommand struct {
 	RebootCommand    string   `help:"Command that reboots this machine, run by sh -c (default: ask systemd-logind or, without it, run systemctl reboot). Its output goes to reboot.log in the folder of --state. If the worker is killed while the command runs, it may run it once more in the same boot." env:"OSUPGRADE_REBOOT_COMMAND" placeholder:"COMMAND"`
 	Inhibitors       string   `help:"When a program inhibits the reboot (systemd-inhibit --list): wait for it, up to --reboot-limit, or override it. A --reboot-command decides for itself." default:"wait" enum:"wait,override" env:"OSUPGRADE_INHIBITORS"`
 	BootIDFile       string   `help:"File with the boot id." name:"boot-id-file" default:"/proc/sys/kernel/random/boot_id" type:"path" env:"OSUPGRADE_BOOT_ID_FILE"`
-	StepLimit        length   `help:"Longest time that a script may take, such as 1h or 1d; verify may take at most 10m, versions at most 1m." default:"1h" env:"OSUPGRADE_STEP_LIMIT"`
+	ActionLimit      length   `help:"Longest time that a script may take, such as 1h or 1d; verify may take at most 10m, versions at most 1m." default:"1h" env:"OSUPGRADE_ACTION_LIMIT"`
 	VersionsInterval length   `help:"How often to read the versions even if nothing indicates a change, such as 10m." default:"10m" env:"OSUPGRADE_VERSIONS_INTERVAL"`
 	WatchVersions    []string `help:"File or folder of the package database, such as /var/lib/dpkg/status: when it changes, the versions are read again (repeatable). Reading the versions must not change it." type:"path" env:"OSUPGRADE_WATCH_VERSIONS" placeholder:"PATH"`
 	Role             string   `help:"Role of this host, by which a rollout can select it." env:"OSUPGRADE_ROLE"`
@@ -64,7 +64,7 @@ type workerCommand struct {
 // script.
 const shortestVersionsInterval = 10 * time.Second
 
-// graceLimit is how much longer the worker's own limit of a step is than that of
+// graceLimit is how much longer the worker's own limit of an action is than that of
 // the script, so that the script ends first, in order.
 const graceLimit = time.Minute
 
@@ -142,8 +142,8 @@ func (c *workerCommand) check() (err error) {
 		return fmt.Errorf("host: %q is not a host name; use letters, digits, \"-\", \"_\" and \".\"", c.Host)
 	case c.Role != "" && !names.ValidLabel(c.Role):
 		return fmt.Errorf("role: %.200q is invalid; use %s", c.Role, labelLetters)
-	case c.StepLimit <= 0:
-		return fmt.Errorf("step-limit: %s is invalid; use a time above 0s, such as 1h", c.StepLimit)
+	case c.ActionLimit <= 0:
+		return fmt.Errorf("action-limit: %s is invalid; use a time above 0s, such as 1h", c.ActionLimit)
 	case c.RebootLimit <= 0:
 		return fmt.Errorf("reboot-limit: %s is invalid; use a time above 0s, such as 15m", c.RebootLimit)
 	case c.BusyLimit <= 0:
@@ -165,7 +165,10 @@ func (c *workerCommand) open(ctx context.Context, hostLog *jetstream.HostLog, ou
 	if err != nil {
 		return nil, err
 	}
-	checks := &check.Runner{Scripts: c.Checks, State: c.State, Tenant: c.Tenant, Log: log}
+	checks := &check.Runner{Scripts: c.Checks, State: c.State, Outputs: filepath.Join(c.State, "outputs"), Tenant: c.Tenant, Log: log}
+	if err := checks.Clean(); err != nil {
+		return nil, err
+	}
 	return worker.Open(ctx, worker.Options{
 		Tenant: c.Tenant, Host: c.Host, Application: c.Application, Version: string(program), Dir: c.State,
 		HostLog: hostLog, Strategy: system, Machine: c.computer(log),
@@ -174,7 +177,7 @@ func (c *workerCommand) open(ctx context.Context, hostLog *jetstream.HostLog, ou
 		Role: c.Role, Labels: c.labels, Checks: checks,
 		SelfCheck: func(ctx context.Context) message.SelfReport {
 			self := message.NewSelfReport(checks.Installed(), system.Detect(ctx))
-			self.StepLimitSeconds = int(time.Duration(c.StepLimit) / time.Second)
+			self.ActionLimitSeconds = int(time.Duration(c.ActionLimit) / time.Second)
 			self.Strategy = c.Strategy
 			self.Mode, self.Target = c.aims()
 			return self
@@ -183,10 +186,10 @@ func (c *workerCommand) open(ctx context.Context, hostLog *jetstream.HostLog, ou
 	})
 }
 
-// limits are the worker's own limits of a whole step: a script may wait for an
+// limits are the worker's own limits of a whole action: a script may wait for an
 // earlier script as long as it may then run.
 func (c *workerCommand) limits() worker.Limits {
-	return worker.Limits{Step: 2*time.Duration(c.StepLimit) + graceLimit, Reboot: time.Duration(c.RebootLimit)}
+	return worker.Limits{Action: 2*time.Duration(c.ActionLimit) + graceLimit, Reboot: time.Duration(c.RebootLimit)}
 }
 
 func (c *workerCommand) computer(log *slog.Logger) computer {

@@ -21,7 +21,7 @@ import (
 
 // strategyOptions are the flags of the worker that belong to one strategy, each under
 // the prefix of its name, such as apt-mode. They reach the process that carries out a
-// step as JSON.
+// action as JSON.
 type strategyOptions struct {
 	// State is the folder of --state; a strategy keeps what it must in a folder of its
 	// name there.
@@ -156,7 +156,7 @@ func (c *workerCommand) aims() (mode, target string) {
 // own, so that it outlives the worker: a script, or this program.
 func (c *workerCommand) openStrategy() (*exec.Strategy, error) {
 	o := exec.Options{
-		Dir: c.Scripts, StateDir: filepath.Join(c.State, "exec"), Timeouts: exec.WithStep(time.Duration(c.StepLimit)),
+		Dir: c.Scripts, StateDir: filepath.Join(c.State, "exec"), Timeouts: exec.WithLimit(time.Duration(c.ActionLimit)),
 		VersionPaths: c.WatchVersions,
 	}
 	self, err := os.Executable()

@@ -141,8 +141,8 @@ func (a *appender) stuck() error {
 	return fmt.Errorf("the log has taken no record since %s: %w", a.failing.UTC().Format(time.RFC3339), a.failed)
 }
 
-// step follows a step of the clock: the log fails for as long as before it.
-func (a *appender) step(c clockStep) {
+// jump follows a jump of the clock: the log fails for as long as before it.
+func (a *appender) jump(c clockJump) {
 	a.retryAt = time.Time{}
 	if !a.failing.IsZero() {
 		a.failing = a.failing.Add(c.by())

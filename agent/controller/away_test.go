@@ -10,7 +10,7 @@ import (
 )
 
 // TestAway checks that a controller whose process was stopped, or whose machine was
-// suspended, for longer than hosts may be silent, and than a step may take, first reads what
+// suspended, for longer than hosts may be silent, and than an action may take, first reads what
 // they have said meanwhile.
 func TestAway(t *testing.T) {
 	t.Parallel()
@@ -21,7 +21,7 @@ func TestAway(t *testing.T) {
 		away   time.Duration
 		gaveUp int
 	}{
-		"beyond the step's time":   {time.Minute, 0},
+		"beyond the action's time": {time.Minute, 0},
 		"beyond a host's silence":  {2 * message.Silence, 0},
 		"for an hour":              {time.Hour, 0},
 		"but nobody has an answer": {time.Minute, 1},
@@ -31,7 +31,7 @@ func TestAway(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
 					m := newMemory("h01", "h02")
-					m.rollout = &v1.Rollout{Timeouts: &v1.StepTimeouts{Upgrade: "30s"}}
+					m.rollout = &v1.Rollout{Timeouts: &v1.CommandTimeouts{Upgrade: "30s"}}
 					_, r := m.begun(t, "h01", "h02")
 					leave(m, c.away)
 					m.beat("h03") // It is new, so that all is looked at again.

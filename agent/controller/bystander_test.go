@@ -65,7 +65,7 @@ func TestRetryBesideOthers(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				m := newMemory("h01", "h02")
-				m.rollout = &v1.Rollout{OnFailure: "continue", Absent: rollout.CountAbsent, Timeouts: &v1.StepTimeouts{Upgrade: "1m"}}
+				m.rollout = &v1.Rollout{OnFailure: "continue", Absent: rollout.CountAbsent, Timeouts: &v1.CommandTimeouts{Upgrade: "1m"}}
 				controller, first := m.begun(t, "h01", "h02")
 				m.answer("h01", first, message.Upgrade, "no space left")
 				m.answer("h02", first, message.Upgrade, message.Done)

@@ -54,40 +54,40 @@ func (c *runClock) forFreezes(now time.Time) time.Time {
 }
 
 // wallClock is the clock of a site. Its times have no monotonic reading: with one, two
-// times of before and after a step of the clock would compare as if there had been
+// times of before and after a jump of the clock would compare as if there had been
 // none, and what was computed for a wrong date would hold until that date (issue 11).
 func wallClock() time.Time { return time.Now().Round(0) }
 
-// toldStep is the least step of the clock that people are told of.
-const toldStep = time.Minute
+// toldJump is the least jump of the clock that people are told of.
+const toldJump = time.Minute
 
-// clockStep is a step of the clock: it shows to, and would show from without the step.
-type clockStep struct{ from, to time.Time }
+// clockJump is a jump of the clock: it shows to, and would show from without the jump.
+type clockJump struct{ from, to time.Time }
 
 // by is how far the clock was set forward; negative when it was set back.
-func (c clockStep) by() time.Duration { return c.to.Sub(c.from) }
+func (c clockJump) by() time.Duration { return c.to.Sub(c.from) }
 
 // jumpsOver reports whether the clock was set forward over the whole of a span.
-func (c clockStep) jumpsOver(start, end time.Time) bool {
+func (c clockJump) jumpsOver(start, end time.Time) bool {
 	return !start.Before(c.from) && !end.After(c.to)
 }
 
-// stepWatch notices steps of a clock: it compares what the clock shows with what has
+// jumpWatch notices jumps of a clock: it compares what the clock shows with what has
 // passed since it last looked. A machine that was suspended looks as if its clock had
 // been set forward.
-type stepWatch struct {
+type jumpWatch struct {
 	// shown is what the clock showed at the last look, read when that was by the
 	// monotonic clock.
 	shown, read time.Time
 }
 
-// look returns the step since the last look; false when there was none.
-func (w *stepWatch) look(now time.Time) (clockStep, bool) {
+// look returns the jump since the last look; false when there was none.
+func (w *jumpWatch) look(now time.Time) (clockJump, bool) {
 	now, read := now.Round(0), time.Now()
-	step := clockStep{from: w.shown.Add(read.Sub(w.read)), to: now}
+	jump := clockJump{from: w.shown.Add(read.Sub(w.read)), to: now}
 	first := w.read.IsZero()
 	w.shown, w.read = now, read
-	return step, !first && step.by().Abs() > slack
+	return jump, !first && jump.by().Abs() > slack
 }
 
 const (
@@ -112,7 +112,7 @@ type stall struct {
 // A controller that is late all the time still judges between two such pauses.
 func (s *stall) wasAway(now time.Time) (late time.Duration, was bool) {
 	if s.judgeAt.After(now.Add(catchingUp)) {
-		s.judgeAt = time.Time{} // What was heard before a step back bears a time of before it.
+		s.judgeAt = time.Time{} // What was heard before a jump back bears a time of before it.
 	}
 	late = now.Sub(times.Later(s.looked, s.due))
 	if s.due.IsZero() || late < away || now.Before(s.judgeAt.Add(longestSleep)) {
@@ -122,9 +122,9 @@ func (s *stall) wasAway(now time.Time) (late time.Duration, was bool) {
 	return late, true
 }
 
-// step follows a step of the clock. After one forward nothing is judged for a while:
+// jump follows a jump of the clock. After one forward nothing is judged for a while:
 // the machine may have been suspended.
-func (s *stall) step(c clockStep) {
+func (s *stall) jump(c clockJump) {
 	s.looked = c.to
 	if !s.due.IsZero() {
 		s.due = s.due.Add(c.by())

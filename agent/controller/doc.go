@@ -1,9 +1,9 @@
 // Package controller opens the runs of one tenant, when a window opens or
 // somebody asks, and drives them: it folds the log, gathers what is known besides
-// the log (run.Seen), asks run for the next step, appends that, and answers the
+// the log (run.Seen), asks run for the next decision, appends that, and answers the
 // callers that have waited for it.
 //
-// Package run decides the steps of a run, package window and due.go decide when a
+// Package run decides what a run does, package window and due.go decide when a
 // run is opened. The controller keeps nothing that the log and the store do not
 // have: when it is killed anywhere, the next one goes on.
 //
@@ -15,7 +15,7 @@
 //
 // One loop owns the state. It gathers in run.Seen what it knows besides the log: a request
 // of an operator, hosts that are silent, heard or deleted, the next freeze, outcomes of
-// tasks. run.Next(now, Seen) decides the next step. The controller appends it, folds it
+// tasks. run.Next(now, Seen) decides what comes next. The controller appends it, folds it
 // when it comes back through the log, and then examines its waiters, the one list of all
 // callers that wait for something. An abort takes the same way: a waiter with a request,
 // run.Next, append, fold, waiter.
@@ -27,7 +27,7 @@
 //
 // The runs of several environments go side by side. What the state keeps of one is a struct
 // (environment.go), which is passed to what works on it. A record or a heartbeat wakes the
-// environments that it concerns; only these are asked for their next step (turns.go), one append
+// environments that it concerns; only these are asked for their next decision (turns.go), one append
 // at a time. Who is in which environment follows from what is declared (placement.go), but a host
 // stays in the run that has named it until that has ended. What holds up the tenant holds up
 // all of them.

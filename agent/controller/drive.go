@@ -13,23 +13,23 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
-// next returns the next step of the newest run of an environment, and the request that this step
+// next returns the next decision of the newest run of an environment, and the request that this decision
 // carries out; nil for none. It refuses the earlier requests that cannot be carried out.
-func (s *state) next(env *environment, now time.Time) (run.Step, *request) {
+func (s *state) next(env *environment, now time.Time) (run.Decision, *request) {
 	for {
 		q := s.nextRequest(env)
 		if event := s.releasesLock(q); event != nil {
-			return run.Step{Act: run.Note, Event: event}, q
+			return run.Decision{Act: run.Note, Event: event}, q
 		}
 		ahead := s.clock.ahead(now)
-		step := env.ledger.Next(now.Add(ahead), s.seen(env, now, q))
-		if !step.Until.IsZero() {
-			step.Until = step.Until.Add(-ahead)
+		decision := env.ledger.Next(now.Add(ahead), s.seen(env, now, q))
+		if !decision.Until.IsZero() {
+			decision.Until = decision.Until.Add(-ahead)
 		}
-		if step.Act != run.Refuse {
-			return step, q
+		if decision.Act != run.Refuse {
+			return decision, q
 		}
-		q.refused = step.Refused
+		q.refused = decision.Refused
 	}
 }
 
@@ -59,7 +59,7 @@ func (s *state) seen(env *environment, now time.Time, q *request) run.Seen {
 		seen.Freeze = &message.Frozen{Freeze: message.CleanText(freezeName(freeze)), NotAfter: freeze.Start, Until: freeze.End}
 	}
 	seen.Hold = cmp.Or(s.intent.hold(env.name), s.witnesses.hold(s.hosts.present.online))
-	seen.Busy = s.hosts.busy
+	seen.Busy, seen.HostOf = s.hosts.busy, s.stepHost(env)
 	seen.Doing = func(host string) string {
 		member, _ := current.Host(host)
 		return s.hosts.told(current, member).Doing()
@@ -78,32 +78,32 @@ func (s *state) judgeAt(env *environment, current *run.State, now time.Time) tim
 	return s.hosts.stall.judgeAt
 }
 
-// take carries out a step of the newest run of an environment, and returns when to look again.
-func (s *state) take(ctx context.Context, env *environment, now time.Time, step run.Step, q *request) time.Time {
-	switch step.Act {
+// take carries out a decision of the newest run of an environment, and returns when to look again.
+func (s *state) take(ctx context.Context, env *environment, now time.Time, decision run.Decision, q *request) time.Time {
+	switch decision.Act {
 	case run.Send:
-		return s.append(ctx, commandEntry(env.ledger, step.Command))
+		return s.append(ctx, commandEntry(env.ledger, decision.Command))
 	case run.Note:
 		id := env.ledger.Key()
-		if message.OfNoRun(step.Event) {
+		if message.OfNoRun(decision.Event) {
 			id = 0
 		}
-		retryAt := s.append(ctx, eventEntry(id, step.Event))
+		retryAt := s.append(ctx, eventEntry(id, decision.Event))
 		switch {
 		case q == nil:
 		case retryAt.IsZero():
 			s.written(q, s.log.last)
 		case !errors.Is(s.log.failed, log.ErrBehind):
-			q.tried = message.EncodeEvent(step.Event)
+			q.tried = message.EncodeEvent(decision.Event)
 		}
 		return retryAt
 	case run.Wait:
 		if current := env.ledger.Current(); current != nil && !now.Before(s.judgeAt(env, current, now)) {
-			env.tasks.syncFleet(ctx, step)
+			env.tasks.syncRun(ctx, current, decision)
 		}
 	case run.Refuse: // next has refused the request already.
 	}
-	return step.Until
+	return decision.Until
 }
 
 // undecided are the requests that are not decided and whose callers still wait, in the order in

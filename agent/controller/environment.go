@@ -73,7 +73,7 @@ func onLog(name string) string {
 func (s *state) newEnvironment(name string) *environment {
 	e := &environment{name: name, ledger: s.ledger.Of(name), unreported: map[string]bool{}}
 	e.rouse()
-	e.tasks = s.dispatching.dispatcher(func() { s.stale = true; e.rouse() })
+	e.tasks = s.dispatching.dispatcher(name, func() { s.stale = true; e.rouse() })
 	s.followRun(e, 0)
 	return e
 }

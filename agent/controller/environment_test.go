@@ -38,7 +38,7 @@ type shops struct {
 func newShops(t *testing.T, of map[string]string) *shops {
 	t.Helper()
 	m := &shops{newMemory(), t, of}
-	m.rollout = &v1.Rollout{Timeouts: &v1.StepTimeouts{Prepare: "3h", Upgrade: "3h"}}
+	m.rollout = &v1.Rollout{Timeouts: &v1.CommandTimeouts{Prepare: "3h", Upgrade: "3h"}}
 	for host, city := range of {
 		must(m.PutHost(t.Context(), log.Token(host), store.Host{Tenant: "acme", Name: host, Application: "app", Labels: m.labels(city)}))
 	}

@@ -105,9 +105,9 @@ func TestEnvironmentStatuses(t *testing.T) {
 		if state, err := c.State(t.Context()); err != nil || state.Environments != 5 || !slices.Contains(state.UnplacedHosts, "b3") || state.Unplaced != len(state.UnplacedHosts) {
 			t.Errorf("the state is %+v, %v", state.Situation, err)
 		}
-		for _, step := range []message.Action{message.Prepare, message.Upgrade} {
+		for _, action := range []message.Action{message.Prepare, message.Upgrade} {
 			for _, host := range []string{"b1", "b2"} {
-				m.reply(host, first.ID, step)
+				m.reply(host, first.ID, action)
 			}
 		}
 		time.Sleep(time.Second)

@@ -78,7 +78,7 @@ type RunFigures struct {
 	OpenedAt, NotAfter time.Time
 	// Hosts counts the members in each status.
 	Hosts map[run.Status]int
-	// Overdue counts the members whose step takes unusually long.
+	// Overdue counts the members that take unusually long in their status.
 	Overdue int
 	// WaitingFor is what the run waits for, and WaitingSince since when; empty when it
 	// waits for nothing.

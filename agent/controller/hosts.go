@@ -74,7 +74,7 @@ type host struct {
 	progressAt time.Time
 	// self is what it has and lacks for a run, as it said last.
 	self message.SelfReport
-	// outputAskedAt is when it was asked last for what its step has printed, lookAskedAt when
+	// outputAskedAt is when it was asked last for what its action has printed, lookAskedAt when
 	// for what an upgrade would change.
 	outputAskedAt, lookAskedAt time.Time
 }
@@ -178,7 +178,7 @@ func (h *hosts) progressed(name string, p message.Progress, at time.Time) bool {
 	return known
 }
 
-// told is what a member of a run has told of the step at which it is; zero when it has told
+// told is what a member of a run has told of its present status; zero when it has told
 // nothing.
 func (h *hosts) told(r *run.State, member run.Host) view.Told {
 	host := h.known[member.Name]
@@ -188,17 +188,17 @@ func (h *hosts) told(r *run.State, member run.Host) view.Told {
 	return view.ToldOf(r, member, host.progress, host.progressAt)
 }
 
-// endSteps shows of each host that ends its step itself before the run gives it up when it does
+// endActions shows of each host that ends its action itself before the run gives it up when it does
 // so, as far as it has told its limit. The limit counts from a moment after the command, so this
 // is about when.
-func (h *hosts) endSteps(shown *v1.Run, now time.Time) {
+func (h *hosts) endActions(shown *v1.Run, now time.Time) {
 	for i := range shown.Hosts {
 		host := &shown.Hosts[i]
 		known, status := h.known[host.Hostname], run.Status(host.Status)
-		if known == nil || known.self.StepLimitSeconds == 0 || host.Since == nil || host.GivesUpAt == nil || status != run.HostPreparing && status != run.HostUpgrading {
+		if known == nil || known.self.ActionLimitSeconds == 0 || host.Since == nil || host.GivesUpAt == nil || status != run.HostPreparing && status != run.HostUpgrading {
 			continue
 		}
-		givesUp, ends := *host.GivesUpAt, host.Since.Add(time.Duration(known.self.StepLimitSeconds)*time.Second)
+		givesUp, ends := *host.GivesUpAt, host.Since.Add(time.Duration(known.self.ActionLimitSeconds)*time.Second)
 		if !ends.After(now) || !ends.Before(givesUp) {
 			continue
 		}
@@ -224,9 +224,9 @@ func (h *hosts) expire(now time.Time) {
 	}
 }
 
-// step follows a step of the clock: who is online was heard of now.
-func (h *hosts) step(c clockStep) {
-	h.stall.step(c)
+// jump follows a jump of the clock: who is online was heard of now.
+func (h *hosts) jump(c clockJump) {
+	h.stall.jump(c)
 	h.present.hearAll(c.to)
 	h.present.setBack(c.to)
 	for _, known := range h.known {

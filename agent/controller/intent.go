@@ -319,7 +319,7 @@ func (i *intent) eachAgenda(do func(*agenda)) {
 // unreadable returns what of all that decides when a run may be under way
 // cannot be read, and what to do; nil when all can.
 func (i *intent) unreadable() error {
-	if len(i.unusable) == 0 { // This is asked for each step.
+	if len(i.unusable) == 0 { // This is asked for each decision.
 		return nil
 	}
 	var all []string

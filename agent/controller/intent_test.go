@@ -16,7 +16,7 @@ func TestIntentFollowsEachChange(t *testing.T) {
 	i := newIntent(Options{Now: time.Now, Tenant: "acme", Zone: time.UTC, Logger: slog.New(slog.DiscardHandler)})
 	freeze, wrong := freezeFrom("10:00", "4h"), freezeFrom("10:00", "long")
 	quarter := calendarNamed("quarter")
-	for _, step := range []struct {
+	for _, row := range []struct {
 		name         string
 		seen         store.Seen
 		open, frozen bool
@@ -31,17 +31,17 @@ func TestIntentFollowsEachChange(t *testing.T) {
 		{"an older revision again", store.Seen{Object: quarter, Number: 3}, true, false, "", 5},
 		{"the configuration is deleted", store.Seen{Object: theConfig, Number: 6}, false, false, "", 6},
 	} {
-		i.set(step.seen)
+		i.set(row.seen)
 		opening, found := i.nextOpening(noon)
 		freeze, freezes := i.nextFreeze(noon)
 		err := i.unreadable()
 		switch {
-		case (found && opening.Contains(noon)) != step.open, (freezes && !freeze.Start.After(noon)) != step.frozen:
-			t.Errorf("%s: the next opening is %v, the next freeze %v", step.name, opening, freeze)
-		case (err != nil) != (step.unreadable != ""), err != nil && err.Error()[:len(step.unreadable)] != step.unreadable:
-			t.Errorf("%s: what cannot be read is %v", step.name, err)
-		case i.revision != step.revision || i.complete:
-			t.Errorf("%s: revision %d, complete %v", step.name, i.revision, i.complete)
+		case (found && opening.Contains(noon)) != row.open, (freezes && !freeze.Start.After(noon)) != row.frozen:
+			t.Errorf("%s: the next opening is %v, the next freeze %v", row.name, opening, freeze)
+		case (err != nil) != (row.unreadable != ""), err != nil && err.Error()[:len(row.unreadable)] != row.unreadable:
+			t.Errorf("%s: what cannot be read is %v", row.name, err)
+		case i.revision != row.revision || i.complete:
+			t.Errorf("%s: revision %d, complete %v", row.name, i.revision, i.complete)
 		}
 	}
 	if i.set(store.Seen{}); !i.complete || i.revision != 6 {

@@ -67,11 +67,11 @@ func (s *state) undecidedLocks() iter.Seq[*lockRequest] {
 	}
 }
 
-// serveLocks takes the next step of locks, if there is one, and returns when to decide again if its
-// append has failed. It comes after the steps of all runs: these may be the news that a host has
+// serveLocks carries out the next decision about locks, if there is one, and returns when to decide again if its
+// append has failed. It comes after the decisions of all runs: these may be the news that a host has
 // fallen silent, which takes a place in its cells.
 func (s *state) serveLocks(ctx context.Context, now time.Time) (retryAt time.Time) {
-	event, q := s.nextLockStep(now)
+	event, q := s.nextLockEvent(now)
 	if event == nil {
 		return time.Time{}
 	}
@@ -83,9 +83,9 @@ func (s *state) serveLocks(ctx context.Context, now time.Time) (retryAt time.Tim
 	return retryAt
 }
 
-// nextLockStep returns the next event of locks, and the request that it carries out; nil if there is
+// nextLockEvent returns the next event of locks, and the request that it carries out; nil if there is
 // none. It decides the requests that need no event.
-func (s *state) nextLockStep(now time.Time) (message.Event, *lockRequest) {
+func (s *state) nextLockEvent(now time.Time) (message.Event, *lockRequest) {
 	locks := s.ledger.Locks()
 	for _, lock := range locks {
 		if d, deleted := s.hosts.deleted[lock.Host]; deleted {

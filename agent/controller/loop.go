@@ -34,7 +34,7 @@ func (s *state) loop(ctx context.Context, posted <-chan func(*state), heard *wai
 			s.show()
 		}
 		if !s.alone() && !s.isBehind() {
-			s.answer() // Else whoever starts a run would wait for as long as others have steps to take.
+			s.answer() // Else whoever starts a run would wait for as long as others have something to do.
 		}
 		s.refresh(ctx, timer)
 		s.answer()
@@ -150,7 +150,7 @@ func (s *state) decide(ctx context.Context) time.Time {
 	return times.Sooner(next, s.nextDue(now))
 }
 
-// askAll has one environment after the other take its next step. After an append that succeeded the
+// askAll has one environment after the other carry out its next decision. After an append that succeeded the
 // others are asked once the record is folded, after one that failed at the time that it returns.
 func (s *state) askAll(ctx context.Context, asked []*environment, now time.Time) time.Time {
 	tried := s.log.retryAt
@@ -170,21 +170,21 @@ func (s *state) askAll(ctx context.Context, asked []*environment, now time.Time)
 	return s.trimWhenDue(ctx, now)
 }
 
-// act takes the next step of the newest run of an environment, or does what there is to do
+// act carries out the next decision of the newest run of an environment, or does what there is to do
 // without a run. The environment sleeps then if it waits. While the log takes no record nothing
 // happens.
 func (s *state) act(ctx context.Context, env *environment, now time.Time) {
 	if current := env.ledger.Current(); current != nil {
 		s.news.put(s.ledger.LastSeq, env.teller.Waiting(current, s.runTime(now), s.silent(now), s.inCommand(env))...)
 	}
-	step, q := s.next(env, now)
+	decision, q := s.next(env, now)
 	last, tried := s.log.last, s.log.retryAt
 	if now.Before(tried) {
 		return
 	}
 	var at time.Time
-	if step.Act != run.Wait || env.ledger.Current() != nil {
-		at = s.take(ctx, env, now, step, q)
+	if decision.Act != run.Wait || env.ledger.Current() != nil {
+		at = s.take(ctx, env, now, decision, q)
 	} else {
 		at = s.idleWork(ctx, env, now)
 	}
@@ -208,25 +208,25 @@ func (s *state) idleWork(ctx context.Context, env *environment, now time.Time) t
 }
 
 // followClock discards everything that was computed from the clock when the clock was set,
-// forward or back, and reports a large step.
+// forward or back, and reports a large jump.
 func (s *state) followClock() {
-	step, some := s.steps.look(s.Now())
+	jump, some := s.jumps.look(s.Now())
 	if !some {
 		return
 	}
-	if step.by().Abs() > toldStep {
-		s.lastStep = step
+	if jump.by().Abs() > toldJump {
+		s.lastJump = jump
 		s.Logger.Warn("the clock of the site was set, or the machine was suspended; all that goes by the clock is decided anew",
-			"tenant", s.Tenant, "showed", step.from.UTC(), "shows", step.to.UTC(), "step", step.by().Round(time.Second))
+			"tenant", s.Tenant, "showed", jump.from.UTC(), "shows", jump.to.UTC(), "jump", jump.by().Round(time.Second))
 	}
 	s.intent.followClock()
 	for _, env := range s.inOrder {
 		env.followClock()
 	}
-	s.hosts.step(step)
-	s.log.step(step)
-	if step.by() < 0 {
-		s.setBack(step.to)
+	s.hosts.jump(jump)
+	s.log.jump(jump)
+	if jump.by() < 0 {
+		s.setBack(jump.to)
 	}
 	s.changed()
 }

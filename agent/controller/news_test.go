@@ -75,7 +75,7 @@ func (s *newsShelf) ids() (all []string) {
 }
 
 // newsworthy plays a run of which there is much to tell. between is called between its
-// steps, and returns the controller that is there from then on.
+// actions, and returns the controller that is there from then on.
 func newsworthy(t *testing.T, shelf *newsShelf, between func(*memory, *Controller) *Controller) {
 	t.Helper()
 	m := newMemory("h01", "h02", "h03")
@@ -254,7 +254,7 @@ func TestNewsByAClockThatIsBehind(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory("h01", "h02")
-		m.rollout = &v1.Rollout{Stages: []v1.Stage{{Name: "all", MaxUnavailable: "1"}}, MaxFailures: "2", Overrun: "stop", Timeouts: &v1.StepTimeouts{Upgrade: "6h"}}
+		m.rollout = &v1.Rollout{Stages: []v1.Stage{{Name: "all", MaxUnavailable: "1"}}, MaxFailures: "2", Overrun: "stop", Timeouts: &v1.CommandTimeouts{Upgrade: "6h"}}
 		shelf := newShelf()
 		m.news = shelf
 		o := m.options(t)
@@ -276,7 +276,7 @@ func TestNewsByAClockThatIsBehind(t *testing.T) {
 	})
 }
 
-// TestNewsOfOverdueHosts checks that a host is told of once for each step that takes unusually
+// TestNewsOfOverdueHosts checks that a host is told of once for each status that lasts unusually
 // long, and once when it falls silent at work, also by a controller that is started again.
 func TestNewsOfOverdueHosts(t *testing.T) {
 	t.Parallel()

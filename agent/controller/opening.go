@@ -235,7 +235,7 @@ func (s *state) closed(env *environment, since, now time.Time) []window.Opening 
 
 func (s *state) whyMissed(env *environment, o window.Opening) string {
 	switch {
-	case s.lastStep.jumpsOver(o.Start, o.End):
+	case s.lastJump.jumpsOver(o.Start, o.End):
 		return "the clock of the site was set forward over it"
 	case !o.End.After(s.started):
 		return "the agent was not running"

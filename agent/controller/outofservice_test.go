@@ -19,7 +19,7 @@ import (
 func lostUpgrade(t *testing.T) (*memory, *Controller, v1.Run) {
 	t.Helper()
 	m := newMemory("h01", "h02")
-	m.rollout = &v1.Rollout{Timeouts: &v1.StepTimeouts{Upgrade: "1m"}}
+	m.rollout = &v1.Rollout{Timeouts: &v1.CommandTimeouts{Upgrade: "1m"}}
 	c, r := m.begun(t, "h01", "h02")
 	m.pass(2*time.Minute, "h01", "h02")
 	r, err := c.Find(t.Context(), r.ID)
@@ -61,7 +61,7 @@ func TestNextRunDoesNotWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory("h01", "h02")
-		m.rollout = &v1.Rollout{Timeouts: &v1.StepTimeouts{Upgrade: "1m"}, Stages: []v1.Stage{{Name: "all", MaxUnavailable: "2"}}, MaxFailures: "2"}
+		m.rollout = &v1.Rollout{Timeouts: &v1.CommandTimeouts{Upgrade: "1m"}, Stages: []v1.Stage{{Name: "all", MaxUnavailable: "2"}}, MaxFailures: "2"}
 		c, r := m.begun(t, "h01", "h02")
 		m.reply("h02", r.ID, message.Upgrade)
 		m.pass(2*time.Minute, "h01", "h02")
@@ -188,7 +188,7 @@ func TestManyAnswersAfterTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hosts := []string{"h01", "h02", "h03", "h04"}
 		m := newMemory(hosts...)
-		m.rollout = &v1.Rollout{Stages: []v1.Stage{{Name: "all", MaxUnavailable: "100%"}}, Timeouts: &v1.StepTimeouts{Upgrade: "1m"}}
+		m.rollout = &v1.Rollout{Stages: []v1.Stage{{Name: "all", MaxUnavailable: "100%"}}, Timeouts: &v1.CommandTimeouts{Upgrade: "1m"}}
 		c, r := m.begun(t, hosts...)
 		m.pass(2*time.Minute, hosts...)
 		for _, host := range hosts {
@@ -265,7 +265,7 @@ func TestReleaseOfASilentHost(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				m := newMemory("h01", "h02", "h03")
-				m.rollout = &v1.Rollout{OnFailure: "continue", Timeouts: &v1.StepTimeouts{Upgrade: "5m"}}
+				m.rollout = &v1.Rollout{OnFailure: "continue", Timeouts: &v1.CommandTimeouts{Upgrade: "5m"}}
 				c, _ := m.begun(t, "h01", "h02", "h03")
 				m.pass(10*time.Minute, "h02", "h03")
 				if err := let(t.Context(), c); err != nil {

@@ -13,10 +13,10 @@ import (
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
-// TestOutputOfAStepInProgress checks that whoever looks at the output of a host sees what its
-// step has printed by then, that a host is asked no more often than every two seconds, that one
+// TestOutputOfAnActionInProgress checks that whoever looks at the output of a host sees what its
+// action has printed by then, that a host is asked no more often than every two seconds, that one
 // that does not answer delays nobody for long, and that a release keeps what was printed.
-func TestOutputOfAStepInProgress(t *testing.T) {
+func TestOutputOfAnActionInProgress(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory("h01", "h02")
@@ -53,7 +53,7 @@ func TestOutputOfAStepInProgress(t *testing.T) {
 		shows("later", "one\n", 2, 200*time.Millisecond)
 		printed = "one\ntwo\n"
 		m.pass(outputAgain, "h01", "h02")
-		shows("while the step goes on", "one\ntwo\n", 3, 200*time.Millisecond)
+		shows("while the action goes on", "one\ntwo\n", 3, 200*time.Millisecond)
 		if _, err := c.Ask(t.Context(), "test", run.Release, v1.Ask{Host: "h01", Reason: "it hangs"}); err != nil {
 			t.Fatal(err)
 		}

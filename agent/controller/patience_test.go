@@ -56,9 +56,9 @@ func TestPrepareThatHangs(t *testing.T) {
 	})
 }
 
-// TestStepThatFails checks that a run shows why the step of a host fails while the host tries
+// TestActionThatFails checks that a run shows why the action of a host fails while the host tries
 // it again, and that a host that is left out has that reason.
-func TestStepThatFails(t *testing.T) {
+func TestActionThatFails(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory("h01", "h02")
@@ -86,9 +86,9 @@ func TestStepThatFails(t *testing.T) {
 	})
 }
 
-// TestHostEndsItsStep checks that a run shows when a host ends its step itself, if that is
+// TestHostEndsItsAction checks that a run shows when a host ends its action itself, if that is
 // before the run gives it up.
-func TestHostEndsItsStep(t *testing.T) {
+func TestHostEndsItsAction(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		limit time.Duration
@@ -105,7 +105,7 @@ func TestHostEndsItsStep(t *testing.T) {
 				m := newMemory("h01")
 				control, r := m.begun(t, "h01")
 				sent := time.Now()
-				m.Alive("h01", message.Alive{Application: "app", SelfReport: message.SelfReport{StepLimitSeconds: int(c.limit / time.Second)}})
+				m.Alive("h01", message.Alive{Application: "app", SelfReport: message.SelfReport{ActionLimitSeconds: int(c.limit / time.Second)}})
 				time.Sleep(2 * time.Minute)
 				synctest.Wait()
 				shown := look(t, control, r.ID)

@@ -238,7 +238,7 @@ func (s *state) addMissing(p *v1.Preflight, planned plan.Plan, atSite []string) 
 		if host == nil || !s.hosts.isOnline(name, now) {
 			continue
 		}
-		missing, unknown := planned.Missing(host.self)
+		missing, unknown := planned.Missing(name, host.self)
 		if len(missing) > 0 {
 			p.Missing = append(p.Missing, v1.Missing{Host: name, What: missing})
 		}

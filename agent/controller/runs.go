@@ -148,10 +148,10 @@ func (c *Controller) Find(ctx context.Context, id uint64) (v1.Run, error) {
 	return r, err
 }
 
-// Output returns what the steps of a host have printed in a run. The error is
+// Output returns what the actions of a host have printed in a run. The error is
 // run.ErrNoRun when there is no such run, and run.ErrNoHost when the host is not in
 // it.
-func (c *Controller) Output(ctx context.Context, id uint64, host string) ([]v1.StepOutput, error) {
+func (c *Controller) Output(ctx context.Context, id uint64, host string) ([]v1.ActionOutput, error) {
 	r, err := c.Find(ctx, id)
 	if err != nil {
 		return nil, err
@@ -176,7 +176,7 @@ func (c *Controller) Output(ctx context.Context, id uint64, host string) ([]v1.S
 }
 
 const (
-	// outputWait is how long whoever looks at the output of a step in progress waits for the
+	// outputWait is how long whoever looks at the output of an action in progress waits for the
 	// host to send what it has printed since, outputLook how often that is looked for.
 	outputWait, outputLook = time.Second, 50 * time.Millisecond
 	// outputAgain is the shortest time between two requests of a host for its output: whoever
@@ -184,7 +184,7 @@ const (
 	outputAgain = 2 * time.Second
 )
 
-// asksOutput asks a host for what its step has printed so far, if it may be at one of the run,
+// asksOutput asks a host for what its action has printed so far, if it may be at one of the run,
 // and reports whether it did.
 func (c *Controller) asksOutput(ctx context.Context, r v1.Run, host string) bool {
 	due, err := ask(ctx, c, func(s *state) bool {
@@ -202,14 +202,14 @@ func (c *Controller) asksOutput(ctx context.Context, r v1.Run, host string) bool
 	return err == nil && due && c.o.HostEvents.Ask(host, log.Ask{Kind: report.Output}) == nil
 }
 
-// outputs returns what is kept of what the steps of a host have printed in a run.
-func (c *Controller) outputs(ctx context.Context, id uint64, host string) ([]v1.StepOutput, error) {
-	outputs := []v1.StepOutput{}
-	for _, step := range report.Output.Parts {
-		kept, err := c.o.Store.Report(ctx, c.o.Tenant, log.Token(host), report.ID{Kind: report.Output, Run: id, Part: step})
+// outputs returns what is kept of what the actions of a host have printed in a run.
+func (c *Controller) outputs(ctx context.Context, id uint64, host string) ([]v1.ActionOutput, error) {
+	outputs := []v1.ActionOutput{}
+	for _, action := range report.Output.Parts {
+		kept, err := c.o.Store.Report(ctx, c.o.Tenant, log.Token(host), report.ID{Kind: report.Output, Run: id, Part: action})
 		switch {
 		case err == nil:
-			outputs = append(outputs, v1.StepOutput{Step: step, At: view.Time(kept.At), Cut: kept.Cut, Output: string(kept.Body)})
+			outputs = append(outputs, v1.ActionOutput{Action: action, At: view.Time(kept.At), Cut: kept.Cut, Output: string(kept.Body)})
 		case !errors.Is(err, store.ErrNotFound):
 			return nil, err
 		}

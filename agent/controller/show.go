@@ -84,7 +84,7 @@ func (s *state) view(env *environment, r *run.State) v1.Run {
 func (s *state) complete(env *environment, r *run.State, shown *v1.Run, now time.Time) {
 	shown.Environment = env.name
 	if !r.Over() {
-		s.hosts.endSteps(shown, s.runTime(now))
+		s.hosts.endActions(shown, s.runTime(now))
 		s.whyNot(env, r, shown, now)
 	}
 }

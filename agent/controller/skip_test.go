@@ -223,9 +223,9 @@ func TestSkipAcrossClockChange(t *testing.T) {
 	})
 }
 
-// TestSkipAcrossClockStep steps the clock over a skipped window and back again: it is neither missed
+// TestSkipAcrossClockJump sets the clock over a skipped window and back again: it is neither missed
 // nor has a run, and the window of another environment that nobody has skipped was missed.
-func TestSkipAcrossClockStep(t *testing.T) {
+func TestSkipAcrossClockJump(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m := newShops(t, map[string]string{"b1": "basel", "c1": "chur"})

@@ -51,10 +51,10 @@ type state struct {
 	alarm     error
 	alarmAt   time.Time
 	witnesses witnesses
-	// steps notices steps of the clock; lastStep is the last one that people are told
+	// jumps notices jumps of the clock; lastJump is the last one that people are told
 	// of.
-	steps    stepWatch
-	lastStep clockStep
+	jumps    jumpWatch
+	lastJump clockJump
 
 	// waiters are all callers that wait, in the order in which they came.
 	waiters []*waiter

@@ -59,8 +59,8 @@ func (s *state) situation(now time.Time) v1.Situation {
 func (s *state) situationIn(env *environment, hosts map[string]*host, now time.Time) v1.Situation {
 	shown := s.situationOf(env, now)
 	shown.Environment, shown.SiteTimezone = env.name, zoneName(s.Zone)
-	if !s.lastStep.to.IsZero() {
-		shown.LastClockStep = &v1.ClockStep{From: view.Time(s.lastStep.from), To: view.Time(s.lastStep.to)}
+	if !s.lastJump.to.IsZero() {
+		shown.LastClockJump = &v1.ClockJump{From: view.Time(s.lastJump.from), To: view.Time(s.lastJump.to)}
 	}
 	s.countHosts(&shown, hosts, now)
 	s.countUnplaced(&shown)

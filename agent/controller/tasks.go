@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -21,12 +22,13 @@ const askAgain = 5 * time.Second
 // waits for the same tasks.
 type dispatcher struct {
 	*dispatching
+	// environment is the name on the log of the environment whose run it is.
+	environment string
 	// ready is called when an outcome has come.
 	ready func()
-	// requested is the task that is requested of each host; the fleet's has no
-	// host.
+	// requested is the task that is requested of each host; that of the run itself is of none.
 	requested map[string]*dispatched
-	// outcomes are those that are not on the log yet, by host.
+	// outcomes are those that are not on the log yet, in the same way.
 	outcomes map[string]message.Outcome
 }
 
@@ -77,14 +79,15 @@ func (p *progress) reach(ctx context.Context, seq uint64) bool {
 type dispatched struct {
 	key             message.Key
 	onSite          bool
+	gives           []string
 	release, cancel context.CancelFunc
 }
 
 // siteTasks names tasks at the site that are run one after the other: those of a host, or those
-// for the fleet of one dispatcher.
+// of the run of one dispatcher.
 type siteTasks struct {
 	host  string
-	fleet *dispatcher
+	ofRun *dispatcher
 }
 
 func newDispatching(o Options, post func(context.Context, func())) *dispatching {
@@ -94,20 +97,32 @@ func newDispatching(o Options, post func(context.Context, func())) *dispatching 
 }
 
 func newDispatcher(o Options, post func(context.Context, func()), ready func()) *dispatcher {
-	return newDispatching(o, post).dispatcher(ready)
+	return newDispatching(o, post).dispatcher(defaultName, ready)
 }
 
-// dispatcher makes the dispatcher of another run.
-func (d *dispatching) dispatcher(ready func()) *dispatcher {
-	return &dispatcher{dispatching: d, ready: ready, requested: map[string]*dispatched{}, outcomes: map[string]message.Outcome{}}
+// dispatcher makes the dispatcher of the runs of an environment.
+func (d *dispatching) dispatcher(environment string, ready func()) *dispatcher {
+	return &dispatcher{dispatching: d, environment: environment, ready: ready, requested: map[string]*dispatched{}, outcomes: map[string]message.Outcome{}}
 }
 
 // inTurn names the tasks at the site with which one takes its turn.
 func (d *dispatcher) inTurn(t message.Task) siteTasks {
-	if t.Kind == message.Fleet {
-		return siteTasks{fleet: d}
+	if t.Kind.OfRun() {
+		return siteTasks{ofRun: d}
 	}
 	return siteTasks{host: t.Host}
+}
+
+// ofRun stands for the run itself, in place of a host.
+const ofRun = ""
+
+// whose returns of which host a task is, or that it is of the run itself, as a step is wherever it is
+// run.
+func whose(kind message.TaskKind, host string) string {
+	if kind.OfStage() {
+		return ofRun
+	}
+	return host
 }
 
 // request has a task done from a time on, in place of the task that was
@@ -115,21 +130,22 @@ func (d *dispatcher) inTurn(t message.Task) siteTasks {
 // end all the same, and the task after it: a script that was told to take a host
 // out of service may do so though nobody waits for it any more.
 func (d *dispatcher) request(ctx context.Context, t message.Task, from time.Time) {
-	before := d.requested[t.Host]
+	of := whose(t.Kind, t.Host)
+	before := d.requested[of]
 	if before != nil && before.key == t.Key() {
 		return
 	}
 	life, cancel := context.WithCancel(ctx)
 	needed, release := context.WithCancel(life)
-	next := &dispatched{key: t.Key(), onSite: t.OnSite(), release: release, cancel: cancel}
+	next := &dispatched{key: t.Key(), onSite: t.OnSite(), gives: t.Gives, release: release, cancel: cancel}
 	if before != nil && before.onSite && before.key.Kind == message.Drain {
 		before.release()
 		// Once the undrain is requested no more, another controller has its outcome.
 		next.cancel = func() { cancel(); before.cancel() }
-		delete(d.requested, t.Host)
+		delete(d.requested, of)
 	}
-	d.drop(t.Host)
-	d.requested[t.Host] = next
+	d.drop(of)
+	d.requested[of], t.Environment = next, d.environment
 	if !t.OnSite() {
 		go d.ask(needed, t, from)
 		return
@@ -150,8 +166,8 @@ func (d *dispatcher) request(ctx context.Context, t message.Task, from time.Time
 
 // done ends a task whose outcome is on the log, be it another controller's.
 func (d *dispatcher) done(o message.Outcome) {
-	if now := d.requested[o.Host]; now != nil && now.key == o.Key() {
-		d.drop(o.Host)
+	if of := whose(o.Kind, o.Host); d.requested[of] != nil && d.requested[of].key == o.Key() {
+		d.drop(of)
 	}
 }
 
@@ -172,7 +188,7 @@ func (d *dispatcher) dropAll() {
 
 // run runs a task at the site if its outcome is still needed.
 func (d *dispatcher) run(needed, life context.Context, t message.Task) {
-	if t.Kind != message.Fleet {
+	if !t.Kind.OfRun() {
 		select {
 		case d.places <- struct{}{}:
 			defer func() { <-d.places }()
@@ -192,7 +208,7 @@ func (d *dispatcher) run(needed, life context.Context, t message.Task) {
 	}
 	if needed.Err() == nil {
 		d.At("after site task")
-		d.post(needed, func() { d.report(t.Host, o, true) })
+		d.post(needed, func() { d.report(o, true) })
 	}
 }
 
@@ -239,13 +255,15 @@ func (d *dispatcher) ask(ctx context.Context, t message.Task, from time.Time) {
 	}
 }
 
-// report keeps the outcome of the task that was requested of a host, the empty
-// host being the fleet. A host says nothing of what is run at the site.
-func (d *dispatcher) report(host string, o message.Outcome, fromSite bool) {
-	if now := d.requested[host]; now == nil || now.key != o.Key() || now.onSite != fromSite {
+// report keeps the outcome of a task that was requested, whose host the outcome names. A host says
+// nothing of what is run at the site.
+func (d *dispatcher) report(o message.Outcome, fromSite bool) {
+	of := whose(o.Kind, o.Host)
+	now := d.requested[of]
+	if now == nil || now.key != o.Key() || now.onSite != fromSite {
 		return
 	}
-	d.outcomes[host] = o
+	d.outcomes[of] = d.sealed(o, now.gives)
 	d.ready()
 }
 
@@ -272,16 +290,26 @@ func (d *dispatcher) sync(ctx context.Context, current *run.State, host string) 
 	d.request(ctx, t, from)
 }
 
-// syncFleet requests the checks of the fleet, if the step waits for them.
-func (d *dispatcher) syncFleet(ctx context.Context, step run.Step) {
-	if step.Fleet == nil {
-		d.drop("")
+// syncRun requests the task of the run itself for which it waits, if there is one. A step that cannot
+// have the outputs of the steps before it has failed.
+func (d *dispatcher) syncRun(ctx context.Context, current *run.State, decision run.Decision) {
+	if decision.Task == nil {
+		d.drop(ofRun)
 		return
 	}
-	d.request(ctx, *step.Fleet, step.FleetFrom)
+	t := *decision.Task
+	if now := d.requested[ofRun]; t.Kind == message.Step && (now == nil || now.key != t.Key()) {
+		var err error
+		if t.Outputs, err = d.open(current.Outputs()); err != nil {
+			d.drop(ofRun)
+			d.post(ctx, func() { d.outcomes[ofRun] = t.Outcome(false, err.Error()); d.ready() })
+			return
+		}
+	}
+	d.request(ctx, t, decision.TaskFrom)
 }
 
-// syncAll requests all tasks that a run waits for, but for those of the fleet.
+// syncAll requests all tasks that a run waits for, but for its own.
 func (d *dispatcher) syncAll(ctx context.Context, current *run.State) {
 	if hasTasks(current.Rollout()) {
 		for _, h := range current.Hosts() {
@@ -290,14 +318,18 @@ func (d *dispatcher) syncAll(ctx context.Context, current *run.State) {
 	}
 }
 
+// hasTasks reports whether a run by a policy has tasks of its hosts.
 func hasTasks(p rollout.Resolved) bool {
-	return len(p.Checks.BeforeHost)+len(p.Checks.AfterHost) > 0 || p.Hooks.Drain != nil || p.Hooks.Undrain != nil
+	return slices.ContainsFunc(message.TaskKinds(), func(k message.TaskKind) bool { return k.OfHost() && !k.Of(&p.Rollout).RunsNothing() })
 }
 
-// report passes the outcome that a host tells to the run that has asked for it.
+// report passes the outcome that a host tells to the run that has asked for it. A host tells of no other.
 func (s *state) report(host string, o message.Outcome) {
+	if o.Host != host {
+		return
+	}
 	for _, env := range s.inOrder {
-		env.tasks.report(host, o, false)
+		env.tasks.report(o, false)
 	}
 }
 

@@ -202,7 +202,7 @@ func TestTrimDespiteUnwrittenHost(t *testing.T) {
 }
 
 // TestTrimmedLog is a property: whatever has happened, a log from which all
-// before the newest run was removed comes to the same next step.
+// before the newest run was removed comes to the same next decision.
 func TestTrimmedLog(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(300) {
@@ -224,7 +224,7 @@ func TestTrimmedLog(t *testing.T) {
 		}
 		for range 3 {
 			if a, b := newest.Next(now, run.Seen{}), trimmed.Newest().Next(now, run.Seen{}); !reflect.DeepEqual(a, b) {
-				t.Fatalf("seed %d: the next step is %+v, not %+v", seed, b, a)
+				t.Fatalf("seed %d: the next decision is %+v, not %+v", seed, b, a)
 			}
 			now = now.Add(time.Hour)
 		}
@@ -250,7 +250,7 @@ func invent(chance *rand.Rand) (log []message.Record, now time.Time) {
 			event(message.Opened{Members: members, Rollout: rollout.Default(len(members)), NotAfter: now.Add(4 * time.Hour)})
 			continue
 		}
-		switch step := current.Next(now, run.Seen{}); {
+		switch decision := current.Next(now, run.Seen{}); {
 		case chance.IntN(2) == 0:
 			action := []message.Action{message.Prepare, message.Upgrade, message.Reboot}[chance.IntN(3)]
 			result := []string{"done", "done", "reboot-required", "no space"}[chance.IntN(4)]
@@ -258,12 +258,12 @@ func invent(chance *rand.Rand) (log []message.Record, now time.Time) {
 				Kind: message.ReplyRecord, Host: fmt.Sprintf("h0%d", 1+chance.IntN(4)), Run: current.ID, Action: action,
 				Body: message.Reply{Action: action, Result: message.ResultOf(result)}.Encode(),
 			})
-		case step.Act == run.Send && step.Command.Action == message.Prepare:
-			add(message.Record{Kind: message.CommandAll, Body: step.Command.Encode()})
-		case step.Act == run.Send:
-			add(message.Record{Kind: message.CommandHost, Host: step.Command.Host, Run: current.ID, Body: step.Command.Encode()})
-		case step.Act == run.Note:
-			event(step.Event)
+		case decision.Act == run.Send && decision.Command.Action == message.Prepare:
+			add(message.Record{Kind: message.CommandAll, Body: decision.Command.Encode()})
+		case decision.Act == run.Send:
+			add(message.Record{Kind: message.CommandHost, Host: decision.Command.Host, Run: current.ID, Body: decision.Command.Encode()})
+		case decision.Act == run.Note:
+			event(decision.Event)
 		}
 	}
 	return log, now

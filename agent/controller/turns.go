@@ -8,7 +8,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/times"
 )
 
-// turn says when an environment is to be asked again for its next step. One that waits sleeps
+// turn says when an environment is to be asked again for its next decision. One that waits sleeps
 // until something has changed of it, or until its time has come: with many environments most
 // records change nothing for most of them.
 type turn struct {

@@ -75,7 +75,7 @@ func newMatrix(environments map[string][]string) *matrix {
 }
 
 // TestCrashMatrix kills real processes, the site and the workers, at each
-// labelled step of theirs, starts them again, and judges by a recorder outside
+// labelled action of theirs, starts them again, and judges by a recorder outside
 // what the hosts did.
 func TestCrashMatrix(t *testing.T) {
 	t.Parallel()
@@ -96,7 +96,7 @@ func TestCrashMatrix(t *testing.T) {
 }
 
 // TestCrashMatrixSideBySide kills the sites of fleets with two environments at each of their
-// labelled steps, while runs of both are under way.
+// labelled actions, while runs of both are under way.
 func TestCrashMatrixSideBySide(t *testing.T) {
 	t.Parallel()
 	if !long() && os.Getenv("OSUPGRADE_CRASH_MATRIX") == "" {
@@ -143,7 +143,7 @@ func (m *matrix) play(t *testing.T, rounds, atOnce int) {
 	t.Logf("%d labels, %d of %d kills in %d runs and %s; not visited: %q", len(m.hits), killed, cells, m.runs, time.Since(begun).Round(time.Second), m.missed)
 }
 
-// buildCrashing builds an agent that asks a judge at each labelled step.
+// buildCrashing builds an agent that asks a judge at each labelled action.
 func buildCrashing(t *testing.T) string {
 	t.Helper()
 	return buildAgent(t, "-tags", "crash")

@@ -12,7 +12,7 @@ import (
 )
 
 // TestSealIsKilled kills a real command that changes the strongbox of a site, at each labelled
-// step, in each way in which no person is asked: the site opens it afterwards, and has the
+// action, in each way in which no person is asked: the site opens it afterwards, and has the
 // authority that it had.
 func TestSealIsKilled(t *testing.T) {
 	t.Parallel()

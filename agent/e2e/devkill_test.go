@@ -53,7 +53,7 @@ func TestDevKilledInAReboot(t *testing.T) {
 // startDev starts dev with one host, whose boot takes long enough to be seen.
 func (f *fleet) startDev() *process {
 	f.t.Helper()
-	p, _ := f.launch("dev", "dev", "--hosts", "1", "--data", f.path("data"), "--listen", "127.0.0.1:0", "--step", "2s")
+	p, _ := f.launch("dev", "dev", "--hosts", "1", "--data", f.path("data"), "--listen", "127.0.0.1:0", "--action-time", "2s")
 	env, err := os.ReadFile(f.path("data", "dev.env"))
 	if err != nil {
 		f.t.Fatal(err)

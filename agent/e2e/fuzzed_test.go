@@ -39,6 +39,7 @@ var fuzzed = map[string]string{
 	"agent/wire/message.DecodeTask": "FuzzBodies", "agent/wire/message.DecodeOutcome": "FuzzBodies", "agent/wire/message.DecodeAlive": "FuzzBodies", "agent/wire/message.DecodeProgress": "FuzzBodies",
 	"agent/wire/message.DecodePlan": "FuzzBodies", "agent/wire/message.ParseClass": "FuzzBodies", "agent/wire/message.decoded": "FuzzBodies", "agent/wire/message.decodePrepare": "FuzzBodies",
 	"agent/wire/message.decodeOne": "FuzzBodies", "agent/wire/inventory.Decode": "FuzzDecode", "agent/wire/report.Parse": "FuzzParse",
+	"agent/base/prometheus.Decode": "FuzzDecode", "agent/base/prometheus.decodeVector": "FuzzDecode", "agent/base/prometheus.decodeSample": "FuzzDecode",
 	// What scripts, package managers and the machine print.
 	"agent/host/strategy/exec.parseVersions": "FuzzParseVersions", "agent/host/strategy/exec.parseVersionLines": "FuzzParseVersions",
 	"agent/host/strategy/exec.parseVersionObject": "FuzzParseVersions", "agent/host/strategy/exec.parseLine": "FuzzParseLine",

@@ -50,11 +50,11 @@ var configModel = porcupine.Model{
 	},
 	Init: func() any { return "" },
 	Step: func(state, in, out any) (bool, any) {
-		return step(state.(string), in.(written), out.(outcome)) //nolint:forcetypeassert // They are made above and in write.
+		return legal(state.(string), in.(written), out.(outcome)) //nolint:forcetypeassert // They are made above and in write.
 	},
 }
 
-func step(state string, in written, out outcome) (possible bool, next string) {
+func legal(state string, in written, out outcome) (possible bool, next string) {
 	holds, next := !in.conditional || in.based == state, in.value
 	if in.method == http.MethodDelete {
 		holds = holds && state != ""

@@ -47,7 +47,7 @@ func TestLiveOutput(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, o := range outputs {
-			if o.Step == "upgrade" && o.Output == "the first line\n" {
+			if o.Action == "upgrade" && o.Output == "the first line\n" {
 				return true
 			}
 		}

@@ -32,7 +32,7 @@ func play(t *testing.T, commands []recording.Command) (printed []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dev := exec.CommandContext(context.WithoutCancel(t.Context()), f.bin, "dev", "--hosts", "3", "--data", data, "--listen", "127.0.0.1:0", "--step", "1s") //nolint:gosec // our own binary
+	dev := exec.CommandContext(context.WithoutCancel(t.Context()), f.bin, "dev", "--hosts", "3", "--data", data, "--listen", "127.0.0.1:0", "--action-time", "1s") //nolint:gosec // our own binary
 	dev.Stdout, dev.Stderr = inside, inside
 	if err := dev.Start(); err != nil {
 		t.Fatal(err)

@@ -19,7 +19,7 @@ import (
 // TestTraceAcrossCrash runs serve and three workers with a collector of OpenTelemetry, has a
 // REST call with a traceparent start a run, kills the site with SIGKILL in the middle,
 // while the collector is away, too, and sees one trace in the end: from the call to the
-// steps of each host and back.
+// work of each host and back.
 func TestTraceAcrossCrash(t *testing.T) {
 	t.Parallel()
 	collector := otlptest.New(t)

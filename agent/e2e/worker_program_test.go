@@ -12,7 +12,7 @@ import (
 
 // TestWorkerProgram checks the program of a host: it has no server in it, whose package
 // alone wakes a process each second, it says where the commands of a site are, and it
-// carries out the steps of a strategy, for which a worker starts its own program.
+// carries out the actions of a strategy, for which a worker starts its own program.
 func TestWorkerProgram(t *testing.T) {
 	t.Parallel()
 	contains := func(tags string) []string {

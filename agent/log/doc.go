@@ -50,7 +50,7 @@
 // proves nothing, so warnings about keys are few and come last.
 //
 // Streams next to the log have the ended runs (osu-runs-<tenant>), the news
-// (osu-news-<tenant>) and the outputs of steps (osu-output-<tenant>). When an ended run is
+// (osu-news-<tenant>) and the outputs of actions (osu-output-<tenant>). When an ended run is
 // stored, its records are trimmed from the log. A run that changes after its end is stored
 // again with the last record that it contains (Osu-As-Of), so a later state replaces an
 // earlier one and never the other way round.

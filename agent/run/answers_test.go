@@ -9,7 +9,7 @@ import (
 )
 
 func taskText(task message.Task, from time.Time) string {
-	text := strings.TrimSpace(fmt.Sprintf("%s %s", task.Kind, task.Host)) + fmt.Sprintf(" (%d)", task.Attempt)
+	text := strings.Join(strings.Fields(fmt.Sprintf("%s %s %s", task.Kind, task.Stage, task.Host)), " ") + fmt.Sprintf(" (%d)", task.Attempt)
 	if !from.IsZero() {
 		text += " from " + from.Sub(epoch).String()
 	}
@@ -26,7 +26,16 @@ func (p *player) answer(question string) {
 		}
 	case "stages":
 		for _, s := range run.Stages(p.now) {
+			if s.Step != nil {
+				fmt.Fprintf(&p.out, "= %s %s, step, begun %d times%s\n", s.Name, s.Phase, s.Doing.Attempt, reason(s.Doing.Trouble))
+				continue
+			}
 			fmt.Fprintf(&p.out, "= %s %s, %d out of service, %d upgraded, %d failed\n", s.Name, s.Phase, s.OutOfService, s.Upgraded, s.Failed)
+		}
+		if back := run.WayBack(); !back.Closed.IsZero() {
+			fmt.Fprintf(&p.out, "= no way back since %s, stage %s\n", back.Closed.Sub(epoch), back.Stage)
+		} else if back.Stage != "" {
+			fmt.Fprintf(&p.out, "= there is a way back until stage %s\n", back.Stage)
 		}
 	case "tasks":
 		for _, h := range run.Hosts() {

@@ -76,19 +76,19 @@ func wholeRun(b *testing.B, policy rollout.Resolved, silent, owing, budget bool)
 	p.fact(e)
 	for p.in().Current() != nil {
 		run := p.in().Current()
-		step := run.Next(p.now, p.look(p.in()))
+		decision := run.Next(p.now, p.look(p.in()))
 		switch {
-		case step.Act != Wait:
+		case decision.Act != Wait:
 			p.out.Reset()
-			p.take(run, step)
-			p.follow(step)
-		case step.Fleet != nil:
-			o := step.Fleet.Outcome(true, "")
+			p.take(run, decision)
+			p.follow(decision)
+		case decision.Task != nil:
+			o := decision.Task.Outcome(true, "")
 			p.fact(message.Ran{Outcome: o})
 		case silent:
 			p.fact(message.Deleted{Hosts: gone})
 		default:
-			p.now = step.Until
+			p.now = decision.Until
 		}
 	}
 	if p.in().Newest().Count(Upgraded)+len(gone) != len(e.Members) {
@@ -98,18 +98,18 @@ func wholeRun(b *testing.B, policy rollout.Resolved, silent, owing, budget bool)
 
 // follow is what the hosts do then: they answer, and their tasks come out
 // well.
-func (p *player) follow(step Step) {
+func (p *player) follow(decision Decision) {
 	run := p.in().Newest()
-	hosts := step.Command.Hosts
+	hosts := decision.Command.Hosts
 	switch {
-	case step.Act == Note:
-		hosts = message.Hosts(step.Event)
-	case step.Command.Host != "":
-		hosts = []string{step.Command.Host}
+	case decision.Act == Note:
+		hosts = message.Hosts(decision.Event)
+	case decision.Command.Host != "":
+		hosts = []string{decision.Command.Host}
 	}
 	for _, host := range hosts {
-		if step.Act == Send {
-			p.reply(run.ID, host, string(step.Command.Action), message.Reply{Action: step.Command.Action, Result: message.Result{Outcome: message.Done}}.Encode())
+		if decision.Act == Send {
+			p.reply(run.ID, host, string(decision.Command.Action), message.Reply{Action: decision.Command.Action, Result: message.Result{Outcome: message.Done}}.Encode())
 		}
 		for task, _, wanted := run.Task(host); wanted; task, _, wanted = run.Task(host) {
 			o := task.Outcome(true, "")
@@ -132,7 +132,7 @@ func BenchmarkForecast(b *testing.B) {
 			}
 			p.fact(e)
 			p.take(p.in().Current(), p.in().Current().Next(p.now, p.look(p.in())))
-			p.follow(Step{Act: Send, Command: message.Command{Action: message.Prepare, Hosts: e.Members}})
+			p.follow(Decision{Act: Send, Command: message.Command{Action: message.Prepare, Hosts: e.Members}})
 			for range hosts / 2 {
 				p.take(p.in().Current(), p.in().Current().Next(p.now, p.look(p.in())))
 			}

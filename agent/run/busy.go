@@ -18,11 +18,11 @@ import (
 const maxBusy = 20
 
 // isBusy reports whether the host waits for its turn only because it is busy.
-func (m *member) isBusy() bool { return m.busy != nil && m.step == idle }
+func (m *member) isBusy() bool { return m.busy != nil && m.phase == idle }
 
 // heeds reports whether it changes anything in the run that a host says "not now".
 func (m *member) heeds(said message.NotNow) bool {
-	waits := m.step == idle || m.isAdmitted()
+	waits := m.phase == idle || m.isAdmitted()
 	return waits && m.timesBusy < maxBusy && (m.busy == nil || !m.busy.Equal(said))
 }
 

@@ -16,7 +16,7 @@ type candidates struct {
 	order []int
 	// held has the positions in that order of the candidates that are out of service already,
 	// since an earlier run, unheld those of the candidates that need a slot: one queue for each
-	// list of cells that hosts have in common. So a step looks at the first host of each list,
+	// list of cells that hosts have in common. So a decision looks at the first host of each list,
 	// and a host that may not leave service holds up only those with the same cells.
 	held   positions
 	unheld []positions
@@ -136,7 +136,7 @@ func (c *candidates) clone() candidates {
 
 // positions is a heap of positions with lazy deletion: a host that is no candidate
 // any more is removed when it reaches the top, and regains its old position when it
-// is a candidate again. Each step is O(log n). Unlike container/heap it makes no value of
+// is a candidate again. Each takes O(log n). Unlike container/heap it makes no value of
 // each position for the garbage collector.
 type positions []int
 

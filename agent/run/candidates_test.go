@@ -16,7 +16,7 @@ func TestCandidates(t *testing.T) {
 	all, opened := make(members, 4), message.Opened{Members: []string{"h01", "h02", "h03", "h04"}, Rollout: rollout.Default(4)}
 	hosts := roster.Open(opened, epoch)
 	for i := range all {
-		all[i] = member{Host: hosts.Host(i), step: idle, hash: uint64(9 - i)}
+		all[i] = member{Host: hosts.Host(i), phase: idle, hash: uint64(9 - i)}
 	}
 	hosts.Fail(2, message.AfterHost, epoch)
 	c := newCandidates(all, 0, len(all), true, 1)

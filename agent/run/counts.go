@@ -2,7 +2,7 @@ package run
 
 import "maps"
 
-// counts are the numbers of the members of a run, so that no step has to look at all
+// counts are the numbers of the members of a run, so that no decision has to look at all
 // of them.
 type counts struct {
 	// status counts the hosts in each status.
@@ -21,7 +21,7 @@ func (c *counts) add(m *member, n int) {
 	if m.isAwaited() {
 		c.unprepared += n
 	}
-	if m.step <= ready {
+	if m.phase <= ready {
 		c.unstarted += n
 	}
 	if m.final == Upgraded && m.upToDate {

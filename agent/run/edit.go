@@ -9,25 +9,25 @@ import (
 )
 
 // edit changes a member, and updates all counts, queues and candidates:
-// no step has to look at all hosts. A host that is back in service has changed the
+// no decision has to look at all hosts. A host that is back in service has changed the
 // fleet, so that the checks of the fleet have to pass again.
 func (s *State) edit(i int, at time.Time, change func(*member)) {
 	m := &s.members[i]
-	from, since, status, left := m.step, m.since, m.status(), m.left()
+	from, since, status, left := m.phase, m.since, m.status(), m.left()
 	s.recount(i, at, change)
 	s.counts.change(status, m.status())
 	s.noteBusy(i)
 	s.noteEnough(at)
 	defer s.noteLate(at)
-	if from == m.step {
+	if from == m.phase {
 		return
 	}
 	m.moves++
-	if m.step > from && (m.final == "" || m.final == Upgraded) {
+	if m.phase > from && (m.final == "" || m.final == Upgraded) {
 		s.paces[from].add(at.Sub(since))
 	}
 	since = at
-	if from == draining && m.step == undraining { // The drain hook ends first, though nobody waits for it.
+	if from == draining && m.phase == undraining { // The drain hook ends first, though nobody waits for it.
 		since = times.Later(at, m.takenAt.Add(s.rollout.taskLimit(message.Drain)))
 	}
 	s.queues.enter(s.members, i, since)
@@ -67,6 +67,14 @@ func (s *State) advance(at time.Time) {
 	}
 }
 
+// stageBegins notes that a host of a stage is admitted, or that its step begins.
+func (s *State) stageBegins(g *stage, at time.Time) {
+	g.begun, s.Phase = true, Upgrading
+	if g.PointOfNoReturn && s.closedAt.IsZero() {
+		s.closedAt = at
+	}
+}
+
 // serve changes the service of a host of the roster, member or not.
 func (s *State) serve(i int, at time.Time, change func()) {
 	if s.isMember(i) {
@@ -91,7 +99,7 @@ func (s *State) endPreparing(at time.Time) {
 func (s *State) begins(at time.Time) {
 	s.stages.preparedAt = at
 	for i := range s.members {
-		if m := &s.members[i]; m.step <= preparing && m.owesBefore() {
+		if m := &s.members[i]; m.phase <= preparing && m.owesBefore() {
 			s.edit(i, at, func(m *member) {
 				m.leftOut = true
 				s.ends(i, Skipped, fmt.Sprintf("it had not answered %s of an earlier run when the other hosts were prepared", m.unansweredBefore()), at)
@@ -110,9 +118,11 @@ func (s *State) setBack(from, now time.Time) {
 	s.stages.setBack(now)
 	s.queues.setBack(now)
 	s.fleet.setBack(now)
+	s.start.setBack(now)
 	s.roster.SetBack(now)
 	for i := range s.members {
 		s.members[i].setBack(now)
 	}
 	s.sentAt, s.enoughAt, s.changed = times.Earlier(s.sentAt, now), times.Earlier(s.enoughAt, now), times.Earlier(s.changed, now)
+	s.closedAt = times.Earlier(s.closedAt, now)
 }

@@ -25,7 +25,7 @@ func (s *State) ending(now time.Time) (Result, bool) {
 	case s.Phase == Open || s.isPreparing() || s.stages.current().left == 0:
 		return "", false
 	}
-	return Partial, s.expired(now) || s.counts.underWay == 0 && !s.fits(now, s.durations.usual)
+	return Partial, s.expired(now) || s.counts.underWay == 0 && !s.fits(now, s.needs())
 }
 
 // why is the reason of a run that ends early, for people.
@@ -42,6 +42,9 @@ func (s *State) why(result Result, now time.Time) string {
 		return s.failures.halt
 	case s.expired(now):
 		return fmt.Sprintf("stage %s was not approved within %s", g.Name, window.FormatDuration(g.ApprovalTimeout.Duration()))
+	}
+	if g.Step != nil {
+		return fmt.Sprintf("step %s may take %s, so it would not be done by %s", g.Name, window.FormatDuration(s.needs()), stamp(s.NotAfter))
 	}
 	return fmt.Sprintf("hosts take %s, so none of %s left in stage %s would be done by %s",
 		window.FormatDuration(s.durations.usual.Round(time.Second)), text.Count(g.left, "host", "hosts"), g.Name, stamp(s.NotAfter))
@@ -97,11 +100,11 @@ func (s *State) stop(why string, at time.Time) {
 
 // windDown ends a run early: hosts that have not begun are cancelled, hosts under way
 // are waited for or cancelled, and drained hosts are undrained.
-func (s *State) windDown(now time.Time, result Result, until time.Time) Step {
+func (s *State) windDown(now time.Time, result Result, until time.Time) Decision {
 	if s.atOnce || !now.Before(s.endsBy) {
 		return s.cutOff(now, result)
 	}
-	for _, at := range []step{checkingBefore, ready, draining, drained} {
+	for _, at := range []hostPhase{checkingBefore, ready, draining, drained} {
 		if _, some := s.queues.front(at); some {
 			return note(s.cancelAll(at))
 		}
@@ -114,7 +117,10 @@ func (s *State) windDown(now time.Time, result Result, until time.Time) Step {
 		return send(message.Command{Action: message.Reboot, Host: s.members[i].Name})
 	}
 	if s.overAt(now) && s.rollout.Overrun == rollout.StopHost {
-		for _, at := range []step{upgrading, rebooting, checkingAfter} {
+		if e := s.stepUnanswered(); e != nil {
+			return note(e)
+		}
+		for _, at := range []hostPhase{upgrading, rebooting, checkingAfter} {
 			if _, some := s.queues.front(at); some {
 				return note(s.cancelAll(at))
 			}
@@ -124,9 +130,9 @@ func (s *State) windDown(now time.Time, result Result, until time.Time) Step {
 	case s.counts.underWay == 0:
 		return finish(result, s.withOutOfService(s.why(result, now)))
 	case s.overAt(now):
-		return Step{Until: times.Sooner(until, s.endsBy)}
+		return Decision{Until: times.Sooner(until, s.endsBy)}
 	}
-	return Step{Until: times.Sooner(until, s.NotAfter)}
+	return Decision{Until: times.Sooner(until, s.NotAfter)}
 }
 
 // EndsBy is when the run ends at the latest, whatever its hosts do. A run that is being
@@ -142,20 +148,23 @@ func (s *State) EndsBy() time.Time {
 			last = times.Later(last, s.doneBy(m))
 		}
 	}
+	if t, underWay := s.stepTask(); underWay {
+		last = times.Later(last, s.stepEnds(t))
+	}
 	return times.Sooner(last, s.endsBy)
 }
 
 // doneBy is when a host under way is done at the latest if it is sent no command.
 func (s *State) doneBy(m *member) time.Time {
 	at := m.since
-	switch m.step {
+	switch m.phase {
 	case upgrading, rebooting:
-		at = at.Add(s.rollout.limit(awaitedAt(m.step)))
+		at = at.Add(s.rollout.limit(awaitedAt(m.phase)))
 		if s.rollout.checksHosts() {
 			at = at.Add(s.rollout.taskLimit(message.AfterHost))
 		}
 	case draining, checkingAfter:
-		at = at.Add(s.rollout.limit(awaitedAt(m.step)))
+		at = at.Add(s.rollout.limit(awaitedAt(m.phase)))
 	case undraining: // Its drain hook may have to end first.
 		at = times.Later(at, m.takenAt.Add(s.rollout.taskLimit(message.Drain)))
 	}
@@ -167,13 +176,16 @@ func (s *State) doneBy(m *member) time.Time {
 
 // cutOff ends a run whose time is up for good: hosts under way are left as they are,
 // out of service.
-func (s *State) cutOff(now time.Time, result Result) Step {
+func (s *State) cutOff(now time.Time, result Result) Decision {
 	for at := checkingBefore; at < done; at++ {
 		if _, some := s.queues.front(at); some {
 			e := s.cancelAll(at)
 			e.AtOnce = true
 			return note(e)
 		}
+	}
+	if e := s.stepUnanswered(); e != nil {
+		return note(e)
 	}
 	return finish(result, s.withOutOfService(s.why(result, now)))
 }

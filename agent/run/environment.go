@@ -61,9 +61,9 @@ func (e *Environment) Key() uint64 {
 }
 
 // Turn is the record by which the run under way had its last turn: it let a host leave service, or
-// was opened. The environment with the lowest one is asked first for its next step. This follows
+// was opened. The environment with the lowest one is asked first for its next decision. This follows
 // from the log alone, so it is the same after any crash. Without a run under way it comes first: to
-// open a run takes nothing from the others, and they may have steps to take for as long as it is due.
+// open a run takes nothing from the others, and they may have something to do for as long as it is due.
 func (e *Environment) Turn() uint64 {
 	if e.Current() == nil {
 		return 0
@@ -106,17 +106,17 @@ func (e *Environment) Considered() time.Time { return e.considered }
 // the hosts that they have deleted. Also after it the run is told that a host is
 // heard of that fell silent during it. Then the run is told what it does not know
 // yet, and then it goes on.
-func (e *Environment) Next(now time.Time, seen Seen) Step {
+func (e *Environment) Next(now time.Time, seen Seen) Decision {
 	q := seen.Request
 	switch {
 	case e.Newest() != nil, e.newest != nil && (q == nil || q.Ask == Release):
 		return e.newest.Next(now, seen)
 	case q != nil && q.Ask == Release:
-		return Step{Act: Refuse, Refused: &Refused{Message: fmt.Sprintf("host %s holds no slot: there was no run yet; there is nothing to release", q.Host)}}
+		return Decision{Act: Refuse, Refused: &Refused{Message: fmt.Sprintf("host %s holds no slot: there was no run yet; there is nothing to release", q.Host)}}
 	case q != nil:
-		return Step{Act: Refuse, Refused: &Refused{Message: "no run is under way; to start one: " + TypedIn(q.Environment, "start --override-window")}}
+		return Decision{Act: Refuse, Refused: &Refused{Message: "no run is under way; to start one: " + TypedIn(q.Environment, "start --override-window")}}
 	}
-	return Step{}
+	return Decision{}
 }
 
 // miss notes a window that had no run.

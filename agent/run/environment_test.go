@@ -318,11 +318,11 @@ func TestCarried(t *testing.T) {
 		if e.Newest() != nil || e.Key() != run || !e.Minds("b1") || e.Outdated("b1", false) || e.Ended() != nil || !e.Considered().Equal(epoch) || !reflect.DeepEqual(rostersWithB1(l), []string{"basel"}) {
 			t.Errorf("%s log: %+v, b1 is out of service in %v", which, e, rostersWithB1(l))
 		}
-		if step := e.Next(s.now, Seen{Request: &Request{Ask: Abort}}); step.Act != Refuse || !strings.Contains(step.Refused.Error(), "no run is under way; to start one") {
-			t.Errorf("%s log: abort comes to %+v", which, step)
+		if decision := e.Next(s.now, Seen{Request: &Request{Ask: Abort}}); decision.Act != Refuse || !strings.Contains(decision.Refused.Error(), "no run is under way; to start one") {
+			t.Errorf("%s log: abort comes to %+v", which, decision)
 		}
-		if step := e.Next(s.now, Seen{Request: &Request{Ask: Release, Host: "b1", By: "ann"}}); step.Act != Note || step.Event != (message.Released{Host: "b1", By: "ann"}) {
-			t.Errorf("%s log: release comes to %+v", which, step)
+		if decision := e.Next(s.now, Seen{Request: &Request{Ask: Release, Host: "b1", By: "ann"}}); decision.Act != Note || decision.Event != (message.Released{Host: "b1", By: "ann"}) {
+			t.Errorf("%s log: release comes to %+v", which, decision)
 		}
 	}
 	s.event(run, message.Released{Host: "b1", By: "ann"})
@@ -336,7 +336,7 @@ func TestCarried(t *testing.T) {
 
 // TestTurns checks who is asked when: the run that let a host leave service longest ago comes
 // first, one that waits is not asked before its time or a record of its own, and one whose
-// step was not carried out stays awake.
+// decision was not carried out stays awake.
 func TestTurns(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -373,5 +373,5 @@ func TestTurns(t *testing.T) {
 	want("when their time has come", "basel", "bern")
 	s.reply(bern, "c1", message.Upgrade)
 	turns.Wake(s.ledger.Touched()...)
-	want("after an answer, and with a step of basel that is not on the log", "basel", "bern")
+	want("after an answer, and with a decision of basel that is not on the log", "basel", "bern")
 }

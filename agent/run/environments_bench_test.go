@@ -69,19 +69,19 @@ func (n *night) fold(r message.Record, d message.Decoded) {
 	n.turns.Wake(n.ledger.Touched()...)
 }
 
-// play takes the steps of all runs until they have ended.
+// play carries out the decisions of all runs until they have ended.
 func (n *night) play(b *testing.B) {
 	b.Helper()
 	for len(n.ledger.UnderWay()) > 0 {
-		e, step := n.next()
+		e, decision := n.next()
 		if e == nil {
 			b.Fatalf("%d runs wait", len(n.ledger.UnderWay()))
 		}
-		if step.Act == Note {
-			n.fold(message.Record{Kind: message.EventRecord, Run: e.Key()}, message.Decoded{Event: step.Event})
+		if decision.Act == Note {
+			n.fold(message.Record{Kind: message.EventRecord, Run: e.Key()}, message.Decoded{Event: decision.Event})
 			continue
 		}
-		command := step.Command
+		command := decision.Command
 		r := message.Record{Kind: message.CommandHost, Run: e.Newest().ID, Host: command.Host}
 		hosts := []string{command.Host}
 		if command.Action == message.Prepare {
@@ -95,12 +95,12 @@ func (n *night) play(b *testing.B) {
 	}
 }
 
-// next is the first step of a run that has one.
-func (n *night) next() (*Environment, Step) {
-	for e, step := range n.turns.Next(n.now, func(*Environment) Seen { return Seen{} }) {
-		if step.Act != Wait {
-			return e, step
+// next is the first decision other than to wait.
+func (n *night) next() (*Environment, Decision) {
+	for e, decision := range n.turns.Next(n.now, func(*Environment) Seen { return Seen{} }) {
+		if decision.Act != Wait {
+			return e, decision
 		}
 	}
-	return nil, Step{}
+	return nil, Decision{}
 }

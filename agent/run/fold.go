@@ -76,7 +76,7 @@ func (s *State) foldPrepare(r message.Decoded, command *message.Command) error {
 	s.roster.Begin(s.ID)
 	s.order()
 	for _, host := range command.Hosts {
-		// If a host is named twice, it is at this step already.
+		// If a host is named twice, it is in this phase already.
 		_ = s.move(s.indexOf(host), preparing, r.Time)
 	}
 	s.sentAt = r.Time
@@ -184,7 +184,7 @@ func (s *State) isWell(i int, at time.Time) {
 	s.durations.add(took)
 	s.edit(i, at, func(m *member) {
 		s.roster.Return(i, at)
-		m.step, m.since, m.final, m.took = done, at, Upgraded, took
+		m.phase, m.since, m.final, m.took = done, at, Upgraded, took
 	})
 }
 
@@ -193,14 +193,14 @@ func (s *State) isWell(i int, at time.Time) {
 // once. A host that could not prepare does not count towards max-failures, because nothing was
 // done to it; min-prepared limits how many hosts may fail in this way.
 func (s *State) fail(i int, text string, at time.Time) {
-	if m := &s.members[i]; m.step > preparing {
+	if m := &s.members[i]; m.phase > preparing {
 		if why := s.failures.add(m.Name, text); why != "" {
 			s.onFailure(why, at)
 		}
 	}
 	s.fleet.stale()
 	s.edit(i, at, func(m *member) {
-		if m.step == checkingBefore && !m.HasSlot() {
+		if m.phase == checkingBefore && !m.HasSlot() {
 			m.takenAt = at
 		}
 		s.roster.Fail(i, s.rollout.proof(m), at)
@@ -268,6 +268,8 @@ func (s *State) foldEvent(r message.Decoded) error {
 		return s.letLeave(r.Seq, s.each(e, r.Time, s.admit))
 	case message.Slot:
 		return s.letLeave(r.Seq, s.each(e, r.Time, s.slot))
+	case message.Begun:
+		return s.letLeave(r.Seq, s.begun(e, r.Time))
 	case message.Ran:
 		return s.ran(e.Outcome, r.Time)
 	case message.Overdue:
@@ -363,7 +365,7 @@ func (s *State) recover(i int, at time.Time) bool {
 // its undrain hook.
 func (s *State) delete(i int, at time.Time) bool {
 	works, _ := s.roster.Host(i).Works()
-	if (!s.isMember(i) || s.members[i].step == done) && !s.roster.CountsAsOut(i) && works == "" {
+	if (!s.isMember(i) || s.members[i].phase == done) && !s.roster.CountsAsOut(i) && works == "" {
 		return false
 	}
 	s.remove(i, "it was deleted", at, func() { s.roster.Remove(i, at) })
@@ -380,7 +382,7 @@ func (s *State) release(e message.Released, at time.Time) error {
 	if s.roster.CountsAsOut(i) {
 		text = "its slot"
 	}
-	if s.isMember(i) && (s.members[i].step == upgrading || s.members[i].step == rebooting) {
+	if s.isMember(i) && (s.members[i].phase == upgrading || s.members[i].phase == rebooting) {
 		command = s.members[i].asked()
 	}
 	s.remove(i, fmt.Sprintf("%s was released by %s: %s", text, e.By, e.Why), at, func() { s.roster.Release(i, command, at) })
@@ -395,6 +397,7 @@ func (s *State) remove(i int, text string, at time.Time, change func()) {
 		return
 	}
 	s.fleet.stale()
+	s.start.answer(s.members[i].Name, "")
 	s.edit(i, at, func(m *member) {
 		change()
 		if m.final == "" {
@@ -402,7 +405,7 @@ func (s *State) remove(i int, text string, at time.Time, change func()) {
 		} else if m.final != Upgraded {
 			m.text += "; " + text
 		}
-		m.step = done
+		m.phase = done
 	})
 }
 
@@ -501,6 +504,7 @@ func (s *State) finish(e message.Finished, r message.Record) error {
 	s.Phase, s.Result, s.Reason = Finished, result, e.Reason
 	s.EndedSeq, s.EndedAt, s.changed = r.Seq, r.Time, r.Time
 	s.roster.Finish()
+	s.closeStep()
 	for i := range s.members {
 		s.close(i, r.Time)
 	}
@@ -522,14 +526,14 @@ func (s *State) close(i int, at time.Time) {
 		to, text = Unreachable, "it was silent until the run ended"
 	case m.busy != nil:
 		text = "it was busy until the run ended: " + m.busy.Reason
-	case m.step == preparing:
+	case m.phase == preparing:
 		text = "it had not answered prepare when the run ended"
 	}
 	s.edit(i, at, func(m *member) {
-		if m.step == upgrading || m.step == rebooting {
+		if m.phase == upgrading || m.phase == rebooting {
 			s.roster.Await(i, m.asked(), at)
 		}
 		s.ends(i, to, text, at)
-		m.step = done
+		m.phase = done
 	})
 }

@@ -18,7 +18,7 @@ type pace struct {
 	count int
 	// usual is how long it usually takes: nine in ten of the last hosts were not slower, so that one
 	// very slow host does not stop the rest. It is 0 while none is measured. It is asked for at each
-	// step, and so kept.
+	// decision, and so kept.
 	usual time.Duration
 }
 
@@ -46,12 +46,12 @@ type Forecast struct {
 }
 
 // Forecast tells when the run is expected to end; false when nothing is
-// measured yet, or the run waits for members to answer prepare. Unless hosts wait for
+// measured yet, or the run waits for members to answer prepare or for a step. Unless hosts wait for
 // nothing but slots, it plays the rest of the run on a copy, in virtual time: each host takes what is typical, checks pass,
 // and nobody does anything else. Its cost grows with the number of hosts.
 func (s *State) Forecast(now time.Time) (Forecast, bool) {
 	took := s.durations.usual
-	if took == 0 || s.Over() || s.isPreparing() {
+	if _, stepping := s.stepTask(); took == 0 || s.Over() || s.isPreparing() || stepping {
 		return Forecast{}, false
 	}
 	if f, only := s.forecastSlots(now, took); only {
@@ -64,7 +64,7 @@ func (s *State) Forecast(now time.Time) (Forecast, bool) {
 	_, p.ending = s.ending(now)
 	p.run.durations.usual = 0 // A host that will be late starts all the same, and is counted.
 	p.resume()
-	for p.step() {
+	for p.advance() {
 	}
 	if p.f.Waits == "" {
 		p.f.End = p.now
@@ -180,9 +180,9 @@ func (p *forecaster) expect(i int, at time.Time) {
 	}
 }
 
-// step starts the next host, if one can start, or else lets time pass until the
+// advance starts the next host, if one can start, or else lets time pass until the
 // next thing happens. False means that nothing more will happen.
-func (p *forecaster) step() bool {
+func (p *forecaster) advance() bool {
 	var until time.Time
 	if at := p.run.leavesOutLate(); !p.ending && !at.IsZero() && !p.now.Before(at) {
 		for _, host := range p.run.lateNow() {
@@ -190,7 +190,7 @@ func (p *forecaster) step() bool {
 		}
 		return true
 	}
-	if !p.ending && p.run.counts.unstarted > 0 {
+	if !p.ending && !p.run.noneLeft() {
 		if p.run.blocker(p.now) == nothing {
 			return p.start()
 		}
@@ -208,23 +208,28 @@ func (p *forecaster) step() bool {
 		p.now = until
 		return true
 	}
-	if !p.ending && p.run.counts.unstarted > 0 {
+	if !p.ending && !p.run.noneLeft() {
 		w, _ := p.run.blocked(p.now)
 		p.f.Waits = w.Detail
 	}
 	return false
 }
 
-// start has the next host upgraded, unless the checks of the fleet have failed.
+// start has the next host upgraded, unless the checks of the fleet have failed. How long a step takes
+// is not known.
 func (p *forecaster) start() bool {
 	if _, wanted := p.run.fleetTask(p.now); wanted && p.run.fleet.trouble != "" {
 		p.f.Waits, p.ending = p.run.fleet.waiting(p.run.changed).Detail, true
 		return true
 	}
+	if g := p.run.stages.current(); g.awaitsStep() {
+		p.f.Waits, p.ending = "step "+g.Name+", which takes a time that is not known", true
+		return true
+	}
 	i := p.run.next()
 	p.move(i, func(m *member) {
 		p.run.roster.Take(i, p.now)
-		m.step, m.takenAt = upgrading, p.now
+		m.phase, m.takenAt = upgrading, p.now
 	})
 	p.run.stages.list[p.run.members[i].Group].begun = true
 	p.working = append(p.working, i)
@@ -237,7 +242,7 @@ func (p *forecaster) finishHost(i int) {
 	p.move(i, func(m *member) {
 		p.run.roster.Pass(i, message.Undrain, p.now)
 		p.run.roster.Return(i, p.now)
-		m.step, m.final = done, Upgraded
+		m.phase, m.final = done, Upgraded
 	})
 }
 
@@ -246,7 +251,7 @@ func (p *forecaster) finishHost(i int) {
 func (p *forecaster) move(i int, change func(*member)) {
 	s := p.run
 	m := &s.members[i]
-	from, left := m.step, m.left()
+	from, left := m.phase, m.left()
 	s.recount(i, p.now, change)
 	m.moves++
 	if from == ready {

@@ -14,7 +14,7 @@ import (
 )
 
 // TestForecastOfSlots checks that wherever hosts wait for slots alone, the forecast is the same
-// as step by step.
+// as one by one.
 func TestForecastOfSlots(t *testing.T) {
 	t.Parallel()
 	closed := 0
@@ -29,7 +29,7 @@ func TestForecastOfSlots(t *testing.T) {
 		}
 		p.fact(e)
 		p.take(p.in().Current(), p.in().Current().Next(p.now, p.look(p.in())))
-		p.follow(Step{Act: Send, Command: message.Command{Action: message.Prepare, Hosts: e.Members}})
+		p.follow(Decision{Act: Send, Command: message.Command{Action: message.Prepare, Hosts: e.Members}})
 		p.now = p.now.Add(time.Second)
 		for p.in().Current() != nil && rapid.IntRange(0, 30).Draw(rt, "goes on") > 0 {
 			run := p.in().Current()
@@ -43,8 +43,8 @@ func TestForecastOfSlots(t *testing.T) {
 			case draw < 5:
 				p.now = p.now.Add(time.Duration(rapid.IntRange(1, 90).Draw(rt, "seconds")) * time.Second)
 			default:
-				if step := run.Next(p.now, p.look(p.in())); step.Act == Note || step.Act == Send {
-					p.take(run, step)
+				if decision := run.Next(p.now, p.look(p.in())); decision.Act == Note || decision.Act == Send {
+					p.take(run, decision)
 				}
 			}
 			if took := run.durations.usual; took > 0 && !run.Over() && !run.isPreparing() {
@@ -62,11 +62,11 @@ func TestForecastOfSlots(t *testing.T) {
 	}
 }
 
-// stepByStep is a forecast that changes each host as the fold of the log does, with all that
+// oneByOne is a forecast that changes each host as the fold of the log does, with all that
 // belongs to it. It is slow, and what Forecast has to be equal to.
-func stepByStep(s *State, now time.Time) (Forecast, bool) {
+func oneByOne(s *State, now time.Time) (Forecast, bool) {
 	took := s.durations.usual
-	if took == 0 || s.Over() || s.isPreparing() {
+	if _, stepping := s.stepTask(); took == 0 || s.Over() || s.isPreparing() || stepping {
 		return Forecast{}, false
 	}
 	run := s.clone()
@@ -78,7 +78,7 @@ func stepByStep(s *State, now time.Time) (Forecast, bool) {
 	p := &slowForecaster{run: run, now: now, took: took, ends: map[int]time.Time{}}
 	_, p.ending = s.ending(now)
 	p.resume()
-	for p.step() {
+	for p.advance() {
 	}
 	f := Forecast{Waits: p.waits, Hosts: make([]time.Time, len(s.members))}
 	for i, end := range p.ends {
@@ -113,7 +113,7 @@ func (p *slowForecaster) resume() {
 	slices.SortStableFunc(p.working, func(a, b int) int { return p.run.members[a].takenAt.Compare(p.run.members[b].takenAt) })
 }
 
-func (p *slowForecaster) step() bool {
+func (p *slowForecaster) advance() bool {
 	var until time.Time
 	if at := p.run.leavesOutLate(); !p.ending && !at.IsZero() && !p.now.Before(at) {
 		for _, host := range p.run.lateNow() {
@@ -121,7 +121,7 @@ func (p *slowForecaster) step() bool {
 		}
 		return true
 	}
-	if !p.ending && p.run.counts.unstarted > 0 {
+	if !p.ending && !p.run.noneLeft() {
 		if p.run.blocker(p.now) == nothing {
 			p.start()
 			return true
@@ -140,7 +140,7 @@ func (p *slowForecaster) step() bool {
 		p.now = until
 		return true
 	}
-	if !p.ending && p.run.counts.unstarted > 0 {
+	if !p.ending && !p.run.noneLeft() {
 		w, _ := p.run.blocked(p.now)
 		p.waits = w.Detail
 	}
@@ -152,10 +152,14 @@ func (p *slowForecaster) start() {
 		p.waits, p.ending = p.run.fleet.waiting(p.run.changed).Detail, true
 		return
 	}
+	if g := p.run.stages.current(); g.awaitsStep() {
+		p.waits, p.ending = "step "+g.Name+", which takes a time that is not known", true
+		return
+	}
 	i := p.run.next()
 	p.run.edit(i, p.now, func(m *member) {
 		p.run.roster.Take(i, p.now)
-		m.step, m.takenAt = upgrading, p.now
+		m.phase, m.takenAt = upgrading, p.now
 	})
 	p.run.stages.list[p.run.members[i].Group].begun = true
 	p.working = append(p.working, i)
@@ -166,6 +170,6 @@ func (p *slowForecaster) finish(i int) {
 	p.run.edit(i, p.now, func(m *member) {
 		p.run.roster.Pass(i, message.Undrain, p.now)
 		p.run.roster.Return(i, p.now)
-		m.step, m.final = done, Upgraded
+		m.phase, m.final = done, Upgraded
 	})
 }

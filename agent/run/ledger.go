@@ -81,7 +81,7 @@ func (l *Ledger) Considered() time.Time { return l.Of("").Considered() }
 func (l *Ledger) Missed(now time.Time) *message.Missed { return l.Of("").Missed(now) }
 
 // Next is Environment.Next.
-func (l *Ledger) Next(now time.Time, seen Seen) Step { return l.Of("").Next(now, seen) }
+func (l *Ledger) Next(now time.Time, seen Seen) Decision { return l.Of("").Next(now, seen) }
 
 // Environments returns the environments of which the log knows something, by name: the
 // default one comes first, if it has had a run or missed a window.
@@ -97,7 +97,7 @@ func (l *Ledger) UnderWay() []*Environment { return l.underWay }
 // nothing.
 func (l *Ledger) Last() *Environment { return l.last }
 
-// Touched returns the environments that the last record may have changed: the next step of
+// Touched returns the environments that the last record may have changed: the next decision of
 // all others is what it was. The next record changes the slice.
 func (l *Ledger) Touched() []*Environment { return l.touched }
 
@@ -215,6 +215,8 @@ func (l *Ledger) fold(r message.Decoded) error {
 			return l.lock(r, e)
 		case message.Unlocked:
 			return l.unlock(r, e)
+		case message.Withdrawn, message.Moved, message.Raised:
+			return nil // They change no run.
 		}
 	}
 	e, err := l.whose(r)

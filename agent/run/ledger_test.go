@@ -66,9 +66,24 @@ func TestRequestsBeforeTheFirstRun(t *testing.T) {
 	for ask, want := range map[Ask]string{
 		Pause: none, Resume: none, Abort: none, Approve: none, Release: "host h01 holds no slot: there was no run yet; there is nothing to release",
 	} {
-		step := new(Ledger).Next(epoch, Seen{Request: &Request{Ask: ask, Host: "h01"}})
-		if step.Act != Refuse || step.Refused.Error() != want {
-			t.Errorf("%s is answered with %+v", ask, step)
+		decision := new(Ledger).Next(epoch, Seen{Request: &Request{Ask: ask, Host: "h01"}})
+		if decision.Act != Refuse || decision.Refused.Error() != want {
+			t.Errorf("%s is answered with %+v", ask, decision)
+		}
+	}
+}
+
+// TestReservedEvents checks that the events which no version writes yet change no run, and are not
+// taken for records that cannot be read.
+func TestReservedEvents(t *testing.T) {
+	t.Parallel()
+	for n, body := range []string{
+		`{"event":"withdrawn","release":"2026-11"}`, `{"event":"moved","host":"h01","environment":"basel"}`, `{"event":"raised","format":1}`,
+	} {
+		l := new(Ledger)
+		r := message.Record{Kind: message.EventRecord, Seq: uint64(n + 1), Time: epoch, Body: []byte(body)}
+		if err := l.Fold(r.Decode()); err != nil || l.Ignored != 0 || l.LastSeq != r.Seq || l.Newest() != nil {
+			t.Errorf("%s: %v, %d ignored, the newest run is %+v", body, err, l.Ignored, l.Newest())
 		}
 	}
 }

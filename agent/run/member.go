@@ -41,13 +41,13 @@ func (s Status) Final() bool {
 	return s == Upgraded || s == HostFailed || s == Skipped || s == Unreachable
 }
 
-// step is what a host has to come through next. A host that has its final
+// hostPhase is where a host stands in its run. A host that has its final
 // status may still have to be undrained.
-type step int
+type hostPhase int
 
 const (
 	// unasked is before its prepare, preparing before its answer to that.
-	unasked step = iota
+	unasked hostPhase = iota
 	preparing
 	// idle is prepared and not admitted.
 	idle
@@ -69,9 +69,9 @@ const (
 	done
 )
 
-// moves lists, for each step, those that may follow it. What is not listed
-// cannot happen. Every step but done may be followed by done.
-var moves = map[step][]step{
+// moves lists, for each phase, those that may follow it. What is not listed
+// cannot happen. Every phase but done may be followed by done.
+var moves = map[hostPhase][]hostPhase{
 	unasked:        {preparing},
 	preparing:      {idle},
 	idle:           {checkingBefore, draining, upgrading},
@@ -85,12 +85,12 @@ var moves = map[step][]step{
 	checkingAfter:  {undraining},
 }
 
-// mayBecome reports whether to may follow s.
-func (s step) mayBecome(to step) bool {
+// mayBecome reports whether to may follow p.
+func (p hostPhase) mayBecome(to hostPhase) bool {
 	if to == done {
-		return s != done
+		return p != done
 	}
-	for _, allowed := range moves[s] {
+	for _, allowed := range moves[p] {
 		if allowed == to {
 			return true
 		}
@@ -98,8 +98,8 @@ func (s step) mayBecome(to step) bool {
 	return false
 }
 
-// statuses are what people see of a host at a step.
-var statuses = map[step]Status{
+// statuses are what people see of a host in a phase.
+var statuses = map[hostPhase]Status{
 	unasked: Pending, preparing: HostPreparing, idle: Prepared, checkingBefore: Checking, ready: Checking,
 	draining: Draining, drained: Draining, upgrading: HostUpgrading, rebootDue: RebootPending, rebooting: Rebooting,
 	checkingAfter: Checking, undraining: Checking,
@@ -132,7 +132,7 @@ type Host struct {
 	// still carry it out. UnansweredOf is the run of the command, 0 if it is not known.
 	Unanswered   message.Action
 	UnansweredOf uint64
-	// GivesUp is when the run stops waiting for it at its present step; zero when it
+	// GivesUp is when the run stops waiting for it in its present phase; zero when it
 	// does not wait for it.
 	GivesUp time.Time
 	// Took is how long it was out of service for its upgrade; 0 before.
@@ -146,10 +146,10 @@ type member struct {
 	// Host is its entry in the roster, whose group is the index of its stage. The roster
 	// changes it, within edit.
 	*roster.Host
-	step step
+	phase hostPhase
 	// final is its final status; empty before it has one.
 	final Status
-	// since is when step or final changed last.
+	// since is when phase or final changed last.
 	since      time.Time
 	text, note string
 	// class is that of the host's last answer; empty for a success. rolledBack means that it
@@ -181,7 +181,7 @@ type member struct {
 	// pass again.
 	passedAt time.Time
 
-	// moves counts the steps of the host: a ticket of an earlier step is void.
+	// moves counts the phases of the host: a ticket of an earlier phase is void.
 	moves int
 	// hash orders the hosts of a stage with a splay. position is that of the host in
 	// the order of its stage; queued says in which queues of candidates it stands.
@@ -195,7 +195,7 @@ func (m *member) status() Status {
 	if m.final != "" {
 		return m.final
 	}
-	return statuses[m.step]
+	return statuses[m.phase]
 }
 
 // isCandidate reports whether the host may be admitted: it is prepared and was not
@@ -203,13 +203,13 @@ func (m *member) status() Status {
 // which nobody knows what it did is no candidate before somebody releases it, and a
 // host that is busy none before it is idle, and one that is locked none before it is unlocked.
 func (m *member) isCandidate() bool {
-	return m.step == idle && !m.IsSilent() && !m.IsLocked() && !m.Owes().Look && m.busy == nil
+	return m.phase == idle && !m.IsSilent() && !m.IsLocked() && !m.Owes().Look && m.busy == nil
 }
 
 // isAwaited reports whether the run waits for the host's answer to prepare, sent or not.
 // It does not wait for a host that has not answered a command of an earlier run: that
 // may never answer.
-func (m *member) isAwaited() bool { return m.step <= preparing && !m.owesBefore() }
+func (m *member) isAwaited() bool { return m.phase <= preparing && !m.owesBefore() }
 
 // owesBefore reports whether the host has not answered a command of an earlier run, released
 // or not.
@@ -229,19 +229,19 @@ func (m *member) unansweredBefore() message.Action {
 
 // isAdmitted reports whether the host is being checked before its upgrade, or has
 // passed these checks and has no slot yet.
-func (m *member) isAdmitted() bool { return m.step == checkingBefore || m.step == ready }
+func (m *member) isAdmitted() bool { return m.phase == checkingBefore || m.phase == ready }
 
 // underWay reports whether a run has to wait for the host before it can end: for
 // the answer to a command, for its checks or for its undrain hook. Each of these
 // waits has a limit, so that each run ends.
-func (m *member) underWay() bool { return m.step >= draining && m.step <= undraining }
+func (m *member) underWay() bool { return m.phase >= draining && m.phase <= undraining }
 
 // left reports whether its stage waits for the host.
 func (m *member) left() bool { return m.final == "" || m.underWay() }
 
 // asked returns the command that the host has yet to answer.
 func (m *member) asked() message.Action {
-	switch m.step {
+	switch m.phase {
 	case preparing:
 		return message.Prepare
 	case upgrading:
@@ -270,18 +270,18 @@ func (s *State) ends(i int, status Status, text string, at time.Time) {
 	s.roster.LetGo(i, at)
 	m := &s.members[i]
 	m.final, m.text, m.since = status, text, at
-	if m.Owes().Undrain && m.step != undraining {
-		m.step, m.ranAt = undraining, time.Time{}
+	if m.Owes().Undrain && m.phase != undraining {
+		m.phase, m.ranAt = undraining, time.Time{}
 		return
 	}
-	m.step = done
+	m.phase = done
 }
 
 // withdraw takes the admission of a host back, within edit.
 func (s *State) withdraw(i int, at time.Time) {
 	s.roster.LetGo(i, at)
 	m := &s.members[i]
-	m.step, m.since, m.attempt = idle, at, m.attempt+1
+	m.phase, m.since, m.attempt = idle, at, m.attempt+1
 }
 
 // setBack follows the log's clock that was set back.
@@ -337,7 +337,7 @@ func (s *State) view(i int) Host {
 	m := &s.members[i]
 	h := m.view(s.stages.list[m.Group].Name)
 	switch works, before := m.Works(); {
-	case m.step > preparing || s.Over():
+	case m.phase > preparing || s.Over():
 	case before && works != "":
 		h.Note = fmt.Sprintf("the run does not wait for it: it has not answered %s of an earlier run", works)
 	case s.isLate(m):
@@ -385,17 +385,17 @@ func (s *State) indexOf(host string) int {
 	return i
 }
 
-// move brings a host to another step, if the table of moves has it.
-func (s *State) move(i int, to step, at time.Time) error {
+// move brings a host to another phase, if the table of moves has it.
+func (s *State) move(i int, to hostPhase, at time.Time) error {
 	m := &s.members[i]
-	if !m.step.mayBecome(to) {
+	if !m.phase.mayBecome(to) {
 		return fmt.Errorf("host %s cannot go from %s to %s", m.Name, m.status(), statuses[to])
 	}
 	g := &s.stages.list[m.Group]
 	if to == checkingBefore || to == draining || to == upgrading {
-		g.begun, s.Phase = true, Upgrading
+		s.stageBegins(g, at)
 	}
-	s.edit(i, at, func(m *member) { m.step, m.since = to, at })
+	s.edit(i, at, func(m *member) { m.phase, m.since = to, at })
 	return nil
 }
 
@@ -405,11 +405,11 @@ type members []member
 // of returns the members of a stage.
 func (all members) of(g *stage) members { return all[g.first : g.first+g.Size] }
 
-// at returns the names of the hosts at a step.
-func (all members) at(at step) []string {
+// at returns the names of the hosts in a phase.
+func (all members) at(at hostPhase) []string {
 	var names []string
 	for i := range all {
-		if all[i].step == at {
+		if all[i].phase == at {
 			names = append(names, all[i].Name)
 		}
 	}

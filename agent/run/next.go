@@ -1,32 +1,35 @@
 package run
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/times"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
 )
 
-// Act is what a step asks for.
+// Act is what a decision asks for.
 type Act int
 
-// The acts of a step.
+// The acts of a decision.
 const (
-	// Wait asks for nothing before Step.Until or the next record.
+	// Wait asks for nothing before Decision.Until or the next record.
 	Wait Act = iota
-	// Send asks for Step.Command to be appended to the log.
+	// Send asks for Decision.Command to be appended to the log.
 	Send
-	// Note asks for Step.Event to be appended to the log. After a request it is
+	// Note asks for Decision.Event to be appended to the log. After a request it is
 	// what that comes to.
 	Note
-	// Refuse answers a request with Step.Refused.
+	// Refuse answers a request with Decision.Refused.
 	Refuse
 )
 
-// Step is what has to happen next.
-type Step struct {
+// Decision is what has to happen next.
+type Decision struct {
 	Act     Act
 	Command message.Command
 	Event   message.Event
@@ -34,13 +37,13 @@ type Step struct {
 	Refused error
 	// Until is when to ask again if no record comes before.
 	Until time.Time
-	// Fleet is the task at the site that a Wait waits for, not before FleetFrom;
-	// nil when there is none.
-	Fleet     *message.Task
-	FleetFrom time.Time
+	// Task is the task of the run itself that a Wait waits for, not before TaskFrom: the checks
+	// of the fleet, or a step. Nil when there is none.
+	Task     *message.Task
+	TaskFrom time.Time
 }
 
-// Seen is what a controller knows besides the log when it asks for the next step.
+// Seen is what a controller knows besides the log when it asks for the next decision.
 // It says all that it knows: what the run knows already changes nothing.
 type Seen struct {
 	// Request is what somebody asks of the run; nil when nobody does.
@@ -63,9 +66,12 @@ type Seen struct {
 	// Busy is what hosts have said in their last heartbeat: why they are not to be upgraded
 	// now, or nil. A host that was not heard of is not in it.
 	Busy map[string]*message.NotNow
-	// Doing returns what a host has told last of the step at which it is; empty when it
+	// Doing returns what a host has told last of its present phase; empty when it
 	// has told nothing. Nil means that no host has.
 	Doing func(host string) string
+	// HostOf returns the host on which a step is to be done: the first that is present and that it
+	// matches; empty when there is none. Nil means that there is none.
+	HostOf func(*rollout.Step) string
 	// Hold says why no run may start a host now; nil when runs may.
 	Hold *message.Paused
 	// Outcomes are the outcomes of tasks.
@@ -79,12 +85,21 @@ func (s Seen) doing(host string) string {
 	return s.Doing(host)
 }
 
-// Next returns the next step of a run, as Environment.Next does.
-func (s *State) Next(now time.Time, seen Seen) Step {
+// Next returns the next decision of a run, as Environment.Next does. Whatever it waits for, the step
+// that is under way goes on.
+func (s *State) Next(now time.Time, seen Seen) Decision {
+	next := s.nextAct(now, seen)
+	if t, underWay := s.stepTask(); underWay && next.Act == Wait {
+		next.Task, next.TaskFrom = &t, time.Time{}
+	}
+	return next
+}
+
+func (s *State) nextAct(now time.Time, seen Seen) Decision {
 	if seen.Request != nil {
 		e, err := s.decide(*seen.Request, now)
 		if err != nil {
-			return Step{Act: Refuse, Refused: err}
+			return Decision{Act: Refuse, Refused: err}
 		}
 		return note(e)
 	}
@@ -96,11 +111,11 @@ func (s *State) Next(now time.Time, seen Seen) Step {
 		if e := s.tellPresence(Seen{Heard: seen.Heard}); e != nil {
 			return note(e)
 		}
-		return Step{}
+		return Decision{}
 	case s.AwaitsNobody():
 		return s.windDown(now, IsAborted, time.Time{})
 	case now.Before(seen.JudgeAt):
-		return Step{Until: seen.JudgeAt}
+		return Decision{Until: seen.JudgeAt}
 	}
 	for _, news := range []func(Seen) message.Event{s.tellPresence, s.tellBudgets, s.tellFreeze, s.tellHold, s.tellOutcome, s.tellBusy} {
 		if e := news(seen); e != nil {
@@ -206,10 +221,10 @@ func (s *State) tellOutcome(seen Seen) message.Event {
 	return nil
 }
 
-// proceed returns the next step of a run once it knows everything: prepare everybody; then
+// proceed returns the next decision of a run once it knows everything: prepare everybody; then
 // stage by stage take hosts out of service, as many at once as the stage allows, upgrade
 // and reboot them, and put them back; and end.
-func (s *State) proceed(now time.Time, seen Seen) Step {
+func (s *State) proceed(now time.Time, seen Seen) Decision {
 	result, ends := s.ending(now)
 	if s.Phase == Open {
 		return s.prepare(now, result, ends)
@@ -226,12 +241,12 @@ func (s *State) proceed(now time.Time, seen Seen) Step {
 	if e := s.tellLate(now, seen); e != nil {
 		return note(e)
 	}
-	if step, some := s.nextCommand(); some {
-		return step
+	if decision, some := s.nextCommand(); some {
+		return decision
 	}
-	step := s.begin(now, seen)
-	step.Until = times.Sooner(times.Sooner(step.Until, until), s.NotAfter)
-	return step
+	decision := s.begin(now, seen)
+	decision.Until = times.Sooner(times.Sooner(decision.Until, until), s.NotAfter)
+	return decision
 }
 
 // done reports whether the run has nothing left to do. Whoever notices that
@@ -244,8 +259,8 @@ func (s *State) done(result Result, ends bool) bool {
 	return !ends || result == TimedOut && doneAt.Before(s.NotAfter)
 }
 
-// prepare begins a run, if there is anybody to prepare.
-func (s *State) prepare(now time.Time, result Result, ends bool) Step {
+// prepare begins a run, if there is anybody to prepare and the checks before that have passed.
+func (s *State) prepare(now time.Time, result Result, ends bool) Decision {
 	hosts := s.members.at(unasked)
 	switch {
 	case ends:
@@ -253,31 +268,37 @@ func (s *State) prepare(now time.Time, result Result, ends bool) Step {
 	case len(hosts) == 0:
 		return s.end()
 	}
+	if d, asks := s.asksFirst(now); asks {
+		return d
+	}
 	return send(message.Command{Action: message.Prepare, Hosts: hosts, NotAfter: s.NotAfter})
 }
 
 // nextCommand returns what has to be sent to a host that is out of service.
-func (s *State) nextCommand() (Step, bool) {
+func (s *State) nextCommand() (Decision, bool) {
 	if i, some := s.queues.front(rebootDue); some {
 		return send(message.Command{Action: message.Reboot, Host: s.members[i].Name}), true
 	}
 	if i, some := s.queues.front(drained); some {
 		return send(message.Command{Action: message.Upgrade, Host: s.members[i].Name}), true
 	}
-	return Step{}, false
+	return Decision{}, false
 }
 
-// begin starts the next host, or says until when none may start.
-func (s *State) begin(now time.Time, seen Seen) Step {
+// begin starts the next host or step, or says until when none may start.
+func (s *State) begin(now time.Time, seen Seen) Decision {
 	if s.blocker(now) != nothing {
-		return Step{Until: s.unblocks(now)}
+		return Decision{Until: s.unblocks(now)}
 	}
 	if task, wanted := s.fleetTask(now); wanted {
-		step := Step{Until: s.unblocks(now), Fleet: &task, FleetFrom: s.fleet.from()}
-		if now.Before(step.FleetFrom) {
-			step.Until = times.Sooner(step.Until, step.FleetFrom)
+		decision := Decision{Until: s.unblocks(now), Task: &task, TaskFrom: s.fleet.from()}
+		if now.Before(decision.TaskFrom) {
+			decision.Until = times.Sooner(decision.Until, decision.TaskFrom)
 		}
-		return step
+		return decision
+	}
+	if s.stages.current().awaitsStep() {
+		return s.beginStep(now, seen)
 	}
 	i := s.next()
 	if e := s.passOver(i, seen); e != nil {
@@ -293,31 +314,38 @@ func (s *State) begin(now time.Time, seen Seen) Step {
 // pass anew.
 func (s *State) unchecked(i int, now time.Time) bool {
 	m := &s.members[i]
-	return len(s.rollout.Checks.BeforeHost) > 0 && (m.step != ready || !s.rollout.stillCounts(m.passedAt, now))
+	return len(s.rollout.Checks.BeforeHost) > 0 && (m.phase != ready || !s.rollout.stillCounts(m.passedAt, now))
 }
 
 // takeOut gives a host its slot, last of all that comes before its upgrade.
-func (s *State) takeOut(i int) Step {
+func (s *State) takeOut(i int) Decision {
 	if s.rollout.Hooks.Drain != nil || s.rollout.Hooks.Undrain != nil {
 		return note(message.Slot{Host: s.members[i].Name})
 	}
 	return send(message.Command{Action: message.Upgrade, Host: s.members[i].Name})
 }
 
-func send(c message.Command) Step { return Step{Act: Send, Command: c} }
+func send(c message.Command) Decision { return Decision{Act: Send, Command: c} }
 
-func note(e message.Event) Step { return Step{Act: Note, Event: e} }
+func note(e message.Event) Decision { return Decision{Act: Note, Event: e} }
 
-func finish(result Result, reason string) Step {
+func finish(result Result, reason string) Decision {
 	return note(message.Finished{Result: string(result), Reason: message.CleanText(reason)})
 }
 
 // end finishes a run that has nothing left to do. One in which hosts failed and
 // none was upgraded has failed, whatever the rollout does at a failure.
-func (s *State) end() Step {
+func (s *State) end() Decision {
 	reason := Achieved(len(s.members), s.counts.status[Upgraded], s.counts.upToDate)
-	if s.counts.status[Upgraded] == len(s.members) {
+	failed, done, steps := s.failedSteps()
+	if steps > 0 {
+		reason += fmt.Sprintf(", %d of %s done", done, text.Count(steps, "step", "steps"))
+	}
+	if s.counts.status[Upgraded] == len(s.members) && done == steps {
 		return finish(Completed, reason)
+	}
+	if len(failed) > 0 {
+		reason += "; failed steps: " + list(failed)
 	}
 	if s.counts.status[HostFailed] > 0 {
 		reason += "; failed: " + s.members.list(func(st Status) bool { return st == HostFailed })

@@ -59,6 +59,17 @@ func (p *player) cell(words []string, rest string) {
 func (p *player) stage(s rollout.ResolvedStage, words []string) rollout.ResolvedStage {
 	for i, word := range words {
 		switch word {
+		case "step":
+			s.MaxUnavailable = 0
+			s.Step = &rollout.Step{Do: &rollout.Hook{Type: rollout.Exec, Script: s.Name, On: rollout.OnSite, Timeout: "10m", RetryInterval: "0s"}}
+		case "match":
+			s.Step.Do.On, s.Step.Match = rollout.OnHost, &rollout.Match{Labels: map[string]string{"active": words[i+1]}}
+		case "timeout":
+			s.Step.Do.Timeout = rollout.SpanOf(p.span(words[i+1]))
+		case "gives":
+			s.Step.Gives = strings.Split(words[i+1], ",")
+		case "no-return":
+			s.PointOfNoReturn = true
 		case "max":
 			if _, err := fmt.Sscan(words[i+1], &s.MaxUnavailable); err != nil {
 				p.t.Fatalf("max %s: %v", words[i+1], err)

@@ -9,31 +9,31 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
-// Overdue is a host whose step takes unusually long: it may be right to wait for it until its
-// limit, but a person should look. A host that falls silent at its step is overdue at once,
+// Overdue is a host that takes unusually long in its phase: it may be right to wait for it until its
+// limit, but a person should look. A host that falls silent in it is overdue at once,
 // unless it reboots.
 //
-// A step takes unusually long after three times as long as other hosts of the run took for it,
-// and no sooner than after five minutes. As long as no other host has done it, that is half of
+// A phase takes unusually long after three times as long as other hosts of the run took for it,
+// and no sooner than after five minutes. As long as no other host has passed it, that is half of
 // its limit.
 type Overdue struct {
 	Host, Stage string
-	// Step is what the run waits for.
-	Step message.Awaited
-	// Waiting has it in words, since when the step lasts and until when the run waits.
+	// Awaited is what the run waits for.
+	Awaited message.Awaited
+	// Waiting has it in words, since when the phase lasts and until when the run waits.
 	Waiting
 	// From is since when the host is overdue.
 	From time.Time
 	// Silent is since when the host has not been heard of; zero while it is heard of.
 	Silent time.Time
-	// Usual is how long the step took other hosts; zero when none has done it.
+	// Usual is how long the phase took other hosts; zero when none has passed it.
 	Usual time.Duration
 }
 
 const (
-	// unusual is how many times as long as for other hosts a step may take.
+	// unusual is how many times as long as for other hosts a phase may take.
 	unusual = 3
-	// soonest is how long each step may take, however fast other hosts were: some machines
+	// soonest is how long each phase may take, however fast other hosts were: some machines
 	// take minutes to boot.
 	soonest = 5 * time.Minute
 )
@@ -57,8 +57,8 @@ func (s *State) Overdue(now time.Time, silent map[string]time.Time) []Overdue {
 	}
 	var all []Overdue
 	for _, a := range awaited {
-		from := s.overdueAfter(a.step, a.Awaited)
-		for _, t := range s.waitedFor(a.step, now.Add(-from)) {
+		from := s.overdueAfter(a.phase, a.Awaited)
+		for _, t := range s.waitedFor(a.phase, now.Add(-from)) {
 			all = append(all, s.overdueHost(t, t.since.Add(from), silent))
 		}
 	}
@@ -89,15 +89,15 @@ func (s *State) overdueHost(t ticket, from time.Time, silent map[string]time.Tim
 		w = Waiting{What: ForHost, Detail: m.Name + " to answer prepare", Since: s.sentAt, Until: s.givesUp(m), Hosts: []string{m.Name}}
 	}
 	return Overdue{
-		Host: m.Name, Stage: s.stages.list[m.Group].Name, Step: awaitedAt(m.step), Waiting: w,
-		From: from, Silent: silent[m.Name], Usual: s.paces[m.step].usual,
+		Host: m.Name, Stage: s.stages.list[m.Group].Name, Awaited: awaitedAt(m.phase), Waiting: w,
+		From: from, Silent: silent[m.Name], Usual: s.paces[m.phase].usual,
 	}
 }
 
-// needsContact reports whether the run waits for a host at a step at which it should be heard
+// needsContact reports whether the run waits for a host in a phase in which it should be heard
 // of: a host that reboots is not.
 func (m *member) needsContact() bool {
-	switch m.step {
+	switch m.phase {
 	case preparing:
 		return m.isAwaited()
 	case draining, upgrading, checkingAfter, undraining:
@@ -106,8 +106,8 @@ func (m *member) needsContact() bool {
 	return false
 }
 
-// overdueAfter is after how long a step takes unusually long.
-func (s *State) overdueAfter(at step, a message.Awaited) time.Duration {
+// overdueAfter is after how long a phase takes unusually long.
+func (s *State) overdueAfter(at hostPhase, a message.Awaited) time.Duration {
 	limit := s.rollout.limit(a)
 	if s.paces[at].count == 0 {
 		return limit / 2
@@ -115,8 +115,8 @@ func (s *State) overdueAfter(at step, a message.Awaited) time.Duration {
 	return min(limit, max(soonest, unusual*s.paces[at].usual))
 }
 
-// waitedFor returns the hosts that came to a step by a time, and that the run waits for.
-func (s *State) waitedFor(at step, by time.Time) (all []ticket) {
+// waitedFor returns the hosts that came to a phase by a time, and that the run waits for.
+func (s *State) waitedFor(at hostPhase, by time.Time) (all []ticket) {
 	for _, t := range s.queues[at] {
 		if t.since.After(by) {
 			break
@@ -138,15 +138,15 @@ func (s *State) waitedFor(at step, by time.Time) (all []ticket) {
 // nextOverdue is when the next host becomes overdue by time alone; zero when none will.
 func (s *State) nextOverdue(now time.Time) (at time.Time) {
 	for _, a := range awaited {
-		unprepared := a.step == preparing && s.counts.unprepared > 0
-		if len(s.queues[a.step]) == 0 && !unprepared {
+		unprepared := a.phase == preparing && s.counts.unprepared > 0
+		if len(s.queues[a.phase]) == 0 && !unprepared {
 			continue
 		}
-		after := s.overdueAfter(a.step, a.Awaited)
+		after := s.overdueAfter(a.phase, a.Awaited)
 		if from := s.sentAt.Add(after); unprepared && from.After(now) {
 			at = times.Sooner(at, from)
 		}
-		for _, t := range s.queues[a.step] {
+		for _, t := range s.queues[a.phase] {
 			if from := t.since.Add(after); from.After(now) {
 				at = times.Sooner(at, from)
 				break

@@ -190,9 +190,20 @@ func (p *player) outcome(words []string) message.Outcome {
 	run := p.in().Newest()
 	task := message.Task{Run: run.ID, Kind: message.TaskKind(words[1])}
 	rest := words[2:]
-	if words[1] == "fleet" {
+	switch words[1] {
+	case "fleet":
 		task.Attempt = run.fleet.attempt
-	} else {
+	case "start":
+		task.Run, rest = run.OpenedSeq, words[3:]
+		if words[2] != "site" {
+			task.Host = words[2]
+		}
+	case "step":
+		task.Stage = run.stages.current().Name
+		if wanted, some := run.stepTask(); some {
+			task = wanted
+		}
+	default:
 		task.Kind, task.Host, rest = message.TaskKind(words[2]), words[1], words[3:]
 		if wanted, _, some := run.Task(words[1]); some {
 			task.Attempt = wanted.Attempt
@@ -213,17 +224,17 @@ func (p *player) ask(text string) {
 	}
 	seen := p.look(p.in())
 	seen.Request = &q
-	switch step := p.in().Newest().Next(p.now, seen); step.Act {
+	switch decision := p.in().Newest().Next(p.now, seen); decision.Act {
 	case Refuse:
 		var refused *Refused
-		if !errors.As(step.Refused, &refused) {
-			p.t.Fatalf("%s: %v", text, step.Refused)
+		if !errors.As(decision.Refused, &refused) {
+			p.t.Fatalf("%s: %v", text, decision.Refused)
 		}
 		fmt.Fprintf(&p.out, "! %v\n", refused)
 	case Note:
-		p.must(p.eventOf(p.in(), step.Event))
+		p.must(p.eventOf(p.in(), decision.Event))
 	case Send, Wait:
-		p.t.Fatalf("%s: the step is %+v", text, step)
+		p.t.Fatalf("%s: the decision is %+v", text, decision)
 	}
 }
 
@@ -300,6 +311,9 @@ func (p *player) see(words []string, line string) {
 			}
 			return before(of)
 		}
+	case "present":
+		host := words[1]
+		p.seen.HostOf = func(*rollout.Step) string { return host }
 	case "hold":
 		by, why, _ := strings.Cut(rest, ": ")
 		p.looksAtHold = true
@@ -382,7 +396,7 @@ func (p *player) drive() time.Time {
 	}
 	p.turns.Wake(p.ledger.Environments()...)
 	for range 10 + 10*len(p.log) + 100*p.size() {
-		if !p.step() {
+		if !p.advance() {
 			return p.turns.Until()
 		}
 		p.turns.Wake(p.ledger.Touched()...)
@@ -391,14 +405,14 @@ func (p *player) drive() time.Time {
 	return time.Time{}
 }
 
-// step takes the first step of an environment, and reports whether there is one.
-func (p *player) step() bool {
+// advance carries out the first decision of an environment, and reports whether there is one.
+func (p *player) advance() bool {
 	p.t.Helper()
-	for e, step := range p.turns.Next(p.now, p.look) {
+	for e, decision := range p.turns.Next(p.now, p.look) {
 		current := e.Current()
 		switch {
-		case step.Act != Wait:
-			p.take(e.Newest(), step)
+		case decision.Act != Wait:
+			p.take(e.Newest(), decision)
 			return true
 		case current == nil:
 			p.waits = ""
@@ -406,7 +420,7 @@ func (p *player) step() bool {
 			p.waits = "until " + p.seen.JudgeAt.Sub(epoch).String()
 			p.says(e, []byte("waits "+p.waits))
 		default:
-			p.wants(current, step)
+			p.wants(current, decision)
 			p.wait(e)
 		}
 	}
@@ -431,16 +445,16 @@ func (p *player) size() (size int) {
 	return size
 }
 
-// take does one step.
-func (p *player) take(current *State, step Step) {
+// take carries out one decision.
+func (p *player) take(current *State, decision Decision) {
 	p.t.Helper()
 	_, e := p.ledger.Run(current.Key())
 	var r message.Record
-	if step.Act == Note {
-		r = p.eventOf(e, step.Event)
+	if decision.Act == Note {
+		r = p.eventOf(e, decision.Event)
 	} else {
-		r = message.Record{Kind: message.CommandHost, Host: step.Command.Host, Run: current.ID, Body: step.Command.Encode()}
-		if step.Command.Action == message.Prepare {
+		r = message.Record{Kind: message.CommandHost, Host: decision.Command.Host, Run: current.ID, Body: decision.Command.Encode()}
+		if decision.Command.Action == message.Prepare {
 			r.Kind, r.Environment = message.CommandAll, e.Name
 		}
 	}
@@ -449,9 +463,9 @@ func (p *player) take(current *State, step Step) {
 }
 
 // wants prints the tasks that are wanted now and were not before.
-func (p *player) wants(current *State, step Step) {
-	if step.Fleet != nil {
-		p.want(*step.Fleet, step.FleetFrom)
+func (p *player) wants(current *State, decision Decision) {
+	if decision.Task != nil {
+		p.want(*decision.Task, decision.TaskFrom)
 	}
 	for _, h := range current.Hosts() {
 		if task, from, wanted := current.Task(h.Name); wanted {

@@ -77,6 +77,7 @@ func (p *property) judge() *oracle.Oracle { return p.oracle.In(p.environment) }
 
 func newProperty(rt *rapid.T) *property {
 	p := &property{player: newPlayer(rt), rt: rt}
+	p.seen.HostOf = func(*rollout.Step) string { return "c1" }
 	var last message.Record
 	p.oracle = oracle.New(func(format string, args ...any) {
 		rt.Fatalf("after %s at %s: %s", last.Body, last.Time.Sub(epoch), fmt.Sprintf(format, args...))
@@ -104,8 +105,12 @@ func (p *property) openRun(e message.Opened) {
 	p.opened = e
 	p.must(p.eventOf(p.in(), e))
 	p.drive()
+	for p.in().Newest().AsksFirst() && rapid.IntRange(0, 19).Draw(p.rt, "is asked") > 0 {
+		p.startOutcome()
+		p.drive()
+	}
 	for _, name := range p.judge().Members() {
-		if rapid.IntRange(0, 9).Draw(p.rt, "prepares") > 0 {
+		if p.judge().Run() != 0 && rapid.IntRange(0, 9).Draw(p.rt, "prepares") > 0 {
 			p.reply(p.judge().Run(), name, "prepare", message.Reply{Action: message.Prepare, Result: message.Result{Outcome: message.Done}}.Encode())
 		}
 	}
@@ -166,7 +171,11 @@ func (p *property) playRun() {
 func drawOpening(rt *rapid.T, opens time.Time) message.Opened {
 	e := message.Opened{Trigger: message.TriggerWindow, NotAfter: opens.Add(drawSpan(rt, "lasts", 4*time.Hour)), Rollout: drawPolicy(rt)}
 	p := &e.Rollout
+	steps := rapid.Bool().Draw(rt, "has steps")
 	for n := range rapid.IntRange(1, 3).Draw(rt, "stages") {
+		if steps && rapid.Bool().Draw(rt, "a step before") {
+			p.Stages = append(p.Stages, drawStep(rt, fmt.Sprintf("before%d", n)))
+		}
 		stage := rollout.ResolvedStage{
 			Stage: rollout.Stage{Name: fmt.Sprintf("s%d", n)}, Size: rapid.IntRange(1, 4).Draw(rt, "size"), MaxUnavailable: rapid.IntRange(1, 3).Draw(rt, "max"),
 		}
@@ -182,9 +191,12 @@ func drawOpening(rt *rapid.T, opens time.Time) message.Opened {
 			e.Members = append(e.Members, fmt.Sprintf("h%02d", len(e.Members)+1))
 		}
 	}
-	aside := ""
+	if steps {
+		p.Stages = append(p.Stages, drawStep(rt, "last"))
+	}
+	aside, first := "", slices.IndexFunc(p.Stages, func(s rollout.ResolvedStage) bool { return s.Size > 0 })
 	if rapid.IntRange(0, 2).Draw(rt, "aside") == 0 {
-		aside = p.Stages[0].Name
+		aside = p.Stages[first].Name
 	}
 	for _, name := range append([]string{"beyond", "aside"}, e.Members...) {
 		entry := message.Entry{Host: name}
@@ -211,10 +223,47 @@ func drawOpening(rt *rapid.T, opens time.Time) message.Opened {
 		}
 	}
 	p.MinPrepared = rapid.IntRange(0, len(e.Members)).Draw(rt, "min-prepared")
+	if rapid.IntRange(0, 2).Draw(rt, "asks first") == 0 {
+		drawStart(rt, p, e.Members)
+	}
 	if rapid.Bool().Draw(rt, "has budgets") {
 		e.Budgets, e.Cells = "v0", inRoster(e, drawCells(rt, append([]string{"stranger", "beyond", "aside"}, e.Members...)))
 	}
 	return e
+}
+
+// drawStart draws what is asked before the run prepares any host, at the site and on some members.
+func drawStart(rt *rapid.T, p *rollout.Resolved, members []string) {
+	for range rapid.IntRange(1, 2).Draw(rt, "start checks") {
+		c := rollout.Check{Name: "c", Type: rollout.Exec, Script: "c", Timeout: rollout.SpanOf(drawSpan(rt, "start check", time.Hour))}
+		p.Checks.Start = append(p.Checks.Start, rollout.StartCheck{Check: c})
+	}
+	if rapid.Bool().Draw(rt, "at the site") {
+		p.Start = append(p.Start, rollout.StartGroup{Checks: []int{0}})
+	}
+	if asked := rapid.SliceOfNDistinct(rapid.SampledFrom(members), 0, len(members), rapid.ID).Draw(rt, "on hosts"); len(asked) > 0 {
+		p.Start = append(p.Start, rollout.StartGroup{Hosts: asked, Checks: []int{len(p.Checks.Start) - 1}})
+	}
+}
+
+// drawStep draws a stage with a step.
+func drawStep(rt *rapid.T, name string) rollout.ResolvedStage {
+	hook := &rollout.Hook{Type: rollout.Exec, On: rollout.OnSite, Timeout: rollout.SpanOf(drawSpan(rt, "step", time.Hour)), RetryInterval: "0s"}
+	s := rollout.ResolvedStage{Stage: rollout.Stage{Name: name, Step: &rollout.Step{Do: hook}}}
+	if rapid.Bool().Draw(rt, "on a host") {
+		hook.On, s.Step.Match = rollout.OnHost, &rollout.Match{Roles: []string{"controller"}}
+	}
+	s.Approval = rapid.IntRange(0, 5).Draw(rt, "approval") == 0
+	if rapid.IntRange(0, 2).Draw(rt, "soaks") == 0 {
+		s.Soak = rollout.SpanOf(drawSpan(rt, "soak", time.Hour))
+	}
+	return s
+}
+
+// stepHost is the host of steps that comes and goes.
+func (p *property) stepHost() {
+	host := rapid.SampledFrom([]string{"c1", "c1", "c2", ""}).Draw(p.rt, "the host of steps")
+	p.seen.HostOf = func(*rollout.Step) string { return host }
 }
 
 // inForce gives cells that are counted already the limits that they have: a controller tells others
@@ -310,7 +359,7 @@ func drawSpan(rt *rapid.T, label string, most time.Duration) time.Duration {
 func (p *property) random() {
 	happens := []func(){
 		p.answer1, p.answer1, p.answer1, p.answer1, p.outcome1, p.outcome1, p.outcome1, p.outcome1,
-		p.anyReply, p.anyEvent, p.hostChanges, p.budgetsChange, p.locksChange, p.someoneAsks, p.nobodyAsks, p.timePasses, p.timePasses, p.repeats,
+		p.anyReply, p.anyEvent, p.hostChanges, p.stepHost, p.budgetsChange, p.locksChange, p.someoneAsks, p.nobodyAsks, p.timePasses, p.timePasses, p.repeats,
 	}
 	happens[rapid.IntRange(0, len(happens)-1).Draw(p.rt, "happens")]()
 }
@@ -338,7 +387,7 @@ func (p *property) answer1() {
 // comesThrough is a host that has been prepared and does what it is asked.
 func (p *property) comesThrough() {
 	for _, name := range p.judge().Members() {
-		if action := p.judge().Asked(name); action != "" && action != message.Prepare {
+		if action := p.judge().Asked(name); action != "" && action != message.Prepare && p.judge().Run() != 0 {
 			p.reply(p.judge().Run(), name, string(action), message.Reply{Action: action, Result: message.Result{Outcome: message.Done}}.Encode())
 			return
 		}
@@ -360,6 +409,9 @@ func drawUnknown(rt *rapid.T) message.ReplyOutcome {
 // anyWorker is a reply of the worker that was prepared, or of another one that took
 // its place, or of one that does not know what its host did.
 func (p *property) anyWorker(run uint64, host string, action message.Action, body []byte) {
+	if run == 0 { // It has no prepare yet, and the gate takes no reply to it.
+		return
+	}
 	r := message.Record{Kind: message.ReplyRecord, Run: run, Host: host, Action: action, Body: body, Outcome: drawUnknown(p.rt)}
 	if rapid.IntRange(0, 9).Draw(p.rt, "another worker") == 0 {
 		r.Epoch = 1
@@ -367,12 +419,32 @@ func (p *property) anyWorker(run uint64, host string, action message.Action, bod
 	p.append(r)
 }
 
+// startOutcome is an outcome of what is asked before the run prepares any host, nearly always a
+// good one.
+func (p *property) startOutcome() {
+	run := p.in().Newest()
+	var wanted []message.Task
+	if decision := run.Next(p.now, p.look(p.in())); decision.Task != nil {
+		wanted = append(wanted, *decision.Task)
+	}
+	for _, name := range p.judge().Members() {
+		if task, _, wants := run.Task(name); wants && task.Kind == message.Start {
+			wanted = append(wanted, task)
+		}
+	}
+	if len(wanted) == 0 {
+		p.rt.Fatalf("the run asks before it prepares, and wants nothing")
+	}
+	task := rapid.SampledFrom(wanted).Draw(p.rt, "answers")
+	p.fact(message.Ran{Outcome: task.Outcome(rapid.IntRange(0, 29).Draw(p.rt, "well") > 0, "text")})
+}
+
 // outcome1 is a task that comes out, mostly well.
 func (p *property) outcome1() {
 	run := p.in().Newest()
 	var wanted []message.Task
-	if step := run.Next(p.now, p.look(p.in())); step.Fleet != nil {
-		wanted = append(wanted, *step.Fleet)
+	if decision := run.Next(p.now, p.look(p.in())); decision.Task != nil {
+		wanted = append(wanted, *decision.Task)
 	}
 	for _, name := range p.judge().Members() {
 		if task, _, wants := run.Task(name); wants {
@@ -400,13 +472,17 @@ func (p *property) anyReply() {
 
 // anyEvent is an outcome that is out of place.
 func (p *property) anyEvent() {
-	kinds := []message.TaskKind{message.BeforeHost, message.Drain, message.AfterHost, message.Undrain, message.Fleet, ""}
+	kinds := []message.TaskKind{message.BeforeHost, message.Drain, message.AfterHost, message.Undrain, message.Fleet, message.Step, message.Start, ""}
 	o := message.Outcome{
-		Run: rapid.SampledFrom([]uint64{p.judge().Run(), 1}).Draw(p.rt, "run"), Kind: rapid.SampledFrom(kinds).Draw(p.rt, "kind"),
+		Run: rapid.SampledFrom([]uint64{p.judge().Run(), 1, p.in().Newest().OpenedSeq}).Draw(p.rt, "run"), Kind: rapid.SampledFrom(kinds).Draw(p.rt, "kind"),
 		Host: p.host(), Attempt: rapid.IntRange(-1, 3).Draw(p.rt, "attempt"), OK: rapid.Bool().Draw(p.rt, "ok"),
 	}
+	if o.Kind == message.Step {
+		o.Host = rapid.SampledFrom([]string{"c1", ""}).Draw(p.rt, "the host of the step")
+		o.Stage = rapid.SampledFrom(p.opened.Rollout.Stages).Draw(p.rt, "stage").Name
+	}
 	run := p.in().Newest()
-	if task, _, wanted := run.Task(o.Host); wanted && task.Key() == o.Key() || o.Kind == message.Fleet {
+	if task, _, wanted := run.Task(o.Host); wanted && task.Key() == o.Key() || o.Kind == message.Fleet || run.Awaits(o) {
 		return
 	}
 	before := len(p.log)
@@ -495,8 +571,8 @@ func (p *property) someoneAsks() {
 
 // ask writes what a request comes to, if it is not refused.
 func (p *property) ask(q Request) {
-	if step := p.in().Newest().Next(p.now, Seen{Request: &q}); step.Act == Note {
-		p.must(p.eventOf(p.in(), step.Event))
+	if decision := p.in().Newest().Next(p.now, Seen{Request: &q}); decision.Act == Note {
+		p.must(p.eventOf(p.in(), decision.Event))
 	}
 }
 
@@ -625,8 +701,8 @@ func (p *property) sameRoster(s *State) {
 // end while the run waits for anything but hosts at work and time.
 func foreseen(s *State, now time.Time) error {
 	f, known := s.Forecast(now)
-	if want, wanted := stepByStep(s, now); known != wanted || !reflect.DeepEqual(f, want) {
-		return fmt.Errorf("the forecast is %+v, %t; step by step it is %+v, %t", f, known, want, wanted)
+	if want, wanted := oneByOne(s, now); known != wanted || !reflect.DeepEqual(f, want) {
+		return fmt.Errorf("the forecast is %+v, %t; one by one it is %+v, %t", f, known, want, wanted)
 	}
 	if !known {
 		return nil

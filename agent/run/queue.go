@@ -15,32 +15,32 @@ type ticket struct {
 
 func (t ticket) isVoid(members []member) bool { return members[t.host].moves != t.move }
 
-// queues hold the hosts at each step, in the order in which they came to it. A
-// void ticket is removed when it reaches the front, so that the cost of a step does
+// queues hold the hosts in each phase, in the order in which they came to it. A
+// void ticket is removed when it reaches the front, so that the cost of a decision does
 // not depend on the number of hosts.
-type queues map[step][]ticket
+type queues map[hostPhase][]ticket
 
-// queued are the steps that have a queue: those with something to send, and
+// queued are the phases that have a queue: those with something to send, and
 // those with a deadline.
-var queued = map[step]bool{
+var queued = map[hostPhase]bool{
 	checkingBefore: true, ready: true, draining: true, drained: true, upgrading: true, rebootDue: true, rebooting: true,
 	checkingAfter: true, undraining: true,
 }
 
-// front returns the first host of the queue of a step; false when the queue is
+// front returns the first host of the queue of a phase; false when the queue is
 // empty.
-func (q queues) front(at step) (int, bool) {
+func (q queues) front(at hostPhase) (int, bool) {
 	if queue := q[at]; len(queue) > 0 {
 		return queue[0].host, true
 	}
 	return 0, false
 }
 
-// enter adds a host to the queue of its step, where it is since a time.
+// enter adds a host to the queue of its phase, where it is since a time.
 func (q queues) enter(members []member, i int, since time.Time) {
 	m := &members[i]
 	t := ticket{host: i, move: m.moves, since: since}
-	switch at := m.step; {
+	switch at := m.phase; {
 	case at == undraining:
 		q[at] = slices.Insert(q[at], q.undrainIndex(t), t)
 	case at == ready && m.HasSlot(): // The host needs no slot, so it does not wait for one.
@@ -61,8 +61,8 @@ func (q queues) undrainIndex(t ticket) int {
 	return i
 }
 
-// leave removes the void tickets at the front of the queue of a step.
-func (q queues) leave(members []member, at step) {
+// leave removes the void tickets at the front of the queue of a phase.
+func (q queues) leave(members []member, at hostPhase) {
 	queue := q[at]
 	for len(queue) > 0 && queue[0].isVoid(members) {
 		queue = queue[1:]
@@ -74,9 +74,9 @@ func (q queues) leave(members []member, at step) {
 	q[at] = queue
 }
 
-// hosts returns the names of the hosts that came to a step before a time; the zero
-// time means all hosts at the step.
-func (q queues) hosts(members []member, at step, before time.Time) []string {
+// hosts returns the names of the hosts that came to a phase before a time; the zero
+// time means all hosts in the phase.
+func (q queues) hosts(members []member, at hostPhase, before time.Time) []string {
 	var names []string
 	for _, t := range q[at] {
 		if !before.IsZero() && t.since.After(before) {

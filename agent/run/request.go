@@ -208,7 +208,7 @@ func (all members) working() string {
 	for i := range all {
 		if m := &all[i]; m.underWay() {
 			does := string(m.status())
-			if m.step == undraining {
+			if m.phase == undraining {
 				does = "being undrained"
 			}
 			names = append(names, m.Name+" is "+does)

@@ -56,22 +56,7 @@ func (r *rules) stillCounts(passed, now time.Time) bool {
 }
 
 // task makes a task of a kind, without its run and its host.
-func (r *rules) task(kind message.TaskKind) message.Task {
-	t := message.Task{Kind: kind}
-	switch kind {
-	case message.BeforeHost:
-		t.Checks = r.Checks.BeforeHost
-	case message.AfterHost:
-		t.Checks = r.Checks.AfterHost
-	case message.Fleet:
-		t.Checks = r.Checks.Fleet
-	case message.Drain:
-		t.Hook = r.Hooks.Drain
-	case message.Undrain:
-		t.Hook = r.Hooks.Undrain
-	}
-	return t
-}
+func (r *rules) task(kind message.TaskKind) message.Task { return kind.Of(&r.Rollout) }
 
 // limit is the longest that the run waits for something.
 func (r *rules) limit(a message.Awaited) time.Duration {
@@ -100,9 +85,9 @@ func (r *rules) taskLimit(kind message.TaskKind) time.Duration {
 // empty when there are no such checks, or nothing was done to the host.
 func (r *rules) proof(m *member) message.TaskKind {
 	switch {
-	case m.step <= ready && m.Owes().Checks != "":
+	case m.phase <= ready && m.Owes().Checks != "":
 		return m.Owes().Checks // Since an earlier run.
-	case m.step == checkingBefore:
+	case m.phase == checkingBefore:
 		return message.BeforeHost
 	case m.HasSlot() && r.checksHosts():
 		return message.AfterHost

@@ -1,15 +1,15 @@
 // Package run is a run as a fold over the log: State is what the records amount to,
 // Next is what has to happen now.
 //
-// It decides each step of a run and reads each reply. It does no I/O, has no clock
+// It decides what a run does and reads each reply. It does no I/O, has no clock
 // and starts no goroutine: a controller that folds the same records gets the same
-// next step, after any crash. Which hosts are out of service outlives a run:
+// next decision, after any crash. Which hosts are out of service outlives a run:
 // that is in package roster, whose roster the ledger keeps.
 //
 // The files, from the top down: ledger.go folds a log of many runs, environment.go keeps those
 // of one environment, opening.go moves hosts between environments when a run is opened, order.go
 // says whether a run follows those of other environments, turns.go
-// says which run is asked next, next.go decides the next step of a run, start.go what keeps the next host from starting, ending.go
+// says which run is asked next, next.go decides the next decision of a run, start.go what keeps the next host from starting, ending.go
 // and timeout.go how the run ends and what it stops waiting for, patience.go how long it
 // waits for hosts that are late, request.go what people may ask, waiting.go tells what it
 // waits for, overdue.go which hosts take unusually long, forecast.go when it will end.
@@ -19,8 +19,8 @@
 // The parts know nothing of State and can be read by themselves: rules.go is the policy and
 // what follows from it, deadline.go the end at the latest, control.go who paused or aborted
 // the run, failures.go the failures against max-failures, fleet.go the checks of the fleet,
-// stage.go the stages, candidates.go the order of their hosts, busy.go hosts that say "not
-// now", queue.go the hosts at each step, counts.go the numbers of hosts, member.go is one
+// stage.go the stages, step.go the steps among them, candidates.go the order of their hosts, busy.go hosts that say "not
+// now", queue.go the hosts in each phase, counts.go the numbers of hosts, member.go is one
 // host.
 //
 // # What holds
@@ -71,6 +71,13 @@
 // the run ends, whatever its hosts do: they are left as they are and stay out of
 // service. No host starts that would not be done by not-after, by the time that other
 // hosts have taken; when no host is under way either, the run is partial.
+//
+// A stage may have a step in place of hosts. The step begins in its turn, once the hosts of the
+// stages before are done, and ends before a host of a later stage begins. Nothing else begins while
+// it is under way. Its outcome is awaited for its limit, and then it has failed. A step that failed
+// stops or pauses the run at once, however many hosts may fail; whoever resumes the run has it begun
+// again. With on-failure "continue" the run goes on without it, and is partial. No step begins whose
+// timeout does not fit before not-after.
 //
 // Each wait has a limit, if only not-after, so each run ends.
 package run
@@ -178,11 +185,14 @@ type State struct {
 	enoughAt  time.Time
 	failures  failures
 	fleet     fleet
+	start     startChecks
 	durations pace
-	// paces are how long hosts took for each step.
+	// paces are how long hosts took for each phase.
 	paces [done + 1]pace
-	// touched means that the run has taken a host out of service.
+	// touched means that the run has taken a host out of service, or begun a step.
 	touched bool
+	// closedAt is when the point of no return has begun; zero before.
+	closedAt time.Time
 	// busyHosts are the members that are passed over because they are busy.
 	busyHosts busyHosts
 	// changed is the time of the last record that changed the run.
@@ -208,6 +218,7 @@ func open(r message.Record, e message.Opened, hosts *roster.Roster) *State {
 		s.Paused = &Pausing{By: message.ByRollout, At: r.Time}
 	}
 	s.enlist(len(e.Members))
+	s.start = newStartChecks(&s.rollout.Resolved, r.Time)
 	s.leaveOutSilent(r.Time)
 	return s
 }
@@ -222,6 +233,9 @@ func (s *State) enlist(hosts int) {
 	first := 0
 	for _, planned := range s.rollout.Stages {
 		g := stage{ResolvedStage: planned, first: first, left: planned.Size}
+		if planned.Step != nil {
+			g.left = 1
+		}
 		g.unprepared = len(s.members.of(&g).awaited())
 		s.stages.list = append(s.stages.list, g)
 		first += planned.Size
@@ -239,6 +253,7 @@ func (s *State) leaveOutSilent(at time.Time) {
 		if m := &s.members[i]; m.IsAbsent() || m.IsSilent() && !m.HasSlot() {
 			s.edit(i, at, func(m *member) {
 				m.leftOut = true
+				s.start.answer(m.Name, "")
 				s.ends(i, Unreachable, "it was silent before the run was opened", at)
 			})
 		}
@@ -293,7 +308,7 @@ func (s *State) Key() uint64 {
 }
 
 // UsesWindow reports whether the window of the run has had its run: this run has
-// touched a host or was aborted by a person, or an earlier run was so.
+// touched a host, begun a step or was aborted by a person, or an earlier run was so.
 func (s *State) UsesWindow() bool { return s.WindowUsed || s.touched || s.aborted != nil }
 
 // Over reports whether the run has ended.

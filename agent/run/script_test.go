@@ -24,6 +24,8 @@ var update = flag.Bool("update", false, "write the transcripts anew")
 //	                             what differs from max 1; aside h07,h08 names
 //	                             hosts of the stage that are no members; stage
 //	                             none forgets those before
+//	stage swact 0 step match true timeout 5m gives JOIN no-return
+//	                             ... that has a step: at the site or, with match, on a host
 //	absent count                 whether silent hosts count, skip if not said
 //	cell racks rack r1 max 1 h01,h02
 //	                             a cell of a disruption budget: its name, its label and the
@@ -43,7 +45,7 @@ var update = flag.Bool("update", false, "write the transcripts anew")
 //	late 41 h01 upgrade done     a host's reply to run 41
 //	raw h01 prepare {"a":1}      a reply with any body
 //	ran h01 drain failed text    how a task came out that is wanted
-//	ran fleet ok                 ... of the fleet
+//	ran fleet ok                 ... of the fleet, or ran step ok
 //	lock h01                     a host that reboots by itself asks for a lock, and is refused or
 //	                             not; unlock h01 gives it back
 //	again                        the last record comes once more
@@ -55,10 +57,11 @@ var update = flag.Bool("update", false, "write the transcripts anew")
 //	seen heard h03               ... or are
 //	seen deleted h03 by ann      ... or were deleted
 //	seen freeze name 45m 3h      ... the freeze that is on or comes next; none
+//	seen present c1              ... which host a step is done on
 //	seen hold rollout            ... what holds up each run; nothing
 //	seen hold the agent itself: why
 //	seen ran h01 drain ok        ... how a task came out
-//	seen doing h03 40% fetching  ... what a host tells of its step
+//	seen doing h03 40% fetching  ... what a host tells of its phase
 //	seen budgets v2              ... that the budgets were edited: the cells are those said last
 //	seen neighbour x1            ... that a host is silent which is not in the roster
 //	seen nothing until 15s       ... and that it cannot judge before that

@@ -62,5 +62,5 @@ func (s *State) silence(name string) (silent, matters bool) {
 		return true, true
 	}
 	m := &s.members[i]
-	return false, (!h.HasSlot() || m.step <= ready) && m.final != Skipped && !h.IsRemoved()
+	return false, (!h.HasSlot() || m.phase <= ready) && m.final != Skipped && !h.IsRemoved()
 }

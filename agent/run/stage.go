@@ -20,13 +20,16 @@ type stage struct {
 	// answer prepare, taken those that this run has taken
 	// out of service, admitted those that were admitted and not taken out yet.
 	// waiting counts the admitted hosts that are in service.
+	// left is 1 for a stage with a step that is not done.
 	left, unprepared, waiting, taken, admitted int
 	upgraded, failed                           int
 	// doneAt is when the last of its hosts was done.
 	doneAt     time.Time
 	approvedAt time.Time
-	// begun tells that one of its hosts was admitted.
+	// begun tells that one of its hosts was admitted, or that its step has begun.
 	begun bool
+	// doing is how its step stands.
+	doing Doing
 	// lateSince is since when it waits for nobody but hosts that are late; zero while it
 	// waits for others, or for nobody.
 	lateSince time.Time
@@ -178,6 +181,7 @@ func (s *stages) setBack(now time.Time) {
 	for n := range s.list {
 		g := &s.list[n]
 		g.doneAt, g.approvedAt, g.lateSince = times.Earlier(g.doneAt, now), times.Earlier(g.approvedAt, now), times.Earlier(g.lateSince, now)
+		g.doing.Since = times.Earlier(g.doing.Since, now)
 	}
 	if s.index > 0 {
 		s.soakEnds = times.Earlier(s.soakEnds, now.Add(s.list[s.soaks].Soak.Duration()))
@@ -197,10 +201,12 @@ func (s *stages) clone() stages {
 // Stage is a stage as others see it.
 type Stage struct {
 	rollout.ResolvedStage
-	// Begun tells that one of its hosts was admitted.
+	// Begun tells that one of its hosts was admitted, or that its step has begun.
 	Begun bool
-	// Phase is pending, waiting-for-approval, running, soaking, done or, when it ended
-	// before any of its hosts began, skipped.
+	// Doing is how its step stands.
+	Doing Doing
+	// Phase is pending, waiting-for-approval, running, soaking, done, failed if it has a step
+	// that failed or, when it ended before any of its hosts began, skipped.
 	Phase                          string
 	OutOfService, Upgraded, Failed int
 }
@@ -215,6 +221,7 @@ const (
 	stageRunning  = "running"
 	stageSoaking  = "soaking"
 	stageDone     = "done"
+	stageFailed   = "failed"
 	stageSkipped  = "skipped"
 )
 
@@ -223,7 +230,7 @@ func (s *State) Stages(now time.Time) []Stage {
 	views := make([]Stage, len(s.stages.list))
 	for i := range s.stages.list {
 		g := &s.stages.list[i]
-		views[i] = Stage{ResolvedStage: g.ResolvedStage, Begun: g.begun, Phase: s.stagePhase(i, now), OutOfService: s.roster.Out(i), Upgraded: g.upgraded, Failed: g.failed}
+		views[i] = Stage{ResolvedStage: g.ResolvedStage, Begun: g.begun, Doing: g.doing, Phase: s.stagePhase(i, now), OutOfService: s.roster.Out(i), Upgraded: g.upgraded, Failed: g.failed}
 	}
 	return views
 }
@@ -246,6 +253,8 @@ func (s *State) Begun() int {
 func (s *State) stagePhase(i int, now time.Time) string {
 	g := &s.stages.list[i]
 	switch {
+	case g.doing.Trouble != "" && !g.doing.underWay():
+		return stageFailed
 	case g.left == 0 && i == s.stages.soaks && s.stages.soaking(now) && !s.Over():
 		return stageSoaking
 	case g.left == 0 && g.begun:

@@ -16,6 +16,8 @@ const (
 	// noneLeft: no host is left to start.
 	noneLeft
 	pausing
+	// stepping: the step of the stage is under way.
+	stepping
 	soak
 	approval
 	// noTime: a host that starts now would not be done by not-after.
@@ -36,16 +38,20 @@ func (s *State) blocker(now time.Time) blocker {
 	switch {
 	case s.isPreparing():
 		return answers
-	case s.counts.unstarted == 0:
+	case s.noneLeft():
 		return noneLeft
 	case s.Paused != nil:
 		return pausing
+	case s.stages.current().doing.underWay():
+		return stepping
 	case s.stages.soaking(now):
 		return soak
 	case !s.stages.current().approved():
 		return approval
-	case !s.fits(now, s.durations.usual):
+	case !s.fits(now, s.needs()):
 		return noTime
+	case s.stages.current().Step != nil:
+		return nothing
 	}
 	return s.stageBlocker(now)
 }
@@ -150,7 +156,7 @@ func (s *State) unblocks(now time.Time) time.Time {
 	switch {
 	case s.isPreparing():
 		return s.beginsWithoutLate()
-	case s.counts.unstarted == 0:
+	case s.noneLeft(), s.stages.current().doing.underWay():
 		return time.Time{}
 	}
 	at := s.leavesOutLate()
@@ -162,8 +168,8 @@ func (s *State) unblocks(now time.Time) time.Time {
 	if i, some := s.firstCandidate(); some && now.Before(s.starts(i)) {
 		at = times.Sooner(at, s.starts(i))
 	}
-	if took := s.durations.usual; took > 0 {
-		// From then on no host fits any more, which may end the run.
+	if took := s.needs(); took > 0 {
+		// From then on no host and no step fits any more, which may end the run.
 		if last := s.NotAfter.Add(-took); !now.After(last) {
 			at = times.Sooner(at, last.Add(1))
 		}

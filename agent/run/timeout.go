@@ -9,25 +9,25 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
-// awaited are the steps at which the run waits for a host, and what it waits for.
+// awaited are the phases in which the run waits for a host, and what it waits for.
 var awaited = []struct {
-	step step
+	phase hostPhase
 	message.Awaited
 }{
 	{preparing, message.Awaited{Action: message.Prepare}},
-	{checkingBefore, message.Awaited{Task: message.BeforeHost}},
-	{draining, message.Awaited{Task: message.Drain}},
+	{checkingBefore, message.Awaited{Task: taskAt[checkingBefore]}},
+	{draining, message.Awaited{Task: taskAt[draining]}},
 	{upgrading, message.Awaited{Action: message.Upgrade}},
 	{rebooting, message.Awaited{Action: message.Reboot}},
-	{checkingAfter, message.Awaited{Task: message.AfterHost}},
-	{undraining, message.Awaited{Task: message.Undrain}},
+	{checkingAfter, message.Awaited{Task: taskAt[checkingAfter]}},
+	{undraining, message.Awaited{Task: taskAt[undraining]}},
 }
 
-// overdue returns the event of the hosts whose time is up; nil, and when to look
+// overdue returns the event of the hosts, or of the step, whose time is up; nil, and when to look
 // again, when there are none.
 func (s *State) overdue(now time.Time) (e message.Event, until time.Time) {
 	for _, a := range awaited {
-		since, waits := s.longest(a.step)
+		since, waits := s.longest(a.phase)
 		if !waits {
 			continue
 		}
@@ -36,23 +36,24 @@ func (s *State) overdue(now time.Time) (e message.Event, until time.Time) {
 			until = times.Sooner(until, end)
 			continue
 		}
-		hosts := s.queues.hosts(s.members, a.step, now.Add(-limit))
-		if a.step == preparing {
+		hosts := s.queues.hosts(s.members, a.phase, now.Add(-limit))
+		if a.phase == preparing {
 			hosts = s.members.awaited()
 		}
 		return message.Overdue{Hosts: hosts, Awaited: a.Awaited}, time.Time{}
 	}
-	return nil, until
+	e, ends := s.stepOverdue(now)
+	return e, times.Sooner(until, ends)
 }
 
-// givesUp is when the run stops waiting for a host at its step; zero when it does not
+// givesUp is when the run stops waiting for a host in its phase; zero when it does not
 // wait for it.
 func (s *State) givesUp(m *member) time.Time {
 	since := m.since
 	switch {
-	case s.Over() || m.step == unasked || m.step == done:
+	case s.Over() || m.phase == unasked || m.phase == done:
 		return time.Time{}
-	case m.step == preparing:
+	case m.phase == preparing:
 		since = s.sentAt
 	}
 	var leftOut time.Time
@@ -60,15 +61,15 @@ func (s *State) givesUp(m *member) time.Time {
 		leftOut = s.leavesOutLate()
 	}
 	for _, a := range awaited {
-		if a.step == m.step {
+		if a.phase == m.phase {
 			return times.Sooner(leftOut, times.Sooner(since.Add(s.rollout.limit(a.Awaited)), s.endsBy))
 		}
 	}
 	return time.Time{}
 }
 
-// longest is since when the first host is at a step; false when no host is.
-func (s *State) longest(at step) (time.Time, bool) {
+// longest is since when the first host is in a phase; false when no host is.
+func (s *State) longest(at hostPhase) (time.Time, bool) {
 	if at == preparing {
 		return s.sentAt, s.counts.unprepared > 0
 	}
@@ -78,8 +79,8 @@ func (s *State) longest(at step) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// awaitedAt is what the run waits for at a step, or has waited for just before it.
-func awaitedAt(at step) message.Awaited {
+// awaitedAt is what the run waits for in a phase, or has waited for just before it.
+func awaitedAt(at hostPhase) message.Awaited {
 	switch at {
 	case ready:
 		at = checkingBefore
@@ -89,15 +90,15 @@ func awaitedAt(at step) message.Awaited {
 		at = rebooting
 	}
 	for _, a := range awaited {
-		if a.step == at {
+		if a.phase == at {
 			return a.Awaited
 		}
 	}
 	return message.Awaited{}
 }
 
-// cancelAll returns the event that cancels all hosts at a step, because the run ends.
-func (s *State) cancelAll(at step) message.Cancelled {
+// cancelAll returns the event that cancels all hosts in a phase, because the run ends.
+func (s *State) cancelAll(at hostPhase) message.Cancelled {
 	return message.Cancelled{Hosts: s.queues.hosts(s.members, at, time.Time{}), Awaited: awaitedAt(at)}
 }
 
@@ -109,11 +110,11 @@ func (s *State) timeOut(i int, a message.Awaited, at time.Time) bool {
 	}
 	m := &s.members[i]
 	switch {
-	case a.Action == message.Prepare && m.step <= preparing && s.ID != 0:
+	case a.Action == message.Prepare && m.phase <= preparing && s.ID != 0:
 		s.notPrepared(i, at)
 	case m.waitsFor(a.Action):
 		s.noAnswer(i, a.Action, fmt.Sprintf("it did not answer %s within %s", a.Action, s.rollout.limit(a)), at)
-	case a.Task.Known() && m.wants() == a.Task && m.step != done:
+	case a.Task.Known() && m.wants() == a.Task && m.phase != done:
 		s.taskEnded(i, s.noOutcome(m, a.Task, fmt.Sprintf("no outcome within %s", window.FormatDuration(s.rollout.limit(a)))), at)
 	default:
 		return false
@@ -124,28 +125,28 @@ func (s *State) timeOut(i int, a message.Awaited, at time.Time) bool {
 // cancel stops waiting for a host because the run ends, or does not send it the next
 // command. False means that neither is due.
 func (s *State) cancel(i int, e message.Cancelled, at time.Time) bool {
-	if !s.isMember(i) || !s.cancelStep(i, e.Awaited, at) {
+	if !s.isMember(i) || !s.cancelIn(i, e.Awaited, at) {
 		return false
 	}
-	if m := &s.members[i]; e.AtOnce && m.step == undraining {
+	if m := &s.members[i]; e.AtOnce && m.phase == undraining {
 		s.taskEnded(i, s.noOutcome(m, message.Undrain, "the run ended before it was tried"), at)
 	}
 	return true
 }
 
-func (s *State) cancelStep(i int, a message.Awaited, at time.Time) bool {
+func (s *State) cancelIn(i int, a message.Awaited, at time.Time) bool {
 	m := &s.members[i]
 	switch {
 	case m.waitsFor(a.Action):
 		s.noAnswer(i, a.Action, fmt.Sprintf("it had not answered %s: the run ends", a.Action), at)
-	case a.Action == message.Reboot && m.step == rebootDue:
+	case a.Action == message.Reboot && m.phase == rebootDue:
 		s.fail(i, "the run ended before it was rebooted", at)
 	case m.isBeforeUpgrade(a.Task):
 		s.edit(i, at, func(m *member) {
 			s.ends(i, Skipped, "the run ended before its upgrade", at)
 			m.ranAt = time.Time{}
 		})
-	case a.Task.Known() && m.wants() == a.Task && m.step != done:
+	case a.Task.Known() && m.wants() == a.Task && m.phase != done:
 		s.taskEnded(i, s.noOutcome(m, a.Task, "no outcome yet: the run ends"), at)
 	default:
 		return false
@@ -156,20 +157,13 @@ func (s *State) cancelStep(i int, a message.Awaited, at time.Time) bool {
 // waitsFor reports whether the run waits for the host's answer to upgrade or
 // reboot.
 func (m *member) waitsFor(action message.Action) bool {
-	return action.Known() && m.Owes().Answer == "" && m.asked() == action && m.step != preparing
+	return action.Known() && m.Owes().Answer == "" && m.asked() == action && m.phase != preparing
 }
 
 // isBeforeUpgrade reports whether a host is at a task before its upgrade, or between
 // such a task and the next command.
 func (m *member) isBeforeUpgrade(task message.TaskKind) bool {
-	switch task {
-	case message.BeforeHost:
-		return m.isAdmitted()
-	case message.Drain:
-		return m.step == draining || m.step == drained
-	case message.AfterHost, message.Undrain, message.Fleet:
-	}
-	return false
+	return task.Known() && m.phase < upgrading && awaitedAt(m.phase).Task == task
 }
 
 // noOutcome is the outcome that stands in place of one that did not come.

@@ -8,7 +8,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/times"
 )
 
-// Turns decides which environment is asked next for its next step. An environment that waits
+// Turns decides which environment is asked next for its next decision. An environment that waits
 // is not asked again before its time has come or somebody has woken it: it stands for the
 // controller, whose environments also go by the clock of the site.
 //
@@ -40,24 +40,24 @@ func (t *Turns) Until() time.Time {
 	return t.soonest
 }
 
-// Next asks each environment that is awake, or whose time has come, for its next step. One
-// that waits sleeps from then on; any other stays awake until it waits, so that a step that
-// could not be carried out is not forgotten. After a step that was appended, the caller folds
+// Next asks each environment that is awake, or whose time has come, for its next decision. One
+// that waits sleeps from then on; any other stays awake until it waits, so that a decision that
+// could not be carried out is not forgotten. After a decision that was appended, the caller folds
 // the record and begins anew.
-func (t *Turns) Next(now time.Time, see func(*Environment) Seen) iter.Seq2[*Environment, Step] {
-	return func(yield func(*Environment, Step) bool) {
+func (t *Turns) Next(now time.Time, see func(*Environment) Seen) iter.Seq2[*Environment, Decision] {
+	return func(yield func(*Environment, Decision) bool) {
 		t.wakeDue(now)
 		var busy []*Environment
 		defer func() { t.Wake(busy...) }()
 		for len(t.awake.heap) > 0 {
 			e := t.awake.first()
-			step := e.Next(now, see(e))
-			if step.Act == Wait {
-				t.sleep(e, step.Until)
+			decision := e.Next(now, see(e))
+			if decision.Act == Wait {
+				t.sleep(e, decision.Until)
 			} else {
 				busy = append(busy, e)
 			}
-			if !yield(e, step) {
+			if !yield(e, decision) {
 				return
 			}
 		}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/times"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/roster"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
 // What a run may wait for.
@@ -25,6 +24,8 @@ const (
 	// ForCheck and ForHook mean that a task has no outcome yet.
 	ForCheck = "check"
 	ForHook  = "hook"
+	// ForStep means that a step has no outcome yet.
+	ForStep = "step"
 	// ForApproval and ForResume mean that a person has to approve a stage, or to resume the run.
 	ForApproval = "approval"
 	ForResume   = "resume"
@@ -56,6 +57,8 @@ func (s *State) blocked(now time.Time) (Waiting, bool) {
 		return s.waitingForAnswers(s.members.awaited(), s.beginsWithoutLate(), "begins without"), true
 	case pausing:
 		return s.Paused.waiting(), true
+	case stepping:
+		return s.waitingForStep()
 	case soak:
 		before := &s.stages.list[s.stages.soaks]
 		return Waiting{
@@ -156,7 +159,7 @@ func (s *State) holds(holder roster.Holder) (Waiting, bool) {
 	i, known := s.roster.Index(holder.Name)
 	if known && s.isMember(i) && s.roster.Host(i) == holder.Host {
 		m := &s.members[i]
-		if m.step == ready {
+		if m.phase == ready {
 			return Waiting{Detail: m.Name + " to leave service", Since: m.since, Until: s.NotAfter}, true
 		}
 		return s.busyWith(m)
@@ -218,16 +221,16 @@ func (s *State) waitingHosts(g *stage) (Waiting, bool) {
 			return w, true
 		}
 		switch {
-		case m.step == idle && m.IsLocked():
+		case m.phase == idle && m.IsLocked():
 			names, waits = append(names, m.Name), append(waits, m.Name+" (locked)")
 			since, locked = times.Sooner(since, m.LockedSince()), true
-		case m.step == idle && m.IsSilent():
+		case m.phase == idle && m.IsSilent():
 			names, waits = append(names, m.Name), append(waits, m.Name)
 			since, silent = times.Sooner(since, m.SilentSince()), true
-		case m.step == idle && m.Owes().Look:
+		case m.phase == idle && m.Owes().Look:
 			names, waits = append(names, m.Name), append(waits, m.Name+" ("+m.Reason()+")")
 			since, look = times.Sooner(since, m.OutSince()), true
-		case m.step == idle && m.isBusy():
+		case m.phase == idle && m.isBusy():
 			names, waits = append(names, m.Name), append(waits, m.Name+" (busy "+m.busy.String()+")")
 			since, busy = times.Sooner(since, m.busySince), true
 		case s.isLate(m):
@@ -272,12 +275,15 @@ func ways(busy, locked, silent, look, late bool) string {
 	return strings.Join(all[:len(all)-1], ", ") + " or " + all[len(all)-1]
 }
 
-// busy returns what the first host under way waits for; false when no host is.
+// busy returns what the first host under way, or the step, waits for; false when none is.
 func (s *State) busy() (Waiting, bool) {
 	for i := range s.members {
 		if w, busy := s.busyWith(&s.members[i]); busy {
 			return w, true
 		}
+	}
+	if _, underWay := s.stepTask(); underWay {
+		return s.waitingForStep()
 	}
 	return Waiting{}, false
 }
@@ -285,7 +291,7 @@ func (s *State) busy() (Waiting, bool) {
 // busyWith returns what a host that is under way waits for.
 func (s *State) busyWith(m *member) (Waiting, bool) {
 	w := Waiting{What: ForHost, Since: m.since, Until: s.givesUp(m), Hosts: []string{m.Name}}
-	switch m.step {
+	switch m.phase {
 	case drained:
 		w.Detail = m.Name + " to be sent upgrade"
 	case rebootDue:
@@ -304,17 +310,16 @@ func (s *State) busyWith(m *member) (Waiting, bool) {
 
 // taskOf names the check or hook that a host waits for.
 func taskOf(m *member) string {
-	switch m.wants() {
-	case message.BeforeHost, message.AfterHost:
-		return fmt.Sprintf("the %s checks of %s", m.wants(), m.Name)
-	case message.Drain, message.Undrain, message.Fleet:
+	what := "checks"
+	if m.wants().IsHook() {
+		what = "hook"
 	}
-	return fmt.Sprintf("the %s hook of %s", m.wants(), m.Name)
+	return fmt.Sprintf("the %s %s of %s", m.wants(), what, m.Name)
 }
 
 // Waiting returns what the run waits for at a time; false when it waits for nothing.
 func (s *State) Waiting(now time.Time) (Waiting, bool) {
-	if s.Over() || s.Phase == Open {
+	if s.Over() {
 		return Waiting{}, false
 	}
 	return s.waitingAt(now)
@@ -322,7 +327,7 @@ func (s *State) Waiting(now time.Time) (Waiting, bool) {
 
 func (s *State) waitingAt(now time.Time) (Waiting, bool) {
 	if s.Phase == Open {
-		return Waiting{}, false
+		return s.asking()
 	}
 	// A run that is ending waits only for hosts that have begun.
 	if s.counts.underWay > 0 && (s.aborted != nil || s.failures.halt != "" || s.overAt(now)) {
@@ -334,5 +339,5 @@ func (s *State) waitingAt(now time.Time) (Waiting, bool) {
 	if _, wanted := s.fleetTask(now); wanted {
 		return s.fleet.waiting(s.changed), true
 	}
-	return Waiting{}, false
+	return s.waitingForStep()
 }

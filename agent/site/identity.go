@@ -51,7 +51,7 @@ type Identity struct {
 	Joins    *join.Tokens
 }
 
-// openIdentity opens the stores of all that lets somebody in. joining is called at each step
+// openIdentity opens the stores of all that lets somebody in. joining is called at each action
 // of a join (tests crash there); nil means nobody.
 func openIdentity(dir string, joining func(label string)) (Identity, error) {
 	s := &stores{dir: dir}

@@ -149,7 +149,7 @@ type LocalOptions struct {
 	Holder string
 	// CAFile and Credentials are as in Options, for a site that does not run.
 	CAFile, Credentials string
-	// At is called at each step of a change of the strongbox; nil means nobody.
+	// At is called at each action of a change of the strongbox; nil means nobody.
 	At  func(label string)
 	Log *slog.Logger
 }

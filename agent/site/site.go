@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -76,8 +77,8 @@ type Options struct {
 	// Holder says in words who runs the site, Version is that of the program.
 	Holder, Version string
 	Log             *slog.Logger
-	// At is called before and after each step with the role and the label of the
-	// step (tests crash there); nil means nobody.
+	// At is called before and after each action with the role and the label of the
+	// action (tests crash there); nil means nobody.
 	At func(label string)
 }
 
@@ -237,15 +238,19 @@ func (s *Site) control(ctx, running context.Context, o Options, tenant string, m
 	gate := jetstream.NewGate(log, keeper)
 	again := throttle.Log(o.Log, 1, time.Minute)
 	gate.Warn = func(err error) { again.Warn("the gate follows the log anew", "tenant", tenant, "error", err) }
-	checks := &check.Runner{Scripts: o.Checks, Tenant: tenant, Local: &o.Local, Log: o.Log}
+	checks := &check.Runner{Scripts: o.Checks, Outputs: filepath.Join(o.Dir, "outputs", tenant), Tenant: tenant, Local: &o.Local, Log: o.Log}
+	if err := checks.Clean(); err != nil {
+		return err
+	}
 	c := controller.New(controller.Options{
 		Tenant: tenant, Zone: o.Zone, Log: measured.Log(written), Observer: measured, Traces: s.exporter(), HostEvents: log, Guard: s.guards.Guard(tenant), Store: filled, News: s.store, Logger: o.Log, At: o.at("controller"),
-		Site: checks, SiteScripts: checks.Installed,
+		Site: checks, SiteScripts: checks.Installed, Secrets: s.box,
 		Labels: func(host string) map[string]string {
 			return s.Hosts.Labels(natsd.Identity{Tenant: tenant, Host: host})
 		},
 		Holder: func(ctx context.Context, host string) (*v1.HostLease, error) { return holder(ctx, gate, host) },
 	})
+	checks.Hosts = c.Present
 	measured.Webhooks(func(ctx context.Context) ([]v1.WebhookState, error) { return s.webhooks.States(ctx, tenant) })
 	measured.Serve(c.Figures)
 	one.running.Go(func() { s.webhooks.Run(running, tenant, c, measured.Sent) })

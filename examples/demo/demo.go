@@ -144,7 +144,7 @@ func (d *demo) startAgent(args ...string) error {
 		return err
 	}
 	defer func() { _ = log.Close() }()
-	d.daemon = exec.Command(filepath.Join(d.bin, "osupgrade-agent"), append([]string{"dev", "--data", data, "--listen", "127.0.0.1:0", "--step", "1s"}, args...)...)
+	d.daemon = exec.Command(filepath.Join(d.bin, "osupgrade-agent"), append([]string{"dev", "--data", data, "--listen", "127.0.0.1:0", "--action-time", "1s"}, args...)...)
 	d.daemon.Env, d.daemon.Stderr = d.env, log
 	d.daemon.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	out, err := d.daemon.StdoutPipe()

@@ -75,7 +75,7 @@ func show(ctx context.Context, bin, cli, source string, play func(*demo) error) 
 	return play(d)
 }
 
-// say prints the next step, in bold on a terminal.
+// say prints what comes next, in bold on a terminal.
 func say(format string, args ...any) {
 	text := fmt.Sprintf("==> "+format, args...)
 	if info, err := os.Stdout.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {

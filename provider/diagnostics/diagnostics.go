@@ -171,8 +171,8 @@ type Locate func(field string) (path.Path, bool)
 // list. It reports false for a text that is not the path of a field.
 func Field(field string) (path.Path, bool) {
 	at := path.Empty()
-	for step := range strings.SplitSeq(field, ".") {
-		name, indexes, indexed := strings.Cut(step, "[")
+	for part := range strings.SplitSeq(field, ".") {
+		name, indexes, indexed := strings.Cut(part, "[")
 		if !isName(name) || indexed && indexes == "" {
 			return path.Empty(), false
 		}

@@ -42,7 +42,7 @@ var kind = &tenantobject.Mapping[v1.Environment]{
 		Inside: map[string]func(map[string]any) map[string]any{"rollout": rollout.Filled}, Trimmed: trimmed,
 	},
 	Joined:  map[string]tenantobject.Joined{"maintenance-windows.days-of-week": window.Days},
-	Renamed: map[string]string{rollout.StepTimeouts: "timeouts"},
+	Renamed: map[string]string{rollout.CommandTimeouts: "timeouts"},
 	Meaning: meaning, Validate: validate,
 }
 

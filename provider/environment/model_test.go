@@ -62,7 +62,7 @@ func TestToAPI(t *testing.T) {
 			},
 			Calendars: []string{"inventory", "stocktaking"},
 			After:     &v1.After{Environments: []string{"canary", "pilot"}, Soak: "24h"},
-			Rollout:   &v1.Rollout{MaxFailures: "2", Stages: []v1.Stage{{Name: "all", MaxUnavailable: "2", Soak: "60m"}}, Timeouts: &v1.StepTimeouts{Reboot: "1200s"}},
+			Rollout:   &v1.Rollout{MaxFailures: "2", Stages: []v1.Stage{{Name: "all", MaxUnavailable: "2", Soak: "60m"}}, Timeouts: &v1.CommandTimeouts{Reboot: "1200s"}},
 		}},
 		"what is absent is the tenant's": {`{"match": {"hosts": ["h01"]}}`, v1.Environment{Match: v1.Match{Hosts: []string{"h01"}}}},
 		"nothing is not absent": {
@@ -184,7 +184,7 @@ func TestLocate(t *testing.T) {
 		"maintenance-windows[1].start-time":   path.Root("maintenance_windows").AtListIndex(1).AtName("start_time"),
 		"maintenance-windows[1].days-of-week": path.Root("maintenance_windows").AtListIndex(1).AtName("days_of_week"),
 		"calendars[0]":                        path.Root("calendars"),
-		"rollout.timeouts.reboot":             path.Root("rollout").AtName("step_timeouts").AtName("reboot"),
+		"rollout.timeouts.reboot":             path.Root("rollout").AtName("command_timeouts").AtName("reboot"),
 		"rollout.stages[2].max-unavailable":   path.Root("rollout").AtName("stages").AtListIndex(2).AtName("max_unavailable"),
 	} {
 		if got, ok := kind.Locate(field); !ok || !got.Equal(want) {

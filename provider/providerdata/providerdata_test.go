@@ -13,7 +13,7 @@ import (
 func TestClaim(t *testing.T) {
 	t.Parallel()
 	c := New(nil, nil)
-	for _, step := range []struct {
+	for _, row := range []struct {
 		why, tenant, list, configuration string
 		exists, granted                  bool
 	}{
@@ -26,8 +26,8 @@ func TestClaim(t *testing.T) {
 		{"another tenant", "beta", "windows", "two", true, true},
 		{"an identical block of one that exists", "beta", "windows", "two", true, false},
 	} {
-		if got := c.Claim(step.tenant, step.list, step.configuration, step.exists); got != step.granted {
-			t.Errorf("%s: got %v, want %v", step.why, got, step.granted)
+		if got := c.Claim(row.tenant, row.list, row.configuration, row.exists); got != row.granted {
+			t.Errorf("%s: got %v, want %v", row.why, got, row.granted)
 		}
 	}
 }

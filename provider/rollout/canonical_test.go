@@ -42,8 +42,8 @@ func TestAccRollout_noPerpetualDiff(t *testing.T) {
 	var steps []resource.TestStep
 	for name, body := range map[string]string{
 		"complete": complete,
-		"empty":    "stages = []\n paused = false\n checks = { fleet = [] }\n hooks = {}\n step_timeouts = {}",
-		"defaults": "max_failures = 1\n on_failure = \"stop\"\n min_prepared = \"100%\"\n splay = \"0m\"\n step_timeouts = { reboot = \"900s\" }",
+		"empty":    "stages = []\n paused = false\n checks = { fleet = [] }\n hooks = {}\n command_timeouts = {}",
+		"defaults": "max_failures = 1\n on_failure = \"stop\"\n min_prepared = \"100%\"\n splay = \"0m\"\n command_timeouts = { reboot = \"900s\" }",
 	} {
 		steps = append(steps, resource.TestStep{
 			PreConfig: func() {
@@ -89,7 +89,7 @@ func TestAccRollout_stateHoldsTheDefaults(t *testing.T) {
 				statecheck.ExpectKnownValue(address, tfjsonpath.New("splay"), knownvalue.StringExact("0s")),
 				statecheck.ExpectKnownValue(address, tfjsonpath.New("paused"), knownvalue.Bool(false)),
 				statecheck.ExpectKnownValue(address, tfjsonpath.New("stages"), knownvalue.ListSizeExact(0)),
-				statecheck.ExpectKnownValue(address, tfjsonpath.New("step_timeouts").AtMapKey("reboot"), knownvalue.StringExact("15m")),
+				statecheck.ExpectKnownValue(address, tfjsonpath.New("command_timeouts").AtMapKey("reboot"), knownvalue.StringExact("15m")),
 				statecheck.ExpectKnownValue(address, tfjsonpath.New("exempt"), knownvalue.Null()),
 			},
 		},
@@ -123,7 +123,7 @@ const (
     fleet       = []
   }
   hooks         = { drain = { type = "exec", script = "drain", args = [], on = "host", timeout = "1m", retries = 2, retry_interval = "10s" } }
-  step_timeouts = { prepare = "60m", reboot = "15m" }
+  command_timeouts = { prepare = "60m", reboot = "15m" }
 `
 )
 
@@ -137,7 +137,7 @@ func TestAccRollout_toWriteADefaultOutIsNoChange(t *testing.T) {
 		{Config: server.Config(block(withDefaults)), ConfigPlanChecks: emptyPlan()},
 		{Config: server.Config(block(withoutDefaults)), ConfigPlanChecks: emptyPlan(), Check: writes(api, 1)},
 		{Config: server.Config(block("")), ConfigPlanChecks: action(plancheck.ResourceActionUpdate)},
-		{Config: server.Config(block("stages = []\n checks = {}\n hooks = {}\n step_timeouts = {}")), ConfigPlanChecks: emptyPlan()},
+		{Config: server.Config(block("stages = []\n checks = {}\n hooks = {}\n command_timeouts = {}")), ConfigPlanChecks: emptyPlan()},
 	}})
 }
 

@@ -32,9 +32,9 @@ var (
 
 var kind = &tenantobject.Mapping[v1.Rollout]{
 	TypeName: TypeName, Describe: attributes,
-	Renamed: map[string]string{StepTimeouts: "timeouts"},
+	Renamed: map[string]string{CommandTimeouts: "timeouts"},
 	Defaults: tenantobject.Defaults[v1.Rollout]{
-		Filled: v1.Rollout.Filled, Trimmed: v1.Rollout.Trimmed, Parts: []string{"checks", "hooks", StepTimeouts},
+		Filled: v1.Rollout.Filled, Trimmed: v1.Rollout.Trimmed, Parts: []string{"checks", "hooks", CommandTimeouts},
 	},
 	Meaning:  func(r v1.Rollout) v1.Rollout { return r.WithDefaults().Canonical() },
 	Validate: v1.Rollout.Validate,

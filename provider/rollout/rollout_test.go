@@ -6,8 +6,8 @@ func TestLocate(t *testing.T) {
 	t.Parallel()
 	for field, want := range map[string]string{
 		"max-failures":                    "max_failures",
-		"timeouts":                        "step_timeouts",
-		"timeouts.reboot":                 "step_timeouts.reboot",
+		"timeouts":                        "command_timeouts",
+		"timeouts.reboot":                 "command_timeouts.reboot",
 		"stages[1].max-unavailable":       "stages[1].max_unavailable",
 		"stages[1].match.hosts[3]":        "stages[1].match.hosts",
 		"stages[1].match.labels.ring":     "stages[1].match.labels",

@@ -7,7 +7,7 @@ import (
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
-// mostFollowed is the number of hosts up to which a person is told of each step of each host.
+// mostFollowed is the number of hosts up to which a person is told of each change of each host.
 const mostFollowed = 20
 
 // changes returns a line for each difference of next from prior. prior may be
@@ -16,7 +16,7 @@ const mostFollowed = 20
 func changes(prior, next v1.Run, brief bool) []string {
 	brief = brief && len(next.Hosts) > mostFollowed
 	var lines []string
-	if next.Phase != prior.Phase || steps(next, brief) != steps(prior, brief) {
+	if next.Phase != prior.Phase || advance(next, brief) != advance(prior, brief) {
 		lines = append(lines, fmt.Sprintf("run %d is %s: %d of %s upgraded", next.ID, next.Phase, upgradedHosts(next), text.Count(len(next.Hosts), "host", "hosts")))
 	}
 	if w, was := next.WaitingFor, prior.WaitingFor; w != nil && (was == nil || w.What != was.What || w.Detail != was.Detail && !brief) {
@@ -40,8 +40,8 @@ func changes(prior, next v1.Run, brief bool) []string {
 	return lines
 }
 
-// steps counts how far a run has come: in hosts, or in percent.
-func steps(r v1.Run, brief bool) int {
+// advance counts how far a run has come: in hosts, or in percent.
+func advance(r v1.Run, brief bool) int {
 	if upgraded := upgradedHosts(r); !brief || upgraded == 0 {
 		return upgraded
 	}

@@ -35,13 +35,13 @@ func TestChanges_readLikeAStory(t *testing.T) {
 		}},
 	}
 	var prior v1.Run
-	for _, step := range story {
+	for _, row := range story {
 		for _, brief := range []bool{false, true} {
-			if got := changes(prior, step.run, brief); !slices.Equal(got, step.lines) {
-				t.Errorf("got %q, want %q", got, step.lines)
+			if got := changes(prior, row.run, brief); !slices.Equal(got, row.lines) {
+				t.Errorf("got %q, want %q", got, row.lines)
 			}
 		}
-		prior = step.run
+		prior = row.run
 	}
 }
 

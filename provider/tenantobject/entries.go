@@ -358,10 +358,10 @@ func (s *Entries[T, E]) batch(first *entryChange[E]) []*entryChange[E] {
 
 // write writes a batch on behalf of all who have a part in it.
 func (s *Entries[T, E]) write(ctx context.Context, first *entryChange[E], batch []*entryChange[E]) {
-	server, err := change(ctx, s.store, s.quiet, s.last, s.known, func(server found[T], _, _ bool) (step[T], error) {
+	server, err := change(ctx, s.store, s.quiet, s.last, s.known, func(server found[T], _, _ bool) (update[T], error) {
 		now := s.list.Entries(server.Value)
 		next := s.edited(now, batch)
-		return step[T]{value: s.list.With(server.Value, next), done: slices.EqualFunc(now, next, s.same)}, nil
+		return update[T]{value: s.list.With(server.Value, next), done: slices.EqualFunc(now, next, s.same)}, nil
 	})
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -125,17 +125,17 @@ func (k *Mapping[T]) Locate(field string) (path.Path, bool) {
 		return path.Root(attribute), true
 	}
 	all := strings.Split(field, ".")
-	var steps []string
-	for inside := k.Attributes(); len(steps) < len(all); {
-		step := all[len(steps)]
-		member, _, _ := strings.Cut(step, "[")
+	var segments []string
+	for inside := k.Attributes(); len(segments) < len(all); {
+		segment := all[len(segments)]
+		member, _, _ := strings.Cut(segment, "[")
 		name := k.Attribute(member)
-		step = strings.ReplaceAll(name, "_", "-") + strings.TrimPrefix(step, member)
+		segment = strings.ReplaceAll(name, "_", "-") + strings.TrimPrefix(segment, member)
 		attribute, known := inside[name]
 		if !known {
 			break
 		}
-		steps = append(steps, step)
+		segments = append(segments, segment)
 		switch a := attribute.(type) {
 		case schema.SingleNestedAttribute:
 			inside = a.Attributes
@@ -145,10 +145,10 @@ func (k *Mapping[T]) Locate(field string) (path.Path, bool) {
 			inside = nil
 		default:
 			inside = nil
-			steps[len(steps)-1], _, _ = strings.Cut(step, "[")
+			segments[len(segments)-1], _, _ = strings.Cut(segment, "[")
 		}
 	}
-	return diagnostics.Field(strings.Join(steps, "."))
+	return diagnostics.Field(strings.Join(segments, "."))
 }
 
 // objectType is the type of an object with the attributes.
@@ -414,7 +414,7 @@ func (c clash) narrowed() clash {
 // shape.
 func (c clash) inner() []clash {
 	var names []string
-	step := func(name string) string { return "." + name }
+	segment := func(name string) string { return "." + name }
 	switch server := c.means[1].(type) {
 	case map[string]any:
 		all := map[string]any{}
@@ -435,11 +435,11 @@ func (c clash) inner() []clash {
 		for i := range server {
 			names = append(names, strconv.Itoa(i))
 		}
-		step = func(name string) string { return "[" + name + "]" }
+		segment = func(name string) string { return "[" + name + "]" }
 	}
 	parts := make([]clash, len(names))
 	for i, name := range names {
-		parts[i].field = c.field + step(name)
+		parts[i].field = c.field + segment(name)
 		for side := range c.means {
 			parts[i].means[side] = part(c.means[side], name)
 			parts[i].declared[side] = part(c.declared[side], name)
@@ -517,8 +517,8 @@ func (k *Mapping[T]) ValidateConfig(config tftypes.Value, diags *diag.Diagnostic
 // zero reports whether a number is declared as 0, which its attribute refuses: the API takes it
 // for one that is absent.
 func zero(members any, field string) bool {
-	for _, step := range strings.FieldsFunc(field, func(r rune) bool { return strings.ContainsRune(".[]", r) }) {
-		members = part(members, step)
+	for _, segment := range strings.FieldsFunc(field, func(r rune) bool { return strings.ContainsRune(".[]", r) }) {
+		members = part(members, segment)
 	}
 	number, ok := members.(float64)
 	return ok && number == 0

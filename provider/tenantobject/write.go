@@ -25,9 +25,9 @@ type found[T any] struct {
 	exists bool
 }
 
-// step is what a write does with the object: it replaces it by value, or removes it. done
+// update is what a write does with the object: it replaces it by value, or removes it. done
 // is set if the object is as it should be.
-type step[T any] struct {
+type update[T any] struct {
 	value        T
 	remove, done bool
 }
@@ -47,7 +47,7 @@ func (*busyError) Error() string {
 // A write that was sent is not interrupted: if its answer is lost, the object is read, until
 // the deadline of ctx, to see what became of it. A server that is silent is waited for, and
 // the end of a run that blocks the write.
-func change[T any](ctx context.Context, at store[T], quiet *silence, server found[T], known bool, edit func(server found[T], asked, sent bool) (step[T], error)) (found[T], error) {
+func change[T any](ctx context.Context, at store[T], quiet *silence, server found[T], known bool, edit func(server found[T], asked, sent bool) (update[T], error)) (found[T], error) {
 	lasting, cancel := uninterrupted(ctx)
 	defer cancel()
 	var lost error  // Why it is not known what became of the last write.
@@ -145,7 +145,7 @@ func look[T any](ctx context.Context, at store[T], quiet *silence) (found[T], er
 // send writes the complete object, because PATCH cannot delete entries, with the
 // members of the object read that the provider does not know. The precondition is the
 // ETag of the object read.
-func send[T any](ctx context.Context, at store[T], server found[T], next step[T]) (found[T], error) {
+func send[T any](ctx context.Context, at store[T], server found[T], next update[T]) (found[T], error) {
 	ctx = client.Patient(ctx)
 	when := client.Precondition{IfMatch: server.ETag}
 	if !server.exists {
@@ -191,11 +191,11 @@ type write[T any] struct {
 
 // do writes and returns the object as it is then.
 func (w write[T]) do(ctx context.Context) (found[T], error) {
-	return change(ctx, w.store, w.quiet, w.base, w.base.ETag != "" || w.absent, func(server found[T], asked, sent bool) (step[T], error) {
+	return change(ctx, w.store, w.quiet, w.base, w.base.ETag != "" || w.absent, func(server found[T], asked, sent bool) (update[T], error) {
 		w.ours = sent
 		done, err := w.decide(server)
 		// What is known is what the plan was made from, and that found something to write.
-		return step[T]{w.kind.Parts.Merged(w.want, server.Value), w.removes(server), done && asked && !w.renews}, err
+		return update[T]{w.kind.Parts.Merged(w.want, server.Value), w.removes(server), done && asked && !w.renews}, err
 	})
 }
 

@@ -37,7 +37,7 @@ func TestAccWindow_exchanged(t *testing.T) {
 	api, server, theirs := shared(t)
 	w := acctest.NewWorkspace(t, server.Env()...)
 	before := []string{}
-	for _, step := range []struct {
+	for _, row := range []struct {
 		name   string
 		config []string
 		args   []string
@@ -52,31 +52,31 @@ func TestAccWindow_exchanged(t *testing.T) {
 		{"one is replaced and changed", []string{"d=4h", "e=2h"}, []string{`-replace=osupgrade_maintenance_window.w["d"]`}},
 	} {
 		kept := map[string]bool{}
-		for _, pair := range step.config {
+		for _, pair := range row.config {
 			_, length, _ := strings.Cut(pair, "=")
 			for _, had := range before {
 				kept[had] = kept[had] || strings.HasSuffix(had, "="+length)
 			}
 		}
 		missed := watch(api, before, kept)
-		w.Write(t, "main.tf", each(step.config...))
-		out := w.Run(t, 0, append([]string{"apply", "-auto-approve", "-input=false", "-no-color"}, step.args...)...)
+		w.Write(t, "main.tf", each(row.config...))
+		out := w.Run(t, 0, append([]string{"apply", "-auto-approve", "-input=false", "-no-color"}, row.args...)...)
 		if strings.Contains(out, "What exists is managed from now on") {
-			t.Errorf("%s: the plan warns of its own windows: %s", step.name, out)
+			t.Errorf("%s: the plan warns of its own windows: %s", row.name, out)
 		}
 		want := []v1.MaintenanceWindow{theirs}
-		for _, pair := range step.config {
+		for _, pair := range row.config {
 			_, length, _ := strings.Cut(pair, "=")
 			want = append(want, on(oneDay, length))
 		}
 		if err := has(api, want...)(nil); err != nil {
-			t.Errorf("%s: %v", step.name, err)
+			t.Errorf("%s: %v", row.name, err)
 		}
 		if gone := missed(); len(gone) > 0 {
-			t.Errorf("%s: in between the server has missed %q", step.name, gone)
+			t.Errorf("%s: in between the server has missed %q", row.name, gone)
 		}
 		w.Run(t, 0, "plan", "-detailed-exitcode", "-input=false", "-no-color")
-		before = step.config
+		before = row.config
 	}
 }
 

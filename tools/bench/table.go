@@ -113,15 +113,15 @@ func memory(unit string) bool {
 	return unit == "allocs/op" || strings.HasPrefix(unit, "B") || strings.HasPrefix(unit, "KiB") || strings.HasPrefix(unit, "MiB")
 }
 
-// step is a unit in which an amount is shown.
-type step struct {
+// scale is a unit in which an amount is shown.
+type scale struct {
 	size float64
 	name string
 }
 
 var (
-	seconds = []step{{1, " s"}, {1e-3, " ms"}, {1e-6, " µs"}, {1e-9, " ns"}}
-	numbers = []step{{1e9, "G"}, {1e6, "M"}, {1e3, "k"}, {1, ""}}
+	seconds = []scale{{1, " s"}, {1e-3, " ms"}, {1e-6, " µs"}, {1e-9, " ns"}}
+	numbers = []scale{{1e9, "G"}, {1e6, "M"}, {1e3, "k"}, {1, ""}}
 )
 
 // amount is a figure for people, with three digits.
@@ -130,12 +130,12 @@ func amount(text, unit string) string {
 	if err != nil || value <= 0 {
 		return text
 	}
-	steps := numbers
+	scales := numbers
 	if strings.HasPrefix(unit, "time/") {
-		steps = seconds
+		scales = seconds
 	}
-	shown := steps[len(steps)-1]
-	for _, s := range steps {
+	shown := scales[len(scales)-1]
+	for _, s := range scales {
 		if value >= s.size {
 			shown = s
 			break

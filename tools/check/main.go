@@ -49,19 +49,19 @@ func main() {
 	}
 }
 
-// checker runs the steps of a check.
+// checker runs the jobs of a check.
 type checker struct {
 	root  string
 	seeds int
-	// took says how long each step took.
+	// took says how long each job took.
 	took []string
 	// missing says what was not tested, and why.
 	missing []string
 	failed  bool
 }
 
-// step is one thing to do. It returns what is wrong.
-type step struct {
+// job is one thing to do. It returns what is wrong.
+type job struct {
 	what string
 	do   func(context.Context) error
 }
@@ -86,7 +86,7 @@ func (c *checker) run(ctx context.Context, base string) error {
 	}
 	plan := choose(packages, changed)
 	fmt.Printf("make check: %s since %.12s, in %s\n", count(len(changed), "file"), base, list(plan.Changed, "no package"))
-	for _, s := range c.steps(plan, changed) {
+	for _, s := range c.jobs(plan, changed) {
 		fmt.Printf("make check: %s\n", s.what)
 		at := time.Now()
 		if err := s.do(ctx); err != nil {
@@ -113,53 +113,53 @@ func (c *checker) run(ctx context.Context, base string) error {
 	return nil
 }
 
-// steps returns what there is to do, the quickest first.
-func (c *checker) steps(p plan, changed []string) []step {
-	steps := []step{
+// jobs returns what there is to do, the quickest first.
+func (c *checker) jobs(p plan, changed []string) []job {
+	jobs := []job{
 		{"marks of unfinished work, and documents that are not there", func(ctx context.Context) error { return c.command(ctx, "", "tools/unfinished.sh") }},
 		{"gofmt", func(ctx context.Context) error { return c.gofmt(ctx, changed) }},
 	}
 	if len(p.Vet) > 0 {
-		steps = append(steps, step{"go vet: " + count(len(p.Vet), "package"), func(ctx context.Context) error { return c.vet(ctx, p.Vet) }})
+		jobs = append(jobs, job{"go vet: " + count(len(p.Vet), "package"), func(ctx context.Context) error { return c.vet(ctx, p.Vet) }})
 	}
 	for _, folder := range p.Tools {
-		steps = append(steps, step{"go vet and go test in " + folder, func(ctx context.Context) error {
+		jobs = append(jobs, job{"go vet and go test in " + folder, func(ctx context.Context) error {
 			inside := "./" + strings.TrimPrefix(folder, "tools/")
 			return errors.Join(c.command(ctx, "tools", "go", "vet", inside), c.command(ctx, "tools", "go", "test", inside))
 		}})
 	}
 	if len(p.Lint) > 0 {
-		steps = append(steps, step{"golangci-lint: " + count(len(p.Lint), "package"), func(ctx context.Context) error { return c.lint(ctx, p.Lint) }})
+		jobs = append(jobs, job{"golangci-lint: " + count(len(p.Lint), "package"), func(ctx context.Context) error { return c.lint(ctx, p.Lint) }})
 	}
 	if p.Docs {
-		steps = append(steps, step{"the pages in docs/", c.docs})
+		jobs = append(jobs, job{"the pages in docs/", c.docs})
 	}
 	if len(p.Vet) > 0 {
-		steps = append(steps, step{"the arrows between rooms", func(ctx context.Context) error {
+		jobs = append(jobs, job{"the arrows between rooms", func(ctx context.Context) error {
 			return c.test(ctx, "-run=^(TestRooms|TestTheProviderContainsNoAgent)$", ".")
 		}})
 	}
 	if slices.ContainsFunc(p.Vet, func(folder string) bool { return strings.HasPrefix(folder, "agent/") }) {
-		steps = append(steps, step{"the deliberate faults of tools/mutants apply", func(ctx context.Context) error {
+		jobs = append(jobs, job{"the deliberate faults of tools/mutants apply", func(ctx context.Context) error {
 			return c.command(ctx, "tools", "go", "run", "./mutants", "-check")
 		}})
 	}
 	if len(p.Test) > 0 {
-		steps = append(steps, step{"go test: " + strings.Join(p.Test, " "), func(ctx context.Context) error {
+		jobs = append(jobs, job{"go test: " + strings.Join(p.Test, " "), func(ctx context.Context) error {
 			return c.test(ctx, places(p.Test)...)
 		}})
 	}
 	for _, s := range p.Some {
-		steps = append(steps, step{fmt.Sprintf("go test of %s in %s: %s", count(len(s.Tests), "test"), s.Folder, strings.Join(s.Tests, " ")), func(ctx context.Context) error {
+		jobs = append(jobs, job{fmt.Sprintf("go test of %s in %s: %s", count(len(s.Tests), "test"), s.Folder, strings.Join(s.Tests, " ")), func(ctx context.Context) error {
 			return c.test(ctx, "-run=^("+strings.Join(s.Tests, "|")+")$", "./"+s.Folder)
 		}})
 	}
 	if p.Simulate {
-		steps = append(steps, step{fmt.Sprintf("%d seeds of the simulation", c.seeds), func(ctx context.Context) error {
+		jobs = append(jobs, job{fmt.Sprintf("%d seeds of the simulation", c.seeds), func(ctx context.Context) error {
 			return c.test(ctx, "-run=^TestSimulation$", "./"+simulation, fmt.Sprintf("-sim.seeds=%d", c.seeds))
 		}})
 	}
-	return steps
+	return jobs
 }
 
 // command runs a program in a folder of the repository and prints what it prints.

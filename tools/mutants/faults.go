@@ -37,7 +37,7 @@ var faults = []fault{
 	// 2. A host executes upgrade and reboot at most once per run, and says done only if that
 	// is true.
 	{"log-in-place-of-another-is-not-noticed", "agent/host/decide.Journal.Foreign", `return false`, "", []suite{{pkg: "agent/host/decide", names: "TestReceive"}, {pkg: "agent/host/worker", names: "TestAnotherLog"}}},
-	{"step-is-repeated-on-a-restored-log", "agent/host/decide.LostStep.covers", `return false`, "", tests("agent/host/decide", "TestRestoredLog|TestRestoredNeverTwice")},
+	{"action-is-repeated-on-a-restored-log", "agent/host/decide.LostAction.covers", `return false`, "", tests("agent/host/decide", "TestRestoredLog|TestRestoredNeverTwice")},
 	{"two-workers-of-a-host-upgrade", "agent/host/decide.State.away", `return false`, "", tests("agent/host/worker", "TestTakeovers|TestAbsence|TestTakeover")},
 	{"lost-journal-is-a-new-host", "agent/host/decide.blank", `return zero1`, "", tests("agent/host/decide", "TestBlank")},
 	{"worker-that-cannot-know-does-not-say-so", "agent/wire/message.ReplyOutcome.Beside", `return ""`, "", append(tests("agent/wire/message", "TestResults"), tests("agent/log/jetstream", "TestNewRun")...)},
@@ -59,17 +59,17 @@ var faults = []fault{
 	{"apt-installs-what-is-not-planned", "agent/host/strategy/apt.beyond", `return nil`, "", tests("agent/host/strategy/apt", "TestBeyond")},
 	{"dnf-is-done-by-its-exit-status", "agent/host/strategy/dnf.database.missing", `return nil`, "", tests("agent/host/strategy/dnf", "TestMissing")},
 	{"other-mounts-are-not-synced", "agent/host/strategy/hostfs.mount.syncs", `return $0.path == "/", ""`, "", tests("agent/host/strategy/hostfs", "TestSyncMounts")},
-	{"done-is-not-on-disk", "agent/host/strategy/apt.steps.toDisk", `return nil`, "", tests("agent/host/strategy/apt", "TestDoneIsOnDisk")},
-	{"apt-resume-believes-records", "agent/host/strategy/apt.steps.proveContents", `return nil`, "", tests("agent/host/strategy/apt", "TestKilledAnywhere")},
+	{"done-is-not-on-disk", "agent/host/strategy/apt.call.toDisk", `return nil`, "", tests("agent/host/strategy/apt", "TestDoneIsOnDisk")},
+	{"apt-resume-believes-records", "agent/host/strategy/apt.call.proveContents", `return nil`, "", tests("agent/host/strategy/apt", "TestKilledAnywhere")},
 	{"dnf-resume-believes-records", "agent/host/strategy/dnf.differs", `return false`, "", tests("agent/host/strategy/dnf", "TestResumeBelievesNoRecord")},
-	{"damaged-archive-is-installed", "agent/host/strategy/apt.steps.dropDamaged", `return nil, nil`, "", tests("agent/host/strategy/apt", "TestDamagedArchives")},
+	{"damaged-archive-is-installed", "agent/host/strategy/apt.call.dropDamaged", `return nil, nil`, "", tests("agent/host/strategy/apt", "TestDamagedArchives")},
 	{"rollback-takes-what-others-installed", "agent/host/strategy.ToUndo", `return Undo{Back: Reversed($1)}`, "", append(tests("agent/host/strategy", "TestToUndo"), tests("agent/host/strategy/apt", "TestRollbackLeavesWhatOthersInstalled")...)},
 	{"rolled-back-is-not-proved", "agent/host/worker.Worker.toUndo", `return strategy.Undo{}, nil`, "", tests("agent/host/worker", "TestRolledBackIsProved")},
 	{"nothing-changed-is-rolled-back", "agent/host/strategy.Undo.Unchanged", `return false`, "", tests("agent/host/worker", "TestRolledBackIsProved")},
 	{"prepare-repairs-what-others-left", "agent/host/strategy/begun.Covers", `return true`, "", append(tests("agent/host/strategy/begun", "TestBegun"), tests("agent/host/strategy/apt", "TestPrepareRepairsOwnRuns")...)},
-	{"step-kills-its-machine-for-ever", "agent/host/decide.State.interrupted", `return $0, false`, "", append(tests("agent/host/decide", "TestInterrupted"), tests("agent/host/worker", "TestStepThatEndsItsWorker")...)},
-	{"killed-step-has-failed", "agent/host/strategy/exec.Strategy.endedBy", `return $1.class()`, "", tests("agent/host/strategy/exec", "TestClassOfScripts|TestKilledStrategyIsResumed")},
-	{"remedy-needs-what-no-repository-has", "agent/host/strategy/apt.steps.gone", `return nil, nil`, "", tests("agent/host/strategy/apt", "TestRepairIsHonest")},
+	{"action-kills-its-machine-for-ever", "agent/host/decide.State.interrupted", `return $0, false`, "", append(tests("agent/host/decide", "TestInterrupted"), tests("agent/host/worker", "TestActionThatEndsItsWorker")...)},
+	{"killed-action-has-failed", "agent/host/strategy/exec.Strategy.endedBy", `return $1.class()`, "", tests("agent/host/strategy/exec", "TestClassOfScripts|TestKilledStrategyIsResumed")},
+	{"remedy-needs-what-no-repository-has", "agent/host/strategy/apt.call.gone", `return nil, nil`, "", tests("agent/host/strategy/apt", "TestRepairIsHonest")},
 	{"remedy-leaves-a-package-in-a-mess", "agent/host/strategy/apt.condition.remedy", `return "dpkg --configure -a; apt-get -f install"`, "", tests("agent/host/strategy/apt", "TestRepairIsHonest")},
 	{"damaged-bundle-is-kept", "agent/host/strategy/rauc.Strategy.forget", `return nil`, "", tests("agent/host/strategy/rauc", "TestDamagedBundle")},
 	{"image-is-done-by-its-exit-status", "agent/host/strategy.Systems.Missing", `return nil`, "", tests("agent/host/strategy", "TestSystems")},
@@ -134,10 +134,11 @@ var faults = []fault{
 
 	// 8. A window that opens while the site is up has its run, or a reason that is told.
 	{"window-has-no-run", "agent/controller.hadRun", `return true`, "", simulated(tests("agent/controller", "TestDue")...)},
-	{"skip-of-a-window-is-ignored", "agent/wire/v1.Skips.Of", `return nil`, "", append(tests("agent/wire/v1", "TestSkips"), tests("agent/controller", "TestSkipWindow")...)},
+	{"skip-of-a-window-is-ignored", "agent/wire/v1.Skips.Of", `return nil`, "", simulated(append(tests("agent/wire/v1", "TestSkips"), tests("agent/controller", "TestSkipWindow")...)...)},
 	{"skip-of-another-environment-is-shown", "agent/controller.skippedOf", `return nil`, "", tests("agent/controller", "TestSkipIsShown")},
 	{"skips-that-cannot-be-read-are-none", "agent/controller.skipsOf", `return store.Object{}`, "", tests("agent/controller", "TestSkipsUnreadable")},
-	{"skip-hides-the-windows-of-all", "agent/controller.onLog", `return defaultName`, "", tests("agent/controller", "TestSkipWindow")},
+	{"skip-hides-the-windows-of-all", "agent/controller.onLog", `return defaultName`, "", simulated(tests("agent/controller", "TestSkipWindow")...)},
+	{"environment-has-the-windows-of-the-tenant", "agent/wire/v1.Environment.HasSchedule", `return false`, "", simulated(tests("agent/controller", "TestTwoEnvironments")...)},
 	{"second-run-in-one-window", "agent/controller.hadRun", `return false`, "", tests("agent/controller", "TestOneRunPerWindow")},
 	{"window-that-is-to-come-has-no-run", "agent/controller.edited", `return true`, "", tests("agent/controller", "TestEditOfAnOpenWindow")},
 	{"window-that-is-added-has-no-run", "agent/controller.edited", `return false`, "", tests("agent/controller", "TestWindowsThatHadNoRun|TestEditOfAnOpenWindow")},
@@ -153,6 +154,7 @@ var faults = []fault{
 	{"host-is-a-member-of-two-runs", "agent/run.Ledger.MemberOf", `return nil`, "", tests("agent/run", "TestMemberOfAnotherRun")},
 	{"answer-is-lost-while-a-run-is-opened", "agent/run.Ledger.settled", `return $1`, "", tests("agent/run", "TestAnsweredWhileOpening")},
 	{"environments-are-asked-in-no-turn", "agent/run.Environment.Turn", `return 0`, "", tests("agent/run", "TestTurns|TestFairness")},
+	{"run-of-one-environment-holds-the-others", "agent/controller.state.inTurn", `$0.wakeAll(); for _, env := range $0.inOrder { if env.ledger.Current() != nil { return []*environment{env} } }; return $0.inOrder`, "", simulated(tests("agent/controller", "TestTwoEnvironments")...)},
 	{"reply-counts-for-another-run", "agent/run.Ledger.whose", `if $1.Kind == message.ReplyRecord && len($0.underWay) > 0 { return $0.underWay[0], nil }; e := $0.byRun[$1.Run]; if $1.Kind == message.CommandAll { e = $0.environments[$1.Environment] }; if e == nil || e.newest == nil { return nil, fmt.Errorf("none") }; return e, nil`, "", append(tests("agent/run", "TestSideBySide"), sideBySide)},
 	{"abort-is-of-all-runs", "agent/run.Ledger.whose", `if a, is := $1.Event.(message.Aborted); is { for _, e := range $0.underWay { if e.newest.ID != $1.Run { _ = e.newest.abort(a, $1.Time) } } }; e := $0.byRun[$1.Run]; if $1.Kind == message.CommandAll { e = $0.environments[$1.Environment] }; if e == nil || e.newest == nil { return nil, fmt.Errorf("none") }; return e, nil`, "", append(tests("agent/run", "TestSideBySide"), sideBySide, independent)},
 	{"outcome-is-dropped-by-another-run", "agent/controller.state.report", `$0.standard().tasks.report($1, $2, false); return`, "", tests("agent/controller", "TestOutcomeOfAnotherRun")},
@@ -169,6 +171,13 @@ var faults = []fault{
 
 	// 12. An environment follows completed runs of those that it comes after.
 	{"run-that-failed-is-followed", "agent/run.Environment.complete", `$0.completed = append(slices.Clip($0.completed), message.Completion{Run: $1.Key(), At: $1.EndedAt}); return`, "", tests("agent/run", "TestOrder")},
-	{"soak-of-an-environment-is-ignored", "agent/run.Ledger.Standing", `var s Standing; for _, name := range $2.Environments { if all := $0.Of(name).completed; len(all) > 0 && all[len(all)-1].Run > $0.Of($1).followed(name) { s.Follows = append(s.Follows, message.Follow{Environment: name, Run: all[len(all)-1].Run}) } else { s.Waits = "a run" } }; return s`, "", append(tests("agent/controller", "TestAfter"), tests("agent/run", "TestOrder")...)},
+	{"soak-of-an-environment-is-ignored", "agent/run.Ledger.Standing", `var s Standing; for _, name := range $2.Environments { if all := $0.Of(name).completed; len(all) > 0 && all[len(all)-1].Run > $0.Of($1).followed(name) { s.Follows = append(s.Follows, message.Follow{Environment: name, Run: all[len(all)-1].Run}) } else { s.Waits = "a run" } }; return s`, "", simulated(append(tests("agent/controller", "TestAfter"), tests("agent/run", "TestOrder")...)...)},
 	{"order-of-environments-is-not-asked-for", "agent/controller.state.standing", `return zero1`, "", simulated(tests("agent/controller", "TestAfter")...)},
+
+	// A run that freezes changes freezes its environment and what is the tenant's, in its stages.
+	{"changes-are-not-frozen", "agent/run.Ledger.Frozen", `return nil`, "", tests("agent/run", "TestFrozen")},
+	{"freeze-of-changes-holds-all-environments", "agent/run.Ledger.Frozen", `for _, env := range $0.underWay { if current := env.Current(); !$1.Holds && current != nil && current.rollout.FreezeChanges && current.Phase == Upgrading { return frozen(current.Key(), env.Name) } }; return nil`, "", tests("agent/run", "TestFrozen")},
+	{"freeze-of-changes-begins-with-the-run", "agent/run.Ledger.Frozen", `for _, env := range $0.underWay { if current := env.Current(); !$1.Holds && current != nil && current.rollout.FreezeChanges && ($1.Environment == "" || $1.Environment == env.Name) { return frozen(current.Key(), env.Name) } }; return nil`, "", tests("agent/run", "TestFrozen")},
+	{"freeze-of-changes-cannot-be-paused", "agent/wire/v1.OnlyPauses", `return false`, "", append(tests("agent/wire/v1", "TestHolds"), tests("agent/api", "TestFreeze_holds")...)},
+	{"freeze-can-be-lifted-in-a-freeze-of-changes", "agent/wire/v1.OnlyFreezes", `return $2.Freezes()`, "", append(tests("agent/wire/v1", "TestHolds"), tests("agent/api", "TestFreeze_holds")...)},
 }

@@ -116,8 +116,8 @@ func (c *Client) Run(ctx context.Context, tenant string, id uint64) (v1.Run, err
 	return run, nil
 }
 
-// Output gets what the steps of a host have printed in a run.
-func (c *Client) Output(ctx context.Context, tenant string, id uint64, host string) ([]v1.StepOutput, error) {
+// Output gets what the actions of a host have printed in a run.
+func (c *Client) Output(ctx context.Context, tenant string, id uint64, host string) ([]v1.ActionOutput, error) {
 	if !names.ValidHost(host) {
 		return nil, fmt.Errorf("host %q is not the name of a host", host)
 	}
@@ -125,7 +125,7 @@ func (c *Client) Output(ctx context.Context, tenant string, id uint64, host stri
 	if err != nil {
 		return nil, err
 	}
-	var outputs []v1.StepOutput
+	var outputs []v1.ActionOutput
 	if err := c.get(ctx, path, nil, &outputs); err != nil {
 		return nil, err
 	}

@@ -346,7 +346,7 @@ func TestSessionIsRefreshed(t *testing.T) {
 	const life, last = 10 * time.Minute, 14 * 24 * time.Hour
 	for name, row := range map[string]struct {
 		server              *sessions
-		step                time.Duration
+		pause               time.Duration
 		logins, least, most int
 		requestsIn          time.Duration
 	}{
@@ -360,7 +360,7 @@ func TestSessionIsRefreshed(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				c := piped(t, row.server.ServeHTTP, asUser)
-				for begin := time.Now(); time.Since(begin) < row.requestsIn; time.Sleep(row.step) {
+				for begin := time.Now(); time.Since(begin) < row.requestsIn; time.Sleep(row.pause) {
 					if err := hosts(t, c); err != nil {
 						t.Fatalf("after %s: %v", time.Since(begin), err)
 					}

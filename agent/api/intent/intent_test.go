@@ -117,8 +117,8 @@ func TestOrder(t *testing.T) {
 	}; !slices.Equal(got, want) {
 		t.Errorf("the order is %q,\nnot %q", got, want)
 	}
-	if steps := Compare(Intent{Calendars: map[string]v1.Calendar{"x": freeze}}, Intent{Config: &v1.OSUpgrade{}, Deletions: del("x")}); steps[1].Key.Name != "x" {
-		t.Errorf("a freeze is deleted before the configuration is written: %+v", steps)
+	if changes := Compare(Intent{Calendars: map[string]v1.Calendar{"x": freeze}}, Intent{Config: &v1.OSUpgrade{}, Deletions: del("x")}); changes[1].Key.Name != "x" {
+		t.Errorf("a freeze is deleted before the configuration is written: %+v", changes)
 	}
 	if s := Compare(Intent{}, Intent{Deletions: del("none")}); s[0].Action != Keep {
 		t.Errorf("what is not there is deleted: %+v", s)

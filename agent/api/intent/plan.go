@@ -20,8 +20,8 @@ const (
 	Keep   Action = "keep"
 )
 
-// Step is what an intent does to an object.
-type Step struct {
+// ObjectChange is what an intent does to an object.
+type ObjectChange struct {
 	Key    Key
 	Action Action
 	// Diff shows the change as lines of YAML that begin with "+ ", "- " or two
@@ -76,16 +76,16 @@ func compareKeys(a, b Key) int {
 //	6  the configuration with its windows
 //	7  calendars that allow; the deletion of freezes, and of environments, whose hosts then get the
 //	   windows of the tenant
-func Compare(has, want Intent) []Step {
-	var steps []Step
+func Compare(has, want Intent) []ObjectChange {
+	var changes []ObjectChange
 	for _, key := range want.Keys() {
-		steps = append(steps, step(key, has, want))
+		changes = append(changes, change(key, has, want))
 	}
 	place := orderOf(has, want)
-	slices.SortStableFunc(steps, func(a, b Step) int {
+	slices.SortStableFunc(changes, func(a, b ObjectChange) int {
 		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(place[a.Key], place[b.Key]))
 	})
-	return steps
+	return changes
 }
 
 // orderOf returns how many environments come before each, on the longest way: what one comes after is
@@ -120,32 +120,32 @@ func orderOf(has, want Intent) map[Key]int {
 	return place
 }
 
-func step(key Key, has, want Intent) Step {
+func change(key Key, has, want Intent) ObjectChange {
 	switch key.Kind {
 	case Config:
-		return stepOf(key, 6, has.Config, want.Config, v1.OSUpgrade.Canonical, v1.SameOSUpgrade)
+		return changeOf(key, 6, has.Config, want.Config, v1.OSUpgrade.Canonical, v1.SameOSUpgrade)
 	case Rollout:
-		return stepOf(key, 4, has.Rollout, want.Rollout, v1.Rollout.Canonical, v1.SameRollout)
+		return changeOf(key, 4, has.Rollout, want.Rollout, v1.Rollout.Canonical, v1.SameRollout)
 	case Environment:
 		rank := 5
 		if want.Deletions[key] {
 			rank = 7
 		}
-		return stepOf(key, rank, entry(has.Environments, key), entry(want.Environments, key), v1.Environment.Canonical, v1.SameEnvironment)
+		return changeOf(key, rank, entry(has.Environments, key), entry(want.Environments, key), v1.Environment.Canonical, v1.SameEnvironment)
 	case Budget:
-		return stepOf(key, 4, entry(has.Budgets, key), entry(want.Budgets, key), func(b v1.Budget) v1.Budget { return b }, v1.SameBudget)
+		return changeOf(key, 4, entry(has.Budgets, key), entry(want.Budgets, key), func(b v1.Budget) v1.Budget { return b }, v1.SameBudget)
 	case Policy:
 		rank := 1
 		if want.Deletions[key] {
 			rank = 3
 		}
-		return stepOf(key, rank, entry(has.Policies, key), entry(want.Policies, key), v1.Policy.Canonical, v1.SamePolicy)
+		return changeOf(key, rank, entry(has.Policies, key), entry(want.Policies, key), v1.Policy.Canonical, v1.SamePolicy)
 	case User:
-		return stepOf(key, 2, entry(has.Users, key), entry(want.Users, key), v1.User.Canonical, v1.SameUser)
+		return changeOf(key, 2, entry(has.Users, key), entry(want.Users, key), v1.User.Canonical, v1.SameUser)
 	case Approle:
-		return stepOf(key, 2, entry(has.Approles, key), entry(want.Approles, key), v1.Approle.Canonical, v1.SameApprole)
+		return changeOf(key, 2, entry(has.Approles, key), entry(want.Approles, key), v1.Approle.Canonical, v1.SameApprole)
 	case Webhook:
-		return stepOf(key, 2, entry(has.Webhooks, key), entry(want.Webhooks, key), canonicalWebhook, v1.SameWebhook)
+		return changeOf(key, 2, entry(has.Webhooks, key), entry(want.Webhooks, key), canonicalWebhook, v1.SameWebhook)
 	case Calendar:
 	}
 	before, after := entry(has.Calendars, key), entry(want.Calendars, key)
@@ -153,7 +153,7 @@ func step(key Key, has, want Intent) Step {
 	if after != nil && after.Kind == "freeze" || after == nil && before != nil && before.Kind != "freeze" {
 		rank = 0
 	}
-	return stepOf(key, rank, before, after, v1.Calendar.Canonical, v1.SameCalendar)
+	return changeOf(key, rank, before, after, v1.Calendar.Canonical, v1.SameCalendar)
 }
 
 // canonicalWebhook is what a diff shows of a webhook.
@@ -168,8 +168,8 @@ func entry[T any](all map[string]T, key Key) *T {
 	return &value
 }
 
-func stepOf[T any](key Key, rank int, before, after *T, canonical func(T) T, same func(a, b T) bool) Step {
-	s := Step{Key: key, rank: rank, Action: Keep}
+func changeOf[T any](key Key, rank int, before, after *T, canonical func(T) T, same func(a, b T) bool) ObjectChange {
+	s := ObjectChange{Key: key, rank: rank, Action: Keep}
 	switch {
 	case before == nil && after == nil:
 	case before == nil:
@@ -185,7 +185,7 @@ func stepOf[T any](key Key, rank int, before, after *T, canonical func(T) T, sam
 	return s
 }
 
-// Diff shows how an object becomes another as Step.Diff does; nil is no object.
+// Diff shows how an object becomes another as ObjectChange.Diff does; nil is no object.
 func Diff[T any](before, after *T, canonical func(T) T) string {
 	return diff(lines(before, canonical), lines(after, canonical))
 }

@@ -12,7 +12,7 @@ var (
 	ErrChanged = errors.New("it was changed meanwhile; read it again")
 )
 
-// Condition decides, in one step with a write, whether there may be one: it gets the
+// Condition decides, together with a write, whether there may be one: it gets the
 // revision of the entry, zero if there is none. A nil Condition permits all.
 type Condition func(now uint64) error
 

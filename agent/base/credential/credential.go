@@ -25,7 +25,7 @@ type Store interface {
 	// Get returns an entry, which nobody changes; os.ErrNotExist when there is none of that
 	// name.
 	Get(name string) ([]byte, error)
-	// Change replaces an entry by what change makes of it, in one step: nobody else changes
+	// Change replaces an entry by what change makes of it, atomically: nobody else changes
 	// or removes it meanwhile. change gets nil for an entry that is missing. If it returns
 	// nil, the entry is removed; if it fails, nothing changes, and Change returns its error.
 	// It may be called again when somebody else was faster. When Change returns, the

@@ -37,7 +37,7 @@ func TestPack(t *testing.T) {
 	all.Wait()
 }
 
-// BenchmarkPack packs the output of a step.
+// BenchmarkPack packs the output of an action.
 func BenchmarkPack(b *testing.B) {
 	body := []byte(strings.Repeat("Unpacking libc6:amd64 (2.36-9+deb12u8) over (2.36-9+deb12u7) ...\n", 64))
 	for name, packer := range map[string]*packed.Packer{"small": packed.Small, "fast": packed.Fast} {

@@ -40,6 +40,25 @@ func CheckFile(path string) error {
 	return trusted(path, info.Mode(), owner(info), os.Geteuid())
 }
 
+// CheckSecret refuses a file that another user could have written or could read. The error does
+// not name it: who sees the error may be a tenant.
+func CheckSecret(path string) error {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return errors.Unwrap(err) // What it says of the path.
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("its file is a %s; it should be a regular file", kind(info.Mode()))
+	}
+	if of := owner(info); of != 0 && of != os.Geteuid() {
+		return fmt.Errorf("its file belongs to user %d; it should belong to root or to the agent's user %d", of, os.Geteuid())
+	}
+	if info.Mode()&0o027 != 0 {
+		return fmt.Errorf("its file has mode %#o; others should be able neither to read nor to write it, such as 0640", info.Mode().Perm())
+	}
+	return nil
+}
+
 // trusted refuses a file or folder that another user could have written, because
 // the script runs with the agent's rights.
 func trusted(path string, mode fs.FileMode, owner, self int) error {

@@ -69,7 +69,7 @@ func TestTell(t *testing.T) {
 	t.Parallel()
 	address, told := manager(t)
 	s := &Service{address: address}
-	for _, step := range []struct {
+	for _, row := range []struct {
 		do   func(*Service) error
 		want string
 	}{
@@ -77,11 +77,11 @@ func TestTell(t *testing.T) {
 		{func(s *Service) error { return s.Status("two\nlines") }, "STATUS=two lines"},
 		{(*Service).Stopping, "STOPPING=1"},
 	} {
-		if err := errors.Join(step.do(s), step.do(nil)); err != nil {
+		if err := errors.Join(row.do(s), row.do(nil)); err != nil {
 			t.Error(err)
 		}
-		if got := told(); got != step.want {
-			t.Errorf("it is told %q, not %q", got, step.want)
+		if got := told(); got != row.want {
+			t.Errorf("it is told %q, not %q", got, row.want)
 		}
 	}
 	if err := (&Service{address: address + "gone"}).Ready(); err == nil {
@@ -139,10 +139,10 @@ func TestReplaced(t *testing.T) {
 	}
 	write(program, "1")
 	f := NewFiles(program, key)
-	check := func(step, want string) {
+	check := func(row, want string) {
 		t.Helper()
 		if got := f.Replaced(); got != want {
-			t.Errorf("%s: replaced is %q, not %q", step, got, want)
+			t.Errorf("%s: replaced is %q, not %q", row, got, want)
 		}
 	}
 	check("nothing happened", "")

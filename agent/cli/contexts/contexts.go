@@ -209,7 +209,7 @@ func (s Set) check() error {
 // patience is how long a command waits for others that write the file.
 const patience = 10 * time.Second
 
-// Change replaces what the file contains, in one step: commands that do so at once take
+// Change replaces what the file contains, atomically: commands that do so at once take
 // turns, and each starts from what the one before has written.
 func (s Store) Change(ctx context.Context, change func(*Set) error) (err error) {
 	if s.dir == "" {

@@ -36,7 +36,7 @@ type Options struct {
 	// Client makes the client that asks sources; nil means one that connects only where Local
 	// allows, follows no redirect to another host, and waits for nobody for long.
 	Client func() *http.Client
-	// At is called with the label of each step before the step is taken and after it was:
+	// At is called with the label of each action before it and after it:
 	// tests crash there. Nil is allowed.
 	At func(label string)
 }

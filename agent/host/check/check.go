@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"sync"
 	"syscall"
 	"time"
 
@@ -31,6 +32,9 @@ type Runner struct {
 	// State is the folder with the baseline that checks compare with; without one
 	// there is no baseline.
 	State string
+	// Outputs is the folder in which scripts find the outputs of earlier steps, while they run; it is
+	// this runner's alone. The system's folder of temporary files if empty.
+	Outputs string
 	// Tenant is passed to scripts.
 	Tenant string
 	// Systemctl is the path of systemctl(1); "systemctl" if empty.
@@ -41,6 +45,8 @@ type Runner struct {
 	Local *dial.Rule
 	// Transport is the transport of requests; nil means one that follows Local.
 	Transport http.RoundTripper
+	// Hosts returns the hosts of an environment, at the site; nil elsewhere.
+	Hosts func(ctx context.Context, environment string) ([]message.Present, error)
 	// Log logs each failed try; it may be nil.
 	Log *slog.Logger
 
@@ -59,11 +65,18 @@ type Runner struct {
 type try func(context.Context) error
 
 // Run runs a task and returns its outcome: the checks one after the other until
-// one fails, then the hook. A task without either succeeds. If ctx ends first, the
-// outcome says nothing about the host; drop it.
+// one fails, then the hook. A task without either succeeds. Checks before a run are all
+// run, at once. If ctx ends first, the outcome says nothing about the host; drop it.
 func (r *Runner) Run(ctx context.Context, t message.Task) message.Outcome {
-	err := r.run(ctx, t)
+	if t.Kind == message.Start {
+		return r.runAll(ctx, t)
+	}
+	gives, err := r.run(ctx, t)
 	switch {
+	case err == nil && len(gives) > 0:
+		o := t.Outcome(true, "")
+		o.Outputs = &message.Outputs{Values: gives}
+		return o
 	case err == nil:
 		return t.Outcome(true, "")
 	case ctx.Err() != nil:
@@ -73,19 +86,36 @@ func (r *Runner) Run(ctx context.Context, t message.Task) message.Outcome {
 	}
 }
 
-func (r *Runner) run(ctx context.Context, t message.Task) error {
+func (r *Runner) run(ctx context.Context, t message.Task) (gives map[string]string, err error) {
 	for _, c := range t.Checks {
 		if err := r.check(ctx, t, c); err != nil {
-			return fmt.Errorf("check %s: %w", c.Name, err)
+			return nil, fmt.Errorf("check %s: %w", c.Name, err)
 		}
 	}
 	if t.Hook == nil {
-		return nil
+		return nil, nil
 	}
-	if err := r.hook(ctx, t, *t.Hook); err != nil {
-		return fmt.Errorf("hook %s: %w", t.Kind, err)
+	if err := r.hook(ctx, t, *t.Hook, &gives); err != nil {
+		if t.Kind == message.Step {
+			return nil, err
+		}
+		return nil, fmt.Errorf("hook %s: %w", t.Kind, err)
 	}
-	return nil
+	return gives, nil
+}
+
+// runAll runs all checks of a task at once, and returns how each came out.
+func (r *Runner) runAll(ctx context.Context, t message.Task) message.Outcome {
+	failed := make([]error, len(t.Checks))
+	var running sync.WaitGroup
+	for i, c := range t.Checks {
+		running.Go(func() { failed[i] = r.check(ctx, t, c) })
+	}
+	running.Wait()
+	if ctx.Err() != nil {
+		return t.Outcome(false, "interrupted")
+	}
+	return t.Checked(failed)
 }
 
 // failed logs a failed try.
@@ -159,8 +189,8 @@ func (s series) tooFew(c rollout.Check) error {
 }
 
 // hook runs a hook until it succeeds or no retry is left.
-func (r *Runner) hook(ctx context.Context, t message.Task, h rollout.Hook) error {
-	attempt, err := r.attempt(t, h)
+func (r *Runner) hook(ctx context.Context, t message.Task, h rollout.Hook, gives *map[string]string) error {
+	attempt, err := r.attempt(t, h, gives)
 	if err != nil {
 		return err
 	}
@@ -178,10 +208,10 @@ func (r *Runner) hook(ctx context.Context, t message.Task, h rollout.Hook) error
 
 // attempt returns the try of a hook. An error means that the hook can never succeed
 // here.
-func (r *Runner) attempt(t message.Task, h rollout.Hook) (try, error) {
+func (r *Runner) attempt(t message.Task, h rollout.Hook, gives *map[string]string) (try, error) {
 	switch h.Type {
 	case rollout.Exec:
-		return r.script(t, h.Script, h.Args)
+		return r.script(t, h.Script, h.Args, gives)
 	case rollout.HTTP:
 		return func(ctx context.Context) error { return r.call(ctx, t, h) }, nil
 	default:

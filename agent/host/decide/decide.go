@@ -1,18 +1,18 @@
 // Package decide decides what the worker of a host does next. State is what the worker
 // remembers of one part of the host that is upgraded, such as its system. Next decides the next
-// step of it, by what the worker sees (Seen) and the time. The worker writes the state of the
-// step down, takes the step, and says how it ended (After).
+// action of it, by what the worker sees (Seen) and the time. The worker writes the state of the
+// action down, takes the action, and says how it ended (After).
 //
 // The package does no I/O, has no clock and starts no goroutine. It also knows how a state looks
 // on disk: a journal of the commands, the starts of the machine, the plan of a run and the
 // versions that a person accepts. It never reads or writes a file, never calls a strategy, and
 // never decides which host goes when: the controller does.
 //
-// The files, from the top down: decide.go is the state and its next step; confirm.go what
+// The files, from the top down: decide.go is the state and its next action; confirm.go what
 // becomes of a system that has started; permit.go what a worker may do without the lease;
 // takeover.go where one begins that has no journal, or had another worker; restored.go which
-// commands count, also on another log; machine.go the commands of a run and their steps;
-// deferred.go upgrades that wait for a busy host; retry.go and interrupted.go steps that are
+// commands count, also on another log; machine.go the commands of a run and their actions;
+// deferred.go upgrades that wait for a busy host; retry.go and interrupted.go actions that are
 // taken again;
 // result.go what is replied; accepted.go what a person accepts; boots.go and trial.go the
 // starts of the machine and the rules of a trial; plan.go, journal.go and do.go the values.
@@ -26,8 +26,8 @@ import (
 )
 
 // State is all that a worker decides by, besides what it sees at the moment (Seen). Next
-// decides which step comes next. The other methods return the state after something has
-// happened: a command came (Receive), a step has ended (After), the host has said which system
+// decides which action comes next. The other methods return the state after something has
+// happened: a command came (Receive), an action has ended (After), the host has said which system
 // has started (Judge), or another worker had the lease (TakeOver).
 type State struct {
 	// Journal is what is on disk of the commands, and Boots of the starts of the machine.
@@ -65,7 +65,7 @@ type Seen struct {
 	Busy *message.NotNow
 	// Prepared is the plan on disk; read when a command comes.
 	Prepared KeptPlan
-	// Limit is how long a step may take, with all its tries.
+	// Limit is how long an action may take, with all its tries.
 	Limit time.Duration
 	// Retires means that the worker is to make room for the next one as soon as it may: its
 	// program or key was replaced, and no check or hook is under way.
@@ -80,8 +80,8 @@ type Pass struct {
 	Began Journal
 }
 
-// Step is the next thing that a worker does.
-type Step struct {
+// Decision is the next thing that a worker does.
+type Decision struct {
 	Do Do
 	// State is what to write down before.
 	State State
@@ -96,52 +96,52 @@ func Start(j Journal, blank bool, known Boots, seen Seen) State {
 	return s
 }
 
-// Next returns the next step.
-func (s State) Next(now time.Time, seen Seen) Step {
+// Next returns the next action.
+func (s State) Next(now time.Time, seen Seen) Decision {
 	if next := s.withTrial(s.Boots.withoutAccepted(seen.Accepted), seen.BootID); next.Boots.Trial != s.Boots.Trial {
-		return Step{DoAccept, next}
+		return Decision{DoAccept, next}
 	}
 	switch {
 	case s.confirmIsDue(seen):
-		return Step{DoConfirm, s}
+		return Decision{DoConfirm, s}
 	case seen.Passed != nil && s.outdated(*seen.Passed):
-		return Step{DoDrop, s}
+		return Decision{DoDrop, s}
 	case seen.Passed != nil:
-		return Step{DoSettle, s}
+		return Decision{DoSettle, s}
 	case seen.Lease == Taken && !s.Blank && !s.Away:
 		// For a restart at a time when the lease is free again. The phase stays as it was,
 		// interrupted or not.
 		s.Away = true
-		return Step{DoNote, s}
+		return Decision{DoNote, s}
 	}
 	return s.nextOfJournal(now, seen)
 }
 
-// nextOfJournal returns the next step of the command in the journal.
-func (s State) nextOfJournal(now time.Time, seen Seen) Step {
+// nextOfJournal returns the next action of the command in the journal.
+func (s State) nextOfJournal(now time.Time, seen Seen) Decision {
 	do := s.allow(s.next(s.Fresh, seen.BootID, now), seen.Lease, s.away(seen))
 	if next, counted := s.interrupted(do, seen, now); counted {
-		return Step{DoInterrupted, next}
+		return Decision{DoInterrupted, next}
 	}
 	switch do {
 	case DoAwaitRetry:
-		s.Fresh = true // No step is in progress; Retry.Resume says what the last one needs.
+		s.Fresh = true // No action is in progress; Retry.Resume says what the last one needs.
 	case Nothing, DoWait:
 		if seen.Retires && s.Over(now) {
 			do = DoRetire
 		}
 	case DoUpgrade:
 		if next, deferred := s.deferred(seen.Busy); deferred {
-			return Step{DoNote, s.begin(next)}
+			return Decision{DoNote, s.begin(next)}
 		}
 	case DoAwaitIdle:
 		if next, begins := s.undeferred(seen.Busy, now); begins {
-			return Step{DoNote, s.begin(next)}
+			return Decision{DoNote, s.begin(next)}
 		}
 	case DoReboot:
-		return Step{do, s.begin(s.askReboot())}
+		return Decision{do, s.begin(s.askReboot())}
 	}
-	return Step{do, s}
+	return Decision{do, s}
 }
 
 // Receive decides on a command and returns the state to write before acting on it. An error
@@ -177,7 +177,7 @@ func (s State) TakeOver(records []message.Record, seen Seen, now time.Time) Stat
 	return s.begin(next)
 }
 
-// Ended is how a step has ended. Its tries have the limit together.
+// Ended is how an action has ended. Its tries have the limit together.
 type Ended struct {
 	Do      Do
 	Outcome strategy.Outcome
@@ -188,7 +188,7 @@ type Ended struct {
 	Limit    time.Duration
 }
 
-// After returns the state after a step. again means that the step is to be taken again.
+// After returns the state after an action. again means that the action is to be taken again.
 func (s State) After(e Ended, bootID string, now time.Time) (next State, again bool) {
 	if j, again := s.retry(e.Do, e.Err, e.Began, now, e.Limit); again {
 		return s.begin(j), true

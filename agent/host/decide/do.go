@@ -1,9 +1,9 @@
 package decide
 
-// Do is the next step of the worker.
+// Do is the next action of the worker.
 type Do string
 
-// The steps. Each value is also the step's label.
+// The actions. Each value is also the action's label.
 const (
 	Nothing    Do = "nothing"
 	DoPrepare  Do = "prepare"
@@ -19,14 +19,14 @@ const (
 	DoMissReboot Do = "miss reboot"
 	// DoBooted records that the reboot has happened.
 	DoBooted Do = "booted"
-	// DoAwaitRetry waits until a step that failed is taken again.
+	// DoAwaitRetry waits until an action that failed is taken again.
 	DoAwaitRetry Do = "await retry"
 	// DoAwaitIdle waits until a host that is busy may be upgraded.
 	DoAwaitIdle Do = "await idle"
 	DoReply     Do = "reply"
 )
 
-// The steps that only the lease calls for.
+// The actions that only the lease calls for.
 const (
 	// DoWait waits until the state of the lease changes.
 	DoWait Do = "wait"
@@ -35,7 +35,7 @@ const (
 	DoTakeOver Do = "take over"
 )
 
-// The steps that neither the journal nor the lease calls for.
+// The actions that neither the journal nor the lease calls for.
 const (
 	// DoAccept ends the trial of versions that a person has accepted.
 	DoAccept Do = "accept"
@@ -45,7 +45,7 @@ const (
 	// without an outcome: the site asks for them again.
 	DoSettle Do = "settle"
 	DoDrop   Do = "drop"
-	// DoInterrupted counts that the worker has ended in the midst of a step.
+	// DoInterrupted counts that the worker has ended in the midst of an action.
 	DoInterrupted Do = "interrupted"
 	// DoNote only writes the state.
 	DoNote Do = "note"
@@ -53,7 +53,7 @@ const (
 	DoRetire Do = "retire"
 )
 
-// isStrategy reports whether a step is a call of the strategy.
+// isStrategy reports whether an action is a call of the strategy.
 func isStrategy(do Do) bool {
 	switch do {
 	case DoPrepare, DoUpgrade, DoResume, DoVerify, DoRollback:

@@ -8,13 +8,13 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
-// freeEnds is how often a worker or its machine may end in the midst of a step before the next
+// freeEnds is how often a worker or its machine may end in the midst of an action before the next
 // try waits: a machine that its upgrade crashes must not crash without an end.
 const freeEnds = 5
 
-// interrupted returns the state in which a step is taken that was in progress when the worker
+// interrupted returns the state in which an action is taken that was in progress when the worker
 // ended, or false if it was not. It counts how often that has happened: the pauses grow, and
-// all tries fit in the limit of one step.
+// all tries fit in the limit of one action.
 func (s State) interrupted(do Do, seen Seen, now time.Time) (State, bool) {
 	if s.Fresh || !isStrategy(do) {
 		return s, false

@@ -62,7 +62,7 @@ const (
 )
 
 // Journal is what a worker remembers over crashes and boots: its current command
-// and how far that has come. It is on disk before each step, so that after a crash or a
+// and how far that has come. It is on disk before each action, so that after a crash or a
 // boot the next worker knows what may have happened.
 type Journal struct {
 	// Log identifies the log on which Run and Seq are sequences; empty before the
@@ -100,14 +100,14 @@ type Journal struct {
 	// Unchanged means that the upgrade has failed and the host was compared with its plan
 	// before the rollback: nothing was changed.
 	Unchanged bool `json:"unchanged,omitempty"`
-	// Retry is set while a step is taken again; zero otherwise.
+	// Retry is set while an action is taken again; zero otherwise.
 	Retry Retry `json:"retry,omitzero"`
-	// Lost is the last step of the current run that the log has lost; zero if it has
+	// Lost is the last action of the current run that the log has lost; zero if it has
 	// lost none.
-	Lost LostStep `json:"lost-step,omitzero"`
+	Lost LostAction `json:"lost-action,omitzero"`
 }
 
-// Retry says that a step has failed for a reason that may pass by itself, or that the worker
+// Retry says that an action has failed for a reason that may pass by itself, or that the worker
 // has ended in the midst of it, and that it is to be taken again.
 type Retry struct {
 	// Tries counts the tries that failed so, Ends those in whose midst the worker or the
@@ -121,10 +121,10 @@ type Retry struct {
 	Resume bool `json:"resume,omitempty"`
 }
 
-// LostStep is a step that a host has carried out and its log does not know, with its
-// result. The host replies the result to each command that asks for the step again, and
+// LostAction is an action that a host has carried out and its log does not know, with its
+// result. The host replies the result to each command that asks for the action again, and
 // does not carry it out a second time.
-type LostStep struct {
+type LostAction struct {
 	Action message.Action `json:"action"`
 	Result message.Result `json:"result"`
 }

@@ -52,7 +52,7 @@ func (j Journal) receiveKnown(r message.Record, host string, now time.Time) (Jou
 		// The controller counts on this host and waits for its reply.
 		return next.answer(j.Result), nil
 	}
-	return Journal{}, fmt.Errorf("the last step was %s with result %q", j.Action, j.Result)
+	return Journal{}, fmt.Errorf("the last action was %s with result %q", j.Action, j.Result)
 }
 
 func receivePrepare(r message.Record, command message.Command, host string, now time.Time) (Journal, error) {
@@ -99,7 +99,7 @@ func permits(a message.Action) message.ReplyOutcome {
 // timeOf returns the time of a record as a journal has it.
 func timeOf(r message.Record) time.Time { return r.Time.UTC().Round(0) }
 
-// next returns the next step. fresh reports that the phase began in this process;
+// next returns the next action. fresh reports that the phase began in this process;
 // otherwise the phase was interrupted and its effect is unknown.
 func (j Journal) next(fresh bool, bootID string, now time.Time) Do {
 	if j.UntilRetry(now) > 0 {
@@ -131,7 +131,7 @@ func (j Journal) next(fresh bool, bootID string, now time.Time) Do {
 	return Nothing
 }
 
-// nextReboot returns the next step of a reboot that has not happened: the machine is
+// nextReboot returns the next action of a reboot that has not happened: the machine is
 // in the boot in which the command came.
 //
 // A host reboots at most once per run for its upgrade, and at most once to roll that back:
@@ -170,10 +170,10 @@ func (j Journal) askReboot() Journal {
 	return j
 }
 
-// after returns the journal after a step with its outcome or error. The caller
+// after returns the journal after an action with its outcome or error. The caller
 // begins the new phase.
 func (j Journal) after(done Do, outcome strategy.Outcome, err error, now time.Time) Journal {
-	next := j.afterStep(done, outcome, j.inVain(err), now)
+	next := j.afterAction(done, outcome, j.inVain(err), now)
 	next.Retry.Resume, next.Retry.Due = false, time.Time{} // This try is over.
 	if next.Phase != j.Phase {
 		next.Retry = Retry{}
@@ -181,7 +181,7 @@ func (j Journal) after(done Do, outcome strategy.Outcome, err error, now time.Ti
 	return next
 }
 
-func (j Journal) afterStep(done Do, outcome strategy.Outcome, err error, now time.Time) Journal {
+func (j Journal) afterAction(done Do, outcome strategy.Outcome, err error, now time.Time) Journal {
 	switch done {
 	case DoPrepare:
 		return j.answer(resultOf(message.Done, err))

@@ -63,15 +63,15 @@ func TestReceive(t *testing.T) {
 		"upgrade of another host":             {prepared(), commandAt(11, 10, message.Upgrade, "h02"), "", "the command is for h02"},
 		"upgrade of another run":              {prepared(), commandAt(11, 9, message.Upgrade, "h01"), "", "the command is of run 9, and this host prepared run 10"},
 		"upgrade without prepare":             {Journal{}, commandAt(11, 10, message.Upgrade, "h01"), "", "the command is of run 10, and this host prepared run 0"},
-		"upgrade after an upgrade":            {upgradedWith(message.Done), commandAt(12, 10, message.Upgrade, "h01"), "", `the last step was upgrade with result "done"`},
+		"upgrade after an upgrade":            {upgradedWith(message.Done), commandAt(12, 10, message.Upgrade, "h01"), "", `the last action was upgrade with result "done"`},
 		"upgrade past not-after":              {expired(prepared()), commandAt(11, 10, message.Upgrade, "h01"), "", late},
 		"upgrade of the same epoch":           {inEpoch7(prepared()), ofEpoch(7, commandAt(11, 10, message.Upgrade, "h01")), Upgrading, ""},
 		"upgrade of an epoch before":          {inEpoch7(prepared()), ofEpoch(6, commandAt(11, 10, message.Upgrade, "h01")), Answering, ""},
 		"upgrade of an epoch after":           {inEpoch7(prepared()), ofEpoch(8, commandAt(11, 10, message.Upgrade, "h01")), Answering, ""},
 		"reboot of an epoch before":           {inEpoch7(upgradedWith(message.RebootRequired)), ofEpoch(6, commandAt(12, 10, message.Reboot, "h01")), Answering, ""},
 		"reboot that was asked for":           {upgradedWith(message.RebootRequired), commandAt(12, 10, message.Reboot, "h01"), Rebooting, ""},
-		"reboot that was not asked for":       {upgradedWith(message.Done), commandAt(12, 10, message.Reboot, "h01"), "", `the last step was upgrade with result "done"`},
-		"reboot before the upgrade":           {prepared(), commandAt(12, 10, message.Reboot, "h01"), "", `the last step was prepare with result "done"`},
+		"reboot that was not asked for":       {upgradedWith(message.Done), commandAt(12, 10, message.Reboot, "h01"), "", `the last action was upgrade with result "done"`},
+		"reboot before the upgrade":           {prepared(), commandAt(12, 10, message.Reboot, "h01"), "", `the last action was prepare with result "done"`},
 		"prepare of another log":              {expired(prepared()), ofLog("B", prepareAt(3, later, "h01")), Preparing, ""},
 		"prepare of others on another log":    {prepared(), ofLog("B", prepareAt(30, later, "h02")), "", "the run is of other hosts"},
 		"upgrade of another log":              {prepared(), ofLog("B", commandAt(11, 10, message.Upgrade, "h01")), Answering, ""},
@@ -81,7 +81,7 @@ func TestReceive(t *testing.T) {
 		"upgrade after a journal was lost":    {lost(prepared()), commandAt(11, 10, message.Upgrade, "h01"), Answering, ""},
 		"reboot after a journal was lost":     {lost(upgradedWith("")), commandAt(12, 10, message.Reboot, "h01"), Answering, ""},
 		"upgrade of lost journal, too late":   {lost(expired(prepared())), commandAt(11, 10, message.Upgrade, "h01"), "", late},
-		"upgrade after a prepare that failed": {failed(prepared()), commandAt(11, 10, message.Upgrade, "h01"), "", `the last step was prepare with result "no mirror"`},
+		"upgrade after a prepare that failed": {failed(prepared()), commandAt(11, 10, message.Upgrade, "h01"), "", `the last action was prepare with result "no mirror"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -133,7 +133,7 @@ func errorText(err error) string {
 	return err.Error()
 }
 
-// TestAfter checks the next step and the reply for each outcome.
+// TestAfter checks the next action and the reply for each outcome.
 func TestAfter(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("broken")

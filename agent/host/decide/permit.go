@@ -22,7 +22,7 @@ const (
 	Held
 )
 
-// allow returns the step that a worker may take, given the next step of its
+// allow returns the action that a worker may take, given the next action of its
 // journal. away means that another worker has held the lease since this worker
 // received the prepare of the journal's run, or may have held it.
 //
@@ -44,7 +44,7 @@ const (
 //     and finishes the upgrade even if another worker holds the lease now: a host
 //     is not left half upgraded.
 //
-// The journal alone says what was begun. A host therefore finishes its step while
+// The journal alone says what was begun. A host therefore finishes its action while
 // the site cannot be reached, but begins no other.
 func (j Journal) allow(do Do, s Lease, away bool) Do {
 	switch {
@@ -67,8 +67,8 @@ func (j Journal) allow(do Do, s Lease, away bool) Do {
 	return do
 }
 
-// begun reports whether a step continues work that has had an effect, or may have
-// had one. DoUpgrade is not such a step: it begins an upgrade. Nor is DoReboot, but for
+// begun reports whether an action continues work that has had an effect, or may have
+// had one. DoUpgrade is not such an action: it begins an upgrade. Nor is DoReboot, but for
 // the reboot of a rollback.
 func (j Journal) begun(do Do) bool {
 	switch do {
@@ -83,7 +83,7 @@ func (j Journal) begun(do Do) bool {
 	}
 }
 
-// Over reports whether a worker that ends may give the lease back: no step is in
+// Over reports whether a worker that ends may give the lease back: no action is in
 // progress, and the run has no further command for this journal. Between two
 // commands of a run the worker keeps the lease, as long as the next command may
 // be sent. Another worker could only reply that it does not know what was done,
@@ -104,7 +104,7 @@ func (j Journal) Over(now time.Time) bool {
 	}
 }
 
-// after returns the step that comes after an action.
+// after returns the action that comes after an action.
 func after(a message.Action) message.Action {
 	if a == message.Prepare {
 		return message.Upgrade

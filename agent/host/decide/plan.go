@@ -8,7 +8,7 @@ import (
 )
 
 // KeptPlan is the file with the plan of the newest run that this host has prepared. It is
-// on disk before the reply to prepare: each later step goes by it, and done is
+// on disk before the reply to prepare: each later action goes by it, and done is
 // proved by it, whatever a power cut has taken from the package database.
 type KeptPlan struct {
 	// Run and RunAt are those of the journal: they tell the plan of one run from that

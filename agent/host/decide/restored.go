@@ -10,7 +10,7 @@ import (
 // A log has another identity after its site was restored from a backup, or put
 // together anew. Its end, as this host knows it, is lost: replies of this host, commands
 // to it, whole runs. What follows from that is decided here, so that the host neither
-// does a step of a run twice nor ignores a command.
+// does an action of a run twice nor ignores a command.
 
 // receive decides on a command and returns the journal to write before acting on
 // it. An error means that the command is not for this host or not valid now, and
@@ -70,7 +70,7 @@ func (j Journal) again() Journal {
 		return next
 	}
 	if !j.Lost.covers(j.Action) {
-		next.Lost = LostStep{Action: j.Action, Result: j.Result}
+		next.Lost = LostAction{Action: j.Action, Result: j.Result}
 	}
 	return next.answer(message.Result{Outcome: message.Done})
 }
@@ -78,12 +78,12 @@ func (j Journal) again() Journal {
 // reply returns the reply to a command that this host has carried out already. After
 // its reboot, the result of the reboot is the reply to the upgrade as well: nothing is
 // left to do.
-func (l LostStep) reply(a message.Action) (result message.Result, done bool) {
+func (l LostAction) reply(a message.Action) (result message.Result, done bool) {
 	return l.Result, l.covers(a)
 }
 
-// covers reports whether an action is the last step that was taken, or one before it.
-func (l LostStep) covers(a message.Action) bool {
-	steps := []message.Action{message.Prepare, message.Upgrade, message.Reboot}
-	return slices.Index(steps, l.Action) >= slices.Index(steps, a)
+// covers reports whether an action is the last action that was taken, or one before it.
+func (l LostAction) covers(a message.Action) bool {
+	actions := []message.Action{message.Prepare, message.Upgrade, message.Reboot}
+	return slices.Index(actions, l.Action) >= slices.Index(actions, a)
 }

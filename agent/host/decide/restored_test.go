@@ -60,7 +60,7 @@ func TestRestoredLog(t *testing.T) {
 		"could not prepare": {
 			onLogA(failed(prepared())),
 			[]message.Record{prepare, upgrade},
-			[]string{"prepare: no mirror", `ignored: the last step was prepare with result "no mirror"`},
+			[]string{"prepare: no mirror", `ignored: the last action was prepare with result "no mirror"`},
 		},
 		"upgraded": {onLogA(upgradedWith(message.Done)), []message.Record{prepare, upgrade}, []string{"prepare: done", "upgrade: done"}},
 		"failed":   {onLogA(upgradedWith("no space left")), []message.Record{prepare, upgrade}, []string{"prepare: done", "upgrade: no space left"}},
@@ -102,7 +102,7 @@ func TestRestoredLog(t *testing.T) {
 	}
 }
 
-// TestRestoredNeverTwice checks that no step of a run is taken twice, whatever commands
+// TestRestoredNeverTwice checks that no action of a run is taken twice, whatever commands
 // of the run a restored log repeats.
 func TestRestoredNeverTwice(t *testing.T) {
 	t.Parallel()

@@ -17,7 +17,7 @@ func (j Journal) answer(result message.Result) Journal {
 	return j
 }
 
-// resultOf returns the result of a step: the outcome, or what the error comes to.
+// resultOf returns the result of an action: the outcome, or what the error comes to.
 func resultOf(outcome message.ReplyOutcome, err error) message.Result {
 	lost, fellBack := (*planLostError)(nil), (*fellBackError)(nil)
 	switch {
@@ -25,7 +25,7 @@ func resultOf(outcome message.ReplyOutcome, err error) message.Result {
 		return message.Result{Outcome: outcome}
 	case errors.As(err, &fellBack): // The machine has undone the upgrade by itself.
 		outcome = message.RolledBack
-	case errors.As(err, &lost) && lost.step != DoUpgrade: // What the upgrade did cannot be proved.
+	case errors.As(err, &lost) && lost.action != DoUpgrade: // What the upgrade did cannot be proved.
 		outcome = message.Unknown
 	default:
 		outcome = message.Failed
@@ -52,18 +52,18 @@ const anothersPast = "another worker worked for this host meanwhile, so " + past
 // is the one of the host's journal.
 const lostPast = "the site was restored from a backup and does not know all that this host did, so " + pastUnknown
 
-// PlanLost returns the failure of a step whose plan cannot be read.
-func PlanLost(step Do, cause error) error { return &planLostError{step, cause} }
+// PlanLost returns the failure of an action whose plan cannot be read.
+func PlanLost(action Do, cause error) error { return &planLostError{action, cause} }
 
-// planLostError is the failure of a step whose plan cannot be read.
+// planLostError is the failure of an action whose plan cannot be read.
 type planLostError struct {
-	step  Do
-	cause error
+	action Do
+	cause  error
 }
 
 // Error says what is known of the host, and what a person has to do.
 func (e *planLostError) Error() string {
-	if e.step == DoUpgrade {
+	if e.action == DoUpgrade {
 		return fmt.Sprintf("the plan of this run is lost: %v; nothing was upgraded; start another run, which prepares the host again", e.cause)
 	}
 	return fmt.Sprintf("the plan of this run is lost, so what the upgrade did is unknown: %v; compare the host with the plan that the run shows, then release it", e.cause)

@@ -7,7 +7,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
 )
 
-// Back-off between two tries of a step.
+// Back-off between two tries of an action.
 const (
 	firstRetry = 5 * time.Second
 	// longestRetry is shorter than the default of prepare-patience, so that a host prepares
@@ -15,8 +15,8 @@ const (
 	longestRetry = time.Minute
 )
 
-// retry returns the journal of a step that has failed and is to be taken again; false
-// if it is not. All tries and the pauses between them fit in the limit of one step,
+// retry returns the journal of an action that has failed and is to be taken again; false
+// if it is not. All tries and the pauses between them fit in the limit of one action,
 // however often the worker is started again in between. began is when this try began.
 func (j Journal) retry(do Do, err error, began, now time.Time, limit time.Duration) (Journal, bool) {
 	if err == nil || !strategy.ClassOf(err).Passes() || !isStrategy(do) {
@@ -52,7 +52,7 @@ func (j Journal) UntilRetry(now time.Time) time.Duration {
 	return 0
 }
 
-// inVain adds to the error of a step how often it was tried.
+// inVain adds to the error of an action how often it was tried.
 func (j Journal) inVain(err error) error {
 	if err == nil || j.Retry.Tries == 0 {
 		return err

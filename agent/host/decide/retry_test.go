@@ -11,7 +11,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
-// TestRetry checks which failures repeat a step, and when the repetition ends.
+// TestRetry checks which failures repeat an action, and when the repetition ends.
 func TestRetry(t *testing.T) {
 	t.Parallel()
 	locked := strategy.Fail(message.Lock, errors.New("locked"))
@@ -67,8 +67,8 @@ func TestRetry(t *testing.T) {
 	}
 }
 
-// TestInterrupted has a step end its worker again and again: it is taken again at once some
-// times, then after growing pauses, and then it has failed. A step that was not in progress
+// TestInterrupted has an action end its worker again and again: it is taken again at once some
+// times, then after growing pauses, and then it has failed. An action that was not in progress
 // when its worker ended is not counted. The system on which a rollback has failed is judged:
 // it must not be confirmed.
 func TestInterrupted(t *testing.T) {
@@ -92,26 +92,26 @@ func TestInterrupted(t *testing.T) {
 			var pauses []time.Duration
 			for s.Phase == phase {
 				s.Fresh = false // Another worker starts.
-				step := s.Next(now, seen)
-				if step.Do != DoInterrupted || s.Retry.Ends == step.State.Retry.Ends {
-					t.Fatalf("after %d ends it does %s", s.Retry.Ends, step.Do)
+				decision := s.Next(now, seen)
+				if decision.Do != DoInterrupted || s.Retry.Ends == decision.State.Retry.Ends {
+					t.Fatalf("after %d ends it does %s", s.Retry.Ends, decision.Do)
 				}
-				if s = step.State; s.Phase != phase {
+				if s = decision.State; s.Phase != phase {
 					break
 				}
 				pause := s.UntilRetry(now)
 				pauses = append(pauses, pause)
 				s.Fresh = s.Retry.Ends%2 == 0
-				if step := s.Next(now, seen); pause > 0 && step.Do != DoAwaitRetry {
-					t.Fatalf("in the pause it does %s", step.Do)
+				if decision := s.Next(now, seen); pause > 0 && decision.Do != DoAwaitRetry {
+					t.Fatalf("in the pause it does %s", decision.Do)
 				} else if pause > 0 {
-					s = step.State
+					s = decision.State
 				} else {
 					s.Fresh = true
 				}
 				now = now.Add(pause)
-				if step := s.Next(now, seen); step.Do != c.do {
-					t.Fatalf("after the pause it does %s, not %s", step.Do, c.do)
+				if decision := s.Next(now, seen); decision.Do != c.do {
+					t.Fatalf("after the pause it does %s, not %s", decision.Do, c.do)
 				}
 			}
 			if want := []time.Duration{0, 0, 0, 0, 0, 5 * time.Second, 10 * time.Second, 20 * time.Second}; !slices.Equal(pauses, want) {
@@ -144,18 +144,18 @@ func TestResumeAfterNotDone(t *testing.T) {
 			}
 			at := now.Add(firstRetry)
 			s, _ = s.After(Ended{Do: DoResume, Outcome: strategy.NotDone, Began: at, Limit: time.Hour}, "boot-1", at)
-			if step := s.Next(at, seen); step.Do != DoUpgrade {
-				t.Fatalf("once nothing was done it does %s", step.Do)
+			if decision := s.Next(at, seen); decision.Do != DoUpgrade {
+				t.Fatalf("once nothing was done it does %s", decision.Do)
 			}
 			s.Fresh = false // The machine crashes in the midst of that.
 			at = at.Add(-back)
 			for range 3 {
-				step := s.Next(at, seen)
-				if s = step.State; step.Do == DoResume {
+				decision := s.Next(at, seen)
+				if s = decision.State; decision.Do == DoResume {
 					return
 				}
-				if step.Do != DoInterrupted {
-					t.Fatalf("after the crash it does %s", step.Do)
+				if decision.Do != DoInterrupted {
+					t.Fatalf("after the crash it does %s", decision.Do)
 				}
 			}
 			t.Errorf("it is never resumed: %+v", s)

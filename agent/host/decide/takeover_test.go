@@ -10,7 +10,7 @@ import (
 )
 
 // TestBlank checks where a host without a journal begins, and what it
-// answers: it must not do a step a second time.
+// answers: it must not do an action a second time.
 func TestBlank(t *testing.T) {
 	t.Parallel()
 	asked := func(seq uint64, action message.Action) Journal {

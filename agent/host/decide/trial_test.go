@@ -104,17 +104,17 @@ func (r *rules) run(checks bool, version string) {
 	r.answers("done")
 }
 
-// does takes steps until one has to do with the system that runs, or no such step is left.
+// does takes actions until one has to do with the system that runs, or no such action is left.
 func (r *rules) does(boot strategy.Boot) string {
 	for range 5 {
-		step := r.s.Next(r.now, r.seen)
-		switch r.s = step.State; step.Do {
+		decision := r.s.Next(r.now, r.seen)
+		switch r.s = decision.State; decision.Do {
 		case DoAccept:
 		case DoConfirm:
 			r.s = r.s.Judge(boot, true, r.seen, r.now)
 			return map[Confirmation]string{NothingLeft: "leaves it on trial", WholeBoot: "confirms it", GivenUp: "confirms it, and forgets no failure"}[r.s.Unconfirmed]
 		default:
-			return "goes on to " + string(step.Do)
+			return "goes on to " + string(decision.Do)
 		}
 	}
 	return "decides nothing"
@@ -201,9 +201,9 @@ func TestPassBeforeAnUpgrade(t *testing.T) {
 		"in its rollback": {Journal{Log: "log", Seq: 12, Action: message.Upgrade, Phase: RollingBack}, false},
 		"after it":        {upgraded, true},
 	} {
-		step := State{Journal: upgraded, Fresh: true}.Next(time.Now(), Seen{Lease: Held, Passed: &Pass{Began: c.began}})
-		if want := map[bool]Do{true: DoSettle, false: DoDrop}[c.told]; step.Do != want {
-			t.Errorf("checks that began %s: the next step is to %s, not to %s", what, step.Do, want)
+		decision := State{Journal: upgraded, Fresh: true}.Next(time.Now(), Seen{Lease: Held, Passed: &Pass{Began: c.began}})
+		if want := map[bool]Do{true: DoSettle, false: DoDrop}[c.told]; decision.Do != want {
+			t.Errorf("checks that began %s: the next action is to %s, not to %s", what, decision.Do, want)
 		}
 	}
 }

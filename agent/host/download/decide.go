@@ -23,8 +23,8 @@ const (
 	afresh
 )
 
-// step is an action with the record of what the file will be.
-type step struct {
+// decision is an action with the record of what the file will be.
+type decision struct {
 	do     action
 	record record
 }
@@ -46,35 +46,35 @@ func ask(h http.Header, kept record) {
 
 // decide returns what follows from the head of an answer. length is the length of its
 // body, negative if unknown.
-func decide(kept record, address string, status int, h http.Header, length int64) (step, error) {
+func decide(kept record, address string, status int, h http.Header, length int64) (decision, error) {
 	if coding := h.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
-		return step{}, strategy.Fail(message.Artifact, fmt.Errorf("the server sends it with the content coding %.50q; it must send the file as it is", coding))
+		return decision{}, strategy.Fail(message.Artifact, fmt.Errorf("the server sends it with the content coding %.50q; it must send the file as it is", coding))
 	}
 	switch {
 	case status == http.StatusNotModified && kept.Complete:
-		return step{use, kept}, nil
+		return decision{use, kept}, nil
 	case status == http.StatusOK:
-		return step{fill, record{Address: address, Validator: validator(h), Size: length}}, nil
+		return decision{fill, record{Address: address, Validator: validator(h), Size: length}}, nil
 	case status == http.StatusPartialContent && kept.Synced > 0 && !kept.Complete:
 		return resume(kept, h)
 	case status == http.StatusRequestedRangeNotSatisfiable && kept.Synced > 0:
 		// All of it was there when the last download broke off, or the content became
 		// shorter: the server did not heed If-Range.
-		return step{do: afresh}, nil
+		return decision{do: afresh}, nil
 	default:
-		return step{}, refused(status)
+		return decision{}, refused(status)
 	}
 }
 
 // resume returns what follows from a part of the content.
-func resume(kept record, h http.Header) (step, error) {
+func resume(kept record, h http.Header) (decision, error) {
 	first, size, ok := parseRange(h.Get("Content-Range"))
 	given := validator(h)
 	if !ok || first != kept.Synced || kept.Size >= 0 && size != kept.Size || given != "" && given != kept.Validator {
-		return step{do: afresh}, nil
+		return decision{do: afresh}, nil
 	}
 	kept.Size = size
-	return step{fill, kept}, nil
+	return decision{fill, kept}, nil
 }
 
 // parseRange reads the header Content-Range of a part up to the end of the content,

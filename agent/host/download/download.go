@@ -361,7 +361,7 @@ func (f *Folder) room(r record) error {
 }
 
 // fill appends the body to the file.
-func (f *Folder) fill(next step, body io.Reader, progress func(done, total int64)) (r record, err error) {
+func (f *Folder) fill(next decision, body io.Reader, progress func(done, total int64)) (r record, err error) {
 	r = next.record
 	file, err := f.begin(r)
 	if err != nil {

@@ -102,12 +102,12 @@ func TestWait(t *testing.T) {
 		fake.Inhibit(t, backup, update, weak, sleep)
 		fake.Start(t, bus)
 		var told []string
-		steps := [][]logindtest.Inhibitor{{update, delay}, {update, delay, sleep}, {delay}}
+		rounds := [][]logindtest.Inhibitor{{update, delay}, {update, delay, sleep}, {delay}}
 		err := reboot(t, logind.Options{Address: bus.Address, Waiting: func(by []logind.Inhibitor) {
 			told = append(told, logind.Names(by))
-			for len(steps) > 0 {
-				next := steps[0]
-				steps = steps[1:]
+			for len(rounds) > 0 {
+				next := rounds[0]
+				rounds = rounds[1:]
 				fake.Inhibit(t, next...)
 				if len(next) != 3 { // The one that is the same for a reboot is not told.
 					break

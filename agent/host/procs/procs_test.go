@@ -15,7 +15,7 @@ func TestOwnerOf(t *testing.T) {
 		"2:cpu:/other.service\n0::/system.slice/system-getty.slice/getty@tty1.service/payload\n": "getty@tty1.service",
 		"0::/user.slice/user-1000.slice/session-3.scope\n":                                       "a login of alice",
 		"0::/user.slice/user-1000.slice/user@1000.service/app.slice/app-console.service\n":       "a login of alice",
-		"0::/system.slice/osupgrade-step-104.scope\n":                                            "osupgrade-step-104.scope",
+		"0::/system.slice/osupgrade-action-104.scope\n":                                          "osupgrade-action-104.scope",
 		"0::/\n": "", "": "", "nonsense": "", "0::": "", "0::relative": "", "0::/user-5": "",
 	} {
 		if got := ownerOf(groups, func(uid string) string { return map[string]string{"1000": "alice"}[uid] }); got != want {

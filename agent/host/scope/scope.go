@@ -24,7 +24,7 @@ const (
 	startUnit = manager + ".StartTransientUnit"
 )
 
-// limit bounds the wait for systemd: a step must not fail because of it.
+// limit bounds the wait for systemd: an action must not fail because of it.
 const limit = 10 * time.Second
 
 // running is the folder that exists while systemd is the service manager
@@ -68,7 +68,7 @@ func enter(ctx context.Context, bus *dbus.Conn, description string) error {
 	signals := make(chan *dbus.Signal, 16)
 	bus.Signal(signals)
 	pid := os.Getpid()
-	name := fmt.Sprintf("osupgrade-step-%d.scope", pid)
+	name := fmt.Sprintf("osupgrade-action-%d.scope", pid)
 	properties := []property{
 		{"Description", dbus.MakeVariant(description)},
 		{"PIDs", dbus.MakeVariant([]uint32{uint32(pid)})}, //nolint:gosec // a process id is positive

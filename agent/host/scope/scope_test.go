@@ -14,7 +14,7 @@ func TestAwait(t *testing.T) {
 	t.Parallel()
 	signal := func(name string, body ...any) *dbus.Signal { return &dbus.Signal{Name: name, Body: body} }
 	end := func(job, result string) *dbus.Signal {
-		return signal(jobEnded, uint32(7), dbus.ObjectPath(job), "osupgrade-step-1.scope", result)
+		return signal(jobEnded, uint32(7), dbus.ObjectPath(job), "osupgrade-action-1.scope", result)
 	}
 	for name, row := range map[string]struct {
 		signals []*dbus.Signal

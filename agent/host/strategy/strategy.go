@@ -4,7 +4,7 @@
 // installed. Each folder below contains one strategy.
 //
 // A strategy acts on its host. It never talks to the controller, keeps no journal
-// and never decides the order of steps: the worker does.
+// and never decides the order of actions: the worker does.
 package strategy
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
-// Job describes the run and host of a step.
+// Job describes the run and host of an action.
 type Job struct {
 	Tenant string
 	Host   string
@@ -50,7 +50,7 @@ type Job struct {
 type Outcome int
 
 const (
-	// Done means that no further step is needed.
+	// Done means that no further action is needed.
 	Done Outcome = iota + 1
 	// RebootRequired means that the upgrade takes effect after a reboot, or
 	// the old system runs after one. A soft reboot is none: it keeps the boot id.
@@ -127,12 +127,12 @@ type Watcher interface {
 	VersionPaths() []string
 }
 
-// Printer is implemented by a Strategy whose steps print text.
+// Printer is implemented by a Strategy whose actions print text.
 type Printer interface {
-	// Output returns the end of what a step of a run has printed so far: at most limit
-	// bytes, and whether there was more before them. A step that has printed nothing
+	// Output returns the end of what an action of a run has printed so far: at most limit
+	// bytes, and whether there was more before them. An action that has printed nothing
 	// has no text and no error.
-	Output(run uint64, step string, limit int) (printed []byte, cut bool, err error)
+	Output(run uint64, action string, limit int) (printed []byte, cut bool, err error)
 }
 
 // Planner is implemented by a Strategy whose Prepare need not make a plan.

@@ -9,7 +9,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/report"
 )
 
-// answerAsks sends what somebody who looks asks for: what the step in progress has printed so
+// answerAsks sends what somebody who looks asks for: what the action in progress has printed so
 // far, or what an upgrade would change by what there is to install now.
 func (w *Worker) answerAsks(ctx context.Context) error {
 	return w.HostLog.Asked(ctx, func(a log.Ask) {

@@ -40,10 +40,10 @@ func (w *Worker) job() strategy.Job {
 	}
 }
 
-// within makes one call of the strategy, bounded by the limit of a step.
+// within makes one call of the strategy, bounded by the limit of an action.
 func within[R any](ctx context.Context, w *Worker, what string, job strategy.Job, call func(context.Context, strategy.Job) (R, error)) (R, error) {
-	w.promise(w.Limits.Step)
-	limited, cancel := context.WithTimeoutCause(ctx, w.Limits.Step, fmt.Errorf("%s took longer than %s", what, w.Limits.Step))
+	w.promise(w.Limits.Action)
+	limited, cancel := context.WithTimeoutCause(ctx, w.Limits.Action, fmt.Errorf("%s took longer than %s", what, w.Limits.Action))
 	defer cancel()
 	result, err := call(limited, job)
 	return result, overdue(limited, err)

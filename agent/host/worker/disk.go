@@ -60,7 +60,7 @@ func (w *Worker) take(s decide.State) {
 }
 
 // persist writes a file of the state directory. While the disk is full, faulty or
-// read-only it retries: no step may be taken without its record, and a worker that
+// read-only it retries: no action may be taken without its record, and a worker that
 // exited would not be there when the disk works again.
 func (w *Worker) persist(ctx context.Context, what string, run uint64, write func() error) error {
 	w.At("before " + what)

@@ -1,13 +1,13 @@
 // Package worker executes the commands to one host: it receives a command from
-// the log, writes the next step to its journal, takes the step with a strategy,
+// the log, writes the next action to its journal, takes the action with a strategy,
 // writes the outcome to the journal, and replies.
 //
-// Package decide decides the next step, as a pure function of what the worker remembers and
+// Package decide decides the next action, as a pure function of what the worker remembers and
 // sees. The loop gathers what decide asks for, writes the state, and acts. The package never
 // decides which host goes when: the controller does.
 //
-// The files, from the top down: run.go starts and ends a worker; loop.go is the loop; step.go
-// takes a step of a command; confirm.go confirms the system that has started. hold.go holds the
+// The files, from the top down: run.go starts and ends a worker; loop.go is the loop; action.go
+// takes an action of a command; confirm.go confirms the system that has started. hold.go holds the
 // lease and runs the jobs beside the loop: checks.go, versions.go, offer.go, output.go, plan.go,
 // busy.go and report.go. Both stand on call.go (calls of the strategy), disk.go (writes the
 // state), alive.go (heartbeats), see.go and accept.go (what the worker sees), and supervisor.go
@@ -16,7 +16,7 @@
 //
 // # Crashes
 //
-// The journal is written before each step. If it says upgrading at a start, nobody knows
+// The journal is written before each action. If it says upgrading at a start, nobody knows
 // what happened, and the worker asks the strategy (Resume). If it says rebooting with
 // another boot id, the reboot has happened. With the same boot id, the worker was killed
 // before the machine accepted the reboot: it asks once more, until not-after, and unless
@@ -26,7 +26,7 @@
 // # What done means
 //
 // What prepare will change is the plan. It is on disk before the worker answers, keyed by
-// the run and the time of its prepare, and each later step gets it. Before the worker
+// the run and the time of its prepare, and each later action gets it. Before the worker
 // answers reboot-required or done, it asks the strategy what of the plan is missing. After
 // a power cut a package manager may find its lists empty and exit 0 without doing anything;
 // the worker therefore compares the host with the plan. A host that has lost its plan says
@@ -51,10 +51,10 @@
 //
 // # Retries
 //
-// A failure has a class. The worker repeats a step that fails with lock or transient, with
-// back-off. The tries are in the journal and together fit in the limit of one step, however
+// A failure has a class. The worker repeats an action that fails with lock or transient, with
+// back-off. The tries are in the journal and together fit in the limit of one action, however
 // often the worker is started. An upgrade is not started again in this way, but resumed. So it
-// is with a step that ends its worker or the machine: the first few times it goes on at once,
+// is with an action that ends its worker or the machine: the first few times it goes on at once,
 // then after growing pauses, and at the limit it has failed.
 //
 // # Busy hosts
@@ -66,9 +66,9 @@
 //
 // # Reports
 //
-// The worker reads the versions at its start, after each step, when a file changes that its
+// The worker reads the versions at its start, after each action, when a file changes that its
 // strategy names, and once in an interval. Each time it also asks the strategy what an
-// upgrade would change now (the offer), never while a step is in progress. It reads the
+// upgrade would change now (the offer), never while an action is in progress. It reads the
 // machine from /sys and /proc at its start, when the kernel reports a change, and once a
 // day. It sends what differs from the last report, and the same again after a day.
 //

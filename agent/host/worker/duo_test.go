@@ -201,7 +201,7 @@ func (d *duo) live(ctx context.Context, i int, dir string) {
 		conn := d.site.connect()
 		w, err := Open(life, Options{
 			Tenant: "acme", Host: "h01", Application: "app", Dir: dir, HostLog: conn.client,
-			Strategy: d.machine, Machine: seen{d.machine, dir}, Limits: Limits{Step: time.Minute, Reboot: time.Minute},
+			Strategy: d.machine, Machine: seen{d.machine, dir}, Limits: Limits{Action: time.Minute, Reboot: time.Minute},
 			// Nothing here is lost with the machine's power.
 			WriteFile: os.WriteFile, Log: slog.New(slog.NewTextHandler(&d.log, nil)), At: d.at,
 		})
@@ -246,14 +246,14 @@ func (d *duo) command(run uint64, c message.Command) (uint64, string) {
 // oneRun plays a run as a controller does, and returns the last reply.
 func (d *duo) oneRun() string {
 	run, answer := d.command(0, d.prepare())
-	for _, step := range []struct {
+	for _, action := range []struct {
 		action message.Action
 		after  string
 	}{{message.Upgrade, "done"}, {message.Reboot, "reboot-required"}} {
-		if answer != step.after {
+		if answer != action.after {
 			return answer
 		}
-		_, answer = d.command(run, message.Command{Action: step.action, Host: "h01"})
+		_, answer = d.command(run, message.Command{Action: action.action, Host: "h01"})
 	}
 	return answer
 }

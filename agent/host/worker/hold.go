@@ -13,7 +13,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
-// leaseWait is how long a worker with a step in progress waits at its start for
+// leaseWait is how long a worker with an action in progress waits at its start for
 // the site to say which worker holds the lease.
 const leaseWait = message.Heartbeat
 
@@ -55,7 +55,7 @@ func (w *Worker) acquire(ctx context.Context) (leaseTerm, error) {
 		case errors.Is(err, log.ErrTaken):
 			w.standBy(err)
 		case errors.Is(err, log.ErrProtocol):
-			// A step that has begun is finished without the site, as if the site
+			// An action that has begun is finished without the site, as if the site
 			// could not be reached.
 			w.lease.change(decide.Unanswered, 0, decide.Requesting)
 			if failing.Due(w.Now()) {
@@ -130,7 +130,7 @@ func (w *Worker) yield(now leaseTerm, err error) error {
 	return err
 }
 
-// giveBack gives the lease back when this worker ends with no step in progress, so
+// giveBack gives the lease back when this worker ends with no action in progress, so
 // that the next worker need not wait until this worker is silent. Nothing depends
 // on it: a lease that is not given back is free after message.Silence.
 func (w *Worker) giveBack(ctx context.Context) {

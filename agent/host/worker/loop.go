@@ -12,18 +12,18 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
-// loop takes one step after the other, as the state decides by what the worker sees. What the
-// step needs to be on disk is written before.
+// loop takes one action after the other, as the state decides by what the worker sees. What the
+// action needs to be on disk is written before.
 func (w *Worker) loop(ctx context.Context) error {
 	for ctx.Err() == nil {
 		now := w.lease.now()
 		before := w.state
-		step := before.Next(w.Now(), w.see(now))
-		w.promiseStep(step.Do)
-		if err := w.remember(ctx, step.State); err != nil {
+		decision := before.Next(w.Now(), w.see(now))
+		w.promiseAction(decision.Do)
+		if err := w.remember(ctx, decision.State); err != nil {
 			return err
 		}
-		if err := w.do(ctx, now, step.Do, before); err != nil && !errors.Is(err, errMoved) {
+		if err := w.do(ctx, now, decision.Do, before); err != nil && !errors.Is(err, errMoved) {
 			return err
 		}
 	}
@@ -73,7 +73,7 @@ func (w *Worker) do(ctx context.Context, now leaseTerm, do decide.Do, before dec
 			w.Log.Warn("the worker was ended while it asked for the reboot, and the machine is still up: it asks once more", "host", w.Host, "run", before.Run)
 		}
 	}
-	return w.step(ctx, now, do)
+	return w.act(ctx, now, do)
 }
 
 // waitForLease waits until the state of the lease changes.

@@ -180,7 +180,7 @@ func (s belated) Upgrade(ctx context.Context, job strategy.Job) (strategy.Outcom
 	return s.Strategy.Upgrade(context.WithoutCancel(ctx), job)
 }
 
-// TestEndIsKnownLate checks that the outcome of a step counts even if it is known
+// TestEndIsKnownLate checks that the outcome of an action counts even if it is known
 // after the time limit.
 func TestEndIsKnownLate(t *testing.T) {
 	t.Parallel()

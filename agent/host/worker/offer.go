@@ -29,7 +29,7 @@ func (w *Worker) sendOffers(ctx context.Context) error {
 }
 
 // offer asks the strategy for the plan of an upgrade that would begin now, packed. It is nil
-// while a step is in progress, after which it is asked for again, and for a strategy that
+// while an action is in progress, after which it is asked for again, and for a strategy that
 // makes no plan outside of a run.
 func (w *Worker) offer(ctx context.Context) ([]byte, error) {
 	select {
@@ -38,8 +38,8 @@ func (w *Worker) offer(ctx context.Context) ([]byte, error) {
 		return nil, nil
 	}
 	defer func() { <-w.atHost }()
-	asked, limit := w.fetches.Swap(false), w.Limits.Step
-	// What a run has prepared must stay as it is until its upgrade, and a step must not wait.
+	asked, limit := w.fetches.Swap(false), w.Limits.Action
+	// What a run has prepared must stay as it is until its upgrade, and an action must not wait.
 	fetch := asked && w.written.Load().Over(w.Now())
 	if fetch {
 		limit = min(limit, fetchLimit)

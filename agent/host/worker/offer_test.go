@@ -24,10 +24,10 @@ type offering struct {
 	version atomic.Int64
 	err     atomic.Pointer[error]
 	asked   atomic.Int64
-	// takes is how long the plan takes, and atOnce whether a step began meanwhile.
-	takes                     time.Duration
-	planning, stepped, atOnce atomic.Bool
-	job                       atomic.Pointer[strategy.Job]
+	// takes is how long the plan takes, and atOnce whether an action began meanwhile.
+	takes                    time.Duration
+	planning, acting, atOnce atomic.Bool
+	job                      atomic.Pointer[strategy.Job]
 }
 
 func (o *offering) plan() message.ChangeSet {
@@ -42,15 +42,15 @@ func (o *offering) Plan(ctx context.Context, job strategy.Job) (message.ChangeSe
 	}
 	o.planning.Store(true)
 	defer o.planning.Store(false)
-	if o.stepped.Load() {
+	if o.acting.Load() {
 		o.atOnce.Store(true)
 	}
 	return o.plan(), wait.Sleep(ctx, o.takes)
 }
 
 func (o *offering) Prepare(ctx context.Context, job strategy.Job) (message.ChangeSet, error) {
-	o.stepped.Store(true)
-	defer o.stepped.Store(false)
+	o.acting.Store(true)
+	defer o.acting.Store(false)
 	if o.planning.Load() {
 		o.atOnce.Store(true)
 	}
@@ -189,9 +189,9 @@ func TestPreparedHostFetchesNothing(t *testing.T) {
 	}
 }
 
-// TestOfferWaitsForSteps checks that the strategy is never asked for a plan while it
-// carries out a step, nor a step begun while it makes a plan, and that an offer follows.
-func TestOfferWaitsForSteps(t *testing.T) {
+// TestOfferWaitsForActions checks that the strategy is never asked for a plan while it
+// carries out an action, nor an action begun while it makes a plan, and that an offer follows.
+func TestOfferWaitsForActions(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(r *rig) {
 		o := &offering{takes: 20 * time.Second}
@@ -199,10 +199,10 @@ func TestOfferWaitsForSteps(t *testing.T) {
 			r.prepare()
 			time.Sleep(5 * time.Minute)
 			if r.hostLog.answer(message.Prepare) != string(message.Done) || o.atOnce.Load() {
-				r.t.Errorf("it answered %q; a step and a plan at once: %v", r.hostLog.answer(message.Prepare), o.atOnce.Load())
+				r.t.Errorf("it answered %q; an action and a plan at once: %v", r.hostLog.answer(message.Prepare), o.atOnce.Load())
 			}
 			if n := o.asked.Load(); n != 2 {
-				r.t.Errorf("the strategy was asked %d times, not at the start and after the step", n)
+				r.t.Errorf("the strategy was asked %d times, not at the start and after the action", n)
 			}
 		})
 	})

@@ -22,10 +22,10 @@ type Machine interface {
 	Reboot(ctx context.Context, job strategy.Job) error
 }
 
-// Limits bound the steps of a run; each must be positive.
+// Limits bound the actions of a run; each must be positive.
 type Limits struct {
-	// Step bounds one call of the strategy.
-	Step time.Duration
+	// Action bounds one call of the strategy.
+	Action time.Duration
 	// Reboot bounds the call that asks for a reboot, and then the time to the
 	// end of this process.
 	Reboot time.Duration
@@ -74,7 +74,7 @@ type Options struct {
 	WriteFile WriteFile
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
-	// At is called with the label of each step, before and after it; tests crash
+	// At is called with the label of each action, before and after it; tests crash
 	// there. It may be nil.
 	At func(label string)
 }

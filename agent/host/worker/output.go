@@ -9,11 +9,11 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/report"
 )
 
-// outputInterval is how often the output of a step that is in progress is sent.
+// outputInterval is how often the output of an action that is in progress is sent.
 const outputInterval = time.Minute
 
-// sendOutputs sends what the steps print: when a step has ended, and at intervals
-// while it is in progress. It runs beside the loop: neither a step nor its reply
+// sendOutputs sends what the actions print: when an action has ended, and at intervals
+// while it is in progress. It runs beside the loop: neither an action nor its reply
 // waits for it. At the start it sends what the run of the journal has printed so far,
 // because the machine may have gone down before.
 func (w *Worker) sendOutputs(ctx context.Context) error {
@@ -22,8 +22,8 @@ func (w *Worker) sendOutputs(ctx context.Context) error {
 		return nil
 	}
 	if run := w.written.Load().Run; run != 0 {
-		for _, step := range message.OutputSteps() {
-			w.outputs.Put(stepOf{run, step}, struct{}{})
+		for _, action := range message.OutputActions() {
+			w.outputs.Put(actionOf{run, action}, struct{}{})
 		}
 	}
 	sent := map[report.ID]telling{}
@@ -45,16 +45,16 @@ func (w *Worker) sendOutputs(ctx context.Context) error {
 	}
 }
 
-// sendOutput sends what a step has printed, if that has changed since it was sent. It
+// sendOutput sends what an action has printed, if that has changed since it was sent. It
 // returns an error only if the lease is lost.
-func (w *Worker) sendOutput(ctx context.Context, printer strategy.Printer, of stepOf, sent map[report.ID]telling) error {
-	printed, isCut, err := printer.Output(of.run, of.step, message.MaxOutput)
+func (w *Worker) sendOutput(ctx context.Context, printer strategy.Printer, of actionOf, sent map[report.ID]telling) error {
+	printed, isCut, err := printer.Output(of.run, of.action, message.MaxOutput)
 	if err != nil {
-		w.warn(ctx, "cannot read the output of "+of.step, err)
+		w.warn(ctx, "cannot read the output of "+of.action, err)
 		return nil
 	}
 	if len(printed) == 0 {
 		return nil
 	}
-	return w.tellOfRun(ctx, sent, report.Report{ID: report.ID{Kind: report.Output, Run: of.run, Part: of.step}, Cut: isCut, Body: printed})
+	return w.tellOfRun(ctx, sent, report.Report{ID: report.ID{Kind: report.Output, Run: of.run, Part: of.action}, Cut: isCut, Body: printed})
 }

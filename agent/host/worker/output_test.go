@@ -22,10 +22,10 @@ type printing struct {
 	printed map[string]string
 }
 
-func (p *printing) print(step, line string) {
+func (p *printing) print(action, line string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.printed[step] += line + "\n"
+	p.printed[action] += line + "\n"
 }
 
 func (p *printing) Upgrade(ctx context.Context, job strategy.Job) (strategy.Outcome, error) {
@@ -39,14 +39,14 @@ func (p *printing) Upgrade(ctx context.Context, job strategy.Job) (strategy.Outc
 	return p.Strategy.Upgrade(ctx, job)
 }
 
-func (p *printing) Output(_ uint64, step string, limit int) ([]byte, bool, error) {
+func (p *printing) Output(_ uint64, action string, limit int) ([]byte, bool, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	text := p.printed[step]
+	text := p.printed[action]
 	return []byte(text[max(0, len(text)-limit):]), len(text) > limit, nil
 }
 
-// TestOutputsAreSent checks that the output of a step is sent while the step is in
+// TestOutputsAreSent checks that the output of an action is sent while the action is in
 // progress and when it has ended, once for each change, and again by the worker after
 // a reboot.
 func TestOutputsAreSent(t *testing.T) {
@@ -55,7 +55,7 @@ func TestOutputsAreSent(t *testing.T) {
 		p := &printing{printed: map[string]string{}}
 		r.change = func(o *Options) {
 			p.Strategy, o.Strategy = o.Strategy, p
-			o.Limits.Step = time.Hour
+			o.Limits.Action = time.Hour
 		}
 		r.bear()
 		r.prepare()
@@ -75,7 +75,7 @@ func TestOutputsAreSent(t *testing.T) {
 	})
 }
 
-// TestOutputIsAskedFor checks that a worker which is asked sends at once what the step in progress
+// TestOutputIsAskedFor checks that a worker which is asked sends at once what the action in progress
 // has printed so far, and nothing while none is.
 func TestOutputIsAskedFor(t *testing.T) {
 	t.Parallel()
@@ -83,7 +83,7 @@ func TestOutputIsAskedFor(t *testing.T) {
 		p := &printing{printed: map[string]string{}}
 		r.change = func(o *Options) {
 			p.Strategy, o.Strategy = o.Strategy, p
-			o.Limits.Step = time.Hour
+			o.Limits.Action = time.Hour
 		}
 		r.hostLog.asks = make(chan log.Ask, 1)
 		r.bear()
@@ -105,11 +105,11 @@ func TestOutputIsAskedFor(t *testing.T) {
 	})
 }
 
-// has reports whether a step has printed something.
-func (p *printing) has(step string) bool {
+// has reports whether an action has printed something.
+func (p *printing) has(action string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.printed[step] != ""
+	return p.printed[action] != ""
 }
 
 // TestOutputsNeverHinder checks that a site which takes no output, or refuses it, does

@@ -80,7 +80,7 @@ func (w *Worker) sendPlan(ctx context.Context, sent map[report.ID]telling) error
 	return w.tellOfRun(ctx, sent, report.Report{ID: report.ID{Kind: report.Plan, Run: kept.Run}, Body: packed})
 }
 
-// planFor returns the plan that a step goes by: none for prepare, which makes it.
+// planFor returns the plan that an action goes by: none for prepare, which makes it.
 func (w *Worker) planFor(do decide.Do) (message.ChangeSet, error) {
 	if do == decide.DoPrepare {
 		return message.ChangeSet{}, nil

@@ -15,7 +15,7 @@ import (
 )
 
 // TestPlanIsKept checks that the plan is on disk when prepare is answered, and is what
-// each later step gets, also from another worker.
+// each later action gets, also from another worker.
 func TestPlanIsKept(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(r *rig) {
@@ -35,9 +35,9 @@ func TestPlanIsKept(t *testing.T) {
 		expect(r, message.Upgrade, message.RebootRequired)
 		r.command(12, message.Reboot)
 		expect(r, message.Reboot, message.Done)
-		for _, step := range []string{"upgrade", "missing before the reboot", "missing", "verify"} {
-			if !reflect.DeepEqual(got[step], want) {
-				t.Errorf("%s goes by the plan %+v, not %+v", step, got[step], want)
+		for _, action := range []string{"upgrade", "missing before the reboot", "missing", "verify"} {
+			if !reflect.DeepEqual(got[action], want) {
+				t.Errorf("%s goes by the plan %+v, not %+v", action, got[action], want)
 			}
 		}
 	})
@@ -84,7 +84,7 @@ func (p planned) Prepare(context.Context, strategy.Job) (message.ChangeSet, erro
 
 func (planned) Missing(context.Context, strategy.Job) ([]message.Change, error) { return nil, nil }
 
-// planSpy records the plan that each step gets.
+// planSpy records the plan that each action gets.
 type planSpy struct {
 	strategy.Strategy
 	got map[string]message.ChangeSet

@@ -38,7 +38,7 @@ func (w *Worker) sendSource(s Source) (send, watch func(context.Context) error) 
 
 // send sends the reports of a kind, one each time that next returns, until the lease is lost. read
 // returns nil when there is nothing to report; failure is logged when it fails. send runs next to
-// the loop: no step waits for it.
+// the loop: no action waits for it.
 func (w *Worker) send(ctx context.Context, kind *report.Kind, failure string, next func(context.Context) error, read func(context.Context) ([]byte, error)) error {
 	known, err := w.lastTold(ctx, kind)
 	if err != nil {

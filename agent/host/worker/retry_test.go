@@ -19,7 +19,7 @@ type busyHost struct {
 	strategy.Strategy
 	class message.Class
 	mu    sync.Mutex
-	// left are the failures to come of each step, called its calls.
+	// left are the failures to come of each action, called its calls.
 	left, called map[string]int
 }
 
@@ -27,21 +27,21 @@ func newBusyHost(class message.Class, left map[string]int) *busyHost {
 	return &busyHost{class: class, left: left, called: map[string]int{}}
 }
 
-func (b *busyHost) busy(step string) error {
+func (b *busyHost) busy(action string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.called[step]++; b.left[step] > 0 {
-		b.left[step]--
+	if b.called[action]++; b.left[action] > 0 {
+		b.left[action]--
 		return strategy.Fail(b.class, errors.New("apt-get (104) holds the lock"))
 	}
 	return nil
 }
 
-// calls are the calls of a step so far.
-func (b *busyHost) calls(step string) int {
+// calls are the calls of an action so far.
+func (b *busyHost) calls(action string) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.called[step]
+	return b.called[action]
 }
 
 func (b *busyHost) Prepare(ctx context.Context, job strategy.Job) (message.ChangeSet, error) {
@@ -70,7 +70,7 @@ func (b *busyHost) Verify(ctx context.Context, job strategy.Job) error {
 	return b.Strategy.Verify(ctx, job)
 }
 
-// TestLockIsWaitedFor checks that a whole run succeeds though each of its steps finds the
+// TestLockIsWaitedFor checks that a whole run succeeds though each of its actions finds the
 // host locked at first, that the host is upgraded once, and that people are told.
 func TestLockIsWaitedFor(t *testing.T) {
 	t.Parallel()
@@ -85,7 +85,7 @@ func TestLockIsWaitedFor(t *testing.T) {
 			t.Error("the reboot is lost")
 		}
 		if b.called["prepare"] != 4 || b.called["upgrade"] != 3 || b.called["resume"] != 2 || b.called["verify"] != 2 {
-			t.Errorf("the steps were called %v", b.called)
+			t.Errorf("the actions were called %v", b.called)
 		}
 		told := 0
 		for _, p := range r.hostLog.progress {
@@ -96,7 +96,7 @@ func TestLockIsWaitedFor(t *testing.T) {
 		if told != 1 {
 			t.Errorf("people were told %d times: %v", told, r.hostLog.progress)
 		}
-		// After two tries in vain each word of the next ones has the reason; other steps do not.
+		// After two tries in vain each word of the next ones has the reason; other actions do not.
 		failing := map[string]int{}
 		for _, p := range r.hostLog.progress {
 			failing[p.Failing]++
@@ -125,7 +125,7 @@ func (s *stumbling) Prepare(ctx context.Context, job strategy.Job) (message.Chan
 	return s.Strategy.Prepare(ctx, job)
 }
 
-// TestFailureIsOvercome checks that people are told why a step fails until a try has come further
+// TestFailureIsOvercome checks that people are told why an action fails until a try has come further
 // than those that failed: they would release a host that is at work by now.
 func TestFailureIsOvercome(t *testing.T) {
 	t.Parallel()
@@ -156,7 +156,7 @@ func TestFailureIsOvercome(t *testing.T) {
 	})
 }
 
-// TestLockIsWaitedForOverRestarts checks that the limit of a step counts over all of its
+// TestLockIsWaitedForOverRestarts checks that the limit of an action counts over all of its
 // tries, also when the worker is started again between them.
 func TestLockIsWaitedForOverRestarts(t *testing.T) {
 	t.Parallel()
@@ -177,7 +177,7 @@ func TestLockIsWaitedForOverRestarts(t *testing.T) {
 		}
 		got := r.until(message.Prepare)
 		if took := time.Since(began); took < 30*time.Second || took > time.Minute {
-			t.Errorf("it gave up after %s; the limit of a step is a minute", took)
+			t.Errorf("it gave up after %s; the limit of an action is a minute", took)
 		}
 		if want := "apt-get (104) holds the lock; it was tried 4 times since "; !strings.HasPrefix(got, want) {
 			t.Errorf("it answered %q, not %q", got, want)
@@ -188,7 +188,7 @@ func TestLockIsWaitedForOverRestarts(t *testing.T) {
 	})
 }
 
-// failing is a host whose step fails with a class.
+// failing is a host whose action fails with a class.
 type failing struct {
 	strategy.Strategy
 	upgrade, verify error
@@ -252,9 +252,9 @@ func (deadly) Resume(context.Context, strategy.Job) (strategy.Outcome, error) {
 	panic(crash("in the upgrade"))
 }
 
-// TestStepThatEndsItsWorker checks that an upgrade which ends its worker each time is not
+// TestActionThatEndsItsWorker checks that an upgrade which ends its worker each time is not
 // begun for ever, and that people are told.
-func TestStepThatEndsItsWorker(t *testing.T) {
+func TestActionThatEndsItsWorker(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(r *rig) {
 		r.change = func(o *Options) { o.Strategy = deadly{o.Strategy} }

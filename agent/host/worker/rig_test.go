@@ -90,7 +90,7 @@ func isBeside(label string) bool {
 func (r *rig) options() Options {
 	o := Options{
 		Tenant: "acme", Host: "h01", Application: "os-upgrade-simulated", Dir: filepath.Join(r.dir, "state"),
-		HostLog: r.hostLog, Strategy: r.host, Machine: r.host, Limits: Limits{Step: time.Minute, Reboot: time.Minute},
+		HostLog: r.hostLog, Strategy: r.host, Machine: r.host, Limits: Limits{Action: time.Minute, Reboot: time.Minute},
 		Checks: passing{}, Log: slog.New(slog.NewTextHandler(&r.log, nil)), Now: r.now, At: r.at,
 	}
 	if r.change != nil {

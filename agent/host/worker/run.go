@@ -45,7 +45,7 @@ func Open(ctx context.Context, o Options) (*Worker, error) {
 	}
 	w := &Worker{
 		Options: o, lock: lock, journaled: make(chan struct{}), commands: newCommandQueue(), reports: wait.NewQueue[chan struct{}, struct{}](),
-		changed: wait.NewSignal(), planKept: wait.NewSignal(), idle: wait.NewSignal(), passes: make(chan settling, tasksAtOnce), passDue: wait.NewSignal(), offerDue: wait.NewSignal(), atHost: make(chan struct{}, 1), outputs: wait.NewQueue[stepOf, struct{}](), tasks: newTasks(), ignored: map[message.Kind]position{},
+		changed: wait.NewSignal(), planKept: wait.NewSignal(), idle: wait.NewSignal(), passes: make(chan settling, tasksAtOnce), passDue: wait.NewSignal(), offerDue: wait.NewSignal(), atHost: make(chan struct{}, 1), outputs: wait.NewQueue[actionOf, struct{}](), tasks: newTasks(), ignored: map[message.Kind]position{},
 	}
 	if err := w.prepare(ctx); err != nil {
 		return nil, errors.Join(err, lock.Close())
@@ -87,8 +87,8 @@ func (w *Worker) prepare(ctx context.Context) (err error) {
 func (w *Worker) Close() error { return w.lock.Close() }
 
 // Run works until parent ends, which is no error, or the log or the journal
-// fails. The next worker of the state directory continues a step that was
-// interrupted. When parent ends and no step is in progress, Run gives the host's
+// fails. The next worker of the state directory continues an action that was
+// interrupted. When parent ends and no action is in progress, Run gives the host's
 // lease back.
 func (w *Worker) Run(parent context.Context) error {
 	err := w.work(parent)

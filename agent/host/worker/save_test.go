@@ -17,7 +17,7 @@ import (
 )
 
 // TestDiskFull makes the disk full, faulty or read-only at each write of the journal
-// in a run. It checks that no step is taken without its record, that there is one
+// in a run. It checks that no action is taken without its record, that there is one
 // alarm, and that the worker continues soon after the disk works again.
 func TestDiskFull(t *testing.T) {
 	t.Parallel()

@@ -8,7 +8,7 @@ import (
 
 // see gathers what the next decision is based on.
 func (w *Worker) see(now leaseTerm) decide.Seen {
-	seen := decide.Seen{Host: w.Host, BootID: w.bootID, Confirms: w.confirms(), Lease: now.state, Epoch: now.epoch, Busy: w.notNow(), Limit: w.Limits.Step, Retires: w.retires()}
+	seen := decide.Seen{Host: w.Host, BootID: w.bootID, Confirms: w.confirms(), Lease: now.state, Epoch: now.epoch, Busy: w.notNow(), Limit: w.Limits.Action, Retires: w.retires()}
 	if len(w.state.Boots.Waits()) > 0 {
 		seen.Accepted = w.accepted()
 	}

@@ -12,7 +12,7 @@ import (
 // ErrReplaced means that the worker has ended because its program or key was replaced.
 var ErrReplaced = errors.New("the program or the key of this host was replaced")
 
-// graceOfLoop is how much longer than its limit a step of the loop may take: all is
+// graceOfLoop is how much longer than its limit an action of the loop may take: all is
 // within it that has no limit of its own, such as a write to a slow disk.
 const graceOfLoop = 2 * time.Minute
 
@@ -20,14 +20,14 @@ const graceOfLoop = 2 * time.Minute
 // round and asks anew.
 const siteWait = 5 * time.Minute
 
-// promiseStep promises that the next step does not hang.
-func (w *Worker) promiseStep(do decide.Do) {
+// promiseAction promises that the next action does not hang.
+func (w *Worker) promiseAction(do decide.Do) {
 	if w.Supervisor != nil {
 		w.promise(w.limitOf(do))
 	}
 }
 
-// limitOf is how long a step of the loop may take. The calls of a strategy have limits
+// limitOf is how long an action of the loop may take. The calls of a strategy have limits
 // of their own, and renew the promise.
 func (w *Worker) limitOf(do decide.Do) time.Duration {
 	switch do {
@@ -36,7 +36,7 @@ func (w *Worker) limitOf(do decide.Do) time.Duration {
 	case decide.DoReply, decide.DoTakeOver:
 		return siteWait
 	case decide.DoAwaitRetry:
-		return w.Limits.Step
+		return w.Limits.Action
 	default: // A wait, or a call of the strategy, which renews the promise.
 		return w.Supervisor.Beat
 	}

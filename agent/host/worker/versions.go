@@ -16,7 +16,7 @@ const versionsFirst = 10 * time.Second
 
 // reportVersions reports the host's versions at the start, on request, after a
 // change that is watched, and every VersionsInterval, until ctx ends. It runs
-// beside the loop, because an unreachable site must not delay the steps.
+// beside the loop, because an unreachable site must not delay the actions.
 func (w *Worker) reportVersions(ctx context.Context) error {
 	known, err := w.lastTold(ctx, report.Versions)
 	if err != nil {
@@ -68,7 +68,7 @@ func (w *Worker) nextReport(ctx context.Context, settle time.Duration) (afterCha
 		case <-latest:
 		case <-due:
 		}
-		// A step changes the database itself, and its reply requests a report.
+		// An action changes the database itself, and its reply requests a report.
 		if w.current.Load() == nil {
 			return latest != nil, nil
 		}
@@ -122,7 +122,7 @@ func (w *Worker) watchVersions(ctx context.Context) error {
 // reportNow reports the versions if they have changed. It returns an error only if the lease is
 // lost: a host whose versions cannot be detected or reported still executes commands.
 func (w *Worker) reportNow(ctx context.Context, known telling) (telling, error) {
-	limited, cancel := context.WithTimeout(ctx, w.Limits.Step)
+	limited, cancel := context.WithTimeout(ctx, w.Limits.Action)
 	defer cancel()
 	versions, err := w.Strategy.Versions(limited)
 	if err != nil {

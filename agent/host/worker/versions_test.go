@@ -24,7 +24,7 @@ func upgrading() decide.Journal {
 	return decide.Journal{Run: 10, NotAfter: time.Now().Add(time.Hour), Seq: 11, Action: message.Upgrade, Phase: decide.Upgrading, BootID: "boot-1"}
 }
 
-// TestCutOff checks that a host continues the step in its journal while the site is
+// TestCutOff checks that a host continues the action in its journal while the site is
 // unreachable, and replies once it is reachable.
 func TestCutOff(t *testing.T) {
 	t.Parallel()
@@ -135,7 +135,7 @@ func TestOneReportForAll(t *testing.T) {
 			return map[string]string{"kernel": "6"}, nil
 		}}}, reports: wait.NewQueue[chan struct{}, struct{}](), changed: wait.NewSignal()}
 		w.Now, w.VersionsInterval = time.Now, time.Hour
-		w.Limits.Step = time.Hour
+		w.Limits.Action = time.Hour
 		ctx, stop := context.WithCancel(t.Context())
 		var running sync.WaitGroup
 		running.Go(func() { _ = w.reportVersions(ctx) })
@@ -179,15 +179,15 @@ type pinned struct {
 	strategy.Strategy
 	version atomic.Int64
 	reads   atomic.Int64
-	// whileStepping counts the reads during an upgrade, which takes minutes.
-	upgrading     atomic.Bool
-	whileStepping atomic.Int64
+	// whileActing counts the reads during an upgrade, which takes minutes.
+	upgrading   atomic.Bool
+	whileActing atomic.Int64
 }
 
 func (p *pinned) Versions(context.Context) (map[string]string, error) {
 	p.reads.Add(1)
 	if p.upgrading.Load() {
-		p.whileStepping.Add(1)
+		p.whileActing.Add(1)
 	}
 	return map[string]string{"kernel": strconv.FormatInt(p.version.Load(), 10)}, nil
 }
@@ -245,7 +245,7 @@ func TestVersionsEachInterval(t *testing.T) {
 }
 
 // TestVersionsAreWatched checks that a change of a watched file is sent within a minute,
-// many changes in few reports and none during a step, and that a watch that fails is
+// many changes in few reports and none during an action, and that a watch that fails is
 // begun again.
 func TestVersionsAreWatched(t *testing.T) {
 	t.Parallel()
@@ -304,8 +304,8 @@ func TestVersionsAreWatched(t *testing.T) {
 			time.Sleep(time.Second)
 			touch <- struct{}{}
 			time.Sleep(time.Minute)
-			if r.hostLog.answer(message.Upgrade) == "" || p.whileStepping.Load() != 0 {
-				t.Errorf("during the upgrade, answered %q, the versions are read %d times", r.hostLog.answer(message.Upgrade), p.whileStepping.Load())
+			if r.hostLog.answer(message.Upgrade) == "" || p.whileActing.Load() != 0 {
+				t.Errorf("during the upgrade, answered %q, the versions are read %d times", r.hostLog.answer(message.Upgrade), p.whileActing.Load())
 			}
 		})
 	})

@@ -23,9 +23,9 @@ type Worker struct {
 	written atomic.Pointer[decide.State]
 	// prepared is the plan that the strategy has just made, until it is on disk.
 	prepared message.ChangeSet
-	// lastFailure is why the last try of the step that is being retried has failed.
+	// lastFailure is why the last try of the action that is being retried has failed.
 	lastFailure string
-	// failedAt is the largest percentage that a failed try of the step has told, reached that of
+	// failedAt is the largest percentage that a failed try of the action has told, reached that of
 	// the try in progress.
 	failedAt int
 	reached  atomic.Int64
@@ -49,7 +49,7 @@ type Worker struct {
 	// changed is signalled when the versions may have changed.
 	changed wait.Signal
 	// offerDue is signalled when the versions were read, so that the plan is, too. atHost
-	// is full while a step or a plan is in progress.
+	// is full while an action or a plan is in progress.
 	offerDue wait.Signal
 	atHost   chan struct{}
 	// changes is how many packages the newest plan outside of a run changes; nil before the
@@ -58,10 +58,10 @@ type Worker struct {
 	// fetches is set from when somebody has asked the host to look anew until it does, anew
 	// until its offer is sent. looking is set while a look is put off.
 	fetches, anew, looking atomic.Bool
-	// current is the step of the strategy that is in progress; nil when none is.
-	current atomic.Pointer[stepOf]
-	// outputs are the steps whose output is to be sent.
-	outputs *wait.Queue[stepOf, struct{}]
+	// current is the action of the strategy that is in progress; nil when none is.
+	current atomic.Pointer[actionOf]
+	// outputs are the actions whose output is to be sent.
+	outputs *wait.Queue[actionOf, struct{}]
 	tasks   *tasks
 	// count counts what was left alone.
 	ignoredCount atomic.Uint64
@@ -85,8 +85,8 @@ func (w *Worker) warn(ctx context.Context, what string, err error) {
 	}
 }
 
-// stepOf is a step of a run.
-type stepOf struct {
-	run  uint64
-	step string
+// actionOf is an action of a run.
+type actionOf struct {
+	run    uint64
+	action string
 }

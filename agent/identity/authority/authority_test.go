@@ -99,17 +99,17 @@ func TestRenew(t *testing.T) {
 		t.Fatal(err)
 	}
 	pool := f.trust(t)
-	for _, step := range []struct {
+	for _, row := range []struct {
 		after time.Duration
 		want  bool
 	}{{0, false}, {life - renewBefore - time.Hour, false}, {life - renewBefore, true}, {life - renewBefore + day, false}, {2 * life, true}} {
-		at := now.Add(step.after)
-		if renewed, err := f.Renew(at, f.box(t)); err != nil || renewed != step.want {
-			t.Errorf("after %s it is renewed: %t, %v", step.after, renewed, err)
+		at := now.Add(row.after)
+		if renewed, err := f.Renew(at, f.box(t)); err != nil || renewed != row.want {
+			t.Errorf("after %s it is renewed: %t, %v", row.after, renewed, err)
 		}
 		for _, name := range []string{"site.example", "10.0.0.5"} {
 			if err := f.verify(t, pool, name, at); err != nil {
-				t.Errorf("after %s: %v", step.after, err)
+				t.Errorf("after %s: %v", row.after, err)
 			}
 		}
 	}

@@ -104,14 +104,14 @@ func TestLook(t *testing.T) {
 	if err := l.load(); err != nil {
 		t.Fatal(err)
 	}
-	look := func(step, presents, logs string) {
+	look := func(row, presents, logs string) {
 		t.Helper()
 		l.pair.Look(now)
 		if got := l.presents(); got != presents {
-			t.Errorf("%s: it presents %s, want %s", step, got, presents)
+			t.Errorf("%s: it presents %s, want %s", row, got, presents)
 		}
 		if got := l.logged(); logs == "" && got != "" || !strings.Contains(got, logs) {
-			t.Errorf("%s: it logs %q, want %q", step, got, logs)
+			t.Errorf("%s: it logs %q, want %q", row, got, logs)
 		}
 	}
 	look("nothing changed", "first", "")

@@ -136,7 +136,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// TestCrashAnywhere ends the site at each step of a join. The host asks again and is
+// TestCrashAnywhere ends the site at each action of a join. The host asks again and is
 // let in with its one key; another joiner never is, whenever it comes.
 func TestCrashAnywhere(t *testing.T) {
 	t.Parallel()
@@ -148,7 +148,7 @@ func TestCrashAnywhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(labels) != 4 {
-		t.Fatalf("a join has the steps %q", labels)
+		t.Fatalf("a join has the actions %q", labels)
 	}
 	for _, at := range labels {
 		s := newSite(t)

@@ -68,9 +68,9 @@ func TestPlaces(t *testing.T) {
 		history := ""
 		for range 40 {
 			host, key := fmt.Sprintf("h%d", random.IntN(5)), fmt.Sprintf("K%d", random.IntN(6))
-			steps, at := 0, random.IntN(8) // Most of them are no step: nothing crashes.
+			actions, at := 0, random.IntN(8) // Most of them are no action: nothing crashes.
 			tokens := s.open(func(string) {
-				if steps++; steps == at {
+				if actions++; actions == at {
 					panic(crash{})
 				}
 			})
@@ -191,7 +191,7 @@ func TestApproval(t *testing.T) {
 	}
 }
 
-// TestVerdictCrashes ends the site at each step of an approval. The same verdict, or the host that
+// TestVerdictCrashes ends the site at each action of an approval. The same verdict, or the host that
 // asks again, completes it; nobody can refuse the host meanwhile.
 func TestVerdictCrashes(t *testing.T) {
 	t.Parallel()

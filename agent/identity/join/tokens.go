@@ -51,7 +51,7 @@ func (f tokenFile) sum(id string) string {
 // its secret. Adding or removing one takes effect at once, without a restart.
 type Tokens struct {
 	stored credential.Store
-	// at is called with the label of each step (tests crash there).
+	// at is called with the label of each action (tests crash there).
 	at func(label string)
 	// mu is held while a token is used. One process at a time is the site.
 	mu sync.Mutex
@@ -60,7 +60,7 @@ type Tokens struct {
 	waiting map[string]time.Time
 }
 
-// NewTokens returns the tokens that a store has. at is called before and after each step
+// NewTokens returns the tokens that a store has. at is called before and after each action
 // with its label; nil means nobody.
 func NewTokens(stored credential.Store, at func(label string)) *Tokens {
 	if at == nil {

@@ -142,18 +142,18 @@ func (b *Box) keep(keys ring, to Target) error {
 	}
 	if to.Way == KeyFile && len(to.Secret) == 0 {
 		if next.File != own {
-			if err := b.step("key link", func() error { return b.link(own, next.File) }); err != nil {
+			if err := b.do("key link", func() error { return b.link(own, next.File) }); err != nil {
 				return err
 			}
 		}
-		if err := b.step("key file", func() error { return durable.WriteFile(next.keyPath(b.o.Dir), secret, 0o600) }); err != nil {
+		if err := b.do("key file", func() error { return durable.WriteFile(next.keyPath(b.o.Dir), secret, 0o600) }); err != nil {
 			return err
 		}
 	}
-	if err := b.step("strongbox", func() error { return durable.WriteFile(b.file(), body, 0o600) }); err != nil {
+	if err := b.do("strongbox", func() error { return durable.WriteFile(b.file(), body, 0o600) }); err != nil {
 		return err
 	}
-	return b.step("old keys", func() error { return b.removeOld(next) })
+	return b.do("old keys", func() error { return b.removeOld(next) })
 }
 
 // prepare returns the secret, and sets how it becomes a key.
@@ -179,7 +179,7 @@ func wrap(keys ring, w wrappingKey) ([]byte, error) {
 	return seal(w.key, text, purpose)
 }
 
-func (b *Box) step(label string, do func() error) error {
+func (b *Box) do(label string, do func() error) error {
 	b.o.At("before " + label)
 	if err := do(); err != nil {
 		return err

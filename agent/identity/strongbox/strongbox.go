@@ -36,7 +36,7 @@ type Options struct {
 	Dir string
 	// Credentials is the folder of systemd's credentials; empty when there is none.
 	Credentials string
-	// At is called with the label of each step before the step is taken and after it was:
+	// At is called with the label of each action before it and after it:
 	// tests crash there. Nil is allowed.
 	At func(label string)
 	// Hash is the cost of a new passphrase, without the salt; zero is the usual one. Tests

@@ -96,11 +96,11 @@ func TestEmpty(t *testing.T) {
 	}
 }
 
-// TestFirst makes a strongbox, killed at any step of it: the next secret makes it, and no
+// TestFirst makes a strongbox, killed at any write of it: the next secret makes it, and no
 // key file is left over.
 func TestFirst(t *testing.T) {
 	t.Parallel()
-	for _, at := range append(steps()[2:], "") { // No link: the key file is in its folder.
+	for _, at := range append(writes()[2:], "") { // No link: the key file is in its folder.
 		dir := t.TempDir()
 		killed(t, at, func(kill func(string)) { _, _ = Open(Options{Dir: dir, At: kill}).Seal([]byte(swordfish), about) })
 		b := Open(Options{Dir: dir})
@@ -151,11 +151,11 @@ func killed(t *testing.T, label string, do func(at func(string))) {
 		}
 	})
 	if label != "" {
-		t.Errorf("there was no step %s", label)
+		t.Errorf("there was no write %s", label)
 	}
 }
 
-func steps() (all []string) {
+func writes() (all []string) {
 	for _, label := range []string{"key link", "key file", "strongbox", "old keys"} {
 		all = append(all, "before "+label, "after "+label)
 	}
@@ -193,7 +193,7 @@ func (k keeper) open(dir string, at func(string)) (*Box, error) {
 	return b, b.Sealed()
 }
 
-// TestRewrap changes each way into each, and back, killed at each step: the old secret or the
+// TestRewrap changes each way into each, and back, killed at each write: the old secret or the
 // new one opens the strongbox, and no secret is lost.
 func TestRewrap(t *testing.T) {
 	t.Parallel()
@@ -206,7 +206,7 @@ func TestRewrap(t *testing.T) {
 				if err := b.Rewrap(all[from].target); err != nil {
 					t.Fatal(err)
 				}
-				for _, label := range append(steps(), "") {
+				for _, label := range append(writes(), "") {
 					rewrapKilled(t, dir, label, all[from], all[to], sealed)
 				}
 			})
@@ -362,7 +362,7 @@ func TestHistories(t *testing.T) {
 		sealed, now := []string{first}, "its own key file"
 		for range 12 {
 			to := names[random.IntN(len(names))]
-			labels := append(steps(), "", "")
+			labels := append(writes(), "", "")
 			label, rotate := labels[random.IntN(len(labels))], random.IntN(2) == 0
 			func() {
 				defer func() { _ = recover() }()

@@ -44,7 +44,7 @@ func TestOpen(t *testing.T) {
 	log := jetstream.StreamConfig{Name: "log", Subjects: []string{"log.*"}, MaxBytes: 1 << 20, DenyDelete: true, AllowDirect: true}
 	described := log
 	described.Description = "the log"
-	for _, step := range []struct {
+	for _, row := range []struct {
 		name, stream string
 		open         func(context.Context) (string, error)
 		writes       bool
@@ -59,18 +59,18 @@ func TestOpen(t *testing.T) {
 		{"the same bucket", "KV_b", bucket(jetstream.KeyValueConfig{Bucket: "b", History: 1, MaxBytes: 1 << 20}), false},
 		{"a bucket with another limit", "KV_b", bucket(jetstream.KeyValueConfig{Bucket: "b", History: 1, MaxBytes: 2 << 20}), true},
 	} {
-		before, had := settings(t, dir, step.stream), identityOf(t, js, step.stream)
-		identity, err := step.open(t.Context())
+		before, had := settings(t, dir, row.stream), identityOf(t, js, row.stream)
+		identity, err := row.open(t.Context())
 		if err != nil {
-			t.Fatalf("%s: %v", step.name, err)
+			t.Fatalf("%s: %v", row.name, err)
 		}
-		after := settings(t, dir, step.stream)
+		after := settings(t, dir, row.stream)
 		// The inode of a file that was replaced may be given to the new one.
-		if wrote := !os.SameFile(before, after) || !before.ModTime().Equal(after.ModTime()); wrote != step.writes {
-			t.Errorf("%s: the settings are written: %v, not %v", step.name, wrote, step.writes)
+		if wrote := !os.SameFile(before, after) || !before.ModTime().Equal(after.ModTime()); wrote != row.writes {
+			t.Errorf("%s: the settings are written: %v, not %v", row.name, wrote, row.writes)
 		}
-		if kept := identityOf(t, js, step.stream); kept != identity || had != "" && had != identity {
-			t.Errorf("%s: the identity is %q, the stream has %q, it had %q", step.name, identity, kept, had)
+		if kept := identityOf(t, js, row.stream); kept != identity || had != "" && had != identity {
+			t.Errorf("%s: the identity is %q, the stream has %q, it had %q", row.name, identity, kept, had)
 		}
 	}
 	for name, want := range map[string]jetstream.StreamConfig{"one": {MaxMsgs: 8, MaxBytes: -1}, "log": {MaxMsgs: -1, MaxBytes: 1 << 20, Description: "the log"}, "KV_b": {MaxMsgs: -1, MaxBytes: 2 << 20}} {

@@ -43,7 +43,7 @@
 //   - The incarnation identifies the process. The newest process of a worker holds the
 //     lease. A replaced process that calls again runs on a clone of the machine: it waits
 //     until the newer process is silent, and then gets the lease with a new epoch.
-//   - A worker that stops in order without a step in progress gives the lease back
+//   - A worker that stops in order without an action in progress gives the lease back
 //     (vacant). A worker that is killed loses it when it has been silent for long enough.
 //   - A process asks for the revision of the lease that it wants, so a late request of a
 //     process that has ended takes the lease from nobody.
@@ -53,7 +53,7 @@
 // # Reports
 //
 // What a host reports besides its replies (versions, inventory, what an upgrade would
-// change now, the plan of a run, the output of its steps) is stored next to the log, never
+// change now, the plan of a run, the output of its actions) is stored next to the log, never
 // on it. Package report has a table of the kinds, each with a limit for its size and for a
 // day, so a host cannot fill the disk.
 // The plan and the output are accepted only for the newest run of the host. A host reports what has

@@ -278,7 +278,7 @@ func TestPushed(t *testing.T) {
 	})
 }
 
-// TestOutput checks which outputs a gate keeps: those of a known step of the newest
+// TestOutput checks which outputs a gate keeps: those of a known action of the newest
 // run, or in place of one that is kept, of the worker that holds the lease, clean, and no larger
 // than allowed.
 func TestOutput(t *testing.T) {
@@ -295,21 +295,21 @@ func TestOutput(t *testing.T) {
 			t.Fatal(err)
 		}
 		for name, c := range map[string]struct {
-			run  uint64
-			step string
-			text []byte
-			cut  bool
-			want string
+			run    uint64
+			action string
+			text   []byte
+			cut    bool
+			want   string
 		}{
 			"of the newest run":      {run, "upgrade", []byte("\x1b[1mone\n"), true, ""},
 			"of an earlier run":      {old, "upgrade", []byte("a"), false, "is not the newest"},
 			"more of an earlier run": {old, "prepare", []byte("begun before the next run, and going on"), false, ""},
 			"of no run":              {0, "upgrade", []byte("a"), false, "is not the newest"},
-			"of another step":        {run, "versions", []byte("a"), false, "is no step"},
+			"of another action":      {run, "versions", []byte("a"), false, "is no action"},
 			"as large as it may be":  {run, "prepare", bytes.Repeat([]byte("a"), message.MaxOutput), false, ""},
 			"too large":              {run, "verify", bytes.Repeat([]byte("a"), message.MaxOutput+1), false, "at most 65536 bytes"},
 		} {
-			id := report.ID{Kind: report.Output, Run: c.run, Part: c.step}
+			id := report.ID{Kind: report.Output, Run: c.run, Part: c.action}
 			err := p.Report(t.Context(), report.Report{ID: id, Cut: c.cut, Body: c.text})
 			if c.want == "" && err != nil || c.want != "" && (!errors.Is(err, log.ErrRefused) || !strings.Contains(err.Error(), c.want)) {
 				t.Errorf("%s: %v", name, err)

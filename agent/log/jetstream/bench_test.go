@@ -18,7 +18,7 @@ import (
 )
 
 // BenchmarkAppend is one record that is on disk when it is acknowledged: the
-// floor under every step of a run.
+// floor under every record of a run.
 func BenchmarkAppend(b *testing.B) {
 	log, _ := benchSite(b)
 	var last uint64

@@ -58,7 +58,7 @@ func TestSecondKey(t *testing.T) {
 		_, public := newKey(t)
 		keys = append(keys, public)
 	}
-	for _, step := range []struct {
+	for _, row := range []struct {
 		name, public string
 		id           Identity
 		replace      bool
@@ -75,12 +75,12 @@ func TestSecondKey(t *testing.T) {
 		{"a fourth", keys[3], h01, true, nil},
 	} {
 		before := hosts.publics(t)
-		would, err := hosts.Registrable(step.public, step.id, step.replace), hosts.Register(step.public, step.id, step.replace)
-		if !errors.Is(err, step.want) || !errors.Is(would, step.want) {
-			t.Errorf("%s: %v, foretold as %v", step.name, err, would)
+		would, err := hosts.Registrable(row.public, row.id, row.replace), hosts.Register(row.public, row.id, row.replace)
+		if !errors.Is(err, row.want) || !errors.Is(would, row.want) {
+			t.Errorf("%s: %v, foretold as %v", row.name, err, would)
 		}
 		if err != nil && !slices.Equal(before, hosts.publics(t)) {
-			t.Errorf("%s: it is refused, and kept", step.name)
+			t.Errorf("%s: it is refused, and kept", row.name)
 		}
 	}
 	if err := hosts.Register(keys[4], h01, true); err == nil {

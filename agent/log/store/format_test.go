@@ -21,7 +21,7 @@ import (
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
-// outputOf7 is the output of a step of run 7.
+// outputOf7 is the output of an action of run 7.
 var outputOf7 = report.ID{Kind: report.Output, Run: 7, Part: "upgrade"}
 
 // kinds are all that the store keeps: how each is written and read, and where.

@@ -120,7 +120,7 @@ type intent struct {
 	// stream is that of the bucket, identity the bucket's.
 	stream   jetstream.Stream
 	identity int64
-	// counting makes counting the objects of a kind and adding one a single step.
+	// counting makes counting the objects of a kind and adding one one atomic action.
 	counting sync.Mutex
 	// recent are the objects that were read last.
 	recent recent

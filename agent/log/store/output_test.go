@@ -16,29 +16,29 @@ import (
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
-// TestOutputs checks that the last output of each step is kept, in the order of the
-// steps, apart for each host, run and tenant, and within bounds.
+// TestOutputs checks that the last output of each action is kept, in the order of the
+// actions, apart for each host, run and tenant, and within bounds.
 func TestOutputs(t *testing.T) {
 	t.Parallel()
 	s, nc := openWith(t)
-	put := func(tenant, key string, run uint64, step, text string) {
+	put := func(tenant, key string, run uint64, action, text string) {
 		t.Helper()
-		if err := s.PutReport(t.Context(), tenant, key, report.Report{ID: report.ID{Kind: report.Output, Run: run, Part: step}, Body: []byte(text), Cut: text == "cut"}); err != nil {
+		if err := s.PutReport(t.Context(), tenant, key, report.Report{ID: report.ID{Kind: report.Output, Run: run, Part: action}, Body: []byte(text), Cut: text == "cut"}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	shows := func(tenant, key string, run uint64, want ...string) {
 		t.Helper()
 		got := []string{}
-		for _, step := range message.OutputSteps() {
-			o, err := s.Report(t.Context(), tenant, key, report.ID{Kind: report.Output, Run: run, Part: step})
+		for _, action := range message.OutputActions() {
+			o, err := s.Report(t.Context(), tenant, key, report.ID{Kind: report.Output, Run: run, Part: action})
 			if errors.Is(err, store.ErrNotFound) {
 				continue
 			}
 			if err != nil {
 				t.Error(err)
 			}
-			text := step + " " + string(o.Body)
+			text := action + " " + string(o.Body)
 			if o.Cut {
 				text += ", cut"
 			}
@@ -128,9 +128,9 @@ func TestPlans(t *testing.T) {
 	if _, err := read("h02", 8); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("a plan that was never told: %v", err)
 	}
-	for _, step := range message.OutputSteps() {
-		if kept, err := s.Report(t.Context(), "acme", "h01", report.ID{Kind: report.Output, Run: 7, Part: step}); !errors.Is(err, store.ErrNotFound) {
-			t.Errorf("a plan is the output of %s: %v, %v", step, kept, err)
+	for _, action := range message.OutputActions() {
+		if kept, err := s.Report(t.Context(), "acme", "h01", report.ID{Kind: report.Output, Run: 7, Part: action}); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("a plan is the output of %s: %v, %v", action, kept, err)
 		}
 	}
 	publish(t, nc, &nats.Msg{Subject: "osu-output.acme.9.h01.plan", Header: nats.Header{"Osu-Format": {"1"}}, Data: []byte("no gzip")})

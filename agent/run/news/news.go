@@ -9,11 +9,11 @@
 //
 //	record or state of a run                          news
 //	prepare of a run                                  run.opened
-//	the last host of a stage is done                  stage.done
+//	the last host of a stage is done, or its step     stage.done
 //	a host has failed                                 host.failed (the first 100 of a run)
 //	no host is under way, none may start, and only
 //	  hosts that recover or a person can change that  run.blocked (20 of a run at most)
-//	a host is overdue at a step                       run.overdue (the first 100 of a run)
+//	a host is overdue in its phase                    run.overdue (the first 100 of a run)
 //	a pause, or an approval that is due               run.waiting
 //	finished                                          run.finished
 //	missed                                            window.missed
@@ -104,13 +104,13 @@ func (t *Teller) Waiting(r *run.State, now time.Time, silent map[string]time.Tim
 	return append(t.overdueHosts(r, now, silent), t.person(r, now, in)...)
 }
 
-// overdueHosts returns the hosts that are overdue, each once for a step.
+// overdueHosts returns the hosts that are overdue, each once for a phase.
 func (t *Teller) overdueHosts(r *run.State, now time.Time, silent map[string]time.Time) (all []v1.News) {
 	if t.overdue >= maxHosts {
 		return nil
 	}
 	for _, o := range r.Overdue(now, silent) {
-		key := fmt.Sprintf("overdue %s %s%s", o.Host, o.Step.Action, o.Step.Task)
+		key := fmt.Sprintf("overdue %s %s%s", o.Host, o.Awaited.Action, o.Awaited.Task)
 		if t.overdue >= maxHosts || !t.first(key) {
 			continue
 		}
@@ -257,6 +257,12 @@ func (t *Teller) opened(r *run.State) v1.News {
 func (t *Teller) stages(r *run.State, now time.Time) (all []v1.News) {
 	for _, g := range r.Stages(now) {
 		if !g.Done() || !t.first("stage "+g.Name) {
+			continue
+		}
+		if g.Step != nil {
+			all = append(all, t.news(v1.NewsStageDone, "stage "+g.Name, now, v1.NewsData{
+				Run: r.Key(), Stage: g.Name, Text: fmt.Sprintf("Step %s of run %d of %s is done.", g.Name, r.Key(), t.owner()),
+			}))
 			continue
 		}
 		said := fmt.Sprintf("Stage %s of run %d of %s is done: %d of %s upgraded", g.Name, r.Key(), t.owner(), g.Upgraded, text.Count(g.Size, "host", "hosts"))

@@ -48,7 +48,7 @@ func TestMissing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			missing, unknown := row.plan.Missing(row.host)
+			missing, unknown := row.plan.Missing("h01", row.host)
 			atSite, unknownAtSite := row.plan.MissingAtSite(row.site)
 			if !slices.Equal(missing, row.missing) || !slices.Equal(atSite, row.atSite) || unknown != row.unknown || unknownAtSite != row.unknown {
 				t.Errorf("a host lacks %q, %t, the site %q, %t", missing, unknown, atSite, unknownAtSite)

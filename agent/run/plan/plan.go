@@ -51,6 +51,18 @@ type Plan struct {
 // Reserve returns how long before the end of its window the run ends.
 func (p Plan) Reserve() time.Duration { return p.Rollout.Reserve.Duration() }
 
+// HostOf returns the host of a step: the first, by name, that is heard of and that its match
+// chooses; false when there is none.
+func HostOf(step *rollout.Step, hosts []Host) (name string, some bool) {
+	chosen := compile(step.Match)
+	for _, h := range hosts {
+		if !h.Silent && (!some || h.Name < name) && chosen.matches(h) {
+			name, some = h.Name, true
+		}
+	}
+	return name, some
+}
+
 // NoStage is the reason for leaving out a host that is in no stage.
 const NoStage = "no stage of the rollout matches it"
 
@@ -74,8 +86,29 @@ func New(r *v1.Rollout, hosts []Host) (Plan, error) {
 	}
 	planned := Plan{Exempt: exempt, Rollout: resolved}
 	planned.count(full, stages)
-	planned.enlist(stages, compile(full.ExemptReboot))
+	planned.enlist(full.Stages, stages, compile(full.ExemptReboot))
+	planned.groupStart(full.Checks.Start, sorted)
 	return planned, nil
+}
+
+// groupStart decides where each check before the run is asked: of the members, those that are heard
+// of. A host that nobody hears cannot be asked; a check of type hosts misses it.
+func (p *Plan) groupStart(checks []v1.StartCheck, hosts []Host) {
+	if len(checks) == 0 {
+		return
+	}
+	matchers := make([]*matcher, len(checks))
+	for n, c := range checks {
+		if c.Match != nil {
+			matchers[n] = compile(c.Match)
+		}
+	}
+	byName := make(map[string]Host, len(hosts))
+	for _, h := range hosts {
+		byName[h.Name] = h
+	}
+	heard := slices.DeleteFunc(slices.Clone(p.Hosts), func(name string) bool { return byName[name].Silent })
+	p.Rollout.GroupStart(heard, func(host, check int) bool { return matchers[check].matches(byName[heard[host]]) })
 }
 
 // count resolves each count of the rollout to a number of hosts.
@@ -83,6 +116,10 @@ func (p *Plan) count(full v1.Rollout, stages [][]Host) {
 	present := 0
 	for i, hosts := range stages {
 		n := members(hosts)
+		if full.Stages[i].Step != nil {
+			p.Rollout.Stages = append(p.Rollout.Stages, full.Stages[i].Resolve(0, 0))
+			continue
+		}
 		if n == 0 {
 			continue
 		}
@@ -100,12 +137,14 @@ func (p *Plan) count(full v1.Rollout, stages [][]Host) {
 }
 
 // divide assigns each host to the first stage that matches it, or leaves it out.
-// A stage without members is empty.
+// A stage without members is empty, as is one with a step.
 func divide(r v1.Rollout, hosts []Host) (stages [][]Host, exempt []rollout.Exempt) {
 	out := compile(r.Exempt)
 	matchers := make([]*matcher, len(r.Stages))
 	for i, stage := range r.Stages {
-		matchers[i] = compile(cmp.Or(stage.Match, &v1.Match{}))
+		if stage.Step == nil {
+			matchers[i] = compile(cmp.Or(stage.Match, &v1.Match{}))
+		}
 	}
 	stages = make([][]Host, len(matchers))
 	for _, host := range hosts {
@@ -139,12 +178,14 @@ func members(stage []Host) (n int) {
 }
 
 // enlist adds the members and the non-members, stage by stage.
-func (p *Plan) enlist(stages [][]Host, noReboot *matcher) {
+func (p *Plan) enlist(declared []v1.Stage, stages [][]Host, noReboot *matcher) {
 	named := 0
-	for _, stage := range stages {
+	for i, stage := range stages {
 		if len(stage) > 0 {
 			p.addOthers(named, stage)
 			p.addMembers(stage, noReboot)
+		}
+		if len(stage) > 0 || declared[i].Step != nil {
 			named++
 		}
 	}

@@ -104,6 +104,8 @@ func TestStages(t *testing.T) {
 		"a percentage":              {[]v1.Stage{{Name: "a", MaxUnavailable: "50%"}}, "a:10/5", "h01"},
 		"a percentage rounded down": {[]v1.Stage{{Name: "a", MaxUnavailable: "39%"}}, "a:10/3", "h01"},
 		"a percentage below 1":      {[]v1.Stage{{Name: "a", MaxUnavailable: "1%"}}, "a:10/1", "h01"},
+		"a step first":              {[]v1.Stage{{Name: "a", Step: step()}, {Name: "b", Match: &v1.Match{Hosts: []string{"h02"}}}, {Name: "c", Step: step()}, {Name: "d"}}, "a:0/0 b:1/1 c:0/0 d:9/1", "h02 h01"},
+		"a step last":               {[]v1.Stage{{Name: "a"}, {Name: "b", Step: step()}}, "a:10/1 b:0/0", "h01"},
 		"a percentage of the stage": {[]v1.Stage{{Name: "a", Match: &v1.Match{Labels: map[string]string{"ring": "1"}}, MaxUnavailable: "40%"}, {Name: "b"}}, "a:9/3 b:1/1", "h02 h03"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -120,6 +122,41 @@ func TestStages(t *testing.T) {
 				t.Errorf("the order is %v, want %s first", got.Hosts, row.first)
 			}
 		})
+	}
+}
+
+// step is a step on a controller.
+func step() *v1.Step {
+	return &v1.Step{Do: &v1.Hook{Type: "exec", Script: "swact"}, Match: &v1.Match{Roles: []string{"controller"}}}
+}
+
+// TestHostOf checks that the host of a step is the first by name that is heard of and matches,
+// member of the run or not.
+func TestHostOf(t *testing.T) {
+	t.Parallel()
+	hosts := []Host{
+		{Name: "c3", Role: "controller"},
+		{Name: "c2", Role: "controller", NonMember: true},
+		{Name: "c1", Role: "controller", Silent: true},
+		{Name: "c0", Role: "worker"},
+	}
+	if name, some := HostOf(step(), hosts); name != "c2" || !some {
+		t.Errorf("it is %q, %t", name, some)
+	}
+	if name, some := HostOf(step(), hosts[2:]); some {
+		t.Errorf("without one that is heard of it is %s", name)
+	}
+}
+
+// TestOthersBehindAStep checks that hosts which are no members count in their own stage, whatever
+// steps come before it.
+func TestOthersBehindAStep(t *testing.T) {
+	t.Parallel()
+	hosts := fleet()
+	hosts[1].NonMember = true
+	planned := resolve(t, &v1.Rollout{Stages: []v1.Stage{{Name: "a", Step: step()}, {Name: "b"}}}, hosts)
+	if len(planned.Others) != 1 || planned.Others[0].Stage != "b" {
+		t.Errorf("others are %+v", planned.Others)
 	}
 }
 
@@ -224,6 +261,10 @@ func full() *v1.Rollout {
 			{Name: "a", Match: &v1.Match{Hosts: []string{"h01"}}, Soak: "30m", Approval: true, ApprovalTimeout: "2h"},
 			{Name: "b", Approval: true},
 			{Name: "c", ApprovalTimeout: "3h"},
+			{
+				Name: "d", PointOfNoReturn: true, Soak: "5m",
+				Step: &v1.Step{Do: &v1.Hook{Type: "exec", Script: "do"}, Undo: &v1.Hook{Type: "exec", Script: "undo", On: "site"}, Match: &v1.Match{Roles: []string{"x"}}, Gives: []string{"A"}},
+			},
 		},
 		MaxFailures: "2", OnFailure: "pause", Absent: "count", MinPrepared: "90%", PreparePatience: "3m", Overrun: "stop", OverrunLimit: "20m", Reserve: "10m", RetryAfter: "20m", Splay: "5m", Paused: true,
 		Checks: &v1.RolloutChecks{
@@ -235,7 +276,7 @@ func full() *v1.Rollout {
 			Drain:   &v1.Hook{Type: "exec", Script: "drain", Args: []string{"now"}},
 			Undrain: &v1.Hook{Type: "http", URL: "http://lb/{host}", Method: "PUT", On: "site", Timeout: "3m", Retries: &retries, RetryInterval: "1s"},
 		},
-		Timeouts: &v1.StepTimeouts{Prepare: "2h", Upgrade: "3h", Reboot: "1m"},
+		Timeouts: &v1.CommandTimeouts{Prepare: "2h", Upgrade: "3h", Reboot: "1m"},
 	}
 }
 
@@ -246,6 +287,11 @@ func TestEachMemberOfThePolicy(t *testing.T) {
 		Stages: []rollout.ResolvedStage{
 			{Stage: rollout.Stage{Name: "a", Soak: "30m", Approval: true, ApprovalTimeout: "2h"}, Size: 1, MaxUnavailable: 1},
 			{Stage: rollout.Stage{Name: "b", Soak: "0s", Approval: true, ApprovalTimeout: "1d"}, Size: 9, MaxUnavailable: 1},
+			{Stage: rollout.Stage{Name: "d", PointOfNoReturn: true, Soak: "5m", Step: &rollout.Step{
+				Do:    &rollout.Hook{Type: "exec", Script: "do", On: "host", Timeout: "1m", Retries: new(2), RetryInterval: "10s"},
+				Undo:  &rollout.Hook{Type: "exec", Script: "undo", On: "site", Timeout: "1m", Retries: new(2), RetryInterval: "10s"},
+				Match: &rollout.Match{Roles: []string{"x"}}, Gives: []string{"A"},
+			}}},
 		},
 		MaxFailures: 2, MinPrepared: 9,
 		Rollout: rollout.Rollout{
@@ -316,7 +362,8 @@ func TestWhatCannotBeRead(t *testing.T) {
 func TestAFleetOfNobody(t *testing.T) {
 	t.Parallel()
 	got := resolve(t, full(), nil)
-	if got.Hosts != nil || got.Rollout.Stages != nil || got.Rollout.MinPrepared != 0 {
+	withHosts := func(s rollout.ResolvedStage) bool { return s.Step == nil }
+	if got.Hosts != nil || slices.ContainsFunc(got.Rollout.Stages, withHosts) || got.Rollout.MinPrepared != 0 {
 		t.Errorf("got %+v", got)
 	}
 }

@@ -54,7 +54,11 @@ func drawRollout(rt *rapid.T) *v1.Rollout {
 		Exempt: drawMatch(rt), ExemptReboot: drawMatch(rt),
 	}
 	for i := range rapid.IntRange(0, 4).Draw(rt, "stages") {
-		r.Stages = append(r.Stages, v1.Stage{Name: fmt.Sprintf("s%d", i), Match: drawMatch(rt), MaxUnavailable: count.Draw(rt, "max-unavailable")})
+		stage := v1.Stage{Name: fmt.Sprintf("s%d", i), Match: drawMatch(rt), MaxUnavailable: count.Draw(rt, "max-unavailable")}
+		if rapid.IntRange(0, 2).Draw(rt, "step") == 0 {
+			stage = v1.Stage{Name: stage.Name, Step: step()}
+		}
+		r.Stages = append(r.Stages, stage)
 	}
 	return r
 }

@@ -33,7 +33,9 @@ func (i Intent) Empty() bool {
 
 // HasScripts reports whether a rollout may need scripts.
 func (i Intent) HasScripts() bool {
-	needs := func(r *v1.Rollout) bool { return r != nil && (r.Checks != nil || r.Hooks != nil) }
+	needs := func(r *v1.Rollout) bool {
+		return r != nil && (r.Checks != nil || r.Hooks != nil || slices.ContainsFunc(r.Stages, func(s v1.Stage) bool { return s.Step != nil }))
+	}
 	for _, e := range i.Environments {
 		if needs(e.Rollout) {
 			return true
@@ -161,9 +163,18 @@ func (u *unmatched) rollout(r v1.Rollout) {
 	u.match("exempt-reboot", r.ExemptReboot, make([]bool, len(u.Hosts)))
 	for n, s := range r.Stages {
 		u.match(fmt.Sprintf("stages[%d].match", n), s.Match, taken)
+		if s.Step != nil {
+			u.match(fmt.Sprintf("stages[%d].step.match", n), s.Step.Match, make([]bool, len(u.Hosts)))
+		}
 	}
-	u.scripts(needsOf(r, rollout.OnHost), u.OnHosts, "is not in the --checks folder of any known host")
-	u.scripts(needsOf(r, rollout.OnSite), u.AtSite, "is not in the --checks folder of the site")
+	for n, c := range r.Checks.Start {
+		u.match(fmt.Sprintf("checks.start[%d].match", n), c.Match, make([]bool, len(u.Hosts)))
+	}
+	needs := func(where string) []need {
+		return slices.Concat(needsOfDeclared(r.Checks.Start, where), needsOf(r, where), needsOfSteps(r.Stages, where))
+	}
+	u.scripts(needs(rollout.OnHost), u.OnHosts, "is not in the --checks folder of any known host")
+	u.scripts(needs(rollout.OnSite), u.AtSite, "is not in the --checks folder of the site")
 }
 
 // match warns of what in a match no host has, or else of a match that no host has all of, or

@@ -7,7 +7,7 @@ import (
 )
 
 // What can happen to a host. A record of the log comes to one of these for each of its
-// hosts once its run has accepted it: the run knows at which step a host is and which
+// hosts once its run has accepted it: the run knows in which phase a host is and which
 // checks and hooks its rollout has, so that neither is kept twice.
 //
 //	silent                      FellSilent

@@ -191,7 +191,7 @@ func (h *Host) lasts() bool { return h.owes.Any() || h.IsSilent() && !h.absent }
 // group is what is known of the hosts that count together.
 type group struct {
 	// most is how many of them may be out of service, out how many are, so that a
-	// step of a run costs the same however many hosts there are.
+	// decision of a run costs the same however many hosts there are.
 	most, out int
 }
 

@@ -56,6 +56,7 @@ const (
 //	├── prepare hosts                 prepare … all have answered or are not waited for
 //	│   └── prepare                   prepare … reply            of each host
 //	└── stage                         its first host begins … its last host is done
+//	    ├── step                      begun … its outcome            in place of hosts
 //	    └── host                      admitted … upgraded, failed or skipped
 //	        ├── before-host, drain, after-host, undrain          of each task
 //	        └── upgrade, reboot       command … reply
@@ -74,8 +75,10 @@ type Run struct {
 	environment string
 
 	root, preparing *open
-	stages          map[string]*open
-	hosts           map[string]*host
+	// doing is the step under way.
+	doing  *open
+	stages map[string]*open
+	hosts  map[string]*host
 }
 
 // open is a span that has not ended.
@@ -87,11 +90,11 @@ type open struct {
 	begun int
 }
 
-// host is what is known of a member: the span of its upgrade and that of its present
-// step, nil when there is none.
+// host is what is known of a member: the span of its upgrade and that of what
+// it does, nil when there is none.
 type host struct {
-	span, step *open
-	// doing identifies the step.
+	span, work *open
+	// doing identifies what it does.
 	doing doing
 	ended bool
 	tasks int
@@ -132,6 +135,7 @@ func (t *Run) Record(r *run.State, record message.Decoded) []Span {
 		}
 	}
 	t.event(record)
+	ended = append(ended, t.step(record)...)
 	if t.preparing != nil && r.Prepared() {
 		ended = append(ended, t.endAll(t.preparing, notAnswered)...)
 		t.preparing = nil
@@ -187,16 +191,16 @@ func (t *Run) host(r *run.State, member run.Host, record message.Decoded) (ended
 	if h.ended {
 		return nil
 	}
-	if h.step != nil && h.step.ended() {
-		h.step = nil // It ended with what it was part of.
+	if h.work != nil && h.work.ended() {
+		h.work = nil // It ended with what it was part of.
 	}
 	does := doingOf(r, member)
-	if h.step != nil && does != h.doing {
+	if h.work != nil && does != h.doing {
 		result, class := outcome(record)
-		ended = append(ended, t.endStep(h, result, class, record)...)
+		ended = append(ended, t.endWork(h, result, class, record)...)
 	}
-	if h.step == nil && does != (doing{}) {
-		t.startStep(h, member, does, record)
+	if h.work == nil && does != (doing{}) {
+		t.startWork(h, member, does, record)
 	}
 	if member.Done {
 		h.ended = true
@@ -228,15 +232,15 @@ func doingOf(r *run.State, member run.Host) doing {
 	return doing{}
 }
 
-// startStep begins the span of what a host does, and before that the spans that it is
+// startWork begins the span of what a host does, and before that the spans that it is
 // part of.
-func (t *Run) startStep(h *host, member run.Host, does doing, record message.Decoded) {
+func (t *Run) startWork(h *host, member run.Host, does doing, record message.Decoded) {
 	h.doing = does
-	about := fmt.Sprintf("step\n%s\n%d", member.Name, record.Seq)
+	about := fmt.Sprintf("work\n%s\n%d", member.Name, record.Seq)
 	if does.action == message.Prepare {
 		if t.preparing != nil {
-			h.step = t.start(t.preparing, string(does.action), about, Text(HostKey, member.Name), Text(CommandKey, string(does.action)), Number(SequenceKey, int64(record.Seq)))
-			h.step.Kind = Client
+			h.work = t.start(t.preparing, string(does.action), about, Text(HostKey, member.Name), Text(CommandKey, string(does.action)), Number(SequenceKey, int64(record.Seq)))
+			h.work.Kind = Client
 		}
 		return
 	}
@@ -254,29 +258,29 @@ func (t *Run) startStep(h *host, member run.Host, does doing, record message.Dec
 		h.span = t.start(stage, hostSpan, "host\n"+member.Name, Text(HostKey, member.Name), Text(StageKey, member.Stage))
 	}
 	if does.task != "" {
-		h.step = t.start(h.span, string(does.task), about, Text(HostKey, member.Name), Text(TaskKey, string(does.task)), Number(AttemptKey, int64(does.attempt)))
+		h.work = t.start(h.span, string(does.task), about, Text(HostKey, member.Name), Text(TaskKey, string(does.task)), Number(AttemptKey, int64(does.attempt)))
 		return
 	}
-	h.step = t.start(h.span, string(does.action), about, Text(HostKey, member.Name), Text(CommandKey, string(does.action)), Number(SequenceKey, int64(record.Seq)))
-	h.step.Kind = Client
+	h.work = t.start(h.span, string(does.action), about, Text(HostKey, member.Name), Text(CommandKey, string(does.action)), Number(SequenceKey, int64(record.Seq)))
+	h.work.Kind = Client
 }
 
-// endStep ends the span of what a host did.
-func (t *Run) endStep(h *host, result string, class message.Class, record message.Decoded) []Span {
-	step := h.step
-	h.step = nil
-	step.Attributes = append(step.Attributes, Text(ResultKey, result))
+// endWork ends the span of what a host did.
+func (t *Run) endWork(h *host, result string, class message.Class, record message.Decoded) []Span {
+	work := h.work
+	h.work = nil
+	work.Attributes = append(work.Attributes, Text(ResultKey, result))
 	if record.Kind == message.ReplyRecord {
-		step.Attributes = append(step.Attributes, Number(ReplyKey, int64(record.Seq)))
+		work.Attributes = append(work.Attributes, Number(ReplyKey, int64(record.Seq)))
 	}
 	if class != "" {
-		step.Attributes = append(step.Attributes, Text(ClassKey, string(class)))
+		work.Attributes = append(work.Attributes, Text(ClassKey, string(class)))
 	}
-	step.fails(!slices.Contains(good, result), string(class))
-	return t.endAll(step, result)
+	work.fails(!slices.Contains(good, result), string(class))
+	return t.endAll(work, result)
 }
 
-// The results of steps. A host's own words are free text, and in no span.
+// The results of what hosts do. A host's own words are free text, and in no span.
 const (
 	failed     = "failed"
 	unknown    = "unknown"
@@ -339,6 +343,33 @@ func (t *Run) event(record message.Decoded) {
 	if len(t.root.Events) < maxEvents {
 		t.root.Events = append(t.root.Events, Event{Name: message.Name(record.Event), At: t.now, Attributes: about})
 	}
+}
+
+// step begins the span of a step when it begins, and ends it with its outcome.
+func (t *Run) step(record message.Decoded) []Span {
+	switch e := record.Event.(type) {
+	case message.Begun:
+		stage := t.stages[e.Stage]
+		if stage == nil {
+			stage = t.start(t.root, stageSpan, "stage\n"+e.Stage, Text(StageKey, e.Stage))
+			t.stages[e.Stage] = stage
+		}
+		about := []Attribute{Text(StageKey, e.Stage), Text(TaskKey, string(message.Step))}
+		if e.Host != "" {
+			about = append(about, Text(HostKey, e.Host))
+		}
+		t.doing = t.start(stage, string(message.Step), fmt.Sprintf("step\n%s\n%d", e.Stage, record.Seq), about...)
+	case message.Ran:
+		if e.Outcome.Kind == message.Step && t.doing != nil {
+			work := t.doing
+			t.doing = nil
+			result, _ := outcome(record)
+			work.Attributes = append(work.Attributes, Number(AttemptKey, int64(e.Outcome.Attempt)), Text(ResultKey, result))
+			work.fails(result == failed, "")
+			return t.endAll(work, result)
+		}
+	}
+	return nil
 }
 
 // endStages ends the stages of which all hosts are done, and all stages when the run has

@@ -1,11 +1,11 @@
-// Package trace decides which spans an ended step of a run is, for people who follow a
+// Package trace decides which spans a record of a run ends, for people who follow a
 // request from a REST call through the log to the hosts and back.
 //
 // The spans of a run are a pure function of its records (Run): their times are those of
 // the log and their ids are hashes of what they are about. A site that was killed in the
 // middle of a run therefore goes on with the same trace, and what it sends again after a
 // crash has the ids that it had before. It does no I/O and knows nothing of collectors;
-// package otlp sends spans. Hosts send none: what the site knows of their steps, from the
+// package otlp sends spans. Hosts send none: what the site knows of their work, from the
 // command to the reply, is all that there is.
 //
 // The format of the context is W3C Trace Context, Level 2.
@@ -101,7 +101,7 @@ const (
 	Client
 )
 
-// Span is a step that has ended.
+// Span is something that has ended.
 type Span struct {
 	Context
 	// Parent is the span that it is a part of; zero for the first of a trace.
@@ -112,7 +112,7 @@ type Span struct {
 	Kind       Kind
 	Start, End time.Time
 	Attributes []Attribute
-	// Failed tells that the step has failed, Status why: a word of a list that is known
+	// Failed tells that it has failed, Status why: a word of a list that is known
 	// beforehand, never what a host has printed.
 	Failed bool
 	Status string

@@ -14,16 +14,16 @@ import (
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
-// Told is what a host has told of the step at which it is, for people.
+// Told is what a host has told of its present phase, for people.
 type Told struct {
 	// Progress is what it told last.
 	Progress string
-	// Failing is why the tries of the step fail; empty unless several have failed.
+	// Failing is why the tries of its action fail; empty unless several have failed.
 	Failing string
 }
 
-// ToldOf is what a host has told of the step at which it is in a run, at some time; zero
-// for what it told of an earlier step.
+// ToldOf is what a host has told of its present phase in a run, at some time; zero
+// for what it told of an earlier phase.
 func ToldOf(r *run.State, h run.Host, p message.Progress, at time.Time) Told {
 	if p.Run != r.ID || !at.After(h.Since) || h.Status.Final() || h.Status == run.Prepared {
 		return Told{}
@@ -35,11 +35,11 @@ func ToldOf(r *run.State, h run.Host, p message.Progress, at time.Time) Told {
 	return told
 }
 
-// Doing is what a host does in one text: why its step fails, if it does.
+// Doing is what a host does in one text: why its action fails, if it does.
 func (t Told) Doing() string { return cmp.Or(t.Failing, t.Progress) }
 
 // Run shows a run without its story. The forecast is nil when there is none, and told, what a
-// member has told of its step, when none can have told anything. silent are the hosts that are
+// member has told of its phase, when none can have told anything. silent are the hosts that are
 // not heard of, and since when.
 func Run(r *run.State, now time.Time, forecast *run.Forecast, silent map[string]time.Time, told func(run.Host) Told) v1.Run {
 	view := v1.Run{
@@ -68,8 +68,11 @@ func Run(r *run.State, now time.Time, forecast *run.Forecast, silent map[string]
 	for _, g := range r.Stages(now) {
 		view.Stages = append(view.Stages, v1.RunStage{
 			Name: g.Name, Phase: g.Phase, Hosts: g.Size, MaxUnavailable: g.MaxUnavailable,
-			OutOfService: g.OutOfService, Upgraded: g.Upgraded, Failed: g.Failed,
+			OutOfService: g.OutOfService, Upgraded: g.Upgraded, Failed: g.Failed, Step: runStep(g), PointOfNoReturn: g.PointOfNoReturn,
 		})
+	}
+	if back := r.WayBack(); back.Stage != "" {
+		view.WayBack = &v1.WayBack{Until: back.Stage, Closed: OptionalTime(back.Closed)}
 	}
 	view.Hosts = make([]v1.RunHost, 0, r.Size())
 	for h := range r.AllHosts() {
@@ -92,6 +95,19 @@ func Run(r *run.State, now time.Time, forecast *run.Forecast, silent map[string]
 		foresee(r, &view, now, *forecast)
 	}
 	return view
+}
+
+// runStep shows the step of a stage; nil if it has none.
+func runStep(g run.Stage) *v1.RunStep {
+	if g.Step == nil {
+		return nil
+	}
+	d := g.Doing
+	shown := &v1.RunStep{Host: d.Host, Since: OptionalTime(d.Since), Tries: d.Attempt, Error: d.Trouble}
+	if d.Outputs != nil {
+		shown.Gives = d.Outputs.Names
+	}
+	return shown
 }
 
 // WaitingFor shows what a run waits for.

@@ -10,7 +10,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
 )
 
-// TestHostOfARun checks that a host is shown with when the run gives it up at its step,
+// TestHostOfARun checks that a host is shown with when the run gives it up in its phase,
 // and that a failed upgrade which was rolled back is shown as that, with its class.
 func TestHostOfARun(t *testing.T) {
 	t.Parallel()

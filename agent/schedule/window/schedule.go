@@ -168,7 +168,7 @@ type Freeze struct {
 // examining 100,000 freezes.
 func (s Schedule) NextFreeze(at time.Time) (Freeze, bool) {
 	last := at.Add(Horizon)
-	feed := newFeed(s.Freezes, s.Site, at, minStep)
+	feed := newFeed(s.Freezes, s.Site, at, minSpan)
 	o, ok := feed.before(last)
 	if !ok {
 		return Freeze{}, false

@@ -241,30 +241,30 @@ func latest(a, b time.Time) time.Time {
 	return a
 }
 
-// A feed reads its calendars in steps of time. The step doubles after a chunk of
+// A feed reads its calendars in chunks of time. The span of one doubles after a chunk of
 // fewer than few occurrences, or after one that was mostly read for occurrences
 // that an earlier chunk has: those of long events. It halves after a chunk of
 // more than many.
 const (
-	// firstLook is how far ahead of an instant the first step reaches. Mostly
+	// firstLook is how far ahead of an instant the first chunk reaches. Mostly
 	// the next opening lies within it.
 	firstLook = 2 * day
 
-	maxStep = 366 * day
-	minStep = day
+	maxSpan = 366 * day
+	minSpan = day
 	few     = 128
 	many    = 1024
 )
 
 // feed yields the occurrences of several calendars that end after an instant, by
-// start. It holds one chunk, the occurrences of one step.
+// start. It holds one chunk, the occurrences of one span.
 type feed struct {
 	calendars []Calendar
 	site      *time.Location
 	started   bool
 	// to is the end of the time read so far.
 	to   time.Time
-	step time.Duration
+	span time.Duration
 	// order holds indexes into chunk, by start: sorting indexes is cheaper than
 	// sorting occurrences.
 	chunk []Occurrence
@@ -274,10 +274,10 @@ type feed struct {
 	seen int
 }
 
-// newFeed returns a feed whose first step has a given length.
-func newFeed(calendars []Calendar, site *time.Location, from time.Time, step time.Duration) *feed {
+// newFeed returns a feed whose first chunk has a given length.
+func newFeed(calendars []Calendar, site *time.Location, from time.Time, span time.Duration) *feed {
 	return &feed{
-		calendars: calendars, site: site, to: from, step: step,
+		calendars: calendars, site: site, to: from, span: span,
 		chunk: make([]Occurrence, 0, few/2), order: make([]int, 0, few/2),
 	}
 }
@@ -299,7 +299,7 @@ func (f *feed) drop() { f.next++ }
 
 func (f *feed) fill() {
 	from := f.to
-	f.to = from.Add(f.step)
+	f.to = from.Add(f.span)
 	f.chunk, f.order, f.next = f.chunk[:0], f.order[:0], 0
 	again := 0
 	for _, calendar := range f.calendars {
@@ -320,8 +320,8 @@ func (f *feed) fill() {
 	f.seen += len(f.chunk)
 	switch n := len(f.chunk); {
 	case n < few, n < again:
-		f.step = min(2*f.step, maxStep)
+		f.span = min(2*f.span, maxSpan)
 	case n > many:
-		f.step = max(f.step/2, minStep)
+		f.span = max(f.span/2, minSpan)
 	}
 }

@@ -41,8 +41,8 @@ type Options struct {
 	Hosts int
 	// Labels are the labels of hosts, by the name of the host.
 	Labels map[string]map[string]string
-	// Step is how long one simulated action takes.
-	Step time.Duration
+	// ActionTime is how long one simulated action takes.
+	ActionTime time.Duration
 	// Listen is where the REST API listens; empty is any free port of
 	// loopback.
 	Listen string

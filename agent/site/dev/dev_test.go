@@ -139,7 +139,7 @@ func TestHostThatDies(t *testing.T) {
 		t.Fatal(err)
 	}
 	put(t, api, v1.OSUpgrade{WorkerApplications: []v1.WorkerApplication{{Name: dev.Application}}})
-	// Its next step is the last one, if it has not found out by itself.
+	// Its next action is the last one, if it has not found out by itself.
 	_, _ = api.Start(t.Context(), dev.Tenant, v1.Start{OverrideWindow: true, Reason: "a test"})
 	if err := <-d.Failed(); err == nil || !strings.Contains(err.Error(), "host h02: ") {
 		t.Errorf("a host that dies is told of as: %v", err)

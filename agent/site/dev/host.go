@@ -27,7 +27,7 @@ import (
 
 // Limits of a simulated host: an action that takes longer than this hangs.
 const (
-	stepLimit   = time.Hour
+	actionLimit = time.Hour
 	rebootLimit = 15 * time.Minute
 )
 
@@ -57,7 +57,7 @@ const mostWatched = 40
 // openHost opens the folder DIR/hosts/NAME, with the host's own credentials.
 func (d *Dev) openHost(_ context.Context, o Options, name string) (*host, error) {
 	dir := filepath.Join(o.Dir, "hosts", name)
-	machine, err := simulated.Open(dir, simulated.Options{Step: o.Step})
+	machine, err := simulated.Open(dir, simulated.Options{ActionTime: o.ActionTime})
 	if err != nil {
 		return nil, err
 	}
@@ -125,11 +125,11 @@ func (h *host) up(ctx context.Context) (simulated.Event, error) {
 		return 0, err
 	}
 	defer hostLog.Close()
-	checks := &check.Runner{Scripts: filepath.Join(h.dir, "checks"), Tenant: h.tenant, Log: h.log}
+	checks := &check.Runner{Scripts: filepath.Join(h.dir, "checks"), Outputs: filepath.Join(h.dir, "outputs"), Tenant: h.tenant, Log: h.log}
 	w, err := worker.Open(ctx, worker.Options{
 		Tenant: h.tenant, Host: h.name, Application: Application, Version: h.version, Dir: filepath.Join(h.dir, "worker"),
 		HostLog: hostLog, Strategy: h.machine, Machine: h.machine,
-		Limits: worker.Limits{Step: stepLimit, Reboot: rebootLimit}, Log: h.log, Watch: h.watchFiles,
+		Limits: worker.Limits{Action: actionLimit, Reboot: rebootLimit}, Log: h.log, Watch: h.watchFiles,
 		Role: "simulated", Labels: h.labels,
 		Checks: checks, Sources: []worker.Source{{Kind: report.Inventory, Reader: hardware{}}}, Busy: h.busy,
 		SelfCheck: func(ctx context.Context) message.SelfReport {

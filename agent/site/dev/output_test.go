@@ -10,7 +10,7 @@ import (
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
-// TestOutputIsKept checks that what the steps of a host have printed in a run can be
+// TestOutputIsKept checks that what the actions of a host have printed in a run can be
 // read after the run, after the next one, and after a restart of the site.
 func TestOutputIsKept(t *testing.T) {
 	t.Parallel()
@@ -31,21 +31,21 @@ func TestOutputIsKept(t *testing.T) {
 	shows := func(api *client.Client) {
 		t.Helper()
 		for _, id := range runs {
-			var steps []string
-			// A run does not wait for the output of its last step.
-			for late := time.Now().Add(time.Minute); len(steps) < 2 && time.Now().Before(late); time.Sleep(50 * time.Millisecond) {
+			var actions []string
+			// A run does not wait for the output of its last action.
+			for late := time.Now().Add(time.Minute); len(actions) < 2 && time.Now().Before(late); time.Sleep(50 * time.Millisecond) {
 				outputs, err := api.Output(t.Context(), dev.Tenant, id, "h01")
 				if err != nil {
 					t.Fatal(err)
 				}
-				steps = nil
+				actions = nil
 				for _, o := range outputs {
-					if strings.Contains(o.Output, `"action":"`+o.Step+`"`) {
-						steps = append(steps, o.Step)
+					if strings.Contains(o.Output, `"action":"`+o.Action+`"`) {
+						actions = append(actions, o.Action)
 					}
 				}
 			}
-			if got := strings.Join(steps, " "); got != "prepare upgrade" {
+			if got := strings.Join(actions, " "); got != "prepare upgrade" {
 				t.Errorf("in run %d h01 has printed in %q", id, got)
 			}
 		}

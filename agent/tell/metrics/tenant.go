@@ -27,7 +27,7 @@ type Tenant struct {
 	failures counters
 	missed   counters
 	took     prometheus.Histogram
-	steps    *prometheus.HistogramVec
+	commands *prometheus.HistogramVec
 	appends  *prometheus.HistogramVec
 	sent     *prometheus.CounterVec
 	webhooks func(context.Context) ([]v1.WebhookState, error)
@@ -44,10 +44,10 @@ const (
 )
 
 var (
-	stepBuckets   = []float64{5, 15, 30, minute, 2 * minute, 5 * minute, 10 * minute, 20 * minute, 40 * minute, hour, 2 * hour, 4 * hour}
-	runBuckets    = []float64{minute, 5 * minute, 15 * minute, 30 * minute, hour, 2 * hour, 4 * hour, 8 * hour, 16 * hour, day, 2 * day, 7 * day}
-	appendBuckets = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 5}
-	ageBuckets    = []float64{day, 7 * day, 14 * day, 30 * day, 60 * day, 90 * day, 180 * day, 365 * day}
+	commandBuckets = []float64{5, 15, 30, minute, 2 * minute, 5 * minute, 10 * minute, 20 * minute, 40 * minute, hour, 2 * hour, 4 * hour}
+	runBuckets     = []float64{minute, 5 * minute, 15 * minute, 30 * minute, hour, 2 * hour, 4 * hour, 8 * hour, 16 * hour, day, 2 * day, 7 * day}
+	appendBuckets  = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 5}
+	ageBuckets     = []float64{day, 7 * day, 14 * day, 30 * day, 60 * day, 90 * day, 180 * day, 365 * day}
 )
 
 // unknownClass is the class of a failure of which the host has not told any.
@@ -70,9 +70,9 @@ func (s *Site) Tenant(name string) *Tenant {
 		failures: counted("osupgrade_host_failures_total", "Hosts that failed in a run since the agent started, by class of the failure; unknown if the host reported none.", "class"),
 		missed:   counted("osupgrade_windows_missed_total", "Windows that closed without a run since the agent started."),
 		took:     prometheus.NewHistogram(prometheus.HistogramOpts{Name: "osupgrade_run_duration_seconds", Help: "Duration of finished runs.", Buckets: runBuckets}),
-		steps: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "osupgrade_step_duration_seconds", Help: "How long hosts took to answer a command, by step.", Buckets: stepBuckets,
-		}, []string{"step"}),
+		commands: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "osupgrade_command_duration_seconds", Help: "How long hosts took to answer each command.", Buckets: commandBuckets,
+		}, []string{"command"}),
 		sent: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "osupgrade_webhook_tries_total", Help: "Attempts to deliver news to webhooks since the agent started, by result: delivered, retry, dead or gone.",
 		}, []string{"result"}),
@@ -102,7 +102,7 @@ func (t *Tenant) Serve(figures func(context.Context) (controller.Figures, error)
 	t.figures = figures
 	registry := prometheus.NewRegistry()
 	prometheus.WrapRegistererWith(prometheus.Labels{"tenant": t.name}, registry).
-		MustRegister(t.runs.plain, t.ended.plain, t.upToDate.plain, t.failures.plain, t.took, t.steps, t.missed.plain, t.appends, t.sent, tenantCollector{t})
+		MustRegister(t.runs.plain, t.ended.plain, t.upToDate.plain, t.failures.plain, t.took, t.commands, t.missed.plain, t.appends, t.sent, tenantCollector{t})
 	t.site.mu.Lock()
 	defer t.site.mu.Unlock()
 	t.site.tenants[t.name] = registry
@@ -118,7 +118,7 @@ func (s *Site) Forget(name string) {
 // begin has each counter begin at 0: the first failure would be no increase otherwise.
 func (t *Tenant) begin() {
 	for _, action := range []message.Action{message.Prepare, message.Upgrade, message.Reboot} {
-		t.steps.WithLabelValues(string(action))
+		t.commands.WithLabelValues(string(action))
 	}
 	for _, result := range webhookResults {
 		t.sent.WithLabelValues(result)
@@ -151,7 +151,7 @@ func (t *Tenant) HostEnded(environment string, member run.Host) {
 
 // Answered implements controller.Observer.
 func (t *Tenant) Answered(action message.Action, took time.Duration) {
-	t.steps.WithLabelValues(string(action)).Observe(took.Seconds())
+	t.commands.WithLabelValues(string(action)).Observe(took.Seconds())
 }
 
 // WindowMissed implements controller.Observer.

@@ -58,7 +58,7 @@ type Options struct {
 	Client func() *http.Client
 	// Script has a news script take news; nil means that its program is run.
 	Script func(ctx context.Context, path string, n v1.News, failed func(exit, said string)) Outcome
-	// At is called with the label of each step before the step is taken and after it was:
+	// At is called with the label of each action before it and after it:
 	// tests crash there. Nil is allowed.
 	At func(label string)
 }

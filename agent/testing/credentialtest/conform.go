@@ -243,7 +243,7 @@ func watched(t *testing.T, s credential.Store) {
 		defer close(ended)
 		s.Watch(ctx, func() { calls++ })
 	}()
-	for n, step := range []struct {
+	for n, row := range []struct {
 		what string
 		do   func() error
 		want int
@@ -255,11 +255,11 @@ func watched(t *testing.T, s credential.Store) {
 		{"a removal", func() error { return credential.Remove(s, "a") }, 4},
 		{"another put", func() error { return credential.Put(s, "b", []byte("1")) }, 5},
 	} {
-		must(t, step.do())
+		must(t, row.do())
 		time.Sleep(time.Second) // Whoever is withdrawn is out within that.
 		synctest.Wait()
-		if calls != step.want {
-			t.Errorf("step %d, %s: it was called %d times; want %d", n, step.what, calls, step.want)
+		if calls != row.want {
+			t.Errorf("row %d, %s: it was called %d times; want %d", n, row.what, calls, row.want)
 		}
 	}
 	must(t, s.Change("a", func([]byte) ([]byte, error) { return nil, nil }))

@@ -24,7 +24,7 @@ type tenant struct {
 	state *v1.State
 	hosts []v1.Host
 	// outputs are what hosts have printed in runs, by run and host.
-	outputs map[string][]v1.StepOutput
+	outputs map[string][]v1.ActionOutput
 	// plans are what runs change on hosts, by run and host.
 	plans map[string]v1.HostPlan
 	// offers are what hosts offer to change.
@@ -72,9 +72,9 @@ func (s *Server) SetHosts(name string, hosts ...v1.Host) {
 	s.move(name, func(t *tenant) { t.hosts = hosts })
 }
 
-// SetOutput sets what the steps of a host have printed in a run.
-func (s *Server) SetOutput(name string, id uint64, host string, outputs ...v1.StepOutput) {
-	s.move(name, func(t *tenant) { t.outputs[inRun(id, host)] = append([]v1.StepOutput{}, outputs...) })
+// SetOutput sets what the actions of a host have printed in a run.
+func (s *Server) SetOutput(name string, id uint64, host string, outputs ...v1.ActionOutput) {
+	s.move(name, func(t *tenant) { t.outputs[inRun(id, host)] = append([]v1.ActionOutput{}, outputs...) })
 }
 
 // SetPlan sets what a run changes on a host.
@@ -354,7 +354,7 @@ func (t *tenant) Forget(_ context.Context, name string, _ run.Deletion) error {
 }
 
 // Output implements api.Controller.
-func (t *tenant) Output(_ context.Context, id uint64, host string) ([]v1.StepOutput, error) {
+func (t *tenant) Output(_ context.Context, id uint64, host string) ([]v1.ActionOutput, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	outputs, known := t.outputs[inRun(id, host)]

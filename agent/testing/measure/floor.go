@@ -9,7 +9,7 @@ import (
 )
 
 // SyncedWrite reports how long this machine takes to append to a file in b.TempDir and to
-// sync it: the floor of each step that is on disk before it is acted upon. make bench shows
+// sync it: the floor of each record that is on disk before it is acted upon. make bench shows
 // it beside the figures of the benchmark.
 func SyncedWrite(b *testing.B, size int) {
 	b.Helper()

@@ -18,6 +18,9 @@ func (o *Oracle) In(environment string) *Oracle {
 // Environments returns the environments that have had a run, by name.
 func (o *Oracle) Environments() []string { return slices.Sorted(maps.Keys(o.runs)) }
 
+// Grouped notes that there are other environments than the default one.
+func (o *Oracle) Grouped() { o.grouped = true }
+
 // turnTo finds the run of the record at hand.
 func (o *Oracle) turnTo(r message.Decoded) {
 	environment, known := o.environmentOf(r)

@@ -14,6 +14,8 @@ var results = []string{"completed", "partial", "failed", "aborted", "timed-out"}
 func (o *Oracle) eventCounts(r message.Decoded, e message.Event) bool {
 	p := o.run
 	switch e := e.(type) {
+	case message.Begun:
+		return p.stepBegins(e)
 	case message.Ran:
 		return p.outcomeCounts(e.Outcome)
 	case message.Approved:
@@ -151,11 +153,17 @@ func (o *Oracle) countsAfter(e message.Event) bool {
 // outcomeCounts reports whether the outcome of a task may count: the run waits for a
 // task of this kind of the host.
 func (p *run) outcomeCounts(t message.Outcome) bool {
+	if t.Kind == message.Start {
+		return p.awaitsStart(t)
+	}
 	if t.Run != p.id {
 		return false
 	}
-	if t.Kind == message.Fleet {
+	switch t.Kind {
+	case message.Fleet:
 		return len(p.policy.Checks.Fleet) > 0
+	case message.Step:
+		return p.awaitsStep(t)
 	}
 	m := p.member(t.Host)
 	return m != nil && t.Kind != "" && m.wants() == t.Kind
@@ -176,7 +184,7 @@ func (p *run) waitsFor(m *member, a message.Awaited) bool {
 }
 
 // cancelsBefore reports whether the end of the run ends a member's part before its
-// next step: before its upgrade, or before its reboot.
+// next command: before its upgrade, or before its reboot.
 func (p *run) cancelsBefore(m *member, a message.Awaited) bool {
 	switch {
 	case a.Action == message.Reboot:
@@ -217,11 +225,12 @@ func (o *Oracle) event(r message.Decoded, e message.Event, sent time.Time) {
 	case message.Opened:
 		o.open(r, e, sent)
 	case message.Missed:
-		if e.Environment == "" {
-			o.windowMissed(e.Window)
-		}
+		o.windowMissed(Opening{e.Environment, e.Window})
+		o.notSkipped("was missed", r, Opening{e.Environment, e.Window})
 	case message.Carried:
 		o.carried(r, e)
+	case message.Begun:
+		o.stepBegun(r, e, sent)
 	case message.Ran:
 		o.ran(e.Outcome, r)
 	case message.Approved:
@@ -252,7 +261,7 @@ func (o *Oracle) event(r message.Decoded, e message.Event, sent time.Time) {
 			p.overAt = r.Time
 		}
 	case message.Finished:
-		o.finish(r, e)
+		o.finish(r, e, sent)
 	case message.Late:
 		o.mayBeginWithout(r, sent)
 		o.begins(r.Time)
@@ -378,6 +387,10 @@ func (o *Oracle) cancelled(m *member, a message.Awaited, r message.Decoded) {
 func (o *Oracle) ran(t message.Outcome, r message.Decoded) {
 	o.count(fmt.Sprintf("outcome of %s: %v", t.Kind, t.OK))
 	switch {
+	case t.Kind == message.Start:
+		o.startRan(t)
+	case t.Kind == message.Step:
+		o.stepRan(t, r)
 	case t.Kind != message.Fleet:
 		o.outcome(o.run.member(t.Host), t.Kind, t.OK, r)
 	case t.OK:
@@ -411,8 +424,8 @@ func (o *Oracle) outcome(m *member, kind message.TaskKind, ok bool, r message.De
 }
 
 // finish judges and applies the end of a run.
-func (o *Oracle) finish(r message.Decoded, e message.Finished) {
-	o.checkFinished(e)
+func (o *Oracle) finish(r message.Decoded, e message.Finished, sent time.Time) {
+	o.checkFinished(r, e, sent)
 	o.noteEnding(r, e)
 	o.count("result " + e.Result)
 	if o.run.id != 0 {

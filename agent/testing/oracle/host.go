@@ -134,8 +134,9 @@ func (o *Oracle) open(r message.Decoded, e message.Opened, sent time.Time) {
 	o.mayFollow(r, e, sent)
 	o.run = newRun(r, e)
 	o.runs[e.Environment] = o.run
-	if e.Environment == "" {
-		o.windowTold(e.Window)
+	o.windowTold(Opening{e.Environment, e.Window})
+	if e.Trigger == message.TriggerWindow {
+		o.notSkipped("has its run", r, Opening{e.Environment, e.Window})
 	}
 	for _, entry := range e.Roster {
 		h := o.host(entry.Host)

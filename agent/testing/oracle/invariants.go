@@ -47,6 +47,7 @@ func (o *Oracle) checkPrepare(r message.Decoded, c message.Command) {
 	if p.id != 0 {
 		o.violated("run %d is prepared twice, by record %d", p.id, r.Seq)
 	}
+	o.startAllows(r)
 	for _, name := range c.Hosts {
 		if m := p.member(name); m == nil || m.removed || m.ended {
 			o.violated("prepare %d is for %s, which is no member or absent", r.Seq, name)
@@ -115,12 +116,12 @@ func (o *Oracle) mayBegin(m *member, r message.Decoded, sent time.Time) {
 	}
 	o.notFrozen(what, r, sent)
 	o.othersAllow(m, what, r)
-	o.soaked(m, what, r, sent)
+	o.stepsAllow(m, what, r)
+	o.soaked(m.stage, what, r, sent)
 }
 
 // othersAllow judges the conditions on the other members when a host begins.
 func (o *Oracle) othersAllow(m *member, what string, r message.Decoded) {
-	ready := 0
 	for _, other := range o.run.members {
 		if other.phase.before(prepared) && !o.run.allPrepared {
 			o.violated("invariant 3: %s, record %d, and %s has not answered prepare", what, r.Seq, other.name)
@@ -128,19 +129,26 @@ func (o *Oracle) othersAllow(m *member, what string, r message.Decoded) {
 		if other.stage < m.stage && other.left() {
 			o.violated("%s, record %d, and %s of an earlier stage is %s", what, r.Seq, other.name, other.phase)
 		}
-		if other.prepared || other.removed || other.leftOut {
-			ready++
-		}
 	}
-	if ready < o.run.policy.MinPrepared {
+	if ready := o.run.counted(); ready < o.run.policy.MinPrepared {
 		o.violated("%s, record %d, and %d hosts are prepared, of at least %d", what, r.Seq, ready, o.run.policy.MinPrepared)
 	}
 }
 
-// soaked judges that the stages before a host's own have soaked.
-func (o *Oracle) soaked(m *member, what string, r message.Decoded, sent time.Time) {
+// counted returns how many members count as prepared.
+func (p *run) counted() (ready int) {
+	for _, m := range p.members {
+		if m.prepared || m.removed || m.leftOut {
+			ready++
+		}
+	}
+	return ready
+}
+
+// soaked judges that the stages before one have soaked.
+func (o *Oracle) soaked(stage int, what string, r message.Decoded, sent time.Time) {
 	at := o.decided(sent)
-	for n := range m.stage {
+	for n := range stage {
 		s := &o.run.stages[n]
 		if s.begun && !s.soaked && s.Soak.Duration() > 0 && at.Before(s.doneAt.Add(s.Soak.Duration())) {
 			o.violated("%s, record %d, sent at %s, and stage %s soaks since %s for %s", what, r.Seq, at, s.Name, s.doneAt, s.Soak.Duration())
@@ -204,11 +212,11 @@ func (o *Oracle) mayCancel(m *member, e message.Cancelled, r message.Decoded, se
 	}
 }
 
-// checkFinished judges the end of a run: no step of a host is under way, each drained host
+// checkFinished judges the end of a run: nothing of a host is under way, each drained host
 // was undrained or its undrain was tried, and the result is true. A record may have ended the
 // part of a host that owes its undrain since an earlier run before the controller was given
 // it: the controller did not know that when it sent the end, and the host goes on owing it.
-func (o *Oracle) checkFinished(e message.Finished) {
+func (o *Oracle) checkFinished(r message.Decoded, e message.Finished, sent time.Time) {
 	all := true
 	for _, m := range o.run.members {
 		all = all && m.upgraded
@@ -221,7 +229,13 @@ func (o *Oracle) checkFinished(e message.Finished) {
 			o.violated("run %d ends while %s is %s", o.run.id, m.name, m.phase)
 		}
 	}
-	if e.Result == "completed" && !all {
-		o.violated("run %d ends as completed, and not each host is upgraded", o.run.id)
+	all = o.stepsFinished(r) && all
+	switch {
+	case e.Result == "completed" && !all:
+		o.violated("run %d ends as completed, and not each host is upgraded and each step done", o.run.id)
+	case o.run.aborted != (e.Result == "aborted"):
+		o.violated("independence: run %d ends as %s by record %d, and that it was aborted is %t", o.run.key(), e.Result, r.Seq, o.run.aborted)
+	case e.Result == "timed-out" && o.decided(sent).Before(o.run.ends):
+		o.violated("independence: run %d ends as timed-out by record %d, sent at %s, and may last until %s", o.run.key(), r.Seq, sent, o.run.ends)
 	}
 }

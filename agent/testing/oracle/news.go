@@ -122,9 +122,9 @@ func (o *Oracle) owes(r message.Decoded) {
 	}
 }
 
-// left reports whether a stage has members that it waits for.
+// left reports whether a stage has members that it waits for, or a step that is not done.
 func (s *stage) left() bool {
-	return slices.ContainsFunc(s.hosts, func(h *host) bool { return h.member != nil && h.member.left() })
+	return s.Step != nil && !s.doing.done || slices.ContainsFunc(s.hosts, func(h *host) bool { return h.member != nil && h.member.left() })
 }
 
 // standings returns how each run under way stands, by its id.
@@ -155,7 +155,7 @@ func (o *Oracle) standing(p *run) (w wait) {
 	if s.Approval && !s.approved {
 		w.approval = s.Name
 	}
-	underWay, unstarted := false, false
+	underWay, unstarted := p.stepUnderWay() != nil, s.Step != nil && !s.doing.passed
 	for _, m := range p.members {
 		underWay = underWay || !m.phase.before(draining) && m.phase != over
 		unstarted = unstarted || m.left() && m.phase.before(draining)
@@ -175,7 +175,7 @@ func (p *run) atWork() (names []string) {
 	return names
 }
 
-// mostOverdue is how often a host is told to be overdue at most: once for each step.
+// mostOverdue is how often a host is told to be overdue at most: once for each phase.
 const mostOverdue = 7
 
 // soakedAll reports whether no stage soaks or may yet soak: none has a soak.

@@ -22,7 +22,7 @@
 //  7. A run ends: UnderWay returns the deadline, and the caller waits. The conditions
 //     at the end are checkFinished in invariants.go.
 //  8. A window that opens while the site is up has its run, or a reason that is recorded:
-//     WindowsTold in schedule.go.
+//     WindowsTold in schedule.go. A window that somebody has skipped has none: notSkipped there.
 //  9. No host leaves service, or is admitted, while a cell of a disruption budget that it is in
 //     has no free place: budget.go recounts that from all hosts at each such record; outNow in
 //     machine.go by what machines did; lock.go for hosts that reboot by themselves. Hosts that
@@ -32,8 +32,16 @@
 //  11. A host is in the roster of one environment. A run of another environment takes it over
 //     with all that it owes: compareDebts in host.go.
 //
+//  13. A step begins after all hosts before it are done, and ends before any host after it begins:
+//     stepBegun and stepsAllow in step.go. It counts as done once, and only if it was done; nobody
+//     takes it back: StepRuns there, by what was run.
+//  14. A run prepares no host before all that it asks first has passed: startAllows in start.go.
+//
 // All of them hold for each environment by itself: the runs of environments go side by side,
 // and the limit of a stage is that of its run. Only the cells are those of the tenant.
+//
+// The runs of environments are independent: none waits for another but for a place in a cell, and none
+// ends because of another; see Startable in turns.go and checkFinished in invariants.go.
 //
 // Runs that share a cell take turns, so that none starves: between two turns of one of them no other
 // was ready for the same place since before the first; see turns.go.
@@ -43,7 +51,7 @@
 //
 // A controller may decide before it has seen the newest replies: the log refuses an
 // append only if the writer has not seen the last command or event. When a reply
-// forbids a step, one record of that step may therefore follow the reply; see known.
+// forbids something, one record of it may therefore follow the reply; see known.
 package oracle
 
 import (
@@ -79,13 +87,18 @@ type Oracle struct {
 	// is the newest that does not.
 	checks       map[uint64]bool
 	uncheckedRun uint64
+	// stepsRun are the steps that were run and how that came out; nil where nobody tells.
+	stepsRun map[message.Key]stepRun
 	// seen is the last record, written the last command or event before it.
 	seen, written uint64
 	// knows and frozen are Sending.Knows and Sending.Frozen of the record at hand.
 	knows  uint64
 	frozen Frozen
-	// gathering is Sending.Gathering of the record at hand.
+	// gathering and skips are Sending.Gathering and Sending.Skips of the record at hand.
 	gathering bool
+	skips     []Opening
+	// grouped means that there are other environments than the default one.
+	grouped bool
 	// newest is the time of the last record.
 	newest time.Time
 	// Passed returns how much real time has passed since the last record: a clock
@@ -105,7 +118,7 @@ type Oracle struct {
 // record and effect.
 func New(violated func(format string, args ...any), count func(what string)) *Oracle {
 	return &Oracle{
-		violated: violated, count: count, checks: map[uint64]bool{}, runs: map[string]*run{}, named: map[uint64][]string{}, hosts: map[string]*host{}, machines: map[string]*machine{}, cells: map[message.CellKey]*cell{}, schedule: schedule{told: map[time.Time]bool{}, missed: map[time.Time]bool{}, well: map[time.Time]bool{}},
+		violated: violated, count: count, checks: map[uint64]bool{}, runs: map[string]*run{}, named: map[uint64][]string{}, hosts: map[string]*host{}, machines: map[string]*machine{}, cells: map[message.CellKey]*cell{}, schedule: newSchedule(),
 		news: news{owed: map[matter]int{}, ids: map[matter][]string{}, waits: map[uint64]map[uint64]wait{}},
 		// Who applies records alone says nothing of their sending: their writer knew all.
 		knows: math.MaxUint64,
@@ -123,12 +136,14 @@ type Sending struct {
 	// Gathering means that its writer has started so lately that it may not know of all hosts yet
 	// whether they are heard of.
 	Gathering bool
+	// Skips are the windows that its writer has known for a while to be skipped.
+	Skips []Opening
 }
 
 // Record judges the next record of the log and applies it, if it counts.
 func (o *Oracle) Record(record message.Record, sending Sending) {
 	r, sent := record.Decode(), sending.At
-	o.knows, o.frozen, o.gathering = sending.Knows, sending.Frozen, sending.Gathering
+	o.knows, o.frozen, o.gathering, o.skips = sending.Knows, sending.Frozen, sending.Gathering, sending.Skips
 	o.turnTo(r)
 	if r.Seq != o.seen+1 {
 		o.violated("record %d follows record %d", r.Seq, o.seen)

@@ -90,8 +90,13 @@ func (p *run) onlyLate() bool {
 	return p.allPrepared && left > 0
 }
 
-// leftAfter reports whether a stage after the n-th has members left.
+// leftAfter reports whether a stage after the n-th has members left, or a step.
 func (p *run) leftAfter(n int) bool {
+	for _, s := range p.stages[n+1:] {
+		if s.Step != nil && !s.doing.passed {
+			return true
+		}
+	}
 	return slices.ContainsFunc(p.members, func(m *member) bool { return m.stage > n && m.left() })
 }
 
@@ -126,7 +131,7 @@ func (o *Oracle) mayLeaveOut(m *member, r message.Decoded, sent time.Time) {
 	case !s.begun && p.leftAfter(m.stage):
 		o.violated("record %d leaves out %s, and so passes over stage %s, of which no host has begun", r.Seq, m.name, s.Name)
 	}
-	o.soaked(m, "that "+m.name+" is left out", r, sent)
+	o.soaked(m.stage, "that "+m.name+" is left out", r, sent)
 }
 
 // Due is by when the run under way has to go on without the hosts that are late: to begin, or

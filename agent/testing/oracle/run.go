@@ -56,6 +56,10 @@ type run struct {
 	failures int
 	// fleetPassed means that the checks of the fleet have passed.
 	fleetPassed bool
+	// startAsks are the places that are asked before any host is prepared; startFailed means that
+	// one of them has failed.
+	startAsks   startAsks
+	startFailed bool
 }
 
 // stage is a stage of the run under way.
@@ -74,6 +78,8 @@ type stage struct {
 	approvedAt time.Time
 	// unmet means that a member that was late has failed to prepare.
 	unmet bool
+	// doing is how its step stands, if it has one.
+	doing doing
 }
 
 // phase is how far a member has come.
@@ -241,7 +247,8 @@ func (m *member) wants() message.TaskKind {
 
 func newRun(r message.Decoded, e message.Opened) *run {
 	p := &run{
-		roster: map[string]bool{}, opened: r.Seq, policy: e.Rollout, notAfter: e.NotAfter, ends: e.NotAfter, overAt: e.NotAfter, window: e.Window, windowUsed: e.WindowUsed,
+		startAsks: newStartAsks(e),
+		roster:    map[string]bool{}, opened: r.Seq, policy: e.Rollout, notAfter: e.NotAfter, ends: e.NotAfter, overAt: e.NotAfter, window: e.Window, windowUsed: e.WindowUsed,
 		chosen: e.Chosen || e.RetryOf != 0, overrides: e.OverrideAfter != "",
 	}
 	for _, name := range e.Members {
@@ -426,6 +433,9 @@ func (o *Oracle) stagesDone(at time.Time) {
 			if h.member != nil && h.member.left() {
 				return
 			}
+		}
+		if s.Step != nil && !s.doing.passed {
+			return
 		}
 		if s.doneAt.IsZero() {
 			s.doneAt = at

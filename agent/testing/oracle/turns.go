@@ -35,6 +35,26 @@ func (o *Oracle) inTurn(m *member, what string, r message.Decoded) {
 	}
 }
 
+// Startable is a member that only waits for its run to let it begin, and the record since which.
+type Startable struct {
+	Host, Environment string
+	Since             uint64
+}
+
+// Startable returns the members that could begin now: there is a slot and a place for each in its cells. A
+// run goes on whatever those of other environments do (independence), so each of them begins soon at a
+// site that is well.
+func (o *Oracle) Startable() (all []Startable) {
+	for environment, p := range o.runs {
+		for _, m := range p.members {
+			if m.readySince != 0 && p.isReady(m, o.least()) && !o.keptByCell(m.host) {
+				all = append(all, Startable{m.name, environment, m.readySince})
+			}
+		}
+	}
+	return all
+}
+
 // within reports whether there are cells, and all of them are among others.
 func within(cells, others []*cell) bool {
 	return len(cells) > 0 && !slices.ContainsFunc(cells, func(c *cell) bool { return !has(others, c) })

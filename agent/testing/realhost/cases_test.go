@@ -36,7 +36,7 @@ func TestRealRepositories(t *testing.T) {
 }
 
 // TestRealRepositoryDown meets a repository that is out of order and comes back: the
-// host waits for it inside its step and tells so, and the same run completes.
+// host waits for it inside its action and tells so, and the same run completes.
 func TestRealRepositoryDown(t *testing.T) {
 	realhost.Need(t, realhost.Quick)
 	t.Parallel()
@@ -78,7 +78,7 @@ func TestRealHeld(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.ContainsFunc(printed, func(s v1.StepOutput) bool {
+	if !slices.ContainsFunc(printed, func(s v1.ActionOutput) bool {
 		return strings.Contains(s.Output, "configuration file /etc/appliance.conf was kept as it was")
 	}) {
 		t.Errorf("nobody is told of the configuration: %+v", printed)

@@ -29,7 +29,7 @@ func packages(t *testing.T) (debs [2]string) {
 }
 
 // TestRealPackage lives with the deb: install it, run a site, let a host join, upgrade the
-// package in the middle of a step that does that itself, remove it and purge it.
+// package in the middle of an action that does that itself, remove it and purge it.
 func TestRealPackage(t *testing.T) {
 	t.Parallel()
 	realhost.Need(t, realhost.Hosts)
@@ -63,7 +63,7 @@ chmod 600 /root/token
 mkdir -p /etc/osupgrade/scripts
 cd /etc/osupgrade/scripts
 printf '#!/bin/sh\necho agent $(dpkg-query -W -f \\${Version} osupgrade-agent)\n' >versions
-printf '#!/bin/sh\nset -e\ndpkg -i /root/2.deb\nsystemctl show -p MainPID --value osupgrade-worker >/root/after-dpkg\nsleep 8\nsystemctl show -p MainPID --value osupgrade-worker >/root/after-step\n' >upgrade
+printf '#!/bin/sh\nset -e\ndpkg -i /root/2.deb\nsystemctl show -p MainPID --value osupgrade-worker >/root/after-dpkg\nsleep 8\nsystemctl show -p MainPID --value osupgrade-worker >/root/after-action\n' >upgrade
 printf '#!/bin/sh\nexit 0\n' | tee verify >resume
 chmod 755 *
 echo 'scripts: /etc/osupgrade/scripts' >/etc/osupgrade/worker.yaml
@@ -87,7 +87,7 @@ chmod 600 /root/api
 		return err == nil && strings.Contains(out, "yes")
 	})
 	c.Must(cli + `start --override-window --reason "a test" --wait`)
-	says("cmp /root/before /root/after-dpkg && cmp /root/before /root/after-step && echo same", "same")
+	says("cmp /root/before /root/after-dpkg && cmp /root/before /root/after-action && echo same", "same")
 	says("osupgrade-agent --version; dpkg-query -W -f '${Version}' osupgrade-agent", "0.2.0")
 	realhost.Until(t, "worker and site are the new program", time.Minute, func() bool {
 		out, err := c.Run(t.Context(), `[ "$(systemctl show -p MainPID --value osupgrade-worker)" != "$(cat /root/before)" ] && [ "$(systemctl show -p MainPID --value osupgrade-agent)" != "$(cat /root/site-before)" ] && systemctl is-active osupgrade-worker osupgrade-agent`)

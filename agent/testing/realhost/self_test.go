@@ -18,7 +18,7 @@ func agent(t *testing.T, version string) realhost.Deb {
 }
 
 // TestRealAgentUpgraded upgrades the agent of a host as one package of a run: the worker
-// that began the step is restarted by the package, the step goes on, and the new worker
+// that began the action is restarted by the package, the action goes on, and the new worker
 // answers for it.
 func TestRealAgentUpgraded(t *testing.T) {
 	realhost.Need(t, realhost.Hosts)
@@ -37,7 +37,7 @@ func TestRealAgentUpgraded(t *testing.T) {
 	if version := r.c.Must("/proc/$(systemctl show -P MainPID osupgrade-worker)/exe --version"); !strings.Contains(version, "0.0.2") {
 		t.Errorf("the worker is of version %s", version)
 	}
-	// Once, and by the step that the old worker began.
+	// Once, and by the action that the old worker began.
 	if log := read(t, r.c.Path("/var/log/dpkg.log")); strings.Count(log, " upgrade osupgrade-agent:all 0.0.1 0.0.2") != 1 || strings.Count(log, " status installed appliance:all 2.0") != 1 {
 		t.Errorf("dpkg did\n%s", log)
 	}

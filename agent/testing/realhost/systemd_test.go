@@ -31,7 +31,7 @@ echo 'deb [trusted=yes] copy:/srv/own ./' >/etc/apt/sources.list.d/own.list
 `
 
 // TestRealSystemdUpgraded upgrades the systemd that runs the worker, with all that comes from its
-// source, and D-Bus: it executes itself anew in the midst of the step. The unit of the worker lives
+// source, and D-Bus: it executes itself anew in the midst of the action. The unit of the worker lives
 // through it until the reboot for which D-Bus asks, and done is right. Then it does so again, and
 // the power is cut in its midst.
 func TestRealSystemdUpgraded(t *testing.T) {

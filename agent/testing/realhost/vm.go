@@ -55,7 +55,7 @@ type VM struct {
 var _ Machine = (*VM)(nil)
 
 // turn is held by the virtual machine of this process: emulation takes a whole
-// processor, and two of them at once run into the limits of their steps.
+// processor, and two of them at once run into the limits of their actions.
 var turn = make(chan struct{}, 1)
 
 // NewVM makes a virtual machine of a container that is off; its disk is now that of

@@ -67,9 +67,9 @@ func commands(session string) (all []Command) {
 	return all
 }
 
-// step is a line of watch about a host. Which of two steps that follow each other at
-// once is printed depends on the moment, so only the last step of a host counts.
-var step = regexp.MustCompile(`^TIME +(h\d\d) +\S`)
+// status is a line of watch about a host. Which of two lines that follow each other at
+// once is printed depends on the moment, so only the last line of a host counts.
+var status = regexp.MustCompile(`^TIME +(h\d\d) +\S`)
 
 // shape is what a session shows, without what moves.
 func shape(session string) (lines []string) {
@@ -77,7 +77,7 @@ func shape(session string) (lines []string) {
 	for line := range strings.Lines(session) {
 		line = strings.TrimRight(moving.ReplaceAllString(line, "TIME"), " \n")
 		line = regexp.MustCompile(`  +`).ReplaceAllString(line, "  ")
-		if host := step.FindStringSubmatch(line); host != nil {
+		if host := status.FindStringSubmatch(line); host != nil {
 			if at, seen := last[host[1]]; seen {
 				lines[at] = ""
 			}

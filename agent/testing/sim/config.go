@@ -33,7 +33,7 @@ func (w *World) drawRollout(purpose string) *v1.Rollout {
 		Splay:           span("splay", "", "0s", "30s", "3m"),
 		Paused:          yes("paused", 0.05),
 		FleetLock:       w.fleetLock,
-		Timeouts: &v1.StepTimeouts{
+		Timeouts: &v1.CommandTimeouts{
 			Prepare: span("timeout of prepare", "1m", "3m"), Upgrade: span("timeout of upgrade", "1m", "4m", "8m"),
 			Reboot: span("timeout of reboot", "1m", "3m", "6m"),
 		},
@@ -158,74 +158,6 @@ func (w *World) thaw() {
 	w.mu.Unlock()
 	w.note("the freeze is removed")
 	w.setCalendar(stop, nil)
-}
-
-// announce tells the oracle of the windows of the first day.
-func (w *World) announce(c *v1.OSUpgrade) {
-	midnight := time.Now().UTC().Truncate(24 * time.Hour)
-	for _, window := range c.MaintenanceWindows {
-		at, err := time.Parse("15:04", window.StartTime)
-		w.must(err)
-		lasts, err := time.ParseDuration(window.Duration)
-		w.must(err)
-		start := midnight.Add(time.Duration(at.Hour())*time.Hour + time.Duration(at.Minute())*time.Minute)
-		w.oracle.Window(start, start.Add(lasts))
-		w.after(time.Until(start), func() { w.watchWindow(start.Add(lasts), map[*site]int{}) })
-	}
-}
-
-const (
-	// lookEvery is the time from one look at an open window to the next one.
-	lookEvery = 10 * time.Second
-	// prompt is at how many looks in a row a site has to be well for it to have opened the run
-	// of an open window.
-	prompt = 7
-)
-
-// watchWindow looks each while, until a window closes, whether a run is under way, asks the
-// controllers why there is none, and notes how often in a row each site was well.
-func (w *World) watchWindow(end time.Time, well map[*site]int) {
-	w.mu.Lock()
-	if _, _, under := w.underWay(); under {
-		w.oracle.ReasonTold(time.Now())
-	}
-	w.mu.Unlock()
-	for _, s := range w.sites {
-		why, isWell := s.idleReason()
-		if well[s]++; !isWell {
-			well[s] = 0
-		}
-		w.mu.Lock()
-		if why {
-			w.oracle.ReasonTold(time.Now())
-		}
-		if well[s] >= prompt {
-			w.oracle.SiteWell(time.Now())
-		}
-		w.mu.Unlock()
-	}
-	if left := time.Until(end); left > lookEvery {
-		w.after(lookEvery, func() { w.watchWindow(end, well) })
-	} else if left > time.Second {
-		w.after(left-time.Second, func() { w.watchWindow(end, well) })
-	}
-}
-
-// idleReason reports whether the controller of a site says why it opens no run, and whether
-// the site is well: its controller is active and says that it is ready, and nothing keeps it
-// from the log.
-func (s *site) idleReason() (told, well bool) {
-	s.mu.Lock()
-	c, passive := s.c, s.passive
-	s.mu.Unlock()
-	if c == nil {
-		return false, false
-	}
-	state, err := c.State(s.w.ctx)
-	if err != nil {
-		return false, false
-	}
-	return state.WaitingFor != nil, !passive && c.Ready(s.w.ctx) == nil && s.link.up() && s.w.takesRecords()
 }
 
 // drawConfig makes a random configuration: a few windows within the fault phase, most of

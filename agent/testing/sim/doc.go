@@ -21,8 +21,11 @@
 //	systems that start, or are given up   confirm.go
 //	programs that keep a host busy        busy.go
 //	operator, configuration, rollouts     operator.go, config.go
+//	windows, and those that are skipped   window.go
+//	environments                          environment.go
 //	whether a run goes on without those
 //	that are late                         patience.go
+//	whether each host begins that can     startable.go
 //	byzantine hosts                       byzantine.go
 //	embedded server and transport         not here; TestRealServer runs them
 //
@@ -32,7 +35,7 @@
 // # Faults
 //
 // All faults are in faults.go. Some happen at an instant: a message is lost, a
-// process dies or is paused at one of its labels, a step fails. Each belongs to a
+// process dies or is paused at one of its labels, an action fails. Each belongs to a
 // group, and half of all seeds are spared a group. Others are outages, which begin and end:
 // a link is cut, a disk is full, a clock is wrong. In the quiet phase, after at
 // most 25 minutes, no fault happens any more, and each run must end in time.

@@ -22,6 +22,7 @@ func (w *World) drawEnvironments() {
 	}
 	w.environments = 1 + w.rng.n("how many environments", mostEnvironments)
 	w.count("seeds with environments")
+	w.oracle.Grouped()
 	w.drawOrders()
 	for n := range w.environments {
 		w.changeEnvironment(environmentNamed(n))
@@ -35,12 +36,13 @@ func (w *World) drawOrders() {
 	if !w.rng.chance("order of environments", 0.5) {
 		return
 	}
+	w.inLine = w.rng.chance("environments in line", 0.5)
 	for n := range w.environments {
-		if !w.rng.chance("environment has an order", 0.6) {
+		if !w.inLine && !w.rng.chance("environment has an order", 0.6) || w.inLine && n == 0 {
 			continue
 		}
 		before, onLog := v1.DefaultEnvironment, ""
-		if n > 0 && w.rng.chance("order names an environment", 0.7) {
+		if n > 0 && (w.inLine || w.rng.chance("order names an environment", 0.7)) {
 			before = environmentNamed(n - 1)
 			onLog = before
 		}
@@ -48,6 +50,19 @@ func (w *World) drawOrders() {
 		w.orders[environmentNamed(n)] = &v1.After{Environments: []string{before}, Soak: rollout.SpanOf(soak)}
 		w.oracle.Order(environmentNamed(n), oracle.Order{After: []string{onLog}, Soak: soak})
 		w.count("environments that come after another")
+	}
+}
+
+// drawInLine draws an environment of those that go one after the other: each has one host, a long window
+// and nothing that keeps a run from completing, so that the next one waits for it to complete and to soak.
+func (w *World) drawInLine(name string) v1.Environment {
+	var n int
+	_, err := fmt.Sscanf(name, "e%d", &n)
+	w.must(err)
+	windows := w.drawConfig().MaintenanceWindows[:1]
+	windows[0].StartTime, windows[0].Duration = fmt.Sprintf("00:%02d", 1+w.rng.n("window in line", 3)), "30m"
+	return v1.Environment{
+		Match: v1.Match{Hosts: []string{fmt.Sprintf("h%02d", n)}}, After: w.orders[name], Rollout: &v1.Rollout{RetryAfter: "1m"}, MaintenanceWindows: windows,
 	}
 }
 
@@ -89,8 +104,24 @@ func (w *World) changeEnvironment(name string) {
 	if d.chance("rollout of "+name, 0.5) {
 		e.Rollout = w.drawRollout("rollout of " + name)
 	}
+	if w.inLine {
+		e = w.drawInLine(name)
+	}
 	w.setEnvironment(name, &e)
 	w.count("environments written")
+	windows := e.MaintenanceWindows
+	if windows == nil {
+		windows = w.tenants
+	}
+	w.announce(name, windows)
+}
+
+// withdraw tells the oracle that an environment is written anew or deleted.
+func (w *World) withdraw(name string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.editions[name]++
+	w.oracle.Regrouped(name, time.Now())
 }
 
 // drawMatch draws what an environment matches: hosts that others match, too, or none.
@@ -126,14 +157,17 @@ func (w *World) regroup() {
 	name := environmentNamed(w.rng.n("environment that changes", w.environments))
 	switch one(w.rng, "operator regroups", "change", "delete", "label", "label") {
 	case "change":
+		w.withdraw(name)
 		w.changeEnvironment(name)
 	case "delete":
+		w.withdraw(name)
 		w.setEnvironment(name, nil)
 		w.count("environments deleted")
 	case "label":
 		m := w.inOrder[w.rng.n("host that is labeled", len(w.inOrder))]
 		w.mu.Lock()
 		m.labels = map[string]string{"ring": one(w.rng, "label", "0", "1", "2")}
+		w.oracle.Relabeled()
 		w.mu.Unlock()
 		w.count("labels changed")
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // fault is something that goes wrong at an instant, by chance: a message is lost,
-// a process dies at a label, a step fails.
+// a process dies at a label, an action fails.
 type fault struct {
 	// group names the faults that a seed has all or none of.
 	group string
@@ -207,8 +207,8 @@ func (w *World) cut(m *machine, off bool) {
 	}
 }
 
-// setClock steps a clock by seconds, hours or years. It corrects every second
-// step.
+// setClock sets a clock by seconds, hours or years. It corrects every second
+// time.
 func (w *World) setClock(on bool, n int) {
 	if !on && w.rng.chance("clock stays", 0.5) || w.quiet.Load() {
 		return
@@ -249,7 +249,7 @@ func Expected() []string {
 		"lease write refused: the lease has changed", "workers refused that do not hold the lease",
 		"machines cloned", "machines removed", "cloned machines refused", "leases taken over by a cloned machine",
 		"false replies to commands", "messages that nobody asked for", "replies that come late", "tasks at the site",
-		"windows judged", "windows judged that follow another", "event missed", "event frozen", "operator: freeze", "operator: thaw", "operator: release", "operator: delete", "operator: retry", "operator: rollout", "operator: approve", "operator: pause", "operator: resume", "operator: abort", "operator: abort now", "runs aborted at once", "hosts left as they are when a run ends",
+		"windows judged", "windows judged that follow another", "windows of environments judged", "windows that are skipped", "operator: skip", "operator: unskip", "looks at a host that could begin", "event missed", "event frozen", "operator: freeze", "operator: thaw", "operator: release", "operator: delete", "operator: retry", "operator: rollout", "operator: approve", "operator: pause", "operator: resume", "operator: abort", "operator: abort now", "runs aborted at once", "hosts left as they are when a run ends",
 		"members that are left out because they have not answered before", "hosts that are released and may still be at work when a run is opened",
 		"event late", "event unprepared", "hosts that are late and join", "stages whose hosts were late and failed to prepare", "looks at a run that is due to go on without hosts",
 		"event budgeted", "places taken in a cell", "neighbours that fall silent", "budgets that are lowered below what is out of service", "hosts out of service in a cell when a run is opened", "operator: budget",

@@ -103,8 +103,8 @@ type traits struct {
 	byzantine bool
 	// second tells that the host has two workers.
 	second bool
-	// step is how long a step of an upgrade takes at most.
-	step time.Duration
+	// action is how long an action of an upgrade takes at most.
+	action time.Duration
 }
 
 // job is an upgrade that runs.
@@ -252,9 +252,9 @@ func (m *machine) upgrade(ctx context.Context, j *job) {
 	}
 }
 
-// took is how long a step takes.
+// took is how long an action takes.
 func (m *machine) took(what string) time.Duration {
-	d := m.w.rng.span(what+"/"+m.name, m.traits.step/4, m.traits.step)
+	d := m.w.rng.span(what+"/"+m.name, m.traits.action/4, m.traits.action)
 	if m.w.fault("upgrade is slow", m.name) {
 		d += m.w.rng.span("slow/"+m.name, time.Minute, 5*time.Minute)
 	}

@@ -38,7 +38,7 @@ func (w *World) act(ctx context.Context, c *controller.Controller) {
 	}
 	what := one(w.rng, "operator what",
 		"pause", "resume", "resume", "resume", "abort", "abort now", "approve", "approve", "approve", "approve", "approve", "approve",
-		"release", "release", "start", "start", "start", "start", "retry", "delete", "delete", "rollout", "freeze", "thaw")
+		"release", "release", "start", "start", "start", "start", "retry", "delete", "delete", "rollout", "freeze", "thaw", "skip", "unskip")
 	in := w.anEnvironment("operator")
 	if in != "" && w.rng.chance("operator regroups", 0.2) {
 		w.regroup()
@@ -70,6 +70,10 @@ func (w *World) act(ctx context.Context, c *controller.Controller) {
 		w.freeze()
 	case "thaw":
 		w.thaw()
+	case "skip":
+		err = w.skip(ctx, c, in)
+	case "unskip":
+		w.unskip(in)
 	case "rollout":
 		w.setRollout(w.drawRollout("rollout"))
 	}

@@ -49,9 +49,8 @@ func (w *World) watchPatience() {
 // waitsForLate reports whether the active controller of a site that is well shows a run that
 // waits for answers to prepare, and for nothing else, and the environment of that run.
 func (s *site) waitsForLate() (waits bool, environment string) {
-	_, well := s.idleReason()
 	c := s.controller()
-	if !well || c == nil {
+	if c == nil || !s.isWell(c) {
 		return false, ""
 	}
 	shown, err := c.Snapshot(s.w.ctx)

@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -24,8 +25,10 @@ type process struct {
 	paused atomic.Bool
 	// run is the run in its journal; the world's lock guards it.
 	run uint64
-	// frozen is the freeze that a controller was given last; nil before the first.
+	// frozen is the freeze that a controller was given last; nil before the first. skips are the
+	// skipped windows that it was given, and since when.
 	frozen atomic.Pointer[oracle.Frozen]
+	skips  knownSkips
 	// power cuts the power of its machine; nil for a process without a machine.
 	power func(why string)
 }
@@ -59,8 +62,8 @@ func (p *process) at(label string) {
 	}
 }
 
-// pause stops the process for a while at a label: after a step, because nothing keeps
-// a process from being stopped between its last look at the clock and its next step.
+// pause stops the process for a while at a label: after an action, because nothing keeps
+// a process from being stopped between its last look at the clock and its next action.
 func (p *process) pause(label string) {
 	p.w.note("%s is paused %s", p.name, label)
 	p.paused.Store(true)
@@ -72,6 +75,7 @@ func (p *process) pause(label string) {
 	}
 	p.w.note("%s goes on", p.name)
 	p.given(p.freeze()) // It may find only now what it was given meanwhile.
+	p.skips.again()
 }
 
 // given notes that a controller is given a freeze, or none, just now.
@@ -86,4 +90,57 @@ func (p *process) freeze() oracle.Frozen {
 		return *f
 	}
 	return oracle.Frozen{}
+}
+
+// knownSkips are the skipped windows that a controller was given, and when.
+type knownSkips struct {
+	mu sync.Mutex
+	at map[oracle.Opening]time.Time
+}
+
+// forget notes that the controller reads anew what is skipped.
+func (k *knownSkips) forget() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.at = nil
+}
+
+// again notes that the controller may learn only now what it was given.
+func (k *knownSkips) again() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for of := range k.at {
+		k.at[of] = time.Now()
+	}
+}
+
+// give notes that the controller is given just now which windows of an environment are skipped.
+func (k *knownSkips) give(environment string, skipped []oracle.Opening) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	before := k.at
+	k.at = map[oracle.Opening]time.Time{}
+	for of, at := range before {
+		if of.Environment != environment {
+			k.at[of] = at
+		}
+	}
+	for _, of := range skipped {
+		k.at[of] = time.Now()
+		if at, known := before[of]; known {
+			k.at[of] = at
+		}
+	}
+}
+
+// known are the skipped windows that the controller was given long enough ago to act on that.
+func (k *knownSkips) known() (all []oracle.Opening) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for of, at := range k.at {
+		if time.Since(at) > oracle.Reaction {
+			all = append(all, of)
+		}
+	}
+	return all
 }

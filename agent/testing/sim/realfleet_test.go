@@ -26,7 +26,7 @@ const (
 	week            = 7 * 24 * time.Hour
 	// realRun is how long a run takes: all hosts prepare at once, then each in
 	// its turn upgrades, asks for the reboot, boots and verifies.
-	realRun = (1 + 4*realHosts) * realStep
+	realRun = (1 + 4*realHosts) * realAction
 	// downtime is how long the site is down when it is started anew, and slack by
 	// how much that may lengthen a run: those who call it pause between attempts.
 	downtime = 10 * time.Second

@@ -17,8 +17,8 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/natsd"
 )
 
-// realStep is how long one action of a simulated host takes.
-const realStep = 2 * time.Minute
+// realAction is how long one action of a simulated host takes.
+const realAction = 2 * time.Minute
 
 // realHost is a simulated host with a real worker and its own credentials.
 type realHost struct {
@@ -42,7 +42,7 @@ func newRealHost(site *realSite, name string) (*realHost, error) {
 	if h.public, err = h.key.PublicKey(); err != nil {
 		return nil, err
 	}
-	h.machine, err = simulated.Open(h.dir, simulated.Options{Step: realStep})
+	h.machine, err = simulated.Open(h.dir, simulated.Options{ActionTime: realAction})
 	return h, err
 }
 
@@ -71,7 +71,7 @@ func (h *realHost) up(ctx context.Context) error {
 	w, err := worker.Open(ctx, worker.Options{
 		Tenant: realTenant, Host: h.name, Application: realApplication, Version: "1.0.0", Dir: filepath.Join(h.dir, "worker"),
 		HostLog: hostLog, Strategy: h.machine, Machine: h.machine,
-		Limits: worker.Limits{Step: time.Hour, Reboot: 15 * time.Minute}, Log: h.log,
+		Limits: worker.Limits{Action: time.Hour, Reboot: 15 * time.Minute}, Log: h.log,
 	})
 	if err != nil {
 		return err

@@ -60,10 +60,15 @@ type World struct {
 	sites    []*site
 	clocks   []*clock
 	machines map[string]*machine
+	// tenants are the windows of the tenant.
+	tenants []v1.MaintenanceWindow
 	// environments is how many environments there may be besides default.
 	environments int
-	// orders are what some of them come after, by name.
-	orders map[string]*v1.After
+	// inLine tells that they go one after the other. orders are what some of them come after, by name. editions are how often the windows of each were
+	// edited, by its name on the log; mu guards them.
+	inLine   bool
+	orders   map[string]*v1.After
+	editions map[string]int
 	// inOrder are the machines by name.
 	inOrder []*machine
 	// budgeted tells that there may be disruption budgets.
@@ -102,7 +107,7 @@ func Play(seed uint64, o Options) Report {
 func newWorld(ctx context.Context, seed uint64, o Options) *World {
 	w := &World{
 		trace: trace{print: o.Print, counts: map[string]int{}}, o: o, rng: newRNG(seed), begun: time.Now(), strength: map[string]float64{}, ctx: ctx,
-		conns: map[string][]*hostConn{}, store: memory.NewStore(), machines: map[string]*machine{},
+		conns: map[string][]*hostConn{}, store: memory.NewStore(), machines: map[string]*machine{}, editions: map[string]int{},
 	}
 	w.log = w.newServer()
 	w.oracle = oracle.New(w.violated, w.count)
@@ -132,9 +137,9 @@ func newWorld(ctx context.Context, seed uint64, o Options) *World {
 	c := w.drawConfig()
 	w.setConfig(c)
 	w.setRollout(w.drawRollout("first rollout"))
-	if w.drawEnvironments(); w.environments == 0 { // Else default may have no host that its windows concern.
-		w.announce(c)
-	}
+	w.tenants = c.MaintenanceWindows
+	w.announce("", w.tenants)
+	w.drawEnvironments()
 	if w.budgeted = w.rng.chance("has budgets", 0.35); w.budgeted {
 		for _, name := range budgetNames {
 			w.setBudget(name, w.drawBudget("first budget "+name))
@@ -154,7 +159,7 @@ func (w *World) addMachine(name string) {
 			reboots: d.chance("reboots/"+name, 0.6), inside: d.chance("inside/"+name, 0.25), survives: d.chance("survives/"+name, 0.4),
 			counts:    d.chance("counts/"+name, 0.5),
 			rollsBack: d.chance("rolls back/"+name, 0.5), bootsBack: d.chance("boots back/"+name, 0.5), second: d.chance("second/"+name, 0.15), byzantine: d.chance("byzantine/"+name, 0.1),
-			step: d.span("step/"+name, 500*time.Millisecond, 15*time.Second),
+			action: d.span("step/"+name, 500*time.Millisecond, 15*time.Second),
 		},
 	}
 	m.traits.counts = m.traits.counts && m.traits.reboots
@@ -185,6 +190,7 @@ func (w *World) start(running *sync.WaitGroup) {
 		running.Go(w.rebootByThemselves)
 	}
 	running.Go(w.watchPatience)
+	running.Go(w.watchStartable)
 	w.startOutages(running)
 }
 

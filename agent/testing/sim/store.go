@@ -112,10 +112,14 @@ func (s siteStore) delayed(ctx context.Context) error {
 func (s siteStore) WatchIntent(ctx context.Context, tenant string, see func(store.Seen)) error {
 	// A watch that begins again gives what is there, and does not tell what is gone.
 	s.p.given(oracle.Frozen{})
+	s.p.skips.forget()
 	given := func(seen store.Seen) {
 		see(seen)
 		if seen.Name == stop {
 			s.p.given(s.w.frozen(seen.Calendar))
+		}
+		if seen.Kind == store.Skip {
+			s.p.skips.give(onLog(seen.Name), openings(seen.Name, seen.Skips))
 		}
 	}
 	return watching(ctx, s, given, func(ctx context.Context, see func(store.Seen)) error {

@@ -21,7 +21,7 @@ type system struct {
 
 var _ strategy.Strategy = system{}
 
-// errLocked is a failure after which a step is taken again.
+// errLocked is a failure after which an action is taken again.
 var errLocked = strategy.Fail(message.Lock, errors.New("sim: another package manager holds the lock"))
 
 // Detect implements strategy.Strategy.
@@ -77,7 +77,7 @@ func (s system) Prepare(ctx context.Context, job strategy.Job) (message.ChangeSe
 	return s.m.withhold(s.p.name, job), nil
 }
 
-// checkPlan checks that a step has the plan of its run.
+// checkPlan checks that an action has the plan of its run.
 func (s system) checkPlan(job strategy.Job) error {
 	if want := (message.Change{Name: "run", To: fmt.Sprint(job.Run)}); !slices.Contains(job.Plan.Changes, want) {
 		return fmt.Errorf("sim: run %d is to be carried out by the plan %v", job.Run, job.Plan.Changes)
@@ -191,7 +191,7 @@ func (s system) Resume(ctx context.Context, job strategy.Job) (strategy.Outcome,
 
 // Verify implements strategy.Strategy.
 func (s system) Verify(ctx context.Context, job strategy.Job) error {
-	if err := sleep(ctx, s.m.traits.step/4); err != nil {
+	if err := sleep(ctx, s.m.traits.action/4); err != nil {
 		return err
 	}
 	if s.m.w.fault("verify fails", s.m.name) {
@@ -205,7 +205,7 @@ func (s system) Verify(ctx context.Context, job strategy.Job) error {
 
 // Rollback implements strategy.Strategy.
 func (s system) Rollback(ctx context.Context, job strategy.Job) (strategy.Outcome, error) {
-	if err := sleep(ctx, s.m.traits.step/4); err != nil {
+	if err := sleep(ctx, s.m.traits.action/4); err != nil {
 		return 0, err
 	}
 	if !s.m.traits.rollsBack {

@@ -65,7 +65,7 @@ func (w *World) runWorker(m *machine, name, dir string) {
 	system := system{m, p}
 	worked, err := worker.Open(ctx, worker.Options{
 		Tenant: tenant, Host: m.host, Application: application, Version: "sim", Dir: dir,
-		HostLog: c.client, Strategy: system, Machine: system, Checks: system, Busy: system, Limits: worker.Limits{Step: 3 * time.Minute, Reboot: time.Minute},
+		HostLog: c.client, Strategy: system, Machine: system, Checks: system, Busy: system, Limits: worker.Limits{Action: 3 * time.Minute, Reboot: time.Minute},
 		Log: w.logger(name), Role: m.role, Labels: w.labelsOf(m), Now: m.clock.now, At: p.at,
 		WriteFile: func(path string, data []byte, mode fs.FileMode) error { return w.writeFile(m, p, path, data, mode) },
 	})

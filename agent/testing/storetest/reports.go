@@ -95,29 +95,29 @@ func plan(b *tested) []byte {
 }
 
 func reportsOfRuns(b *tested) {
-	step := func(run uint64, part string) report.ID {
+	output := func(run uint64, part string) report.ID {
 		return report.ID{Kind: report.Output, Run: run, Part: part}
 	}
 	printed := func(id report.ID, cut bool, text string) {
 		b.Helper()
 		b.report("acme", "h01", report.Report{ID: id, Cut: cut, Body: []byte(text)})
 	}
-	printed(step(7, "prepare"), false, "one")
-	printed(step(7, "upgrade"), false, "two")
-	printed(step(8, "prepare"), false, "three")
-	printed(step(7, "upgrade"), true, "the end")
+	printed(output(7, "prepare"), false, "one")
+	printed(output(7, "upgrade"), false, "two")
+	printed(output(8, "prepare"), false, "three")
+	printed(output(7, "upgrade"), true, "the end")
 	b.report("acme", "h01", report.Report{ID: report.ID{Kind: report.Plan, Run: 7}, Body: plan(b)})
 	if err := b.DeleteHost(b.Context(), "acme", "h01"); err != nil { // What runs have done stays.
 		b.Fatal(err)
 	}
 	for id, want := range map[report.ID]string{
-		step(7, "prepare"): "one false", step(7, "upgrade"): "the end true", step(8, "prepare"): "three false", {Kind: report.Plan, Run: 7}: string(plan(b)) + " false",
+		output(7, "prepare"): "one false", output(7, "upgrade"): "the end true", output(8, "prepare"): "three false", {Kind: report.Plan, Run: 7}: string(plan(b)) + " false",
 	} {
 		if kept, err := b.Report(b.Context(), "acme", "h01", id); err != nil || fmt.Sprintf("%s %v", kept.Body, kept.Cut) != want {
 			b.Errorf("the %s is %q, %v, %v; want %q", id, kept.Body, kept.Cut, err, want)
 		}
 	}
-	for _, id := range []report.ID{step(9, "prepare"), step(8, "upgrade"), {Kind: report.Plan, Run: 8}} {
+	for _, id := range []report.ID{output(9, "prepare"), output(8, "upgrade"), {Kind: report.Plan, Run: 8}} {
 		_, err := b.Report(b.Context(), "acme", "h01", id)
 		b.fails("the "+id.String(), err, store.ErrNotFound)
 	}

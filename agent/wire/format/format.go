@@ -73,7 +73,7 @@ var (
 	Webhook = Kind{"state of a webhook", 1}
 	// News are what people and programs were told of.
 	News = Kind{"news", 1}
-	// Output is what a step of a host has printed.
+	// Output is what an action of a host has printed.
 	Output = Kind{"output", 1}
 	// Marks and Seal are the files that check the folder of the embedded server.
 	Marks = Kind{"high-water marks", 1}
@@ -120,8 +120,8 @@ var (
 	// BusySeen is what a worker has seen of them.
 	Busy     = Kind{"busy lease", 1}
 	BusySeen = Kind{"seen busy leases", 1}
-	// Step is the request to a program that carries out a step of a host.
-	Step = Kind{"request of a step", 1}
+	// Action is the request to a program that carries out an action of a host.
+	Action = Kind{"request of an action", 1}
 	// Simulated is a file of a simulated host.
 	Simulated = Kind{"simulated host", 1}
 )

@@ -81,9 +81,9 @@ type SelfReport struct {
 	Scripts []string `json:"scripts,omitzero"`
 	// Lacks says what the strategy lacks.
 	Lacks []string `json:"lacks,omitempty"`
-	// StepLimitSeconds is after how long the host itself ends a prepare or an upgrade; 0
+	// ActionLimitSeconds is after how long the host itself ends a prepare or an upgrade; 0
 	// when the worker does not say.
-	StepLimitSeconds int `json:"step-limit-seconds,omitempty"`
+	ActionLimitSeconds int `json:"action-limit-seconds,omitempty"`
 	// Strategy is how the host is upgraded, Mode what of it, and Target to which release,
 	// version or branch; empty where a strategy has none, or it is the newest.
 	Strategy string `json:"strategy,omitempty"`
@@ -99,8 +99,8 @@ const (
 	MaxScriptsText = 4096
 	// maxLacks is how many lacks are told of.
 	maxLacks = 10
-	// maxStepLimitSeconds is a year: no step takes as long.
-	maxStepLimitSeconds = 366 * 24 * 60 * 60
+	// maxActionLimitSeconds is a year: no action takes as long.
+	maxActionLimitSeconds = 366 * 24 * 60 * 60
 )
 
 // NewSelfReport is what a worker tells of the scripts that it has and of the error
@@ -134,7 +134,7 @@ func (r *SelfReport) clean() error {
 	for i, name := range r.Scripts {
 		r.Scripts[i] = CleanText(name)
 	}
-	r.StepLimitSeconds = max(0, min(r.StepLimitSeconds, maxStepLimitSeconds))
+	r.ActionLimitSeconds = max(0, min(r.ActionLimitSeconds, maxActionLimitSeconds))
 	for _, name := range []*string{&r.Strategy, &r.Mode, &r.Target} {
 		*name = text.Cut(CleanText(*name), maxVersion, "")
 	}
@@ -195,7 +195,7 @@ type Progress struct {
 	// Percent is 0 to 100, or negative when unknown.
 	Percent int    `json:"percent"`
 	Message string `json:"message"`
-	// Failing is why the tries of the present step fail; empty unless several have failed, and once
+	// Failing is why the tries of the present action fail; empty unless several have failed, and once
 	// one has come further than those.
 	Failing string `json:"failing,omitempty"`
 }

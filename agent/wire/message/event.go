@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/format"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/names"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
 )
@@ -145,6 +146,13 @@ type Slot struct {
 	Host string `json:"host"`
 }
 
+// Begun tells that the step of a stage begins.
+type Begun struct {
+	Stage string `json:"stage"`
+	// Host is the host on which it is done; empty at the site.
+	Host string `json:"host,omitempty"`
+}
+
 // Ran tells how a task came out.
 type Ran struct {
 	Outcome Outcome `json:"outcome"`
@@ -272,6 +280,28 @@ type Finished struct {
 	Reason string `json:"reason,omitempty"`
 }
 
+// Withdrawn tells that nobody is to install a release any more. Like the next two it is of no run.
+// No version writes one yet: they are read so that those that will can be told from damage.
+type Withdrawn struct {
+	Release string `json:"release"`
+	By      string `json:"by,omitempty"`
+	Why     string `json:"why,omitempty"`
+}
+
+// Moved tells that somebody moved a host to another environment without an upgrade.
+type Moved struct {
+	Host string `json:"host"`
+	// Environment is where it is from then on; empty for the default one.
+	Environment string `json:"environment,omitempty"`
+	By          string `json:"by,omitempty"`
+	Why         string `json:"why,omitempty"`
+}
+
+// Raised tells that records of a newer format follow.
+type Raised struct {
+	Format int `json:"format"`
+}
+
 func (Opened) name() string     { return "opened" }
 func (Silent) name() string     { return "silent" }
 func (Recovered) name() string  { return "recovered" }
@@ -281,6 +311,7 @@ func (Deleted) name() string    { return "deleted" }
 func (Released) name() string   { return "released" }
 func (Admitted) name() string   { return "admitted" }
 func (Slot) name() string       { return "slot" }
+func (Begun) name() string      { return "begun" }
 func (Ran) name() string        { return "ran" }
 func (Overdue) name() string    { return "overdue" }
 func (Late) name() string       { return "late" }
@@ -296,14 +327,17 @@ func (Missed) name() string     { return "missed" }
 func (Skipped) name() string    { return "skipped" }
 func (Carried) name() string    { return "carried" }
 func (Finished) name() string   { return "finished" }
+func (Withdrawn) name() string  { return "withdrawn" }
+func (Moved) name() string      { return "moved" }
+func (Raised) name() string     { return "raised" }
 
 // readers read the members of each event, by its name.
 var readers = map[string]func([]byte) (Event, error){
 	"opened": read[Opened], "silent": read[Silent], "recovered": read[Recovered], "busy": read[Busy], "idle": read[Idle], "deleted": read[Deleted], "released": read[Released],
-	"admitted": read[Admitted], "slot": read[Slot], "ran": read[Ran], "overdue": read[Overdue], "late": read[Late], "unprepared": read[Unprepared], "cancelled": read[Cancelled],
+	"admitted": read[Admitted], "slot": read[Slot], "begun": read[Begun], "ran": read[Ran], "overdue": read[Overdue], "late": read[Late], "unprepared": read[Unprepared], "cancelled": read[Cancelled],
 	"approved": read[Approved], "paused": read[Paused], "resumed": read[Resumed], "aborted": read[Aborted],
 	"frozen": read[Frozen], "budgeted": read[Budgeted], "missed": read[Missed], "skipped": read[Skipped], "carried": read[Carried], "finished": read[Finished],
-	"locked": read[Locked], "unlocked": read[Unlocked],
+	"locked": read[Locked], "unlocked": read[Unlocked], "withdrawn": read[Withdrawn], "moved": read[Moved], "raised": read[Raised],
 }
 
 // Name is what an event is called on the log.
@@ -312,7 +346,7 @@ func Name(e Event) string { return e.name() }
 // OfNoRun reports whether an event belongs to no run.
 func OfNoRun(e Event) bool {
 	switch e.(type) {
-	case Missed, Skipped, Carried, Budgeted, Locked, Unlocked:
+	case Missed, Skipped, Carried, Budgeted, Locked, Unlocked, Withdrawn, Moved, Raised:
 		return true
 	}
 	return false
@@ -349,6 +383,8 @@ func Hosts(e Event) []string {
 	case Locked:
 		return []string{e.Host}
 	case Unlocked:
+		return []string{e.Host}
+	case Moved:
 		return []string{e.Host}
 	case Ran:
 		if e.Outcome.Host != "" {
@@ -408,7 +444,12 @@ func check(e Event) error {
 	case Opened:
 		return e.check()
 	case Ran:
-		return present("outcome", e.Outcome != Outcome{})
+		return cmp.Or(present("outcome", e.Outcome.Key() != Key{}), e.Outcome.Outputs.checkSealed())
+	case Begun:
+		if e.Host != "" && !names.ValidHost(e.Host) {
+			return fmt.Errorf("%q is not a host name", e.Host)
+		}
+		return present("stage", e.Stage != "")
 	case Overdue:
 		return checkAwaited(e.Hosts, e.Awaited)
 	case Cancelled:
@@ -435,6 +476,12 @@ func check(e Event) error {
 		return e.check()
 	case Finished:
 		return present("result", e.Result != "")
+	case Withdrawn:
+		return present("release", e.Release != "")
+	case Moved:
+		return cmp.Or(checkHosts(Hosts(e)), checkEnvironment(e.Environment))
+	case Raised:
+		return format.Record.Check(e.Format)
 	}
 	return nil
 }
@@ -485,8 +532,30 @@ func (e Opened) check() error {
 	if err := e.Rollout.Check(len(e.Members)); err != nil {
 		return fmt.Errorf("policy: %w", err)
 	}
+	if err := e.checkStart(); err != nil {
+		return fmt.Errorf("policy: %w", err)
+	}
 	if err := e.checkRoster(); err != nil {
 		return fmt.Errorf("roster: %w", err)
 	}
 	return checkCells(e.Cells, nil)
+}
+
+// checkStart returns an error for checks before a run that ask a host which is no member.
+func (e Opened) checkStart() error {
+	if len(e.Rollout.Start) == 0 {
+		return nil
+	}
+	members := make(map[string]bool, len(e.Members))
+	for _, host := range e.Members {
+		members[host] = true
+	}
+	for n, g := range e.Rollout.Start {
+		for _, host := range g.Hosts {
+			if !members[host] {
+				return fmt.Errorf("start[%d].hosts: %s is no member", n, host)
+			}
+		}
+	}
+	return nil
 }

@@ -6,19 +6,19 @@ import (
 	"unicode"
 )
 
-// MaxOutput bounds the output of one step of a host that is kept, in bytes.
+// MaxOutput bounds the output of one action of a host that is kept, in bytes.
 const MaxOutput = 64 << 10
 
-// OutputSteps are the steps of a host whose output is kept, in their order.
-func OutputSteps() []string { return []string{"prepare", "upgrade", "resume", "verify", "rollback"} }
+// OutputActions are the actions of a host whose output is kept, in their order.
+func OutputActions() []string { return []string{"prepare", "upgrade", "resume", "verify", "rollback"} }
 
-// IsOutputStep reports whether the output of a step is kept.
-func IsOutputStep(step string) bool { return slices.Contains(OutputSteps(), step) }
+// IsOutputAction reports whether the output of an action is kept.
+func IsOutputAction(action string) bool { return slices.Contains(OutputActions(), action) }
 
-// Output is the end of what a step of a host has printed.
+// Output is the end of what an action of a host has printed.
 type Output struct {
-	Run  uint64
-	Step string
+	Run    uint64
+	Action string
 	// Text is at most MaxOutput bytes; Cut tells that there was more before them.
 	Text []byte
 	Cut  bool

@@ -30,7 +30,7 @@ func TestCleanOutput(t *testing.T) {
 	if len(long) > MaxOutput || !utf8.ValidString(long) || !strings.HasSuffix(long, "the end") {
 		t.Errorf("of a long output %d bytes are kept, ending in %q", len(long), long[len(long)-10:])
 	}
-	if !IsOutputStep("upgrade") || IsOutputStep("versions") || IsOutputStep("") {
-		t.Error("the steps are others")
+	if !IsOutputAction("upgrade") || IsOutputAction("versions") || IsOutputAction("") {
+		t.Error("the actions are others")
 	}
 }

@@ -86,9 +86,9 @@ var (
 		Name: "plan", Format: format.Plan, OfRun: true, MaxBody: message.MaxPackedPlan,
 		Check: checkPlan,
 	}
-	// Output is what a step of a run has printed.
+	// Output is what an action of a run has printed.
 	Output = &Kind{
-		Name: "output", Format: format.Output, OfRun: true, Parts: message.OutputSteps(), MayBeCut: true, MaxBody: message.MaxOutput, MaxDay: 128 << 20,
+		Name: "output", Format: format.Output, OfRun: true, Parts: message.OutputActions(), MayBeCut: true, MaxBody: message.MaxOutput, MaxDay: 128 << 20,
 		Check: cleanOutput, Compress: true,
 	}
 )
@@ -164,7 +164,7 @@ func Parse(words []string, body []byte) (r Report, err error) {
 	}
 	if r.Kind.Parts != nil && len(rest) > 0 {
 		if r.Part = rest[0]; !slices.Contains(r.Kind.Parts, r.Part) {
-			return r, fmt.Errorf("%.20q is no step", rest[0])
+			return r, fmt.Errorf("%.20q is no action", rest[0])
 		}
 		rest = rest[1:]
 	}

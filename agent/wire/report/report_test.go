@@ -114,7 +114,7 @@ func TestParse(t *testing.T) {
 		"plan x":                 "is no run",
 		"plan 7 cut":             "there is no report",
 		"output 7":               "there is no report",
-		"output 7 versions":      "is no step",
+		"output 7 versions":      "is no action",
 		"output 7 upgrade whole": "there is no report",
 		"output 7 upgrade cut 1": "there is no report",
 		"output -1 upgrade":      "is no run",

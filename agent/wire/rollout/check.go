@@ -26,6 +26,10 @@ const (
 	Load    = "load"
 	// TimeSync is whether the clock is synchronised.
 	TimeSync = "time-sync"
+	// Prometheus is what a query returns, Hosts whether hosts are present and alike. Both are
+	// asked at the site.
+	Prometheus = "prometheus"
+	Hosts      = "hosts"
 )
 
 // Where a hook runs.
@@ -44,6 +48,8 @@ type Kind[T any] struct {
 	// Members are those that only some types have. The first says what it looks
 	// at.
 	Members []Member
+	// AtSite says that it can be asked at the site only.
+	AtSite bool
 	// inspect checks what the tags of the members cannot say.
 	inspect func(i *inspector, field string, of T)
 }
@@ -126,6 +132,33 @@ var CheckKinds = []Kind[Check]{
 		Members: []Member{{"max-error", "by how much the clock may be wrong by its own estimate, from `1s` to `1h`; any error by default"}},
 		inspect: func(*inspector, string, Check) {},
 	},
+	{
+		Type: Prometheus, Does: "asks Prometheus, at the site: the query must return nothing, or only values within the bounds", AtSite: true,
+		Members: []Member{
+			{"query", "the expression, such as `ALERTS{severity=\"page\",alertstate=\"firing\"}`"},
+			{"url", "the URL of the server, such as `http://prometheus:9090`; a token for it is in a file, and goes over `https` only"},
+			{"below", "a number such as `0.8`: the query must return something, and each value must be below it"},
+			{"above", "a number: the query must return something, and each value must be above it"},
+		},
+		inspect: func(i *inspector, field string, c Check) {
+			i.query(field+".query", c.Query)
+			i.url(field+".url", c.URL)
+			i.bounds(field, c.Below, c.Above)
+		},
+	},
+	{
+		Type: Hosts, Does: "checks, at the site, that hosts are present and have the same version", AtSite: true,
+		Members: []Member{
+			{"expected", "the names of the hosts that must be present; by default all hosts of the environment"},
+			{"same-version", "the package of which all these hosts must have the same version, such as `linux-image-amd64`"},
+		},
+		inspect: func(i *inspector, field string, c Check) {
+			i.each(field+".expected", c.Expected, maxHosts, names.ValidHost, notAHost)
+			if strings.TrimSpace(c.SameVersion) != c.SameVersion || len(c.SameVersion) > maxPackage || !names.Printable(c.SameVersion) {
+				i.wrong(field+".same-version", c.SameVersion, fmt.Sprintf("is not the name of a package; use at most %d printable characters without blanks at the ends", maxPackage))
+			}
+		},
+	},
 }
 
 // Check is one check. Which members count depends on Type, as CheckKinds says.
@@ -147,6 +180,14 @@ type Check struct {
 	// MaxLoad is in percent of the processors.
 	MaxLoad  int  `json:"max-load,omitempty" within:"1 100000"`
 	MaxError Span `json:"max-error,omitempty" within:"1s 1h"`
+	// Query is an expression of Prometheus. Below and Above bound what it returns; without
+	// either it must return nothing.
+	Query string `json:"query,omitempty"`
+	Below Number `json:"below,omitempty"`
+	Above Number `json:"above,omitempty"`
+	// Expected are hosts, SameVersion is a package.
+	Expected    []string `json:"expected,omitempty"`
+	SameVersion string   `json:"same-version,omitempty"`
 	// Passes is how often in a row it must pass, Interval the wait between tries, and
 	// Timeout the longest time for that.
 	Passes   int  `json:"passes,omitempty" default:"1" within:"1 100"`
@@ -181,9 +222,13 @@ func (c *Check) complete() {
 	}
 	name := c.Type + " "
 	if kind, ok := kindOf(CheckKinds, c.Type); ok {
-		looksAt := memberOf(*c, kind.Members[0].Name).text()
-		if u, err := url.Parse(c.URL); err == nil && c.URL != "" {
+		first := kind.Members[0].Name
+		looksAt := memberOf(*c, first).text()
+		if u, err := url.Parse(c.URL); err == nil && c.URL != "" && first == "url" {
 			looksAt = u.Scheme + "://" + u.Host + u.EscapedPath()
+		}
+		if first == "query" { // It may have several lines.
+			looksAt = strings.Join(strings.Fields(looksAt), " ")
 		}
 		name += looksAt
 	}
@@ -303,6 +348,8 @@ const (
 	maxURL    = 2048
 	maxUnit   = 255 // UNIT_NAME_MAX of systemd.
 	maxScript = 255 // NAME_MAX of Linux.
+	// maxPackage is that of message.MaxPlanName, a name in a plan or a report.
+	maxPackage = 512
 )
 
 var (

@@ -217,8 +217,11 @@ func (m member) text() string {
 }
 
 func below(path, name string) string {
-	if path == "" {
+	switch {
+	case path == "":
 		return name
+	case name == "": // What is embedded has no name of its own.
+		return path
 	}
 	return path + "." + name
 }

@@ -11,22 +11,25 @@ import (
 // of each declared Count, and no Match.
 type Resolved struct {
 	Rollout
-	// Stages are those that have hosts.
+	// Stages are those that have hosts, and those with a step.
 	Stages []ResolvedStage `json:"stages"`
 	// MaxFailures is at least 1.
 	MaxFailures int `json:"max-failures"`
 	MinPrepared int `json:"min-prepared"`
 	// NoReboot are the members that are not rebooted.
 	NoReboot []Exempt `json:"no-reboot,omitempty"`
+	// Start says where each of Checks.Start is asked. One that is in no group is asked nowhere,
+	// because no host matches it.
+	Start []StartGroup `json:"start,omitempty"`
 }
 
 // ResolvedStage is a stage and the number of its members. The members of a run
 // are ordered by stage, so a stage needs no list of their names.
 type ResolvedStage struct {
 	Stage
-	// Size is the number of members; at least 1.
+	// Size is the number of members; at least 1, and 0 if the stage has a step.
 	Size int `json:"size"`
-	// MaxUnavailable is at least 1.
+	// MaxUnavailable is at least 1, and 0 if the stage has a step.
 	MaxUnavailable int `json:"max-unavailable"`
 }
 
@@ -63,9 +66,13 @@ func (r *Resolved) AddMissing() {
 
 // Resolve returns the stage for a number of members. counting is the number of
 // hosts, members or not, that count while they are out of service: a percentage of
-// MaxUnavailable is of these. Without approval a stage has no approval timeout.
+// MaxUnavailable is of these. Without approval a stage has no approval timeout. The host of a step is
+// chosen when that begins, so a step keeps its match.
 func (s Stage) Resolve(members, counting int) ResolvedStage {
 	most := max(1, s.MaxUnavailable.Of(counting, Down))
+	if s.Step != nil {
+		members, most = 0, 0
+	}
 	s.Match, s.MaxUnavailable = nil, ""
 	if !s.Approval {
 		s.ApprovalTimeout = ""
@@ -92,7 +99,10 @@ func Default(hosts int) Resolved {
 func (r *Resolved) Check(members int) error {
 	size := 0
 	for i, s := range r.Stages {
-		if s.Name == "" || s.Size < 1 || s.MaxUnavailable < 1 {
+		if err := s.checkStep(i); err != nil {
+			return err
+		}
+		if s.Name == "" || s.Step == nil && (s.Size < 1 || s.MaxUnavailable < 1) {
 			return fmt.Errorf("stages[%d]: %q has %s of which %d may be unavailable; each must be at least 1", i, s.Name, hosts(s.Size), s.MaxUnavailable)
 		}
 		// The sum of sizes as large as this could overflow.
@@ -105,6 +115,9 @@ func (r *Resolved) Check(members int) error {
 		size += s.Size
 	}
 	if err := r.unreadable(); err != nil {
+		return err
+	}
+	if err := r.checkStart(); err != nil {
 		return err
 	}
 	switch {
@@ -120,6 +133,21 @@ func (r *Resolved) Check(members int) error {
 		return fmt.Errorf("overrun: %q is none of finish-host, stop", r.Overrun)
 	case r.Timeouts.Prepare.Duration() <= 0 || r.Timeouts.Upgrade.Duration() <= 0 || r.Timeouts.Reboot.Duration() <= 0:
 		return fmt.Errorf("timeouts: each must be above 0s")
+	}
+	return nil
+}
+
+// checkStep returns an error for a step that cannot be done.
+func (s ResolvedStage) checkStep(n int) error {
+	switch {
+	case s.Step == nil:
+		return nil
+	case s.Size != 0 || s.Match != nil:
+		return fmt.Errorf("stages[%d]: %q has a step and %s; a stage has only one of them", n, s.Name, hosts(s.Size))
+	case s.Step.Do == nil || s.Step.Do.Timeout.Duration() <= 0:
+		return fmt.Errorf("stages[%d].step: %q has no hook with a timeout", n, s.Name)
+	case s.Step.OnHost() && s.Step.Match == nil:
+		return fmt.Errorf("stages[%d].step: %q is done on a host, and match is missing", n, s.Name)
 	}
 	return nil
 }

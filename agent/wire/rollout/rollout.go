@@ -102,20 +102,26 @@ type Rollout struct {
 	Timeouts     *Timeouts `json:"timeouts,omitempty"`
 }
 
-// Stage is a group of hosts that is upgraded before the next group.
+// Stage is a group of hosts that is upgraded before the next group, or a step in its place among
+// them. It has Match or Step, never both.
 type Stage struct {
 	Name string `json:"name"`
 	// Match selects the hosts; nil means all that are in no earlier stage.
 	Match *Match `json:"match,omitempty"`
+	// Step is done once in place of hosts; nil for a stage with hosts.
+	Step *Step `json:"step,omitempty"`
 	// MaxUnavailable is how many of the stage's hosts may be out of service at
 	// once. A percentage is rounded down, at least 1.
 	MaxUnavailable Count `json:"max-unavailable,omitempty" default:"1" least:"1"`
-	// Soak is the wait after the stage's last host, before the next stage.
+	// Soak is the wait after the stage's last host or its step, before the next stage.
 	Soak Span `json:"soak,omitempty" default:"0s" within:"0s 7d"`
 	// Approval makes the stage wait until somebody approves it, for at most
 	// ApprovalTimeout.
 	Approval        bool `json:"approval,omitempty"`
 	ApprovalTimeout Span `json:"approval-timeout,omitempty" default:"1d" within:"1s 7d"`
+	// PointOfNoReturn tells that there is no way back once the stage has begun. One stage may
+	// have it.
+	PointOfNoReturn bool `json:"point-of-no-return,omitempty"`
 }
 
 // Match selects the hosts that match every given member. A list matches when one entry
@@ -129,10 +135,21 @@ type Match struct {
 
 // Checks tell whether a host, or the fleet, is well. All of a list must pass.
 type Checks struct {
-	BeforeHost []Check `json:"before-host,omitempty" most:"20"`
-	AfterHost  []Check `json:"after-host,omitempty" most:"20"`
+	// Start are asked before a run prepares any host: all of them, and all at once.
+	Start      []StartCheck `json:"start,omitempty" most:"20"`
+	BeforeHost []Check      `json:"before-host,omitempty" most:"20"`
+	AfterHost  []Check      `json:"after-host,omitempty" most:"20"`
 	// Fleet are run at the site, between hosts.
 	Fleet []Check `json:"fleet,omitempty" most:"20"`
+}
+
+func (c Checks) inspect(i *inspector, field string) {
+	i.members(field, c)
+	for n, s := range c.Start {
+		s.inspectPlace(i, fmt.Sprintf("%s.start[%d]", field, n))
+	}
+	i.onHosts(field+".before-host", c.BeforeHost)
+	i.onHosts(field+".after-host", c.AfterHost)
 }
 
 // Hooks take a host out of service and put it back.
@@ -156,7 +173,10 @@ const (
 	maxApplications = 1000
 )
 
-const notAName = "is not a name; " + names.Form
+const (
+	notAName = "is not a name; " + names.Form
+	notAHost = `is not the name of a host; use 1 to 253 letters, digits, "-", "_" and ".", with a letter or digit at both ends`
+)
 
 // DefaultStage is the name of the one stage of a rollout that declares none.
 const DefaultStage = "all"
@@ -186,7 +206,7 @@ func (r Rollout) Trimmed() Rollout {
 	if len(r.Stages) == 0 {
 		r.Stages = nil
 	}
-	if r.Checks != nil && len(r.Checks.BeforeHost)+len(r.Checks.AfterHost)+len(r.Checks.Fleet) == 0 {
+	if r.Checks != nil && len(r.Checks.Start)+len(r.Checks.BeforeHost)+len(r.Checks.AfterHost)+len(r.Checks.Fleet) == 0 {
 		r.Checks = nil
 	}
 	if r.Hooks != nil && *r.Hooks == (Hooks{}) {
@@ -244,11 +264,22 @@ func (i *inspector) stages(stages []Stage) {
 		default:
 			first[s.Name] = n
 		}
-		if s.Match == nil && n < len(stages)-1 {
-			i.add(path+".match", "", fmt.Sprintf("it is absent, so that this stage takes all hosts that are left and none are left for stages[%d]; give match, or make this the last stage", n+1))
+		if next := withHosts(stages, n+1); s.Match == nil && s.Step == nil && next >= 0 {
+			i.add(path+".match", "", fmt.Sprintf("it is absent, so that this stage takes all hosts that are left and none are left for stages[%d]; give match, or make this the last stage", next))
 		}
 		i.members(path, s)
 	}
+	i.steps(stages)
+}
+
+// withHosts returns the first stage from one on that has no step; -1 if there is none.
+func withHosts(stages []Stage, from int) int {
+	for n := from; n < len(stages); n++ {
+		if stages[n].Step == nil {
+			return n
+		}
+	}
+	return -1
 }
 
 // Validate returns everything that is wrong with a match that selects hosts; field is its path.
@@ -264,7 +295,7 @@ func (m Match) inspect(i *inspector, field string) {
 	if len(m.Hosts)+len(m.Labels)+len(m.Roles)+len(m.Applications) == 0 {
 		i.add(field, "{}", "it names no hosts; give hosts, labels, roles or applications, or leave it out")
 	}
-	i.each(field+".hosts", m.Hosts, maxHosts, names.ValidHost, `is not the name of a host; use 1 to 253 letters, digits, "-", "_" and ".", with a letter or digit at both ends`)
+	i.each(field+".hosts", m.Hosts, maxHosts, names.ValidHost, notAHost)
 	i.labels(field+".labels", m.Labels)
 	i.each(field+".roles", m.Roles, maxRoles, ValidRole, "is not a role; "+RoleForm)
 	i.each(field+".applications", m.Applications, maxApplications, names.Valid, notAName)

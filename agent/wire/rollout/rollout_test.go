@@ -13,7 +13,7 @@ import (
 // slip of the pen would bound nothing.
 func TestTags(t *testing.T) {
 	t.Parallel()
-	for _, of := range []any{Rollout{}, Stage{}, Checks{}, Check{}, Hooks{}, Hook{}, Timeouts{}} {
+	for _, of := range []any{Rollout{}, Stage{}, Step{}, Checks{}, Check{}, StartCheck{}, Hooks{}, Hook{}, Timeouts{}} {
 		for name, m := range membersOf(of) {
 			field := reflect.TypeOf(of).Name() + "." + name
 			switch m.value.Interface().(type) {
@@ -37,7 +37,7 @@ func TestTags(t *testing.T) {
 				if least := Count(m.tag.Get("least")); least == "" || least.unreadable() != nil {
 					t.Errorf("%s: least is %q", field, least)
 				}
-			case []Check:
+			case []Check, []StartCheck:
 				if most, err := strconv.Atoi(m.tag.Get("most")); err != nil || most < 1 {
 					t.Errorf("%s: most is %q", field, m.tag.Get("most"))
 				}
@@ -53,7 +53,10 @@ func TestTags(t *testing.T) {
 func TestDefaultsAreRight(t *testing.T) {
 	t.Parallel()
 	hook := &Hook{Type: Exec, Script: "a"}
-	r := Rollout{Checks: &Checks{Fleet: []Check{{Type: TCP, Address: "a:1"}}}, Hooks: &Hooks{Drain: hook, Undrain: hook}}
+	r := Rollout{
+		Checks: &Checks{Fleet: []Check{{Type: TCP, Address: "a:1"}}}, Hooks: &Hooks{Drain: hook, Undrain: hook},
+		Stages: []Stage{{Name: "first", Step: &Step{Do: hook, Undo: hook, Match: &Match{Roles: []string{"x"}}}}, {Name: "all"}},
+	}
 	if found := r.WithDefaults().Validate(); len(found) > 0 {
 		t.Error(found)
 	}
@@ -90,6 +93,31 @@ func checkKinds[T any](t *testing.T, of T, kinds []Kind[T], common ...string) {
 	slices.Sort(has)
 	if !slices.Equal(want, slices.Compact(has)) {
 		t.Errorf("%T has the members %v, its types have %v", of, want, has)
+	}
+}
+
+// TestResolvedStepsAreChecked: a run cannot rely on a step from the log that it cannot do.
+func TestResolvedStepsAreChecked(t *testing.T) {
+	t.Parallel()
+	for want, change := range map[string]func(*ResolvedStage){
+		"": func(*ResolvedStage) {},
+		`stages[0]: "swact" has a step and 1 host; a stage has only one of them`:           func(s *ResolvedStage) { s.Size = 1 },
+		`stages[0]: "swact" has a step and 0 hosts; a stage has only one of them`:          func(s *ResolvedStage) { s.Match = &Match{} },
+		`stages[0].step: "swact" has no hook with a timeout`:                               func(s *ResolvedStage) { s.Step.Do.Timeout = "0s" },
+		`stages[0].step: "swact" is done on a host, and match is missing`:                  func(s *ResolvedStage) { s.Step.Do.On = OnHost },
+		`stages[0]: "" has 0 hosts of which 0 may be unavailable; each must be at least 1`: func(s *ResolvedStage) { s.Step, s.Name = nil, "" },
+	} {
+		r := Default(3)
+		swact := Stage{Name: "swact", Step: &Step{Do: &Hook{Type: Exec, Script: "swact", On: OnSite, Timeout: "1m"}}}.Resolve(0, 0)
+		change(&swact)
+		r.Stages = append([]ResolvedStage{swact}, r.Stages...)
+		got := ""
+		if err := r.Check(3); err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
 	}
 }
 

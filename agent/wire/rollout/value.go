@@ -102,6 +102,29 @@ func (c Count) unreadable() error {
 	return err
 }
 
+// Number is a number such as "0.8" or "-3". The empty one is absent.
+type Number string
+
+// Value returns the number; nil if there is none, or none that can be read.
+func (n Number) Value() *float64 {
+	if n == "" || n.unreadable() != nil {
+		return nil
+	}
+	value, _ := strconv.ParseFloat(string(n), 64)
+	return &value
+}
+
+func (n Number) unreadable() error {
+	if n == "" {
+		return nil
+	}
+	value, err := strconv.ParseFloat(string(n), 64)
+	if err != nil || math.IsNaN(value) || math.IsInf(value, 0) {
+		return fmt.Errorf("%q is not a number; use one such as 0.8 or 1e6", document.Clip(string(n)))
+	}
+	return nil
+}
+
 // Free is how much of a file system must be free: bytes such as "500MB" or
 // "2GiB", or a percentage such as "10%". The empty one is absent.
 type Free string

@@ -19,7 +19,7 @@ func TestUnknownMembers(t *testing.T) {
 	const put, patch, keep = "PUT", "PATCH", true
 	const match = `"match":{"hosts":["h"]}`
 	var now Kept[Rollout]
-	for _, step := range []struct {
+	for _, row := range []struct {
 		method, body string
 		keep         bool
 		want         string
@@ -43,21 +43,21 @@ func TestUnknownMembers(t *testing.T) {
 		{put, `{"paused":"yes","x":1}`, keep, "paused: "},
 		{put, `{"x":` + strings.Repeat("[", 40) + strings.Repeat("]", 40) + `}`, keep, "nested too deep"},
 	} {
-		body, want := strings.ReplaceAll(step.body, "@", match), strings.ReplaceAll(step.want, "@", match)
+		body, want := strings.ReplaceAll(row.body, "@", match), strings.ReplaceAll(row.want, "@", match)
 		write := RolloutForm.Decode
-		if step.method == patch {
+		if row.method == patch {
 			write = RolloutForm.Merge
 		}
-		next, err := write(now, "application/json", []byte(body), step.keep)
+		next, err := write(now, "application/json", []byte(body), row.keep)
 		if err != nil {
 			if !strings.Contains(err.Error(), want) {
-				t.Fatalf("%s %s: %v; want %s", step.method, body, err, want)
+				t.Fatalf("%s %s: %v; want %s", row.method, body, err, want)
 			}
 			continue
 		}
 		text, err := next.MarshalJSON()
 		if err != nil || string(text) != want {
-			t.Fatalf("%s %s: stored %s, %v; want %s", step.method, body, text, err, want)
+			t.Fatalf("%s %s: stored %s, %v; want %s", row.method, body, text, err, want)
 		}
 		if err := json.Unmarshal([]byte(strings.TrimSuffix(string(text), "}")+`,"format":1}`), &now); err != nil {
 			t.Fatal(err)
@@ -79,18 +79,18 @@ func TestUnknownMembersOfWindows(t *testing.T) {
 	}
 	const window = `"days-of-week":"Friday","start-time":"01:00","timezone":"site-local","duration":"1h"`
 	const other = `{"days-of-week":"Monday","start-time":"01:00","timezone":"site-local","duration":"1h"}`
-	for _, step := range []struct{ body, want string }{
+	for _, row := range []struct{ body, want string }{
 		{"", `{"maintenance-windows":[{` + window + `,"ring":3,"note":"3","on":"yes","off":true}]}`},
 		{`{"maintenance-windows":[` + other + `,{` + window + `}]}`, `{"maintenance-windows":[` + other + `,{` + window + `,"ring":3,"note":"3","on":"yes","off":true}]}`},
 		{`{"maintenance-windows":[{` + strings.Replace(window, "1h", "2h", 1) + `}]}`, `{"maintenance-windows":[{` + strings.Replace(window, "1h", "2h", 1) + `}]}`},
 	} {
-		if step.body != "" {
-			if now, err = OSUpgradeForm.Decode(now, inJSON, []byte(step.body), false); err != nil {
+		if row.body != "" {
+			if now, err = OSUpgradeForm.Decode(now, inJSON, []byte(row.body), false); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if text, err := now.MarshalJSON(); err != nil || string(text) != step.want {
-			t.Errorf("%s: stored %s, %v; want %s", step.body, text, err, step.want)
+		if text, err := now.MarshalJSON(); err != nil || string(text) != row.want {
+			t.Errorf("%s: stored %s, %v; want %s", row.body, text, err, row.want)
 		}
 	}
 }

@@ -9,20 +9,24 @@ type Rollout = rollout.Rollout
 
 // The parts of a rollout.
 type (
-	// Stage is a group of hosts.
+	// Stage is a group of hosts, or a step.
 	Stage = rollout.Stage
+	// Step is something that is done once, in its place among the stages.
+	Step = rollout.Step
 	// Match chooses hosts.
 	Match = rollout.Match
 	// RolloutChecks are the checks of a rollout.
 	RolloutChecks = rollout.Checks
 	// Check is one check.
 	Check = rollout.Check
+	// StartCheck is a check before a run prepares any host.
+	StartCheck = rollout.StartCheck
 	// RolloutHooks are the hooks of a rollout.
 	RolloutHooks = rollout.Hooks
 	// Hook is one hook.
 	Hook = rollout.Hook
-	// StepTimeouts bound the wait for the reply to each command.
-	StepTimeouts = rollout.Timeouts
+	// CommandTimeouts bound the wait for the reply to each command.
+	CommandTimeouts = rollout.Timeouts
 )
 
 // Kind is a type of check or of hook.

@@ -33,7 +33,7 @@ var full = Rollout{
 		Drain:   &Hook{Type: "http", URL: "http://lb.example.com/{host}/drain", Method: "PUT", On: "site", Timeout: "60m", Retries: new(0), RetryInterval: "0s"},
 		Undrain: &Hook{Type: "exec", Script: "undrain", Args: []string{"now"}},
 	},
-	Timeouts: &StepTimeouts{Prepare: "1s", Upgrade: "7d", Reboot: "600s"},
+	Timeouts: &CommandTimeouts{Prepare: "1s", Upgrade: "7d", Reboot: "600s"},
 }
 
 const fullJSON = `{"stages": [
@@ -146,7 +146,7 @@ func TestRolloutDefaults(t *testing.T) {
 	want := Rollout{
 		Stages:      []Stage{{Name: "all", MaxUnavailable: "1", Soak: "0s", ApprovalTimeout: "1d"}},
 		MaxFailures: "1", OnFailure: "stop", Absent: "skip", MinPrepared: "50%", PreparePatience: "5m", Overrun: "finish-host", OverrunLimit: "15m", Reserve: "0s", RetryAfter: "15m", Splay: "0s",
-		Checks: &RolloutChecks{}, Hooks: &RolloutHooks{}, Timeouts: &StepTimeouts{Prepare: "1h", Upgrade: "1h", Reboot: "15m"},
+		Checks: &RolloutChecks{}, Hooks: &RolloutHooks{}, Timeouts: &CommandTimeouts{Prepare: "1h", Upgrade: "1h", Reboot: "15m"},
 	}
 	for name, r := range map[string]Rollout{"nothing": {}, "no stages": {Stages: []Stage{}}} {
 		if got := r.WithDefaults(); !reflect.DeepEqual(got, want) {
@@ -226,6 +226,20 @@ var wrongRollouts = []struct{ name, body, problem string }{
 	{"stage without a name", `{"stages": [{}]}`, `stages[0].name: "" is not a name; use 1 to 63 of a-z, 0-9 and "-", with a letter or digit at both ends`},
 	{"two stages of a name", `{"stages": [{"name": "a", "match": {"roles": ["x"]}}, {"name": "a"}]}`, `stages[1].name: "a" is the name of stages[0] already; give each stage its own`},
 	{"stage after all hosts", `{"stages": [{"name": "a"}, {"name": "b"}]}`, `stages[0].match: it is absent, so that this stage takes all hosts that are left and none are left for stages[1]; give match, or make this the last stage`},
+	{"stage after all hosts and a step", `{"stages": [{"name": "a"}, {"name": "b", "step": {"do": {"type": "exec", "script": "x", "on": "site"}}}, {"name": "c"}]}`, `stages[0].match: it is absent, so that this stage takes all hosts that are left and none are left for stages[2]; give match, or make this the last stage`},
+	{"step and match", `{"stages": [{"name": "a", "match": {"roles": ["x"]}, "step": {"do": {"type": "exec", "script": "x", "on": "site"}}}, {"name": "b"}]}`, `stages[0].step: match is given, too; a stage has hosts or a step, so give only one of them`},
+	{"undo without step", `{"stages": [{"name": "a", "step": {"undo": {"type": "exec", "script": "x", "on": "site"}}}, {"name": "b"}]}`, `stages[0].step.do: it is missing; give the hook that does the step`},
+	{"step of no host", `{"stages": [{"name": "a", "step": {"do": {"type": "exec", "script": "x"}}}, {"name": "b"}]}`, `stages[0].step.match: it is missing; give match to choose the host of the hook, or set on to "site"`},
+	{"step at the site with a host", `{"stages": [{"name": "a", "step": {"do": {"type": "exec", "script": "x", "on": "site"}, "match": {"roles": ["x"]}}}, {"name": "b"}]}`, `stages[0].step.match: it chooses a host, and no hook of the step runs on one; leave it out, or set on to "host"`},
+	{"step at the site that names its host", `{"stages": [{"name": "a", "step": {"do": {"type": "http", "url": "http://a/{host}", "on": "site"}}}, {"name": "b"}]}`, `stages[0].step.do.url: "http://a/{host}" has {host}, and a step at the site is of no host; leave {host} out`},
+	{"step that cannot be done", `{"stages": [{"name": "a", "step": {"do": {"type": "exec", "script": "../x", "on": "site", "timeout": "0s"}}}, {"name": "b"}]}`, `stages[0].step.do.timeout: "0s" is too short; use 1s to 1d; stages[0].step.do.script: "../x" is not the name of a script; use letters, digits, "-", "_" and ".", with no "." or "-" at the beginning and no folder`},
+	{"undo that cannot be done", `{"stages": [{"name": "a", "step": {"do": {"type": "exec", "script": "x", "on": "site"}, "undo": {"type": "tcp", "on": "site"}}}, {"name": "b"}]}`, `stages[0].step.undo.type: "tcp" is invalid; use exec or http`},
+	{"step with hosts", `{"stages": [{"name": "a", "max-unavailable": "2", "step": {"do": {"type": "exec", "script": "x", "on": "site"}}}, {"name": "b"}]}`, `stages[0].max-unavailable: "2" is for a stage with hosts, and this one has a step; leave it out`},
+	{"steps only", `{"stages": [{"name": "a", "step": {"do": {"type": "exec", "script": "x", "on": "site"}}}]}`, `stages: all of them have a step, so no host is upgraded; add a stage with match, or without both at the end`},
+	{"two points of no return", `{"stages": [{"name": "a", "match": {"roles": ["x"]}, "point-of-no-return": true}, {"name": "b", "point-of-no-return": true}]}`, `stages[1].point-of-no-return: stages[0] is the point of no return already; there is only one`},
+	{"output of no name", `{"stages": [{"name": "a", "step": {"do": {"type": "exec", "script": "x", "on": "site"}, "gives": ["a-b"]}}, {"name": "b"}]}`, `stages[0].step.gives[0]: "a-b" is not the name of an output; use 1 to 63 letters, digits and "_", with no digit at the beginning`},
+	{"output of two steps", `{"stages": [{"name": "a", "step": {"do": {"type": "exec", "script": "x", "on": "site"}, "gives": ["A"]}}, {"name": "b", "step": {"do": {"type": "exec", "script": "x", "on": "site"}, "gives": ["A"]}}, {"name": "c"}]}`, `stages[1].step.gives[0]: "A" is an output of stages[0] already; give each output its own name`},
+	{"outputs of a call", `{"stages": [{"name": "a", "step": {"do": {"type": "http", "url": "http://a/", "on": "site"}, "gives": ["A"]}}, {"name": "b"}]}`, `stages[0].step.gives: only a script has outputs; set do.type to exec, or leave gives out`},
 	{"match of nothing", `{"stages": [{"name": "a", "match": {"hosts": []}}]}`, `stages[0].match: it names no hosts; give hosts, labels, roles or applications, or leave it out`},
 	{"exempt of nothing", `{"exempt": {}}`, `exempt: it names no hosts; give hosts, labels, roles or applications, or leave it out`},
 	{"no unavailable host", `{"stages": [{"name": "a", "max-unavailable": "0%"}]}`, `stages[0].max-unavailable: "0%" is too few; use at least 1 or 1%`},
@@ -252,8 +266,8 @@ var wrongRollouts = []struct{ name, body, problem string }{
 
 // wrongChecks are the same of one check.
 var wrongChecks = []struct{ name, body, problem string }{
-	{"no type", `{}`, `type: "" is invalid; use exec, http, tcp, systemd, disk, units, load or time-sync`},
-	{"type", `{"type": "execc", "script": "a b"}`, `type: "execc" is invalid; use exec, http, tcp, systemd, disk, units, load or time-sync; did you mean exec?`},
+	{"no type", `{}`, `type: "" is invalid; use exec, http, tcp, systemd, disk, units, load, time-sync, prometheus or hosts`},
+	{"type", `{"type": "execc", "script": "a b"}`, `type: "execc" is invalid; use exec, http, tcp, systemd, disk, units, load, time-sync, prometheus or hosts; did you mean exec?`},
 	{"name", `{"type": "tcp", "address": "a:1", "name": "a\nb"}`, `name: "a\nb" is not a name; use at most 100 printable characters without blanks at the ends`},
 	{"script with a folder", `{"type": "exec", "script": "/bin/true"}`, `script: "/bin/true" is not the name of a script; use letters, digits, "-", "_" and ".", with no "." or "-" at the beginning and no folder`},
 	{"script above", `{"type": "exec", "script": ".."}`, `script: ".." is not the name of a script; use letters, digits, "-", "_" and ".", with no "." or "-" at the beginning and no folder`},

@@ -54,7 +54,10 @@ type Run struct {
 	Forecast   string      `json:"forecast,omitempty"`
 	WaitingFor *WaitingFor `json:"waiting-for,omitempty"`
 	Stages     []RunStage  `json:"stages,omitempty"`
-	Hosts      []RunHost   `json:"hosts"`
+	// WayBack tells until which stage there is a way back; absent if the rollout has no point of no
+	// return.
+	WayBack *WayBack  `json:"way-back,omitempty"`
+	Hosts   []RunHost `json:"hosts"`
 	// Events tell what happened, oldest first; only in the answer for one run.
 	Events []RunEvent `json:"events,omitempty"`
 }
@@ -68,8 +71,8 @@ type FollowedRun struct {
 // RunStage is one stage of a run.
 type RunStage struct {
 	Name string `json:"name"`
-	// Phase is pending, waiting-for-approval, running, soaking, done or, when it ended
-	// before any of its hosts began, skipped.
+	// Phase is pending, waiting-for-approval, running, soaking, done, failed if its step failed or,
+	// when it ended before any of its hosts or its step began, skipped.
 	Phase          string `json:"phase"`
 	Hosts          int    `json:"hosts"`
 	MaxUnavailable int    `json:"max-unavailable"`
@@ -78,6 +81,32 @@ type RunStage struct {
 	OutOfService int `json:"out-of-service"`
 	Upgraded     int `json:"upgraded"`
 	Failed       int `json:"failed"`
+	// Step is how the step of the stage stands; absent for a stage with hosts.
+	Step *RunStep `json:"step,omitempty"`
+	// PointOfNoReturn tells that there is no way back once the stage has begun.
+	PointOfNoReturn bool `json:"point-of-no-return,omitempty"`
+}
+
+// RunStep is a step of a run: something done once, in its place among the stages.
+type RunStep struct {
+	// Host is the host on which it is or was done last; absent at the site, and before it begins.
+	Host string `json:"host,omitempty"`
+	// Since is when it began; absent while it is not under way.
+	Since *time.Time `json:"since,omitempty"`
+	// Tries counts how often it has come to an end, well or not.
+	Tries int `json:"tries,omitempty"`
+	// Error is why it failed last; absent once it is done.
+	Error string `json:"error,omitempty"`
+	// Gives are the names of the outputs that it has given.
+	Gives []string `json:"gives,omitempty"`
+}
+
+// WayBack tells how far a run can be taken back.
+type WayBack struct {
+	// Until is the stage that is the point of no return.
+	Until string `json:"until"`
+	// Closed is when that stage has begun; absent while there is a way back.
+	Closed *time.Time `json:"closed,omitempty"`
 }
 
 // RunEvent is something that happened in a run.
@@ -95,7 +124,7 @@ func (r Run) Finished() bool { return r.Phase == "finished" }
 
 // WaitingFor names what a run waits for now, and since when.
 type WaitingFor struct {
-	// What is window, after, slot, check, hook, host, idle, approval, resume, soak, splay or log.
+	// What is window, after, slot, check, hook, step, host, idle, approval, resume, soak, splay or log.
 	What string `json:"what"`
 	// Detail describes it in words, such as "h02 to answer upgrade".
 	Detail string    `json:"detail"`
@@ -106,7 +135,7 @@ type WaitingFor struct {
 	// OverdueSince is since when this takes unusually long; see RunHost. Absent while it does
 	// not.
 	OverdueSince *time.Time `json:"overdue-since,omitempty"`
-	// Stage is the stage that soaks or wants to be approved.
+	// Stage is the stage that soaks, wants to be approved or has the step.
 	Stage string `json:"stage,omitempty"`
 	// Hosts are the first ten of the hosts that it waits for: hosts at work or, with
 	// what "slot" or "budget" and with no Until, hosts about which a person has to do something.
@@ -121,14 +150,14 @@ type RunHost struct {
 	// unreachable.
 	Status string     `json:"status"`
 	Since  *time.Time `json:"since,omitempty"`
-	// GivesUpAt is when the run stops waiting for the host at its present step, or about
-	// when the host itself ends that step, whichever comes first; absent when the run does
+	// GivesUpAt is when the run stops waiting for the host in its present status, or about
+	// when the host itself ends what it does, whichever comes first; absent when the run does
 	// not wait for it.
 	GivesUpAt *time.Time `json:"gives-up-at,omitempty"`
-	// OverdueSince is since when the host is overdue: its present step takes unusually long, or
-	// it fell silent. Somebody should look at it, although the run still waits. A step takes
+	// OverdueSince is since when the host is overdue: its present status lasts unusually long, or
+	// it fell silent. Somebody should look at it, although the run still waits. A status lasts
 	// unusually long after three times as long as it took other hosts of the run, and no sooner
-	// than after five minutes; if no other host has done it, after half of its limit.
+	// than after five minutes; if it was the status of no other host yet, after half of its limit.
 	OverdueSince *time.Time `json:"overdue-since,omitempty"`
 	// SilentSince is since when the host has not been heard of; absent while it is heard of.
 	SilentSince *time.Time `json:"silent-since,omitempty"`
@@ -163,7 +192,7 @@ type RunHost struct {
 	Seconds int `json:"seconds,omitempty"`
 	// Progress is what the host last reported about its work, for people.
 	Progress string `json:"progress,omitempty"`
-	// Failing is why the tries of the present step fail, once several have; the host keeps
+	// Failing is why the tries of the present action fail, once several have; the host keeps
 	// trying. Absent otherwise.
 	Failing string `json:"failing,omitempty"`
 }
@@ -182,11 +211,11 @@ func sameTime(a, b *time.Time) bool {
 	return a == b || a != nil && b != nil && a.Equal(*b)
 }
 
-// StepOutput is what a step of a host printed in a run, an entry of
+// ActionOutput is what an action of a host printed in a run, an entry of
 // /v1/state/tenants/{tenant}/os-upgrade/runs/{id}/hosts/{host}/output.
-type StepOutput struct {
-	// Step is prepare, upgrade, resume, verify or rollback.
-	Step string `json:"step"`
+type ActionOutput struct {
+	// Action is prepare, upgrade, resume, verify or rollback.
+	Action string `json:"action"`
 	// At is when it was last stored.
 	At time.Time `json:"at"`
 	// Cut means that only the end was kept.

@@ -64,7 +64,7 @@ type Situation struct {
 	// upgrades them. UnplacedHosts are the first ten of them by name.
 	Unplaced      int      `json:"unplaced,omitempty"`
 	UnplacedHosts []string `json:"unplaced-hosts,omitempty"`
-	// Overdue counts the hosts of the current run that take unusually long for their step;
+	// Overdue counts the hosts of the current run that take unusually long in their status;
 	// OverdueHosts are the first ten of them. See RunHost.
 	Overdue      int      `json:"overdue,omitempty"`
 	OverdueHosts []string `json:"overdue-hosts,omitempty"`
@@ -77,9 +77,9 @@ type Situation struct {
 	WaitingFor *WaitingFor `json:"waiting-for,omitempty"`
 	// LastMissed is the last window that closed without a run.
 	LastMissed *MissedWindow `json:"last-missed,omitempty"`
-	// LastClockStep is when the clock of the site was last set by more than a minute;
+	// LastClockJump is when the clock of the site was last set by more than a minute;
 	// absent if it was not since the agent started.
-	LastClockStep *ClockStep `json:"last-clock-step,omitempty"`
+	LastClockJump *ClockJump `json:"last-clock-jump,omitempty"`
 	// Frozen is the freeze that is in force; absent while none is.
 	Frozen *WindowCut `json:"frozen,omitempty"`
 	// Warnings are problems of hosts outside of runs, oldest first. Only the first are
@@ -129,9 +129,9 @@ type StreamReset struct {
 	Reason string `json:"reason"`
 }
 
-// ClockStep is a step of the clock of a site: it showed From and was set to To, or the
+// ClockJump is a jump of the clock of a site: it showed From and was set to To, or the
 // machine was suspended in between.
-type ClockStep struct {
+type ClockJump struct {
 	From time.Time `json:"from"`
 	To   time.Time `json:"to"`
 }

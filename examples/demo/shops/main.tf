@@ -59,7 +59,7 @@ resource "osupgrade_disruption_budget" "shops" {
 resource "osupgrade_rollout" "all" {
   stages           = [{ name = "all", max_unavailable = "100%" }]
   prepare_patience = "5s"
-  step_timeouts    = { upgrade = "15s" }
+  command_timeouts = { upgrade = "15s" }
 }
 
 # The tenant has no windows, so only the shops are upgraded.

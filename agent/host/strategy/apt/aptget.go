@@ -19,9 +19,9 @@ var environment = []string{
 	"NEEDRESTART_SUSPEND=1", "NEEDRESTART_MODE=l",
 }
 
-// steps is what one call of the strategy has in common: where progress goes, and which
+// call is what one call of the strategy has in common: where progress goes, and which
 // sources apt uses.
-type steps struct {
+type call struct {
 	*Strategy
 	progress func(percent int, text string)
 	// sources are the options that choose other sources than those of /etc/apt.
@@ -30,12 +30,12 @@ type steps struct {
 	until time.Time
 }
 
-func (s *Strategy) steps(job strategy.Job) *steps {
-	steps := &steps{Strategy: s, progress: job.Progress, until: time.Now().Add(s.LockLimit)}
+func (s *Strategy) call(job strategy.Job) *call {
+	call := &call{Strategy: s, progress: job.Progress, until: time.Now().Add(s.LockLimit)}
 	if s.Sources != "" {
-		steps.sources = sourceOptions(s.Sources, "/dev/null")
+		call.sources = sourceOptions(s.Sources, "/dev/null")
 	}
-	return steps
+	return call
 }
 
 // sourceOptions has apt use other sources. The lists of the host's own stay.
@@ -44,7 +44,7 @@ func sourceOptions(list, parts string) []string {
 }
 
 // options are those of every apt-get.
-func (s *steps) options() []string {
+func (s *call) options() []string {
 	phased := "APT::Get::Never-Include-Phased-Updates=true"
 	if s.Phased == "include" {
 		phased = "APT::Get::Always-Include-Phased-Updates=true"
@@ -85,13 +85,13 @@ func (s *Strategy) conffileEnvironment() []string {
 	}
 }
 
-// span is the part of a step's progress that a command takes, in percent.
+// span is the part of the progress of an action that a command takes, in percent.
 type span struct{ from, to int }
 
 func (s span) at(percent int) int { return s.from + (s.to-s.from)*percent/100 }
 
 // apt runs an apt-get that changes something, and tells its progress.
-func (s *steps) apt(ctx context.Context, part span, args ...string) error {
+func (s *call) apt(ctx context.Context, part span, args ...string) error {
 	var said []string
 	last := -1
 	c := program.Command{Name: "apt-get", Env: s.conffileEnvironment(), Status: func(line string) {
@@ -121,7 +121,7 @@ func (s *steps) apt(ctx context.Context, part span, args ...string) error {
 
 // toDisk has everything on disk that was written so far: what is told to be prepared or done
 // stays so in a power cut.
-func (s *steps) toDisk(ctx context.Context) error {
+func (s *call) toDisk(ctx context.Context) error {
 	s.progress(98, "syncing to disk")
 	return s.sync(ctx, func(text string) { s.progress(-1, text) })
 }
@@ -140,7 +140,7 @@ func verb(args []string) string {
 }
 
 // dpkg runs a dpkg that changes something. dpkg itself does not wait for a lock.
-func (s *steps) dpkg(ctx context.Context, args ...string) error {
+func (s *call) dpkg(ctx context.Context, args ...string) error {
 	c := program.Command{Name: "dpkg", Env: s.conffileEnvironment(), Args: append(s.conffileOptions(), args...)}
 	return s.locking(ctx, func() error {
 		ended, err := s.run(ctx, c)
@@ -153,7 +153,7 @@ func (s *steps) dpkg(ctx context.Context, args ...string) error {
 
 // simulate asks apt-get what it would do. An error of class install says that apt
 // refuses.
-func (s *steps) simulate(ctx context.Context, args ...string) (simulation, error) {
+func (s *call) simulate(ctx context.Context, args ...string) (simulation, error) {
 	c := program.Command{Name: "apt-get", Quiet: true, Args: slices.Concat(s.options(), []string{"--simulate"}, args)}
 	ended, err := s.run(ctx, c)
 	if err == nil && ended.Exit != 0 {
@@ -170,7 +170,7 @@ func (s *steps) simulate(ctx context.Context, args ...string) (simulation, error
 }
 
 // offers asks apt for the versions of packages.
-func (s *steps) offers(ctx context.Context, names []string) (policy, error) {
+func (s *call) offers(ctx context.Context, names []string) (policy, error) {
 	if len(names) == 0 {
 		return policy{}, nil
 	}
@@ -182,7 +182,7 @@ func (s *steps) offers(ctx context.Context, names []string) (policy, error) {
 }
 
 // known asks apt for its indexes and pins.
-func (s *steps) known(ctx context.Context) (sources, error) {
+func (s *call) known(ctx context.Context) (sources, error) {
 	printed, err := s.read(ctx, "apt-cache", append(slices.Clone(s.sources), "policy")...)
 	return parseSources(printed), err
 }

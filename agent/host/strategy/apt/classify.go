@@ -107,15 +107,15 @@ func errorOfDpkg(all []string, at int) string {
 // maxScript is how many of the last lines of a script are told.
 const maxScript = 2
 
-// stepOfDpkg begins the lines in which dpkg and apt tell what comes next.
-var stepOfDpkg = text.Pattern(`^(Setting up|Unpacking|Preparing to unpack|Selecting previously unselected|Removing|Purging configuration files|Processing triggers for|Installing new version of config file|Configuration file|\(Reading database|Errors were encountered|dpkg: | )`)
+// lineOfDpkg begins the lines in which dpkg and apt tell what comes next.
+var lineOfDpkg = text.Pattern(`^(Setting up|Unpacking|Preparing to unpack|Selecting previously unselected|Removing|Purging configuration files|Processing triggers for|Installing new version of config file|Configuration file|\(Reading database|Errors were encountered|dpkg: | )`)
 
 // printedByScript returns the last lines that a maintainer script printed, which failed
 // after these lines.
 func printedByScript(before []string) []string {
 	var lines []string
 	for _, line := range slices.Backward(before) {
-		if stepOfDpkg().MatchString(line) || len(lines) == maxScript {
+		if lineOfDpkg().MatchString(line) || len(lines) == maxScript {
 			break
 		}
 		if line = message.CleanText(line); line != "" {

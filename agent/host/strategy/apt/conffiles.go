@@ -45,7 +45,7 @@ func conffileNotes(files []string, exists func(string) bool) []string {
 
 // tellConffiles tells which configuration files of a plan's packages were kept or
 // replaced. Nobody is asked, so somebody must be told.
-func (s *steps) tellConffiles(ctx context.Context, changes []message.Change) error {
+func (s *call) tellConffiles(ctx context.Context, changes []message.Change) error {
 	args := []string{"-W", "-f", `${Conffiles}\n`}
 	for _, c := range changes {
 		if c.To != "" {

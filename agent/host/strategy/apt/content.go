@@ -19,7 +19,7 @@ import (
 // proveContents has the files of a plan's packages be those of the versions that dpkg has
 // recorded: what differs is unpacked again. What differs even then was changed by
 // something else on this host, such as a diversion, and not by an interruption.
-func (s *steps) proveContents(ctx context.Context, changes []message.Change) error {
+func (s *call) proveContents(ctx context.Context, changes []message.Change) error {
 	differ, err := s.unlike(ctx, changes)
 	if err != nil || len(differ) == 0 {
 		return err
@@ -37,7 +37,7 @@ func (s *steps) proveContents(ctx context.Context, changes []message.Change) err
 
 // unlike returns the packages of a plan that dpkg has recorded in the planned version, and
 // whose files are those of another one.
-func (s *steps) unlike(ctx context.Context, changes []message.Change) (differ []target, err error) {
+func (s *call) unlike(ctx context.Context, changes []message.Change) (differ []target, err error) {
 	now, err := s.packages(ctx)
 	if err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func (s *steps) unlike(ctx context.Context, changes []message.Change) (differ []
 }
 
 // verified reports whether all files of some packages have the sums that dpkg has recorded.
-func (s *steps) verified(ctx context.Context, recorded []target) (bool, error) {
+func (s *call) verified(ctx context.Context, recorded []target) (bool, error) {
 	if len(recorded) == 0 {
 		return true, nil
 	}
@@ -145,7 +145,7 @@ func excludes(patterns []string, file string) bool {
 
 // settled reports whether the database has what the archive of a version says of its files,
 // if it is kept, and each file was given its name: dpkg unpacks it under another one.
-func (s *steps) settled(ctx context.Context, t target) (bool, error) {
+func (s *call) settled(ctx context.Context, t target) (bool, error) {
 	list, err := s.info(ctx, t.name, "list")
 	if err != nil {
 		return false, err
@@ -168,7 +168,7 @@ func (s *steps) settled(ctx context.Context, t target) (bool, error) {
 }
 
 // info returns a file that dpkg keeps of a package; empty if there is none.
-func (s *steps) info(ctx context.Context, name, kind string) (string, error) {
+func (s *call) info(ctx context.Context, name, kind string) (string, error) {
 	native, err := s.native(ctx)
 	if err != nil {
 		return "", err

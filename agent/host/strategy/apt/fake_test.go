@@ -588,7 +588,7 @@ func TestDamagedArchives(t *testing.T) {
 func TestDpkgOfOthersIsNotTakenForKilled(t *testing.T) {
 	t.Parallel()
 	for name, held := range map[string]int{"it runs on": 2, "it has just ended": 0} {
-		for step, do := range map[string]func(s *Strategy, plan message.ChangeSet) error{
+		for action, do := range map[string]func(s *Strategy, plan message.ChangeSet) error{
 			"prepare": func(s *Strategy, _ message.ChangeSet) error {
 				_, err := s.Prepare(t.Context(), job(message.ChangeSet{}))
 				return err
@@ -598,7 +598,7 @@ func TestDpkgOfOthersIsNotTakenForKilled(t *testing.T) {
 				return err
 			},
 		} {
-			t.Run(step+", "+name, func(t *testing.T) {
+			t.Run(action+", "+name, func(t *testing.T) {
 				t.Parallel()
 				f, plan := prepared(t)
 				s, looks := f.strategy(), 0

@@ -15,12 +15,12 @@ func (s *Strategy) locks() hostfs.Locks {
 }
 
 // awaitLocks waits until nobody holds a lock of dpkg or apt.
-func (s *steps) awaitLocks(ctx context.Context) error {
+func (s *call) awaitLocks(ctx context.Context) error {
 	return s.locks().Await(ctx, s.until, s.progress)
 }
 
 // locking runs a command that takes locks: apt waits for the lock of dpkg only, not for that
 // of lists or archives, and dpkg for none.
-func (s *steps) locking(ctx context.Context, do func() error) error {
+func (s *call) locking(ctx context.Context, do func() error) error {
 	return s.locks().Run(ctx, s.until, s.progress, do)
 }

@@ -21,20 +21,20 @@ import (
 
 // Plan implements strategy.Strategy: it goes by the lists that the host has.
 func (s *Strategy) Plan(ctx context.Context, job strategy.Job) (message.ChangeSet, error) {
-	steps := s.steps(job)
+	call := s.call(job)
 	if s.Mode == Release {
 		return message.ChangeSet{}, fmt.Errorf("the lists of %s are fetched when the host is prepared: %w", s.Release, strategy.ErrNoPlan)
 	}
 	var plan message.ChangeSet
 	var err error
 	if job.Fetch {
-		err = steps.fetch(ctx)
+		err = call.fetch(ctx)
 	}
 	if err == nil {
-		plan, err = steps.plan(ctx, job)
+		plan, err = call.plan(ctx, job)
 	}
 	if strategy.ClassOf(err) == message.Install {
-		if left := steps.notWhole(ctx); left != nil {
+		if left := call.notWhole(ctx); left != nil {
 			err = left
 		}
 	}
@@ -46,7 +46,7 @@ func (s *Strategy) Plan(ctx context.Context, job strategy.Job) (message.ChangeSe
 
 // notWhole is why apt plans nothing on a host where dpkg has not finished, and what to do about
 // it; nil if dpkg has.
-func (s *steps) notWhole(ctx context.Context) error {
+func (s *call) notWhole(ctx context.Context) error {
 	found, err := s.condition(ctx, nil)
 	switch {
 	case err != nil || found.whole():
@@ -58,7 +58,7 @@ func (s *steps) notWhole(ctx context.Context) error {
 }
 
 // fetch fetches the lists for a plan outside of a run.
-func (s *steps) fetch(ctx context.Context) error {
+func (s *call) fetch(ctx context.Context) error {
 	if err := s.awaitLocks(ctx); err != nil {
 		return err
 	}
@@ -67,14 +67,14 @@ func (s *steps) fetch(ctx context.Context) error {
 
 // Prepare implements strategy.Strategy.
 func (s *Strategy) Prepare(ctx context.Context, job strategy.Job) (message.ChangeSet, error) {
-	plan, err := s.steps(job).prepare(ctx, job)
+	plan, err := s.call(job).prepare(ctx, job)
 	if err != nil {
 		return message.ChangeSet{}, fmt.Errorf("cannot prepare the upgrade: %w", err)
 	}
 	return plan, nil
 }
 
-func (s *steps) prepare(ctx context.Context, job strategy.Job) (message.ChangeSet, error) {
+func (s *call) prepare(ctx context.Context, job strategy.Job) (message.ChangeSet, error) {
 	if err := s.sound(ctx); err != nil {
 		return message.ChangeSet{}, err
 	}
@@ -103,13 +103,13 @@ func (s *steps) prepare(ctx context.Context, job strategy.Job) (message.ChangeSe
 
 // update fetches the lists. By default apt-get update ends with 0 when a repository
 // is down, and the old lists stay.
-func (s *steps) update(ctx context.Context) error {
+func (s *call) update(ctx context.Context) error {
 	return s.apt(ctx, span{0, 8}, "-o", "APT::Update::Error-Mode=any", "update")
 }
 
 // sound checks that dpkg has finished with all packages. What an own run has left is
 // repaired; to repair what others have left could change what runs, which prepare must not.
-func (s *steps) sound(ctx context.Context) error {
+func (s *call) sound(ctx context.Context) error {
 	now, err := s.atRest(ctx, nil)
 	if err != nil {
 		return err
@@ -127,7 +127,7 @@ func (s *steps) sound(ctx context.Context) error {
 }
 
 // mending is what strategy.Mend calls.
-func (s *steps) mending() strategy.Mending {
+func (s *call) mending() strategy.Mending {
 	return strategy.Mending{
 		Progress: s.progress, Missing: s.Missing,
 		Undo: func(ctx context.Context, changes []message.Change) error {
@@ -140,7 +140,7 @@ func (s *steps) mending() strategy.Mending {
 
 // listed returns an error if the host has no lists: without them there is nothing to
 // upgrade, ever.
-func (s *steps) listed(ctx context.Context) error {
+func (s *call) listed(ctx context.Context) error {
 	printed, err := s.read(ctx, "apt-get", slices.Concat(s.sources, []string{"indextargets", "--format", "$(FILENAME)", "Created-By: Packages"})...)
 	if err != nil {
 		return err
@@ -154,7 +154,7 @@ func (s *steps) listed(ctx context.Context) error {
 }
 
 // plan returns what an upgrade changes by the lists that are there.
-func (s *steps) plan(ctx context.Context, job strategy.Job) (message.ChangeSet, error) {
+func (s *call) plan(ctx context.Context, job strategy.Job) (message.ChangeSet, error) {
 	if err := s.listed(ctx); err != nil {
 		return message.ChangeSet{}, err
 	}
@@ -162,7 +162,7 @@ func (s *steps) plan(ctx context.Context, job strategy.Job) (message.ChangeSet, 
 	if err != nil {
 		return message.ChangeSet{}, err
 	}
-	d := &decision{steps: s, now: now, rules: allow{removals: s.Removals == "allow", security: s.Mode == Security, rejected: job.Rejected}}
+	d := &decision{call: s, now: now, rules: allow{removals: s.Removals == "allow", security: s.Mode == Security, rejected: job.Rejected}}
 	if err := d.decide(ctx); err != nil {
 		return message.ChangeSet{}, err
 	}
@@ -190,7 +190,7 @@ func install(changes []message.Change) []string {
 
 // exact checks that the versions of a plan, given one by one, change that and nothing
 // else: so will they be installed.
-func (s *steps) exact(ctx context.Context, changes []message.Change) error {
+func (s *call) exact(ctx context.Context, changes []message.Change) error {
 	if len(changes) == 0 {
 		return nil
 	}
@@ -209,7 +209,7 @@ func (s *steps) exact(ctx context.Context, changes []message.Change) error {
 
 // decision finds the changes and what is held back.
 type decision struct {
-	*steps
+	*call
 	now   packages
 	rules allow
 
@@ -431,7 +431,7 @@ func (d *decision) hold(ctx context.Context, facts heldBack, names []string) err
 }
 
 // download checks the room and fetches the archives of a plan.
-func (s *steps) download(ctx context.Context, plan message.ChangeSet) error {
+func (s *call) download(ctx context.Context, plan message.ChangeSet) error {
 	if len(plan.Changes) == 0 {
 		return nil
 	}
@@ -465,7 +465,7 @@ func (s *steps) download(ctx context.Context, plan message.ChangeSet) error {
 
 // fetchArchives has apt fetch the archives of a plan. It leaves those of file: sources where they
 // are, and refuses them in the upgrade, which must not download. So they are copied.
-func (s *steps) fetchArchives(ctx context.Context, part span, changes []message.Change) error {
+func (s *call) fetchArchives(ctx context.Context, part span, changes []message.Change) error {
 	if err := s.apt(ctx, part, append([]string{"--download-only"}, install(changes)...)...); err != nil {
 		return err
 	}
@@ -484,7 +484,7 @@ func (s *steps) fetchArchives(ctx context.Context, part span, changes []message.
 	return nil
 }
 
-func (s *steps) copyArchive(from uri) (err error) {
+func (s *call) copyArchive(from uri) (err error) {
 	in, err := os.Open(s.host.Path(from.file))
 	if err != nil {
 		return err
@@ -505,13 +505,13 @@ func (s *steps) copyArchive(from uri) (err error) {
 }
 
 // uris returns what apt still has to fetch for a plan.
-func (s *steps) uris(ctx context.Context, changes []message.Change) ([]uri, error) {
+func (s *call) uris(ctx context.Context, changes []message.Change) ([]uri, error) {
 	printed, err := s.read(ctx, "apt-get", slices.Concat(s.options(), []string{"--print-uris"}, install(changes))...)
 	return parseURIs(printed), err
 }
 
 // toFetch is how many bytes that is.
-func (s *steps) toFetch(ctx context.Context, changes []message.Change) (bytes int64, err error) {
+func (s *call) toFetch(ctx context.Context, changes []message.Change) (bytes int64, err error) {
 	all, err := s.uris(ctx, changes)
 	for _, one := range all {
 		bytes += one.size
@@ -520,7 +520,7 @@ func (s *steps) toFetch(ctx context.Context, changes []message.Change) (bytes in
 }
 
 // records asks apt what its lists say about the archives of a plan.
-func (s *steps) records(ctx context.Context, changes []message.Change) (map[string]archive, error) {
+func (s *call) records(ctx context.Context, changes []message.Change) (map[string]archive, error) {
 	native, err := s.native(ctx)
 	if err != nil {
 		return nil, err
@@ -542,7 +542,7 @@ func (s *steps) records(ctx context.Context, changes []message.Change) (map[stri
 }
 
 // room checks that there is room for a plan.
-func (s *steps) room(ctx context.Context, plan message.ChangeSet, archives map[string]archive) error {
+func (s *call) room(ctx context.Context, plan message.ChangeSet, archives map[string]archive) error {
 	now, err := s.packages(ctx)
 	if err != nil {
 		return err

@@ -9,7 +9,7 @@ import (
 
 // TestRealWorkerIsUpgraded upgrades, in the midst of other packages, one that restarts
 // the worker and has systemd execute itself anew, as the packages of agent and systemd
-// do. The new worker takes the step over, the host reboots, and the run is completed.
+// do. The new worker takes the action over, the host reboots, and the run is completed.
 func TestRealWorkerIsUpgraded(t *testing.T) {
 	realhost.Need(t, realhost.Quick)
 	t.Parallel()

@@ -34,7 +34,7 @@ func (s *Strategy) kept() string   { return filepath.Join(s.StateDir, "release",
 
 // prepareRelease checks whether the host can go to the release, stages the sources
 // and fetches their lists.
-func (s *steps) prepareRelease(ctx context.Context) error {
+func (s *call) prepareRelease(ctx context.Context) error {
 	release, err := osinfo.ReadRelease(string(s.host))
 	if err != nil {
 		return err
@@ -60,7 +60,7 @@ func (s *steps) prepareRelease(ctx context.Context) error {
 }
 
 // ready checks that nothing of the present release is left to do or held.
-func (s *steps) ready(ctx context.Context, now string) error {
+func (s *call) ready(ctx context.Context, now string) error {
 	all, err := s.packages(ctx)
 	if err != nil {
 		return err
@@ -86,7 +86,7 @@ func (s *steps) ready(ctx context.Context, now string) error {
 }
 
 // stage writes the sources of the new release, and copies of the present ones.
-func (s *steps) stage(ctx context.Context, release osinfo.Release) error {
+func (s *call) stage(ctx context.Context, release osinfo.Release) error {
 	origins, err := s.read(ctx, "apt-get", "indextargets", "--format", "$(REPO_URI)\t$(RELEASE)\t$(ORIGIN)")
 	if err != nil {
 		return err
@@ -167,10 +167,10 @@ func prefixed(names []string) []string {
 
 // switchRelease puts the staged sources in place, each file at once. It may be called
 // again after a crash.
-func (s *steps) switchRelease() error { return s.replaceSources(s.kept(), s.staged()) }
+func (s *call) switchRelease() error { return s.replaceSources(s.kept(), s.staged()) }
 
 // undoRelease puts the old sources back if the upgrade has changed nothing else.
-func (s *steps) undoRelease(ctx context.Context, changes []message.Change) error {
+func (s *call) undoRelease(ctx context.Context, changes []message.Change) error {
 	if s.Mode != Release {
 		return nil
 	}
@@ -183,7 +183,7 @@ func (s *steps) undoRelease(ctx context.Context, changes []message.Change) error
 
 // replaceSources replaces the files of sources that are as they are in the folder
 // before by those of the folder after.
-func (s *steps) replaceSources(before, after string) error {
+func (s *call) replaceSources(before, after string) error {
 	if _, err := os.Stat(s.staged()); s.Mode != Release || os.IsNotExist(err) {
 		return nil
 	}

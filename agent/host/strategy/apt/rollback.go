@@ -16,8 +16,8 @@ import (
 // the repositories or the archives still have all of them. What somebody else has changed
 // since the host was prepared stays.
 func (s *Strategy) Rollback(ctx context.Context, job strategy.Job) (strategy.Outcome, error) {
-	steps := s.steps(job)
-	outcome, err := steps.rollback(ctx, job.Plan.Changes)
+	call := s.call(job)
+	outcome, err := call.rollback(ctx, job.Plan.Changes)
 	if err != nil {
 		err = fmt.Errorf("cannot go back: %w", err)
 		job.Progress(-1, message.CleanText(err.Error())) // ErrNoRollback has no text for the worker.
@@ -26,7 +26,7 @@ func (s *Strategy) Rollback(ctx context.Context, job strategy.Job) (strategy.Out
 	return outcome, nil
 }
 
-func (s *steps) rollback(ctx context.Context, plan []message.Change) (strategy.Outcome, error) {
+func (s *call) rollback(ctx context.Context, plan []message.Change) (strategy.Outcome, error) {
 	if err := s.awaitLocks(ctx); err != nil {
 		return 0, err
 	}
@@ -46,7 +46,7 @@ func (s *steps) rollback(ctx context.Context, plan []message.Change) (strategy.O
 	return s.finish(ctx, message.ChangeSet{Changes: undo.Back})
 }
 
-func (s *steps) goBack(ctx context.Context, undo strategy.Undo) error {
+func (s *call) goBack(ctx context.Context, undo strategy.Undo) error {
 	args, lost, err := s.archivesOf(ctx, undo.Back)
 	if err != nil {
 		return err
@@ -107,7 +107,7 @@ func undoesOthers(undo strategy.Undo, would simulation) (more []string) {
 // archivesOf returns the arguments that install the versions of some changes: a
 // version that a repository has, or else its archive; lost are those that neither has, with
 // the names that their archives would have among the arguments.
-func (s *steps) archivesOf(ctx context.Context, changes []message.Change) (args, lost []string, err error) {
+func (s *call) archivesOf(ctx context.Context, changes []message.Change) (args, lost []string, err error) {
 	var names []string
 	for _, c := range changes {
 		if c.To != "" {

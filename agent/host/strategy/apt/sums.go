@@ -68,7 +68,7 @@ func (s *Strategy) keptSums() (all sums, err error) {
 
 // dropDamaged removes the archives of a plan that differ from their sums, so that apt fetches
 // them again. It returns those, and those that are not there any more.
-func (s *steps) dropDamaged(changes []message.Change, known sums) (lacking []message.Change, err error) {
+func (s *call) dropDamaged(changes []message.Change, known sums) (lacking []message.Change, err error) {
 	for _, c := range changes {
 		sum := known[target{c.Name, c.To}.argument()]
 		if c.To == "" || sum == "" {
@@ -92,7 +92,7 @@ func (s *steps) dropDamaged(changes []message.Change, known sums) (lacking []mes
 
 // checkArchives compares the archives of a plan with the sums that prepare has kept, and fetches
 // again what differs.
-func (s *steps) checkArchives(ctx context.Context, changes []message.Change) error {
+func (s *call) checkArchives(ctx context.Context, changes []message.Change) error {
 	known, err := s.keptSums()
 	if err != nil {
 		return err
@@ -101,7 +101,7 @@ func (s *steps) checkArchives(ctx context.Context, changes []message.Change) err
 }
 
 // mendArchives fetches again what differs from its sum among the archives of a plan.
-func (s *steps) mendArchives(ctx context.Context, changes []message.Change, known sums) error {
+func (s *call) mendArchives(ctx context.Context, changes []message.Change, known sums) error {
 	lacking, err := s.dropDamaged(changes, known)
 	if err != nil || len(lacking) == 0 {
 		return err

@@ -18,14 +18,14 @@ import (
 // Upgrade implements strategy.Strategy: it installs the versions of the plan, and
 // nothing else, from the archives that prepare has fetched.
 func (s *Strategy) Upgrade(ctx context.Context, job strategy.Job) (strategy.Outcome, error) {
-	outcome, err := s.steps(job).upgrade(ctx, job.Plan)
+	outcome, err := s.call(job).upgrade(ctx, job.Plan)
 	if err != nil {
 		return 0, fmt.Errorf("cannot upgrade: %w", err)
 	}
 	return outcome, nil
 }
 
-func (s *steps) upgrade(ctx context.Context, plan message.ChangeSet) (strategy.Outcome, error) {
+func (s *call) upgrade(ctx context.Context, plan message.ChangeSet) (strategy.Outcome, error) {
 	found, err := s.atRest(ctx, plan.Changes)
 	if err != nil {
 		return 0, err
@@ -54,7 +54,7 @@ func (s *steps) upgrade(ctx context.Context, plan message.ChangeSet) (strategy.O
 
 // carryOut installs the versions of a plan. It refuses when apt would change
 // anything else, for the host may have changed since it was prepared.
-func (s *steps) carryOut(ctx context.Context, changes []message.Change, offline bool) error {
+func (s *call) carryOut(ctx context.Context, changes []message.Change, offline bool) error {
 	args, err := s.withArchives(ctx, install(changes), changes)
 	if err != nil {
 		return err
@@ -75,7 +75,7 @@ func (s *steps) carryOut(ctx context.Context, changes []message.Change, offline 
 // withArchives replaces, among the arguments of apt-get, each version of some changes that prepare has
 // fetched and that the lists do not have any more by its archive: a timer may have fetched
 // newer lists since. Its sum is known, so it is what the repository had.
-func (s *steps) withArchives(ctx context.Context, args []string, changes []message.Change) ([]string, error) {
+func (s *call) withArchives(ctx context.Context, args []string, changes []message.Change) ([]string, error) {
 	known, err := s.keptSums()
 	if err != nil {
 		return nil, err
@@ -101,7 +101,7 @@ func (s *steps) withArchives(ctx context.Context, args []string, changes []messa
 }
 
 // finish proves that the plan is carried out and says whether it takes a reboot.
-func (s *steps) finish(ctx context.Context, plan message.ChangeSet) (strategy.Outcome, error) {
+func (s *call) finish(ctx context.Context, plan message.ChangeSet) (strategy.Outcome, error) {
 	if err := s.restoreAutomatic(ctx, plan.Changes); err != nil {
 		return 0, err
 	}
@@ -135,16 +135,16 @@ func (s *steps) finish(ctx context.Context, plan message.ChangeSet) (strategy.Ou
 // Resume implements strategy.Strategy. It waits for an apt-get or dpkg that has
 // outlived the agent: both hold their locks until they end.
 func (s *Strategy) Resume(ctx context.Context, job strategy.Job) (strategy.Outcome, error) {
-	steps := s.steps(job)
-	steps.until = time.Time{}
-	outcome, err := steps.resume(ctx, job.Plan)
+	call := s.call(job)
+	call.until = time.Time{}
+	outcome, err := call.resume(ctx, job.Plan)
 	if err != nil {
 		return 0, fmt.Errorf("cannot finish the interrupted upgrade: %w", err)
 	}
 	return outcome, nil
 }
 
-func (s *steps) resume(ctx context.Context, plan message.ChangeSet) (strategy.Outcome, error) {
+func (s *call) resume(ctx context.Context, plan message.ChangeSet) (strategy.Outcome, error) {
 	if err := s.awaitLocks(ctx); err != nil {
 		return 0, err
 	}
@@ -184,7 +184,7 @@ func (s *steps) resume(ctx context.Context, plan message.ChangeSet) (strategy.Ou
 // atRest waits until nobody holds a lock, and returns the condition of the host. A dpkg that
 // somebody starts between the two looks like one that was killed, so a host that is not whole is
 // looked at again, until nobody holds a lock after that either.
-func (s *steps) atRest(ctx context.Context, changes []message.Change) (condition, error) {
+func (s *call) atRest(ctx context.Context, changes []message.Change) (condition, error) {
 	for again := false; ; again = true {
 		if err := s.awaitLocks(ctx); err != nil {
 			return condition{}, err
@@ -201,7 +201,7 @@ func (s *steps) atRest(ctx context.Context, changes []message.Change) (condition
 }
 
 // condition looks at the host for what nextRepair goes by.
-func (s *steps) condition(ctx context.Context, changes []message.Change) (condition, error) {
+func (s *call) condition(ctx context.Context, changes []message.Change) (condition, error) {
 	now, err := s.packages(ctx)
 	if err != nil {
 		return condition{}, err
@@ -219,7 +219,7 @@ func (s *steps) condition(ctx context.Context, changes []message.Change) (condit
 }
 
 // gone returns the packages of which no repository has a version; none if the host has no lists.
-func (s *steps) gone(ctx context.Context, names []string) (gone []string, err error) {
+func (s *call) gone(ctx context.Context, names []string) (gone []string, err error) {
 	if len(names) == 0 || s.listed(ctx) != nil {
 		return nil, ctx.Err()
 	}
@@ -236,7 +236,7 @@ func (s *steps) gone(ctx context.Context, names []string) (gone []string, err er
 }
 
 // repair runs the commands of nextRepair until there is none.
-func (s *steps) repair(ctx context.Context, changes []message.Change) error {
+func (s *call) repair(ctx context.Context, changes []message.Change) error {
 	var tried []attempt
 	var failed []error
 	for {
@@ -286,7 +286,7 @@ func unrepaired(found condition, failed []error) error {
 }
 
 // try makes one repair.
-func (s *steps) try(ctx context.Context, what repair, found condition, changes []message.Change) error {
+func (s *call) try(ctx context.Context, what repair, found condition, changes []message.Change) error {
 	switch what {
 	case repairConfigure:
 		return s.dpkg(ctx, "--configure", "-a")
@@ -302,7 +302,7 @@ func (s *steps) try(ctx context.Context, what repair, found condition, changes [
 }
 
 // reinstall unpacks packages once more.
-func (s *steps) reinstall(ctx context.Context, names []string, changes []message.Change) error {
+func (s *call) reinstall(ctx context.Context, names []string, changes []message.Change) error {
 	now, err := s.packages(ctx)
 	if err != nil {
 		return err
@@ -340,7 +340,7 @@ func again(names []string, changes []message.Change, now packages) []string {
 
 // sparing runs an apt-get -f, which completes what can be completed. It must not remove what the
 // plan keeps.
-func (s *steps) sparing(ctx context.Context, changes []message.Change, command ...string) error {
+func (s *call) sparing(ctx context.Context, changes []message.Change, command ...string) error {
 	would, err := s.simulate(ctx, command...)
 	if err != nil {
 		return err
@@ -356,13 +356,13 @@ func (s *steps) sparing(ctx context.Context, changes []message.Change, command .
 
 // Verify implements strategy.Strategy.
 func (s *Strategy) Verify(ctx context.Context, job strategy.Job) error {
-	if err := s.steps(job).verify(ctx, job.Plan); err != nil {
+	if err := s.call(job).verify(ctx, job.Plan); err != nil {
 		return fmt.Errorf("the upgraded host is not well: %w", err)
 	}
 	return nil
 }
 
-func (s *steps) verify(ctx context.Context, plan message.ChangeSet) error {
+func (s *call) verify(ctx context.Context, plan message.ChangeSet) error {
 	audit, err := s.read(ctx, "dpkg", "--audit")
 	if err != nil {
 		return strategy.Fail(message.Verify, err)

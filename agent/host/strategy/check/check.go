@@ -64,7 +64,7 @@ func Run(ctx context.Context, o Options, report func(Finding)) (ok bool, err err
 		return false, err
 	}
 	c.Strategy.Started = c.started
-	c.Strategy.Timeouts = exec.WithStep(o.Limit)
+	c.Strategy.Timeouts = exec.WithLimit(o.Limit)
 	if c.s, err = exec.New(c.Strategy); err != nil {
 		return false, err
 	}

@@ -61,7 +61,7 @@ func play(t *testing.T, o check.Options) (ok bool, said string) {
 	return ok, lines.String()
 }
 
-// TestExamplePasses checks that the scripts of examples/exec pass, with each step killed
+// TestExamplePasses checks that the scripts of examples/exec pass, with each action killed
 // three times.
 func TestExamplePasses(t *testing.T) {
 	t.Parallel()

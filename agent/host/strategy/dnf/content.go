@@ -12,7 +12,7 @@ import (
 // unlike reports whether a planned package that is in the database has other files: the names
 // that they were given may be lost in a power cut, and the record is not. So Resume believes
 // no record of an upgrade that was interrupted.
-func (s *steps) unlike(ctx context.Context, changes []message.Change, now database) (bool, error) {
+func (s *call) unlike(ctx context.Context, changes []message.Change, now database) (bool, error) {
 	c := program.Command{Name: "rpm", Quiet: true, Args: []string{
 		"--verify", "--nodeps", "--noscripts", "--nomtime", "--nomode", "--nouser", "--nogroup", "--nordev", "--nocaps",
 	}}

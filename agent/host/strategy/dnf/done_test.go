@@ -229,7 +229,7 @@ func TestPrepareDowngradesNoHost(t *testing.T) {
 				}
 				return program.Ended{}, nil
 			}
-			err := s.steps(strategy.Job{Progress: func(int, string) {}}).sound(t.Context())
+			err := s.call(strategy.Job{Progress: func(int, string) {}}).sound(t.Context())
 			if err != nil || begun.Read(s.StateDir) != nil || strings.Contains(strings.Join(stored, ""), "b-") {
 				t.Errorf("it ends with %v, keeps %v, and has made %q", err, begun.Read(s.StateDir), stored)
 			}

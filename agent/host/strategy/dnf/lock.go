@@ -37,6 +37,6 @@ func (s *Strategy) locks() hostfs.Locks {
 }
 
 // awaitLocks waits until nobody holds a lock of dnf or rpm.
-func (s *steps) awaitLocks(ctx context.Context) error {
+func (s *call) awaitLocks(ctx context.Context) error {
 	return s.locks().Await(ctx, s.until, s.progress)
 }

@@ -19,7 +19,7 @@ import (
 
 // Plan implements strategy.Strategy: it goes by the metadata that the host has. There is no
 // plan while somebody else changes the host: dnf5 would wait for the end of it, without a
-// limit, and a step of a run for this plan. It is asked for again when packages have changed.
+// limit, and an action of a run for this plan. It is asked for again when packages have changed.
 func (s *Strategy) Plan(ctx context.Context, job strategy.Job) (message.ChangeSet, error) {
 	who, err := s.locked()
 	if err == nil && who != "" {
@@ -27,10 +27,10 @@ func (s *Strategy) Plan(ctx context.Context, job strategy.Job) (message.ChangeSe
 	}
 	var plan message.ChangeSet
 	if err == nil && job.Fetch {
-		err = s.steps(job).refresh(ctx)
+		err = s.call(job).refresh(ctx)
 	}
 	if err == nil {
-		plan, err = s.steps(job).plan(ctx, job)
+		plan, err = s.call(job).plan(ctx, job)
 	}
 	if err != nil {
 		return message.ChangeSet{}, fmt.Errorf("cannot plan the upgrade: %w", err)
@@ -40,7 +40,7 @@ func (s *Strategy) Plan(ctx context.Context, job strategy.Job) (message.ChangeSe
 
 // Prepare implements strategy.Strategy.
 func (s *Strategy) Prepare(ctx context.Context, job strategy.Job) (message.ChangeSet, error) {
-	plan, err := s.steps(job).prepare(ctx, job)
+	plan, err := s.call(job).prepare(ctx, job)
 	if err != nil {
 		return message.ChangeSet{}, fmt.Errorf("cannot prepare the upgrade: %w", err)
 	}
@@ -48,11 +48,11 @@ func (s *Strategy) Prepare(ctx context.Context, job strategy.Job) (message.Chang
 }
 
 // refresh fetches the metadata of the repositories.
-func (s *steps) refresh(ctx context.Context) error {
+func (s *call) refresh(ctx context.Context) error {
 	return s.dnf(ctx, "makecache", "--refresh", "makecache")
 }
 
-func (s *steps) prepare(ctx context.Context, job strategy.Job) (message.ChangeSet, error) {
+func (s *call) prepare(ctx context.Context, job strategy.Job) (message.ChangeSet, error) {
 	if err := s.awaitLocks(ctx); err != nil {
 		return message.ChangeSet{}, err
 	}
@@ -79,7 +79,7 @@ func (s *steps) prepare(ctx context.Context, job strategy.Job) (message.ChangeSe
 // sound checks that no package has two versions that must not be beside each other. What an
 // own run has left is repaired; to repair what others have left could change what runs, which
 // prepare must not.
-func (s *steps) sound(ctx context.Context) error {
+func (s *call) sound(ctx context.Context) error {
 	names, err := s.duplicates(ctx)
 	if err != nil {
 		return err
@@ -95,7 +95,7 @@ func (s *steps) sound(ctx context.Context) error {
 }
 
 // duplicates returns the packages with two versions that must not be beside each other.
-func (s *steps) duplicates(ctx context.Context) (names []string, err error) {
+func (s *call) duplicates(ctx context.Context) (names []string, err error) {
 	rows, err := s.query(ctx, []string{"%{name}.%{arch}"}, "--duplicates")
 	for _, row := range rows {
 		names = append(names, row[0])
@@ -105,7 +105,7 @@ func (s *steps) duplicates(ctx context.Context) (names []string, err error) {
 }
 
 // mending is what strategy.Mend calls.
-func (s *steps) mending() strategy.Mending {
+func (s *call) mending() strategy.Mending {
 	return strategy.Mending{
 		Progress: s.progress, Missing: s.Missing,
 		Undo: func(ctx context.Context, changes []message.Change) error {
@@ -119,7 +119,7 @@ func (s *steps) mending() strategy.Mending {
 }
 
 // plan returns what an upgrade changes by the metadata that is there.
-func (s *steps) plan(ctx context.Context, job strategy.Job) (message.ChangeSet, error) {
+func (s *call) plan(ctx context.Context, job strategy.Job) (message.ChangeSet, error) {
 	now, taken, err := s.installed(ctx)
 	if err != nil {
 		return message.ChangeSet{}, err
@@ -171,7 +171,7 @@ func (s *steps) plan(ctx context.Context, job strategy.Job) (message.ChangeSet, 
 }
 
 // offers asks dnf for the newest versions of installed packages.
-func (s *steps) offers(ctx context.Context, args ...string) (available, error) {
+func (s *call) offers(ctx context.Context, args ...string) (available, error) {
 	rows, err := s.query(ctx, []string{"%{name}.%{arch}", "%{epoch}", "%{version}", "%{release}"}, slices.Concat(args, []string{"--upgrades", "--latest-limit=1"})...)
 	if err != nil {
 		return nil, err
@@ -187,7 +187,7 @@ func (s *steps) offers(ctx context.Context, args ...string) (available, error) {
 
 // choose asks dnf what it would do in the mode of the strategy, without the versions that
 // were rolled back.
-func (s *steps) choose(ctx context.Context, facts heldBack) (resolved, error) {
+func (s *call) choose(ctx context.Context, facts heldBack) (resolved, error) {
 	var args []string
 	for _, key := range slices.Sorted(maps.Keys(facts.rejected)) {
 		for _, version := range facts.rejected[key] {
@@ -209,7 +209,7 @@ func (s *steps) choose(ctx context.Context, facts heldBack) (resolved, error) {
 }
 
 // names reports whether dnf-packages names a package.
-func (s *steps) names(key string) bool {
+func (s *call) names(key string) bool {
 	name, _ := splitKey(key)
 	return slices.ContainsFunc(s.Packages, func(word string) bool {
 		bare, _, _ := strings.Cut(word, "=")
@@ -248,7 +248,7 @@ func targets(words []string, facts heldBack) (list []string, err error) {
 type archive struct{ download, unpacked int64 }
 
 // archives asks dnf for the sizes of planned versions, by NEVRA.
-func (s *steps) archives(ctx context.Context, changes []message.Change) (map[string]archive, error) {
+func (s *call) archives(ctx context.Context, changes []message.Change) (map[string]archive, error) {
 	all := map[string]archive{}
 	args := slices.Clone(s.unlocked)
 	for _, c := range changes {
@@ -309,7 +309,7 @@ func (g *generation) needs(plan message.ChangeSet, archives map[string]archive, 
 }
 
 // download fetches a plan and checks its signatures.
-func (s *steps) download(ctx context.Context, plan message.ChangeSet) error {
+func (s *call) download(ctx context.Context, plan message.ChangeSet) error {
 	now, err := s.database(ctx)
 	if err != nil {
 		return err

@@ -61,7 +61,7 @@ func needsRestarting(printed string) (why string, known bool) {
 }
 
 // willReboot says why a plan is known to take a reboot.
-func (s *steps) willReboot(ctx context.Context, plan message.ChangeSet) (string, error) {
+func (s *call) willReboot(ctx context.Context, plan message.ChangeSet) (string, error) {
 	if why := plannedReason(plan); why != "" {
 		return why, nil
 	}
@@ -72,7 +72,7 @@ func (s *steps) willReboot(ctx context.Context, plan message.ChangeSet) (string,
 }
 
 // rebootReason says why this host must reboot.
-func (s *steps) rebootReason(ctx context.Context, plan message.ChangeSet) (string, error) {
+func (s *call) rebootReason(ctx context.Context, plan message.ChangeSet) (string, error) {
 	if !s.host.Exists("/run/systemd/container") {
 		kernels, err := osinfo.ReadKernels(string(s.host))
 		if err != nil {
@@ -94,7 +94,7 @@ func (s *steps) rebootReason(ctx context.Context, plan message.ChangeSet) (strin
 
 // verifyKernel checks that a planned kernel runs: the boot loader may have started
 // another one.
-func (s *steps) verifyKernel(plan message.ChangeSet) error {
+func (s *call) verifyKernel(plan message.ChangeSet) error {
 	if s.host.Exists("/run/systemd/container") || !slices.ContainsFunc(plan.Changes, func(c message.Change) bool { return isKernel(c.Name) && c.To != "" }) {
 		return nil
 	}

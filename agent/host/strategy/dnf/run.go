@@ -16,16 +16,16 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
-// steps is what one call of the strategy has in common.
-type steps struct {
+// call is what one call of the strategy has in common.
+type call struct {
 	*Strategy
 	progress func(percent int, text string)
 	// until is when waiting for a lock ends; the zero time never.
 	until time.Time
 }
 
-func (s *Strategy) steps(job strategy.Job) *steps {
-	return &steps{Strategy: s, progress: job.Progress, until: time.Now().Add(s.LockLimit)}
+func (s *Strategy) call(job strategy.Job) *call {
+	return &call{Strategy: s, progress: job.Progress, until: time.Now().Add(s.LockLimit)}
 }
 
 // offline has dnf use nothing but what it has fetched.
@@ -33,7 +33,7 @@ const offline = "--cacheonly"
 
 // dnf runs a dnf that changes something. When somebody else was faster to take a lock it
 // is run again.
-func (s *steps) dnf(ctx context.Context, what string, args ...string) error {
+func (s *call) dnf(ctx context.Context, what string, args ...string) error {
 	c := program.Command{Name: s.command, Args: slices.Concat(s.options, args)}
 	return s.locks().Run(ctx, s.until, s.progress, func() error {
 		ended, err := s.run(ctx, c)
@@ -46,7 +46,7 @@ func (s *steps) dnf(ctx context.Context, what string, args ...string) error {
 
 // toDisk has everything on disk that was written so far: what is told to be prepared or done
 // stays so in a power cut.
-func (s *steps) toDisk(ctx context.Context) error {
+func (s *call) toDisk(ctx context.Context) error {
 	s.progress(98, "syncing to disk")
 	return s.sync(ctx, func(text string) { s.progress(-1, text) })
 }
@@ -108,7 +108,7 @@ func (s *Strategy) installed(ctx context.Context) (database, sizes, error) {
 }
 
 // resolve asks dnf what it would do.
-func (s *steps) resolve(ctx context.Context, args ...string) (resolved, error) {
+func (s *call) resolve(ctx context.Context, args ...string) (resolved, error) {
 	c := program.Command{Name: s.command, Args: slices.Concat(s.options, []string{offline, "--assumeno"}, args), Quiet: true}
 	ended, err := s.run(ctx, c)
 	if err != nil {
@@ -128,7 +128,7 @@ func (s *steps) resolve(ctx context.Context, args ...string) (resolved, error) {
 const storedName = "transaction.json"
 
 // carry has dnf carry out a transaction, and nothing else.
-func (s *steps) carry(ctx context.Context, transaction storedTransaction, args ...string) error {
+func (s *call) carry(ctx context.Context, transaction storedTransaction, args ...string) error {
 	if len(transaction.RPMs) == 0 {
 		return nil
 	}
@@ -151,7 +151,7 @@ func (s *steps) carry(ctx context.Context, transaction storedTransaction, args .
 
 // reasons returns why a package that is new gets installed: as the versions of it that
 // are there, or otherwise.
-func (s *steps) reasons(ctx context.Context, changes []message.Change, otherwise func(key string) string) (func(key string) string, error) {
+func (s *call) reasons(ctx context.Context, changes []message.Change, otherwise func(key string) string) (func(key string) string, error) {
 	known := map[string]string{}
 	if slices.ContainsFunc(changes, func(c message.Change) bool { return c.From == "" }) {
 		rows, err := s.query(ctx, []string{"%{name}.%{arch}", "%{reason}"}, "--installed")
@@ -171,7 +171,7 @@ func (s *steps) reasons(ctx context.Context, changes []message.Change, otherwise
 }
 
 // wanted returns "user" for a package that dnf-packages names.
-func (s *steps) wanted(key string) string {
+func (s *call) wanted(key string) string {
 	name, _ := splitKey(key)
 	for _, word := range s.Packages {
 		if bare, _, _ := strings.Cut(word, "="); bare == name {

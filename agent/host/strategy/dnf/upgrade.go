@@ -18,14 +18,14 @@ import (
 // Upgrade implements strategy.Strategy: dnf replays the transaction of the plan from what
 // prepare has fetched. dnf refuses when that would change anything else.
 func (s *Strategy) Upgrade(ctx context.Context, job strategy.Job) (strategy.Outcome, error) {
-	outcome, err := s.steps(job).upgrade(ctx, job.Plan)
+	outcome, err := s.call(job).upgrade(ctx, job.Plan)
 	if err != nil {
 		return 0, fmt.Errorf("cannot upgrade: %w", err)
 	}
 	return outcome, nil
 }
 
-func (s *steps) upgrade(ctx context.Context, plan message.ChangeSet) (strategy.Outcome, error) {
+func (s *call) upgrade(ctx context.Context, plan message.ChangeSet) (strategy.Outcome, error) {
 	if err := s.awaitLocks(ctx); err != nil {
 		return 0, err
 	}
@@ -47,7 +47,7 @@ func (s *steps) upgrade(ctx context.Context, plan message.ChangeSet) (strategy.O
 }
 
 // carryOut brings the host from what it has now to some changes.
-func (s *steps) carryOut(ctx context.Context, changes []message.Change, again bool, otherwise func(string) string, args ...string) error {
+func (s *call) carryOut(ctx context.Context, changes []message.Change, again bool, otherwise func(string) string, args ...string) error {
 	now, err := s.database(ctx)
 	if err != nil {
 		return err
@@ -60,7 +60,7 @@ func (s *steps) carryOut(ctx context.Context, changes []message.Change, again bo
 }
 
 // finish proves that the plan is carried out and says whether it takes a reboot.
-func (s *steps) finish(ctx context.Context, plan message.ChangeSet) (strategy.Outcome, error) {
+func (s *call) finish(ctx context.Context, plan message.ChangeSet) (strategy.Outcome, error) {
 	now, err := s.database(ctx)
 	if err != nil {
 		return 0, err
@@ -88,7 +88,7 @@ func (s *steps) finish(ctx context.Context, plan message.ChangeSet) (strategy.Ou
 
 // consistent has dnf check the packages of a plan. A problem that the host had before
 // with another package fails no upgrade.
-func (s *steps) consistent(ctx context.Context, changes []message.Change) error {
+func (s *call) consistent(ctx context.Context, changes []message.Change) error {
 	c := program.Command{Name: s.command, Args: slices.Concat(s.options, []string{"--quiet", offline, "check", "--dependencies", "--duplicates"}), Quiet: true}
 	ended, err := s.run(ctx, c)
 	if err != nil || ended.Exit == 0 {
@@ -128,16 +128,16 @@ func aboutPlan(problems []problem, changes []message.Change) (planned, other []s
 // Resume implements strategy.Strategy. It waits for a dnf that has outlived the agent: it
 // holds its locks until it ends.
 func (s *Strategy) Resume(ctx context.Context, job strategy.Job) (strategy.Outcome, error) {
-	steps := s.steps(job)
-	steps.until = time.Time{}
-	outcome, err := steps.resume(ctx, job.Plan)
+	call := s.call(job)
+	call.until = time.Time{}
+	outcome, err := call.resume(ctx, job.Plan)
 	if err != nil {
 		return 0, fmt.Errorf("cannot finish the interrupted upgrade: %w", err)
 	}
 	return outcome, nil
 }
 
-func (s *steps) resume(ctx context.Context, plan message.ChangeSet) (strategy.Outcome, error) {
+func (s *call) resume(ctx context.Context, plan message.ChangeSet) (strategy.Outcome, error) {
 	if err := s.awaitLocks(ctx); err != nil {
 		return 0, err
 	}
@@ -177,7 +177,7 @@ func (s *steps) resume(ctx context.Context, plan message.ChangeSet) (strategy.Ou
 
 // interrupted reports whether the last transaction of dnf has no end: it was killed,
 // perhaps in a script of a package that is installed.
-func (s *steps) interrupted(ctx context.Context) (bool, error) {
+func (s *call) interrupted(ctx context.Context) (bool, error) {
 	printed, err := s.readDNF(ctx, "history", "info", "last")
 	if err != nil {
 		return false, err
@@ -188,7 +188,7 @@ func (s *steps) interrupted(ctx context.Context) (bool, error) {
 // repair removes old versions beside new ones, installs again what is there, and
 // carries out the rest of the plan: in one transaction, from what was fetched. Where
 // that was lost, with the power perhaps, it is fetched once more.
-func (s *steps) repair(ctx context.Context, plan message.ChangeSet) error {
+func (s *call) repair(ctx context.Context, plan message.ChangeSet) error {
 	s.progress(-1, "repairing: removing old versions beside new ones, and installing what is planned")
 	err := s.carryOut(ctx, plan.Changes, true, s.wanted, offline)
 	if err == nil || ctx.Err() != nil {
@@ -208,7 +208,7 @@ func (s *steps) repair(ctx context.Context, plan message.ChangeSet) error {
 // stuck returns the error of a repair that nothing but other packages in the repositories would
 // have helped. To install again what is there needs its packages; to remove the old versions does not, but
 // the scripts of the new ones may not have run, so a person decides on it.
-func (s *steps) stuck(ctx context.Context, err error) error {
+func (s *call) stuck(ctx context.Context, err error) error {
 	double, queryErr := s.duplicates(ctx)
 	if queryErr != nil || len(double) == 0 {
 		return err
@@ -219,10 +219,10 @@ func (s *steps) stuck(ctx context.Context, err error) error {
 
 // Verify implements strategy.Strategy.
 func (s *Strategy) Verify(ctx context.Context, job strategy.Job) error {
-	steps := s.steps(job)
-	err := steps.consistent(ctx, job.Plan.Changes)
+	call := s.call(job)
+	err := call.consistent(ctx, job.Plan.Changes)
 	if err == nil {
-		err = steps.verifyKernel(job.Plan)
+		err = call.verifyKernel(job.Plan)
 	}
 	if err == nil {
 		return nil
@@ -238,8 +238,8 @@ func (s *Strategy) Verify(ctx context.Context, job strategy.Job) error {
 // host was prepared stays. It does not go by the history of dnf: what an interrupted upgrade
 // and its repair changed is several transactions there.
 func (s *Strategy) Rollback(ctx context.Context, job strategy.Job) (strategy.Outcome, error) {
-	steps := s.steps(job)
-	outcome, err := steps.rollback(ctx, job.Plan.Changes)
+	call := s.call(job)
+	outcome, err := call.rollback(ctx, job.Plan.Changes)
 	if err != nil {
 		err = fmt.Errorf("cannot go back: %w", err)
 		job.Progress(-1, message.CleanText(err.Error())) // ErrNoRollback has no text for the worker.
@@ -248,7 +248,7 @@ func (s *Strategy) Rollback(ctx context.Context, job strategy.Job) (strategy.Out
 	return outcome, nil
 }
 
-func (s *steps) rollback(ctx context.Context, plan []message.Change) (strategy.Outcome, error) {
+func (s *call) rollback(ctx context.Context, plan []message.Change) (strategy.Outcome, error) {
 	if err := s.awaitLocks(ctx); err != nil {
 		return 0, err
 	}
@@ -286,7 +286,7 @@ func (s *steps) rollback(ctx context.Context, plan []message.Change) (strategy.O
 }
 
 // back returns the commands by which a person makes changes that undo an upgrade.
-func (s *steps) back(changes []message.Change) string {
+func (s *call) back(changes []message.Change) string {
 	arguments := map[string][]string{}
 	for _, c := range changes {
 		switch {
@@ -310,7 +310,7 @@ func (s *steps) back(changes []message.Change) string {
 // removeDuplicates completes the change of each package that a dnf which was killed has left in
 // two versions. dnf goes back from one version only: from two it would install the one of
 // before a second time, which rpm refuses.
-func (s *steps) removeDuplicates(ctx context.Context, plan []message.Change) error {
+func (s *call) removeDuplicates(ctx context.Context, plan []message.Change) error {
 	now, err := s.database(ctx)
 	if err != nil {
 		return err

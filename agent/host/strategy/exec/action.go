@@ -121,15 +121,15 @@ type Timeouts struct {
 	Resume time.Duration
 }
 
-// WithStep returns the timeouts for steps of a given length. Those that only look get at
+// WithLimit returns the timeouts for actions of a given length. Those that only look get at
 // most their default, because a hanging script blocks the others, which wait for its
 // lock.
-func WithStep(step time.Duration) Timeouts {
-	look := func(a action) time.Duration { return min(step, defaultLimit(a)) }
+func WithLimit(limit time.Duration) Timeouts {
+	look := func(a action) time.Duration { return min(limit, defaultLimit(a)) }
 	return Timeouts{
 		Versions: look(actionVersions), Booted: look(actionBooted),
 		Plan: look(actionPlan), Missing: look(actionMissing), Verify: look(actionVerify), Confirm: look(actionConfirm),
-		Prepare: step, Upgrade: step, Resume: step, Rollback: step,
+		Prepare: limit, Upgrade: limit, Resume: limit, Rollback: limit,
 	}
 }
 

@@ -19,8 +19,8 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
-// step is one call of an action.
-type step struct {
+// call is one call of an action.
+type call struct {
 	action action
 	job    strategy.Job
 	// boot is what is confirmed; of confirm alone.
@@ -33,26 +33,26 @@ type step struct {
 
 // call runs one action: it waits for the lock, starts the script, supervises it and
 // interprets its end.
-func (s *Strategy) call(ctx context.Context, st step) (result strategy.Outcome, err error) {
-	a := st.action
+func (s *Strategy) call(ctx context.Context, c call) (result strategy.Outcome, err error) {
+	a := c.action
 	cannot := func(err error) error { return fmt.Errorf("cannot run %s: %w", a, err) }
-	if st.job.Progress == nil {
-		st.job.Progress = func(int, string) {}
+	if c.job.Progress == nil {
+		c.job.Progress = func(int, string) {}
 	}
 	if err := s.checkCommand(a); err != nil {
 		return 0, cannot(err)
 	}
-	lock, err := s.acquire(ctx, a, st.job.Progress)
+	lock, err := s.acquire(ctx, a, c.job.Progress)
 	if err != nil {
 		return 0, cannot(err)
 	}
 	defer func() { err = errors.Join(err, ignoreClosed(lock.Close())) }()
-	out, err := s.openOutput(st, lock)
+	out, err := s.openOutput(c, lock)
 	if err != nil {
 		return 0, cannot(err)
 	}
 	defer func() { err = errors.Join(err, out.close()) }()
-	p, err := s.start(st, lock, out)
+	p, err := s.start(c, lock, out)
 	if err != nil {
 		return 0, cannot(err)
 	}
@@ -62,23 +62,23 @@ func (s *Strategy) call(ctx context.Context, st step) (result strategy.Outcome, 
 	}
 	result, err = s.ended(a, p.State, out)
 	if err == nil {
-		err = st.results(out)
+		err = c.results(out)
 	}
 	return result, err
 }
 
 // results reads what an action that has succeeded told.
-func (st step) results(out *output) error {
-	if st.parse != nil {
-		return out.parse(st.action, st.parse)
+func (c call) results(out *output) error {
+	if c.parse != nil {
+		return out.parse(c.action, c.parse)
 	}
-	if st.planned == nil || out.tail.plan == nil && out.tail.planErr == nil {
+	if c.planned == nil || out.tail.plan == nil && out.tail.planErr == nil {
 		return nil
 	}
 	if out.tail.planErr != nil {
-		return fmt.Errorf("%s is done, and its plan cannot be used: %w%s", st.action, out.tail.planErr, out.where)
+		return fmt.Errorf("%s is done, and its plan cannot be used: %w%s", c.action, out.tail.planErr, out.where)
 	}
-	st.planned(*out.tail.plan)
+	c.planned(*out.tail.plan)
 	return nil
 }
 
@@ -165,20 +165,20 @@ const (
 )
 
 // start starts an action with the lock and its request.
-func (s *Strategy) start(st step, lock *os.File, out *output) (p *script.Process, err error) {
-	stdin, err := requestOf(st, s.options).open(s.stateDir)
+func (s *Strategy) start(c call, lock *os.File, out *output) (p *script.Process, err error) {
+	stdin, err := requestOf(c, s.options).open(s.stateDir)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, stdin.Close()) }()
 	inherited := make([]*os.File, lockFD-2)
 	inherited[lockFD-3] = lock
-	command := slices.Concat(s.wrap, s.commandOf(st.action))
+	command := slices.Concat(s.wrap, s.commandOf(c.action))
 	return script.Start(&osexec.Cmd{
 		Path:       command[0],
 		Args:       command,
 		Dir:        s.workDir(),
-		Env:        slices.Concat(s.env, jobEnvironment(st.action, st.job)),
+		Env:        slices.Concat(s.env, jobEnvironment(c.action, c.job)),
 		Stdin:      stdin,
 		Stdout:     out.stdout(),
 		Stderr:     out.log,

@@ -46,7 +46,7 @@
 //
 // versions prints to standard output either one flat JSON object of strings, from
 // package to version, or lines of a package, blanks and its version: 1 to 10,000
-// packages in at most 1 MiB. It runs at the start of the worker, after each step,
+// packages in at most 1 MiB. It runs at the start of the worker, after each action,
 // at regular intervals, and after a change of one of Options.VersionPaths, such as
 // /var/lib/dpkg/status; it should not change these itself. plan, which runs
 // each time after it, prints a plan, missing a plan whose changes are missing, booted
@@ -248,7 +248,7 @@ func (s *Strategy) Detect(ctx context.Context) error {
 // Versions runs the action versions and returns its output.
 func (s *Strategy) Versions(ctx context.Context) (map[string]string, error) {
 	var versions map[string]string
-	_, err := s.call(ctx, step{action: actionVersions, parse: func(printed []byte) (err error) {
+	_, err := s.call(ctx, call{action: actionVersions, parse: func(printed []byte) (err error) {
 		versions, err = parseVersions(printed)
 		return err
 	}})
@@ -265,7 +265,7 @@ func (s *Strategy) Output(run uint64, name string, limit int) (printed []byte, c
 
 // Plan runs the action plan. Without one it returns ErrNoPlan.
 func (s *Strategy) Plan(ctx context.Context, job strategy.Job) (plan message.ChangeSet, err error) {
-	_, err = s.callOptional(ctx, step{action: actionPlan, job: job, parse: func(printed []byte) (err error) {
+	_, err = s.callOptional(ctx, call{action: actionPlan, job: job, parse: func(printed []byte) (err error) {
 		plan, err = parsePlan(printed)
 		return err
 	}}, strategy.ErrNoPlan)
@@ -276,7 +276,7 @@ func (s *Strategy) Plan(ctx context.Context, job strategy.Job) (plan message.Cha
 // Scripts need tell none.
 func (s *Strategy) Prepare(ctx context.Context, job strategy.Job) (plan message.ChangeSet, err error) {
 	told := false
-	_, err = s.callOptional(ctx, step{action: actionPrepare, job: job, planned: func(p message.ChangeSet) { plan, told = p, true }}, nil)
+	_, err = s.callOptional(ctx, call{action: actionPrepare, job: job, planned: func(p message.ChangeSet) { plan, told = p, true }}, nil)
 	if err == nil && !told && s.program != nil {
 		err = errors.New("prepare is done and told no plan, by which the upgrade would be proved")
 	}
@@ -288,12 +288,12 @@ func (s *Strategy) Plans() bool { return s.program != nil }
 
 // Upgrade runs the action upgrade. It continues when ctx ends.
 func (s *Strategy) Upgrade(ctx context.Context, job strategy.Job) (strategy.Outcome, error) {
-	return s.call(ctx, step{action: actionUpgrade, job: job})
+	return s.call(ctx, call{action: actionUpgrade, job: job})
 }
 
 // Resume waits for an action that still runs, then runs the action resume.
 func (s *Strategy) Resume(ctx context.Context, job strategy.Job) (strategy.Outcome, error) {
-	return s.call(ctx, step{action: actionResume, job: job})
+	return s.call(ctx, call{action: actionResume, job: job})
 }
 
 // Missing runs the action missing. Without one it compares the plan with the versions,
@@ -304,7 +304,7 @@ func (s *Strategy) Missing(ctx context.Context, job strategy.Job) (missing []mes
 		return nil, fmt.Errorf("cannot run %s: %w", actionMissing, err)
 	}
 	if has {
-		_, err = s.call(ctx, step{action: actionMissing, job: job, parse: func(printed []byte) (err error) {
+		_, err = s.call(ctx, call{action: actionMissing, job: job, parse: func(printed []byte) (err error) {
 			missing, err = parseMissing(printed)
 			return err
 		}})
@@ -322,19 +322,19 @@ func (s *Strategy) Missing(ctx context.Context, job strategy.Job) (missing []mes
 
 // Verify runs the action verify, if there is one.
 func (s *Strategy) Verify(ctx context.Context, job strategy.Job) error {
-	_, err := s.callOptional(ctx, step{action: actionVerify, job: job}, nil)
+	_, err := s.callOptional(ctx, call{action: actionVerify, job: job}, nil)
 	return err
 }
 
 // Rollback runs the action rollback. Without one it returns ErrNoRollback.
 func (s *Strategy) Rollback(ctx context.Context, job strategy.Job) (strategy.Outcome, error) {
-	return s.callOptional(ctx, step{action: actionRollback, job: job}, strategy.ErrNoRollback)
+	return s.callOptional(ctx, call{action: actionRollback, job: job}, strategy.ErrNoRollback)
 }
 
 // Booted runs the action booted. Without one the host has only one system, and the Boot is
 // zero.
 func (s *Strategy) Booted(ctx context.Context) (boot strategy.Boot, err error) {
-	_, err = s.callOptional(ctx, step{action: actionBooted, parse: func(printed []byte) (err error) {
+	_, err = s.callOptional(ctx, call{action: actionBooted, parse: func(printed []byte) (err error) {
 		boot, err = parseBoot(printed)
 		return err
 	}}, nil)
@@ -343,18 +343,18 @@ func (s *Strategy) Booted(ctx context.Context) (boot strategy.Boot, err error) {
 
 // Confirm runs the action confirm, if there is one.
 func (s *Strategy) Confirm(ctx context.Context, boot strategy.Boot) error {
-	_, err := s.callOptional(ctx, step{action: actionConfirm, boot: boot}, nil)
+	_, err := s.callOptional(ctx, call{action: actionConfirm, boot: boot}, nil)
 	return err
 }
 
 // callOptional runs an action; if there is no script for it, it returns absent.
-func (s *Strategy) callOptional(ctx context.Context, st step, absent error) (strategy.Outcome, error) {
-	has, err := s.has(st.action)
+func (s *Strategy) callOptional(ctx context.Context, c call, absent error) (strategy.Outcome, error) {
+	has, err := s.has(c.action)
 	if err != nil {
-		return 0, fmt.Errorf("cannot run %s: %w", st.action, err)
+		return 0, fmt.Errorf("cannot run %s: %w", c.action, err)
 	}
 	if !has {
 		return 0, absent
 	}
-	return s.call(ctx, st)
+	return s.call(ctx, c)
 }

@@ -161,11 +161,11 @@ func TestSignalToAGroupThatHasEnded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := s.openOutput(step{action: actionUpgrade, job: job()}, lock)
+	out, err := s.openOutput(call{action: actionUpgrade, job: job()}, lock)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := s.start(step{action: actionUpgrade, job: job()}, lock, out)
+	p, err := s.start(call{action: actionUpgrade, job: job()}, lock, out)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,18 +42,18 @@ type output struct {
 // openOutput opens the files of a script. Their present content, of an earlier
 // attempt, is not followed. The holder is written to the lock file first, so that a
 // call that waits for this script finds its output.
-func (s *Strategy) openOutput(st step, lock *os.File) (*output, error) {
-	h := holder{st.action, st.job.Run}
-	if err := errors.Join(s.prune(st.job.Run), writeHolder(lock, h)); err != nil {
+func (s *Strategy) openOutput(c call, lock *os.File) (*output, error) {
+	h := holder{c.action, c.job.Run}
+	if err := errors.Join(s.prune(c.job.Run), writeHolder(lock, h)); err != nil {
 		return nil, err
 	}
-	out, err := s.openLog(h, os.O_CREATE, st.job.Progress)
+	out, err := s.openLog(h, os.O_CREATE, c.job.Progress)
 	if err != nil {
 		return nil, err
 	}
-	out.action, out.most = st.action, st.action.printed()
+	out.action, out.most = c.action, c.action.printed()
 	if out.most > 0 {
-		if out.printed, err = os.OpenFile(s.outputPath(string(st.action)+".out"), os.O_RDWR|os.O_CREATE|os.O_TRUNC|os.O_APPEND, 0o600); err != nil {
+		if out.printed, err = os.OpenFile(s.outputPath(string(c.action)+".out"), os.O_RDWR|os.O_CREATE|os.O_TRUNC|os.O_APPEND, 0o600); err != nil {
 			return nil, errors.Join(err, out.close())
 		}
 	}

@@ -24,8 +24,8 @@ func TestProgress(t *testing.T) {
 		say 3 '{"progress": 50.9}'
 		say 4 '{"progress": 60, "eta": 5}'
 		say 5 'more text'`})
-	for step := range 6 {
-		h.pipe("go" + strconv.Itoa(step))
+	for line := range 6 {
+		h.pipe("go" + strconv.Itoa(line))
 	}
 	type told struct {
 		percent int
@@ -33,7 +33,7 @@ func TestProgress(t *testing.T) {
 	}
 	heard := make(chan told, 100)
 	ended := begin(t.Context(), h.open().Upgrade, heeding(func(percent int, message string) { heard <- told{percent, message} }))
-	for step, want := range []told{
+	for line, want := range []told{
 		{-1, "plain text"},
 		{25, "a quarter"},
 		{25, "no number"},
@@ -44,16 +44,16 @@ func TestProgress(t *testing.T) {
 		if got := <-heard; got != want {
 			t.Fatalf("got %v, want %v", got, want)
 		}
-		h.say("go"+strconv.Itoa(step), "on")
+		h.say("go"+strconv.Itoa(line), "on")
 	}
 	if got := <-ended; got.err != nil {
 		t.Fatal(got.err)
 	}
 }
 
-// TestOutputOfAStep checks that the end of what a script has printed is read, its
-// standard error as well, and nothing of a step that has not run.
-func TestOutputOfAStep(t *testing.T) {
+// TestOutputOfAnAction checks that the end of what a script has printed is read, its
+// standard error as well, and nothing of an action that has not run.
+func TestOutputOfAnAction(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, map[string]string{"upgrade": "echo one; echo two >&2; echo three"})
 	s := h.open()
@@ -61,11 +61,11 @@ func TestOutputOfAStep(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
-		run   uint64
-		step  string
-		limit int
-		want  string
-		cut   bool
+		run    uint64
+		action string
+		limit  int
+		want   string
+		cut    bool
 	}{
 		{job().Run, "upgrade", 100, "one\ntwo\nthree\n", false},
 		{job().Run, "upgrade", 14, "one\ntwo\nthree\n", false},
@@ -73,9 +73,9 @@ func TestOutputOfAStep(t *testing.T) {
 		{job().Run, "verify", 100, "", false},
 		{job().Run + 1, "upgrade", 100, "", false},
 	} {
-		printed, cut, err := s.Output(c.run, c.step, c.limit)
+		printed, cut, err := s.Output(c.run, c.action, c.limit)
 		if string(printed) != c.want || cut != c.cut || err != nil {
-			t.Errorf("of %s of run %d at most %d bytes are %q, cut: %v, %v", c.step, c.run, c.limit, printed, cut, err)
+			t.Errorf("of %s of run %d at most %d bytes are %q, cut: %v, %v", c.action, c.run, c.limit, printed, cut, err)
 		}
 	}
 }

@@ -78,11 +78,11 @@ func endedBefore(ctx context.Context, s *Strategy) error {
 	if err != nil {
 		return err
 	}
-	out, err := s.openOutput(step{action: actionUpgrade, job: job()}, lock)
+	out, err := s.openOutput(call{action: actionUpgrade, job: job()}, lock)
 	if err != nil {
 		return err
 	}
-	p, err := s.start(step{action: actionUpgrade, job: job()}, lock, out)
+	p, err := s.start(call{action: actionUpgrade, job: job()}, lock, out)
 	if err != nil {
 		return err
 	}

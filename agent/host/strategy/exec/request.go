@@ -37,17 +37,17 @@ type request struct {
 	Plan    *message.ChangeSet `json:"plan,omitempty"`
 }
 
-func requestOf(st step, options json.RawMessage) request {
-	job := st.job
+func requestOf(c call, options json.RawMessage) request {
+	job := c.job
 	r := request{
-		Action: st.action, Tenant: job.Tenant, Host: job.Host, Run: job.Run, NotAfter: job.NotAfter.UTC(), BootID: job.BootID,
+		Action: c.action, Tenant: job.Tenant, Host: job.Host, Run: job.Run, NotAfter: job.NotAfter.UTC(), BootID: job.BootID,
 		Staged: job.Staged, Reversed: job.Reversed, Fetch: job.Fetch, Rejected: job.Rejected, Options: options,
 	}
 	if !job.Plan.Empty() {
 		r.Plan = &job.Plan
 	}
-	if st.boot != (strategy.Boot{}) {
-		r.Boot = &boot{Running: st.boot.Running, Failed: st.boot.Failed}
+	if c.boot != (strategy.Boot{}) {
+		r.Boot = &boot{Running: c.boot.Running, Failed: c.boot.Failed}
 	}
 	return r
 }
@@ -68,7 +68,7 @@ func (r request) job(progress func(int, string)) strategy.Job {
 // the worker dies now, and of any length: a pipe holds but 4 KiB on every system. The
 // lock is held, so no other call has the file.
 func (r request) open(stateDir string) (*os.File, error) {
-	data, err := format.Step.Encode(r)
+	data, err := format.Action.Encode(r)
 	if err != nil {
 		return nil, err
 	}

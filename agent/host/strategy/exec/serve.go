@@ -85,7 +85,7 @@ func readRequest(from io.Reader) (request, error) {
 		return request{}, fmt.Errorf("cannot read the request: %w", err)
 	}
 	var r request
-	err = format.Step.Decode(data, &r)
+	err = format.Action.Decode(data, &r)
 	switch {
 	case format.IsUnsupported(err):
 		return request{}, fmt.Errorf("the worker's request was %w; restart the worker, so that both are of one version", err)

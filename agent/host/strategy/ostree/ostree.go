@@ -316,7 +316,7 @@ func (s *Strategy) Upgrade(ctx context.Context, job strategy.Job) (strategy.Outc
 	return 0, errors.Join(err, s.synced(s.tool.discard(ctx, now)))
 }
 
-// Resume compares the deployments with the plan. Deploying is one step for the boot
+// Resume compares the deployments with the plan. Deploying is one action for the boot
 // loader: what broke off is as if it had not begun.
 func (s *Strategy) Resume(ctx context.Context, job strategy.Job) (strategy.Outcome, error) {
 	if len(job.Plan.Changes) == 0 {

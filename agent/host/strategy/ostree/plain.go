@@ -223,6 +223,6 @@ func (p plain) discard(ctx context.Context, now deployments) error {
 	return err
 }
 
-// idle has nothing to wait for: the program ends with the step that runs it, and the
-// next one waits for the lock of the step before.
+// idle has nothing to wait for: the program ends with the action that runs it, and the
+// next one waits for the lock of the action before.
 func (p plain) idle(context.Context, func(int, string)) error { return nil }

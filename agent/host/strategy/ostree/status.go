@@ -112,12 +112,12 @@ func (all deployments) versions() (map[string]string, error) {
 	return versions, nil
 }
 
-// step is what undoes a plan.
-type step int
+// undoing is what undoes a plan.
+type undoing int
 
 const (
 	// nothing: the old system runs and starts again.
-	nothing step = iota
+	nothing undoing = iota
 	// discard: the old system runs, and what starts next goes.
 	discard
 	// underWay: the old system starts next.
@@ -127,7 +127,7 @@ const (
 )
 
 // back returns what undoes a plan. old is the system from before, for restore.
-func (all deployments) back(plan message.ChangeSet) (do step, old deployment, err error) {
+func (all deployments) back(plan message.ChangeSet) (do undoing, old deployment, err error) {
 	running, err := all.running()
 	if err != nil {
 		return nothing, old, err

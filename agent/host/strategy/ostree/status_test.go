@@ -91,7 +91,7 @@ func TestDecisions(t *testing.T) {
 	for name, c := range map[string]struct {
 		all    deployments
 		want   strategy.Systems
-		do     step
+		do     undoing
 		old    string
 		failed bool
 	}{

@@ -31,7 +31,7 @@ type Command struct {
 	Env []string
 	// Status, if it is not nil, gets each line that the program writes to StatusFD.
 	Status func(line string)
-	// Quiet keeps what is printed out of the output of the step: it is only read.
+	// Quiet keeps what is printed out of the output of the action: it is only read.
 	Quiet bool
 }
 

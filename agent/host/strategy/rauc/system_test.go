@@ -76,7 +76,7 @@ func TestWaysBack(t *testing.T) {
 		m := newModel()
 		m.fast = rapid.Bool().Draw(t, "nothing takes time")
 		m.inactive = rapid.Bool().Draw(t, "leaves activation to others")
-		for range rapid.IntRange(1, 12).Draw(t, "steps") {
+		for range rapid.IntRange(1, 12).Draw(t, "actions") {
 			version := rapid.SampledFrom([]string{"2", "3", "4"}).Draw(t, "version")
 			m.panics = nil
 			if rapid.Bool().Draw(t, "panics") {
@@ -86,7 +86,7 @@ func TestWaysBack(t *testing.T) {
 				continue
 			}
 			old := m.running
-			switch rapid.SampledFrom([]string{"installs", "breaks off", "goes back"}).Draw(t, "step") {
+			switch rapid.SampledFrom([]string{"installs", "breaks off", "goes back"}).Draw(t, "action") {
 			case "installs":
 				m.keep()
 				m.install(version)

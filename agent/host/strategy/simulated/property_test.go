@@ -19,7 +19,7 @@ type machine struct {
 	dir  string
 	host *Host
 	run  uint64
-	// installed and booted count the steps of base-os and kernel.
+	// installed and booted count the upgrades of base-os and kernel.
 	installed, booted int
 }
 

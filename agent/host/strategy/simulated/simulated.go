@@ -38,8 +38,8 @@ import (
 
 // Options configure a simulated host. In the zero value actions take no time.
 type Options struct {
-	// Step is the duration of an action.
-	Step time.Duration
+	// ActionTime is the duration of an action.
+	ActionTime time.Duration
 	// Sleep waits until the time has passed or the context has ended, and then
 	// returns the context's error. Nil waits in real time.
 	Sleep func(context.Context, time.Duration) error
@@ -71,8 +71,8 @@ const maxEvents = 16
 // base-os 1.0 and kernel 6.1.0 and one boot. Opening an existing host changes
 // nothing; it is not a boot.
 func Open(dir string, o Options) (*Host, error) {
-	if o.Step < 0 {
-		return nil, fmt.Errorf("cannot simulate a host with steps of %s; use 0s or more", o.Step)
+	if o.ActionTime < 0 {
+		return nil, fmt.Errorf("cannot simulate a host with actions of %s; use 0s or more", o.ActionTime)
 	}
 	if o.Sleep == nil {
 		o.Sleep = wait.Sleep
@@ -214,12 +214,12 @@ func (h *Host) Down() (bool, error) {
 	return down, err
 }
 
-// Boot boots the host after its worker has stopped: it takes the time of a step,
+// Boot boots the host after its worker has stopped: it takes the time of an action,
 // activates a pending kernel and writes a new boot id. The events from before end
 // with the old boot.
 func (h *Host) Boot(ctx context.Context) error {
-	if h.options.Step > 0 {
-		if err := h.options.Sleep(ctx, h.options.Step); err != nil {
+	if h.options.ActionTime > 0 {
+		if err := h.options.Sleep(ctx, h.options.ActionTime); err != nil {
 			return err
 		}
 	}
@@ -305,10 +305,10 @@ func uuid(b [16]byte) string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[0:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
-// portion returns the duration of one part of a step. The parts add up to exactly
-// the step.
-func portion(step int64, part int) time.Duration {
-	return time.Duration(step*int64(part)/parts - step*int64(part-1)/parts)
+// portion returns the duration of one part of an action. The parts add up to exactly
+// the action.
+func portion(whole int64, part int) time.Duration {
+	return time.Duration(whole*int64(part)/parts - whole*int64(part-1)/parts)
 }
 
 const (
@@ -335,7 +335,7 @@ func (h *Host) decode(name string, to any, decode func([]byte, any) error) error
 	return nil
 }
 
-// write replaces a JSON file of the host in one step.
+// write replaces a JSON file of the host at once.
 func (h *Host) write(name string, from any) error {
 	data, err := json.MarshalIndent(from, "", "  ")
 	if err != nil {

@@ -212,12 +212,12 @@ func upgrade(ctx context.Context, h *simulated.Host) error {
 	return err
 }
 
-func TestStepTakesItsTimeAndTells(t *testing.T) {
+func TestActionTakesItsTimeAndTells(t *testing.T) {
 	t.Parallel()
 	var passed time.Duration
 	h, err := simulated.Open(t.TempDir(), simulated.Options{
-		Step:  10*time.Second + 3,
-		Sleep: func(_ context.Context, d time.Duration) error { passed += d; return nil },
+		ActionTime: 10*time.Second + 3,
+		Sleep:      func(_ context.Context, d time.Duration) error { passed += d; return nil },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -272,7 +272,7 @@ func TestDown(t *testing.T) {
 func TestStoppedWorkerLeavesNoEffect(t *testing.T) {
 	t.Parallel()
 	ctx, stop := context.WithCancel(t.Context())
-	h, err := simulated.Open(t.TempDir(), simulated.Options{Step: time.Hour})
+	h, err := simulated.Open(t.TempDir(), simulated.Options{ActionTime: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -420,9 +420,9 @@ func TestUnreadableFolder(t *testing.T) {
 	}
 }
 
-func TestOpenRefusesNegativeStep(t *testing.T) {
+func TestOpenRefusesNegativeTime(t *testing.T) {
 	t.Parallel()
-	if _, err := simulated.Open(t.TempDir(), simulated.Options{Step: -1}); err == nil {
-		t.Fatal("a step of -1ns was taken")
+	if _, err := simulated.Open(t.TempDir(), simulated.Options{ActionTime: -1}); err == nil {
+		t.Fatal("an action of -1ns was taken")
 	}
 }

@@ -37,8 +37,8 @@ func (h *Host) Versions(ctx context.Context) (map[string]string, error) {
 // VersionPaths implements strategy.Watcher.
 func (h *Host) VersionPaths() []string { return []string{h.path(packagesFile)} }
 
-// Output implements strategy.Printer: a step has printed its lines in effects.log.
-func (h *Host) Output(run uint64, step string, limit int) (printed []byte, cut bool, err error) {
+// Output implements strategy.Printer: an action has printed its lines in effects.log.
+func (h *Host) Output(run uint64, action string, limit int) (printed []byte, cut bool, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	data, err := os.ReadFile(h.path(effectsFile))
@@ -47,7 +47,7 @@ func (h *Host) Output(run uint64, step string, limit int) (printed []byte, cut b
 	}
 	for line := range bytes.Lines(data) {
 		var e Effect
-		if format.Simulated.Decode(line, &e) == nil && e.Run == run && e.Action == step {
+		if format.Simulated.Decode(line, &e) == nil && e.Run == run && e.Action == action {
 			printed = append(printed, line...)
 		}
 	}
@@ -263,10 +263,10 @@ func (h *Host) Confirm(ctx context.Context, boot strategy.Boot) error {
 	return h.writeUpgrade(u)
 }
 
-// parts is the number of parts of a step. Progress is reported after each.
+// parts is the number of parts of an action. Progress is reported after each.
 const parts = 4
 
-// act executes an action: it waits for the time of a step, then applies the effect,
+// act executes an action: it waits for the time of an action, then applies the effect,
 // unless there is a fault. effect gets the fault and runs with mu held.
 func (h *Host) act(ctx context.Context, action string, progress func(int, string), effect func(fault string) error) error {
 	fault, err := h.fault(action)
@@ -310,13 +310,13 @@ func (h *Host) locked(effect func() error) error {
 	return effect()
 }
 
-// pass waits for the time of one step.
+// pass waits for the time of one action.
 func (h *Host) pass(ctx context.Context, action string, progress func(int, string)) error {
-	if h.options.Step == 0 {
+	if h.options.ActionTime == 0 {
 		return ctx.Err()
 	}
 	for part := 1; part <= parts; part++ {
-		if err := h.options.Sleep(ctx, portion(int64(h.options.Step), part)); err != nil {
+		if err := h.options.Sleep(ctx, portion(int64(h.options.ActionTime), part)); err != nil {
 			return err
 		}
 		progress(100*part/parts, action)

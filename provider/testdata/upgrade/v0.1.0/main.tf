@@ -34,11 +34,11 @@ resource "osupgrade_rollout" "acme" {
     { name = "canary", match = { labels = { ring = "0" }, roles = ["test"] }, soak = "1800s", approval = true },
     { name = "rest", max_unavailable = "10%" },
   ]
-  max_failures  = 2
-  on_failure    = "pause"
-  reserve       = "10m"
-  exempt        = { hosts = ["h09"] }
-  step_timeouts = { reboot = "20m" }
+  max_failures     = 2
+  on_failure       = "pause"
+  reserve          = "10m"
+  exempt           = { hosts = ["h09"] }
+  command_timeouts = { reboot = "20m" }
   checks = {
     before_host = [{ type = "load", max_load = 150 }]
     after_host  = [{ type = "http", url = "http://127.0.0.1:8080/healthz", passes = 3 }, { type = "units", ignore = ["motd-news.service"] }]

@@ -83,11 +83,11 @@ func TestClockIsSetBack(t *testing.T) {
 				if missed := m.windows(t, "missed"); len(missed) > 0 {
 					t.Errorf("the windows of %v are told as missed", missed)
 				}
-				if steps := w.tells(toldSteps); !slices.Equal(steps, []string{"-72h0m0s"}) {
-					t.Errorf("watchers were told of the steps %q", steps)
+				if jumps := w.tells(toldJumps); !slices.Equal(jumps, []string{"-72h0m0s"}) {
+					t.Errorf("watchers were told of the jumps %q", jumps)
 				}
 				if n := strings.Count(logged.String(), "the clock of the site was set"); n != 1 || !strings.Contains(logged.String(), "level=WARN") {
-					t.Errorf("the step is logged %d times: %s", n, logged.String())
+					t.Errorf("the jump is logged %d times: %s", n, logged.String())
 				}
 			})
 		})
@@ -133,10 +133,10 @@ func TestShownMissedByAWrongClock(t *testing.T) {
 	})
 }
 
-// toldSteps are the steps of the clock of which a snapshot tells.
-func toldSteps(s v1.Snapshot) string {
-	if step := s.Situation.LastClockStep; step != nil {
-		return step.To.Sub(step.From).String()
+// toldJumps are the jumps of the clock of which a snapshot tells.
+func toldJumps(s v1.Snapshot) string {
+	if jump := s.Situation.LastClockJump; jump != nil {
+		return jump.To.Sub(jump.From).String()
 	}
 	return ""
 }
@@ -169,14 +169,14 @@ func TestClockIsSetForward(t *testing.T) {
 		if got, want := m.windows(t, "opened"), []string{"04T02"}; !slices.Equal(got, want) {
 			t.Errorf("runs were opened for the windows of %v, want %v", got, want)
 		}
-		if steps := w.tells(toldSteps); !slices.Equal(steps, []string{"72h0m0s"}) {
-			t.Errorf("watchers were told of the steps %q", steps)
+		if jumps := w.tells(toldJumps); !slices.Equal(jumps, []string{"72h0m0s"}) {
+			t.Errorf("watchers were told of the jumps %q", jumps)
 		}
 	})
 }
 
-// TestSmallStep checks that a step of less than a minute is followed and not told.
-func TestSmallStep(t *testing.T) {
+// TestSmallJump checks that a jump of less than a minute is followed and not told.
+func TestSmallJump(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m := nightly("h01")
@@ -189,8 +189,8 @@ func TestSmallStep(t *testing.T) {
 		if got := m.windows(t, "opened"); len(got) != 1 {
 			t.Errorf("runs were opened for the windows of %v, want one", got)
 		}
-		if shown, err := c.Snapshot(t.Context()); err != nil || shown.Situation.LastClockStep != nil {
-			t.Errorf("people are told of the step %+v, %v", shown.Situation.LastClockStep, err)
+		if shown, err := c.Snapshot(t.Context()); err != nil || shown.Situation.LastClockJump != nil {
+			t.Errorf("people are told of the jump %+v, %v", shown.Situation.LastClockJump, err)
 		}
 	})
 }
@@ -218,8 +218,8 @@ func TestSilentAfterTheClockWasSetBack(t *testing.T) {
 func TestNotReadySince(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		step time.Duration
-		// stuckFor is how long the log has then failed; after a step back it has to fail
+		jump time.Duration
+		// stuckFor is how long the log has then failed; after a jump back it has to fail
 		// anew, because nothing is written at first.
 		stuckFor time.Duration
 	}{
@@ -234,7 +234,7 @@ func TestNotReadySince(t *testing.T) {
 				m.pass(2*time.Hour-time.Second, "h01")
 				m.fails(errors.New("no space left on device"), false)
 				m.pass(10*time.Second, "h01")
-				m.setClock(c.step)
+				m.setClock(c.jump)
 				m.pass(10*time.Second, "h01")
 				if err := controller.Ready(t.Context()); err != nil {
 					t.Errorf("after 20 s: %v", err)

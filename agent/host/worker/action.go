@@ -13,10 +13,10 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
-// step takes one step and writes its outcome to the journal. If ctx ends during
-// the step it writes nothing: the phase stays, and at the next start the strategy
+// act takes one action and writes its outcome to the journal. If ctx ends during
+// the action it writes nothing: the phase stays, and at the next start the strategy
 // finds out what happened.
-func (w *Worker) step(ctx context.Context, now leaseTerm, do decide.Do) error {
+func (w *Worker) act(ctx context.Context, now leaseTerm, do decide.Do) error {
 	w.At("before " + string(do))
 	began := w.Now()
 	outcome, err := w.perform(ctx, now, do)
@@ -33,13 +33,13 @@ func (w *Worker) step(ctx context.Context, now leaseTerm, do decide.Do) error {
 	}
 	w.At("after " + string(do))
 	next, again := w.state.After(decide.Ended{
-		Do: do, Outcome: outcome, Err: err, UpToDate: do == decide.DoVerify && err == nil && w.foundUpToDate(), Began: began, Limit: w.Limits.Step,
+		Do: do, Outcome: outcome, Err: err, UpToDate: do == decide.DoVerify && err == nil && w.foundUpToDate(), Began: began, Limit: w.Limits.Action,
 	}, w.bootID, w.Now())
 	switch {
 	case again:
 		w.tellRetry(do, next.Journal, err)
 	case err != nil:
-		w.Log.Warn("step failed", "host", w.Host, "run", next.Run, "step", do, "error", err)
+		w.Log.Warn("action failed", "host", w.Host, "run", next.Run, "action", do, "error", err)
 	}
 	return w.remember(ctx, next)
 }
@@ -54,15 +54,15 @@ func (w *Worker) perform(ctx context.Context, now leaseTerm, do decide.Do) (stra
 		return 0, w.askReboot(ctx)
 	}
 	// The host does one thing at a time: a plan that is asked for beside the loop (sendOffers)
-	// might hold a lock that this step needs.
-	w.promise(w.Limits.Step)
+	// might hold a lock that this action needs.
+	w.promise(w.Limits.Action)
 	select {
 	case w.atHost <- struct{}{}:
 	case <-ctx.Done():
 		return 0, ctx.Err()
 	}
 	defer func() { <-w.atHost }()
-	this := stepOf{w.state.Run, string(do)}
+	this := actionOf{w.state.Run, string(do)}
 	w.current.Store(&this)
 	outcome, err := w.call(ctx, do)
 	w.current.Store(nil)
@@ -200,7 +200,7 @@ func (w *Worker) awaitReboot(ctx context.Context) error {
 	}
 	err := strategy.Fail(message.Boot, fmt.Errorf("%s, yet the host was still up %s later", asked, w.Limits.Reboot))
 	next, _ := w.state.After(decide.Ended{Do: decide.DoAwaitReboot, Err: err}, w.bootID, w.Now())
-	w.Log.Warn("step failed", "host", w.Host, "run", next.Run, "step", decide.DoAwaitReboot, "error", err)
+	w.Log.Warn("action failed", "host", w.Host, "run", next.Run, "action", decide.DoAwaitReboot, "error", err)
 	return w.remember(ctx, next)
 }
 
@@ -216,7 +216,7 @@ func (w *Worker) awaitRetry(ctx context.Context, now leaseTerm) error {
 	return ctx.Err()
 }
 
-// tellRetry tells people why a step is taken again, and when.
+// tellRetry tells people why an action is taken again, and when.
 func (w *Worker) tellRetry(do decide.Do, next decide.Journal, err error) {
 	w.lastFailure = message.CleanText(err.Error())
 	if next.Retry.Tries == 1 {
@@ -225,11 +225,11 @@ func (w *Worker) tellRetry(do decide.Do, next decide.Journal, err error) {
 	w.failedAt = max(w.failedAt, int(w.reached.Load()))
 	text := fmt.Sprintf("%s: %s; it is tried again in %s, for the %s time", do, w.lastFailure,
 		next.UntilRetry(w.Now()).Round(time.Second), ordinal(next.Retry.Tries+1))
-	w.Log.Warn("step is to be taken again", "host", w.Host, "run", next.Run, "step", do, "class", strategy.ClassOf(err), "due", next.Retry.Due, "error", err)
+	w.Log.Warn("action is to be taken again", "host", w.Host, "run", next.Run, "action", do, "class", strategy.ClassOf(err), "due", next.Retry.Due, "error", err)
 	w.say(message.Progress{Run: next.Run, Percent: -1, Message: text, Failing: w.failing(next)})
 }
 
-// failing is why the step of a journal fails again and again; empty unless several tries have
+// failing is why the action of a journal fails again and again; empty unless several tries have
 // failed since the worker started.
 func (w *Worker) failing(j decide.Journal) string {
 	if !j.Retry.Lasts() {
@@ -245,7 +245,7 @@ func (w *Worker) say(p message.Progress) {
 	}
 }
 
-// tellInterrupted tells people that a step has ended its worker or machine again and again, and
+// tellInterrupted tells people that an action has ended its worker or machine again and again, and
 // when it is taken again.
 func (w *Worker) tellInterrupted(before decide.State) {
 	next := w.state.Journal
@@ -254,7 +254,7 @@ func (w *Worker) tellInterrupted(before decide.State) {
 		return
 	}
 	text := fmt.Sprintf("%s; next try in %s", ended, next.UntilRetry(w.Now()).Round(time.Second))
-	w.Log.Warn("the worker has ended in the midst of a step", "host", w.Host, "run", next.Run, "phase", before.Phase, "ends", next.Retry.Ends, "due", next.Retry.Due)
+	w.Log.Warn("the worker has ended in the midst of an action", "host", w.Host, "run", next.Run, "phase", before.Phase, "ends", next.Retry.Ends, "due", next.Retry.Due)
 	w.say(message.Progress{Run: next.Run, Percent: -1, Message: text})
 }
 

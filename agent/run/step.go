@@ -1,0 +1,235 @@
+package run
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/schedule/window"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
+)
+
+// Doing is how the step of a stage stands; zero for a stage with hosts.
+type Doing struct {
+	// Host is the host on which it is or was done last; empty at the site.
+	Host string
+	// Since is when it began, while it is under way; zero while it is not.
+	Since time.Time
+	// Attempt counts how often it was begun and has ended.
+	Attempt int
+	// Trouble is why it failed last; empty once it is done.
+	Trouble string
+	// Took is how long it took when it ended last.
+	Took time.Duration
+	// Outputs are its outputs, sealed; nil while it has given none.
+	Outputs *message.Outputs
+}
+
+// underWay reports whether its outcome is awaited.
+func (d *Doing) underWay() bool { return !d.Since.IsZero() }
+
+// awaitsStep reports whether the stage has a step that is not done.
+func (g *stage) awaitsStep() bool { return g.Step != nil && g.left > 0 }
+
+// noneLeft reports whether nothing is left to begin in the current stage or after it.
+func (s *State) noneLeft() bool { return s.counts.unstarted == 0 && !s.stages.current().awaitsStep() }
+
+// needs is how long what begins next takes; 0 if that is not known.
+func (s *State) needs() time.Duration {
+	if g := s.stages.current(); g.Step != nil {
+		return g.Step.Do.Timeout.Duration()
+	}
+	return s.durations.usual
+}
+
+// beginStep begins the step of the current stage. On a host it waits for one that is present and
+// that the step matches.
+func (s *State) beginStep(now time.Time, seen Seen) Decision {
+	g := s.stages.current()
+	e := message.Begun{Stage: g.Name}
+	if g.Step.OnHost() {
+		if seen.HostOf != nil {
+			e.Host = seen.HostOf(g.Step)
+		}
+		if e.Host == "" {
+			return Decision{Until: s.unblocks(now)}
+		}
+	}
+	return note(e)
+}
+
+// begun notes that the step of the current stage begins. From then on the run has touched
+// something.
+func (s *State) begun(e message.Begun, at time.Time) error {
+	g := s.stages.current()
+	switch {
+	case s.ID == 0 || s.isPreparing() || g.Name != e.Stage || !g.awaitsStep():
+		return fmt.Errorf("stage %s of run %d has no step that could begin", e.Stage, s.Key())
+	case g.doing.underWay():
+		return fmt.Errorf("the step of stage %s has begun already", e.Stage)
+	case g.Step.OnHost() != (e.Host != ""):
+		return fmt.Errorf("the step of stage %s does not run on host %q", e.Stage, e.Host)
+	}
+	g.doing.Host, g.doing.Since = e.Host, at
+	s.stageBegins(g, at)
+	s.counts.underWay++
+	s.touched, s.changed = true, at
+	return nil
+}
+
+// stepTask returns the step that is under way as a task; false when none is.
+func (s *State) stepTask() (t message.Task, some bool) {
+	if s.Over() || len(s.stages.list) == 0 {
+		return t, false
+	}
+	g := s.stages.current()
+	if !g.doing.underWay() {
+		return t, false
+	}
+	return message.Task{Run: s.ID, Kind: message.Step, Stage: g.Name, Host: g.doing.Host, Attempt: g.doing.Attempt, Hook: g.Step.Do, Gives: g.Step.Gives}, true
+}
+
+// stepEnds is when the run stops waiting for the step that is under way.
+func (s *State) stepEnds(t message.Task) time.Time {
+	return s.stages.current().doing.Since.Add(t.Limit())
+}
+
+// awaitsStepOf reports whether an outcome is that of the step under way.
+func (s *State) awaitsStepOf(o message.Outcome) bool {
+	t, underWay := s.stepTask()
+	return underWay && t.Key() == o.Key()
+}
+
+// stepRan applies the outcome of the step that is under way.
+func (s *State) stepRan(o message.Outcome, at time.Time) error {
+	if !s.awaitsStepOf(o) {
+		return fmt.Errorf("nobody waits for the outcome of step %s %d", o.Stage, o.Attempt)
+	}
+	g := s.stages.current()
+	g.doing.Since, g.doing.Took, g.doing.Trouble = time.Time{}, at.Sub(g.doing.Since), ""
+	g.doing.Attempt++
+	s.counts.underWay--
+	s.changed = at
+	s.fleet.stale()
+	if o.OK {
+		g.doing.Outputs = o.Outputs
+		s.passStep(at)
+		return nil
+	}
+	g.doing.Trouble = cmp.Or(o.Text, "it says nothing")
+	if s.rollout.OnFailure == rollout.Continue {
+		s.passStep(at)
+		return nil
+	}
+	s.onFailure(fmt.Sprintf("the step of stage %s failed: %s", g.Name, g.doing.Trouble), at)
+	return nil
+}
+
+// passStep goes on after the step of the current stage.
+func (s *State) passStep(at time.Time) {
+	s.stages.current().left = 0
+	s.advance(at)
+	s.noteLate(at)
+}
+
+// stepOverdue returns the event that the step under way has taken longer than its limit, and so has
+// failed; nil, and when to look again, if it has not.
+func (s *State) stepOverdue(now time.Time) (e message.Event, until time.Time) {
+	t, underWay := s.stepTask()
+	if !underWay {
+		return nil, time.Time{}
+	}
+	if ends := s.stepEnds(t); now.Before(ends) {
+		return nil, ends
+	}
+	return message.Ran{Outcome: t.Outcome(false, "no outcome within "+window.FormatDuration(t.Limit()))}, time.Time{}
+}
+
+// stepUnanswered returns the event that the run ends before the outcome of the step under way has come;
+// nil when no step is.
+func (s *State) stepUnanswered() message.Event {
+	t, underWay := s.stepTask()
+	if !underWay {
+		return nil
+	}
+	return message.Ran{Outcome: t.Outcome(false, "no outcome yet: the run ends")}
+}
+
+// waitingForStep returns that the run waits for the step of the current stage: for its outcome, or
+// for a host on which it can begin.
+func (s *State) waitingForStep() (Waiting, bool) {
+	g := s.stages.current()
+	t, underWay := s.stepTask()
+	switch {
+	case underWay && t.Host != "":
+		return Waiting{What: ForStep, Detail: fmt.Sprintf("step %s on %s", g.Name, t.Host), Since: g.doing.Since, Until: s.stepEnds(t), Stage: g.Name, Hosts: []string{t.Host}}, true
+	case underWay:
+		return Waiting{What: ForStep, Detail: "step " + g.Name, Since: g.doing.Since, Until: s.stepEnds(t), Stage: g.Name}, true
+	case g.awaitsStep() && g.Step.OnHost():
+		return Waiting{What: ForHost, Detail: "a host that step " + g.Name + " matches to be present", Since: s.changed, Stage: g.Name}, true
+	}
+	return Waiting{}, false
+}
+
+// failedSteps returns the stages whose steps were passed over though they failed, and how many steps
+// are done of how many.
+func (s *State) failedSteps() (failed []string, done, all int) {
+	for n := range s.stages.list {
+		g := &s.stages.list[n]
+		switch {
+		case g.Step == nil:
+			continue
+		case g.doing.Trouble != "":
+			failed = append(failed, g.Name)
+		case g.left == 0:
+			done++
+		}
+		all++
+	}
+	return failed, done, all
+}
+
+// Given are the outputs of a step that is done.
+type Given struct {
+	Stage  string
+	Sealed string
+}
+
+// Outputs returns the outputs of the steps that are done, in their order.
+func (s *State) Outputs() (all []Given) {
+	for n := range s.stages.list {
+		if g := &s.stages.list[n]; g.doing.Outputs != nil {
+			all = append(all, Given{g.Name, g.doing.Outputs.Sealed})
+		}
+	}
+	return all
+}
+
+// WayBack is how far a run can be taken back: until the point of no return has begun.
+type WayBack struct {
+	// Stage is the stage that is the point of no return; empty when there is none.
+	Stage string
+	// Closed is when that has begun; zero while there is a way back.
+	Closed time.Time
+}
+
+// WayBack returns how far the run can be taken back.
+func (s *State) WayBack() (w WayBack) {
+	for n := range s.stages.list {
+		if g := &s.stages.list[n]; g.PointOfNoReturn {
+			w.Stage, w.Closed = g.Name, s.closedAt
+		}
+	}
+	return w
+}
+
+// closeStep notes that the run ends while its step is under way.
+func (s *State) closeStep() {
+	for n := range s.stages.list {
+		if g := &s.stages.list[n]; g.doing.underWay() {
+			g.doing.Since, g.doing.Trouble = time.Time{}, "the run ended before its outcome"
+			s.counts.underWay--
+		}
+	}
+}
