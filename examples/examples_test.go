@@ -78,12 +78,12 @@ func lay(t *testing.T, w *acctest.Workspace, server acctest.Server, path string,
 func TestEveryExampleIsRun(t *testing.T) {
 	t.Parallel()
 	// TestModules and TestPolicy run these.
-	modules := map[string]bool{"fleet": true, "tenants": true, "import": true, "policy": true, "windows": true, "owners": true, "shops": true}
+	modules := map[string]bool{"fleet": true, "tenants": true, "import": true, "policy": true, "windows": true, "owners": true, "shops": true, "platform": true}
 	known := map[string]bool{
 		"provider/provider.tf": true, "provider/provider-token.tf": true, "provider/provider-login.tf": true, "demo/main.tf": true, "demo/shops/main.tf": true,
 		"resources/osupgrade_config/resource.tf": true, "resources/osupgrade_config/import-by-string-id.tf": true,
 		"resources/osupgrade_calendar/resource.tf": true, "resources/osupgrade_calendar/import-by-string-id.tf": true,
-		"resources/osupgrade_rollout/resource.tf": true, "resources/osupgrade_rollout/import-by-string-id.tf": true,
+		"resources/osupgrade_rollout/resource.tf": true, "resources/osupgrade_rollout/steps.tf": true, "resources/osupgrade_rollout/import-by-string-id.tf": true,
 		"resources/osupgrade_maintenance_window/resource.tf": true, "resources/osupgrade_maintenance_window/import-by-string-id.tf": true,
 		"resources/osupgrade_policy/resource.tf": true, "resources/osupgrade_policy/import-by-string-id.tf": true,
 		"resources/osupgrade_user/resource.tf": true, "resources/osupgrade_user/import-by-string-id.tf": true,

@@ -1,9 +1,11 @@
 package examples_test
 
 import (
+	"cmp"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,10 +21,10 @@ import (
 // plan, apply, a plan without a difference, destroy. All use one site, a tenant each.
 func TestModules(t *testing.T) {
 	t.Parallel()
-	site := realagent.StartSite(t, "fleet", "acme", "stores-north", "stores-south", "warehouse", "drift", "windows", "plant", "shops")
+	site := realagent.StartSite(t, "fleet", "acme", "stores-north", "stores-south", "warehouse", "drift", "windows", "plant", "shops", "platform")
 	for name, test := range map[string]func(*testing.T, realagent.Site){
 		"fleet": fleetModule, "tenants": tenantsModule, "import": importModule, "drift": driftWorkflow,
-		"windows": windowsModule, "owners": ownersModule, "shops": shopsModule,
+		"windows": windowsModule, "owners": ownersModule, "shops": shopsModule, "platform": platformModule,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -197,6 +199,107 @@ func shopsModule(t *testing.T, site realagent.Site) {
 	if all, err := rest(t, server).Environments(t.Context(), "shops"); err != nil || len(all) > 0 {
 		t.Errorf("after destroy there are the environments %v, %v", all, err)
 	}
+}
+
+// prescribedOrders are the orders of a platform upgrade for each topology, as those who build the platform
+// prescribe them: data first, the standby controller before the active one, storage before workers, and
+// the old data last.
+var prescribedOrders = map[string][]string{
+	"simplex": {
+		"platform-start on controller", "platform-copy on controller", "upgrade controller, 1 at once", "platform-restore on controller",
+		"platform-unlock on controller", "platform-activate on controller", "platform-complete on controller, approved, no way back",
+	},
+	"duplex": {
+		"platform-start on controller active=true", "platform-join on controller active=true", "upgrade controller active=false, 1 at once",
+		"platform-swact on controller active=true", "upgrade controller, 1 at once",
+		"platform-activate on controller active=true", "platform-swact on controller active=true", "platform-complete on controller active=true, approved, no way back",
+	},
+	"standard": {
+		"platform-start on controller active=true", "platform-join on controller active=true", "upgrade controller active=false, 1 at once",
+		"platform-swact on controller active=true", "upgrade controller, 1 at once", "upgrade worker, 10% at once",
+		"platform-activate on controller active=true", "platform-swact on controller active=true", "platform-complete on controller active=true, approved, no way back",
+	},
+	"dedicated-storage": {
+		"platform-start on controller active=true", "platform-join on controller active=true", "upgrade controller active=false, 1 at once",
+		"platform-swact on controller active=true", "upgrade controller, 1 at once", "upgrade storage, 50% at once", "upgrade worker, 10% at once",
+		"platform-activate on controller active=true", "platform-swact on controller active=true", "platform-complete on controller active=true, approved, no way back",
+	},
+}
+
+// platformModule writes the stages of each topology into a rollout, which the site takes, and compares
+// them step by step with the prescribed order.
+func platformModule(t *testing.T, site realagent.Site) {
+	server := site.Server
+	server.Tenant = "platform"
+	w := module(t, server, "platform")
+	w.Dir = filepath.Join(filepath.Dir(w.Dir), "upgrade")
+	if err := os.MkdirAll(w.Dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	w.Write(t, "main.tf", acctest.Requirement+`
+variable "topology" {
+  type = string
+}
+variable "point_of_no_return" {
+  type    = string
+  default = "complete"
+}
+module "platform" {
+  source             = "../platform"
+  topology           = var.topology
+  point_of_no_return = var.point_of_no_return
+  prometheus         = "http://127.0.0.1:9090"
+}
+resource "osupgrade_rollout" "platform" {
+  stages         = module.platform.stages
+  checks         = { start = module.platform.health }
+  on_failure     = "pause"
+  freeze_changes = true
+}
+`)
+	w.Run(t, 0, "init", "-no-color")
+	for topology, want := range prescribedOrders {
+		w.Run(t, 0, "apply", "-auto-approve", "-no-color", "-var=topology="+topology)
+		w.Run(t, 0, "plan", "-detailed-exitcode", "-no-color", "-var=topology="+topology)
+		rollout, _, err := rest(t, server).Rollout(t.Context(), "platform")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := orderOf(rollout); !slices.Equal(got, want) {
+			t.Errorf("%s: the order is\n%s\nnot\n%s", topology, strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+	}
+	if out := w.Run(t, 1, "plan", "-no-color", "-var=topology=duplex", "-var=point_of_no_return=storage"); !strings.Contains(strings.Join(strings.Fields(out), " "), "storage is no stage of this topology") {
+		t.Errorf("a stage that there is not is the point of no return: %s", out)
+	}
+	w.Run(t, 0, "destroy", "-auto-approve", "-no-color", "-var=topology=duplex")
+}
+
+// orderOf tells the stages of a rollout, each in a line.
+func orderOf(r v1.Rollout) (lines []string) {
+	who := func(m *v1.Match) string {
+		text := strings.Join(m.Roles, " ")
+		for key, value := range m.Labels {
+			text += " " + key + "=" + value
+		}
+		return text
+	}
+	for _, s := range r.Stages {
+		line := ""
+		if s.Step != nil {
+			line = s.Step.Do.Script + " on " + who(s.Step.Match)
+		} else {
+			line = "upgrade " + who(s.Match) + ", " + cmp.Or(string(s.MaxUnavailable), "1") + " at once"
+		}
+		if s.Approval {
+			line += ", approved"
+		}
+		if s.PointOfNoReturn {
+			line += ", no way back"
+		}
+		lines = append(lines, line)
+	}
+	return lines
 }
 
 // TestShops_withHosts: a shop that leaves the map, and destroy, take their environments away although

@@ -3,6 +3,7 @@ package provider_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,7 +11,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
 	"github.com/hashicorp/terraform-plugin-testing/statecheck"
-	"github.com/hashicorp/terraform-plugin-testing/terraform"
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
@@ -105,16 +105,17 @@ func TestRollout_freezesChanges(t *testing.T) {
 	t.Parallel()
 	server, _ := realagent.Start(t, 2)
 	api := rest(t, server)
-	declared := func(start, paused string) string {
-		return server.Config(`
+	w := acctest.NewWorkspace(t, server.Env()...)
+	declare := func(start, paused string) {
+		w.Write(t, "main.tf", acctest.Requirement+`
 resource "osupgrade_rollout" "acme" {
   freeze_changes = true
-  paused         = ` + paused + `
+  paused         = `+paused+`
   stages         = [{ name = "first", match = { hosts = ["h01"] } }, { name = "rest", approval = true }]
 }
 resource "osupgrade_config" "acme" {
   worker_applications = ["os-upgrade-simulated"]
-  maintenance_windows = [{ days_of_week = ["Friday"], start_time = "` + start + `", duration = "1m" }]
+  maintenance_windows = [{ days_of_week = ["Friday"], start_time = "`+start+`", duration = "1m" }]
   depends_on          = [osupgrade_rollout.acme]
 }
 resource "osupgrade_run" "acme" {
@@ -125,16 +126,28 @@ resource "osupgrade_run" "acme" {
 }
 `)
 	}
-	acctest.Run(t, resource.TestCase{Steps: []resource.TestStep{
-		{Config: declared("01:00", "false"), Check: func(*terraform.State) error { return waitsForApproval(t, api) }},
-		{Config: declared("02:00", "false"), PlanOnly: true, ExpectNonEmptyPlan: true},
-		{Config: declared("02:00", "false"), ExpectError: spoken("freezes changes of the configuration until it ends, because its rollout has freeze-changes; wait for its end, or end it: osupgrade-agent abort --reason …; a freeze can be added, and runs can be paused Nothing was written")},
-		{Config: declared("01:00", "true"), Check: func(*terraform.State) error {
-			_, err := api.Abort(t.Context(), acctest.Tenant, v1.Ask{Reason: "a test", Now: true})
-			return err
-		}},
-		{Config: declared("02:00", "false")},
-	}})
+	apply := func(code int) string {
+		return strings.Join(strings.Fields(strings.ReplaceAll(w.Run(t, code, "apply", "-auto-approve", "-no-color"), "│", "")), " ")
+	}
+	declare("01:00", "false")
+	apply(0)
+	if err := waitsForApproval(t, api); err != nil {
+		t.Fatal(err)
+	}
+	declare("02:00", "false")
+	w.Run(t, 2, "plan", "-detailed-exitcode", "-no-color")
+	const told = "freezes changes of the configuration until it ends, because its rollout has freeze_changes; wait for its end, or end it: " +
+		"osupgrade-agent abort --reason …; a freeze can be added, and runs can be paused Nothing was written."
+	if out := apply(1); !strings.Contains(out, told) {
+		t.Errorf("it does not say %q: %s", told, out)
+	}
+	declare("01:00", "true")
+	apply(0)
+	if _, err := api.Abort(t.Context(), acctest.Tenant, v1.Ask{Reason: "a test", Now: true}); err != nil {
+		t.Fatal(err)
+	}
+	declare("02:00", "false")
+	apply(0)
 }
 
 // waitsForApproval waits until the run under way waits for the approval of a stage.

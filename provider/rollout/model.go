@@ -142,13 +142,25 @@ func stagesAttribute() schema.Attribute {
 		"Within a stage hosts are ordered by name. At most 100. Omitted or `[]`: one stage of all hosts, one at a time.",
 		map[string]schema.Attribute{
 			"name":  tenantobject.RequiredText("The name of the stage: lower-case letters, digits and hyphens, unique in the rollout."),
-			"match": MatchAttribute("The hosts of the stage. Only the last stage may omit it: it contains all remaining hosts."),
+			"match": MatchAttribute("The hosts of the stage. Only the last stage with hosts may omit it: it contains all remaining hosts."),
+			"step":  stepAttribute(),
 			"max_unavailable": tenantobject.TextAttribute("How many of the stage's hosts may be out of service at once, at least `1`; `1` by default. " +
 				"A percentage is of the stage's hosts that are not absent, rounded down, but at least 1. A host that is unhealthy, or fell silent during a run, counts as out of service."),
-			"soak":             tenantobject.DurationAttribute("How long the run waits after the stage, before the next one, from `0s` to `7d`; `0s` by default."),
-			"approval":         tenantobject.BoolAttribute("Whether the stage waits for somebody to approve it; `false` by default."),
-			"approval_timeout": tenantobject.DurationAttribute("How long the stage waits for the approval at most, from `1s` to `7d`; `1d` by default."),
+			"point_of_no_return": tenantobject.BoolAttribute("Whether there is no way back once the stage has begun; `false` by default. One stage may have it."),
+			"soak":               tenantobject.DurationAttribute("How long the run waits after the stage, before the next one, from `0s` to `7d`; `0s` by default."),
+			"approval":           tenantobject.BoolAttribute("Whether the stage waits for somebody to approve it; `false` by default."),
+			"approval_timeout":   tenantobject.DurationAttribute("How long the stage waits for the approval at most, from `1s` to `7d`; `1d` by default."),
 		})
+}
+
+// stepAttribute is what a stage does once in place of hosts.
+func stepAttribute() schema.Attribute {
+	return tenantobject.ObjectAttribute("What is done once in place of hosts, after the hosts of the stages before it and before those of the stages after it. A stage has `match` or `step`, never both.", map[string]schema.Attribute{
+		"do":    hookAttribute("The hook that does it; each step has one. With `on` = `host`, the default, it runs on the host that `match` chooses. It may run more than once, so make it idempotent."),
+		"undo":  hookAttribute("The hook that takes back what `do` has done. None by default: then there is no way back over the step."),
+		"match": MatchAttribute("Of a step with a hook on a host: the first present host that matches, by name, when the step begins, is that of its hooks."),
+		"gives": tenantobject.TextListAttribute("The names of the outputs of `do`, a script: lines `NAME=VALUE` that it prints to descriptor 3. Outputs are sealed, and only the steps and hosts after it get them. At most 20."),
+	})
 }
 
 // MatchAttribute is an attribute that selects hosts.
@@ -166,7 +178,10 @@ func MatchAttribute(description string) schema.Attribute {
 }
 
 func checksAttribute() schema.Attribute {
+	start := checkAttributes()
+	start["match"] = MatchAttribute("The hosts of the run on which the check is asked. Omitted: it is asked once, at the site.")
 	return tenantobject.ObjectAttribute("What must be healthy; no checks by default. Each list has at most 20 checks, which run one after the other, in the order given.", map[string]schema.Attribute{
+		"start":       tenantobject.ObjectListAttribute("Before a run prepares any host: all of them, and all at once. A run that fails one has touched nothing, and its window stays open for the next. The data source `osupgrade_health` asks the same list at any time.", start),
 		"before_host": tenantobject.ObjectListAttribute("On the host, before it is taken out of service.", checkAttributes()),
 		"after_host":  tenantobject.ObjectListAttribute("On the host, after its upgrade and reboot. A host that does not pass has failed and stays out of service.", checkAttributes()),
 		"fleet":       tenantobject.ObjectListAttribute("At the site, before each host. If one of them fails, `on_failure` decides at once, whatever `max_failures` is: `stop` fails the run, `pause` holds it, `continue` retries every 30 seconds.", checkAttributes()),

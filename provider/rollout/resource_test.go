@@ -27,7 +27,18 @@ const complete = `
       approval_timeout = "12h"
     },
     { name = "rest", max_unavailable = "10%", approval = true },
+    {
+      name               = "swact"
+      point_of_no_return = true
+      step = {
+        do    = { type = "exec", script = "swact", timeout = "30m" }
+        undo  = { type = "http", url = "http://127.0.0.1/swact", on = "site" }
+        match = { labels = { active = "true" } }
+        gives = ["JOIN"]
+      }
+    },
   ]
+  freeze_changes = true
   max_failures  = "5%"
   on_failure    = "pause"
   min_prepared  = "90%"
@@ -39,6 +50,10 @@ const complete = `
   exempt        = { labels = { pinned = "yes" } }
   exempt_reboot = { roles = ["db"] }
   checks = {
+    start = [
+      { type = "hosts", same_version = "linux" },
+      { type = "disk", path = "/var", min_free = "2GiB", match = { hosts = ["h01"] } },
+    ]
     before_host = [
       { type = "systemd", unit = "nginx.service" },
       { type = "tcp", address = "127.0.0.1:22", name = "ssh" },
@@ -68,10 +83,18 @@ func whole() v1.Rollout {
 				},
 			},
 			{Name: "rest", MaxUnavailable: "10%", Approval: true},
+			{Name: "swact", PointOfNoReturn: true, Step: &v1.Step{
+				Do: &v1.Hook{Type: "exec", Script: "swact", Timeout: "30m"}, Undo: &v1.Hook{Type: "http", URL: "http://127.0.0.1/swact", On: "site"},
+				Match: &v1.Match{Labels: map[string]string{"active": "true"}}, Gives: []string{"JOIN"},
+			}},
 		},
-		MaxFailures: "5%", OnFailure: "pause", MinPrepared: "90%", Overrun: "stop", OverrunLimit: "5m", Reserve: "10m", Splay: "1m30s", Paused: true,
+		FreezeChanges: true, MaxFailures: "5%", OnFailure: "pause", MinPrepared: "90%", Overrun: "stop", OverrunLimit: "5m", Reserve: "10m", Splay: "1m30s", Paused: true,
 		Exempt: &v1.Match{Labels: map[string]string{"pinned": "yes"}}, ExemptReboot: &v1.Match{Roles: []string{"db"}},
 		Checks: &v1.RolloutChecks{
+			Start: []v1.StartCheck{
+				{Check: v1.Check{Type: "hosts", SameVersion: "linux"}},
+				{Check: v1.Check{Type: "disk", Path: "/var", MinFree: "2GiB"}, Match: &v1.Match{Hosts: []string{"h01"}}},
+			},
 			BeforeHost: []v1.Check{{Type: "systemd", Unit: "nginx.service"}, {Type: "tcp", Address: "127.0.0.1:22", Name: "ssh"}},
 			AfterHost:  []v1.Check{{Type: "http", URL: "http://127.0.0.1/healthz", Status: 204, Passes: 3, Interval: "2s"}},
 			Fleet:      []v1.Check{{Type: "exec", Script: "quorum", Args: []string{"--least", "60m"}}, {Type: "disk", Path: "/var", MinFree: "2GiB"}},

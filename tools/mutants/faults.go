@@ -198,4 +198,11 @@ var faults = []fault{
 	{"checks-of-hosts-are-asked-at-the-site", "agent/wire/message.Task.OnSite", `return true`, "", tests("agent/wire/message", "TestTaskKinds")},
 	{"step-check-believes-scripts", "agent/host/stepcheck.checker.leadsTo", `return nil`, "", tests("agent/host/stepcheck", "TestFaultsAreFound")},
 	{"step-check-kills-nothing", "agent/host/stepcheck.checker.killed", `return nil`, "", tests("agent/host/stepcheck", "TestFaultsAreFound")},
+
+	// A run that freezes changes freezes its environment and what is the tenant's, in its stages.
+	{"changes-are-not-frozen", "agent/run.Ledger.Frozen", `return nil`, "", tests("agent/run", "TestFrozen")},
+	{"freeze-of-changes-holds-all-environments", "agent/run.Ledger.Frozen", `for _, env := range $0.underWay { if current := env.Current(); !$1.Holds && current != nil && current.rollout.FreezeChanges && current.Phase == Upgrading { return frozen(current.Key(), env.Name) } }; return nil`, "", tests("agent/run", "TestFrozen")},
+	{"freeze-of-changes-begins-with-the-run", "agent/run.Ledger.Frozen", `for _, env := range $0.underWay { if current := env.Current(); !$1.Holds && current != nil && current.rollout.FreezeChanges && ($1.Environment == "" || $1.Environment == env.Name) { return frozen(current.Key(), env.Name) } }; return nil`, "", tests("agent/run", "TestFrozen")},
+	{"freeze-of-changes-cannot-be-paused", "agent/wire/v1.OnlyPauses", `return false`, "", append(tests("agent/wire/v1", "TestHolds"), tests("agent/api", "TestFreeze_holds")...)},
+	{"freeze-can-be-lifted-in-a-freeze-of-changes", "agent/wire/v1.OnlyFreezes", `return $2.Freezes()`, "", append(tests("agent/wire/v1", "TestHolds"), tests("agent/api", "TestFreeze_holds")...)},
 }

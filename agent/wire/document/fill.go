@@ -8,7 +8,8 @@ import (
 )
 
 // Fill reads the object into a struct by the names in the json tags of its fields, and
-// notes each value that does not have the type of its field. A missing member leaves its
+// notes each value that does not have the type of its field. The members of an embedded struct are
+// the object's own. A missing member leaves its
 // field unchanged; a member that is present replaces the whole field. For a pointer to an
 // object, null means nil. For a list or map whose tag says omitempty, empty means absent.
 // The tag "within" of a number has its minimum and maximum.
@@ -17,6 +18,10 @@ func (o Object) Fill(into any) {
 	for i := range value.NumField() {
 		field := value.Type().Field(i)
 		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if field.Anonymous && name == "" {
+			o.Fill(value.Field(i).Addr().Interface())
+			continue
+		}
 		if !o.Has(name) {
 			continue
 		}

@@ -97,3 +97,22 @@ func TestFillTellsOfEverythingAtOnce(t *testing.T) {
 		t.Errorf("got %s\nwant %s", got, strings.Join(want, "; "))
 	}
 }
+
+// TestFillEmbedded checks that the members of an embedded struct are those of the object around it.
+func TestFillEmbedded(t *testing.T) {
+	t.Parallel()
+	type Place = place
+	type house struct {
+		Place
+		Number int `json:"number,omitempty" within:"1 999"`
+	}
+	d, err := Parse(JSON, []byte(`{"city": "bern", "number": 7, "sity": "x"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := house{Place: Place{City: "basel"}}
+	d.Root().Fill(&got)
+	if want := (house{Place{"bern"}, 7}); got != want || errText(d.Err()) != "sity: unknown key; did you mean city?" {
+		t.Errorf("got %+v, %v; want %+v", got, d.Err(), want)
+	}
+}
