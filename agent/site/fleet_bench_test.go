@@ -169,8 +169,12 @@ func (f *fleet) unanswered(now time.Time) map[string]call {
 
 func (f *fleet) askAll() {
 	for _, name := range f.names {
-		f.call(f.subjects.Inbox(name)+".newest", f.subjects.Call(name, "newest"), nil)
+		f.ask(name)
 	}
+}
+
+func (f *fleet) ask(name string) {
+	f.call(f.subjects.Inbox(name)+".newest", f.subjects.Call(name, "newest"), nil)
 }
 
 func (f *fleet) newest(msg *nats.Msg) {
@@ -185,7 +189,15 @@ func (f *fleet) newest(msg *nats.Msg) {
 
 func (f *fleet) pushed(msg *nats.Msg) {
 	var p gate.Push
-	if json.Unmarshal(msg.Data, &p) != nil || p.Command == nil {
+	if json.Unmarshal(msg.Data, &p) != nil {
+		return
+	}
+	host := strings.Split(msg.Subject, ".")[3]
+	if p.Hint { // A prepare of its environment.
+		f.ask(host)
+		return
+	}
+	if p.Command == nil {
 		return
 	}
 	n := f.commands.Add(1)
@@ -196,7 +208,7 @@ func (f *fleet) pushed(msg *nats.Msg) {
 	if most := f.most.Load(); most > 0 && n > most {
 		return
 	}
-	f.carryOut(strings.Split(msg.Subject, ".")[3], *p.Command)
+	f.carryOut(host, *p.Command)
 }
 
 // taken notes that the site has taken the reply of a host.
