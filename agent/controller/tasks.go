@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -83,10 +84,10 @@ type dispatched struct {
 }
 
 // siteTasks names tasks at the site that are run one after the other: those of a host, or those
-// for the fleet of one dispatcher.
+// of the run of one dispatcher.
 type siteTasks struct {
 	host  string
-	fleet *dispatcher
+	ofRun *dispatcher
 }
 
 func newDispatching(o Options, post func(context.Context, func())) *dispatching {
@@ -106,8 +107,8 @@ func (d *dispatching) dispatcher(environment string, ready func()) *dispatcher {
 
 // inTurn names the tasks at the site with which one takes its turn.
 func (d *dispatcher) inTurn(t message.Task) siteTasks {
-	if t.Kind == message.Fleet {
-		return siteTasks{fleet: d}
+	if t.Kind.OfRun() {
+		return siteTasks{ofRun: d}
 	}
 	return siteTasks{host: t.Host}
 }
@@ -174,7 +175,7 @@ func (d *dispatcher) dropAll() {
 
 // run runs a task at the site if its outcome is still needed.
 func (d *dispatcher) run(needed, life context.Context, t message.Task) {
-	if t.Kind != message.Fleet {
+	if !t.Kind.OfRun() {
 		select {
 		case d.places <- struct{}{}:
 			defer func() { <-d.places }()
@@ -251,17 +252,16 @@ func (d *dispatcher) report(host string, o message.Outcome, fromSite bool) {
 	d.ready()
 }
 
-// news returns the outcomes that a run waits for, and drops the others.
+// news returns an outcome that a run waits for, if there is one, and drops others. Of thousands of
+// hosts that answer at once the run notes one after the other.
 func (d *dispatcher) news(current *run.State) []message.Outcome {
-	var outcomes []message.Outcome
 	for host, o := range d.outcomes {
 		if current.Awaits(o) {
-			outcomes = append(outcomes, o)
-		} else {
-			d.drop(host)
+			return []message.Outcome{o}
 		}
+		d.drop(host)
 	}
-	return outcomes
+	return nil
 }
 
 // sync requests of a host the task that the run waits for, and no other.
@@ -292,8 +292,9 @@ func (d *dispatcher) syncAll(ctx context.Context, current *run.State) {
 	}
 }
 
+// hasTasks reports whether a run by a policy has tasks of its hosts.
 func hasTasks(p rollout.Resolved) bool {
-	return len(p.Checks.BeforeHost)+len(p.Checks.AfterHost) > 0 || p.Hooks.Drain != nil || p.Hooks.Undrain != nil
+	return len(p.Start) > 0 || slices.ContainsFunc(message.TaskKinds(), func(k message.TaskKind) bool { return k.OfHost() && !k.Of(&p.Rollout).RunsNothing() })
 }
 
 // report passes the outcome that a host tells to the run that has asked for it.

@@ -118,6 +118,7 @@ func (s *State) setBack(from, now time.Time) {
 	s.stages.setBack(now)
 	s.queues.setBack(now)
 	s.fleet.setBack(now)
+	s.start.setBack(now)
 	s.roster.SetBack(now)
 	for i := range s.members {
 		s.members[i].setBack(now)

@@ -45,7 +45,7 @@ func (f *fleet) from() time.Time {
 
 // waiting says that the run waits for the checks since a time.
 func (f *fleet) waiting(since time.Time) Waiting {
-	w := Waiting{What: ForCheck, Detail: taskWords[message.Fleet], Since: since}
+	w := Waiting{What: ForCheck, Detail: message.Fleet.Words(), Since: since}
 	if f.trouble != "" {
 		w.Detail += ", which failed: " + f.trouble
 	}

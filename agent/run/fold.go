@@ -397,6 +397,7 @@ func (s *State) remove(i int, text string, at time.Time, change func()) {
 		return
 	}
 	s.fleet.stale()
+	s.start.answer(s.members[i].Name, "")
 	s.edit(i, at, func(m *member) {
 		change()
 		if m.final == "" {

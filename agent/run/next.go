@@ -263,7 +263,7 @@ func (s *State) done(result Result, ends bool) bool {
 	return !ends || result == TimedOut && doneAt.Before(s.NotAfter)
 }
 
-// prepare begins a run, if there is anybody to prepare.
+// prepare begins a run, if there is anybody to prepare and the checks before that have passed.
 func (s *State) prepare(now time.Time, result Result, ends bool) Decision {
 	hosts := s.members.at(unasked)
 	switch {
@@ -271,6 +271,9 @@ func (s *State) prepare(now time.Time, result Result, ends bool) Decision {
 		return finish(result, s.why(result, now))
 	case len(hosts) == 0:
 		return s.end()
+	}
+	if d, asks := s.asksFirst(now); asks {
+		return d
 	}
 	return send(message.Command{Action: message.Prepare, Hosts: hosts, NotAfter: s.NotAfter})
 }

@@ -193,6 +193,11 @@ func (p *player) outcome(words []string) message.Outcome {
 	switch words[1] {
 	case "fleet":
 		task.Attempt = run.fleet.attempt
+	case "start":
+		task.Run, rest = run.OpenedSeq, words[3:]
+		if words[2] != "site" {
+			task.Host = words[2]
+		}
 	case "step":
 		task.Stage = run.stages.current().Name
 		if wanted, some := run.stepTask(); some {

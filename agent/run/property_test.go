@@ -105,8 +105,12 @@ func (p *property) openRun(e message.Opened) {
 	p.opened = e
 	p.must(p.eventOf(p.in(), e))
 	p.drive()
+	for p.in().Newest().AsksFirst() && rapid.IntRange(0, 19).Draw(p.rt, "is asked") > 0 {
+		p.startOutcome()
+		p.drive()
+	}
 	for _, name := range p.judge().Members() {
-		if rapid.IntRange(0, 9).Draw(p.rt, "prepares") > 0 {
+		if p.judge().Run() != 0 && rapid.IntRange(0, 9).Draw(p.rt, "prepares") > 0 {
 			p.reply(p.judge().Run(), name, "prepare", message.Reply{Action: message.Prepare, Result: message.Result{Outcome: message.Done}}.Encode())
 		}
 	}
@@ -219,10 +223,27 @@ func drawOpening(rt *rapid.T, opens time.Time) message.Opened {
 		}
 	}
 	p.MinPrepared = rapid.IntRange(0, len(e.Members)).Draw(rt, "min-prepared")
+	if rapid.IntRange(0, 2).Draw(rt, "asks first") == 0 {
+		drawStart(rt, p, e.Members)
+	}
 	if rapid.Bool().Draw(rt, "has budgets") {
 		e.Budgets, e.Cells = "v0", inRoster(e, drawCells(rt, append([]string{"stranger", "beyond", "aside"}, e.Members...)))
 	}
 	return e
+}
+
+// drawStart draws what is asked before the run prepares any host, at the site and on some members.
+func drawStart(rt *rapid.T, p *rollout.Resolved, members []string) {
+	for range rapid.IntRange(1, 2).Draw(rt, "start checks") {
+		c := rollout.Check{Name: "c", Type: rollout.Exec, Script: "c", Timeout: rollout.SpanOf(drawSpan(rt, "start check", time.Hour))}
+		p.Checks.Start = append(p.Checks.Start, rollout.StartCheck{Check: c})
+	}
+	if rapid.Bool().Draw(rt, "at the site") {
+		p.Start = append(p.Start, rollout.StartGroup{Checks: []int{0}})
+	}
+	if asked := rapid.SliceOfNDistinct(rapid.SampledFrom(members), 0, len(members), rapid.ID).Draw(rt, "on hosts"); len(asked) > 0 {
+		p.Start = append(p.Start, rollout.StartGroup{Hosts: asked, Checks: []int{len(p.Checks.Start) - 1}})
+	}
 }
 
 // drawStep draws a stage with a step.
@@ -366,7 +387,7 @@ func (p *property) answer1() {
 // comesThrough is a host that has been prepared and does what it is asked.
 func (p *property) comesThrough() {
 	for _, name := range p.judge().Members() {
-		if action := p.judge().Asked(name); action != "" && action != message.Prepare {
+		if action := p.judge().Asked(name); action != "" && action != message.Prepare && p.judge().Run() != 0 {
 			p.reply(p.judge().Run(), name, string(action), message.Reply{Action: action, Result: message.Result{Outcome: message.Done}}.Encode())
 			return
 		}
@@ -388,11 +409,34 @@ func drawUnknown(rt *rapid.T) message.ReplyOutcome {
 // anyWorker is a reply of the worker that was prepared, or of another one that took
 // its place, or of one that does not know what its host did.
 func (p *property) anyWorker(run uint64, host string, action message.Action, body []byte) {
+	if run == 0 { // It has no prepare yet, and the gate takes no reply to it.
+		return
+	}
 	r := message.Record{Kind: message.ReplyRecord, Run: run, Host: host, Action: action, Body: body, Outcome: drawUnknown(p.rt)}
 	if rapid.IntRange(0, 9).Draw(p.rt, "another worker") == 0 {
 		r.Epoch = 1
 	}
 	p.append(r)
+}
+
+// startOutcome is an outcome of what is asked before the run prepares any host, nearly always a
+// good one.
+func (p *property) startOutcome() {
+	run := p.in().Newest()
+	var wanted []message.Task
+	if decision := run.Next(p.now, p.look(p.in())); decision.Task != nil {
+		wanted = append(wanted, *decision.Task)
+	}
+	for _, name := range p.judge().Members() {
+		if task, _, wants := run.Task(name); wants && task.Kind == message.Start {
+			wanted = append(wanted, task)
+		}
+	}
+	if len(wanted) == 0 {
+		p.rt.Fatalf("the run asks before it prepares, and wants nothing")
+	}
+	task := rapid.SampledFrom(wanted).Draw(p.rt, "answers")
+	p.fact(message.Ran{Outcome: task.Outcome(rapid.IntRange(0, 29).Draw(p.rt, "well") > 0, "text")})
 }
 
 // outcome1 is a task that comes out, mostly well.
@@ -428,9 +472,9 @@ func (p *property) anyReply() {
 
 // anyEvent is an outcome that is out of place.
 func (p *property) anyEvent() {
-	kinds := []message.TaskKind{message.BeforeHost, message.Drain, message.AfterHost, message.Undrain, message.Fleet, message.Step, ""}
+	kinds := []message.TaskKind{message.BeforeHost, message.Drain, message.AfterHost, message.Undrain, message.Fleet, message.Step, message.Start, ""}
 	o := message.Outcome{
-		Run: rapid.SampledFrom([]uint64{p.judge().Run(), 1}).Draw(p.rt, "run"), Kind: rapid.SampledFrom(kinds).Draw(p.rt, "kind"),
+		Run: rapid.SampledFrom([]uint64{p.judge().Run(), 1, p.in().Newest().OpenedSeq}).Draw(p.rt, "run"), Kind: rapid.SampledFrom(kinds).Draw(p.rt, "kind"),
 		Host: p.host(), Attempt: rapid.IntRange(-1, 3).Draw(p.rt, "attempt"), OK: rapid.Bool().Draw(p.rt, "ok"),
 	}
 	if o.Kind == message.Step {

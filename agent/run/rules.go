@@ -56,22 +56,7 @@ func (r *rules) stillCounts(passed, now time.Time) bool {
 }
 
 // task makes a task of a kind, without its run and its host.
-func (r *rules) task(kind message.TaskKind) message.Task {
-	t := message.Task{Kind: kind}
-	switch kind {
-	case message.BeforeHost:
-		t.Checks = r.Checks.BeforeHost
-	case message.AfterHost:
-		t.Checks = r.Checks.AfterHost
-	case message.Fleet:
-		t.Checks = r.Checks.Fleet
-	case message.Drain:
-		t.Hook = r.Hooks.Drain
-	case message.Undrain:
-		t.Hook = r.Hooks.Undrain
-	}
-	return t
-}
+func (r *rules) task(kind message.TaskKind) message.Task { return kind.Of(&r.Rollout) }
 
 // limit is the longest that the run waits for something.
 func (r *rules) limit(a message.Awaited) time.Duration {

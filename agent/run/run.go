@@ -186,6 +186,7 @@ type State struct {
 	enoughAt  time.Time
 	failures  failures
 	fleet     fleet
+	start     startChecks
 	durations pace
 	// paces are how long hosts took for each phase.
 	paces [done + 1]pace
@@ -218,6 +219,7 @@ func open(r message.Record, e message.Opened, hosts *roster.Roster) *State {
 		s.Paused = &Pausing{By: message.ByRollout, At: r.Time}
 	}
 	s.enlist(len(e.Members))
+	s.start = newStartChecks(&s.rollout.Resolved, r.Time)
 	s.leaveOutSilent(r.Time)
 	return s
 }
@@ -252,6 +254,7 @@ func (s *State) leaveOutSilent(at time.Time) {
 		if m := &s.members[i]; m.IsAbsent() || m.IsSilent() && !m.HasSlot() {
 			s.edit(i, at, func(m *member) {
 				m.leftOut = true
+				s.start.answer(m.Name, "")
 				s.ends(i, Unreachable, "it was silent before the run was opened", at)
 			})
 		}

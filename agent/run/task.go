@@ -18,6 +18,9 @@ func (s *State) Task(host string) (task message.Task, from time.Time, wanted boo
 		return message.Task{}, time.Time{}, false
 	}
 	m := &s.members[i]
+	if p := s.start.waiting(host); p != nil && s.Phase == Open {
+		return p.task(s.OpenedSeq), time.Time{}, true
+	}
 	kind := m.wants()
 	if kind == "" {
 		return message.Task{}, time.Time{}, false
@@ -38,28 +41,27 @@ func (s *State) hostTask(m *member, kind message.TaskKind) message.Task {
 
 // wants returns the kind of the task that the host waits for; empty for none.
 func (m *member) wants() message.TaskKind {
-	switch m.phase {
-	case checkingBefore:
-		return message.BeforeHost
-	case draining:
-		return message.Drain
-	case checkingAfter:
-		return message.AfterHost
-	case undraining:
+	switch {
+	case m.phase != done:
+		return taskAt[m.phase]
+	case m.Owes().Undrain:
 		return message.Undrain
-	case done:
-		switch {
-		case m.Owes().Undrain:
-			return message.Undrain
-		case m.Owes().Answer == "" && !m.Owes().Look:
-			return m.Owes().Checks
-		}
+	case m.Owes().Answer == "" && !m.Owes().Look:
+		return m.Owes().Checks
 	}
 	return ""
 }
 
+// taskAt are the tasks for which a host waits in its phases.
+var taskAt = [done]message.TaskKind{
+	checkingBefore: message.BeforeHost, draining: message.Drain, checkingAfter: message.AfterHost, undraining: message.Undrain,
+}
+
 // Awaits reports whether the run waits for an outcome.
 func (s *State) Awaits(o message.Outcome) bool {
+	if o.Kind == message.Start {
+		return s.awaitsStart(o)
+	}
 	if o.Run != s.ID || s.Over() {
 		return false
 	}
@@ -76,6 +78,9 @@ func (s *State) Awaits(o message.Outcome) bool {
 // ran applies the outcome of a task. An outcome that the run does not wait for, such
 // as a second one of the same task, changes nothing.
 func (s *State) ran(o message.Outcome, at time.Time) error {
+	if o.Kind == message.Start {
+		return s.startRan(o, at)
+	}
 	if o.Run != s.ID {
 		return fmt.Errorf("the outcome of %s is of run %d, not of run %d", o.Kind, o.Run, s.ID)
 	}
@@ -131,14 +136,8 @@ func (s *State) passed(i int, kind message.TaskKind, at time.Time) {
 	}
 }
 
-// taskWords name the tasks in texts about a host.
-var taskWords = map[message.TaskKind]string{
-	message.BeforeHost: "its before-host checks", message.Drain: "its drain hook", message.AfterHost: "its after-host checks",
-	message.Undrain: "its undrain hook", message.Fleet: "the checks of the fleet",
-}
-
 func problem(o message.Outcome) string {
-	return fmt.Sprintf("%s failed: %s", taskWords[o.Kind], o.Text)
+	return fmt.Sprintf("%s failed: %s", o.Kind.Words(), o.Text)
 }
 
 func (s *State) fleetRan(o message.Outcome, at time.Time) error {

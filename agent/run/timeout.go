@@ -15,12 +15,12 @@ var awaited = []struct {
 	message.Awaited
 }{
 	{preparing, message.Awaited{Action: message.Prepare}},
-	{checkingBefore, message.Awaited{Task: message.BeforeHost}},
-	{draining, message.Awaited{Task: message.Drain}},
+	{checkingBefore, message.Awaited{Task: taskAt[checkingBefore]}},
+	{draining, message.Awaited{Task: taskAt[draining]}},
 	{upgrading, message.Awaited{Action: message.Upgrade}},
 	{rebooting, message.Awaited{Action: message.Reboot}},
-	{checkingAfter, message.Awaited{Task: message.AfterHost}},
-	{undraining, message.Awaited{Task: message.Undrain}},
+	{checkingAfter, message.Awaited{Task: taskAt[checkingAfter]}},
+	{undraining, message.Awaited{Task: taskAt[undraining]}},
 }
 
 // overdue returns the event of the hosts, or of the step, whose time is up; nil, and when to look
@@ -163,14 +163,7 @@ func (m *member) waitsFor(action message.Action) bool {
 // isBeforeUpgrade reports whether a host is at a task before its upgrade, or between
 // such a task and the next command.
 func (m *member) isBeforeUpgrade(task message.TaskKind) bool {
-	switch task {
-	case message.BeforeHost:
-		return m.isAdmitted()
-	case message.Drain:
-		return m.phase == draining || m.phase == drained
-	case message.AfterHost, message.Undrain, message.Fleet:
-	}
-	return false
+	return task.Known() && m.phase < upgrading && awaitedAt(m.phase).Task == task
 }
 
 // noOutcome is the outcome that stands in place of one that did not come.

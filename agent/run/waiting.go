@@ -9,7 +9,6 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/times"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/roster"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
 // What a run may wait for.
@@ -311,17 +310,16 @@ func (s *State) busyWith(m *member) (Waiting, bool) {
 
 // taskOf names the check or hook that a host waits for.
 func taskOf(m *member) string {
-	switch m.wants() {
-	case message.BeforeHost, message.AfterHost:
-		return fmt.Sprintf("the %s checks of %s", m.wants(), m.Name)
-	case message.Drain, message.Undrain, message.Fleet:
+	what := "checks"
+	if m.wants().IsHook() {
+		what = "hook"
 	}
-	return fmt.Sprintf("the %s hook of %s", m.wants(), m.Name)
+	return fmt.Sprintf("the %s %s of %s", m.wants(), what, m.Name)
 }
 
 // Waiting returns what the run waits for at a time; false when it waits for nothing.
 func (s *State) Waiting(now time.Time) (Waiting, bool) {
-	if s.Over() || s.Phase == Open {
+	if s.Over() {
 		return Waiting{}, false
 	}
 	return s.waitingAt(now)
@@ -329,7 +327,7 @@ func (s *State) Waiting(now time.Time) (Waiting, bool) {
 
 func (s *State) waitingAt(now time.Time) (Waiting, bool) {
 	if s.Phase == Open {
-		return Waiting{}, false
+		return s.asking()
 	}
 	// A run that is ending waits only for hosts that have begun.
 	if s.counts.underWay > 0 && (s.aborted != nil || s.failures.halt != "" || s.overAt(now)) {

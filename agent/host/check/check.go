@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"sync"
 	"syscall"
 	"time"
 
@@ -61,9 +62,12 @@ type Runner struct {
 type try func(context.Context) error
 
 // Run runs a task and returns its outcome: the checks one after the other until
-// one fails, then the hook. A task without either succeeds. If ctx ends first, the
-// outcome says nothing about the host; drop it.
+// one fails, then the hook. A task without either succeeds. Checks before a run are all
+// run, at once. If ctx ends first, the outcome says nothing about the host; drop it.
 func (r *Runner) Run(ctx context.Context, t message.Task) message.Outcome {
+	if t.Kind == message.Start {
+		return r.runAll(ctx, t)
+	}
 	err := r.run(ctx, t)
 	switch {
 	case err == nil:
@@ -97,6 +101,20 @@ func (r *Runner) Ask(ctx context.Context, c rollout.Check) error {
 		return err
 	}
 	return attempt(ctx)
+}
+
+// runAll runs all checks of a task at once, and returns how each came out.
+func (r *Runner) runAll(ctx context.Context, t message.Task) message.Outcome {
+	failed := make([]error, len(t.Checks))
+	var running sync.WaitGroup
+	for i, c := range t.Checks {
+		running.Go(func() { failed[i] = r.check(ctx, t, c) })
+	}
+	running.Wait()
+	if ctx.Err() != nil {
+		return t.Outcome(false, "interrupted")
+	}
+	return t.Checked(failed)
 }
 
 // failed logs a failed try.

@@ -6,6 +6,8 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -198,3 +200,44 @@ func TestTheLogIsToldOfEachTryThatFails(t *testing.T) {
 }
 
 var errBroken = errors.New("it is broken")
+
+// TestChecksBeforeARun checks that all of them run, at once, and that the outcome says of each how
+// it came out.
+func TestChecksBeforeARun(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		fleeting := func(name, url string) rollout.Check {
+			return rollout.Check{Name: name, Type: rollout.HTTP, URL: url, Interval: span(5 * time.Second), Timeout: span(time.Minute)}
+		}
+		r := &Runner{Transport: answers{"http://up/": http.StatusOK, "http://down/": http.StatusBadGateway, "http://gone/": http.StatusGone}}
+		of := message.Task{Run: 40, Kind: message.Start, Host: "h01", Checks: []rollout.Check{fleeting("a", "http://down/"), fleeting("b", "http://up/"), fleeting("c", "http://gone/")}}
+		got := r.Run(t.Context(), of)
+		down := "passed 0 of 1 times in a row within 1m0s, in 12 tries; the last failed try: status 502"
+		gone := "passed 0 of 1 times in a row within 1m0s, in 12 tries; the last failed try: status 410"
+		want := of.Outcome(false, "check a: "+down+"; check c: "+gone)
+		want.Results = []message.Checked{{Text: down}, {OK: true}, {Text: gone}}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("got %+v, want %+v", got, want)
+		}
+		if took := time.Since(began); took > time.Minute {
+			t.Errorf("it took %s", took)
+		}
+		of.Checks = of.Checks[1:2]
+		if got := r.Run(t.Context(), of); !got.OK || !slices.Equal(got.Results, []message.Checked{{OK: true}}) {
+			t.Errorf("one that passes comes to %+v", got)
+		}
+		ended, end := context.WithCancel(t.Context())
+		end()
+		if got := r.Run(ended, of); got.OK || len(got.Results) > 0 {
+			t.Errorf("one that is interrupted comes to %+v", got)
+		}
+	})
+}
+
+// answers are the statuses of addresses.
+type answers map[string]int
+
+func (a answers) RoundTrip(request *http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: a[request.URL.String()], Header: http.Header{}, Body: http.NoBody, Request: request}, nil
+}

@@ -89,7 +89,7 @@ func (r *Runner) environment(t message.Task) []string {
 			extra[name] = value
 		}
 	}
-	if t.Run != 0 {
+	if t.Run != 0 && t.Kind != message.Start { // The run has no id yet.
 		extra["OSUPGRADE_RUN"] = strconv.FormatUint(t.Run, 10)
 	}
 	return script.Environment(os.Getenv, extra)

@@ -59,7 +59,7 @@ func (s *tasks) tooLate(run uint64) {
 func (s *tasks) take(t message.Task, host string, run uint64) (verdict, message.Outcome) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if t.Host != host || t.OnSite() || t.Run < run {
+	if t.Host != host || t.OnSite() || t.Run < run && !t.OfNoRun() {
 		return ignoreTask, message.Outcome{}
 	}
 	if t.Kind == message.Undrain {

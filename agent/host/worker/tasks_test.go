@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -44,6 +45,8 @@ func TestTakeTask(t *testing.T) {
 		"a task of the site":             {nil, nil, atSite, ignoreTask},
 		"a task of no host":              {nil, nil, message.Task{Run: 10, Kind: message.Fleet}, ignoreTask},
 		"a task of an older run":         {nil, nil, taskOf(9, message.Undrain), ignoreTask},
+		"a question that is of no run":   {nil, nil, taskOf(0, message.Start), runTask},
+		"a task of an older run's start": {nil, nil, taskOf(9, message.Start), ignoreTask},
 		"a task of a newer run":          {nil, nil, taskOf(11, message.BeforeHost), runTask},
 		"a fifth task":                   {many, nil, before, laterTask},
 		"a task of two at once":          {many[:3], nil, before, runTask},
@@ -150,7 +153,7 @@ func TestTasks(t *testing.T) {
 		task.Checks = []rollout.Check{{Timeout: rollout.SpanOf(2 * time.Minute)}}
 		r.hostLog.ask(task)
 		r.life(func() bool { return len(r.hostLog.wanted()) == 0 })
-		if got := r.hostLog.outcomes[0]; got != task.Outcome(true, "slow") {
+		if got := r.hostLog.outcomes[0]; !reflect.DeepEqual(got, task.Outcome(true, "slow")) {
 			t.Errorf("it came out as %+v", got)
 		}
 		if n := len(checks.begun); n != 1 {

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -45,7 +44,7 @@ func (p Plan) needsOfStart(host string) (needs []need) {
 	for _, g := range p.Rollout.Start {
 		if slices.Contains(g.Hosts, host) || host == "" && len(g.Hosts) == 0 {
 			for i, c := range p.Rollout.StartChecks(g) {
-				needs = addScript(needs, c, "start", g.Checks[i])
+				needs = addScript(needs, c, message.Start, g.Checks[i])
 			}
 		}
 	}
@@ -53,18 +52,18 @@ func (p Plan) needsOfStart(host string) (needs []need) {
 }
 
 // addScript adds the script of a check, if it has one.
-func addScript(needs []need, c rollout.Check, member string, at int) []need {
+func addScript(needs []need, c rollout.Check, of message.TaskKind, at int) []need {
 	if c.Type != rollout.Exec {
 		return needs
 	}
-	return append(needs, need{c.Script, "check " + c.Name, fmt.Sprintf("checks.%s[%d].script", member, at)})
+	return append(needs, need{c.Script, "check " + c.Name, fmt.Sprintf("%s[%d].script", of.Member(), at)})
 }
 
 // needsOfDeclared is needsOfStart for a rollout as it is declared, on any host or at the site.
 func needsOfDeclared(checks []rollout.StartCheck, where string) (needs []need) {
 	for i, c := range checks {
 		if (c.Match == nil) == (where == rollout.OnSite) {
-			needs = addScript(needs, c.Check, "start", i)
+			needs = addScript(needs, c.Check, message.Start, i)
 		}
 	}
 	return needs
@@ -72,26 +71,19 @@ func needsOfDeclared(checks []rollout.StartCheck, where string) (needs []need) {
 
 // needsOf are the scripts that a rollout with all its parts has run on each host, or at the
 // site.
-func needsOf(r rollout.Rollout, where string) []need {
-	var needs []need
-	checks := func(member string, list []rollout.Check) {
-		for i, c := range list {
-			needs = addScript(needs, c, member, i)
+func needsOf(r rollout.Rollout, where string) (needs []need) {
+	for _, kind := range message.TaskKinds() {
+		t := kind.Of(&r)
+		if t.OnSite() != (where == rollout.OnSite) {
+			continue
+		}
+		for i, c := range t.Checks {
+			needs = addScript(needs, c, kind, i)
+		}
+		if h := t.Hook; h != nil && h.Type == rollout.Exec {
+			needs = append(needs, need{h.Script, "hook " + string(kind), kind.Member() + ".script"})
 		}
 	}
-	hook := func(name string, h *rollout.Hook) {
-		if h != nil && h.Type == rollout.Exec && (h.On == rollout.OnSite) == (where == rollout.OnSite) {
-			needs = append(needs, need{h.Script, "hook " + name, "hooks." + name + ".script"})
-		}
-	}
-	if where == rollout.OnSite {
-		checks("fleet", r.Checks.Fleet)
-	} else {
-		checks("before-host", r.Checks.BeforeHost)
-		checks("after-host", r.Checks.AfterHost)
-	}
-	hook("drain", r.Hooks.Drain)
-	hook("undrain", r.Hooks.Undrain)
 	return needs
 }
 
@@ -99,15 +91,14 @@ func needsOf(r rollout.Rollout, where string) []need {
 // each chooses.
 func needsOfSteps(stages []rollout.Stage, where string) (needs []need) {
 	for n, s := range stages {
-		if s.Step == nil {
-			continue
-		}
-		for name, h := range map[string]*rollout.Hook{"do": s.Step.Do, "undo": s.Step.Undo} {
-			if h != nil && h.Type == rollout.Exec && (h.On == rollout.OnSite) == (where == rollout.OnSite) {
-				needs = append(needs, need{h.Script, name + " of stage " + s.Name, fmt.Sprintf("stages[%d].step.%s.script", n, name)})
+		for _, kind := range message.TaskKinds() {
+			if s.Step == nil || !kind.OfStage() {
+				continue
+			}
+			if h := kind.HookOf(s.Step); h != nil && h.Type == rollout.Exec && (h.On == rollout.OnSite) == (where == rollout.OnSite) {
+				needs = append(needs, need{h.Script, fmt.Sprintf("%s of stage %s", kind, s.Name), fmt.Sprintf("stages[%d].%s.script", n, kind.Member())})
 			}
 		}
 	}
-	slices.SortFunc(needs, func(a, b need) int { return cmp.Compare(a.field, b.field) })
 	return needs
 }

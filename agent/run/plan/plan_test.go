@@ -135,7 +135,9 @@ func step() *v1.Step {
 func TestHostOf(t *testing.T) {
 	t.Parallel()
 	hosts := []Host{
-		{Name: "c3", Role: "controller"}, {Name: "c2", Role: "controller", NonMember: true}, {Name: "c1", Role: "controller", Silent: true},
+		{Name: "c3", Role: "controller"},
+		{Name: "c2", Role: "controller", NonMember: true},
+		{Name: "c1", Role: "controller", Silent: true},
 		{Name: "c0", Role: "worker"},
 	}
 	if name, some := HostOf(step(), hosts); name != "c2" || !some {

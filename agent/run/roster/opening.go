@@ -51,7 +51,7 @@ func (r *Roster) enter(entry message.Entry, e message.Opened, at time.Time) {
 	owes := entry.Owes
 	if i < len(e.Members) {
 		owes.Undrain = owes.Undrain && e.Rollout.Hooks.Undrain != nil
-		if !hasChecks(e.Rollout.Checks, owes.Checks) {
+		if owes.Checks.Of(&e.Rollout.Rollout).RunsNothing() {
 			owes.Checks = ""
 		}
 	}
@@ -62,11 +62,6 @@ func (r *Roster) enter(entry message.Entry, e message.Opened, at time.Time) {
 			h.silent = cmp.Or(entry.Since, at)
 		}
 	})
-}
-
-// hasChecks reports whether a policy has checks of a kind that a host can owe.
-func hasChecks(c *rollout.Checks, kind message.TaskKind) bool {
-	return kind == message.BeforeHost && len(c.BeforeHost) > 0 || kind == message.AfterHost && len(c.AfterHost) > 0
 }
 
 // Opening returns the entries that the next run is opened with: the members that

@@ -153,6 +153,9 @@ func (o *Oracle) countsAfter(e message.Event) bool {
 // outcomeCounts reports whether the outcome of a task may count: the run waits for a
 // task of this kind of the host.
 func (p *run) outcomeCounts(t message.Outcome) bool {
+	if t.Kind == message.Start {
+		return p.awaitsStart(t)
+	}
 	if t.Run != p.id {
 		return false
 	}
@@ -384,6 +387,8 @@ func (o *Oracle) cancelled(m *member, a message.Awaited, r message.Decoded) {
 func (o *Oracle) ran(t message.Outcome, r message.Decoded) {
 	o.count(fmt.Sprintf("outcome of %s: %v", t.Kind, t.OK))
 	switch {
+	case t.Kind == message.Start:
+		o.startRan(t)
 	case t.Kind == message.Step:
 		o.stepRan(t, r)
 	case t.Kind != message.Fleet:

@@ -47,6 +47,7 @@ func (o *Oracle) checkPrepare(r message.Decoded, c message.Command) {
 	if p.id != 0 {
 		o.violated("run %d is prepared twice, by record %d", p.id, r.Seq)
 	}
+	o.startAllows(r)
 	for _, name := range c.Hosts {
 		if m := p.member(name); m == nil || m.removed || m.ended {
 			o.violated("prepare %d is for %s, which is no member or absent", r.Seq, name)

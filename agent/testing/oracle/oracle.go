@@ -35,6 +35,7 @@
 //  13. A step begins after all hosts before it are done, and ends before any host after it begins:
 //     stepBegun and stepsAllow in step.go. It counts as done once, and only if it was done; nobody
 //     takes it back: StepRuns there, by what was run.
+//  14. A run prepares no host before all that it asks first has passed: startAllows in start.go.
 //
 // All of them hold for each environment by itself: the runs of environments go side by side,
 // and the limit of a stage is that of its run. Only the cells are those of the tenant.

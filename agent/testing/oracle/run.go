@@ -56,6 +56,10 @@ type run struct {
 	failures int
 	// fleetPassed means that the checks of the fleet have passed.
 	fleetPassed bool
+	// startAsks are the places that are asked before any host is prepared; startFailed means that
+	// one of them has failed.
+	startAsks   startAsks
+	startFailed bool
 }
 
 // stage is a stage of the run under way.
@@ -243,7 +247,8 @@ func (m *member) wants() message.TaskKind {
 
 func newRun(r message.Decoded, e message.Opened) *run {
 	p := &run{
-		roster: map[string]bool{}, opened: r.Seq, policy: e.Rollout, notAfter: e.NotAfter, ends: e.NotAfter, overAt: e.NotAfter, window: e.Window, windowUsed: e.WindowUsed,
+		startAsks: newStartAsks(e),
+		roster:    map[string]bool{}, opened: r.Seq, policy: e.Rollout, notAfter: e.NotAfter, ends: e.NotAfter, overAt: e.NotAfter, window: e.Window, windowUsed: e.WindowUsed,
 		chosen: e.Chosen || e.RetryOf != 0, overrides: e.OverrideAfter != "",
 	}
 	for _, name := range e.Members {

@@ -79,7 +79,7 @@ func (w *World) babble(ctx context.Context, c *hostConn) {
 	switch w.rng.n("lie how/"+c.m.name, 5) {
 	case 0:
 		for attempt := range 3 {
-			for _, kind := range []message.TaskKind{message.AfterHost, message.Undrain, message.BeforeHost, message.Drain, message.Fleet} {
+			for _, kind := range message.TaskKinds() {
 				_ = c.client.Outcome(message.Outcome{Run: run, Kind: kind, Host: other, Attempt: attempt, OK: true})
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/format"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/names"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
 )
@@ -279,6 +280,28 @@ type Finished struct {
 	Reason string `json:"reason,omitempty"`
 }
 
+// Withdrawn tells that nobody is to install a release any more. Like the next two it is of no run.
+// No version writes one yet: they are read so that those that will can be told from damage.
+type Withdrawn struct {
+	Release string `json:"release"`
+	By      string `json:"by,omitempty"`
+	Why     string `json:"why,omitempty"`
+}
+
+// Moved tells that somebody moved a host to another environment without an upgrade.
+type Moved struct {
+	Host string `json:"host"`
+	// Environment is where it is from then on; empty for the default one.
+	Environment string `json:"environment,omitempty"`
+	By          string `json:"by,omitempty"`
+	Why         string `json:"why,omitempty"`
+}
+
+// Raised tells that records of a newer format follow.
+type Raised struct {
+	Format int `json:"format"`
+}
+
 func (Opened) name() string     { return "opened" }
 func (Silent) name() string     { return "silent" }
 func (Recovered) name() string  { return "recovered" }
@@ -304,6 +327,9 @@ func (Missed) name() string     { return "missed" }
 func (Skipped) name() string    { return "skipped" }
 func (Carried) name() string    { return "carried" }
 func (Finished) name() string   { return "finished" }
+func (Withdrawn) name() string  { return "withdrawn" }
+func (Moved) name() string      { return "moved" }
+func (Raised) name() string     { return "raised" }
 
 // readers read the members of each event, by its name.
 var readers = map[string]func([]byte) (Event, error){
@@ -311,7 +337,7 @@ var readers = map[string]func([]byte) (Event, error){
 	"admitted": read[Admitted], "slot": read[Slot], "begun": read[Begun], "ran": read[Ran], "overdue": read[Overdue], "late": read[Late], "unprepared": read[Unprepared], "cancelled": read[Cancelled],
 	"approved": read[Approved], "paused": read[Paused], "resumed": read[Resumed], "aborted": read[Aborted],
 	"frozen": read[Frozen], "budgeted": read[Budgeted], "missed": read[Missed], "skipped": read[Skipped], "carried": read[Carried], "finished": read[Finished],
-	"locked": read[Locked], "unlocked": read[Unlocked],
+	"locked": read[Locked], "unlocked": read[Unlocked], "withdrawn": read[Withdrawn], "moved": read[Moved], "raised": read[Raised],
 }
 
 // Name is what an event is called on the log.
@@ -320,7 +346,7 @@ func Name(e Event) string { return e.name() }
 // OfNoRun reports whether an event belongs to no run.
 func OfNoRun(e Event) bool {
 	switch e.(type) {
-	case Missed, Skipped, Carried, Budgeted, Locked, Unlocked:
+	case Missed, Skipped, Carried, Budgeted, Locked, Unlocked, Withdrawn, Moved, Raised:
 		return true
 	}
 	return false
@@ -357,6 +383,8 @@ func Hosts(e Event) []string {
 	case Locked:
 		return []string{e.Host}
 	case Unlocked:
+		return []string{e.Host}
+	case Moved:
 		return []string{e.Host}
 	case Ran:
 		if e.Outcome.Host != "" {
@@ -416,7 +444,7 @@ func check(e Event) error {
 	case Opened:
 		return e.check()
 	case Ran:
-		return cmp.Or(present("outcome", e.Outcome.Kind != ""), e.Outcome.Outputs.checkSealed())
+		return cmp.Or(present("outcome", e.Outcome.Key() != Key{}), e.Outcome.Outputs.checkSealed())
 	case Begun:
 		if e.Host != "" && !names.ValidHost(e.Host) {
 			return fmt.Errorf("%q is not a host name", e.Host)
@@ -448,6 +476,12 @@ func check(e Event) error {
 		return e.check()
 	case Finished:
 		return present("result", e.Result != "")
+	case Withdrawn:
+		return present("release", e.Release != "")
+	case Moved:
+		return cmp.Or(checkHosts(Hosts(e)), checkEnvironment(e.Environment))
+	case Raised:
+		return format.Record.Check(e.Format)
 	}
 	return nil
 }

@@ -111,7 +111,7 @@ func (e Entry) check(member bool, stages []rollout.ResolvedStage) error {
 		return fmt.Errorf("%s has not answered %q, which is no action", e.Host, e.Owes.Answer)
 	case e.Works != "" && !e.Works.Known():
 		return fmt.Errorf("%s still works on %q, which is no action", e.Host, e.Works)
-	case e.Owes.Checks != "" && e.Owes.Checks != BeforeHost && e.Owes.Checks != AfterHost:
+	case e.Owes.Checks != "" && (!e.Owes.Checks.OfHost() || e.Owes.Checks.IsHook()):
 		return fmt.Errorf("%s has to pass %q, which are no checks of a host", e.Host, e.Owes.Checks)
 	case e.Owes.Any() && e.Since.IsZero():
 		return fmt.Errorf("%s owes something, and since is missing", e.Host)

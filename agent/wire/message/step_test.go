@@ -21,6 +21,11 @@ func TestTasksOfAStep(t *testing.T) {
 		"on a host":               {func(*Task) {}, onHost, ""},
 		"at the site with a host": {func(t *Task) { t.Host = "c1" }, atSite, `host "c1" is not a host name`},
 		"on no host":              {func(t *Task) { t.Host = "" }, onHost, `host "" is not a host name`},
+		"an undo":                 {func(t *Task) { t.Kind = Undo }, onHost, ""},
+		"checks before a run":     {func(t *Task) { t.Kind, t.Stage, t.Hook = Start, "", nil }, onHost, ""},
+		"... at the site":         {func(t *Task) { t.Kind, t.Stage, t.Hook = Start, "", nil }, atSite, ""},
+		"the fleet on a host":     {func(t *Task) { t.Kind, t.Stage, t.Hook = Fleet, "", nil }, onHost, `host "c1" is not a host name`},
+		"a drain of no host":      {func(t *Task) { t.Kind, t.Stage = Drain, "" }, atSite, `host "" is not a host name`},
 		"of no stage":             {func(t *Task) { t.Stage = "" }, onHost, `stage "" is not that of a step`},
 		"a drain of a stage":      {func(t *Task) { t.Kind = Drain }, onHost, `stage "swact" is not that of a step`},
 	} {

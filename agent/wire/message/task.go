@@ -11,31 +11,6 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
 )
 
-// TaskKind says what a task is for.
-type TaskKind string
-
-// The kinds of tasks. Fleet is run at the site and is of no host. Step is of a stage, and is run at
-// the site or on a host. Start is of one host or of none, and then run at the site. The others are
-// of one host.
-const (
-	BeforeHost TaskKind = "before-host"
-	Drain      TaskKind = "drain"
-	AfterHost  TaskKind = "after-host"
-	Undrain    TaskKind = "undrain"
-	Fleet      TaskKind = "fleet"
-	Step       TaskKind = "step"
-	Start      TaskKind = "start"
-)
-
-// Known reports whether k is a kind of task.
-func (k TaskKind) Known() bool {
-	return k == BeforeHost || k == Drain || k == AfterHost || k == Undrain || k == Fleet || k == Step || k == Start
-}
-
-// OfRun reports whether a task is of the run itself and of none of its hosts: a run waits for one
-// of these at a time.
-func (k TaskKind) OfRun() bool { return k == Fleet || k == Step }
-
 // Task is something to be run beside the log: a list of checks, or a hook. It
 // may be run more than once, also at the same time as itself, so whatever it
 // runs must bear that; the controller asks again until it has the outcome.
@@ -77,10 +52,8 @@ type Key struct {
 // Key returns the task's.
 func (t Task) Key() Key { return Key{t.Run, t.Kind, t.Host, t.Stage, t.Attempt} }
 
-// OnSite reports whether the task is run at the site, not on the host.
-func (t Task) OnSite() bool {
-	return t.Kind == Fleet || t.Kind == Start && t.Host == "" || t.Hook != nil && t.Hook.On == rollout.OnSite
-}
+// OfNoRun reports whether the task is of no run: somebody asks how the hosts are.
+func (t Task) OfNoRun() bool { return t.Run == 0 && t.Kind == Start }
 
 // Present is what a site knows of a host, for the checks that it asks.
 type Present struct {
@@ -89,6 +62,11 @@ type Present struct {
 	Online bool
 	// Versions are what the host has reported last, by package.
 	Versions map[string]string
+}
+
+// OnSite reports whether the task is run at the site, not on a host.
+func (t Task) OnSite() bool {
+	return t.Host == "" && t.Kind.OfRun() || t.Hook != nil && t.Hook.On == rollout.OnSite
 }
 
 // SiteTasks is how many hooks of one tenant are run at the site at once. The
@@ -133,9 +111,9 @@ func DecodeTask(data []byte) (Task, error) {
 		return Task{}, fmt.Errorf("cannot read task: kind %q is unknown", t.Kind)
 	case t.Run == 0 && t.Kind != Start:
 		return Task{}, fmt.Errorf("cannot read task: run is missing")
-	case t.OnSite() && t.Kind.OfRun() != (t.Host == "") || !t.OnSite() && t.Host == "" || t.Host != "" && !names.ValidHost(t.Host):
+	case t.Host != "" && !names.ValidHost(t.Host), !t.Kind.mayBeOf(t.Host, t.Hook):
 		return Task{}, fmt.Errorf("cannot read task %s: host %q is not a host name", t.Kind, t.Host)
-	case (t.Kind == Step) != (t.Stage != ""):
+	case t.Kind.OfStage() != (t.Stage != ""):
 		return Task{}, fmt.Errorf("cannot read task %s: stage %q is not that of a step", t.Kind, t.Stage)
 	}
 	return t, nil
