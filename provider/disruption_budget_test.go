@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/terraform"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest/realagent"
@@ -35,6 +36,13 @@ func TestDisruptionBudget(t *testing.T) {
 		}
 	}
 	one := v1.Budget{Per: "rack", MaxUnavailable: "1"}
+	queried := v1.Budget{MaxUnavailable: "1", Prometheus: &rollout.Query{URL: "http://prometheus:9090", Query: "max(pg_replication_lag_seconds)", Below: "5"}}
+	const queriedConfig = `max_unavailable = 1
+ prometheus = {
+  url   = "http://prometheus:9090"
+  query = "max(pg_replication_lag_seconds)"
+  below = 5
+ }`
 	shop := v1.Budget{Match: &v1.Match{Labels: map[string]string{"shop": "basel"}}, MinAvailable: "50%"}
 	const shopConfig = `match = { labels = { shop = "basel" } }
  min_available = "50%"`
@@ -55,6 +63,8 @@ func TestDisruptionBudget(t *testing.T) {
  max_unavailable = 1`)), ConfigPlanChecks: plans(address, plancheck.ResourceActionCreate), Check: has(one)},
 			{Config: site.Config(racks(shopConfig)), ConfigPlanChecks: plans(address, plancheck.ResourceActionUpdate), Check: has(shop)},
 			{PreConfig: byHand, Config: site.Config(racks(shopConfig)), ConfigPlanChecks: plans(address, plancheck.ResourceActionUpdate), Check: has(shop)},
+			{Config: site.Config(racks(queriedConfig)), ConfigPlanChecks: plans(address, plancheck.ResourceActionUpdate), Check: has(queried)},
+			{Config: site.Config(racks(shopConfig)), ConfigPlanChecks: plans(address, plancheck.ResourceActionUpdate), Check: has(shop)},
 			{ResourceName: address, ImportState: true, ImportStateId: "acme/racks", ImportStateKind: resource.ImportBlockWithID},
 			{ResourceName: address, ImportState: true, ImportStateId: "acme/racks", ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "name"},
 		},
@@ -73,6 +83,9 @@ func TestDisruptionBudget_refused(t *testing.T) {
 		{racks(`max_unavailable = "many"`), `"many" is not a count`},
 		{racks("max_unavailable = 1\n match = {}"), "it names no hosts"},
 		{racks("max_unavailable = 1\n per = \"a b\""), "is not the key of a label"},
+		{racks("max_unavailable = 1\n prometheus = { url = \"http://p:9090\", query = \"\" }"), "is not a query"},
+		{racks("max_unavailable = 1\n prometheus = { url = \"p:9090\", query = \"up\" }"), "is not an address to call"},
+		{racks("max_unavailable = 1\n prometheus = { url = \"http://p:9090\", query = \"up\", below = 1, above = 2 }"), "leaves no number above 2"},
 		{strings.Replace(racks("max_unavailable = 1"), `name = "racks"`, `name = "Racks"`, 1), `"Racks"`},
 	} {
 		steps = append(steps, resource.TestStep{Config: server.Config(row.config), PlanOnly: true, ExpectError: spoken(row.says)})

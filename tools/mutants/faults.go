@@ -34,6 +34,11 @@ var faults = []fault{
 	{"locked-host-is-in-service", "agent/run/roster.Host.IsLocked", `return false`, "", simulated(scripts, invariants)},
 	{"lock-ends-with-the-run", "agent/run.lockAll", `return`, "", simulated(scripts, invariants)},
 	{"lock-is-trimmed", "agent/run.Ledger.Relock", `return nil`, "", tests("agent/controller", "TestLockOutlivesTheLog")},
+	{"query-of-a-budget-is-not-asked", "agent/run.Answer.allows", `return true`, "", append(tests("agent/run", "TestQuery"), tests("agent/controller", "TestQueryOfBudget")...)},
+	{"query-lets-every-lock-pass", "agent/controller.state.allowed", `return nil`, "", tests("agent/controller", "TestQueryOfLock")},
+	{"answer-counts-for-ever", "agent/controller.query.isValid", `return !$0.answeredAt.IsZero()`, "", tests("agent/controller", "TestQueryOfBudget")},
+	{"forecast-is-of-each-run-alone", "agent/run.Ledger.sharing", `return nil`, "", tests("agent/run", "TestForecastOfSharedBudget|TestForecastComesTrue")},
+	{"skipped-window-is-told-to-nobody", "agent/run/news.Teller.Skipped", `return nil`, "", tests("agent/controller", "TestSkipIsTold")},
 	{"neighbour-is-not-told", "agent/run.State.tellNeighbours", `return nil`, "", []suite{scripts}},
 
 	// 2. A host executes upgrade and reboot at most once per run, and says done only if that

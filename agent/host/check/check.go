@@ -104,6 +104,15 @@ func (r *Runner) run(ctx context.Context, t message.Task) (gives map[string]stri
 	return gives, nil
 }
 
+// Ask tries a check once, which is none of a task, and returns why it failed; nil when it passed.
+func (r *Runner) Ask(ctx context.Context, c rollout.Check) error {
+	attempt, err := r.probe(message.Task{}, c)
+	if err != nil {
+		return err
+	}
+	return attempt(ctx)
+}
+
 // runAll runs all checks of a task at once, and returns how each came out.
 func (r *Runner) runAll(ctx context.Context, t message.Task) message.Outcome {
 	failed := make([]error, len(t.Checks))
@@ -116,15 +125,6 @@ func (r *Runner) runAll(ctx context.Context, t message.Task) message.Outcome {
 		return t.Outcome(false, "interrupted")
 	}
 	return t.Checked(failed)
-}
-
-// Ask tries a check once, which is none of a task, and returns why it failed; nil when it passed.
-func (r *Runner) Ask(ctx context.Context, c rollout.Check) error {
-	attempt, err := r.probe(message.Task{}, c)
-	if err != nil {
-		return err
-	}
-	return attempt(ctx)
 }
 
 // failed logs a failed try.

@@ -48,6 +48,27 @@ func TestPrometheus(t *testing.T) {
 	}
 }
 
+// TestAsk checks that a query which is none of a task is asked once, and what its answer comes to.
+func TestAsk(t *testing.T) {
+	t.Parallel()
+	asked, result := 0, `[{"metric":{"__name__":"up"},"value":[1,"0"]}]`
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked++
+		_, _ = w.Write([]byte(`{"status":"success","data":{"resultType":"vector","result":` + result + `}}`))
+	}))
+	t.Cleanup(server.Close)
+	r, query := &Runner{}, rollout.Query{URL: server.URL, Query: "up == 0"}
+	if err := r.Ask(t.Context(), query.Check()); err == nil || err.Error() != "the query returned 1 series, and should return nothing: up is 0" || asked != 1 {
+		t.Errorf("asked %d times it is %v", asked, err)
+	}
+	if result = `[]`; r.Ask(t.Context(), query.Check()) != nil {
+		t.Error("a query that returns nothing has failed")
+	}
+	if err := r.Ask(t.Context(), rollout.Check{Type: "x"}); err == nil {
+		t.Error("a type that nobody knows passes")
+	}
+}
+
 // TestToken checks which files are used as tokens, and that none goes to a server that it is not
 // named for.
 func TestToken(t *testing.T) {
