@@ -56,10 +56,10 @@ func (s *state) newestRun(env *environment, now time.Time) *v1.Run {
 }
 
 // visible returns the run that people see as the newest. A run has no id between
-// its opening and its prepare, a moment later.
+// its opening and its prepare, a moment later, unless it asks something before.
 func (e *environment) visible() *run.State {
 	newest := e.ledger.Newest()
-	if newest == nil || newest.ID != 0 || newest.Over() {
+	if newest == nil || newest.ID != 0 || newest.Over() || newest.AsksFirst() {
 		return newest
 	}
 	return e.ledger.Ended()

@@ -3,6 +3,7 @@ package controller
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -21,8 +22,12 @@ import (
 // no duration of its own.
 const overrideDuration = 4 * time.Hour
 
-// Start opens a run by hand and returns it once its prepare is on the log.
-// by is who asks. The error is run.ErrNotConfigured, *run.Refused, *run.Ambiguous,
+// startHold is how long a start waits for the checks that a run asks before it prepares any host:
+// less than a client waits for an answer.
+const startHold = 20 * time.Second
+
+// Start opens a run by hand and returns it once its prepare is on the log, or while it still asks
+// what has to pass before: then its phase is open. by is who asks. The error is run.ErrNotConfigured, *run.Refused, *run.Ambiguous,
 // *run.NoEnvironment or run.ErrNotReady.
 func (c *Controller) Start(ctx context.Context, by string, request v1.Start) (v1.Run, error) {
 	chosen, err := c.choose(ctx, request)
@@ -31,7 +36,7 @@ func (c *Controller) Start(ctx context.Context, by string, request v1.Start) (v1
 	}
 	var seq uint64
 	var of string // is the name on the log of its environment.
-	return until(ctx, c, func(s *state) (v1.Run, error) {
+	look := func(s *state) (v1.Run, error) {
 		if seq == 0 {
 			env, err := s.startsIn(request, chosen, "")
 			if err != nil {
@@ -54,6 +59,17 @@ func (c *Controller) Start(ctx context.Context, by string, request v1.Start) (v1
 			seq = opened
 		}
 		return s.opened(env, seq)
+	}
+	held, release := context.WithTimeout(ctx, startHold)
+	defer release()
+	if r, err := until(held, c, look); ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
+		return r, err
+	}
+	return until(ctx, c, func(s *state) (v1.Run, error) {
+		if newest := s.environment(of).ledger.Newest(); seq != 0 && newest != nil && newest.OpenedSeq == seq && newest.AsksFirst() {
+			return s.view(s.environment(of), newest), nil
+		}
+		return look(s)
 	})
 }
 
@@ -108,7 +124,7 @@ func (s *state) decideStart(env *environment, now time.Time, by string, request 
 	}
 	switch current := env.ledger.Current(); {
 	case current == nil:
-	case current.ID == 0:
+	case current.ID == 0 && !current.AsksFirst():
 		return e, planned, fmt.Errorf("%w: a run is just being opened", run.ErrNotReady)
 	default:
 		return e, planned, current.RefuseStart(now, s.inCommand(env))

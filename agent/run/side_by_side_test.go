@@ -96,6 +96,11 @@ func (p *sideBySide) drawOpening() message.Opened {
 		names[host] = p.name(e, host, used)
 		used[names[host]] = true
 	}
+	for _, g := range e.Rollout.Start {
+		for i, host := range g.Hosts {
+			g.Hosts[i] = names[host]
+		}
+	}
 	for i, host := range e.Members {
 		e.Members[i] = names[host]
 	}
