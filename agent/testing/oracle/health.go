@@ -33,12 +33,10 @@ func (p *run) healthCounts(t message.Outcome) bool {
 // healthRan applies the outcome of checks before the run, and judges that they have passed where they were
 // run, if it says so.
 func (o *Oracle) healthRan(t message.Outcome, r message.Decoded) {
-	ran := o.tasksRun[t.Key()]
-	switch {
-	case o.tasksRun == nil: // Nobody tells what was run.
-	case t.OK && !ran.well:
+	if o.isMadeUp(t) {
 		o.violated("invariant 14: the start checks of %q of run %d pass by record %d, and nobody has passed them", t.Host, t.Run, r.Seq)
-	case !t.OK && !ran.badly:
+	}
+	if o.neverCame(t) {
 		o.count("start checks whose outcome never came")
 	}
 	o.run.health[t.Host] = said{failed: !t.OK}

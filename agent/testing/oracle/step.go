@@ -121,7 +121,7 @@ func (o *Oracle) stepsAllow(m *member, what string, r message.Decoded) {
 func (o *Oracle) stepRan(t message.Outcome, r message.Decoded) {
 	p := o.run
 	s := p.stepUnderWay()
-	if t.OK && o.tasksRun != nil && !o.tasksRun[t.Key()].well {
+	if o.isMadeUp(t) {
 		o.violated("invariant 13: step %s of run %d is done by record %d, and nobody has done it", t.Stage, t.Run, r.Seq)
 	}
 	if s.doing.done {
@@ -138,7 +138,7 @@ func (o *Oracle) stepRan(t message.Outcome, r message.Decoded) {
 	default:
 		p.tooMany(r.Seq)
 	}
-	if !t.OK && o.tasksRun[t.Key()] == (taskRun{}) {
+	if o.neverCame(t) {
 		o.count("steps whose outcome never came")
 	}
 	o.stagesDone(r.Time)
@@ -182,6 +182,18 @@ func (o *Oracle) StepRuns(key message.Key, undo bool) {
 			o.count("steps run after their outcome")
 		}
 	}
+}
+
+// isMadeUp reports whether an outcome says that something was done, or has passed, and nobody has done it:
+// whoever runs tasks tells how they end, and a byzantine host may lie.
+func (o *Oracle) isMadeUp(t message.Outcome) bool {
+	m := o.machines[t.Host]
+	return t.OK && o.tasksRun != nil && !o.tasksRun[t.Key()].well && (m == nil || !m.byzantine)
+}
+
+// neverCame reports whether an outcome only says that the run waits for it no longer.
+func (o *Oracle) neverCame(t message.Outcome) bool {
+	return !t.OK && o.tasksRun[t.Key()] == taskRun{}
 }
 
 // TaskEnds notes how a step or start checks came out where they were run.

@@ -46,6 +46,7 @@ func (w *World) drawRollout(purpose string) *v1.Rollout {
 		r.ExemptReboot = &v1.Match{Roles: []string{"db"}}
 	}
 	r.Checks = &v1.RolloutChecks{
+		Start:      w.drawStartChecks(purpose),
 		BeforeHost: w.drawChecks(purpose+" before", 0.4), AfterHost: w.drawChecks(purpose+" after", 0.4), Fleet: w.drawChecks(purpose+" fleet", 0.3),
 	}
 	r.Hooks = &v1.RolloutHooks{Drain: w.drawHook(purpose+" drain", 0.4), Undrain: w.drawHook(purpose+" undrain", 0.4)}
@@ -142,6 +143,23 @@ func (w *World) drawChecks(purpose string, p float64) []v1.Check {
 	checks := []v1.Check{{Type: "exec", Script: "ready", Timeout: one[rollout.Span](w.rng, purpose+" timeout", "10s", "30s", "1m")}}
 	if w.rng.chance(purpose+" two", 0.3) {
 		checks = append(checks, v1.Check{Type: "tcp", Address: "127.0.0.1:80", Timeout: "10s"})
+	}
+	return checks
+}
+
+// drawStartChecks draws checks before a run prepares any host, at the site or on the hosts that each
+// matches.
+func (w *World) drawStartChecks(purpose string) (checks []v1.StartCheck) {
+	d := w.rng
+	matches := []*v1.Match{nil, nil, {Hosts: []string{"h01"}}, {Roles: []string{"web"}}, {Applications: []string{application}}}
+	if !d.chance(purpose+" start", 0.25) {
+		return nil
+	}
+	for n := range 1 + d.n(purpose+" start checks", 2) {
+		checks = append(checks, v1.StartCheck{
+			Check: v1.Check{Type: "exec", Name: fmt.Sprintf("start%d", n), Script: "well", Timeout: one[rollout.Span](d, purpose+" timeout of a start check", "10s", "1m")},
+			Match: matches[d.n(purpose+" match of a start check", len(matches))],
+		})
 	}
 	return checks
 }
