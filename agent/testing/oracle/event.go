@@ -316,7 +316,6 @@ func (o *Oracle) hostEvent(r message.Decoded, e message.Event, name string, sent
 		} else {
 			h.remove()
 		}
-		o.run.notAsked(name)
 		o.stagesDone(r.Time)
 	case message.Admitted:
 		o.mayBegin(m, r, sent)

@@ -27,7 +27,14 @@ func newHealth(groups []rollout.StartGroup) health {
 
 // healthCounts reports whether the outcome of checks before the run may count.
 func (p *run) healthCounts(t message.Outcome) bool {
-	return p.id == 0 && t.Run == p.opened && t.Attempt == 0 && p.health[t.Host].waiting
+	return p.id == 0 && t.Run == p.opened && t.Attempt == 0 && p.awaitsHealth(t.Host)
+}
+
+// awaitsHealth reports whether the run waits for what the site, which has no name, or a host says that
+// still takes part in it.
+func (p *run) awaitsHealth(host string) bool {
+	m := p.member(host)
+	return p.health[host].waiting && (host == "" || m != nil && !m.removed && !m.ended)
 }
 
 // healthRan applies the outcome of checks before the run, and judges that they have passed where they were
@@ -42,17 +49,10 @@ func (o *Oracle) healthRan(t message.Outcome, r message.Decoded) {
 	o.run.health[t.Host] = said{failed: !t.OK}
 }
 
-// notAsked notes that a host was deleted or released: nobody waits for what it says.
-func (p *run) notAsked(host string) {
-	if p != nil && p.health[host].waiting {
-		p.health[host] = said{}
-	}
-}
-
 // isHealthy judges that each check before a run has passed when it prepares its hosts (invariant 14).
 func (o *Oracle) isHealthy(r message.Decoded) {
 	for host, says := range o.run.health {
-		if says.waiting || says.failed {
+		if o.run.awaitsHealth(host) || says.failed {
 			o.violated("invariant 14: prepare %d, and the start checks of %q have not passed: %+v", r.Seq, host, says)
 		}
 	}
