@@ -27,12 +27,12 @@ func newHealth(groups []rollout.StartGroup) health {
 
 // healthCounts reports whether the outcome of checks before the run may count.
 func (p *run) healthCounts(t message.Outcome) bool {
-	return p.id == 0 && t.Run == p.opened && t.Attempt == 0 && p.asksFirst(t.Host)
+	return p.id == 0 && t.Run == p.opened && t.Attempt == 0 && p.awaitsHealth(t.Host)
 }
 
-// asksFirst reports whether the run waits for what the site, or a host that still takes part in it,
-// says before any host is prepared.
-func (p *run) asksFirst(host string) bool {
+// awaitsHealth reports whether the run waits for what the site, which has no name, or a host says that
+// still takes part in it.
+func (p *run) awaitsHealth(host string) bool {
 	m := p.member(host)
 	return p.health[host].waiting && (host == "" || m != nil && !m.removed && !m.ended)
 }
@@ -52,7 +52,7 @@ func (o *Oracle) healthRan(t message.Outcome, r message.Decoded) {
 // isHealthy judges that each check before a run has passed when it prepares its hosts (invariant 14).
 func (o *Oracle) isHealthy(r message.Decoded) {
 	for host, says := range o.run.health {
-		if says.failed || o.run.asksFirst(host) {
+		if o.run.awaitsHealth(host) || says.failed {
 			o.violated("invariant 14: prepare %d, and the start checks of %q have not passed: %+v", r.Seq, host, says)
 		}
 	}
