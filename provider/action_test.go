@@ -173,7 +173,7 @@ func TestAction_startWithoutWait(t *testing.T) {
 	}()
 	got = p.invoke(t, "osupgrade_start", values{"wait": boolean(false), "triggers": triggers("two")})
 	says(t, got.warnings, "^A run could not start now") // The plan.
-	if last := len(got.progress) - 1; len(got.errors) > 0 || got.progress[0] != "run 41 of tenant acme is under way; waiting for its end" || !strings.HasPrefix(got.progress[last], "run 42 was started") {
+	if last := len(got.progress) - 1; len(got.errors) > 0 || got.progress[0] != "run 41 of tenant acme is in progress; waiting for its end" || !strings.HasPrefix(got.progress[last], "run 42 was started") {
 		t.Error(got)
 	}
 	if n := len(api.Runs(acctest.Tenant)); n != 2 {
@@ -204,7 +204,7 @@ func TestAction_asks(t *testing.T) {
 		"resume":  {nil, func(r *v1.Run) { r.Paused = "ann" }, func(r v1.Run) bool { return r.Paused == "" }, "run 7 was resumed", "Nothing was resumed"},
 		"abort":   {values{"now": boolean(true)}, nil, func(r v1.Run) bool { return r.Result == "aborted" }, "run 7 ended: aborted: aborted by fakeapi: because", "Nothing was aborted"},
 		"approve": {values{"stage": text("rest")}, nil, func(r v1.Run) bool { return r.Stages[0].Phase == "running" }, "run 7 was approved", "Nothing was approved"},
-		"release": {values{"host": text("h02")}, nil, func(r v1.Run) bool { return r.Hosts[1].Slot == nil }, "run 7 goes on", "Nothing was released"},
+		"release": {values{"host": text("h02")}, nil, func(r v1.Run) bool { return r.Hosts[1].Slot == nil }, "run 7 continues", "Nothing was released"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -214,7 +214,7 @@ func TestAction_asks(t *testing.T) {
 				config[attribute] = value
 			}
 			got := p.invoke(t, "osupgrade_"+name, config)
-			says(t, got.errors, "^Unable to invoke osupgrade_"+name+"\nTenant: acme\nRequest: POST /v1/state/tenants/acme/os-upgrade/"+name+"\nStatus: 412 .*no run is under way\n\n"+row.refused)
+			says(t, got.errors, "^Unable to invoke osupgrade_"+name+"\nTenant: acme\nRequest: POST /v1/state/tenants/acme/os-upgrade/"+name+"\nStatus: 412 .*no run is in progress\n\n"+row.refused)
 
 			began := api.AddRun(acctest.Tenant, under(row.prepare))
 			got = p.invoke(t, "osupgrade_"+name, config)

@@ -289,7 +289,7 @@ func TestEnvironment_actions(t *testing.T) {
 	if all, err = api.Runs(t.Context(), acctest.Tenant, v1.RunFilter{Result: "aborted"}); err != nil || len(all) != 2 {
 		t.Errorf("the aborted runs are %+v, %v", all, err)
 	}
-	says(t, asked("abort", values{"all": boolean(true)}).progress, "^no run is under way$")
+	says(t, asked("abort", values{"all": boolean(true)}).progress, "^no run is in progress$")
 }
 
 // TestEnvironment_isRead: what one configuration declares another reads by the name, with what the

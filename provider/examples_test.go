@@ -52,12 +52,12 @@ func TestExamples_run(t *testing.T) {
 }
 
 // TestExamples_actions invokes the action of each example with a CLI that has actions. The server
-// refuses all but one, as no run is under way and no such window opens, which shows that they came as
+// refuses all but one, as no run is in progress and no such window opens, which shows that they came as
 // far as that.
 func TestExamples_actions(t *testing.T) {
 	t.Parallel()
 	acctest.Need(t, acctest.Actions)
-	const noRun = "no run is under way"
+	const noRun = "no run is in progress"
 	for action, refused := range map[string]string{
 		"start.release": "", "pause.acme": noRun, "resume.acme": noRun, "abort.acme": noRun, "abort.all": "", "approve.rest": noRun, "release.h02": noRun, "skip_window.shops": "no such window opens",
 	} {

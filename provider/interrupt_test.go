@@ -89,7 +89,7 @@ func TestInterrupt_ofADeletionThatWaitsForARun(t *testing.T) {
 }
 
 // TestInterrupt_ofAnAction: Ctrl-C ends an apply that invokes an action within seconds and
-// blames nobody. The run goes on: the action, invoked again, follows it instead of starting
+// blames nobody. The run continues: the action, invoked again, follows it instead of starting
 // another.
 func TestInterrupt_ofAnAction(t *testing.T) {
 	t.Parallel()
@@ -158,7 +158,7 @@ func TestInterrupt_ofAnInvocation(t *testing.T) {
 			if err := <-stopped; err != nil {
 				t.Fatal(err)
 			}
-			says(t, got.warnings, "The run has not ended\nRun 41 of tenant acme goes on")
+			says(t, got.warnings, "The run has not ended\nRun 41 of tenant acme continues")
 		})
 	}
 }

@@ -130,7 +130,7 @@ func TestTenant_inUse(t *testing.T) {
 	}
 	w.Write(t, "main.tf", acctest.Requirement+beta("force_destroy = true"))
 	w.Run(t, 0, "apply", "-auto-approve", "-no-color")
-	if out := oneLine(w.Run(t, 0, "destroy", "-auto-approve", "-no-color")); !strings.Contains(out, "With force_destroy, a run under way is aborted.") {
+	if out := oneLine(w.Run(t, 0, "destroy", "-auto-approve", "-no-color")); !strings.Contains(out, "With force_destroy, a run in progress is aborted.") {
 		t.Errorf("the plan does not warn: %s", out)
 	}
 }

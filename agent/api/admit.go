@@ -15,12 +15,12 @@ import (
 // admit determines the principal and the tenant of a request, and asks package access
 // whether that principal may send it.
 func (s *server) admit(c *call) error {
-	proof, err := s.proof(c.Request)
+	proof, err := s.proof(c)
 	if err != nil {
 		return err
 	}
 	if s.Logins != nil {
-		s.Logins.Places().Add(source(c.RemoteAddr))
+		s.Logins.Sources().Add(source(c.RemoteAddr))
 	}
 	who, path := proof.who, c.URL.EscapedPath()
 	if who.Policies, err = s.policiesOf(who.Tenant, who.Roles); err != nil {
@@ -108,13 +108,13 @@ func proofOf(token principal.Token, text string) proof {
 // proof returns who sends a request. A token in it decides, also one that is not good;
 // without one, its connection does: by a client certificate, or because it is on the
 // site's machine.
-func (s *server) proof(r *http.Request) (proof, error) {
-	text, only, err := textOf(r)
+func (s *server) proof(c *call) (proof, error) {
+	text, only, err := c.token()
 	if err != nil {
-		if p, local := machineProof(r); local {
+		if p, local := machineProof(c.Request); local {
 			return p, nil
 		}
-		if p, certified, err := s.certified(r); certified {
+		if p, certified, err := s.certified(c.Request); certified {
 			return p, err
 		}
 		if s.ClientCertificates != nil {
@@ -138,17 +138,17 @@ func (s *server) proof(r *http.Request) (proof, error) {
 	return proofOf(token, text), nil
 }
 
-// textOf returns the text of the token of a request: that of its header (RFC 6750 2.1), or
+// token returns the text of the token of a request: that of its header (RFC 6750 2.1), or
 // of its URL, or the password of a request of the FleetLock protocol. In the last two cases the token
 // may have one role alone.
-func textOf(r *http.Request) (text string, only access.Role, err error) {
-	if text, err = bearer(r); err == nil {
+func (c *call) token() (text string, only access.Role, err error) {
+	if text, err = bearer(c.Request); err == nil {
 		return text, "", nil
 	}
-	if _, password, basic := r.BasicAuth(); basic && isFleetLock(r) {
+	if _, password, basic := c.BasicAuth(); basic && c.route.isFleetLock() {
 		return password, access.FleetLock, nil
 	}
-	if text = r.URL.Query().Get(urlToken); text == "" || r.Header.Get("Authorization") != "" {
+	if text = c.URL.Query().Get(urlToken); text == "" || c.Header.Get("Authorization") != "" {
 		return "", "", err
 	}
 	return text, access.Calendar, nil

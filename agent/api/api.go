@@ -32,6 +32,8 @@ type Controller interface {
 	State(ctx context.Context) (v1.State, error)
 	// EnvironmentStatuses returns what each environment is doing, by name.
 	EnvironmentStatuses(ctx context.Context) ([]v1.EnvironmentStatus, error)
+	// EnvironmentStatus returns what an environment is doing.
+	EnvironmentStatus(ctx context.Context, name string) (v1.EnvironmentStatus, error)
 	// Hosts returns those of the hosts that the filter chooses, by name.
 	Hosts(ctx context.Context, filter v1.HostFilter) ([]v1.Host, error)
 	// CountHosts returns how many hosts Hosts would return without a filter.
@@ -84,7 +86,7 @@ type Controller interface {
 	// rollout or of a calendar is known.
 	Seen(ctx context.Context, number uint64) error
 	Forget(ctx context.Context, host string, d run.Deletion) error
-	// Move puts a host into an environment; an empty one has its place follow from what matches it.
+	// Move assigns a host to an environment; an empty name undoes that, so the matches decide again.
 	Move(ctx context.Context, host, environment string) (v1.HostEnvironment, error)
 	// Vacant returns why an environment cannot be deleted without force: it has hosts, or a run is
 	// under way.
@@ -203,8 +205,9 @@ type server struct {
 	// unsealing is held while a passphrase is tried: only the one that opened the site is
 	// recorded as such.
 	unsealing sync.Mutex
-	// ordering is held while the order of environments is checked and written.
-	ordering sync.Mutex
+	// environmentLock is held while an environment is checked and written: together they must make no
+	// cycle.
+	environmentLock sync.Mutex
 	// refusals limits the audit records of refused requests.
 	refusals audit.Limit
 	// windowSlots limits the concurrent computations of windows of each tenant.
@@ -223,7 +226,7 @@ func New(o Options) http.Handler {
 	s := &server{Options: o, requests: requestsOf(table), times: usualTimes, crossOrigin: http.NewCrossOriginProtection(), certificateLog: throttle.Log(o.Log, 1, time.Minute)}
 	s.joins.what, s.logins.what, s.unseals.what = "attempts to join have failed", "logins have failed", "wrong passphrases have come"
 	if o.Logins != nil {
-		known := o.Logins.Places()
+		known := o.Logins.Sources()
 		s.joins.known, s.logins.known, s.unseals.known = known, known, known
 	}
 	return s.around(s.traced(s.measured(s.mux(table))))

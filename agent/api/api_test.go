@@ -434,7 +434,7 @@ func TestDeleteDuringRun(t *testing.T) {
 	c.want(c.call("PUT", configPath, `{"worker-applications":[{"name":"os-upgrade-simulated"}]}`), 201, "")
 	run := c.start(`{"override-window":true,"reason":"a test"}`)
 	c.want(c.call("DELETE", configPath, ""), 412, fmt.Sprintf(`"run":%d`, run.ID))
-	c.want(c.call("POST", statePath+"/start", `{"override-window":true,"reason":"again"}`), 412, "is under way")
+	c.want(c.call("POST", statePath+"/start", `{"override-window":true,"reason":"again"}`), 412, "is in progress")
 	c.want(c.call("GET", statePath, ""), 200, `"status":"preparing"`)
 	c.want(c.call("DELETE", configPath+"?force=true", ""), 204, "")
 	c.want(c.call("GET", fmt.Sprintf("%s/runs/%d", statePath, run.ID), ""), 200, `"waiting-for":{"what":"host","detail":"h01 to answer prepare"`)

@@ -13,7 +13,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/principal"
 )
 
-// tries makes attempts from a place at once, each of which takes 0.9 seconds, and returns how
+// tries makes attempts from a source at once, each of which takes 0.9 seconds, and returns how
 // many are made and how many are refused with a status.
 func (a *attempts) tries(ctx context.Context, from string, count int, failed bool) (made int, refused map[int]int) {
 	var mu sync.Mutex
@@ -60,7 +60,7 @@ func TestAttempts(t *testing.T) {
 		"right ones beside failed ones take turns":        {before: maxAttempts - 1, count: 4, want: "4 map[]"},
 		"one that waits too long is told to come again":   {before: maxAttempts - 1, count: 8, want: "6 map[503:2]"},
 		"after too many no right one is heard":            {before: maxAttempts, count: 1, want: "0 map[429:1]"},
-		"another place is":                                {before: maxAttempts, from: "there", count: 1, want: "1 map[]"},
+		"another source is":                               {before: maxAttempts, from: "there", count: 1, want: "1 map[]"},
 		"they are forgotten after a while":                {before: maxAttempts, passed: attemptsEach, count: 4 * maxAttempts, fail: true, want: "10 map[429:30]"},
 		"not before":                                      {before: maxAttempts, passed: attemptsEach - 2*time.Second, count: 1, want: "0 map[429:1]"},
 		"what has not failed does not count":              {failed: -1, before: 4 * maxAttempts, count: maxAttempts, fail: true, want: "10 map[]"},
@@ -86,7 +86,7 @@ func TestAttempts(t *testing.T) {
 }
 
 // TestAttemptsThatEndBadly checks that an attempt that panics counts as failed, that one
-// whose sender is gone waits no longer, and that no place is remembered that has not failed.
+// whose sender is gone waits no longer, and that no source is remembered that has not failed.
 func TestAttemptsThatEndBadly(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -106,21 +106,21 @@ func TestAttemptsThatEndBadly(t *testing.T) {
 		if !errors.Is(err, principal.ErrBusy) || time.Since(begun) > 0 {
 			t.Errorf("after %s: %v", time.Since(begun), err)
 		}
-		for i := range 3 * maxPlaces {
-			if err := a.try(t.Context(), fmt.Sprint(i), func() (bool, error) { return i%2 == 0, nil }); err != nil && len(a.places) < maxPlaces {
+		for i := range 3 * maxSources {
+			if err := a.try(t.Context(), fmt.Sprint(i), func() (bool, error) { return i%2 == 0, nil }); err != nil && len(a.sources) < maxSources {
 				t.Fatal(err)
 			}
 		}
-		if len(a.places) != maxPlaces+1 {
-			t.Errorf("%d places are remembered", len(a.places))
+		if len(a.sources) != maxSources+1 {
+			t.Errorf("%d sources are remembered", len(a.sources))
 		}
 		fails := func(from string) bool {
 			return a.try(t.Context(), from, func() (bool, error) { return false, nil }) != nil
 		}
-		a.known = &principal.Places{}
+		a.known = &principal.Sources{}
 		a.known.Add("known")
 		if !fails("unknown") || fails("known") {
-			t.Error("beyond the places that are counted, one that is known should be heard, and no other")
+			t.Error("beyond the sources that are counted, one that is known should be heard, and no other")
 		}
 	})
 }

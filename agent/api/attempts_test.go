@@ -10,10 +10,10 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/access"
 )
 
-// maxAttempts is how many attempts may fail from one place in a minute.
+// maxAttempts is how many attempts may fail from one source in a minute.
 const maxAttempts = 10
 
-// TestAttemptsAtOnce checks that of attempts which come at once from one place no more are
+// TestAttemptsAtOnce checks that of attempts which come at once from one source no more are
 // tried than of those that come in turn, whomever they name, and that right ones which come
 // together are not refused for that.
 func TestAttemptsAtOnce(t *testing.T) {

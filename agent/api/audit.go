@@ -44,7 +44,7 @@ func (s *server) audited(route route, c *call) {
 		err = s.refuse(c, held, err)
 	case c.has("validate"):
 		if err := route.handle(s, c); err != nil {
-			s.fail(held, c.Request, err)
+			s.fail(held, c, err)
 		}
 		held.release()
 		return
@@ -53,7 +53,7 @@ func (s *server) audited(route route, c *call) {
 	}
 	if err != nil {
 		held.discard()
-		s.fail(answer, c.Request, err)
+		s.fail(answer, c, err)
 		return
 	}
 	held.release()
@@ -154,7 +154,7 @@ func (s *server) auditResult(c *call, held *heldWriter, err error) {
 	c.audit.Result = v1.AuditDone
 	if err != nil {
 		a := s.classify(c.Request, err)
-		s.answer(held, c.Request, a)
+		s.answer(held, c, a)
 		c.audit.Result, c.audit.Error = v1.AuditRefused, a.body.Errors[0].Message
 		switch {
 		case a.status >= http.StatusInternalServerError:

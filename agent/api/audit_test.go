@@ -98,7 +98,7 @@ func TestAudit(t *testing.T) { //nolint:funlen // a story
 		"token terraform write config refused 400 | bad request",
 		"token terraform write config refused 412 | the os-upgrade configuration of tenant \"demo\" has ETag " + changed.header.Get("ETag") + "; read it again before you change it",
 		"token terraform write calendar/holidays done 201",
-		"token root pause run refused 412 | the database moves | no run is under way",
+		"token root pause run refused 412 | the database moves | no run is in progress",
 		"token ann create token/" + short + " done 201 | name ci, allows operator, until " + ci.Expires.Format(time.RFC3339),
 		"token ann delete token/" + short + " done 204 | name ci",
 		"token ann delete token/" + short + " refused 404 | tenant \"demo\" has no token \"" + ci.ID + "\"",

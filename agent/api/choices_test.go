@@ -24,7 +24,7 @@ var shopRuns = map[string]uint64{"basel": 4, "bern": 7}
 func (s *shops) which(environment, command string) error {
 	switch {
 	case environment == "":
-		return &run.Ambiguous{Message: "several runs are under way", Choices: []v1.Choice{{Environment: "basel", Run: 4, Command: command + " basel"}, {Environment: "bern", Run: 7, Command: command + " bern"}}}
+		return &run.Ambiguous{Message: "several runs are in progress", Choices: []v1.Choice{{Environment: "basel", Run: 4, Command: command + " basel"}, {Environment: "bern", Run: 7, Command: command + " bern"}}}
 	case shopRuns[environment] == 0:
 		return &run.NoEnvironment{Name: environment, Known: []string{"basel", "bern", "default"}}
 	}
@@ -79,7 +79,7 @@ func TestRequestsOfSeveralRuns(t *testing.T) {
 			stage = `,"stage":"all"`
 		}
 		s.want("POST", state+ask, `{"reason":"r"`+stage+`}`, 409,
-			`"error-message":"several runs are under way","error-info":{"choices":[{"environment":"basel","run":4,"command":"`+ask+` basel"},{"environment":"bern","run":7,"command":"`+ask+` bern"}]}`)
+			`"error-message":"several runs are in progress","error-info":{"choices":[{"environment":"basel","run":4,"command":"`+ask+` basel"},{"environment":"bern","run":7,"command":"`+ask+` bern"}]}`)
 		s.want("POST", state+ask, `{"reason":"r","environment":"zug"`+stage+`}`, 404,
 			`"error-message":"there is no environment zug; there are: basel, bern, default","error-info":{"field":"environment","value":"zug","missing":"environment/zug"}`)
 		s.want("POST", state+ask, `{"reason":"r","environment":"bern"`+stage+`}`, 200, `"id":7,`)

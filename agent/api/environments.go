@@ -27,22 +27,13 @@ func (s *server) environment(c *call) (*object[v1.Environment], error) {
 			return s.Store.Environment(ctx, tenant, name)
 		},
 		put: func(ctx context.Context, tenant string, value v1.Kept[v1.Environment], base store.Revision) (store.Revision, error) {
-			if base == (store.Revision{}) { // What was skipped while it was deleted is still there.
-				if err := s.forgetSkips(ctx, tenant, name); err != nil {
-					return store.Revision{}, err
-				}
+			if err := s.forgetSkips(ctx, tenant, name, base); err != nil {
+				return store.Revision{}, err
 			}
 			return s.Store.PutEnvironment(ctx, tenant, name, value, base)
 		},
 		remove: func(ctx context.Context, tenant string, base store.Revision) (store.Revision, error) {
-			deletion, err := s.Store.DeleteEnvironment(ctx, tenant, name, base)
-			if err != nil {
-				return deletion, err
-			}
-			if err := s.forgetSkips(ctx, tenant, name); err != nil { // They are deleted at the latest when it is declared again.
-				s.Log.Warn("the skipped windows of a deleted environment are still there", "tenant", tenant, "environment", name, "error", err)
-			}
-			return deletion, nil
+			return s.Store.DeleteEnvironment(ctx, tenant, name, base)
 		},
 		inUse: func(ctx context.Context, controller Controller) error { return controller.Vacant(ctx, name) },
 		form:  v1.EnvironmentForm, recorded: v1.Environment.Canonical,
@@ -53,9 +44,9 @@ func (s *server) environment(c *call) (*object[v1.Environment], error) {
 		permitted: func(now stored[v1.Environment], next v1.Environment) error {
 			return s.acyclic(c, name, now.value.Value, next)
 		},
-		together: &s.ordering,
-		orphans:  func(c *call) ([]v1.IntentWarning, error) { return s.followersOf(c, name) },
-		room:     s.Store.RoomForEnvironment,
+		lock:    &s.environmentLock,
+		orphans: func(c *call) ([]v1.IntentWarning, error) { return s.followersOf(c, name) },
+		room:    s.Store.RoomForEnvironment,
 	}, nil
 }
 

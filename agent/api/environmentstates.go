@@ -2,7 +2,6 @@ package api
 
 import (
 	"maps"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -58,15 +57,9 @@ func sendNext(c *call, after string) {
 
 // getEnvironmentState shows what an environment is doing.
 func (s *server) getEnvironmentState(c *call) error {
-	name := c.PathValue("name")
-	all, err := c.controller.EnvironmentStatuses(c.Context())
+	status, err := c.controller.EnvironmentStatus(c.Context(), c.PathValue("name"))
 	if err != nil {
 		return err
 	}
-	for _, e := range all {
-		if e.Name == name {
-			return s.sendFields(c, e)
-		}
-	}
-	return problem(http.StatusNotFound, "environment", name, "environment %q does not exist; osupgrade-agent status lists those that do", name)
+	return s.sendFields(c, status)
 }

@@ -25,6 +25,16 @@ func (*shopkeeper) EnvironmentStatuses(context.Context) ([]v1.EnvironmentStatus,
 	}, nil
 }
 
+func (k *shopkeeper) EnvironmentStatus(ctx context.Context, name string) (v1.EnvironmentStatus, error) {
+	all, err := k.EnvironmentStatuses(ctx)
+	for _, e := range all {
+		if e.Name == name {
+			return e, err
+		}
+	}
+	return v1.EnvironmentStatus{}, &run.NoEnvironment{Name: name, Known: []string{"basel", "bern", "default"}}
+}
+
 // TestEnvironmentStates checks what is answered of all environments, of one, of a page and of
 // some fields, and to wrong requests.
 func TestEnvironmentStates(t *testing.T) {
@@ -36,7 +46,7 @@ func TestEnvironmentStates(t *testing.T) {
 	s.want("GET", path+"?fields=name,needs", "", 200, `[{"name":"basel","needs":["approval"]},{"name":"bern"},{"name":"default"}]`)
 	s.want("GET", path+"/bern", "", 200, `{"name":"bern","status":"idle","hosts":4}`)
 	s.want("GET", path+"/basel?fields=run/id", "", 200, `{"run":{"id":7}}`)
-	s.want("GET", path+"/chur", "", 404, `environment \"chur\" does not exist; osupgrade-agent status lists those that do`)
+	s.want("GET", path+"/chur", "", 404, `there is no environment chur; there are: basel, bern, default`)
 	next := s.want("GET", path+"?limit=2&keys=true", "", 200, `["basel","bern"]`).Get("Link")
 	target, _, _ := strings.Cut(strings.TrimPrefix(next, "<"), ">")
 	if u, err := url.Parse(target); err != nil || u.Query().Get("after") != "bern" {

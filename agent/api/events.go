@@ -93,10 +93,10 @@ type sentRun struct {
 
 // getEvents sends, as server-sent events with a position of the log as id, the situation
 // of the tenant ("situation") and its newest run ("run"): now and after each change,
-// of which time alone may be one. Of several environments these are the runs under way and those
-// that begin later; with environment=NAME both are those of that one. With hosts=changed a run is sent once with all its
-// hosts, and then ("changes") with those that have changed: ten thousand hosts are
-// megabytes. Each report of versions from now on is an event, too ("versions"). A client
+// including those that only time makes. If there are several environments, it sends the newest run
+// and those that are under way or begin later; environment=NAME restricts both to that one. With
+// hosts=changed a run is sent once with all its hosts, and then ("changes") with those that have
+// changed: ten thousand hosts are megabytes. Each report of versions from now on is an event, too ("versions"). A client
 // that comes back is sent the news that it has missed ("news"), one with the id of another
 // log is told so first ("reset").
 func (s *server) getEvents(c *call) error {

@@ -61,11 +61,11 @@ func badRequest(field, value, right string) error {
 const retryAfter = "2"
 
 // fail answers a request with an error.
-func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
-	s.answer(w, r, s.classify(r, err))
+func (s *server) fail(w http.ResponseWriter, c *call, err error) {
+	s.answer(w, c, s.classify(c.Request, err))
 }
 
-func (s *server) answer(w http.ResponseWriter, r *http.Request, a *answer) {
+func (s *server) answer(w http.ResponseWriter, c *call, a *answer) {
 	switch a.status {
 	case http.StatusServiceUnavailable:
 		after := retryAfter
@@ -78,11 +78,11 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request, a *answer) {
 	case http.StatusUnauthorized:
 		w.Header().Set("WWW-Authenticate", `Bearer realm="osupgrade"`)
 	}
-	if isFleetLock(r) {
+	if c.route.isFleetLock() {
 		s.sendFleetLock(w, a)
 		return
 	}
-	s.send(w, r, a.status, a.body)
+	s.send(w, c.Request, a.status, a.body)
 }
 
 // classify turns any error into an answer.

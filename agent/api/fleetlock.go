@@ -23,8 +23,11 @@ const fleetLockPath = statePath + "/fleetlock"
 // there by accident.
 const fleetLockHeader = "fleet-lock-protocol"
 
-// isFleetLock reports whether a request is one of the protocol.
-func isFleetLock(r *http.Request) bool { return strings.Contains(r.URL.Path, "/os-upgrade/fleetlock/") }
+// isFleetLock reports whether a route is one of the protocol.
+func (r route) isFleetLock() bool {
+	_, is := r.failure.(v1.FleetLockError)
+	return is
+}
 
 func fleetLockRoutes() []route {
 	post := func(operation, summary, about, action string, ask func(Controller) lockFunc) route {

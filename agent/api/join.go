@@ -102,7 +102,7 @@ func (s *server) join(c *call) (answer v1.Joined, err error) {
 		address = strings.Trim(c.Host, "[]")
 	}
 	if !validAddress(address) {
-		return answer, badRequest("Host", c.Host, "is no name of a site")
+		return answer, badRequest("Host", c.Host, "is not the name of a site")
 	}
 	url, err := s.Joining.NATSURL(address)
 	if err != nil {

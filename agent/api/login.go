@@ -14,8 +14,8 @@ import (
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
-// login answers a login. A place from which too many have failed is not heard for a
-// while; no other place is.
+// login answers a login. A source from which too many have failed is not heard for a
+// while; no other source is.
 func (s *server) login(c *call, who string, prove func(from string) (principal.Session, error)) error {
 	if s.Logins == nil {
 		return errNoLogins
@@ -33,7 +33,7 @@ func (s *server) login(c *call, who string, prove func(from string) (principal.S
 	if err != nil {
 		return err
 	}
-	s.Logins.Places().Add(from)
+	s.Logins.Sources().Add(from)
 	c.audit.Tenant, c.audit.Object = s.logOf(session.Tenant), "token/"+shortID(principal.ID(session.Text))
 	c.auditBy(proofOf(session.Token, session.Text))
 	s.Log.Info("logged in", "who", session.Name, "tenant", session.Tenant, "as", session.Login.Of, "from", from)

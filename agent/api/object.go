@@ -42,11 +42,10 @@ type object[T any] struct {
 	inUse func(ctx context.Context, controller Controller) error
 	// ofSite tells that it belongs to the site, and to no tenant.
 	ofSite bool
-	// permitted returns why a value may not be written; nil means that any may.
+	// permitted returns why a value may not be written; nil means that any may. If that depends on
+	// other objects, lock is held from then until the value is stored.
 	permitted func(now stored[T], next T) error
-	// together is held while a value is found permitted and stored, where what others store
-	// meanwhile could forbid it; nil where it could not.
-	together sync.Locker
+	lock      sync.Locker
 	// freezing is how runs that freeze changes freeze the object; nil if none does.
 	freezing *freezing[T]
 	// immediate tells that a write is in effect at once: no controller has to see it.
@@ -233,9 +232,9 @@ func (o *object[T]) write(c *call, next func(body []byte, now stored[T]) (v1.Kep
 
 // store stores a value if it is permitted. A request that only validates stores nothing.
 func (o *object[T]) store(c *call, now stored[T], value v1.Kept[T]) (store.Revision, error) {
-	if o.together != nil {
-		o.together.Lock()
-		defer o.together.Unlock()
+	if o.lock != nil {
+		o.lock.Lock()
+		defer o.lock.Unlock()
 	}
 	if o.permitted != nil {
 		if err := o.permitted(now, value.Value); err != nil {

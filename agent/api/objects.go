@@ -15,7 +15,13 @@ import (
 func (s *server) configs() *object[v1.OSUpgrade] {
 	return &object[v1.OSUpgrade]{
 		server: s, noun: "os-upgrade configuration",
-		read: s.Store.Config, put: s.Store.PutConfig, remove: s.Store.DeleteConfig,
+		read: s.Store.Config, remove: s.Store.DeleteConfig,
+		put: func(ctx context.Context, tenant string, value v1.Kept[v1.OSUpgrade], base store.Revision) (store.Revision, error) {
+			if err := s.forgetSkips(ctx, tenant, v1.DefaultEnvironment, base); err != nil {
+				return store.Revision{}, err
+			}
+			return s.Store.PutConfig(ctx, tenant, value, base)
+		},
 		form: v1.OSUpgradeForm, recorded: v1.OSUpgrade.Canonical,
 		inUse: refuseDuringRun, freezing: &freezing[v1.OSUpgrade]{},
 		refers: func(c v1.OSUpgrade) plan.Intent { return plan.Intent{Config: &c} },
@@ -36,7 +42,7 @@ func refuseDuringRun(ctx context.Context, controller Controller) error {
 	if shown.Situation.Environments > 0 { // Other runs may go side by side with it.
 		abort += " --all"
 	}
-	return &run.Refused{Run: current, Message: fmt.Sprintf("run %d is under way; wait until it ends, end it with %s, or add force=true, which does not end the run", current, run.Typed(abort))}
+	return &run.Refused{Run: current, Message: fmt.Sprintf("run %d is in progress; wait until it ends, end it with %s, or add force=true, which does not end the run", current, run.Typed(abort))}
 }
 
 // rollouts returns the rollout. It may be changed or deleted during a run, which

@@ -37,7 +37,7 @@ func TestPoliciesOfTheAPI(t *testing.T) {
 	for _, mine := range [][]string{ann, {"Authorization", "Bearer " + token.Token}} {
 		c.want(c.call("GET", statePath, "", mine...), 200, "idle")
 		c.want(c.call("GET", "/v1/state/os-upgrade/hosts", "", mine...), 200, "")
-		c.want(c.call("POST", statePath+"/pause", `{"reason":"r"}`, mine...), 412, "no run is under way")
+		c.want(c.call("POST", statePath+"/pause", `{"reason":"r"}`, mine...), 412, "no run is in progress")
 		c.want(c.call("POST", statePath+"/start", `{}`, mine...), 403, "(night) does not have the right to execute this")
 		c.want(c.call("PUT", configPath, body, mine...), 403, "(night) does not have the right to update this")
 		c.want(c.call("GET", tokensPath, "", mine...), 403, "does not have the right")

@@ -81,7 +81,7 @@ type schema map[string]any
 // mux returns the handler of a table of routes. The methods of a path that are in no
 // route are answered with 405, and OPTIONS with those that are.
 func (s *server) mux(table []route) http.Handler {
-	mux, methods := http.NewServeMux(), map[string][]string{}
+	mux, routes := http.NewServeMux(), map[string][]route{}
 	for _, r := range table {
 		for _, path := range r.paths() {
 			handler := http.Handler(s.serving(r))
@@ -89,14 +89,14 @@ func (s *server) mux(table []route) http.Handler {
 				handler = compressed(handler)
 			}
 			mux.Handle(r.method+" "+path, handler)
-			methods[path] = append(methods[path], r.method)
+			routes[path] = append(routes[path], r)
 		}
 	}
-	for path, allowed := range methods {
-		mux.HandleFunc(path, s.otherMethod(allowed))
+	for path, same := range routes {
+		mux.HandleFunc(path, s.otherMethod(same))
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		s.fail(w, r, problem(http.StatusNotFound, "", "", "there is nothing at %q", r.URL.Path))
+		s.fail(w, &call{Request: r, w: w}, problem(http.StatusNotFound, "", "", "there is nothing at %q", r.URL.Path))
 	})
 	return mux
 }
@@ -137,7 +137,7 @@ func (s *server) serving(route route) http.HandlerFunc {
 			err = route.handle(s, c)
 		}
 		if err != nil {
-			s.fail(w, r, err)
+			s.fail(w, c, err)
 		}
 	}
 }
@@ -160,9 +160,13 @@ func (s *server) enter(route route, c *call) error {
 	return err
 }
 
-// otherMethod answers OPTIONS with the methods of a path, and any other method with
-// 405. Neither needs a token: the OpenAPI text tells as much.
-func (s *server) otherMethod(methods []string) http.HandlerFunc {
+// otherMethod answers OPTIONS with the methods of the routes of a path, and any other method
+// with 405. Neither needs a token: the OpenAPI text tells as much.
+func (s *server) otherMethod(routes []route) http.HandlerFunc {
+	methods := make([]string, len(routes))
+	for i, r := range routes {
+		methods[i] = r.method
+	}
 	allowed := slices.Clone(methods)
 	if slices.Contains(methods, http.MethodGet) {
 		allowed = append(allowed, http.MethodHead)
@@ -179,7 +183,7 @@ func (s *server) otherMethod(methods []string) http.HandlerFunc {
 			w.WriteHeader(http.StatusNoContent)
 			return
 		}
-		s.fail(w, r, problem(http.StatusMethodNotAllowed, "", "", "method %s is not supported here; use %s", r.Method, list))
+		s.fail(w, &call{Request: r, w: w, route: routes[0]}, problem(http.StatusMethodNotAllowed, "", "", "method %s is not supported here; use %s", r.Method, list))
 	}
 }
 

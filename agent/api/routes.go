@@ -87,7 +87,7 @@ func selecting(more ...parameter) []parameter {
 		list("host", "Only hosts of this name, or runs with such a host. Repeat the parameter for one of several names."),
 		list("label", "Only hosts with this label, or runs with a host that has it now, as KEY=VALUE, or KEY=VALUE,VALUE for one of several values. Repeat the parameter for hosts that have all of several labels."),
 		list("role", "Only hosts with this role, or runs with a host that has it now. Repeat the parameter for one of several roles."),
-		list("environment", "Only hosts that are in this environment, or runs of it; default is that of the hosts that no other has. Repeat the parameter for one of several environments."),
+		list("environment", "Only hosts that are in this environment, or runs of it; default has the hosts that are in no other. Repeat the parameter for one of several environments."),
 	}, more...)
 }
 
@@ -248,9 +248,13 @@ func configRoutes() []route {
 		})
 	}
 	create := func(path, object, noun string, handle func(*server, *call) error, takes any) route {
+		one := "a " + noun
+		if strings.ContainsAny(noun[:1], "aeiou") {
+			one = "an " + noun
+		}
 		return route{
 			method: http.MethodPost, path: configPath + path, own: true, group: groupConfig, handle: handle, action: "create", object: object,
-			summary: "Create a " + noun, about: "PUT to the path of a " + noun + " creates or replaces it.",
+			summary: "Create " + one, about: "PUT to the path of " + one + " creates or replaces it.",
 			query: []parameter{validateParameter, unknownParameter}, takes: takes, errors: []int{http.StatusConflict, http.StatusPreconditionFailed},
 			returns: []response{
 				{status: http.StatusCreated, about: "The " + noun + " is created.", headers: map[string]string{"ETag": "The revision of the object.", "Location": "The path of the object."}},
@@ -276,7 +280,7 @@ func listOfEnvironments(get stateGet) route {
 	environments := listing(get("/environments", groupState, "List the environments and what each is doing", (*server).getEnvironmentStates, []v1.EnvironmentStatus{},
 		parameter{name: "after", about: "Return only environments after this name (for paging).", schema: schema{"type": "string"}},
 		parameter{name: "limit", about: "The largest number of environments to return; all if absent.", schema: schema{"type": "integer", "minimum": 1, "maximum": v1.MaxEnvironments}}))
-	environments.about = "Environments are ordered by name; the one without a declaration is default. With limit they are returned in pages: the header Link has the next page, if there is one. " +
+	environments.about = "Environments are ordered by name, with default among them. With limit they are returned in pages: the header Link has the next page, if there is one. " +
 		"count=true counts all of them and cannot be combined with after and limit."
 	environments.returns[0].headers = map[string]string{"Link": "The next page, as rel=\"next\"; absent on the last page."}
 	return environments
@@ -304,7 +308,7 @@ func stateRoutes() []route {
 	events := get("/events", groupNews, "Follow changes as server-sent events", (*server).getEvents, nil)
 	events.query = []parameter{
 		siteParameter, oneOf("hosts", "Send all hosts of a run once, and after that only those that have changed.", "changed"),
-		{name: "environment", about: "Send the situation and the runs of this environment only; default is that of the hosts that no other has.", schema: schema{"type": "string"}},
+		{name: "environment", about: "Send the situation and the runs of this environment only; default has the hosts that are in no other.", schema: schema{"type": "string"}},
 	}
 	events.headers = []parameter{{
 		name: lastEventID, schema: schema{"type": "string"},
@@ -360,7 +364,7 @@ func skippingWindows() []route {
 		{
 			method: http.MethodPost, path: statePath + "/skip-window", own: true, group: groupWindows, handle: (*server).postSkipWindow,
 			action: "skip", object: "window", summary: "Skip a window",
-			about: "The next window, or the one that opens at window-start, opens no run by itself. Whoever skips a window that is skipped gets the same answer. A window that an edit moves is another one.",
+			about: "The next window, or the one that opens at window-start, opens no run by itself. Skipping it again changes nothing. If an edit moves the window, it is no longer skipped.",
 			query: []parameter{siteParameter}, takes: v1.SkipWindow{}, returns: ok("The skipped window.", v1.SkippedWindow{}), errors: []int{http.StatusNotFound, http.StatusPreconditionFailed},
 		},
 		{
@@ -389,8 +393,8 @@ func changingHosts() []route {
 		{
 			method: http.MethodPut, path: statePath + "/hosts/{host}/environment", own: true, group: groupHosts, handle: (*server).putHostEnvironment,
 			action: "move", object: "host/{host}", summary: "Move a host into an environment",
-			about: "The host is assigned to the environment, whatever matches it, until it is moved again or the environment is deleted. With an empty name its place follows from what matches it. " +
-				"A member of a run under way moves when that run has ended.",
+			about: "The host is assigned to the environment, whatever matches it, until it is moved again or the environment is deleted. With an empty name, the matches decide again. " +
+				"A member of a run in progress moves when that run has ended.",
 			query: []parameter{siteParameter}, takes: v1.Move{}, returns: ok("Where the host is now.", v1.HostEnvironment{}), errors: []int{http.StatusNotFound},
 		},
 		{
@@ -450,7 +454,7 @@ func runRoutes() []route {
 	} {
 		r := post(string(o.ask), o.summary, postAsk(o.ask), v1.Ask{})
 		if o.ask == run.Abort {
-			r.returns = ok("The run, or with all the runs that were under way.", anyOf{v1.Run{}, []v1.Run{}})
+			r.returns = ok("The run; with all, the list of the runs that were in progress.", anyOf{v1.Run{}, []v1.Run{}})
 		}
 		list = append(list, r)
 	}
@@ -711,7 +715,7 @@ func siteRoutes() []route {
 		listing(route{
 			method: http.MethodGet, path: "/v1/state/status", group: groupTenants, handle: (*server).getStatus,
 			summary: "Read the status of all tenants whose state the token may read", query: reading(), returns: ok("The tenants, ordered by name.", []v1.TenantStatus{}),
-			about: "One request tells what is under way in each tenant. A tenant that does not answer within seconds has only its trouble.",
+			about: "One request tells what is in progress in each tenant. A tenant that does not answer within seconds has only its trouble.",
 		}),
 		unseal,
 	}

@@ -131,9 +131,13 @@ func (s *server) editSkips(c *call, environment string, edit func(v1.Skips) (nex
 	}
 }
 
-// forgetSkips deletes the skipped windows of an environment, if there are any: they end with it, so that
-// one of its name that is declared later opens its runs.
-func (s *server) forgetSkips(ctx context.Context, tenant, environment string) error {
+// forgetSkips deletes the windows that were skipped before the declaration of an environment is created;
+// base is the revision that the write replaces. It does so then, not at the deletion: a window may also
+// be skipped just after that, and if the deletion fails, they must still be skipped.
+func (s *server) forgetSkips(ctx context.Context, tenant, environment string, base store.Revision) error {
+	if base != (store.Revision{}) {
+		return nil
+	}
 	for try := 1; ; try++ {
 		_, base, err := s.Store.Skips(ctx, tenant, environment)
 		if errors.Is(err, store.ErrNotFound) {

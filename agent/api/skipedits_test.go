@@ -80,7 +80,8 @@ func TestSkipsAreBounded(t *testing.T) {
 	s.want("POST", skipPath, body(50), http.StatusOK, "")
 }
 
-// TestSkipsEndWithEnvironment declares an environment again after its deletion: nothing is skipped.
+// TestSkipsEndWithEnvironment declares an environment again after its deletion, and the configuration of
+// the tenant, which is that of default: nothing is skipped.
 func TestSkipsEndWithEnvironment(t *testing.T) {
 	t.Parallel()
 	h := &hourly{}
@@ -108,11 +109,26 @@ func TestSkipsEndWithEnvironment(t *testing.T) {
 		t.Errorf("after a rehearsed deletion it has %d skipped windows", n)
 	}
 	s.want("DELETE", path+"/basel", "", http.StatusNoContent, "")
+	s.want("POST", path, content, http.StatusCreated, "")
 	if n := skipped(); n != 0 {
-		t.Errorf("the deleted environment has %d skipped windows", n)
+		t.Errorf("declared again, it has %d skipped windows", n)
 	}
-	if other, _, err := h.intent.Skips(t.Context(), "acme", v1.DefaultEnvironment); err != nil || len(other.Windows) != 1 {
-		t.Errorf("the default one has the skips %+v, %v", other, err)
+	ofDefault := func() int {
+		kept, _, _ := h.intent.Skips(t.Context(), "acme", v1.DefaultEnvironment)
+		return len(kept.Windows)
+	}
+	if n := ofDefault(); n != 1 {
+		t.Errorf("the default one has %d skipped windows", n)
+	}
+	const config = "/v1/config/tenants/acme/os-upgrade"
+	s.want("PUT", config, `{"worker-applications":[{"name":"app"}]}`, http.StatusCreated, "")
+	if n := ofDefault(); n != 0 {
+		t.Errorf("with a new configuration it has %d skipped windows", n)
+	}
+	s.want("POST", skipPath, `{"reason":"sale"}`, http.StatusOK, "")
+	s.want("PUT", config, `{"worker-applications":[{"name":"app"},{"name":"other"}]}`, http.StatusNoContent, "")
+	if n := ofDefault(); n != 1 {
+		t.Errorf("after an edit of the configuration it has %d skipped windows", n)
 	}
 }
 

@@ -46,8 +46,8 @@ func (s *server) getStatus(c *call) error {
 func (s *server) statusOf(ctx context.Context, name string, controller Controller) (status v1.TenantStatus) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			s.Log.Error("the status of a tenant cannot be told", "tenant", name, "panic", cause, "stack", string(debug.Stack()))
-			status = v1.TenantStatus{Tenant: name, Trouble: "its status cannot be told because of a fault in this program; the log of the site has the cause"}
+			s.Log.Error("the status of a tenant is not available", "tenant", name, "panic", cause, "stack", string(debug.Stack()))
+			status = v1.TenantStatus{Tenant: name, Trouble: "its status is not available because of a fault in this program; the log of the site has the cause"}
 		}
 	}()
 	if controller == nil {

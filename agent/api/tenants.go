@@ -127,7 +127,7 @@ func (s *server) tenantInUse(ctx context.Context, name string) error {
 		return err
 	}
 	if current != 0 {
-		return &run.Refused{Run: current, Message: "a run of the tenant is under way; wait until it ends, or add force=true, which aborts it at once"}
+		return &run.Refused{Run: current, Message: "a run of the tenant is in progress; wait until it ends, or add force=true, which aborts it at once"}
 	}
 	hosts, err := controller.Hosts(ctx, v1.HostFilter{})
 	if err != nil || len(hosts) == 0 {

@@ -136,8 +136,8 @@ func TestTenantsOfTheAPI(t *testing.T) { //nolint:funlen // one life of a tenant
 			break
 		}
 	}
-	j.want(412, "a run of the tenant is under way; wait until it ends, or add force=true", all, "DELETE", beta, "")
-	j.want(412, "a run of the tenant is under way", all, "DELETE", beta+"?validate=true", "")
+	j.want(412, "a run of the tenant is in progress; wait until it ends, or add force=true", all, "DELETE", beta, "")
+	j.want(412, "a run of the tenant is in progress", all, "DELETE", beta+"?validate=true", "")
 	begun := time.Now()
 	j.want(204, "", all, "DELETE", beta+"?force=true", "")
 	select {

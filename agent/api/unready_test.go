@@ -188,6 +188,10 @@ func (b broken) EnvironmentStatuses(context.Context) ([]v1.EnvironmentStatus, er
 	return nil, b.err
 }
 
+func (b broken) EnvironmentStatus(context.Context, string) (v1.EnvironmentStatus, error) {
+	return v1.EnvironmentStatus{}, b.err
+}
+
 func (b broken) WindowsOf(context.Context, string, time.Time, time.Time, int) ([]v1.Window, error) {
 	return nil, b.err
 }

@@ -119,7 +119,7 @@ func adviseCourse(r v1.Run) []advice {
 		return []advice{{"wait for the hosts that are being upgraded, or end the run at once", withReason("abort", "--now")}}
 	}
 	todo := adviseWaiting(r)
-	if len(todo) == 0 && r.Paused != "" { // What is under way goes on, and then it waits.
+	if len(todo) == 0 && r.Paused != "" { // What is in progress goes on, and then it waits.
 		return adviseResume(r)
 	}
 	return todo
@@ -140,7 +140,7 @@ func adviseWaiting(r v1.Run) []advice {
 		return adviseResume(r)
 	case waitsForHosts(r):
 		return adviseHosts(w.Hosts)
-	case w.What == run.ForBudget && w.Until == nil && !w.IsSending():
+	case w.What == run.ForBudget && w.Until == nil && !w.Sending:
 		return []advice{{"edit the disruption budget: it lets no host leave service", command("edit", "budgets")}}
 	case w.What == run.ForIdle && len(w.Hosts) > 0:
 		return []advice{{"wait, or see on " + someOf(w.Hosts) + " what keeps it busy", command("busy", "--list")}}

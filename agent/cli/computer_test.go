@@ -126,7 +126,7 @@ func TestRebootCommandOutlivesTheWorker(t *testing.T) {
 	again := filepath.Join(filepath.Dir(path), "again")
 	next := computer{rebootCommand: "touch " + again, rebootLog: path + ".log"}
 	if err := next.Reboot(t.Context(), strategy.Job{}); err != nil {
-		t.Errorf("a reboot that is under way is not accepted: %v", err)
+		t.Errorf("a reboot that is in progress is not accepted: %v", err)
 	}
 	if _, err := os.Stat(again); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a second command is started beside the first: %v", err)

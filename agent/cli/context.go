@@ -438,7 +438,7 @@ func (s *sites) warnOfToken(used usedContext) {
 		return
 	}
 	s.warned = true
-	_, _ = fmt.Fprintf(s.warnings, "warning: OSUPGRADE_TOKEN is used and not the %s of context %s; to use the context, unset OSUPGRADE_TOKEN\n", proof, used.name)
+	_, _ = fmt.Fprintf(s.warnings, "warning: OSUPGRADE_TOKEN overrides the %s of context %s; to use the context, unset OSUPGRADE_TOKEN\n", proof, used.name)
 }
 
 // loginTo is the command that logs in.

@@ -153,7 +153,7 @@ func TestContextIsOverridden(t *testing.T) {
 	t.Setenv(endpointVariable, "")
 	t.Setenv("OSUPGRADE_TOKEN", north.Token)
 	code, stdout, stderr := call(t, "hosts")
-	if want := "warning: OSUPGRADE_TOKEN is used and not the token of "; code != exitOK || !strings.Contains(stdout, "host-of-north") || strings.Count(stderr, want) != 1 || !strings.Contains(stderr, " of context north; ") {
+	if want := "warning: OSUPGRADE_TOKEN overrides the token of "; code != exitOK || !strings.Contains(stdout, "host-of-north") || strings.Count(stderr, want) != 1 || !strings.Contains(stderr, " of context north; ") {
 		t.Errorf("with a token for the context it ends with %d: %s%s", code, stdout, stderr)
 	}
 	if _, _, stderr = call(t, "hosts", "--token-file", own); strings.Contains(stderr, "warning") {

@@ -118,9 +118,9 @@ func (e environments) overlaps(ctx context.Context, d *siteIntent) (found []v1.I
 	shared := map[string][]string{}
 	for _, h := range hosts {
 		one := plan.Host{Name: h.Hostname, Application: h.Application, Role: h.Role, Labels: h.Labels}
-		var was *plan.Place
+		var was *plan.Where
 		if h.Assigned {
-			was = &plan.Place{Assigned: h.Environment}
+			was = &plan.Where{Assigned: h.Environment}
 		}
 		names, now := after.Of(one, was).Matching, before.Of(one, nil)
 		known := append(now.Matching, now.Environment)

@@ -14,7 +14,7 @@ import (
 type deleteCommand struct {
 	siteOperator
 	What  []string `arg:"" help:"What to delete, such as policy/NAME or calendar/NAME, config or rollout." complete:"objects"`
-	Force bool     `help:"Delete a policy even if a user, an approle or a token names it, and an environment even if it has hosts or a run is under way. The run goes on."`
+	Force bool     `help:"Delete a policy even if a user, an approle or a token names it, and an environment even if it has hosts or a run is in progress. The run continues."`
 }
 
 // Help is the longer text of --help.

@@ -29,9 +29,8 @@ type devCommand struct {
 	tracesFlags
 }
 
-// garbagePercent is how much garbage there may be, in percent of what is in use. With Go's own 100,
-// a thousand hosts in one process take 90 MiB more of the memory of whoever tries them out; this
-// costs a few percent of the processor time.
+// garbagePercent is GOGC, in percent of the memory in use. Go's default of 100 takes 90 MiB more for
+// a thousand hosts in one process; this costs a few percent more processor time.
 const garbagePercent = 50
 
 // Run implements the command.

@@ -12,8 +12,8 @@ import (
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
-// fewEnvironments is up to how many environments each has a row, also those in which nothing
-// happens.
+// fewEnvironments is the largest number of environments that all get a row; of more, the idle ones
+// are summed up in a line.
 const fewEnvironments = 8
 
 // showsEnvironments reports whether status shows environments, and not one run of the tenant.
@@ -60,30 +60,29 @@ func (c *statusCommand) environmentsJSON(ctx context.Context, out io.Writer, api
 	return c.json(out, map[string]any{"state": state, "environments": all, "runs": runs})
 }
 
-// showEnvironments prints the environments, and of the one that needs a person first, or that was
-// asked for, what it does.
+// showEnvironments prints the details of the environment that was asked for, or else a row for each,
+// and what the most urgent one needs.
 func (c *statusCommand) showEnvironments(ctx context.Context, to *terminal, api *client.Client, state v1.State, chosen chosenHosts) error {
 	all, err := c.environmentsOf(ctx, api)
 	if err != nil {
 		return err
 	}
 	at := c.format()
-	if c.Environment == "" {
-		c.showTable(to, at, state, all)
-	}
 	todo := slices.Concat(adviseUnplaced(state.Situation), adviseTenant(at, state))
-	if len(all) > 0 && (c.Environment != "" || len(all[0].Needs) > 0) {
+	switch {
+	case c.Environment != "":
 		newest, err := newestOf(ctx, api, c.Tenant, all[0])
 		if err != nil {
 			return err
 		}
-		if c.Environment == "" {
-			to.line("")
-		}
 		c.showOne(to, at, state.Environments, all[0], newest, chosen)
 		todo = append(adviseEnvironment(all[0], newest), todo...)
-	}
-	if c.Environment == "" {
+	default:
+		c.showTable(to, at, state, all)
+		if len(all) > 0 && len(all[0].Needs) > 0 {
+			look := advice{"or look at environment " + all[0].Name + " first", command("status", "--environment", all[0].Name)}
+			todo = slices.Concat(adviseEnvironment(all[0], all[0].Run), []advice{look}, todo)
+		}
 		showWarnings(to, at, state)
 		showUnmatched(to, state)
 	}
@@ -123,7 +122,7 @@ func (c *statusCommand) showTable(to *terminal, at timeFormat, state v1.State, a
 	}
 	f.add("hosts", hosts)
 	if state.Unplaced > 0 {
-		f.add("in none", fmt.Sprintf("%d: %s", state.Unplaced, text.ListOf(state.UnplacedHosts, state.Unplaced, mostNames)))
+		f.add("in no environment", fmt.Sprintf("%d: %s", state.Unplaced, text.ListOf(state.UnplacedHosts, state.Unplaced, mostNames)))
 	}
 	for _, fact := range tenantFacts(at, state.Situation) {
 		f.add(fact[0], fact[1])
@@ -179,7 +178,7 @@ func (c *statusCommand) showOne(to *terminal, at timeFormat, several int, e v1.E
 	var f facts
 	f.add("environment", e.Name)
 	if e.Removed {
-		f.add("removed", "yes; its run goes on")
+		f.add("deleted", "yes; its run continues")
 	}
 	f.add("status", to.paint(statusColour(e.Status), e.Status))
 	situation := e.Situation()
@@ -213,7 +212,7 @@ func adviseUnplaced(s v1.Situation) []advice {
 		return nil
 	}
 	return []advice{{
-		"say in which environment " + text.ListOf(s.UnplacedHosts, s.Unplaced, mostNames) + " belongs: several match it, so no run upgrades it",
+		"choose the environment of " + text.ListOf(s.UnplacedHosts, s.Unplaced, mostNames) + ": no run upgrades a host that several match",
 		command("move", s.UnplacedHosts[0], "--environment", "NAME"),
 	}}
 }

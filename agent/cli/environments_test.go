@@ -63,7 +63,11 @@ func TestSituationsOfEnvironments(t *testing.T) {
 			if err != nil || got != string(kept) {
 				t.Errorf("%v; the transcript differs; got:\n%s", err, got)
 			}
-			for _, line := range strings.Split(transcriptOf(got, "status"), "\n") {
+			shown := strings.Split(transcriptOf(got, "status"), "\n")
+			if most := 18; len(shown) > most {
+				t.Errorf("the status has %d lines, want at most %d", len(shown), most)
+			}
+			for _, line := range shown {
 				if utf8.RuneCountInString(line) > statusWidth && !strings.Contains(line, ":") {
 					t.Errorf("it is wider than %d columns: %s", statusWidth, line)
 				}
@@ -173,7 +177,7 @@ func TestStatusOfEnvironments(t *testing.T) {
 	if code != exitOK || first < 0 || second < first || !strings.Contains(inJSON, `"runs": [`) {
 		t.Errorf("exit code %d: %s\n%s", code, stderr, inJSON)
 	}
-	if code, _, stderr := call(t, as(t, s.URL, s.Token, "acme", "status", "--environment", "chur")...); code == exitOK || !strings.Contains(stderr, `environment "chur" does not exist`) {
+	if code, _, stderr := call(t, as(t, s.URL, s.Token, "acme", "status", "--environment", "chur")...); code == exitOK || !strings.Contains(stderr, `there is no environment chur`) {
 		t.Errorf("an absent one: exit code %d: %s", code, stderr)
 	}
 	if code, _, stderr := call(t, as(t, s.URL, s.Token, "*", "status", "--environment", "bern")...); code != exitUsage || !strings.Contains(stderr, "leave out --environment") {

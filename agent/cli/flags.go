@@ -115,16 +115,13 @@ func readTime(flag, text string, site *time.Location) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("%s: %.100q is not a time; use RFC 3339 such as 2026-12-01T18:00:00Z, or a date such as 2026-12-01", flag, text)
 }
 
-// labelLetters says what a label may be made of.
-const labelLetters = `at most 63 of letters, digits, "-", "_", "." and "/"`
-
 // parseLabels reads labels as they are given to a worker, each key=value.
 func parseLabels(texts []string) (map[string]string, error) {
 	labels := map[string]string{}
 	for _, text := range texts {
 		key, value, ok := strings.Cut(text, "=")
 		if !ok || !names.ValidLabel(key) || value != "" && !names.ValidLabel(value) {
-			return nil, fmt.Errorf("label: %.200q is invalid; use key=value, each %s", text, labelLetters)
+			return nil, fmt.Errorf("label: %.200q is invalid; use key=value, each %s", text, names.LabelForm)
 		}
 		if other, twice := labels[key]; twice {
 			return nil, fmt.Errorf("label: %q is given twice, as %q and as %q; give each key once", key, other, value)

@@ -40,7 +40,7 @@ func TestHungHost(t *testing.T) {
 	const aborting = `run \d+ is aborting until \S+ \S+ \S+ CET at the latest \(h01 is checking\); to end it now: osupgrade-agent abort --now --reason …`
 	types(exitOK, `Run \d+ has begun`, "start", "--override-window", "--reason", "CVE-2026-1")
 	statusShows(t, d, "h01", "checking")
-	types(exitFailed, `run \d+ is under way until \S+ \S+ \S+ CET at the latest.*; to end it: osupgrade-agent abort --reason …`, "start", "--override-window", "--reason", "again")
+	types(exitFailed, `run \d+ is in progress until \S+ \S+ \S+ CET at the latest.*; to end it: osupgrade-agent abort --reason …`, "start", "--override-window", "--reason", "again")
 	types(exitOK, `Run \d+ is paused`, "pause", "--reason", "a look")
 	types(exitFailed, `paused by dev, until \S+ \S+ \S+ CET at the latest; to have it proceed: osupgrade-agent resume --reason …; to end it: osupgrade-agent abort --reason …`, "start", "--override-window", "--reason", "again")
 	types(exitFailed, `is paused already, by dev since \S+ \S+ \S+ CET; to have it proceed: osupgrade-agent resume --reason …`, "pause", "--reason", "a look")
@@ -50,7 +50,7 @@ func TestHungHost(t *testing.T) {
 		types(exitFailed, aborting, append(args, "--reason", "it hangs")...)
 	}
 	types(exitOK, `has ended as aborted by dev: h01 hangs; still out of service: h01 \(.*\). To stop waiting .*: osupgrade-agent release h01 --reason …`, "abort", "--now", "--reason", "h01 hangs", "--yes")
-	types(exitFailed, `no run is under way: run \d+ ended at \S+Z as aborted; to start one: osupgrade-agent start --override-window --reason …`, "abort", "--now", "--reason", "h01 hangs")
+	types(exitFailed, `no run is in progress: run \d+ ended at \S+Z as aborted; to start one: osupgrade-agent start --override-window --reason …`, "abort", "--now", "--reason", "h01 hangs")
 	types(exitOK, `h01 .*; out of service since .*: it failed and is still unhealthy`, "status")
 	types(exitOK, `The slot of host h01 is free`, "release", "h01", "--reason", "looked at it")
 	types(exitFailed, `host h01 holds no slot since run \d+.*nothing to release`, "release", "h01", "--reason", "looked at it")

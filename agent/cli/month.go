@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,12 +29,16 @@ func (c *windowsCommand) picture(ctx context.Context, out io.Writer, site *time.
 	if err != nil {
 		return err
 	}
-	windows, err := api.Windows(ctx, c.Tenant, p.from(), p.to(), v1.MaxWindowsListed)
+	windows, err := c.drawn(ctx, api, p)
 	if err != nil {
 		return err
 	}
 	for _, w := range windows {
-		p.mark(w.Start, w.End, open)
+		if w.Skipped != nil {
+			p.mark(w.Start, w.End, skippedDay)
+		} else {
+			p.mark(w.Start, w.End, open)
+		}
 	}
 	if err := markFreezes(ctx, api, c.Tenant, p); err != nil {
 		return err
@@ -41,8 +47,20 @@ func (c *windowsCommand) picture(ctx context.Context, out io.Writer, site *time.
 	if len(windows) == v1.MaxWindowsListed {
 		text += fmt.Sprintf("Only the first %d windows are marked.\n", v1.MaxWindowsListed)
 	}
+	if c.Environment != "" {
+		text += "Windows are those of environment " + c.Environment + ".\n"
+	}
 	_, err = io.WriteString(out, text)
 	return err
+}
+
+// drawn returns the windows of the months: those of the environment that is named, or else of the
+// tenant.
+func (c *windowsCommand) drawn(ctx context.Context, api *client.Client, p *picture) ([]v1.Window, error) {
+	if c.Environment != "" {
+		return api.EnvironmentWindows(ctx, c.Tenant, c.Environment, p.from(), p.to(), v1.MaxWindowsListed)
+	}
+	return api.Windows(ctx, c.Tenant, p.from(), p.to(), v1.MaxWindowsListed)
 }
 
 // markFreezes marks the days of a tenant's freezes. They are asked for by
@@ -67,12 +85,14 @@ func markFreezes(ctx context.Context, api *client.Client, tenant string, p *pict
 	return nil
 }
 
-// mark says what a day is: bits, as a day may be both.
+// mark says what a day is: bits, as a day may be several.
 type mark uint8
 
 const (
 	open mark = 1 << iota
 	frozen
+	// skippedDay is seen where nothing else is.
+	skippedDay
 )
 
 // picture is a stretch of whole months. Dates are their midnights in UTC.
@@ -139,7 +159,11 @@ func (p *picture) draw(colour bool) string {
 	for month := p.first; month.Before(p.last); month = month.AddDate(0, 1, 0) {
 		p.drawMonth(&text, month, colour)
 	}
-	fmt.Fprintf(&text, "%sDays are those of %s.\n", legend, zoneTitle(p.site))
+	text.WriteString(legend)
+	if slices.ContainsFunc(slices.Collect(maps.Values(p.days)), func(m mark) bool { return m == skippedDay }) {
+		text.WriteString("- a window is skipped\n")
+	}
+	fmt.Fprintf(&text, "Days are those of %s.\n", zoneTitle(p.site))
 	return text.String()
 }
 
@@ -175,9 +199,12 @@ func sinceMonday(date time.Time) int { return (int(date.Weekday()) + 6) % 7 }
 var cells = map[mark]struct {
 	letter byte
 	colour string
-}{0: {' ', ""}, open: {'*', "30;42"}, frozen: {'x', "30;46"}, open | frozen: {'#', "30;43"}}
+}{0: {' ', ""}, open: {'*', "30;42"}, frozen: {'x', "30;46"}, open | frozen: {'#', "30;43"}, skippedDay: {'-', "30;47"}}
 
 func cell(day int, m mark, colour bool) string {
+	if m != skippedDay {
+		m &^= skippedDay
+	}
 	kind := cells[m]
 	text := fmt.Sprintf("%3d%c", day, kind.letter)
 	if !colour || kind.colour == "" {

@@ -13,8 +13,8 @@ import (
 type moveCommand struct {
 	operator
 	Host        string `arg:"" help:"Name of the host, as hosts shows it." complete:"hosts"`
-	Environment string `help:"The environment whose runs upgrade the host from now on, whatever matches the host; default is that of the hosts that no other has." placeholder:"NAME" complete:"environments"`
-	Auto        bool   `help:"Undo a move: the environment that matches the host has it, or else default."`
+	Environment string `help:"The environment whose runs upgrade the host from now on, whatever matches it; default has the hosts that are in no other." placeholder:"NAME" complete:"environments"`
+	Auto        bool   `help:"Undo a move: the host goes to the environment that matches it, or else to default."`
 }
 
 // Validate implements kong's hook.

@@ -28,9 +28,8 @@ type reasoned struct {
 	Reason string `help:"Why; it is stored with the run." required:""`
 }
 
-// asks has a person confirm what a request costs the run under way that it is about, if there is
-// one. A request that is wrong is refused before that, and the site refuses one that may mean
-// several runs.
+// asks lets a person confirm what a request costs the run under way, if there is one. A wrong request
+// is refused before that. If several runs may be meant, it asks nothing: the site refuses.
 func (c *reasoned) asks(ctx context.Context, confirm *confirming, person *console, of v1.Selector, cost func(v1.Run) string) error {
 	if confirm.Yes || strings.TrimSpace(c.Reason) == "" || len(of.Validate()) > 0 {
 		return nil
@@ -111,7 +110,7 @@ func (c *resumeCommand) Run(ctx context.Context, out io.Writer) error {
 type abortCommand struct {
 	asking
 	confirming
-	All bool `help:"Abort the runs of all environments. Exit code 1 if one of them could not be aborted; the others are."`
+	All bool `help:"Abort the runs of all environments. If one cannot be aborted, the others still are, and the exit code is 1."`
 	Now bool `help:"End the run at once, without waiting for hosts that are being upgraded: they stay out of service until they report, are released or are deleted."`
 }
 

@@ -164,7 +164,7 @@ func TestRuns(t *testing.T) {
 		{"no id", []string{"runs", "last"}, exitUsage, `"last" is not the id of a run`, true},
 		{"watch run 0", []string{"watch", "0"}, exitUsage, `"0" is not the id of a run`, true},
 		{"retry run 0", []string{"retry", "0", "--override-window", "--reason", "again"}, exitUsage, `"0" is not the id of a run`, true},
-		{"retry", []string{"retry", "5", "--override-window", "--reason", "again"}, exitFailed, "under way", true},
+		{"retry", []string{"retry", "5", "--override-window", "--reason", "again"}, exitFailed, "in progress", true},
 	} {
 		code, stdout, stderr := call(t, as(t, s.URL, s.Token, "acme", c.args...)...)
 		if code != c.code || strings.Contains(stdout+stderr, c.want) != c.wants {

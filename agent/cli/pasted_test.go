@@ -103,7 +103,7 @@ func TestPrintedCommandsWork(t *testing.T) {
 		s.pass(time.Minute)
 		out, code = s.paste("start --environment bern")
 		if code != exitFailed {
-			t.Errorf("a start while a run of bern is under way ends with %d: %s", code, out)
+			t.Errorf("a start while a run of bern is in progress ends with %d: %s", code, out)
 		}
 		out = s.pasteOne(out, "abort")
 		if !strings.Contains(out, "of bern is aborting") {
@@ -115,7 +115,7 @@ func TestPrintedCommandsWork(t *testing.T) {
 		if out = s.pasteOne(out, "release bern-1"); !strings.Contains(out, "The slot of host bern-1 is free") {
 			t.Errorf("it prints %s", out)
 		}
-		out, _ = s.paste("abort --reason r --yes") // Those of basel and default are under way.
+		out, _ = s.paste("abort --reason r --yes") // Those of basel and default are in progress.
 		if got := s.pasteOne(out, "abort --all"); !strings.Contains(got, "of basel") || strings.Contains(got, "bern") || !strings.Contains(got, "abort --now --environment default") {
 			t.Errorf("it prints %s", got)
 		}
@@ -124,7 +124,7 @@ func TestPrintedCommandsWork(t *testing.T) {
 			t.Errorf("once all have ended it prints %s", got)
 		}
 		out, code = s.paste("abort --reason r")
-		if code != exitFailed || !strings.Contains(out, "no run is under way in any environment") {
+		if code != exitFailed || !strings.Contains(out, "no run is in progress in any environment") {
 			t.Errorf("an abort then ends with %d: %s", code, out)
 		}
 		if got := s.types("status", "--environment", "bern"); !strings.Contains(got, "to start another: osupgrade-agent start --environment bern") {

@@ -11,12 +11,12 @@ import (
 // selectorFlags choose hosts in all environments, in each command that acts on several or shows them.
 type selectorFlags struct {
 	matchFlags
-	Environments []string `name:"environment" help:"Only this environment (repeatable: one of them); default is that of the hosts that no other has." placeholder:"NAME" complete:"environments"`
+	Environments []string `name:"environment" help:"Only this environment (repeatable: one of them); default has the hosts that are in no other." placeholder:"NAME" complete:"environments"`
 }
 
 // environmentFlag names an environment, in each command that is about one run.
 type environmentFlag struct {
-	Environment string `help:"The environment, if there are several; default is that of the hosts that no other has." placeholder:"NAME" complete:"environments"`
+	Environment string `help:"The environment, if there are several; default has the hosts that are in no other." placeholder:"NAME" complete:"environments"`
 }
 
 // environments are what the flag chooses; nil is any.

@@ -146,7 +146,7 @@ func (c *serveCommand) run(ctx context.Context, s *site.Site, reload, replaced <
 		case <-reload:
 			log.Info("SIGHUP: the files of the certificates were read; restart the site to change anything else", "certificates", s.Reload())
 		case <-replaced:
-			log.Info("the program was replaced and no run is under way: ending, so that systemd starts the new one")
+			log.Info("the program was replaced and no run is in progress: ending, so that systemd starts the new one")
 			return nil
 		case <-ctx.Done():
 			return nil

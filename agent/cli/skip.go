@@ -12,7 +12,7 @@ import (
 // skipping is the common part of the commands about skipped windows.
 type skipping struct {
 	operator
-	Environment string `help:"Environment whose window it is (default: the hosts that are in no environment)." placeholder:"NAME"`
+	Environment string `help:"Environment of the window; without it, the environment default." placeholder:"NAME" complete:"environments"`
 	WindowStart string `help:"When the window opens, such as 2026-11-29T01:00:00Z (default: the next one)." placeholder:"TIME"`
 }
 
@@ -24,7 +24,7 @@ type skipWindowCommand struct {
 
 // Help is the longer text of --help.
 func (c *skipWindowCommand) Help() string {
-	return "A skipped window opens no run by itself, and is not missed. Only this window is skipped: if an edit moves it, it is another one. " +
+	return "A skipped window opens no run by itself and does not count as missed. If an edit moves the window, it is no longer skipped. " +
 		"A start by hand is not affected. To undo it before the window closes, use unskip-window."
 }
 

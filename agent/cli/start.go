@@ -16,7 +16,7 @@ type startCommand struct{ starting }
 // Help is the longer text of --help.
 func (c *startCommand) Help() string {
 	return "Without --host, --label and --role, the run has all hosts of its environment. With them, the site chooses the hosts when the run starts. " +
-		"A run is of one environment: without --environment, of the only one that has such hosts. " +
+		"A run has hosts of one environment: without --environment, of the only one that has such hosts. " +
 		"If a window is open, the run is the run of this window: no other starts in it."
 }
 
@@ -31,7 +31,7 @@ type starting struct {
 	matchFlags
 	environmentFlag
 	OverrideWindow bool   `help:"Start even if no window is open; needs --reason."`
-	OverrideAfter  string `placeholder:"REASON" help:"Start although environments that come before this one have not completed a run, or it has not soaked; the reason is stored with the run."`
+	OverrideAfter  string `placeholder:"REASON" help:"Start even if an environment that comes before this one has not completed a run, or that run has not soaked; the reason is stored with the run."`
 	Reason         string `help:"Why; it is stored with the run."`
 	Duration       string `help:"How long a run with --override-window may take, such as 2h (default: until the open window closes, or 4h if none is open)."`
 	Wait           bool   `help:"Follow the run until it ends; exit code 3 if it did not complete."`

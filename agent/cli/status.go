@@ -27,7 +27,7 @@ type statusCommand struct {
 // Help is the longer text of --help.
 func (c *statusCommand) Help() string {
 	return "If the tenant has environments, you see them in a table, the most urgent first, and what you can do about the first that needs you.\n\n" +
-		"With --tenant '*' you see all tenants that you may see in a table, the most urgent first: what is under way, how far it is, " +
+		"With --tenant '*' you see all tenants that you may see in a table, the most urgent first: what is in progress, how far it is, " +
 		"when the next window opens, and what needs you. --output json has all of it."
 }
 

@@ -17,7 +17,7 @@ type unsealCommand struct {
 // Help describes the command.
 func (c *unsealCommand) Help() string {
 	return `A site whose strongbox is opened by a passphrase (osupgrade-agent seal passphrase) is sealed after
-each start: its REST API answers 503 "strongbox sealed", webhooks wait, and runs go on. This command
+each start: its REST API answers 503 "strongbox sealed", webhooks wait, and runs continue. This command
 gives it the passphrase, and needs no token. The passphrase is never an argument, which every user
 of the machine could read.`
 }

@@ -109,8 +109,8 @@ func (p *progress) watch(ctx context.Context, api *client.Client) error {
 	return nil
 }
 
-// follow returns when the runs have ended. Events tell of the newest run of an environment alone, so
-// a run of the past, and one that a later run has overtaken, is asked for.
+// follow returns when the runs have ended. Events tell only of the newest run of an environment, so an
+// older run is read with a request.
 func (p *progress) follow(ctx context.Context, api *client.Client) error {
 	if p.id != 0 {
 		f := &followed{}
@@ -427,7 +427,7 @@ func waitingLine(at timeFormat, r v1.Run) string {
 	switch {
 	case w == nil, w.What == run.ForHost && r.Phase == "open":
 		return ""
-	case len(w.Hosts) > 0 && (w.Until != nil || w.IsSending()):
+	case len(w.Hosts) > 0 && (w.Until != nil || w.Sending):
 		return ""
 	}
 	return at.text(w.Detail)

@@ -66,7 +66,7 @@ func TestWatchOneRun(t *testing.T) {
 		"two hosts":              {func(s *fakeapi.Server) { addTwo(s); s.FinishRun(tenant, 6, "completed", "so it is") }, nil, "6", exitOK, "run 6: 2 hosts, not after "},
 		"ends while followed":    {nil, func(s *fakeapi.Server) { s.AwaitStreams(1); finish(s, "completed") }, "5", exitOK, "h01  upgraded"},
 		"fails while followed":   {nil, func(s *fakeapi.Server) { s.AwaitStreams(1); finish(s, "failed") }, "5", exitNotCompleted, "run 5: failed"},
-		"the one under way":      {nil, func(s *fakeapi.Server) { s.AwaitStreams(1); finish(s, "completed") }, "", exitOK, "run 5: completed"},
+		"the one in progress":    {nil, func(s *fakeapi.Server) { s.AwaitStreams(1); finish(s, "completed") }, "", exitOK, "run 5: completed"},
 		"ends unseen":            {asks(func(s *fakeapi.Server) { finish(s, "completed") }), overtake, "5", exitOK, "run 5: completed"},
 		"fails unseen":           {asks(func(s *fakeapi.Server) { finish(s, "failed") }), overtake, "5", exitNotCompleted, "run 5: failed"},
 		"two at once":            {nil, overtake, "5", exitFailed, "has not ended, though a later one has started"},

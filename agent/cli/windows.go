@@ -190,8 +190,6 @@ func (c *windowsCommand) zone() (*time.Location, error) {
 // agree checks that the flags go together.
 func (c *windowsCommand) agree() error {
 	switch {
-	case c.Month && c.Environment != "":
-		return errors.New("--month draws the windows of the tenant; leave it out, or leave out --environment")
 	case c.Month && c.Output == asJSON:
 		return errors.New("--month draws a picture; leave it out, or leave out --output json")
 	case c.Month && c.Count != nil:

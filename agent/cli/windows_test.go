@@ -92,6 +92,48 @@ Days are those of Europe/Stockholm.
 	}
 }
 
+// TestPictureOfEnvironment checks that the windows of an environment are drawn, with the freezes of the
+// tenant.
+func TestPictureOfEnvironment(t *testing.T) {
+	t.Parallel()
+	s := planner(t)
+	s.SetEnvironment("acme", "basel", v1.Environment{Match: v1.Match{Hosts: []string{"b1"}}, MaintenanceWindows: []v1.MaintenanceWindow{
+		{DaysOfWeek: "Monday", StartTime: "02:00", Timezone: "UTC", Duration: "4h"},
+	}})
+	code, stdout, stderr := windowsOf(t, s, "--month", "--environment", "basel", "--from", "2027-01-05", "--to", "2027-02-01", "--utc")
+	want := `January 2027
+ Mo  Tu  We  Th  Fr  Sa  Su
+                  1   2   3
+  4*  5   6   7   8   9  10
+ 11* 12* 13  14  15  16x 17x
+ 18x 19x 20x 21x 22x 23x 24x
+ 25* 26  27  28  29  30  31
+
+* a window is open   x frozen   # open in part, frozen in part
+Days are those of UTC.
+Windows are those of environment basel.
+`
+	if code != exitOK || stdout != want {
+		t.Errorf("exit code %d:\n%s%s\nwant\n%s", code, stdout, stderr, want)
+	}
+}
+
+// TestPictureOfSkipped checks that a day whose only window is skipped is none on which one is open.
+func TestPictureOfSkipped(t *testing.T) {
+	t.Parallel()
+	day := time.Date(2027, 2, 10, 0, 0, 0, 0, time.UTC)
+	p, err := newPicture(v1.WindowFilter{From: day, To: day.AddDate(0, 0, 9)}, day, time.UTC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.mark(day, day.Add(72*time.Hour), skippedDay)
+	p.mark(day.Add(24*time.Hour), day.Add(25*time.Hour), open)
+	p.mark(day.Add(48*time.Hour), day.Add(49*time.Hour), frozen)
+	if got := p.draw(false); !strings.Contains(got, " 10- 11* 12x 13 ") || !strings.Contains(got, "- a window is skipped\n") {
+		t.Errorf("got\n%s", got)
+	}
+}
+
 // TestPictureHasWholeMonths checks which months a picture shows by default, and
 // that a zone's own months are meant.
 func TestPictureHasWholeMonths(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/busy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/check"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/hardware"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/labels"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/procs"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/worker"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/jetstream"
@@ -47,6 +48,7 @@ type workerCommand struct {
 	WatchVersions    []string `help:"File or folder of the package database, such as /var/lib/dpkg/status: when it changes, the versions are read again (repeatable). Reading the versions must not change it." type:"path" env:"OSUPGRADE_WATCH_VERSIONS" placeholder:"PATH"`
 	Role             string   `help:"Role of this host, by which a rollout can select it." env:"OSUPGRADE_ROLE"`
 	Label            []string `help:"Label of this host, by which a rollout can select it (repeatable)." env:"OSUPGRADE_LABEL" placeholder:"KEY=VALUE"`
+	LabelsDir        string   `help:"Folder of files with further labels, a line KEY=VALUE each: programs on this host change them at any time (default: labels.d next to --config)." type:"path" env:"OSUPGRADE_LABELS_DIR" placeholder:"DIR"`
 	Checks           string   `help:"Folder of the scripts that checks and hooks of a rollout may run on this host (default: none)." type:"path" env:"OSUPGRADE_CHECKS" placeholder:"DIR"`
 	BusyLimit        length   `help:"Ignore a busy lease this long after the worker first saw it, whatever the lease says, such as 4h." default:"4h" env:"OSUPGRADE_BUSY_LIMIT"`
 	RebootLimit      length   `help:"Longest time from the reboot command to the reboot, such as 15m." default:"15m" env:"OSUPGRADE_REBOOT_LIMIT"`
@@ -141,7 +143,7 @@ func (c *workerCommand) check() (err error) {
 	case !names.ValidHost(c.Host):
 		return fmt.Errorf("host: %q is not a host name; use letters, digits, \"-\", \"_\" and \".\"", c.Host)
 	case c.Role != "" && !names.ValidLabel(c.Role):
-		return fmt.Errorf("role: %.200q is invalid; use %s", c.Role, labelLetters)
+		return fmt.Errorf("role: %.200q is invalid; use %s", c.Role, names.LabelForm)
 	case c.ActionLimit <= 0:
 		return fmt.Errorf("action-limit: %s is invalid; use a time above 0s, such as 1h", c.ActionLimit)
 	case c.RebootLimit <= 0:
@@ -174,7 +176,7 @@ func (c *workerCommand) open(ctx context.Context, hostLog *jetstream.HostLog, ou
 		HostLog: hostLog, Strategy: system, Machine: c.computer(log),
 		Limits: c.limits(), Log: log,
 		VersionsInterval: time.Duration(c.VersionsInterval), Watch: filewatch.Watch,
-		Role: c.Role, Labels: c.labels, Checks: checks,
+		Role: c.Role, Labels: c.labels, LabelFiles: c.labelFiles(log), Checks: checks,
 		SelfCheck: func(ctx context.Context) message.SelfReport {
 			self := message.NewSelfReport(checks.Installed(), system.Detect(ctx))
 			self.ActionLimitSeconds = int(time.Duration(c.ActionLimit) / time.Second)
@@ -184,6 +186,18 @@ func (c *workerCommand) open(ctx context.Context, hostLog *jetstream.HostLog, ou
 		},
 		Leased: func(held bool) { c.sayReady(out, held) }, Supervisor: c.supervised.worker(ctx), Sources: []worker.Source{{Kind: report.Inventory, Reader: hardware.Machine{Root: "/"}}}, Busy: &busy.Folder{Dir: c.BusyDir, Limit: time.Duration(c.BusyLimit), Log: log}, At: crashPoint(c.Host),
 	})
+}
+
+// labelFiles are the files of labels; nil if nothing says where they are.
+func (c *workerCommand) labelFiles(log *slog.Logger) worker.LabelFiles {
+	dir := c.LabelsDir
+	if dir == "" && c.Config != "" {
+		dir = filepath.Join(filepath.Dir(string(c.Config)), "labels.d")
+	}
+	if dir == "" {
+		return nil
+	}
+	return &labels.Folder{Dir: dir, Given: c.labels, Log: log}
 }
 
 // limits are the worker's own limits of a whole action: a script may wait for an

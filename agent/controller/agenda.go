@@ -169,8 +169,8 @@ func (d *declared) calendars() []string {
 	return d.Calendars
 }
 
-// places returns what decides who is in which environment; nil when none is declared.
-func (i *intent) places() *plan.Membership {
+// sorting returns what decides who is in which environment; nil when none is declared.
+func (i *intent) sorting() *plan.Membership {
 	if i.membership == nil && len(i.environments) > 0 {
 		i.membership = plan.NewMembership(i.declaredEnvironments())
 	}

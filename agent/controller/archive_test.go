@@ -251,8 +251,8 @@ func TestRetry(t *testing.T) {
 		if err != nil || r.RetryOf != failed.ID || len(r.Hosts) != 1 || r.Hosts[0].Hostname != "h02" {
 			t.Fatalf("the retry is %+v, %v", r, err)
 		}
-		if _, err := retry(r.ID); !errors.As(err, &refused) || refused.Run != r.ID || err.Error() != fmt.Sprintf("run %d is under way; it can be retried once it has ended; to end it: osupgrade-agent abort --reason …", r.ID) {
-			t.Errorf("a retry of the run under way is answered with %v", err)
+		if _, err := retry(r.ID); !errors.As(err, &refused) || refused.Run != r.ID || err.Error() != fmt.Sprintf("run %d is in progress; it can be retried once it has ended; to end it: osupgrade-agent abort --reason …", r.ID) {
+			t.Errorf("a retry of the run in progress is answered with %v", err)
 		}
 		m.reply("h02", r.ID, message.Prepare)
 		m.reply("h02", r.ID, message.Upgrade)

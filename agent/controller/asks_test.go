@@ -129,7 +129,7 @@ func TestAsks(t *testing.T) {
 }
 
 // TestRelease checks that the slot of a silent host is free once somebody says
-// so, and that the run goes on without it.
+// so, and that the run continues without it.
 func TestRelease(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -260,7 +260,7 @@ func TestAsksOfNoRun(t *testing.T) {
 		if got := answered(t, pause); !errors.As(got.err, &refused) || !strings.Contains(got.err.Error(), "is aborting until") {
 			t.Errorf("pause is answered with %v", got.err)
 		}
-		if got := answered(t, asking(t.Context(), c, "ann", run.Pause, why)); !errors.As(got.err, &refused) || !strings.HasPrefix(got.err.Error(), fmt.Sprintf("no run is under way: run %d ended at ", r.ID)) {
+		if got := answered(t, asking(t.Context(), c, "ann", run.Pause, why)); !errors.As(got.err, &refused) || !strings.HasPrefix(got.err.Error(), fmt.Sprintf("no run is in progress: run %d ended at ", r.ID)) {
 			t.Errorf("pause after the run is answered with %v", got.err)
 		}
 	})

@@ -8,13 +8,13 @@ import (
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
-// allCells returns what the disruption budgets count together of all hosts of the tenant, whatever
-// application they have.
-func (s *state) allCells(absent string) []message.Cell {
+// cellsOf returns what the disruption budgets count together, of all hosts of the tenant, whatever
+// application they have, with those hosts that a filter keeps.
+func (s *state) cellsOf(absent string, keep func(host string) bool) []message.Cell {
 	if len(s.intent.budgets) == 0 {
 		return nil
 	}
-	return s.intent.budgets.Cells(s.allHosts(), absent)
+	return s.intent.budgets.CellsOf(s.allHosts(), absent, keep)
 }
 
 // allHosts returns all known hosts, as a plan takes them.
@@ -41,17 +41,17 @@ func (s *state) editedBudgets(absent string) *message.Budgeted {
 	if !s.intent.complete || s.intent.budgetsID == s.ledger.Cells().Budgets() || s.intent.unplannable() != nil {
 		return nil
 	}
-	return &message.Budgeted{Budgets: s.intent.budgetsID, Cells: message.Only(s.allCells(absent), s.counted)}
+	return &message.Budgeted{Budgets: s.intent.budgetsID, Cells: s.cellsOf(absent, s.counted)}
 }
 
 // maxBudgets bounds the cells that are shown, and those in metrics.
 const maxBudgets = 100
 
-// fullest returns the cells of the disruption budgets, the fullest first. Between runs there are
-// none after an edit of the budgets: the log has those of the last run.
+// fullest returns the cells of the disruption budgets, the fullest first. While no run is under way
+// there are none after an edit of the budgets: the log has those of the last run.
 func (s *state) fullest() []roster.Cell {
 	cells := s.ledger.Cells()
-	if cells.Budgets() == "" || s.ledger.Current() == nil && cells.Budgets() != s.intent.budgetsID {
+	if cells.Budgets() == "" || len(s.ledger.UnderWay()) == 0 && cells.Budgets() != s.intent.budgetsID {
 		return nil
 	}
 	return cells.Fullest(maxBudgets)

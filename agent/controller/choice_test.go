@@ -54,7 +54,7 @@ func TestRequestsNameTheirRun(t *testing.T) {
 			{Environment: "berlin", Run: berlin.ID, Command: "osupgrade-agent abort --now --environment berlin --reason …"},
 			{Environment: "lisbon", Run: lisbon.ID, Command: "osupgrade-agent abort --now --environment lisbon --reason …"},
 		}
-		message := fmt.Sprintf("several runs are under way: run %d of berlin, run %d of lisbon; say which you mean: %s, %s, or to abort all of them: osupgrade-agent abort --now --all --reason …",
+		message := fmt.Sprintf("several runs are in progress: run %d of berlin, run %d of lisbon; say which you mean: %s, %s, or to abort all of them: osupgrade-agent abort --now --all --reason …",
 			berlin.ID, lisbon.ID, want[0].Command, want[1].Command)
 		if !reflect.DeepEqual(which.Choices, want) || which.Message != message {
 			t.Errorf("an abort that names no run is answered\n%s\n%+v; want\n%s\n%+v", which.Message, which.Choices, message, want)
@@ -71,7 +71,7 @@ func TestRequestsNameTheirRun(t *testing.T) {
 			t.Errorf("a second pause of lisbon is answered %v", err)
 		}
 		_, err = c.Ask(t.Context(), "test", run.Abort, v1.Ask{Reason: "a test", Environment: "default"})
-		if err == nil || err.Error() != "no run is under way; to start one: osupgrade-agent start --override-window --environment default --reason …" {
+		if err == nil || err.Error() != "no run is in progress; to start one: osupgrade-agent start --override-window --environment default --reason …" {
 			t.Errorf("an abort of default, which has had no run, is answered %v", err)
 		}
 		if r, err := c.Ask(t.Context(), "test", run.Release, v1.Ask{Reason: "a test", Host: "l1"}); err != nil || r.ID != lisbon.ID {
@@ -117,11 +117,11 @@ func TestAbortAll(t *testing.T) {
 			t.Errorf("the abort of all at once is answered %q; want %q", got, want)
 		}
 		if got := again(t.Context(), v1.Ask{Reason: "a test"}); got != "" {
-			t.Errorf("the abort of all while no run is under way is answered %q", got)
+			t.Errorf("the abort of all while no run is in progress is answered %q", got)
 		}
 		_, err := c.Ask(t.Context(), "test", run.Abort, v1.Ask{Reason: "a test"})
-		if err == nil || err.Error() != "no run is under way in any environment; to start one: osupgrade-agent start --override-window --environment NAME --reason …" {
-			t.Errorf("an abort while no run is under way is answered %v", err)
+		if err == nil || err.Error() != "no run is in progress in any environment; to start one: osupgrade-agent start --override-window --environment NAME --reason …" {
+			t.Errorf("an abort while no run is in progress is answered %v", err)
 		}
 	})
 }
@@ -180,7 +180,7 @@ func TestStartsChooseTheirEnvironment(t *testing.T) {
 		}
 		_, err = c.Start(t.Context(), "test", startIn("lisbon"))
 		if err == nil || !strings.HasSuffix(err.Error(), "to end it: osupgrade-agent abort --environment lisbon --reason …") {
-			t.Errorf("a start in lisbon while its run is under way is answered %v", err)
+			t.Errorf("a start in lisbon while its run is in progress is answered %v", err)
 		}
 		if _, err := c.Ask(t.Context(), "test", run.Abort, v1.Ask{Reason: "a test", Now: true}); err != nil {
 			t.Fatal(err)

@@ -6,8 +6,10 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/times"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
@@ -65,6 +67,7 @@ func (s *state) seen(env *environment, now time.Time, q *request) run.Seen {
 		return s.hosts.told(current, member).Doing()
 	}
 	seen.Outcomes = env.tasks.news(current)
+	seen.Answers = s.answers(now)
 	return seen
 }
 
@@ -101,6 +104,13 @@ func (s *state) take(ctx context.Context, env *environment, now time.Time, decis
 		if current := env.ledger.Current(); current != nil && !now.Before(s.judgeAt(env, current, now)) {
 			env.tasks.syncRun(ctx, current, decision)
 		}
+		if changed := !slices.Equal(env.asks, decision.Ask); changed || len(decision.Ask) > 0 {
+			env.asks, env.asksOf = decision.Ask, env.ledger.Current()
+			if changed {
+				s.show()
+			}
+		}
+		return times.Sooner(decision.Until, s.askQueries(ctx, decision.Ask, now))
 	case run.Refuse: // next has refused the request already.
 	}
 	return decision.Until

@@ -47,6 +47,9 @@ type environment struct {
 	// opensFrom is when the next run may be opened after an opening that the log took and that
 	// counts for nothing: another controller knew more. Else one would follow the other at once.
 	opensFrom time.Time
+	// asks are the disruption budgets whose queries a run waits for, asksOf the run.
+	asks   []string
+	asksOf *run.State
 	// idle is why an open window has no run, for people.
 	idle v1.WaitingFor
 	// shown is the newest run as it was shown last.
@@ -72,6 +75,7 @@ func onLog(name string) string {
 // newEnvironment makes an environment that has had no run.
 func (s *state) newEnvironment(name string) *environment {
 	e := &environment{name: name, ledger: s.ledger.Of(name), unreported: map[string]bool{}}
+	e.at = e.ledger.Turn()
 	e.rouse()
 	e.tasks = s.dispatching.dispatcher(name, func() { s.stale = true; e.rouse() })
 	s.followRun(e, 0)
@@ -125,7 +129,7 @@ func (s *state) last() *environment {
 func (s *state) touched() {
 	for _, of := range s.ledger.Touched() {
 		env := s.environment(of.Name)
-		env.ledger = of
+		env.ledger, env.at = of, of.Turn()
 		env.rouse()
 		s.wakeFollowers(of)
 	}
@@ -156,8 +160,8 @@ func (e *environment) compareAll() {
 	}
 }
 
-// strangers returns those of the hosts that may be news which are silent, and of which no run is told
-// that counts them.
+// strangers returns the unreported hosts that are silent and that no run of their own notices, so that
+// this run has to count them.
 func (e *environment) strangers(h *hosts, ledger *run.Ledger) (silent []string) {
 	for name := range e.unreported {
 		if _, deleted := h.deleted[name]; !deleted && !h.present.online(name) && ledger.Unwatched(name) {

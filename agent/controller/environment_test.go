@@ -415,6 +415,23 @@ func TestNeighbourOfAnotherEnvironment(t *testing.T) {
 	})
 }
 
+// TestBudgetThatCannotBeRead checks that a disruption budget which can no longer be read is shown while
+// it counts, for the only run under way, which is not of the default environment.
+func TestBudgetThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m, c := shared(t)
+		second := m.begin(c, "lisbon")
+		m.reply("l1", second.ID, message.Prepare)
+		m.reply("l2", second.ID, message.Prepare)
+		m.declare(store.Seen{Object: store.Object{Kind: store.Budget, Name: "fleet"}, Err: store.ErrDamaged})
+		synctest.Wait()
+		if f, err := c.Figures(t.Context()); err != nil || len(f.Budgets) != 1 || f.Budgets[0].Out != 1 {
+			t.Errorf("the figures have %+v, %v", f.Budgets, err)
+		}
+	})
+}
+
 // TestSilentBeforeTheRun checks that a host of another environment that was silent before a run was
 // opened is absent, and takes no place.
 func TestSilentBeforeTheRun(t *testing.T) {

@@ -24,15 +24,35 @@ func (c *Controller) EnvironmentStatuses(ctx context.Context) ([]v1.EnvironmentS
 	})
 }
 
-// listedEnvironments are the environments that people see: those that are declared, and those of
-// which a run is under way. default is always among them.
+// EnvironmentStatus returns what an environment is doing. The error is *run.NoEnvironment or
+// run.ErrNotReady.
+func (c *Controller) EnvironmentStatus(ctx context.Context, name string) (v1.EnvironmentStatus, error) {
+	return until(ctx, c, func(s *state) (v1.EnvironmentStatus, error) {
+		env, err := s.existing(name)
+		if err == nil && !s.isListed(env) {
+			err = s.noEnvironment(name)
+		}
+		if err != nil {
+			return v1.EnvironmentStatus{}, err
+		}
+		return s.environmentStatus(env, s.Now()), nil
+	})
+}
+
+// listedEnvironments are the environments that people see.
 func (s *state) listedEnvironments() (all []*environment) {
 	for _, env := range s.inOrder {
-		if s.isDeclared(env.name) || env.ledger.Current() != nil {
+		if s.isListed(env) {
 			all = append(all, env)
 		}
 	}
 	return all
+}
+
+// isListed reports whether people see an environment: it is declared, as default always is, or a run
+// of it is under way.
+func (s *state) isListed(env *environment) bool {
+	return s.isDeclared(env.name) || env.ledger.Current() != nil
 }
 
 // environmentStatus is what an environment is doing. It walks over the hosts of that environment
@@ -42,7 +62,7 @@ func (s *state) environmentStatus(env *environment, now time.Time) v1.Environmen
 	s.countHosts(&situation, hosts, now)
 	status := v1.EnvironmentStatusOf(nameOf(env.name), situation, s.plainRun(env, now))
 	status.Removed = !s.isDeclared(env.name)
-	if env == s.standard() && !s.alone() && status.Hosts == 0 { // All hosts are in others, as it may be meant.
+	if env == s.standard() && !s.alone() && status.Hosts == 0 { // All hosts may be in others on purpose.
 		status.Needs = slices.DeleteFunc(status.Needs, func(need string) bool { return need == v1.NeedsNoHost })
 	}
 	status.Outdated, status.Missed = s.behind(hosts)
@@ -102,7 +122,7 @@ type candidate struct {
 
 // faceOf returns the name of the environment that is shown where only one can be: default if it
 // has hosts, windows or a run, else the one that is furthest from idle, and of several such the
-// first by name. So it changes with what happens, and not from one look to the next.
+// first by name. The order by name keeps it from changing while nothing happens.
 func faceOf(hasOwn bool, all []candidate) string {
 	others := slices.DeleteFunc(slices.Clone(all), func(c candidate) bool { return c.name == defaultName })
 	if hasOwn || len(others) == 0 {

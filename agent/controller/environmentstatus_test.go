@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"reflect"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -34,6 +35,24 @@ func TestFaceOf(t *testing.T) {
 	}
 }
 
+// statusesOf returns what each environment is doing, by name. They come in the order of their names, and
+// each is the same when it is asked for alone.
+func statusesOf(t *testing.T, c *Controller) map[string]v1.EnvironmentStatus {
+	t.Helper()
+	all, err := c.EnvironmentStatuses(t.Context())
+	if err != nil || !slices.IsSortedFunc(all, func(a, b v1.EnvironmentStatus) int { return slices.Compare([]byte(a.Name), []byte(b.Name)) }) {
+		t.Fatalf("the environments are %+v, %v", all, err)
+	}
+	by := map[string]v1.EnvironmentStatus{}
+	for _, e := range all {
+		by[e.Name] = e
+		if one, err := c.EnvironmentStatus(t.Context(), e.Name); err != nil || !reflect.DeepEqual(one, e) {
+			t.Errorf("alone %s is %+v, %v", e.Name, one, err)
+		}
+	}
+	return by
+}
+
 // TestEnvironmentStatuses checks what is shown of environments side by side: each has its own
 // hosts, run and window, one that is removed while its run is under way is shown until that ends,
 // and hosts that are in none are counted at the tenant.
@@ -51,17 +70,7 @@ func TestEnvironmentStatuses(t *testing.T) {
 		m.declareShop("berlin", &berlin)
 		m.declareShop("lisbon", &lisbon)
 		both := v1.Environment{Match: v1.Match{Labels: map[string]string{"shop": "berlin"}}}
-		shown := func() map[string]v1.EnvironmentStatus {
-			all, err := c.EnvironmentStatuses(t.Context())
-			if err != nil || !slices.IsSortedFunc(all, func(a, b v1.EnvironmentStatus) int { return slices.Compare([]byte(a.Name), []byte(b.Name)) }) {
-				t.Fatalf("the environments are %+v, %v", all, err)
-			}
-			by := map[string]v1.EnvironmentStatus{}
-			for _, e := range all {
-				by[e.Name] = e
-			}
-			return by
-		}
+		shown := func() map[string]v1.EnvironmentStatus { return statusesOf(t, c) }
 		m.pass(time.Hour + time.Minute)
 		first := m.only(c, "berlin")
 		got := shown()

@@ -105,8 +105,8 @@ func (s *state) figures(now time.Time) Figures {
 	if opening, found := s.intent.of(defaultName).nextOpening(now); found {
 		f.WindowStart, f.WindowEnd = opening.Start, opening.End
 	}
-	if s.hosts.places != nil {
-		for range having(s.hosts.places.unplaced, s.intent.applications()) {
+	if s.hosts.byEnvironment != nil {
+		for range having(s.hosts.byEnvironment.unplaced, s.intent.applications()) {
 			f.Unplaced++
 		}
 	}

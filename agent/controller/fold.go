@@ -172,6 +172,9 @@ func (s *state) archive(env *environment, ended *run.State) {
 func (s *state) follow(ctx context.Context, env *environment, current *run.State, r message.Decoded) {
 	if r.Kind == message.CommandAll || r.Seq == current.OpenedSeq {
 		env.compareAll()
+		if s.active && current.AsksFirst() {
+			env.tasks.syncAll(ctx, current)
+		}
 		return
 	}
 	hosts := []string{r.Host}

@@ -35,8 +35,8 @@ type hosts struct {
 	present presence
 	// ran are the known hosts by their last run; nil before somebody asks for these.
 	ran *lastRuns
-	// places are the known hosts by environment; nil while all are in default.
-	places *places
+	// byEnvironment are the known hosts by environment; nil while all are in default.
+	byEnvironment *byEnvironment
 	// busy is what the hosts that are online have said in their last heartbeat: why they
 	// are not to be upgraded now, or nil.
 	busy  map[string]*message.NotNow
@@ -242,7 +242,7 @@ func (h *hosts) isOnline(name string, now time.Time) bool {
 
 // delete drops a host that was deleted from the store.
 func (h *hosts) delete(name string, d run.Deletion) {
-	h.places.leave(h.known[name])
+	h.byEnvironment.leave(h.known[name])
 	h.ran.leave(h.known[name])
 	delete(h.known, name)
 	h.order = nil
@@ -462,8 +462,8 @@ func (h *hosts) viewOf(host *host, newest *run.State) v1.Host {
 		Strategy: host.self.Strategy, Mode: host.self.Mode, Target: host.self.Target,
 		Versions: r.versions, VersionsAt: view.OptionalTime(r.at), OutdatedSince: view.OptionalTime(host.OutdatedSince), MissedSince: view.OptionalTime(host.MissedSince),
 	}
-	if h.places != nil {
-		host.showPlace(&shown)
+	if h.byEnvironment != nil {
+		host.showWhere(&shown)
 	}
 	if said := h.busy[host.Name]; said != nil {
 		shown.Busy = &v1.HostBusy{Reason: said.Reason, Until: said.Until}

@@ -180,7 +180,7 @@ func TestHost(t *testing.T) {
 func TestUpgradedHasNotMissed(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	s, r := stateOf(newMemory().options(t)), halfDone(t, now)
+	s, r := stateOf(newMemory().options(t)), halfDone(t, now).ledger.Newest()
 	for _, member := range r.Hosts() {
 		s.heard(member.Name, message.Alive{Application: "app"}, now)
 		s.hosts.known[member.Name].MissedSince = now.Add(-time.Hour)
@@ -242,7 +242,7 @@ func TestOutdated(t *testing.T) {
 func TestOutdatedUntilUpgraded(t *testing.T) {
 	t.Parallel()
 	now, some := time.Now(), 2
-	s, r := stateOf(newMemory().options(t)), halfDone(t, now)
+	s, r := stateOf(newMemory().options(t)), halfDone(t, now).ledger.Newest()
 	upgraded, other := "h01", ""
 	for _, member := range r.Hosts() {
 		if member.Name != upgraded {

@@ -20,7 +20,7 @@ import (
 // intent is what people declare for a tenant, as far as the controller has seen
 // it: its configuration, its calendars and its rollout. What an object that
 // cannot be used meant to forbid is unknown: with a configuration or a calendar
-// no window is open and no run goes on, with a rollout no run is opened and the
+// no window is open and no run continues, with a rollout no run is opened and the
 // one under way starts no further host.
 type intent struct {
 	tenant string
@@ -254,11 +254,11 @@ func (i *intent) addFetched(name string) error {
 
 // consequences tell what follows from an object that cannot be used.
 var consequences = map[store.Kind]string{
-	store.Config:   "the configuration cannot be used; no window is open and no run goes on",
+	store.Config:   "the configuration cannot be used; no window is open and no run continues",
 	store.Rollout:  "the rollout cannot be used; no run is opened",
-	store.Calendar: "a calendar cannot be used; no window is open and no run goes on",
+	store.Calendar: "a calendar cannot be used; no window is open and no run continues",
 	// Nobody knows which hosts it would have taken from the others.
-	store.Environment: "an environment cannot be used; no window is open and no run goes on",
+	store.Environment: "an environment cannot be used; no window is open and no run continues",
 	store.Skip:        "nobody knows which windows are skipped; no window of the environment opens a run",
 	store.Budget:      "a disruption budget cannot be used; no run is opened",
 }

@@ -7,11 +7,11 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
 )
 
-// lastRuns are the hosts by the last run that each was in, so that the end of a run costs the same
-// however many hosts other runs have had.
+// lastRuns groups the hosts by the last run that each was in, so that the hosts of other runs do not
+// make the end of a run slower.
 type lastRuns struct {
 	hosts map[uint64]map[string]*host
-	// told is what is kept of the hosts of each run; none if that has changed.
+	// told caches what is kept of the hosts of each run; a run is absent once that has changed.
 	told map[uint64][]store.LastRun
 }
 

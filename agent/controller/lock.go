@@ -3,6 +3,7 @@ package controller
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"strings"
@@ -71,7 +72,7 @@ func (s *state) undecidedLocks() iter.Seq[*lockRequest] {
 // append has failed. It comes after the decisions of all runs: these may be the news that a host has
 // fallen silent, which takes a place in its cells.
 func (s *state) serveLocks(ctx context.Context, now time.Time) (retryAt time.Time) {
-	event, q := s.nextLockEvent(now)
+	event, q := s.nextLockEvent(ctx, now)
 	if event == nil {
 		return time.Time{}
 	}
@@ -85,7 +86,7 @@ func (s *state) serveLocks(ctx context.Context, now time.Time) (retryAt time.Tim
 
 // nextLockEvent returns the next event of locks, and the request that it carries out; nil if there is
 // none. It decides the requests that need no event.
-func (s *state) nextLockEvent(now time.Time) (message.Event, *lockRequest) {
+func (s *state) nextLockEvent(ctx context.Context, now time.Time) (message.Event, *lockRequest) {
 	locks := s.ledger.Locks()
 	for _, lock := range locks {
 		if d, deleted := s.hosts.deleted[lock.Host]; deleted {
@@ -98,8 +99,10 @@ func (s *state) nextLockEvent(now time.Time) (message.Event, *lockRequest) {
 		}
 	}
 	for q := range s.undecidedLocks() {
-		event, err := s.decideLock(q, now)
+		event, err := s.decideLock(ctx, q, now)
 		switch {
+		case errors.Is(err, errAwaitsAnswer):
+			continue
 		case event != nil:
 			if _, edited := event.(message.Budgeted); edited {
 				return event, nil
@@ -115,7 +118,7 @@ func (s *state) nextLockEvent(now time.Time) (message.Event, *lockRequest) {
 
 // decideLock returns the event that a request comes to; neither an event nor an error if nothing is
 // to be done.
-func (s *state) decideLock(q *lockRequest, now time.Time) (message.Event, error) {
+func (s *state) decideLock(ctx context.Context, q *lockRequest, now time.Time) (message.Event, error) {
 	known, err := s.hostOf(q.ClientParams.ID)
 	if err != nil {
 		return nil, err
@@ -137,8 +140,22 @@ func (s *state) decideLock(q *lockRequest, now time.Time) (message.Event, error)
 	if edited := s.editedBudgets(absent); edited != nil {
 		return *edited, nil
 	}
-	cells := message.Only(s.allCells(absent), func(host string) bool { return host == q.host })
-	return s.ledger.Lock(run.LockRequest{Host: q.host, Environment: known.Environment, By: q.by, Cells: cells})
+	cells := s.cellsOf(absent, func(host string) bool { return host == q.host })
+	event, err := s.ledger.Lock(run.LockRequest{Host: q.host, Environment: known.Environment, By: q.by, Cells: cells})
+	if err == nil && !s.countsAsOut(q.host) {
+		err = s.allowed(ctx, cells, now)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return event, nil
+}
+
+// countsAsOut reports whether a host is out of service already because of a run.
+func (s *state) countsAsOut(host string) bool {
+	hosts := s.lastOf(host).ledger.Roster()
+	i, known := hosts.Index(host)
+	return known && hosts.CountsAsOut(i)
 }
 
 // lockable returns why a host can never be locked as things are declared; nil when it can.

@@ -34,7 +34,7 @@ func (s *state) loop(ctx context.Context, posted <-chan func(*state), heard *wai
 			s.show()
 		}
 		if !s.alone() && !s.isBehind() {
-			s.answer() // Else whoever starts a run would wait for as long as others have something to do.
+			s.answer() // Otherwise a start would wait until the others have no anything left to do.
 		}
 		s.refresh(ctx, timer)
 		s.answer()
@@ -138,23 +138,26 @@ func (s *state) decide(ctx context.Context) time.Time {
 	if mayWrite {
 		s.address()
 	}
-	asked := s.inTurn(now)
-	for _, env := range asked {
-		if !env.timed { // One that waits for its turn is asked again and again.
-			env.turnsAt, env.timed = s.turnsOf(env, now), true
-		}
-	}
+	awake := s.awake(now)
 	if mayWrite {
-		next = times.Sooner(next, s.askAll(ctx, asked, now))
+		next = times.Sooner(next, s.askAll(ctx, awake, now))
+	}
+	if !s.isBehind() { // Else a record comes at once, which may change this.
+		for _, env := range s.inOrder {
+			if !env.timed {
+				env.turnsAt, env.timed = s.turnsOf(env, now), true
+			}
+		}
 	}
 	return times.Sooner(next, s.nextDue(now))
 }
 
-// askAll has one environment after the other carry out its next decision. After an append that succeeded the
-// others are asked once the record is folded, after one that failed at the time that it returns.
-func (s *state) askAll(ctx context.Context, asked []*environment, now time.Time) time.Time {
+// askAll has one environment after the other carry out its next decision, each in its turn. After an
+// append that succeeded the others are asked once the record is folded, after one that failed at the
+// time that it returns.
+func (s *state) askAll(ctx context.Context, awake []*environment, now time.Time) time.Time {
 	tried := s.log.retryAt
-	for _, env := range asked {
+	for env := range inTurn(awake) {
 		s.act(ctx, env, now)
 		if s.isBehind() || !s.log.retryAt.Equal(tried) {
 			return s.log.retryAt

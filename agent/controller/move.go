@@ -9,10 +9,10 @@ import (
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
-// Move puts a host into an environment, by its name for people, whatever matches it; an empty name
-// has its place follow from what matches it again. That is on disk when it returns. A member of a
-// run under way moves when that run has ended. The error is run.ErrNoHost, *run.NoEnvironment or
-// run.ErrNotReady; asked again, it goes on.
+// Move assigns a host to an environment, given by its name for people, whatever matches the host. An
+// empty name undoes that: the matches decide again. The assignment is on disk when Move returns. A
+// member of a run under way moves when that run has ended. The error is run.ErrNoHost,
+// *run.NoEnvironment or run.ErrNotReady; after an error Move can be repeated.
 func (c *Controller) Move(ctx context.Context, host, environment string) (v1.HostEnvironment, error) {
 	if err := c.attempt(ctx, func(s *state) error { return s.move(host, environment) }); err != nil {
 		return v1.HostEnvironment{}, err
@@ -41,7 +41,7 @@ func (s *state) move(name, environment string) error {
 		}
 	}
 	known.Assigned = environment
-	s.hosts.place(known, s.intent.places())
+	s.hosts.place(known, s.intent.sorting())
 	s.writer.put(known.Host)
 	s.changed()
 	return nil
@@ -64,8 +64,8 @@ func (s *state) moved(name string) (v1.HostEnvironment, error) {
 	return at, nil
 }
 
-// unassign takes a host out of an environment that was deleted since somebody has moved it there. One
-// that cannot be read may be written anew.
+// unassign undoes the move of a host to an environment that was deleted since. An environment that
+// cannot be read keeps its hosts: somebody may repair it.
 func (s *state) unassign(known *host) (changed bool) {
 	name := known.Assigned
 	if name == "" || s.isDeclared(onLog(name)) || s.intent.unusable[store.Object{Kind: store.Environment, Name: name}] != nil {

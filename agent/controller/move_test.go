@@ -133,10 +133,10 @@ func TestVacant(t *testing.T) {
 		refused("environment berlin is in use: it has 2 hosts (b1, b2); move its hosts with osupgrade-agent move HOST --environment NAME; or add force=true")
 		m.pass(time.Hour)
 		r := m.only(c, "berlin")
-		refused(fmt.Sprintf("environment berlin is in use: run %d is under way and it has 2 hosts (b1, b2); wait until the run ends, or end it with osupgrade-agent abort --environment berlin --reason …; move its hosts", r.ID))
+		refused(fmt.Sprintf("environment berlin is in use: run %d is in progress and it has 2 hosts (b1, b2); wait until the run ends, or end it with osupgrade-agent abort --environment berlin --reason …; move its hosts", r.ID))
 		m.declareShop("berlin", nil)
 		m.pass(time.Minute)
-		refused(fmt.Sprintf("environment berlin is in use: run %d is under way; wait", r.ID))
+		refused(fmt.Sprintf("environment berlin is in use: run %d is in progress; wait", r.ID))
 	})
 }
 

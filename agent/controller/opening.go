@@ -49,9 +49,9 @@ func (s *state) openWhenDue(ctx context.Context, env *environment, now time.Time
 	if err := s.intent.unusable[skipsOf(env.name)]; err != nil {
 		return s.idles(env, now, "window", fmt.Sprintf("somebody to repair the skipped windows of environment %s: %v; skip a window anew", nameOf(env.name), err), span.End)
 	}
-	standing := s.standing(env, now, false)
-	if standing.Waits != "" {
-		return s.idles(env, now, "after", standing.Waits, times.Sooner(standing.Until, span.End))
+	before := s.predecessors(env, now, false)
+	if before.Waits != "" {
+		return s.idles(env, now, "after", before.Waits, times.Sooner(before.Until, span.End))
 	}
 	planned, err := s.intent.plan(env.name, s.fleet(env, nil))
 	if err != nil {
@@ -80,7 +80,7 @@ func (s *state) openWhenDue(ctx context.Context, env *environment, now time.Time
 		return s.idles(env, now, "window", fmt.Sprintf("the next window: this one has no time left before the reserve of %s", window.FormatDuration(planned.Reserve())), span.End)
 	}
 	env.idle = v1.WaitingFor{}
-	return s.open(ctx, env, message.Opened{Trigger: message.TriggerWindow, Window: span.Start, WindowEnd: span.End, NotAfter: end, Follows: standing.Follows}, planned)
+	return s.open(ctx, env, message.Opened{Trigger: message.TriggerWindow, Window: span.Start, WindowEnd: span.End, NotAfter: end, Follows: before.Follows}, planned)
 }
 
 // whyAgain tells why the next run of an open window is opened at a time.
@@ -115,7 +115,7 @@ func (s *state) opening(env *environment, e message.Opened, planned plan.Plan) m
 	}
 	e.RosterAsOf = s.ledger.RosterAsOf(env.name)
 	e.Budgets = s.intent.budgetsID
-	e.Cells = s.ledger.CellsOf(e, s.allCells(e.Rollout.Absent))
+	e.Cells = s.cellsOf(e.Rollout.Absent, s.ledger.Says(e))
 	return e
 }
 
@@ -173,6 +173,9 @@ func (s *state) setIntent(seen store.Seen) {
 		s.placeAll()
 	}
 	s.tellCalendar(seen)
+	if seen.Kind == store.Skip && seen.Skips != nil {
+		s.news.putBeside(s.teller.Skipped(onLog(seen.Name), *seen.Skips, s.Now())...)
+	}
 }
 
 // tellCalendar tells people of a calendar that cannot be fetched, or can be again.
@@ -201,7 +204,9 @@ func (s *state) owed(env *environment, now time.Time) []window.Opening {
 	}
 	since := times.Later(considered.Add(1), now.Add(-longestAbsence))
 	agenda := s.intent.of(env.name)
-	owed := slices.DeleteFunc(slices.Clone(agenda.owed), func(o window.Opening) bool { return o.Start.Before(since) })
+	owed := slices.DeleteFunc(slices.Clone(agenda.owed), func(o window.Opening) bool {
+		return o.Start.Before(since) || s.intent.skips[env.name].Of(o.Start) != nil
+	})
 	if !now.Before(agenda.lookBackAt) && !agenda.scheduledAt.IsZero() {
 		closed := s.closed(env, since, now)
 		if len(closed) == 0 {

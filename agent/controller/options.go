@@ -11,6 +11,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/trace"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/report"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
@@ -65,6 +66,9 @@ type Options struct {
 	Holder func(ctx context.Context, host string) (*v1.HostLease, error)
 	// Site runs the tasks that are run at the site; nil lets each of them fail.
 	Site Runner
+	// Ask asks a query at the site, and returns why the answer is not as it should be; nil when it is.
+	// Nil lets each of them fail.
+	Ask func(ctx context.Context, query rollout.Check) error
 	// SiteScripts returns the scripts that Site has; nil when nobody can say.
 	SiteScripts func() []string
 	// Secrets seal the outputs of steps; without them a step that has outputs fails.

@@ -9,38 +9,38 @@ import (
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
-// standing returns whether a run of an environment may be opened by the order of environments. An
-// environment that is not declared cannot be followed: nobody knows whether its hosts are all
-// upgraded.
-func (s *state) standing(env *environment, now time.Time, again bool) run.Standing {
+// predecessors returns which runs of other environments a run that is opened now follows, or what it
+// waits for. An environment that is not declared cannot be followed: nobody knows whether all its hosts
+// are upgraded.
+func (s *state) predecessors(env *environment, now time.Time, again bool) run.Predecessors {
 	order, some := s.intent.orderOf(env.name)
 	if !some {
-		return run.Standing{}
+		return run.Predecessors{}
 	}
 	for _, name := range order.Environments {
 		if !s.isDeclared(name) {
-			return run.Standing{Waits: fmt.Sprintf("somebody to declare environment %s, or to remove it from after: %s", nameOf(name), run.Command("edit environment/"+env.name))}
+			return run.Predecessors{Waits: fmt.Sprintf("somebody to declare environment %s, or to remove it from after: %s", nameOf(name), run.Command("edit environment/"+env.name))}
 		}
 	}
-	return s.ledger.Standing(env.name, order, now, again)
+	return s.ledger.Predecessors(env.name, order, now, again)
 }
 
-// mayFollow refuses a start that the order of environments forbids, unless whoever starts the run
-// overrides it, and notes which runs it follows. A run of chosen hosts follows none: the next run of
-// all hosts does.
+// mayFollow refuses a start that the order of environments forbids, unless the request overrides the
+// order, and notes which runs the new run follows. A run of chosen hosts follows none, so that the
+// next run of all hosts can.
 func (s *state) mayFollow(env *environment, now time.Time, request v1.Start, e *message.Opened) error {
-	standing := s.standing(env, now, request.RetryOf != 0)
+	before := s.predecessors(env, now, request.RetryOf != 0)
 	switch {
-	case standing.Waits == "" && !e.Chosen:
-		e.Follows = standing.Follows
+	case before.Waits == "" && !e.Chosen:
+		e.Follows = before.Follows
 		return nil
-	case standing.Waits != "" && request.OverrideAfter == "":
+	case before.Waits != "" && request.OverrideAfter == "":
 		flags := "--override-after …"
 		if request.OverrideWindow {
 			flags = "--override-window " + flags
 		}
-		return &run.Refused{Message: fmt.Sprintf("environment %s waits for %s; to start now: %s", nameOf(env.name), standing.Waits, startAnyway(request, flags))}
-	case standing.Waits != "":
+		return &run.Refused{Message: fmt.Sprintf("environment %s waits for %s; to start now: %s", nameOf(env.name), before.Waits, startAnyway(request, flags))}
+	case before.Waits != "":
 		e.OverrideAfter = request.OverrideAfter
 	}
 	e.Follows = env.ledger.Follows()

@@ -7,54 +7,54 @@ import (
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
-// places are the known hosts by environment. While all are in default there is no need of them.
-type places struct {
-	by map[string]map[string]*host
+// byEnvironment are the known hosts by environment. While all are in default there is no need of them.
+type byEnvironment struct {
+	hosts map[string]map[string]*host
 	// unplaced are the hosts that are in no environment.
 	unplaced map[string]*host
 }
 
 // in returns the known hosts of an environment.
 func (h *hosts) in(environment string) map[string]*host {
-	if h.places == nil {
+	if h.byEnvironment == nil {
 		if environment == defaultName {
 			return h.known
 		}
 		return nil
 	}
-	return h.places.by[environment]
+	return h.byEnvironment.hosts[environment]
 }
 
 // enter notes where a host is.
-func (p *places) enter(h *host) {
+func (p *byEnvironment) enter(h *host) {
 	if h.Unplaced {
 		p.unplaced[h.Name] = h
 		return
 	}
-	if p.by[h.Environment] == nil {
-		p.by[h.Environment] = map[string]*host{}
+	if p.hosts[h.Environment] == nil {
+		p.hosts[h.Environment] = map[string]*host{}
 	}
-	p.by[h.Environment][h.Name] = h
+	p.hosts[h.Environment][h.Name] = h
 }
 
 // leave lets go of a host.
-func (p *places) leave(h *host) {
+func (p *byEnvironment) leave(h *host) {
 	if p == nil || h == nil {
 		return
 	}
 	delete(p.unplaced, h.Name)
-	if delete(p.by[h.Environment], h.Name); len(p.by[h.Environment]) == 0 {
-		delete(p.by, h.Environment)
+	if delete(p.hosts[h.Environment], h.Name); len(p.hosts[h.Environment]) == 0 {
+		delete(p.hosts, h.Environment)
 	}
 }
 
-// place is where the host is.
-func (h *host) place() plan.Place {
-	return plan.Place{Environment: h.Environment, Unplaced: h.Unplaced, Assigned: h.Assigned}
+// where is in which environment the host is.
+func (h *host) where() plan.Where {
+	return plan.Where{Environment: h.Environment, Unplaced: h.Unplaced, Assigned: h.Assigned}
 }
 
-// showPlace shows where the host is.
-func (h *host) showPlace(on *v1.Host) {
+// showWhere shows where the host is.
+func (h *host) showWhere(on *v1.Host) {
 	if on.Unplaced = h.Unplaced; !h.Unplaced {
 		on.Environment, on.Assigned = nameOf(h.Environment), h.Assigned != ""
 	}
@@ -62,41 +62,41 @@ func (h *host) showPlace(on *v1.Host) {
 
 // sortOut enters all known hosts where they are.
 func (h *hosts) sortOut() {
-	h.places = &places{by: map[string]map[string]*host{}, unplaced: map[string]*host{}}
+	h.byEnvironment = &byEnvironment{hosts: map[string]map[string]*host{}, unplaced: map[string]*host{}}
 	for _, known := range h.known {
-		h.places.enter(known)
+		h.byEnvironment.enter(known)
 	}
 }
 
 // place decides in which environment a host is, and reports whether that has changed.
 func (h *hosts) place(known *host, m *plan.Membership) (changed bool) {
-	var was *plan.Place
+	var was *plan.Where
 	if known.placed {
-		was = new(known.place())
+		was = new(known.where())
 	}
 	known.placed = true
-	if h.places == nil {
+	if h.byEnvironment == nil {
 		if m == nil {
 			return false // All are in default.
 		}
 		h.sortOut()
 	}
-	place := plan.Place{}
+	now := plan.Where{}
 	if m != nil {
-		place = m.Of(plan.Host{Name: known.Name, Application: known.Application, Role: known.Role, Labels: known.Labels}, was)
+		now = m.Of(plan.Host{Name: known.Name, Application: known.Application, Role: known.Role, Labels: known.Labels}, was)
 	}
-	if place.Environment == known.Environment && place.Unplaced == known.Unplaced {
-		h.places.enter(known) // It may be new.
+	if now.Environment == known.Environment && now.Unplaced == known.Unplaced {
+		h.byEnvironment.enter(known) // It may be new.
 		return false
 	}
-	h.places.leave(known)
-	known.Environment, known.Unplaced = place.Environment, place.Unplaced
-	h.places.enter(known)
+	h.byEnvironment.leave(known)
+	known.Environment, known.Unplaced = now.Environment, now.Unplaced
+	h.byEnvironment.enter(known)
 	logger := h.logger.With("tenant", h.tenant, "host", known.Name)
-	if place.Unplaced {
-		logger.Warn("no run upgrades a host, because several environments match it", "environments", place.Matching)
+	if now.Unplaced {
+		logger.Warn("no run upgrades a host, because several environments match it", "environments", now.Matching)
 	} else {
-		logger.Info("host is in another environment", "environment", nameOf(place.Environment))
+		logger.Info("host is in another environment", "environment", nameOf(now.Environment))
 	}
 	return true
 }
@@ -105,7 +105,7 @@ func (h *hosts) place(known *host, m *plan.Membership) (changed bool) {
 // that is declared, nobody knows that.
 func (s *state) place(known *host) {
 	if s.intent.complete {
-		s.hosts.place(known, s.intent.places())
+		s.hosts.place(known, s.intent.sorting())
 	}
 }
 
@@ -114,7 +114,7 @@ func (s *state) placeAll() {
 	if !s.intent.complete {
 		return
 	}
-	m := s.intent.places()
+	m := s.intent.sorting()
 	for _, known := range s.hosts.sorted() {
 		unassigned := s.unassign(known)
 		if moved := s.hosts.place(known, m); (moved || unassigned) && s.active {
@@ -122,13 +122,12 @@ func (s *state) placeAll() {
 		}
 	}
 	if m == nil {
-		s.hosts.places = nil // All are in default.
+		s.hosts.byEnvironment = nil // All are in default.
 	}
 }
 
-// named notes which hosts a record has the run of an environment count that it did not before: those
-// that its opening names, and neighbours that fall silent. From then on they are in its environment,
-// whatever is declared.
+// named notes the hosts that a record adds to the run of an environment: those that its opening names,
+// and neighbours that fall silent. From then on they are in its environment, whatever is declared.
 func (s *state) named(r message.Decoded) {
 	switch e := r.Event.(type) {
 	case message.Opened:

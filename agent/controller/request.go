@@ -20,9 +20,9 @@ func (c *Controller) Ask(ctx context.Context, by string, ask run.Ask, body v1.As
 	return waitFor(ctx, c, q, func(s *state) (v1.Run, error) { return s.asked(q) })
 }
 
-// AbortAll is Ask to abort each run under way, and returns them without their hosts. Whoever repeats
-// it changes nothing: a run that is aborting already counts as aborted, and there may be none. The
-// error is *run.Partly when not all could be aborted.
+// AbortAll aborts each run under way, as Ask does, and returns them without their hosts. It can be
+// repeated: a run that is already aborting counts as aborted, and no run at all is no error. The
+// error is *run.Partly when some could not be aborted.
 func (c *Controller) AbortAll(ctx context.Context, by string, body v1.Ask) ([]v1.Run, error) {
 	environments, err := ask(ctx, c, func(s *state) (names []string) {
 		for _, env := range s.ledger.UnderWay() {
@@ -81,8 +81,8 @@ func (s *state) address() {
 	}
 }
 
-// about returns the environment that a request is about. Who names none means the only run under
-// way, or the run in which the host is that is to be released.
+// about returns the environment that a request is about. A request that names none is about the only
+// run under way; a release is about the run of its host.
 func (s *state) about(q *request) (*environment, error) {
 	underWay := s.ledger.UnderWay()
 	switch {
@@ -95,7 +95,7 @@ func (s *state) about(q *request) (*environment, error) {
 	case len(underWay) == 0 && s.alone():
 		return s.standard(), nil
 	case len(underWay) == 0:
-		return nil, &run.Refused{Message: "no run is under way in any environment; to start one: " + run.TypedIn("NAME", "start --override-window")}
+		return nil, &run.Refused{Message: "no run is in progress in any environment; to start one: " + run.TypedIn("NAME", "start --override-window")}
 	}
 	found := ambiguity{}
 	for _, e := range underWay {
@@ -105,7 +105,7 @@ func (s *state) about(q *request) (*environment, error) {
 	if q.Ask == run.Abort {
 		all = ", or to abort all of them: " + run.Typed(q.words()+" --all")
 	}
-	return nil, found.of("several runs are under way: %s; say which you mean: %s" + all)
+	return nil, found.of("several runs are in progress: %s; say which you mean: %s" + all)
 }
 
 // words are the command of a request, with its flags.

@@ -19,7 +19,7 @@ func (m *memory) prepares(t *testing.T, c *Controller, result message.ReplyOutco
 	t.Helper()
 	r, _, found, err := newestOf(t, c)
 	if err != nil || !found || r.Finished() {
-		t.Fatalf("at %s there is no run under way: %+v, %v", time.Now().Format(time.TimeOnly), r, err)
+		t.Fatalf("at %s there is no run in progress: %+v, %v", time.Now().Format(time.TimeOnly), r, err)
 	}
 	for _, host := range hosts {
 		m.answer(host, r, message.Prepare, result)

@@ -100,7 +100,7 @@ func TestRolloutAndSomebodyHoldTheRun(t *testing.T) {
 func TestUnreadableRolloutIsTold(t *testing.T) {
 	t.Parallel()
 	const damage = "the rollout cannot be read: the stored rollout of tenant acme is damaged: unexpected end of JSON input; write it anew"
-	for name, before := range map[string]store.Seen{"of a rollout that let it go on": let, "of one that held it up": held} {
+	for name, before := range map[string]store.Seen{"of a rollout that let it continue": let, "of one that held it up": held} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
@@ -133,7 +133,7 @@ func TestUnreadableRolloutIsTold(t *testing.T) {
 // nor opens a run without it.
 func TestRolloutIsSeenLate(t *testing.T) {
 	t.Parallel()
-	t.Run("a run is under way", func(t *testing.T) {
+	t.Run("a run is in progress", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			m := newMemory("h01", "h02")

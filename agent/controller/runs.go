@@ -123,7 +123,7 @@ func (c *Controller) Find(ctx context.Context, id uint64) (v1.Run, error) {
 	newest, err := ask(ctx, c, func(s *state) *v1.Run {
 		// The story is that of the newest; of one before it the history has it.
 		for _, env := range s.inOrder {
-			if r := env.visible(); r != nil && r.Key() == id && r == env.ledger.Newest() {
+			if r := env.visible(); r != nil && (r.Key() == id || r.OpenedSeq == id) && r == env.ledger.Newest() {
 				view := s.fullView(env, r)
 				return &view
 			}

@@ -56,10 +56,10 @@ func (s *state) newestRun(env *environment, now time.Time) *v1.Run {
 }
 
 // visible returns the run that people see as the newest. A run has no id between
-// its opening and its prepare, a moment later.
+// its opening and its prepare, a moment later, unless it asks something before.
 func (e *environment) visible() *run.State {
 	newest := e.ledger.Newest()
-	if newest == nil || newest.ID != 0 || newest.Over() {
+	if newest == nil || newest.ID != 0 || newest.Over() || newest.AsksFirst() {
 		return newest
 	}
 	return e.ledger.Ended()
@@ -75,7 +75,7 @@ func (s *state) fullView(env *environment, r *run.State) v1.Run {
 // view is a run as the API shows it.
 func (s *state) view(env *environment, r *run.State) v1.Run {
 	now := s.Now()
-	shown := view.Run(r, s.runTime(now), env.forecast.of(r, s.Now), s.silent(now), func(h run.Host) view.Told { return s.hosts.told(r, h) })
+	shown := view.Run(r, s.runTime(now), s.forecastOf(env, r), s.silent(now), func(h run.Host) view.Told { return s.hosts.told(r, h) })
 	s.complete(env, r, &shown, now)
 	return shown
 }
@@ -97,6 +97,10 @@ func (s *state) whyNot(env *environment, r *run.State, shown *v1.Run, now time.T
 	case !s.log.failing.IsZero():
 		shown.Reason = fmt.Sprintf("the log takes no record: %v", s.log.failed)
 		shown.WaitingFor = &v1.WaitingFor{What: "log", Detail: shown.Reason, Since: view.Time(s.log.failing)}
+	case len(env.asks) > 0 && env.asksOf == r:
+		if w := s.waitsForQuery(env.asks, now); w != nil {
+			shown.WaitingFor = w
+		}
 	case !s.hasGathered(env, r, now):
 		shown.WaitingFor = &v1.WaitingFor{
 			What: run.ForHost, Detail: "hosts to reconnect: the site was restarted (up to " + window.FormatDuration(gracePeriod) + ")", Since: view.Time(s.started),

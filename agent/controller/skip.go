@@ -67,7 +67,7 @@ func (s *state) stillSkippable(env *environment, now time.Time, span window.Span
 	if now.Before(span.Start) || env.ledger.Current() == nil && !usedUp(s.moment(env, now, span)) {
 		return nil
 	}
-	return &run.Refused{Message: fmt.Sprintf("the window that opened at %s has had its run; to end one that is under way: %s", span.Start.UTC().Format(time.RFC3339), run.TypedIn(s.inCommand(env), "abort"))}
+	return &run.Refused{Message: fmt.Sprintf("the window that opened at %s has had its run; if the run is still in progress, end it with: %s", span.Start.UTC().Format(time.RFC3339), run.TypedIn(s.inCommand(env), "abort"))}
 }
 
 // skippedIn is the skip of the window that is open or opens next; nil when nobody has skipped it.

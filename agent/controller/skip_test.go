@@ -22,7 +22,7 @@ func (m *shops) skip(c *Controller, environment string, start time.Time) (v1.Ski
 		return v1.SkippedWindow{}, err
 	}
 	before, base, _ := m.Skips(m.t.Context(), "acme", environment)
-	skipped := v1.SkippedWindow{Start: opens, End: closes, By: "ann", Reason: "sale"}
+	skipped := v1.SkippedWindow{Start: opens, End: closes, By: "ann", At: time.Now(), Reason: "sale"}
 	if next, added := before.With(skipped, time.Now()); added {
 		if _, err := m.PutSkips(m.t.Context(), "acme", environment, next, base); err != nil {
 			m.t.Fatal(err)
@@ -87,6 +87,34 @@ func TestSkipWindow(t *testing.T) {
 		m.pass(24 * time.Hour)
 		if all := m.runs(c); len(all["basel"]) != 2 || !third.Start.Equal(first.Start.Add(48*time.Hour)) {
 			t.Errorf("after its third window, which has moved from %s, basel has %d runs", third.Start, len(all["basel"]))
+		}
+	})
+}
+
+// TestSkippedWindowIsNotOwed skips a window that a freeze had cut short, once the freeze is removed: it
+// is not written down as missed, although the part before the freeze closed without a run while the log
+// could not be written to (seed 20001784).
+func TestSkippedWindowIsNotOwed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newShops(t, map[string]string{"b1": "basel"})
+		c, _ := m.control(t)
+		m.beat()
+		basel := inShop("basel", "UTC")
+		m.declareShop("basel", &basel)
+		stop := v1.Calendar{Kind: "freeze", Events: []v1.Event{{Start: "2000-01-01T02:20", Duration: "1h", Timezone: "UTC"}}}
+		m.declare(store.Seen{Object: calendarNamed("stop"), Calendar: &stop})
+		m.pass(119 * time.Minute)
+		m.fails(errors.New("no space left on device"), false)
+		m.pass(30 * time.Minute)
+		m.declare(store.Seen{Object: calendarNamed("stop")})
+		if _, err := m.skip(c, "basel", time.Time{}); err != nil {
+			t.Fatal(err)
+		}
+		m.fails(nil, false)
+		m.pass(2 * time.Hour)
+		if missed, opened := m.events(`"missed"`), m.runs(c)["basel"]; len(missed) != 0 || len(opened) != 0 {
+			t.Errorf("missed are %q, and basel has the runs %+v", missed, opened)
 		}
 	})
 }
@@ -252,6 +280,33 @@ func TestSkipAcrossClockJump(t *testing.T) {
 		m.pass(20 * time.Hour)
 		if all := m.runs(c)["basel"]; len(all) != 1 {
 			t.Errorf("after the second night there are the runs %+v", all)
+		}
+	})
+}
+
+// TestSkipIsTold checks that people are told once that a window was skipped, also after a restart.
+func TestSkipIsTold(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newShops(t, map[string]string{"b1": "basel"})
+		shelf := newShelf()
+		m.news = shelf
+		c, _ := m.control(t)
+		m.beat()
+		basel := inShop("basel", "UTC")
+		m.declareShop("basel", &basel)
+		skipped, err := m.skip(c, "basel", time.Time{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c = m.restart(t)
+		if _, err := m.skip(c, "basel", time.Time{}); err != nil {
+			t.Fatal(err)
+		}
+		m.pass(time.Second)
+		kept := shelf.kept()
+		if len(kept) != 1 || kept[0].Type != v1.NewsWindowSkipped || kept[0].Data.Environment != "basel" || !kept[0].Data.Window.Equal(skipped.Start) {
+			t.Errorf("told is %+v", kept)
 		}
 	})
 }

@@ -3,6 +3,7 @@ package controller
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -21,8 +22,12 @@ import (
 // no duration of its own.
 const overrideDuration = 4 * time.Hour
 
-// Start opens a run by hand and returns it once its prepare is on the log.
-// by is who asks. The error is run.ErrNotConfigured, *run.Refused, *run.Ambiguous,
+// startHold is how long a start waits for the checks that a run asks before it prepares any host:
+// less than a client waits for an answer.
+const startHold = 20 * time.Second
+
+// Start opens a run by hand and returns it once its prepare is on the log, or while it still asks
+// what has to pass before: then its phase is open. by is who asks. The error is run.ErrNotConfigured, *run.Refused, *run.Ambiguous,
 // *run.NoEnvironment or run.ErrNotReady.
 func (c *Controller) Start(ctx context.Context, by string, request v1.Start) (v1.Run, error) {
 	chosen, err := c.choose(ctx, request)
@@ -31,7 +36,7 @@ func (c *Controller) Start(ctx context.Context, by string, request v1.Start) (v1
 	}
 	var seq uint64
 	var of string // is the name on the log of its environment.
-	return until(ctx, c, func(s *state) (v1.Run, error) {
+	look := func(s *state) (v1.Run, error) {
 		if seq == 0 {
 			env, err := s.startsIn(request, chosen, "")
 			if err != nil {
@@ -54,6 +59,17 @@ func (c *Controller) Start(ctx context.Context, by string, request v1.Start) (v1
 			seq = opened
 		}
 		return s.opened(env, seq)
+	}
+	held, release := context.WithTimeout(ctx, startHold)
+	defer release()
+	if r, err := until(held, c, look); ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
+		return r, err
+	}
+	return until(ctx, c, func(s *state) (v1.Run, error) {
+		if newest := s.environment(of).ledger.Newest(); seq != 0 && newest != nil && newest.OpenedSeq == seq && newest.AsksFirst() {
+			return s.view(s.environment(of), newest), nil
+		}
+		return look(s)
 	})
 }
 
@@ -108,7 +124,7 @@ func (s *state) decideStart(env *environment, now time.Time, by string, request 
 	}
 	switch current := env.ledger.Current(); {
 	case current == nil:
-	case current.ID == 0:
+	case current.ID == 0 && !current.AsksFirst():
 		return e, planned, fmt.Errorf("%w: a run is just being opened", run.ErrNotReady)
 	default:
 		return e, planned, current.RefuseStart(now, s.inCommand(env))
@@ -167,7 +183,7 @@ func (s *state) inFleet(env *environment, fleet []plan.Host, hosts []string) err
 			return &run.Refused{Message: fmt.Sprintf("host %s is in no environment, because several match it; no run upgrades it", name)}
 		case s.isElsewhere(env, name):
 			last := s.lastOf(name)
-			return &run.Refused{Run: last.ledger.Key(), Message: fmt.Sprintf("host %s is in run %d of environment %s, which is under way; it moves to %s after that", name, last.ledger.Key(), nameOf(last.name), nameOf(env.name))}
+			return &run.Refused{Run: last.ledger.Key(), Message: fmt.Sprintf("host %s is in run %d of environment %s, which is in progress; it moves to %s after that", name, last.ledger.Key(), nameOf(last.name), nameOf(env.name))}
 		}
 		return &run.Refused{Message: fmt.Sprintf("host %s is in environment %s, not in %s; a run is of one environment", name, nameOf(known.Environment), nameOf(env.name))}
 	}
@@ -305,9 +321,9 @@ func (c *Controller) choose(ctx context.Context, request v1.Start) (choice, erro
 	return c.leftOf(ctx, request.RetryOf)
 }
 
-// startsIn returns the environment in which a run is started. Who names none means that of the run
-// that is retried, or the only one that has hosts to upgrade. flags are those of the commands that
-// an error tells.
+// startsIn returns the environment in which a run is started. A request that names none means that of
+// the retried run, or the only one that has hosts to upgrade. flags are added to the commands in an
+// error.
 func (s *state) startsIn(request v1.Start, chosen choice, flags string) (*environment, error) {
 	name := cmp.Or(request.Environment, chosen.environment)
 	switch {
@@ -413,7 +429,7 @@ func (c *Controller) leftOf(ctx context.Context, id uint64) (chosen choice, err 
 	}
 	if !r.Finished() {
 		in, err := ask(ctx, c, func(s *state) string { return s.inCommand(s.environment(r.Environment)) })
-		return chosen, cmp.Or(err, error(&run.Refused{Run: id, Message: fmt.Sprintf("run %d is under way; it can be retried once it has ended; to end it: %s", id, run.TypedIn(in, "abort"))}))
+		return chosen, cmp.Or(err, error(&run.Refused{Run: id, Message: fmt.Sprintf("run %d is in progress; it can be retried once it has ended; to end it: %s", id, run.TypedIn(in, "abort"))}))
 	}
 	left := map[string]bool{}
 	for _, h := range r.Hosts {

@@ -103,7 +103,7 @@ func (m *memory) finish(t *testing.T, c *Controller) {
 	t.Helper()
 	id, err := c.Current(t.Context())
 	if err != nil || id == 0 {
-		t.Fatalf("there is no run under way: %d, %v", id, err)
+		t.Fatalf("there is no run in progress: %d, %v", id, err)
 	}
 	m.reply("h01", id, message.Prepare)
 	m.reply("h01", id, message.Upgrade)
@@ -181,7 +181,7 @@ func TestStartIsRepeated(t *testing.T) {
 				t.Errorf("%s: got run %d, %v, want run %d", when, again.ID, err, first.ID)
 			}
 		}
-		same("under way")
+		same("in progress")
 		c = m.restart(t)
 		m.beat("h01")
 		same("after a restart")

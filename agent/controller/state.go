@@ -34,6 +34,7 @@ type state struct {
 	intent      intent
 	hosts       hosts
 	dispatching *dispatching
+	queries     *queries
 	log         appender
 	guard       guardKeeper
 	trim        trimmer
@@ -86,7 +87,7 @@ func newState(o Options, b beside) *state {
 	s := &state{
 		Options: o, beside: b, intent: newIntent(o), hosts: newHosts(o), log: newAppender(o), guard: newGuardKeeper(o),
 		witnesses: newWitnesses(o), trim: trimmer{Options: o, post: b.call}, started: o.Now(),
-		teller: news.NewTeller(o.Tenant, ""), dispatching: newDispatching(o, b.call), environments: map[string]*environment{}, ranIn: map[string]string{},
+		teller: news.NewTeller(o.Tenant, ""), dispatching: newDispatching(o, b.call), queries: newQueries(o, b.call), environments: map[string]*environment{}, ranIn: map[string]string{},
 	}
 	s.hosts.turned = s.turned
 	s.environment(defaultName)
@@ -119,16 +120,22 @@ const (
 	longestForecast = time.Second
 )
 
-// of returns the forecast of a run; nil when there is none.
-func (f *forecast) of(r *run.State, now func() time.Time) *run.Forecast {
-	if at := now(); f.run != r || at.Sub(f.made).Abs() >= forecastPause*f.took {
-		*f = forecast{run: r, made: at}
-		if made, known := r.Forecast(at); known {
-			f.found = &made
-		}
-		f.took = min(max(0, now().Sub(at)), longestForecast)
+// forecastOf returns the forecast of a run of an environment; nil when there is none. Runs that share
+// a disruption budget are played together, so the forecasts of all of them are new then.
+func (s *state) forecastOf(env *environment, r *run.State) *run.Forecast {
+	if r != env.ledger.Current() {
+		return nil
 	}
-	return f.found
+	if at := s.Now(); env.forecast.run != r || at.Sub(env.forecast.made).Abs() >= forecastPause*env.forecast.took {
+		env.forecast = forecast{run: r, made: at}
+		foreseen := s.ledger.Forecast(env.ledger, at)
+		took := min(max(0, s.Now().Sub(at)), longestForecast)
+		for _, f := range foreseen {
+			s.environment(f.Name).forecast = forecast{run: f.Current(), made: at, found: &f.Forecast, took: took}
+		}
+		env.forecast.took = took
+	}
+	return env.forecast.found
 }
 
 // append appends an entry, and returns when to try again if that failed.
@@ -173,7 +180,7 @@ func (s *state) waitsForTheLog() *v1.WaitingFor {
 
 func (s *state) setAlarm(err error) {
 	s.alarm = fmt.Errorf("%w; no command is sent any more: put back the newest backup, or stop the agent and run osupgrade-agent recover "+
-		"to go on with this log under a new identity", err)
+		"to continue with this log under a new identity", err)
 	s.changed()
 }
 

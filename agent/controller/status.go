@@ -130,10 +130,10 @@ func (s *state) countHosts(shown *v1.Situation, of map[string]*host, now time.Ti
 
 // countUnplaced counts the hosts that are in no environment, and names the first.
 func (s *state) countUnplaced(shown *v1.Situation) {
-	if s.hosts.places == nil {
+	if s.hosts.byEnvironment == nil {
 		return
 	}
-	for name := range having(s.hosts.places.unplaced, s.intent.applications()) {
+	for name := range having(s.hosts.byEnvironment.unplaced, s.intent.applications()) {
 		shown.UnplacedHosts = append(shown.UnplacedHosts, name)
 	}
 	slices.Sort(shown.UnplacedHosts)

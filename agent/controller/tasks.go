@@ -267,17 +267,16 @@ func (d *dispatcher) report(o message.Outcome, fromSite bool) {
 	d.ready()
 }
 
-// news returns the outcomes that a run waits for, and drops the others.
+// news returns an outcome that a run waits for, if there is one, and drops others. Of thousands of
+// hosts that answer at once the run notes one after the other.
 func (d *dispatcher) news(current *run.State) []message.Outcome {
-	var outcomes []message.Outcome
 	for host, o := range d.outcomes {
 		if current.Awaits(o) {
-			outcomes = append(outcomes, o)
-		} else {
-			d.drop(host)
+			return []message.Outcome{o}
 		}
+		d.drop(host)
 	}
-	return outcomes
+	return nil
 }
 
 // sync requests of a host the task that the run waits for, and no other.
@@ -320,7 +319,7 @@ func (d *dispatcher) syncAll(ctx context.Context, current *run.State) {
 
 // hasTasks reports whether a run by a policy has tasks of its hosts.
 func hasTasks(p rollout.Resolved) bool {
-	return slices.ContainsFunc(message.TaskKinds(), func(k message.TaskKind) bool { return k.OfHost() && !k.Of(&p.Rollout).RunsNothing() })
+	return len(p.Start) > 0 || slices.ContainsFunc(message.TaskKinds(), func(k message.TaskKind) bool { return k.OfHost() && !k.Of(&p.Rollout).RunsNothing() })
 }
 
 // report passes the outcome that a host tells to the run that has asked for it. A host tells of no other.

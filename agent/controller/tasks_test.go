@@ -278,7 +278,7 @@ func TestTaskIsCancelled(t *testing.T) {
 		select {
 		case <-ended:
 		default:
-			t.Fatal("the task is still under way")
+			t.Fatal("the task is still in progress")
 		}
 		if len(m.events(`"ran"`)) != 0 || len(m.events(`"finished"`)) != 1 {
 			t.Errorf("the log ends with %s", m.last())

@@ -60,10 +60,11 @@ func (s *state) neededFrom() uint64 {
 	return from
 }
 
-// oldest returns the environment whose newest run was opened first; nil when none has had one.
+// oldest returns the environment that needs the oldest record of the log for its newest run; nil when
+// none has had one.
 func (s *state) oldest() (oldest *environment) {
 	for _, env := range s.inOrder {
-		if env.ledger.Key() != 0 && (oldest == nil || env.since < oldest.since) {
+		if env.ledger.Key() != 0 && (oldest == nil || env.ledger.NeededFrom() < oldest.ledger.NeededFrom()) {
 			oldest = env
 		}
 	}

@@ -68,7 +68,7 @@ func TestTrim(t *testing.T) {
 		}
 		m.pass(2*trimPause, "h01", "h02")
 		if _, trims := m.trimmed(); trims != 1 {
-			t.Fatal("the log is trimmed while a run is under way")
+			t.Fatal("the log is trimmed while a run is in progress")
 		}
 		for _, action := range []message.Action{message.Prepare, message.Upgrade} {
 			m.reply("h01", r.ID, action)

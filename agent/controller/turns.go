@@ -1,8 +1,7 @@
 package controller
 
 import (
-	"cmp"
-	"slices"
+	"iter"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/times"
@@ -18,11 +17,11 @@ type turn struct {
 	// far the clock of the runs was ahead of that then.
 	dueAt time.Time
 	ahead time.Duration
-	// turnsAt is when time alone changes what is shown of it; zero when it does not. timed tells
-	// that this was found out since it woke.
+	// turnsAt is when time alone changes what is shown of it; zero when it does not, or when that was
+	// not found out yet. timed tells that it was found out since it woke.
 	turnsAt time.Time
 	timed   bool
-	// at is when its turn was when it was to be asked last (run.Environment.Turn).
+	// at is its turn (run.Environment.Turn).
 	at uint64
 }
 
@@ -37,7 +36,7 @@ func (t *turn) due(ahead time.Duration) time.Time {
 }
 
 // rouse has the environment asked again: something may have changed.
-func (t *turn) rouse() { t.awake, t.timed = true, false }
+func (t *turn) rouse() { t.awake, t.timed, t.turnsAt = true, false, time.Time{} }
 
 // sleep has the environment asked again at a time at the latest; zero for when something changes.
 func (t *turn) sleep(until time.Time, ahead time.Duration) {
@@ -59,32 +58,49 @@ func (s *state) wake(host string) {
 	s.lastOf(host).rouse()
 }
 
-// inTurn returns the environments that are to be asked now, in the order of their turns
-// (run.Environment.Turn).
-func (s *state) inTurn(now time.Time) []*environment {
+// awake returns the environments that are to be asked now.
+func (s *state) awake(now time.Time) []*environment {
 	// Of a machine that was suspended, and of a clock that was set, no event tells.
 	if len(s.environments) == 1 || now.Sub(s.wokenAt).Abs() >= longestSleep {
 		s.wokenAt = now
 		s.wakeAll()
 	}
 	ahead := s.clock.ahead(now)
-	var asked []*environment
+	awake := make([]*environment, 0, len(s.inOrder))
 	for _, env := range s.inOrder {
 		if at := env.due(ahead); !at.IsZero() && !now.Before(at) {
 			env.rouse()
 		}
 		if env.awake {
-			env.at = env.ledger.Turn()
-			asked = append(asked, env)
+			awake = append(awake, env)
 		}
 	}
-	slices.SortFunc(asked, func(a, b *environment) int {
-		if a.at != b.at {
-			return cmp.Compare(a.at, b.at)
+	return awake
+}
+
+// inTurn returns environments in the order of their turns (run.Environment.Turn), those with the same
+// turn by name. Most often the first one takes a step, and no other is asked before its record: so the
+// next one is looked for only when it is wanted. It puts the slice into another order.
+func inTurn(awake []*environment) iter.Seq[*environment] {
+	return func(yield func(*environment) bool) {
+		for n := range awake {
+			first := n
+			for i := n + 1; i < len(awake); i++ {
+				if awake[i].isBefore(awake[first]) {
+					first = i
+				}
+			}
+			awake[n], awake[first] = awake[first], awake[n]
+			if !yield(awake[n]) {
+				return
+			}
 		}
-		return cmp.Compare(a.name, b.name)
-	})
-	return asked
+	}
+}
+
+// isBefore reports whether an environment has its turn before another one.
+func (e *environment) isBefore(other *environment) bool {
+	return e.at < other.at || e.at == other.at && e.name < other.name
 }
 
 // nextDue is when the next environment that sleeps is to be asked again, or time alone changes

@@ -52,10 +52,10 @@ func (s *state) facing() facing {
 
 // placed adds what environments refer to: where the hosts are, and the calendars.
 func (s *state) placed(known *plan.Known) {
-	known.Places, known.Calendars = make(map[string]plan.Place, len(s.hosts.known)), s.intent.calendarKinds()
+	known.Where, known.Calendars = make(map[string]plan.Where, len(s.hosts.known)), s.intent.calendarKinds()
 	for name, h := range s.hosts.known {
 		if h.placed {
-			known.Places[name] = h.place()
+			known.Where[name] = h.where()
 		}
 	}
 }

@@ -25,7 +25,7 @@ func (s *state) vacant(environment string) error {
 	var id uint64
 	if env := s.environments[environment]; env != nil && env.ledger.Current() != nil {
 		id = env.ledger.Current().Key()
-		reasons = append(reasons, fmt.Sprintf("run %d is under way", id))
+		reasons = append(reasons, fmt.Sprintf("run %d is in progress", id))
 		ways = append(ways, fmt.Sprintf("wait until the run ends, or end it with %s", run.TypedIn(environment, "abort")))
 	}
 	if hosts := slices.Sorted(maps.Keys(s.hosts.in(environment))); len(hosts) > 0 {

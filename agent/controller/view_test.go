@@ -61,7 +61,7 @@ func TestNextUpgradeAfterTheRun(t *testing.T) {
 				t.Errorf("%s the next upgrade is in %s, at %s, %v; want in %s, at %s", when, s.NextUpgradeIn, s.NextUpgradeAt, err, in, at)
 			}
 		}
-		tells("while the run is under way", "0s", "00:00")
+		tells("while the run is in progress", "0s", "00:00")
 		m.finish(t, c)
 		tells("when it has ended", "21h59m", "22:00")
 		c = m.restart(t)
@@ -107,8 +107,6 @@ func TestForecastIsTold(t *testing.T) {
 func TestForecastCost(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	r, other := halfDone(t, now), halfDone(t, now)
-	var f forecast
 	costs := func(cost time.Duration) func() time.Time {
 		calls := 0
 		return func() time.Time {
@@ -116,40 +114,46 @@ func TestForecastCost(t *testing.T) {
 			return now.Add(time.Duration(calls-1) * cost)
 		}
 	}
-	first := f.of(r, costs(10*time.Millisecond))
+	s, other := halfDone(t, now), halfDone(t, now)
+	foreseen := func(cost time.Duration) *run.Forecast {
+		s.Now = costs(cost)
+		return s.forecastOf(s.standard(), s.ledger.Current())
+	}
+	first := foreseen(10 * time.Millisecond)
 	if first == nil || first.Hosts[1].IsZero() {
 		t.Fatalf("the forecast is %+v", first)
 	}
 	now = now.Add(150 * time.Millisecond)
-	if f.of(r, costs(0)) != first {
+	if foreseen(0) != first {
 		t.Error("a forecast is made again at once")
 	}
 	now = now.Add(100 * time.Millisecond)
-	second := f.of(r, costs(time.Hour)) // The clock was set.
+	second := foreseen(time.Hour) // The clock was set.
 	if second == first {
 		t.Error("a forecast is not made again")
 	}
-	if f.of(other, costs(0)) == second {
+	other.standard().forecast, other.Now = s.standard().forecast, costs(0)
+	if other.forecastOf(other.standard(), other.ledger.Current()) == second {
 		t.Error("a run has the forecast of another one")
 	}
-	f.of(r, costs(time.Hour))
+	foreseen(time.Hour)
 	now = now.Add(forecastPause * longestForecast)
-	if third := f.of(r, costs(0)); third == nil || third == second {
+	if third := foreseen(0); third == nil || third == second {
 		t.Error("a clock that was set keeps forecasts from being made")
 	}
 }
 
-// halfDone is a run in which the first of two hosts was upgraded within a minute,
+// halfDone is a controller of a run in which the first of two hosts was upgraded within a minute,
 // at a time.
-func halfDone(t *testing.T, now time.Time) *run.State {
+func halfDone(t *testing.T, now time.Time) *state {
 	t.Helper()
-	var l run.Ledger
+	s := stateOf(Options{Tenant: "acme", Now: func() time.Time { return now }})
 	seq := uint64(0)
 	fold := func(at time.Time, r message.Record) {
 		t.Helper()
 		seq++
 		r.Seq, r.Time = seq, at
-		if err := l.Fold(r.Decode()); err != nil {
+		if err := s.ledger.Fold(r.Decode()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -163,5 +167,42 @@ func halfDone(t *testing.T, now time.Time) *run.State {
 	reply(now.Add(-time.Minute), "h02", message.Prepare)
 	fold(now.Add(-time.Minute), message.Record{Kind: message.CommandHost, Run: 2, Body: message.Command{Action: message.Upgrade, Host: "h01"}.Encode()})
 	reply(now, "h01", message.Upgrade)
-	return l.Newest()
+	s.touched()
+	return s
+}
+
+// TestForecastOfAll checks that runs which share the places of a disruption budget are played once for
+// all of them.
+func TestForecastOfAll(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	s := halfDone(t, now)
+	seq := s.ledger.LastSeq
+	fold := func(r message.Record) {
+		t.Helper()
+		seq++
+		r.Seq, r.Time = seq, now
+		if err := s.ledger.Fold(r.Decode()); err != nil {
+			t.Fatal(err)
+		}
+		s.touched()
+	}
+	cells := []message.Cell{{Budget: "fleet", MaxUnavailable: 1, Hosts: []string{"h01", "h02", "b01"}}}
+	end := now.Add(time.Hour)
+	fold(message.Record{Kind: message.EventRecord, Body: message.EncodeEvent(message.Opened{
+		Environment: "bern", Members: []string{"b01"}, Rollout: rollout.Default(1), NotAfter: end, Budgets: "v1", Cells: cells,
+	})})
+	fold(message.Record{Kind: message.CommandAll, Environment: "bern", Body: message.Command{Action: message.Prepare, Hosts: []string{"b01"}, NotAfter: end}.Encode()})
+	fold(message.Record{Kind: message.ReplyRecord, Run: seq, Host: "b01", Action: message.Prepare, Body: message.Reply{Action: message.Prepare, Result: message.Result{Outcome: message.Done}}.Encode()})
+	bern := s.environment("bern")
+	f := s.forecastOf(bern, bern.ledger.Current())
+	if f == nil || !f.End.Equal(now.Add(2*time.Minute)) {
+		t.Errorf("foreseen of bern is %+v, and a host of another environment goes before its own", f)
+	}
+	if other := s.standard().forecast.found; other == nil || !other.End.Equal(now.Add(time.Minute)) {
+		t.Errorf("foreseen of the other is %+v", other)
+	}
+	if f := s.forecastOf(s.standard(), bern.ledger.Current()); f != nil {
+		t.Errorf("a run of another environment has the forecast %+v", f)
+	}
 }

@@ -42,6 +42,7 @@ var mustBeHit = []string{
 	"worker before journal", "worker after journal", "worker before prepare", "worker after prepare", "worker before upgrade", "worker after upgrade",
 	"worker before verify", "worker after verify", "worker before rollback", "worker after rollback", "worker before reboot", rebooted,
 	"worker before booted", "worker after booted", "worker before reply", "worker after reply",
+	"controller before begun", "controller after begun", "controller before site task", "controller after site task", "worker before task step", "worker after task step",
 	"worker before task drain", "worker after task drain", "worker before task undrain", "worker after task undrain",
 }
 
@@ -108,10 +109,10 @@ func TestCrashMatrixSideBySide(t *testing.T) {
 	}
 	m := newMatrix(crashEnvironments)
 	m.play(t, rounds, besideAtOnce)
-	t.Logf("killed while both runs were under way: %v", m.beside)
+	t.Logf("killed while both runs were in progress: %v", m.beside)
 	for _, label := range mustBeHitBeside {
 		if m.beside[label] == 0 && !t.Failed() {
-			t.Errorf("no site with two runs under way was killed at %q", label)
+			t.Errorf("no site with two runs in progress was killed at %q", label)
 		}
 	}
 }

@@ -58,7 +58,7 @@ func TestSealedProcess(t *testing.T) {
 	f.sealed(true, "the strongbox is not ready: strongbox sealed: it is opened by a passphrase; run osupgrade-agent unseal")
 	says("", 1, "osupgrade-agent: strongbox sealed: it is opened by a passphrase; run osupgrade-agent unseal (GET", operator("hosts")...)
 	f.release("h01")
-	f.await("h02 upgrade begins") // The run goes on.
+	f.await("h02 upgrade begins") // The run continues.
 	unseal := []string{"unseal", "--endpoint", "http://" + f.api}
 	says("", 1, "the passphrase of the strongbox is empty", unseal...)
 	says("wrong", 1, "the passphrase is wrong; the site stays sealed", unseal...)

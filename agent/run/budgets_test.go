@@ -115,7 +115,7 @@ func TestNeighbourOfEndedRun(t *testing.T) {
 	s.openIn("bern", "v1", all, "c1")
 	bern := s.prepare("bern", "c1")
 	if err := s.tellBern("b2"); err == nil {
-		t.Error("the run of bern is told of a host of a run under way")
+		t.Error("the run of bern is told of a host of a run in progress")
 	}
 	s.event(basel, message.Released{Host: "b1", By: "ann"})
 	s.event(basel, message.Finished{Result: "aborted"})
@@ -141,6 +141,42 @@ func TestNeighbourOfEndedRun(t *testing.T) {
 	s.event(bern, message.Recovered{Hosts: []string{"b2"}})
 	if got := s.kept(); got != "" {
 		t.Errorf("b2 has recovered, and c1 is kept by %q", got)
+	}
+}
+
+// TestNeighbourOfTrimmedLog checks that the log is kept from the opening of the run on that has taken
+// a neighbour over, for as long as the last run of its old environment is needed: also when the run
+// that has the neighbour is carried, whether this has recovered by then or not.
+func TestNeighbourOfTrimmedLog(t *testing.T) {
+	t.Parallel()
+	for name, recovers := range map[string]bool{"silent": false, "recovered": true} {
+		s := newSite(t)
+		all := fleetOf("b1", "b2", "c1")
+		s.openIn("bern", "v1", all, "c1")
+		s.openIn("basel", "v1", all, "b1", "b2")
+		s.event(s.prepare("basel", "b1", "b2"), message.Finished{Result: "aborted"})
+		bern := s.prepare("bern", "c1")
+		if err := s.tellBern("b2"); err != nil {
+			t.Fatal(err)
+		}
+		if recovers {
+			s.event(bern, message.Recovered{Hosts: []string{"b2"}})
+		}
+		s.event(bern, message.Finished{Result: "aborted"})
+		s.event(0, s.ledger.Carrying(s.ledger.Of("bern")))
+		var trimmed Ledger
+		for _, r := range s.log[s.ledger.NeededFrom()-1:] {
+			_ = trimmed.Fold(r.Decode())
+		}
+		for _, e := range s.ledger.Environments() {
+			if other := trimmed.Of(e.Name); !reflect.DeepEqual(other.Newest(), e.Newest()) || !reflect.DeepEqual(other.Roster(), e.Roster()) {
+				t.Errorf("%s: the trimmed log gives another state of %s", name, e.Name)
+			}
+		}
+		carried := s.event(0, s.ledger.Carrying(s.ledger.Of("basel")))
+		if got := s.ledger.NeededFrom(); got != carried-1 {
+			t.Errorf("%s: both are carried, and the log is needed from record %d on, want %d", name, got, carried-1)
+		}
 	}
 }
 

@@ -60,7 +60,7 @@ func (p *Pausing) waiting() Waiting {
 	case message.ByAgent:
 		return Waiting{What: ForResume, Detail: "somebody to repair an unreadable object: " + p.Why, Since: p.At}
 	case message.ByRollout:
-		return Waiting{What: ForResume, Detail: `the rollout to let it go on: its member "paused" is true` + reason(p.Why), Since: p.At}
+		return Waiting{What: ForResume, Detail: `the rollout to let it continue: its member "paused" is true` + reason(p.Why), Since: p.At}
 	}
 	return Waiting{What: ForResume, Detail: fmt.Sprintf("somebody to resume it: it was paused by %s%s", p.By, reason(p.Why)), Since: p.At}
 }

@@ -60,10 +60,17 @@ func (e *Environment) Key() uint64 {
 	return e.newest.Key()
 }
 
+// NeededFrom is the first record of the log that is needed to know the newest run; 0 before the first
+// run.
+func (e *Environment) NeededFrom() uint64 { return e.from }
+
+// needs has the log kept from a record on.
+func (e *Environment) needs(from uint64) { e.from = min(e.from, from) }
+
 // Turn is the record by which the run under way had its last turn: it let a host leave service, or
 // was opened. The environment with the lowest one is asked first for its next decision. This follows
-// from the log alone, so it is the same after any crash. Without a run under way it comes first: to
-// open a run takes nothing from the others, and they may have something to do for as long as it is due.
+// from the log alone, so it is the same after any crash. An environment without a run comes first:
+// opening a run takes nothing from the others, whose decisions could otherwise delay it without end.
 func (e *Environment) Turn() uint64 {
 	if e.Current() == nil {
 		return 0
@@ -114,7 +121,7 @@ func (e *Environment) Next(now time.Time, seen Seen) Decision {
 	case q != nil && q.Ask == Release:
 		return Decision{Act: Refuse, Refused: &Refused{Message: fmt.Sprintf("host %s holds no slot: there was no run yet; there is nothing to release", q.Host)}}
 	case q != nil:
-		return Decision{Act: Refuse, Refused: &Refused{Message: "no run is under way; to start one: " + TypedIn(q.Environment, "start --override-window")}}
+		return Decision{Act: Refuse, Refused: &Refused{Message: "no run is in progress; to start one: " + TypedIn(q.Environment, "start --override-window")}}
 	}
 	return Decision{}
 }

@@ -107,7 +107,7 @@ func TestSideBySide(t *testing.T) {
 	def, bern := s.prepare("", "h1"), s.prepare("bern", "c1")
 	basel := s.prepare("basel", "b1")
 	if ids := runsUnderWay(&s.ledger); !reflect.DeepEqual(ids, []uint64{def, bern, basel}) {
-		t.Errorf("under way are %v, want %v in the order of their ids", ids, []uint64{def, bern, basel})
+		t.Errorf("in progress are %v, want %v in the order of their ids", ids, []uint64{def, bern, basel})
 	}
 	s.upgrade(def, "h1")
 	s.event(bern, message.Aborted{By: "ann"})
@@ -130,7 +130,7 @@ func TestSideBySide(t *testing.T) {
 	}
 	s.event(def, message.Finished{Result: "completed"})
 	if s.ledger.Current() != nil || s.ledger.Ended() == nil || len(s.ledger.UnderWay()) != 2 {
-		t.Errorf("after the end of a run %v are under way", runsUnderWay(&s.ledger))
+		t.Errorf("after the end of a run %v are in progress", runsUnderWay(&s.ledger))
 	}
 }
 
@@ -318,7 +318,7 @@ func TestCarried(t *testing.T) {
 		if e.Newest() != nil || e.Key() != run || !e.Minds("b1") || e.Outdated("b1", false) || e.Ended() != nil || !e.Considered().Equal(epoch) || !reflect.DeepEqual(rostersWithB1(l), []string{"basel"}) {
 			t.Errorf("%s log: %+v, b1 is out of service in %v", which, e, rostersWithB1(l))
 		}
-		if decision := e.Next(s.now, Seen{Request: &Request{Ask: Abort}}); decision.Act != Refuse || !strings.Contains(decision.Refused.Error(), "no run is under way; to start one") {
+		if decision := e.Next(s.now, Seen{Request: &Request{Ask: Abort}}); decision.Act != Refuse || !strings.Contains(decision.Refused.Error(), "no run is in progress; to start one") {
 			t.Errorf("%s log: abort comes to %+v", which, decision)
 		}
 		if decision := e.Next(s.now, Seen{Request: &Request{Ask: Release, Host: "b1", By: "ann"}}); decision.Act != Note || decision.Event != (message.Released{Host: "b1", By: "ann"}) {
@@ -330,7 +330,7 @@ func TestCarried(t *testing.T) {
 		t.Errorf("b1 is released and out of service in %q", in)
 	}
 	if _, err := s.add(message.Record{Kind: message.EventRecord, Body: message.EncodeEvent(message.Carried{Run: 7})}); err == nil || s.ledger.Current() == nil {
-		t.Error("a run under way is carried")
+		t.Error("a run in progress is carried")
 	}
 }
 

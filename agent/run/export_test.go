@@ -38,5 +38,10 @@ func History(rt *rapid.T) []message.Record {
 	return p.log
 }
 
+// CellsOf returns those of some cells that an opening has to say.
+func (l *Ledger) CellsOf(e message.Opened, cells []message.Cell) []message.Cell {
+	return message.Only(cells, l.Says(e))
+}
+
 // Update tells that goldens are to be written anew.
 func Update() bool { return *update }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/times"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/roster"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
@@ -57,19 +58,9 @@ func (s *State) Forecast(now time.Time) (Forecast, bool) {
 	if f, only := s.forecastSlots(now, took); only {
 		return f, true
 	}
-	p := &forecaster{
-		run: s.clone(), now: now, took: took, f: Forecast{Hosts: make([]time.Time, len(s.members))},
-		working: make([]int, 0, s.counts.unstarted+s.counts.underWay),
-	}
-	_, p.ending = s.ending(now)
-	p.run.durations.usual = 0 // A host that will be late starts all the same, and is counted.
-	p.resume()
-	for p.advance() {
-	}
-	if p.f.Waits == "" {
-		p.f.End = p.now
-	}
-	return p.f, p.f.Waits == "" || p.some
+	p := s.forecaster(now, took, s.roster.Clone())
+	playOut(now, p)
+	return p.f, p.known()
 }
 
 // forecastSlots is the forecast of a run in whose last stage hosts wait for nothing but free
@@ -142,9 +133,9 @@ func (s *State) sortTaken(hosts []int) {
 	slices.SortStableFunc(hosts, func(a, b int) int { return s.members[a].takenAt.Compare(s.members[b].takenAt) })
 }
 
-// forecaster plays a run to its end.
+// forecaster plays a run to its end, alone or together with others.
 type forecaster struct {
-	// run is a copy of the run, now the virtual time in it.
+	// run is a copy of the run, now when it did something last in virtual time.
 	run *State
 	now time.Time
 	// took is how long each host takes.
@@ -157,6 +148,27 @@ type forecaster struct {
 	// working are the hosts at work, in the order in which they are done: all take
 	// equally long.
 	working []int
+
+	// turn is when the run had a host start last, by the order of all starts.
+	turn uint64
+	// awake tells that something has changed since it was asked last whether a host may start.
+	// Otherwise until is when time alone may change that, zero for never, and forPlace tells that
+	// a free place in a cell may.
+	awake    bool
+	until    time.Time
+	forPlace bool
+}
+
+// forecaster makes a forecaster of the run, on a copy of its roster.
+func (s *State) forecaster(now time.Time, took time.Duration, copied *roster.Roster) *forecaster {
+	p := &forecaster{
+		run: s.clone(copied), now: now, took: took, awake: true, f: Forecast{Hosts: make([]time.Time, len(s.members))},
+		working: make([]int, 0, s.counts.unstarted+s.counts.underWay),
+	}
+	_, p.ending = s.ending(now)
+	p.run.durations.usual = 0 // A host that will be late starts all the same, and is counted.
+	p.resume()
+	return p
 }
 
 // resume adds the hosts that are at work already.
@@ -180,51 +192,83 @@ func (p *forecaster) expect(i int, at time.Time) {
 	}
 }
 
-// advance starts the next host, if one can start, or else lets time pass until the
-// next thing happens. False means that nothing more will happen.
-func (p *forecaster) advance() bool {
-	var until time.Time
-	if at := p.run.leavesOutLate(); !p.ending && !at.IsZero() && !p.now.Before(at) {
+// start starts the next host, if one can start, or leaves out those that are late. False means
+// that only time, or another host, may change that.
+func (p *forecaster) start(now time.Time) bool {
+	p.until, p.forPlace, p.awake = time.Time{}, false, false
+	if p.ending {
+		return false
+	}
+	if at := p.run.leavesOutLate(); !at.IsZero() && !now.Before(at) {
 		for _, host := range p.run.lateNow() {
-			p.run.leaveOutLate(p.run.indexOf(host), "", p.now)
+			p.run.leaveOutLate(p.run.indexOf(host), "", now)
 		}
+		p.now, p.awake = now, true
 		return true
 	}
-	if !p.ending && !p.run.noneLeft() {
-		if p.run.blocker(p.now) == nothing {
-			return p.start()
-		}
-		until = p.run.unblocks(p.now)
+	if p.run.noneLeft() {
+		return false
 	}
-	if len(p.working) > 0 {
-		i := p.working[0]
-		if end := p.f.Hosts[i]; until.IsZero() || !end.After(until) {
-			p.now, p.working = end, p.working[1:]
-			p.finishHost(i)
-			return true
-		}
-	}
-	if until.After(p.now) {
-		p.now = until
+	why := p.run.blocker(now)
+	if why == nothing {
+		p.now, p.awake = now, true
+		p.startHost()
 		return true
 	}
-	if !p.ending && !p.run.noneLeft() {
-		w, _ := p.run.blocked(p.now)
-		p.f.Waits = w.Detail
-	}
+	// Another host may go before the one whose splay is waited for.
+	p.until, p.forPlace = p.run.unblocks(now), why == budgets || why == splay
 	return false
 }
 
-// start has the next host upgraded, unless the checks of the fleet have failed. How long a step takes
-// is not known.
-func (p *forecaster) start() bool {
+// due is when the next thing happens in the run: a host is done, or time alone may let one start.
+func (p *forecaster) due(now time.Time) time.Time {
+	at := p.until
+	if !at.After(now) {
+		at = time.Time{}
+	}
+	if len(p.working) > 0 {
+		at = times.Sooner(at, p.f.Hosts[p.working[0]])
+	}
+	return at
+}
+
+// pass lets the next thing happen, which is due now. It returns the list of cells in which a host
+// has given back its places; 0 for none.
+func (p *forecaster) pass(now time.Time) (freed int) {
+	p.now, p.awake, p.forPlace = now, true, false
+	if len(p.working) == 0 || p.f.Hosts[p.working[0]].After(now) {
+		return 0
+	}
+	i := p.working[0]
+	p.working = p.working[1:]
+	p.finishHost(i)
+	return p.run.members[i].SetOf()
+}
+
+// conclude notes when the run has ended, or what it waits for then.
+func (p *forecaster) conclude(now time.Time) {
+	if !p.ending && !p.run.noneLeft() {
+		w, _ := p.run.blocked(now)
+		p.f.Waits = w.Detail
+	}
+	if p.f.Waits == "" {
+		p.f.End = p.now
+	}
+}
+
+// known reports whether anything is foreseen.
+func (p *forecaster) known() bool { return p.f.Waits == "" || p.some }
+
+// startHost has the next host upgraded, unless the checks of the fleet have failed. How long a step
+// takes is not known.
+func (p *forecaster) startHost() {
 	if _, wanted := p.run.fleetTask(p.now); wanted && p.run.fleet.trouble != "" {
 		p.f.Waits, p.ending = p.run.fleet.waiting(p.run.changed).Detail, true
-		return true
+		return
 	}
 	if g := p.run.stages.current(); g.awaitsStep() {
 		p.f.Waits, p.ending = "step "+g.Name+", which takes a time that is not known", true
-		return true
+		return
 	}
 	i := p.run.next()
 	p.move(i, func(m *member) {
@@ -234,7 +278,6 @@ func (p *forecaster) start() bool {
 	p.run.stages.list[p.run.members[i].Group].begun = true
 	p.working = append(p.working, i)
 	p.expect(i, p.now.Add(p.took))
-	return true
 }
 
 // finishHost has a host be upgraded and back in service.
@@ -263,10 +306,11 @@ func (p *forecaster) move(i int, change func(*member)) {
 	s.noteLate(p.now)
 }
 
-// clone copies the state, but for what never changes and what no forecast asks for.
-func (s *State) clone() *State {
+// clone copies the state onto a copy of its roster, but for what never changes and what no forecast
+// asks for.
+func (s *State) clone(copied *roster.Roster) *State {
 	c := *s
-	c.roster = s.roster.Clone()
+	c.roster = copied
 	c.members = slices.Clone(s.members)
 	for i := range c.members {
 		c.members[i].Host = c.roster.Host(i)

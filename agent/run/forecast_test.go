@@ -69,7 +69,7 @@ func oneByOne(s *State, now time.Time) (Forecast, bool) {
 	if _, stepping := s.stepTask(); took == 0 || s.Over() || s.isPreparing() || stepping {
 		return Forecast{}, false
 	}
-	run := s.clone()
+	run := s.clone(s.roster.Clone())
 	run.queues = queues{}
 	for at, queue := range s.queues {
 		run.queues[at] = slices.Clone(queue)

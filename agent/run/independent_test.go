@@ -35,6 +35,11 @@ func TestEnvironmentsAreIndependent(t *testing.T) {
 				for i := range e.Members {
 					e.Members[i] = name + "-" + e.Members[i]
 				}
+				for _, g := range e.Rollout.Start {
+					for i := range g.Hosts {
+						g.Hosts[i] = name + "-" + g.Hosts[i]
+					}
+				}
 				openings[name] = append(openings[name], e)
 			}
 		}

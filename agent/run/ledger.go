@@ -123,9 +123,9 @@ func (l *Ledger) InRoster(host string) bool {
 	return l.home(host) != nil
 }
 
-// Unwatched reports whether a host that falls silent has to be told to the run of any environment
-// with which it shares a cell, because no run of its own would be told: it is in no roster, or in
-// service in that of an environment whose run has ended.
+// Unwatched reports whether no run of its own notices that a host falls silent: the host is in no
+// roster, or in service in the roster of an environment whose run has ended. Its silence then counts
+// in the runs that share a cell with it.
 func (l *Ledger) Unwatched(host string) bool {
 	home := l.home(host)
 	switch {
@@ -150,8 +150,8 @@ func (l *Ledger) NeededFrom() uint64 {
 // NeededByRuns is NeededFrom if no host were locked.
 func (l *Ledger) NeededByRuns() (from uint64) {
 	for _, e := range l.environments {
-		if e.newest != nil && (from == 0 || e.from < from) {
-			from = e.from
+		if needed := e.NeededFrom(); needed != 0 && (from == 0 || needed < from) {
+			from = needed
 		}
 	}
 	return from
@@ -299,7 +299,7 @@ func (l *Ledger) apply(e *Environment, r message.Decoded) error {
 }
 
 // neighbours returns the hosts that a record adds to the roster of an environment, because they
-// fell silent and share a cell with its hosts. Nobody else would tell that of them.
+// fell silent and share a cell with its hosts. No other roster would count them.
 func (l *Ledger) neighbours(e *Environment, r message.Decoded) ([]string, error) {
 	silent, _ := r.Event.(message.Silent)
 	if len(silent.Cells) == 0 {

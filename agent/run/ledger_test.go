@@ -62,7 +62,7 @@ func TestLastSeq(t *testing.T) {
 // TestRequestsBeforeTheFirstRun checks what is said to who asks before there was a run.
 func TestRequestsBeforeTheFirstRun(t *testing.T) {
 	t.Parallel()
-	const none = "no run is under way; to start one: osupgrade-agent start --override-window --reason …"
+	const none = "no run is in progress; to start one: osupgrade-agent start --override-window --reason …"
 	for ask, want := range map[Ask]string{
 		Pause: none, Resume: none, Abort: none, Approve: none, Release: "host h01 holds no slot: there was no run yet; there is nothing to release",
 	} {

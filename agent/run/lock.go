@@ -168,7 +168,9 @@ func (l *Ledger) unlock(r message.Decoded, e message.Unlocked) error {
 		return fmt.Errorf("%s is not locked", e.Host)
 	}
 	delete(l.locks, e.Host)
-	l.cells.RemoveLocked(l.lockRoster, e.Host, r.Time)
+	if l.cells.RemoveLocked(l.lockRoster, e.Host) {
+		l.regroup()
+	}
 	if home, i := l.rosterOf(e.Host); home != nil {
 		home.newest.serve(i, r.Time, func() { home.newest.roster.Unlock(i, r.Time) })
 		l.note(home)

@@ -41,6 +41,8 @@ type Decision struct {
 	// of the fleet, or a step. Nil when there is none.
 	Task     *message.Task
 	TaskFrom time.Time
+	// Ask are the disruption budgets whose queries have to be answered before a host may start.
+	Ask []string
 }
 
 // Seen is what a controller knows besides the log when it asks for the next decision.
@@ -76,6 +78,8 @@ type Seen struct {
 	Hold *message.Paused
 	// Outcomes are the outcomes of tasks.
 	Outcomes []message.Outcome
+	// Answers are those to the queries of the disruption budgets that have one, by budget.
+	Answers map[string]Answer
 }
 
 func (s Seen) doing(host string) string {
@@ -175,8 +179,8 @@ func (s *State) tellNeighbours(neighbours map[string][]message.Cell) message.Eve
 	return nil
 }
 
-// SharedCells returns those cells of a host that are counted, if hosts of the run are in one of them;
-// none of a host that is in the roster of the run already.
+// SharedCells returns the counted cells of a host if a host of the run is in one of them. It returns
+// none for a host that is already in the roster of the run.
 func (s *State) SharedCells(host string, cells []message.Cell) []message.Cell {
 	if s.Over() || s.Knows(host) {
 		return nil
@@ -236,7 +240,7 @@ func (s *State) proceed(now time.Time, seen Seen) Decision {
 	case s.done(result, ends):
 		return s.end()
 	case ends:
-		return s.windDown(now, result, until)
+		return s.addRefusals(s.windDown(now, result, until), seen.Answers)
 	}
 	if e := s.tellLate(now, seen); e != nil {
 		return note(e)
@@ -300,7 +304,10 @@ func (s *State) begin(now time.Time, seen Seen) Decision {
 	if s.stages.current().awaitsStep() {
 		return s.beginStep(now, seen)
 	}
-	i := s.next()
+	i, until, some := s.nextAnswered(now, seen.Answers)
+	if !some {
+		return Decision{Until: times.Sooner(s.unblocks(now), until), Ask: s.toAsk(seen.Answers)}
+	}
 	if e := s.passOver(i, seen); e != nil {
 		return note(e)
 	}

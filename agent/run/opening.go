@@ -33,16 +33,16 @@ func (l *Ledger) Opening(environment string, members, silent []string, others []
 	return entries
 }
 
-// CellsOf returns those of the tenant's cells that an opening has to say: of the hosts that it names,
-// and of locked hosts and those in the rosters of all other environments if its budgets are not those of the log.
+// Says returns of which hosts an opening has to say the cells: of those that it names, and of locked
+// hosts and those in the rosters of all other environments if its budgets are not those of the log.
 // These would else count by budgets that are not in force any more.
-func (l *Ledger) CellsOf(e message.Opened, cells []message.Cell) []message.Cell {
+func (l *Ledger) Says(e message.Opened) func(host string) bool {
 	said := map[string]bool{}
 	for _, host := range named(e) {
 		said[host] = true
 	}
 	edited := e.Budgets != l.cells.Budgets()
-	return message.Only(cells, func(host string) bool {
+	return func(host string) bool {
 		if said[host] || !edited {
 			return said[host]
 		}
@@ -51,7 +51,7 @@ func (l *Ledger) CellsOf(e message.Opened, cells []message.Cell) []message.Cell 
 		}
 		home := l.home(host)
 		return home != nil && home.Name != e.Environment && home.roster.Has(host)
-	})
+	}
 }
 
 // RosterAsOf is what the opening of a run of an environment has to say of its roster, and
@@ -84,8 +84,14 @@ func (l *Ledger) home(host string) *Environment {
 }
 
 // takeOver makes an environment the home of neighbours that its roster has from a record on. Where
-// they were before they owed nothing.
+// they were before they owed nothing. That the record counts is known only from the opening of its
+// run on, so the log is kept from there for the environments that they leave, too.
 func (l *Ledger) takeOver(e *Environment, hosts []string, r message.Record) {
+	for _, host := range hosts {
+		if home, _ := l.rosterOf(host); home != nil {
+			home.needs(e.from)
+		}
+	}
 	l.letGo(hosts, r, e)
 	if l.homes != nil {
 		l.takeIn(e, hosts)
@@ -139,7 +145,7 @@ func (l *Ledger) open(r message.Record, o message.Opened) error {
 	}
 	for _, host := range hosts {
 		if other := l.MemberOf(host); other != nil {
-			return fmt.Errorf("%s is a member of run %d, which is under way in another environment", host, other.newest.Key())
+			return fmt.Errorf("%s is a member of run %d, which is in progress in another environment", host, other.newest.Key())
 		}
 	}
 	e = l.touch(o.Environment)

@@ -11,10 +11,10 @@ import (
 
 // Order says which environments an environment comes after: its runs follow theirs.
 //
-// A run counts for those that follow if it was of all hosts of its environment and completed.
-// It counts until a run of the environment ends in another way: then they wait for the next one
-// that completes. It is followed once it has soaked, and once only. All of that follows from the
-// log.
+// A run can be followed if it had all hosts of its environment and completed. When a later run of
+// that environment ends with another result, it can be followed no longer: the environments that
+// come after wait for the next run that completes. Each follows a run after its soak, and only once.
+// All of this is decided from the log, so a restart does not change it.
 type Order struct {
 	// Environments are their names on the log.
 	Environments []string
@@ -22,8 +22,9 @@ type Order struct {
 	Soak time.Duration
 }
 
-// Standing is whether a run of an environment may be opened by its Order.
-type Standing struct {
+// Predecessors are the runs that must come before a run of an environment by its Order, and whether
+// they have.
+type Predecessors struct {
 	// Follows are the runs that it would follow. Without Waits they are of all environments of
 	// the order.
 	Follows []message.Follow
@@ -33,12 +34,12 @@ type Standing struct {
 	Until time.Time
 }
 
-// Standing returns whether a run of an environment may be opened now. again tells that the run
-// does once more what an earlier one was to do, so it follows what that has followed.
-func (l *Ledger) Standing(environment string, order Order, now time.Time, again bool) Standing {
+// Predecessors returns which runs a run of an environment that is opened now follows, or what it waits
+// for. again marks a retry, which follows the same runs as the run that it retries.
+func (l *Ledger) Predecessors(environment string, order Order, now time.Time, again bool) Predecessors {
 	e := l.Of(environment)
 	again = again || e.mayRepeat()
-	var s Standing
+	var p Predecessors
 	for _, name := range order.Environments {
 		before := l.Of(name)
 		from := e.followed(name)
@@ -47,24 +48,24 @@ func (l *Ledger) Standing(environment string, order Order, now time.Time, again 
 		}
 		n := slices.IndexFunc(before.completed, func(c message.Completion) bool { return c.Run >= from })
 		if n < 0 {
-			return Standing{Waits: before.whyIncomplete(e.followed(name))}
+			return Predecessors{Waits: before.whyIncomplete(e.followed(name))}
 		}
 		first := before.completed[n]
 		if at := first.At.Add(order.Soak); now.Before(at) {
-			return Standing{Until: at, Waits: fmt.Sprintf("%s, which soaks until %s: run %d completed at %s", environmentNamed(name), stamp(at), first.Run, stamp(first.At))}
+			return Predecessors{Until: at, Waits: fmt.Sprintf("%s, which soaks until %s: run %d completed at %s", environmentNamed(name), stamp(at), first.Run, stamp(first.At))}
 		}
 		for _, c := range before.completed[n:] {
 			if !now.Before(c.At.Add(order.Soak)) {
 				first = c
 			}
 		}
-		s.Follows = append(s.Follows, message.Follow{Environment: name, Run: first.Run})
+		p.Follows = append(p.Follows, message.Follow{Environment: name, Run: first.Run})
 	}
-	return s
+	return p
 }
 
-// whyIncomplete tells why no run of an environment can be followed, for people. followed is the
-// last one that was.
+// whyIncomplete says, for people, why no run of an environment can be followed. followed is the last
+// run of it that was.
 func (e *Environment) whyIncomplete(followed uint64) string {
 	complete := environmentNamed(e.Name) + " to complete"
 	newest := e.Newest()
@@ -74,7 +75,7 @@ func (e *Environment) whyIncomplete(followed uint64) string {
 	case newest == nil:
 		return fmt.Sprintf("%s a run: none since run %d", complete, e.Key())
 	case !newest.Over():
-		return fmt.Sprintf("%s: run %d is under way", complete, newest.Key())
+		return fmt.Sprintf("%s: run %d is in progress", complete, newest.Key())
 	case newest.Key() == followed:
 		return fmt.Sprintf("%s another run: run %d was followed already", complete, followed)
 	case newest.Result == Completed && newest.Chosen:
@@ -134,7 +135,8 @@ func (e *Environment) complete(ended *State) {
 	e.completed = e.completed[max(0, len(e.completed)-message.MaxCompletions):]
 }
 
-// setBack follows the log's clock that was set back: no run has completed later than now.
+// setBack corrects the times after the clock of the log was set back: no run has completed later than
+// now, or its soak would seem to last as much longer.
 func (e *Environment) setBack(now time.Time) {
 	e.completed = slices.Clone(e.completed)
 	for i := range e.completed {

@@ -45,22 +45,22 @@ func (o *ordered) canary(result string) uint64 {
 // follow plays a run of the environment that comes after the canary.
 func (o *ordered) follow(result string) {
 	o.t.Helper()
-	s := o.standing(false)
+	s := o.predecessors(false)
 	if s.Waits != "" {
 		o.t.Fatalf("the run waits for %s", s.Waits)
 	}
 	o.run(message.Opened{Environment: "shops", Follows: s.Follows}, "s1", result)
 }
 
-// standing asks the whole log, and the log that begins with the newest runs.
-func (o *ordered) standing(again bool) Standing {
+// predecessors asks the whole log, and the log that begins with the newest runs.
+func (o *ordered) predecessors(again bool) Predecessors {
 	o.t.Helper()
 	var trimmed Ledger
 	for _, r := range o.log[max(1, o.ledger.NeededFrom())-1:] {
 		_ = trimmed.Fold(r.Decode())
 	}
-	s := o.ledger.Standing("shops", o.order, o.now, again)
-	if other := trimmed.Standing("shops", o.order, o.now, again); o.ledger.NeededFrom() > 0 && !reflect.DeepEqual(s, other) {
+	s := o.ledger.Predecessors("shops", o.order, o.now, again)
+	if other := trimmed.Predecessors("shops", o.order, o.now, again); o.ledger.NeededFrom() > 0 && !reflect.DeepEqual(s, other) {
 		o.t.Errorf("by the whole log it is %+v, by the trimmed one %+v", s, other)
 	}
 	return s
@@ -69,7 +69,7 @@ func (o *ordered) standing(again bool) Standing {
 // waits checks what the run waits for; empty for nothing.
 func (o *ordered) waits(want string) {
 	o.t.Helper()
-	switch got := o.standing(false).Waits; {
+	switch got := o.predecessors(false).Waits; {
 	case (got == "") != (want == ""), !strings.Contains(got, want):
 		o.t.Errorf("the run waits for %q; want %q", got, want)
 	}
@@ -78,16 +78,16 @@ func (o *ordered) waits(want string) {
 // orders are runs of a canary and what a run of the environment that comes after it waits for then.
 var orders = map[string]func(*ordered){
 	"no run yet": func(o *ordered) { o.waits("environment canary to complete a run: it has had none") },
-	"under way": func(o *ordered) {
+	"in progress": func(o *ordered) {
 		o.open("canary", nil, 0, "c1")
 		id := o.prepare("canary", "c1")
-		o.waits("environment canary to complete: run " + fmt.Sprint(id) + " is under way")
+		o.waits("environment canary to complete: run " + fmt.Sprint(id) + " is in progress")
 	},
 	"soaks": func(o *ordered) {
 		id := o.canary("completed")
 		o.now = o.now.Add(24*time.Hour - time.Second)
 		o.waits("environment canary, which soaks until 2026-11-22T01:00:00Z: run " + fmt.Sprint(id) + " completed at 2026-11-21T01:00:00Z")
-		if until := o.standing(false).Until; !until.Equal(epoch.Add(24 * time.Hour)) {
+		if until := o.predecessors(false).Until; !until.Equal(epoch.Add(24 * time.Hour)) {
 			o.t.Errorf("it soaks until %s", until)
 		}
 		o.now = o.now.Add(time.Second)
@@ -98,7 +98,7 @@ var orders = map[string]func(*ordered){
 		o.now = o.now.Add(24 * time.Hour)
 		o.follow("completed")
 		o.waits("environment canary to complete another run: run " + fmt.Sprint(id) + " was followed already")
-		if s := o.standing(true); s.Waits != "" || s.Follows[0].Run != id {
+		if s := o.predecessors(true); s.Waits != "" || s.Follows[0].Run != id {
 			o.t.Errorf("a retry comes to %+v", s)
 		}
 		o.canary("completed")
@@ -117,7 +117,7 @@ var orders = map[string]func(*ordered){
 		o.follow("failed")
 		for range 2 {
 			o.run(message.Opened{Environment: "shops", Chosen: true, Follows: o.ledger.Of("shops").FollowsOfChosen()}, "s1", "completed")
-			if s := o.standing(false); s.Waits != "" || s.Follows[0].Run != id {
+			if s := o.predecessors(false); s.Waits != "" || s.Follows[0].Run != id {
 				o.t.Errorf("after a run of chosen hosts it comes to %+v", s)
 			}
 		}
@@ -130,13 +130,13 @@ var orders = map[string]func(*ordered){
 		o.now = o.now.Add(20 * time.Hour)
 		second := o.canary("completed")
 		o.now = o.now.Add(4 * time.Hour)
-		if s := o.standing(false); s.Waits != "" || s.Follows[0].Run != first {
+		if s := o.predecessors(false); s.Waits != "" || s.Follows[0].Run != first {
 			o.t.Errorf("it comes to %+v", s)
 		}
 		o.follow("completed")
 		o.waits("which soaks until")
 		o.now = o.now.Add(20 * time.Hour)
-		if s := o.standing(false); s.Waits != "" || s.Follows[0].Run != second {
+		if s := o.predecessors(false); s.Waits != "" || s.Follows[0].Run != second {
 			o.t.Errorf("then it comes to %+v", s)
 		}
 	},
@@ -144,13 +144,13 @@ var orders = map[string]func(*ordered){
 		o.canary("completed")
 		second := o.canary("completed")
 		o.now = o.now.Add(24 * time.Hour)
-		if s := o.standing(false); s.Waits != "" || s.Follows[0].Run != second {
+		if s := o.predecessors(false); s.Waits != "" || s.Follows[0].Run != second {
 			o.t.Errorf("it comes to %+v", s)
 		}
 		o.follow("completed")
 		o.waits("to complete another run")
 	},
-	"under way again": func(o *ordered) {
+	"in progress again": func(o *ordered) {
 		o.canary("completed")
 		o.now = o.now.Add(24 * time.Hour)
 		o.event(0, message.Opened{
@@ -234,7 +234,7 @@ func TestOrderOfSeveral(t *testing.T) {
 	o.waits("environment default to complete a run: it has had none")
 	standard := o.run(message.Opened{}, "d1", "completed")
 	want := []message.Follow{{Environment: "canary", Run: canary}, {Run: standard}}
-	if s := o.standing(false); s.Waits != "" || !reflect.DeepEqual(s.Follows, want) {
+	if s := o.predecessors(false); s.Waits != "" || !reflect.DeepEqual(s.Follows, want) {
 		t.Errorf("it comes to %+v; want %+v", s, want)
 	}
 }

@@ -138,7 +138,7 @@ func (s *State) waitingForAnswers(hosts []string, goesOn time.Time, how string) 
 
 // waitingForLate returns that a stage waits for hosts that are late, and for nobody else.
 func (s *State) waitingForLate(g *stage, hosts []string) Waiting {
-	w := s.waitingForAnswers(hosts, s.leavesOutLate(), "goes on without")
+	w := s.waitingForAnswers(hosts, s.leavesOutLate(), "continues without")
 	if !g.begun && !s.stages.lastWithHosts() {
 		w.Detail += fmt.Sprintf(", because no host of stage %s is prepared", g.Name)
 	}

@@ -525,7 +525,7 @@ func (p *property) budgetsChange() {
 // it may be told as that.
 func (p *property) budgetsOf(hosts []string, isNeighbour func(host string) bool) {
 	if rapid.Bool().Draw(p.rt, "edits") {
-		p.fact(message.Budgeted{Budgets: rapid.SampledFrom([]string{"v1", "v2"}).Draw(p.rt, "budgets"), Cells: drawCells(p.rt, hosts)})
+		p.fact(message.Budgeted{Budgets: rapid.SampledFrom([]string{"v1", "v2"}).Draw(p.rt, "budgets"), Cells: message.Only(drawCells(p.rt, hosts), p.counted)})
 		return
 	}
 	host := rapid.SampledFrom(hosts).Draw(p.rt, "neighbour")
@@ -534,6 +534,13 @@ func (p *property) budgetsOf(hosts []string, isNeighbour func(host string) bool)
 	}
 	cells := p.inForce(message.Only(drawCells(p.rt, hosts), func(of string) bool { return of == host }))
 	p.fact(message.Silent{Hosts: []string{host}, Cells: cells})
+}
+
+// counted reports whether a host counts in the cells of edited budgets: no controller tells those of
+// others.
+func (p *property) counted(host string) bool {
+	_, locked := p.ledger.Locked(host)
+	return locked || p.ledger.InRoster(host)
 }
 
 // locksChange is a host that wants to reboot by itself, or has done so, or a lock that is told anew.

@@ -33,7 +33,7 @@ func TestRehearse(t *testing.T) {
 		"no host fits":            {usual: Usual{Prepare: time.Minute, Host: time.Hour}, futile: "hosts take 1h, so none of 4 hosts left"},
 		"nothing is known":        {usual: Usual{Prepare: time.Minute}},
 		"an approval":             {change: func(p *rollout.Resolved) { p.Stages[0].Approval = true }, usual: usual, waits: "stage"},
-		"a pause":                 {change: func(p *rollout.Resolved) { p.Paused = true }, usual: usual, waits: "the rollout to let it go on"},
+		"a pause":                 {change: func(p *rollout.Resolved) { p.Paused = true }, usual: usual, waits: "the rollout to let it continue"},
 		"one out of service":      {roster: []message.Entry{{Host: "h02", Owes: message.Debt{Look: true}}}, usual: usual, waits: "h02 (nobody knows"},
 		"out of service, one too": {change: two, roster: []message.Entry{{Host: "h02", Owes: message.Debt{Look: true}}}, usual: usual, waits: "h02"},
 		"one silent and counted":  {change: counted, roster: []message.Entry{{Host: "h02", Silent: true}}, usual: usual, end: 41 * time.Minute},

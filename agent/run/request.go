@@ -70,7 +70,7 @@ func (s *State) refuses(q Request, now time.Time) error {
 	case q.Ask == Release:
 		return s.refusesRelease(q.Host)
 	case s.Over():
-		return s.refused("no run is under way: run %d ended at %s as %s; to start one: %s", s.Key(), stamp(s.EndedAt), s.Result, TypedIn(q.Environment, "start --override-window"))
+		return s.refused("no run is in progress: run %d ended at %s as %s; to start one: %s", s.Key(), stamp(s.EndedAt), s.Result, TypedIn(q.Environment, "start --override-window"))
 	case s.atOnce:
 		return s.refused("run %d is being ended at once, by %s", s.Key(), s.aborted.By)
 	case s.aborted != nil && (q.Ask != Abort || !q.Now):
@@ -153,7 +153,7 @@ func (s *State) refusesRelease(host string) error {
 	i, known := s.roster.Index(host)
 	switch {
 	case s.Over() && (!known || !s.roster.CountsAsOut(i)):
-		return s.refused("host %s holds no slot since run %d, and no run is under way; there is nothing to release", host, s.Key())
+		return s.refused("host %s holds no slot since run %d, and no run is in progress; there is nothing to release", host, s.Key())
 	case !known:
 		return s.refused("host %s is not in run %d and holds no slot; to see the hosts: %s", host, s.Key(), Command("hosts"))
 	case s.roster.CountsAsOut(i), s.isMember(i) && s.members[i].final == "":
@@ -183,7 +183,7 @@ func (s *State) standing(now time.Time, in string) string {
 	case s.overAt(now):
 		return fmt.Sprintf("run %d sends no command since %s and ends by %s at the latest%s; to end it now: %s", s.Key(), stamp(s.NotAfter), until, s.members.working(), TypedIn(in, "abort --now"))
 	case s.Paused != nil && message.GoesOn(s.Paused.By):
-		return fmt.Sprintf("run %d is under way until %s at the latest, and waits for %s; to end it: %s", s.Key(), until, s.Paused.waiting().Detail, TypedIn(in, "abort"))
+		return fmt.Sprintf("run %d is in progress until %s at the latest, and waits for %s; to end it: %s", s.Key(), until, s.Paused.waiting().Detail, TypedIn(in, "abort"))
 	case s.Paused != nil:
 		return fmt.Sprintf("run %d is paused by %s, until %s at the latest; to have it proceed: %s; to end it: %s", s.Key(), s.Paused.By, until, TypedIn(in, "resume"), TypedIn(in, "abort"))
 	case s.blocker(now) == approval:
@@ -191,7 +191,7 @@ func (s *State) standing(now time.Time, in string) string {
 		return fmt.Sprintf("run %d waits for the approval of stage %s, until %s at the latest; to approve it: %s; to end the run: %s",
 			s.Key(), name, stamp(s.stages.approvalEnds(s.NotAfter)), TypedIn(in, "approve "+name), TypedIn(in, "abort"))
 	}
-	return fmt.Sprintf("run %d is under way until %s at the latest%s; to end it: %s", s.Key(), until, s.waits(now), TypedIn(in, "abort"))
+	return fmt.Sprintf("run %d is in progress until %s at the latest%s; to end it: %s", s.Key(), until, s.waits(now), TypedIn(in, "abort"))
 }
 
 // waits says what the run waits for; empty when it waits for nothing.

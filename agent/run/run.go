@@ -12,7 +12,8 @@
 // says which run is asked next, next.go decides the next decision of a run, start.go what keeps the next host from starting, ending.go
 // and timeout.go how the run ends and what it stops waiting for, patience.go how long it
 // waits for hosts that are late, request.go what people may ask, waiting.go tells what it
-// waits for, overdue.go which hosts take unusually long, forecast.go when it will end.
+// waits for, overdue.go which hosts take unusually long, forecast.go when it will end, and together.go when runs
+// will that share disruption budgets.
 // fold.go applies records, task.go makes tasks, edit.go keeps the parts together when
 // a host changes, service.go asks the roster.
 //

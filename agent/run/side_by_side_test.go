@@ -47,7 +47,7 @@ func TestInvariantsSideBySide(t *testing.T) {
 type sideBySide struct {
 	*property
 	names []string
-	// opened are the openings of the newest runs, hosts those that any run had.
+	// opened are the openings of the newest runs, hosts those that any run had, also as neighbours.
 	opened map[string]message.Opened
 	hosts  []string
 	fresh  int
@@ -60,6 +60,11 @@ func (p *sideBySide) known() []string { return union(p.hosts, []string{"stranger
 // a host of another run under way; from a log that was trimmed one could not see that either.
 func (p *sideBySide) budgets() {
 	p.budgetsOf(p.known(), func(host string) bool { return p.ledger.Unwatched(host) })
+	for _, host := range p.known() {
+		if p.ledger.InRoster(host) {
+			p.hosts = union(p.hosts, []string{host})
+		}
+	}
 }
 
 // turnTo has what happens next happen in an environment.
@@ -96,11 +101,21 @@ func (p *sideBySide) drawOpening() message.Opened {
 		names[host] = p.name(e, host, used)
 		used[names[host]] = true
 	}
+	for _, g := range e.Rollout.Start {
+		for i, host := range g.Hosts {
+			g.Hosts[i] = names[host]
+		}
+	}
 	for i, host := range e.Members {
 		e.Members[i] = names[host]
 	}
 	for i := range e.Rollout.NoReboot {
 		e.Rollout.NoReboot[i].Host = names[e.Rollout.NoReboot[i].Host]
+	}
+	for _, g := range e.Rollout.Start {
+		for i, host := range g.Hosts {
+			g.Hosts[i] = names[host]
+		}
 	}
 	first := p.in().Key() == 0
 	var entries []message.Entry

@@ -110,7 +110,7 @@ func wrongSpans(log []message.Record) string {
 		}
 		parent, ok := known[s.Parent]
 		if !ok && !roots[s.Trace] {
-			continue // Its run is under way.
+			continue // Its run is in progress.
 		} else if !ok {
 			return fmt.Sprintf("the parent of %s is not there, or ends before it", s.Name)
 		}

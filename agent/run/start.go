@@ -81,8 +81,15 @@ func (s *State) stageBlocker(now time.Time) blocker {
 
 // nextReady returns the first host that has passed the checks before it, and may be taken
 // out of service now; false when there is none.
-func (s *State) nextReady() (int, bool) {
+func (s *State) nextReady() (int, bool) { return s.nextReadyIf(nil) }
+
+// nextReadyIf is nextReady of the hosts that are out of service already or whose list of cells a test
+// accepts, nil all.
+func (s *State) nextReadyIf(accepts func(set int) bool) (int, bool) {
 	for _, t := range s.queues[ready] {
+		if accepts != nil && !t.isVoid(s.members) && !s.members[t.host].HasSlot() && !accepts(s.members[t.host].SetOf()) {
+			continue
+		}
 		if !t.isVoid(s.members) && s.roster.MayLeave(t.host) && s.stages.current().mayTake(s.members[t.host].HasSlot()) {
 			return t.host, true
 		}

@@ -41,6 +41,9 @@ type Waiting struct {
 	Since  time.Time
 	// Until is when the wait ends by itself; zero when it does not.
 	Until time.Time
+	// Sending tells that a host is about to be sent a command: the wait has no time at which it
+	// ends, and needs no person.
+	Sending bool
 	// Stage is the stage that soaks or needs an approval. Hosts are the hosts whose answers
 	// or whose slots the run waits for.
 	Stage string
@@ -136,13 +139,13 @@ func (s *State) noPlace() (Waiting, bool) {
 	cell, _ := s.roster.Blocking(i)
 	w := Waiting{What: ForBudget, Since: s.changed}
 	if len(cell.Holders) == 0 {
-		w.Detail = fmt.Sprintf("%s to be edited: it lets no host of %d leave service", cell.Name(), len(cell.Hosts))
+		w.Detail = fmt.Sprintf("%s to be edited: it lets no host of %d leave service", cell.Name(), cell.Size)
 		return w, true
 	}
 	var h holders
 	for _, holder := range cell.Holders {
 		if busy, works := s.holds(holder); works {
-			h.working, w.Until = append(h.working, busy.Detail), times.Sooner(w.Until, busy.Until)
+			h.working, w.Until, w.Sending = append(h.working, busy.Detail), times.Sooner(w.Until, busy.Until), w.Sending || busy.Sending
 			h.names, h.since = append(h.names, holder.Name), times.Sooner(h.since, busy.Since)
 			continue
 		}
@@ -293,9 +296,9 @@ func (s *State) busyWith(m *member) (Waiting, bool) {
 	w := Waiting{What: ForHost, Since: m.since, Until: s.givesUp(m), Hosts: []string{m.Name}}
 	switch m.phase {
 	case drained:
-		w.Detail = m.Name + " to be sent upgrade"
+		w.Detail, w.Sending = m.Name+" to be sent upgrade", true
 	case rebootDue:
-		w.Detail = m.Name + " to be sent reboot"
+		w.Detail, w.Sending = m.Name+" to be sent reboot", true
 	case upgrading, rebooting:
 		w.Detail = fmt.Sprintf("%s to answer %s", m.Name, m.asked())
 	case checkingBefore, checkingAfter:

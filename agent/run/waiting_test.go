@@ -17,7 +17,7 @@ func TestWaitingBeforeTheNextCommand(t *testing.T) {
 	p.stopped = true
 	run := p.in().Newest()
 	p.reply(run.ID, "h01", "upgrade", message.Reply{Action: message.Upgrade, Result: message.Result{Outcome: message.RebootRequired}}.Encode())
-	if w, waits := run.Waiting(p.now); !waits || w.text() != "h01 to be sent reboot" {
+	if w, waits := run.Waiting(p.now); !waits || w.text() != "h01 to be sent reboot" || !w.Sending {
 		t.Errorf("the run waits for %+v, %t", w, waits)
 	}
 }

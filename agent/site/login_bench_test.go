@@ -17,9 +17,9 @@ import (
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
-// BenchmarkLogins is how much longer others wait for an answer while a hundred places send
+// BenchmarkLogins is how much longer others wait for an answer while a hundred sources send
 // 500 logins a second, most of them with a wrong password: more than the site hashes, so it
-// refuses what is beyond its bounds. Meanwhile a place that has logged in before does so again.
+// refuses what is beyond its bounds. Meanwhile a source that has logged in before does so again.
 func BenchmarkLogins(b *testing.B) {
 	s := openBench(b, b.TempDir())
 	defer func() { _ = s.Close() }()
@@ -81,10 +81,10 @@ func BenchmarkLogins(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// homeLogins is how often the place that has logged in before does so again.
+// homeLogins is how often the source that has logged in before does so again.
 const homeLogins = 10
 
-// logins send logins from many places.
+// logins send logins from many sources.
 type logins struct {
 	address                     string
 	good, wrong, refused, other atomic.Int64
@@ -92,10 +92,10 @@ type logins struct {
 
 // send sends 500 logins a second until ctx ends.
 func (l *logins) send(ctx context.Context) {
-	var places []*http.Client
-	for place := range 100 {
-		from := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 1, 0, byte(place+1))}}
-		places = append(places, &http.Client{Transport: &http.Transport{DialContext: from.DialContext}})
+	var sources []*http.Client
+	for source := range 100 {
+		from := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 1, 0, byte(source+1))}}
+		sources = append(sources, &http.Client{Transport: &http.Transport{DialContext: from.DialContext}})
 	}
 	var all sync.WaitGroup
 	defer all.Wait()
@@ -110,7 +110,7 @@ func (l *logins) send(ctx context.Context) {
 			if n%10 == 0 {
 				password = "the right password"
 			}
-			all.Go(func() { l.login(ctx, places[n%len(places)], password) })
+			all.Go(func() { l.login(ctx, sources[n%len(sources)], password) })
 		}
 	}
 }

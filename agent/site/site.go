@@ -244,7 +244,7 @@ func (s *Site) control(ctx, running context.Context, o Options, tenant string, m
 	}
 	c := controller.New(controller.Options{
 		Tenant: tenant, Zone: o.Zone, Log: measured.Log(written), Observer: measured, Traces: s.exporter(), HostEvents: log, Guard: s.guards.Guard(tenant), Store: filled, News: s.store, Logger: o.Log, At: o.at("controller"),
-		Site: checks, SiteScripts: checks.Installed, Secrets: s.box,
+		Site: checks, Ask: checks.Ask, SiteScripts: checks.Installed, Secrets: s.box,
 		Labels: func(host string) map[string]string {
 			return s.Hosts.Labels(natsd.Identity{Tenant: tenant, Host: host})
 		},

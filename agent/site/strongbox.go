@@ -15,7 +15,7 @@ import (
 func StrongboxFolder(dir string) string { return filepath.Join(dir, "credentials") }
 
 // strongbox opens the strongbox of the site, or says in the log why it is sealed. A site
-// whose strongbox is sealed starts: its runs go on, and its hosts are heard.
+// whose strongbox is sealed starts: its runs continue, and its hosts are heard.
 func (o Options) strongbox() *strongbox.Box {
 	box := strongbox.Open(strongbox.Options{Dir: StrongboxFolder(o.Dir), Credentials: o.Credentials, At: o.at("strongbox")})
 	if box.Sealed() != nil && len(o.Passphrase) > 0 {
@@ -27,7 +27,7 @@ func (o Options) strongbox() *strongbox.Box {
 		}
 	}
 	if err := box.Sealed(); err != nil {
-		o.Log.Warn("the REST API answers 503, webhooks wait and the certificate is not renewed; runs go on", "error", err)
+		o.Log.Warn("the REST API answers 503, webhooks wait and the certificate is not renewed; runs continue", "error", err)
 	}
 	return box
 }

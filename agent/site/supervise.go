@@ -16,7 +16,7 @@ func (s *Site) Alive(ctx context.Context) error {
 }
 
 // errBusy means that a run is under way.
-var errBusy = errors.New("a run is under way")
+var errBusy = errors.New("a run is in progress")
 
 // Idle returns nil if no run is under way: a site that is started anew then interrupts
 // nobody's wait. A run survives a restart, too.

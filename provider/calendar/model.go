@@ -61,7 +61,7 @@ func withoutDefaults(events []v1.Event) []v1.Event {
 func (m *model) Loss(tenant string) (summary, detail string) {
 	calendar := "After the deletion of calendar " + m.Name.ValueString() + " of tenant " + tenant + ", "
 	if m.Kind.ValueString() == "freeze" {
-		return "The freeze ends", calendar + "runs may be under way during its events, as soon as today."
+		return "The freeze ends", calendar + "runs may be in progress during its events, as soon as today."
 	}
 	return "Runs may start less often", calendar + "no run starts during its events any more, unless a maintenance window or another calendar is open."
 }
@@ -71,10 +71,10 @@ func (*Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resou
 	all := kind.Attributes()
 	all["name"] = tenantobject.NameAttribute("The name of the calendar, unique in its tenant: 1 to 63 lower-case letters, digits and hyphens.")
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "A named calendar of a tenant: further times at which runs may be under way, or times at which none may. " +
+		MarkdownDescription: "A named calendar of a tenant: further times at which runs may be in progress, or times at which none may. " +
 			"Supported by `osupgrade-agent` only; Avassa's own API has no such object.\n\n" +
 			"A tenant may have up to 100 independent calendars. A freeze wins over every window and every calendar of kind `allow`, " +
-			"and also over a run under way: no further host is started.\n\n" +
+			"and also over a run in progress: no further host is started.\n\n" +
 			"The events are in `events`, in an iCalendar text in `ics`, or in one that the site fetches from `url`. A calendar without any of them has no events. " +
 			"Another form of the same duration or time (`4h` or `240m`) is no change.",
 		Attributes: tenantobject.Attributes(all, tenantobject.WaitsForNo),

@@ -87,5 +87,5 @@ func (m *model) Loss(tenant string) (summary, detail string) {
 	}
 	return "Hosts are no longer upgraded",
 		"Deleting " + TypeName + " of tenant " + tenant + " removes the maintenance windows and worker applications that it manages. " +
-			"From then on no run starts by itself. The deletion waits for a run under way, up to timeouts.delete."
+			"From then on no run starts by itself. The deletion waits for a run in progress, up to timeouts.delete."
 }

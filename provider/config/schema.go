@@ -18,14 +18,14 @@ import (
 // Schema defines the resource.
 func (*Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "A tenant's OS-upgrade configuration: the applications whose hosts take part, and the maintenance windows in which a run may be under way.\n\n" +
+		MarkdownDescription: "A tenant's OS-upgrade configuration: the applications whose hosts take part, and the maintenance windows in which a run may be in progress.\n\n" +
 			"Each tenant has one configuration. The resource manages the lists that it declares: an omitted list is not managed, " +
 			"`[]` means none, and any other value means exactly its elements. So one Terraform configuration can own the applications of a tenant and another its windows.\n\n" +
 			"Another form of the same time, time zone or duration (`4h` or `240m`) is no change. " +
 			"Another order of the same windows or another case of a day is shown in the plan, but nothing is written.",
 		Attributes: tenantobject.Attributes(map[string]schema.Attribute{
 			applications: applicationsAttribute(),
-			windows: window.ListAttribute("The maintenance windows. A run may be under way while any of them is open; overlapping windows count as one. Their order does not matter. At most 100. " +
+			windows: window.ListAttribute("The maintenance windows. A run may be in progress while any of them is open; overlapping windows count as one. Their order does not matter. At most 100. " +
 				"Omitted: not managed. `[]`: none, so that no run starts by itself."),
 		}, tenantobject.WaitsForRun),
 	}

@@ -116,15 +116,15 @@ func (f Failure) advice(status int) string {
 	return advice(status)
 }
 
-// adviceOnEnvironment is the advice for a request that names no environment of several, or one that
-// there is not; empty for any other.
+// adviceOnEnvironment is the advice for a request that omits the environment although there are
+// several, or names one that does not exist; empty for any other.
 func (f Failure) adviceOnEnvironment() string {
 	for _, problem := range f.problems() {
 		switch info := problem.Info; {
 		case len(info.Choices) > 0:
 			return "Set the attribute environment to one of the environments that the server names."
 		case info.Field == "environment" && info.Missing != "":
-			return "Check the attribute environment. If the same apply creates the environment, refer to the name of its osupgrade_environment there, so that Terraform creates it first."
+			return "Check the attribute environment. If the same apply creates the environment, use the attribute name of its osupgrade_environment instead of the bare name, so that Terraform creates it first."
 		}
 	}
 	return ""
@@ -151,7 +151,7 @@ func advice(status int) string {
 	case status == http.StatusNotFound:
 		return "Check the name of the tenant and the provider's endpoint."
 	case status == http.StatusPreconditionFailed:
-		return "The object has changed on the server, or a run is under way. Plan again, after the run if there is one."
+		return "The object has changed on the server, or a run is in progress. Plan again, after the run if there is one."
 	case status == http.StatusTooManyRequests:
 		return "The server limits the rate of requests. Try again later, or raise the provider's retries."
 	case status == http.StatusServiceUnavailable:

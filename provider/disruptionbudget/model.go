@@ -25,6 +25,7 @@ type Limit struct {
 	Per            types.String `tfsdk:"per"`
 	MaxUnavailable types.String `tfsdk:"max_unavailable"`
 	MinAvailable   types.String `tfsdk:"min_available"`
+	Prometheus     types.Object `tfsdk:"prometheus"`
 }
 
 // ToAPI returns the declared budget.
@@ -40,7 +41,7 @@ func (m *model) FromAPI(ctx context.Context, server v1.Budget, all bool, diags *
 // Loss describes the effect of a deletion.
 func (m *model) Loss(tenant string) (summary, detail string) {
 	return "More hosts may be out of service at once", "After the deletion of disruption budget " + m.Name.ValueString() + " of tenant " + tenant +
-		", only the stages of the rollout and other disruption budgets limit how many hosts are out of service. This also affects a run under way, at once."
+		", only the stages of the rollout and other disruption budgets limit how many hosts are out of service. This also affects a run in progress, at once."
 }
 
 // Schema defines the resource.
@@ -51,7 +52,7 @@ func (*Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resou
 		MarkdownDescription: "A disruption budget of a tenant: how many of some hosts may be out of service at once, such as one in each rack. " +
 			"Supported by `osupgrade-agent` only; Avassa's own API has no such object.\n\n" +
 			"It has either `max_unavailable` or `min_available`, as a PodDisruptionBudget of Kubernetes has. A host leaves service only if its stage and each budget that matches it allow that; the smaller number counts. " +
-			"A tenant may have up to 100 disruption budgets. A change takes effect at once, also for a run under way: it takes no host back, and lets none follow before enough are back in service.",
+			"A tenant may have up to 100 disruption budgets. A change takes effect at once, also for a run in progress: it takes no host back, and lets none follow before enough are back in service.",
 		Attributes: tenantobject.Attributes(all, tenantobject.WaitsForNo),
 	}
 }
@@ -65,5 +66,11 @@ func attributes() map[string]schema.Attribute {
 		"max_unavailable": tenantobject.TextAttribute("How many of the hosts that are counted together may be out of service at once, at least `1`. " +
 			"A percentage is taken of the hosts that are present when a run is opened, and rounded down, but to at least 1. A host that is unhealthy, or fell silent during a run, counts as out of service."),
 		"min_available": tenantobject.TextAttribute("How many of the hosts that are counted together must stay in service. A percentage is rounded up. If all must stay, no host can be upgraded; the plan warns of that."),
+		"prometheus": tenantobject.ObjectAttribute("A query to Prometheus that must return nothing, or only values within the bounds, before one of the hosts leaves service. The site asks it. If it cannot get an answer, no host leaves service.", map[string]schema.Attribute{
+			"url":   tenantobject.RequiredText("The URL of the server, such as `http://prometheus:9090`, without a path of its API. A token for it is in a file at the site, as for a check of type `prometheus`."),
+			"query": tenantobject.RequiredText("The expression, such as `pg_replication_lag_seconds`."),
+			"below": tenantobject.TextAttribute("A number such as `0.8`: the query must return something, and each value must be below it."),
+			"above": tenantobject.TextAttribute("A number: the query must return something, and each value must be above it."),
+		}),
 	}
 }

@@ -38,7 +38,7 @@ type one struct {
 }
 
 // Fetch reads the status, and the declaration if there is one: default has none, and neither has an
-// environment that was deleted while its run was under way.
+// environment that was deleted while its run was in progress.
 func (o *one) Fetch(ctx context.Context, api *client.Client, tenant string) error {
 	name := o.Name.ValueString()
 	status, err := api.EnvironmentStatus(ctx, tenant, name)
@@ -88,10 +88,10 @@ func (*DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *d
 	}
 	all["tenant"] = tenantobject.TenantDataAttribute()
 	all["name"] = schema.StringAttribute{
-		Required: true, MarkdownDescription: "The name of the environment; `default` is that of the hosts that no other has.",
+		Required: true, MarkdownDescription: "The name of the environment; `default` has the hosts that are in no other.",
 		Validators: []validator.String{validators.Name()},
 	}
-	all["declared"] = tenantobject.ComputedBool("Whether the environment is declared: not `default`, and not one that was deleted while its run was under way. " +
+	all["declared"] = tenantobject.ComputedBool("Whether the environment is declared: not `default`, and not one that was deleted while its run was in progress. " +
 		"If it is not, the attributes of the declaration are null.")
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "One environment of a tenant: its declaration, with the attributes of the resource `osupgrade_environment`, and what it is doing. " +

@@ -82,10 +82,10 @@ func validate(e v1.Environment) v1.Problems {
 func New() resource.Resource {
 	return &Resource{tenantobject.New[v1.Environment, model](kind.Kind("Environments", tenantobject.Kind[v1.Environment]{
 		Noun:  "environment",
-		Doubt: "The environment may not be what is meant",
+		Doubt: "The environment may not work as intended",
 		Warn:  window.WarnOfEnvironment,
-		Refused: "Wait for the end of its run, and move its hosts to other environments first: with a changed match of those, or with osupgrade-agent move. " +
-			"To delete it all the same, set force_destroy = true, apply, and delete it then: its hosts go to whatever else matches them, else to default, and a run under way goes on.",
+		Refused: "Wait until its run has ended, and move its hosts to other environments first: change the match of those, or use osupgrade-agent move. " +
+			"To delete it anyway, set force_destroy = true, apply, and then delete it: each host goes to the environment that matches it, or else to default, and a run in progress continues.",
 		Needs: func(want v1.Environment, at tenantobject.Key) []string {
 			needed := make([]string, len(want.Calendars))
 			for i, name := range want.Calendars {

@@ -62,11 +62,11 @@ func (m *model) FromAPI(ctx context.Context, server v1.Environment, all bool, di
 // Loss describes the effect of a deletion.
 func (m *model) Loss(tenant string) (summary, detail string) {
 	detail = "After the deletion of environment " + m.Name.ValueString() + " of tenant " + tenant +
-		", its hosts are upgraded in the environment that matches them, else in default, with the windows and the rollout that count there. "
+		", each of its hosts is in the environment that matches it, or else in default, with the windows and the rollout of that environment. "
 	if m.ForceDestroy.ValueBool() {
-		return "Hosts change their environment", detail + "With force_destroy, a run under way goes on to its end."
+		return "Hosts change their environment", detail + "With force_destroy, a run in progress continues to its end."
 	}
-	return "Hosts change their environment", detail + "While hosts are in it or a run is under way, the server refuses the deletion."
+	return "Hosts change their environment", detail + "While hosts are in it or a run is in progress, the server refuses the deletion."
 }
 
 // Schema defines the resource.
@@ -74,12 +74,12 @@ func (*Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resou
 	all := kind.Attributes()
 	all["name"] = tenantobject.NameAttribute("The name of the environment, unique in its tenant: 1 to 63 lower-case letters, digits and hyphens, and not `default`, "+
 		"which is the environment of all hosts that no other matches.", declarable())
-	all["force_destroy"] = tenantobject.BoolAttribute("Whether to delete the environment even if hosts are in it or a run of it is under way, which goes on. `false` by default.")
+	all["force_destroy"] = tenantobject.BoolAttribute("Whether to delete the environment even if it has hosts or a run is in progress. The run continues. `false` by default.")
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "An environment: a named part of a tenant's hosts, such as a shop, that is upgraded by runs of its own. They go side by side with the runs of other environments. " +
 			"Supported by `osupgrade-agent` only; Avassa's own API has no such object.\n\n" +
-			"An attribute that is omitted is the tenant's: its maintenance windows and calendars, its rollout. A tenant may have up to 1,000 environments. " +
-			"A host is in one environment at a time, and a change of `match` moves no host during a run. A host that two environments match stays where it is; if it was in none, nobody upgrades it, and the plan warns of that.",
+			"Without `maintenance_windows` and `calendars`, the windows and calendars of the tenant apply; without `rollout`, its rollout. A tenant may have up to 1,000 environments. " +
+			"A host is in one environment at a time, and a change of `match` moves no host during a run. A host that two environments match stays where it is; if it was in none, no run upgrades it, and the plan warns of that.",
 		Attributes: tenantobject.Attributes(all, tenantobject.WaitsForNo),
 	}
 }
@@ -125,7 +125,7 @@ func matchAttribute() schema.Attribute {
 func rolloutAttribute() schema.Attribute {
 	all := rollout.Attributes()
 	paused, _ := all["paused"].(schema.BoolAttribute)
-	paused.MarkdownDescription = "Whether all runs of the environment are held, including the run under way; `false` by default. `paused` of the tenant's rollout holds those of every environment."
+	paused.MarkdownDescription = "Whether all runs of the environment are held, including the run in progress; `false` by default. `paused` of the tenant's rollout holds those of every environment."
 	all["paused"] = paused
 	return tenantobject.ObjectAttribute("The policy of the environment's runs, with the attributes of `osupgrade_rollout`. It replaces the rollout of the tenant completely: an omitted attribute in it has its default. Omitted: the rollout of the tenant.", all)
 }

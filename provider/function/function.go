@@ -69,8 +69,8 @@ func newNextWindows() function.Function { return nextWindows{"next_windows"} }
 // Definition defines the function.
 func (nextWindows) Definition(_ context.Context, _ function.DefinitionRequest, resp *function.DefinitionResponse) {
 	resp.Definition = function.Definition{
-		Summary: "The next spans in which a run may be under way",
-		MarkdownDescription: "Computes the spans in which a run may be under way from a given instant on, with the rules of `osupgrade-agent`. " +
+		Summary: "The next spans in which a run may be in progress",
+		MarkdownDescription: "Computes the spans in which a run may be in progress from a given instant on, with the rules of `osupgrade-agent`. " +
 			"The first span may begin before that instant. Windows and events of calendars of kind `allow` open; a freeze wins over both. " +
 			"The function looks ten years ahead.\n\n" +
 			"Each span is an object: `start` and `end` are RFC 3339 in UTC; `length` is elapsed time; " +
@@ -184,8 +184,8 @@ func newInWindow() function.Function { return inWindow{"in_window"} }
 // Definition defines the function.
 func (inWindow) Definition(_ context.Context, _ function.DefinitionRequest, resp *function.DefinitionResponse) {
 	resp.Definition = function.Definition{
-		Summary: "Whether a run may be under way at an instant",
-		MarkdownDescription: "Reports whether a run may be under way at an instant, with the rules of `osupgrade-agent`: " +
+		Summary: "Whether a run may be in progress at an instant",
+		MarkdownDescription: "Reports whether a run may be in progress at an instant, with the rules of `osupgrade-agent`: " +
 			"a window or an event of a calendar of kind `allow` is open, and no freeze is in force. A span includes its start and excludes its end.",
 		Parameters: []function.Parameter{
 			windowsParameter(), calendarsParameter(),

@@ -42,7 +42,7 @@ func (*DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *d
 			},
 			"environment": schema.StringAttribute{
 				Optional:            true,
-				MarkdownDescription: "Only hosts of this environment; `default` is that of the hosts that no other has. Supported by `osupgrade-agent` only.",
+				MarkdownDescription: "Only hosts of this environment; `default` has the hosts that are in no other. Supported by `osupgrade-agent` only.",
 				Validators:          []validator.String{validators.Name()},
 			},
 			"state": schema.StringAttribute{
@@ -76,7 +76,7 @@ func hostAttributes() map[string]schema.Attribute {
 		"agent_version":       tenantobject.ComputedText("The version of the agent on the host; null if unknown."),
 		"role":                tenantobject.ComputedText("The role that the worker reports; null if none."),
 		"environment":         tenantobject.ComputedText("The environment whose runs upgrade the host; null if it is in none, or the tenant has declared none."),
-		"unplaced":            tenantobject.ComputedBool("Whether nobody upgrades the host, because several environments match it."),
+		"unplaced":            tenantobject.ComputedBool("Whether no run upgrades the host, because several environments match it."),
 		"labels":              tenantobject.ComputedTextMap("The labels that the worker reports; null if none."),
 		"versions":            tenantobject.ComputedTextMap("The version of each package, as last reported; null if never reported."),
 		"versions_at":         tenantobject.ComputedText("When `versions` was reported (RFC 3339); null if never reported."),

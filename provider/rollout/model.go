@@ -71,7 +71,7 @@ func (*Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resou
 			"and what happens when a host fails. Supported by `osupgrade-agent` only; Avassa's own API has no such object.\n\n" +
 			"Each tenant has one rollout, and this resource owns all of it: an omitted attribute has its default, " +
 			"and if somebody sets it to another value elsewhere, the next plan shows the change. A change takes effect with the next run; " +
-			"only `paused` also affects the run under way.\n\n" +
+			"only `paused` also affects the run in progress.\n\n" +
 			"A duration is written as `30s`, `90m` or `1d4h`; another form of the same duration is no change. " +
 			"A number of hosts is a count such as `2`, or a percentage such as `10%`.",
 		Attributes: tenantobject.Attributes(kind.Attributes(), tenantobject.WaitsForNo),
@@ -106,14 +106,14 @@ func limitAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"max_failures": tenantobject.TextAttribute("The number of failed hosts at which `on_failure` takes effect, at least `1`; `1` by default. A host that could not prepare is not counted. " +
 			"A percentage is of the hosts that are present, rounded down, but at least 1."),
-		"on_failure": tenantobject.ChoiceAttribute("What happens when `max_failures` hosts have failed: `stop` ends the run after the hosts under way, `pause` holds it until somebody resumes or aborts it, "+
+		"on_failure": tenantobject.ChoiceAttribute("What happens when `max_failures` hosts have failed: `stop` ends the run after the hosts in progress, `pause` holds it until somebody resumes or aborts it, "+
 			"`continue` continues the run; `stop` by default.", "stop", "pause", "continue"),
 		"absent": tenantobject.ChoiceAttribute("What happens to hosts that were silent before the run was opened: `skip` leaves them out as `unreachable`, so that they hold no slot and no percentage includes them; "+
 			"`count` counts them as present and out of service; `skip` by default. A host that falls silent during a run is out of service in any case.", "skip", "count"),
 		"min_prepared": tenantobject.TextAttribute("How many hosts must have prepared before the first one is upgraded, at least `0`; `50%` by default. Otherwise the run ends without a change on any host. A percentage is of the hosts that are present, rounded up."),
 		"prepare_patience": tenantobject.DurationAttribute("How long a run waits for the other hosts once `min_prepared` hosts have prepared, from `0s` to `7d`; `5m` by default, and never longer than a tenth of the window. " +
 			"Then it begins without them. A host that is late joins its stage as soon as it has prepared; the stage waits for it no longer than this either, and then skips it."),
-		"overrun": tenantobject.ChoiceAttribute("What happens to hosts under way when the time of the run is up: `finish-host` waits until they have finished their current command, at most for `overrun_limit`, and undrains them; "+
+		"overrun": tenantobject.ChoiceAttribute("What happens to hosts in progress when the time of the run is up: `finish-host` waits until they have finished their current command, at most for `overrun_limit`, and undrains them; "+
 			"`stop` does not wait for them; `finish-host` by default. Neither sends a further command.", "finish-host", "stop"),
 		"overrun_limit": tenantobject.DurationAttribute("How long after its time is up a run ends at the latest, whatever its hosts do, from `0s` to `7d`; `15m` by default. " +
 			"Hosts that have not finished by then stay out of service until they are heard of, released or deleted."),
@@ -124,7 +124,7 @@ func limitAttributes() map[string]schema.Attribute {
 			"Pausing runs and adding freezes remains possible. An apply in the meantime fails with the run and the way out; a plan is still validated."),
 		"splay":     tenantobject.DurationAttribute("The time at the beginning of a stage over which the starts of its hosts are spread, from `0s` to `7d`; `0s` by default."),
 		"fleetlock": tenantobject.BoolAttribute("Whether hosts that reboot by themselves may ask for that by the FleetLock protocol; `false` by default."),
-		"paused":    tenantobject.BoolAttribute("Whether all runs of the tenant are held, including the run under way; `false` by default."),
+		"paused":    tenantobject.BoolAttribute("Whether all runs of the tenant are held, including the run in progress; `false` by default."),
 	}
 }
 

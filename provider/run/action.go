@@ -21,7 +21,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/validators"
 )
 
-// This file has the actions that ask something of the run under way: a table with a row for
+// This file has the actions that ask something of the run in progress: a table with a row for
 // each of them, and what the rows have in common.
 
 // Actions returns all actions: what a person may ask of runs and windows.
@@ -33,7 +33,7 @@ func Actions() []func() action.Action {
 	return all
 }
 
-// ask is what an action asks of the run under way.
+// ask is what an action asks of the run in progress.
 type ask struct {
 	// what is the operation of the API, and send its call.
 	what string
@@ -44,7 +44,7 @@ type ask struct {
 	does, did string
 	// refused is the advice if the server refuses as things are.
 	refused string
-	// finds says how else the run is found, after a comma; empty if there is no other way.
+	// finds ends the description of environment: how else the run is found. Empty means in no other way.
 	finds string
 	// own are the attributes beside tenant, environment and reason.
 	own map[string]schema.Attribute
@@ -57,35 +57,35 @@ type ask struct {
 
 var asks = []ask{
 	{
-		what: "pause", does: "Pauses the run under way: no other host begins, and those under way go on to their end.", did: "was paused",
+		what: "pause", does: "Pauses the run in progress: no other host begins, and those in progress finish.", did: "was paused",
 		send:    (*client.Client).Pause,
-		refused: "Nothing was paused. A run can be paused while it is under way and not paused already.",
+		refused: "Nothing was paused. A run can be paused while it is in progress and not paused already.",
 		never:   true,
 	},
 	{
-		what: "resume", does: "Lets the run under way go on that is paused, by somebody or because it waits for a decision.", did: "was resumed",
+		what: "resume", does: "Continues the run in progress that is paused, by a person or because it waits for a decision.", did: "was resumed",
 		send:    (*client.Client).Resume,
-		refused: "Nothing was resumed. A run can be resumed while it is under way and paused.",
+		refused: "Nothing was resumed. A run can be resumed while it is in progress and paused.",
 		own: map[string]schema.Attribute{"reset_failures": schema.BoolAttribute{
 			Optional: true, MarkdownDescription: "Whether the hosts that have failed so far no longer count against `max_failures`; `false` by default.",
 		}},
 	},
 	{
-		what: "abort", does: "Aborts the run under way: no other host begins, and the run ends when those under way have ended.", did: "was aborted",
+		what: "abort", does: "Aborts the run in progress: no other host begins, and the run ends when those in progress have finished.", did: "was aborted",
 		send: (*client.Client).Abort, sendAll: (*client.Client).AbortAll, finds: ", but with `all`",
-		refused: "Nothing was aborted. A run can be aborted while it is under way, and once; now = true ends also one that is aborting.",
+		refused: "Nothing was aborted. A run can be aborted while it is in progress, and once; now = true ends also one that is aborting.",
 		own: map[string]schema.Attribute{
 			"now": schema.BoolAttribute{
-				Optional: true, MarkdownDescription: "Whether the run ends at once, without waiting for hosts under way; `false` by default.",
+				Optional: true, MarkdownDescription: "Whether the run ends at once, without waiting for hosts in progress; `false` by default.",
 			},
 			"all": schema.BoolAttribute{
-				Optional: true, MarkdownDescription: "Whether to abort the runs of all environments; `false` by default. Not with `environment`. If no run is under way, nothing happens.",
+				Optional: true, MarkdownDescription: "Whether to abort the runs of all environments; `false` by default. Not with `environment`. If no run is in progress, nothing happens.",
 			},
 		},
 		waits: true, takes: true,
 	},
 	{
-		what: "approve", does: "Approves a stage of the run under way that waits for approval.", did: "was approved",
+		what: "approve", does: "Approves a stage of the run in progress that waits for approval.", did: "was approved",
 		send:    (*client.Client).Approve,
 		refused: "Nothing was approved. A stage can be approved while the run waits for that; osupgrade-agent status names the stage.",
 		own: map[string]schema.Attribute{"stage": schema.StringAttribute{
@@ -94,7 +94,7 @@ var asks = []ask{
 		}},
 	},
 	{
-		what: "release", does: "Frees the slot of a host by force: the run no longer waits for the host, which may be out of service.", did: "goes on",
+		what: "release", does: "Frees the slot of a host by force: the run no longer waits for the host, which may be out of service.", did: "continues",
 		send: (*client.Client).Release, finds: "; by default the run of the host",
 		refused: "Nothing was released. A host can be released while it holds a slot or is out of service; osupgrade-agent hosts shows those.",
 		own: map[string]schema.Attribute{"host": schema.StringAttribute{
@@ -130,7 +130,7 @@ func (a *askAction) Schema(_ context.Context, _ action.SchemaRequest, resp *acti
 		Attributes: map[string]schema.Attribute{
 			"tenant": tenantActionAttribute(),
 			"environment": schema.StringAttribute{
-				Optional: true, MarkdownDescription: "The environment whose run this is about; `default` is that of the hosts that no other has. Needed if runs of several environments are under way" + a.ask.finds + ".",
+				Optional: true, MarkdownDescription: "The environment of the run; `default` has the hosts that are in no other. Needed if runs of several environments are in progress" + a.ask.finds + ".",
 				Validators: []validator.String{validators.Name()},
 			},
 			"reason": schema.StringAttribute{
@@ -220,7 +220,7 @@ func (a *askAction) Invoke(ctx context.Context, req action.InvokeRequest, resp *
 	}
 	w.anyResult = a.ask.takes
 	if len(runs) == 0 {
-		w.tell(ctx, "no run is under way")
+		w.tell(ctx, "no run is in progress")
 	}
 	for _, run := range runs {
 		w.done(ctx, run)
@@ -288,7 +288,7 @@ func waitAttributes(usually bool) map[string]schema.Attribute {
 		"timeouts": schema.SingleNestedAttribute{
 			Optional: true, MarkdownDescription: tenantobject.AboutTimeouts,
 			Attributes: map[string]schema.Attribute{"invoke": schema.StringAttribute{
-				Optional: true, MarkdownDescription: "For the action, with the wait; `50m` by default, so that a job of one hour ends in order. The run goes on.",
+				Optional: true, MarkdownDescription: "For the action, with the wait; `50m` by default, so that a job of one hour ends in order. The run continues.",
 				Validators: tenantobject.TimeoutValidators(),
 			}},
 		},

@@ -61,6 +61,6 @@ const sharedKey = "shared"
 
 // explainShared says what happens to a resource whose run another one has taken over.
 func explainShared(tenant string, id uint64) string {
-	return fmt.Sprintf("Run %d of tenant %s was under way when another %s of this configuration with the same triggers was created, and that one has taken it over. "+
+	return fmt.Sprintf("Run %d of tenant %s was in progress when another %s of this configuration with the same triggers was created, and that one has taken it over. "+
 		"The next apply starts another run for this resource. To tell the two apart, give them different triggers.", id, tenant, TypeName)
 }

@@ -30,7 +30,7 @@ func NewList() list.ListResource {
 		About: "The runs in the history of a tenant, newest first. A server deletes old runs from its history.",
 		Filters: map[string]schema.Attribute{
 			"result": schema.StringAttribute{
-				Optional: true, MarkdownDescription: "Only runs with this result: `completed`, `partial`, `failed`, `aborted` or `timed-out`. A run under way has no result.",
+				Optional: true, MarkdownDescription: "Only runs with this result: `completed`, `partial`, `failed`, `aborted` or `timed-out`. A run in progress has no result.",
 				Validators: []validator.String{validators.OneOf(v1.Results()...)},
 			},
 			"host": schema.StringAttribute{
@@ -98,7 +98,7 @@ type Filter struct {
 }
 
 // AboutRunsOf describes the filter by environment.
-const AboutRunsOf = "Only runs of this environment; `default` is that of the hosts that no other has. Supported by `osupgrade-agent` only."
+const AboutRunsOf = "Only runs of this environment; `default` has the hosts that are in no other. Supported by `osupgrade-agent` only."
 
 // API returns the filter of a request. A value that is unknown chooses all.
 func (f Filter) API(diags *diag.Diagnostics) v1.RunFilter {

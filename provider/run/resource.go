@@ -136,7 +136,7 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 	run, err := api.Run(ctx, state.Tenant.ValueString(), uint64(state.RunID.ValueInt64()))
 	if err == nil && !run.Finished() {
 		resp.Diagnostics.AddAttributeWarning(path.Root("run_id"), "The run has not ended",
-			fmt.Sprintf("Run %d of tenant %s is still under way. Deleting %s does not end it.", run.ID, state.Tenant.ValueString(), TypeName))
+			fmt.Sprintf("Run %d of tenant %s is still in progress. Deleting %s does not end it.", run.ID, state.Tenant.ValueString(), TypeName))
 	}
 }
 

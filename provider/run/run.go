@@ -151,9 +151,9 @@ func preflight(ctx context.Context, data *providerdata.Data, typeName string, m 
 	case client.HasStatus(err, http.StatusForbidden):
 		diagnostics.Failure{Operation: "The token may not start " + typeName, Tenant: tenant, Err: err}.Warn(diags, "An apply with this token will fail.")
 	case client.HasStatus(err, http.StatusConflict), client.HasStatus(err, http.StatusNotFound) && m.Environment.ValueString() != "":
-		diagnostics.Failure{Operation: "A run could not start now", Tenant: tenant, Err: err}.Warn(diags, "If it is still so at the apply, this fails.")
+		diagnostics.Failure{Operation: "A run could not start now", Tenant: tenant, Err: err}.Warn(diags, "If this is still so at the apply, the apply fails.")
 	case err == nil && found.Refused != "":
-		diags.AddWarning("A run could not start now", "If it is still so at the apply, this fails, or waits for the run under way. The server says: "+diagnostics.HCL(found.Refused))
+		diags.AddWarning("A run could not start now", "If this is still so at the apply, the apply fails or waits for the run in progress. The server says: "+diagnostics.HCL(found.Refused))
 	}
 	if w := found.SkippedWindow; err == nil && w != nil {
 		diags.AddWarning("Somebody has skipped the window", fmt.Sprintf("The window that opens at %s was skipped by %s: %s. It opens no run by itself, but this starts one in it.", w.Start.Format(time.RFC3339), w.By, w.Reason))

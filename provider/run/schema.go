@@ -30,7 +30,7 @@ func (*Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resou
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "Starts a run, which is one pass over the hosts of a tenant, and waits for its end, unless `wait = false`. A changed value in `triggers`, `environment`, `retry_of`, `host_names`, `labels`, `roles` or `tenant` starts another run; a change of any other attribute does not.\n\n" +
 			"If the result of the run is not in `accept`, apply fails with the reason of the run, the errors of its hosts and what to do. The resource is then tainted, so that the next apply starts another run. " +
-			"If another run of the environment is under way, the creation first waits for its end. If that run was started for the same `triggers`, `environment` and `retry_of` by an apply that was interrupted or timed out, the creation takes it over instead of starting another, " +
+			"If another run of the environment is in progress, the creation first waits for its end. If that run was started for the same `triggers`, `environment` and `retry_of` by an apply that was interrupted or timed out, the creation takes it over instead of starting another, " +
 			"unless another resource of this configuration has it. Two configurations that start runs of one tenant need different `triggers`.\n\n" +
 			"A run cannot be undone: deleting the resource changes nothing on the server and does not end the run.",
 		Attributes: requestAttributes(),
@@ -47,7 +47,7 @@ const (
 	aboutDuration = "How long the run may last at most, from `1m` to `7d`; only with `override_window`. By default the run lasts at most until the open maintenance window closes, or `4h` if none is open."
 	aboutRetryOf  = "The id of a run that has ended. The new run contains only the hosts that failed or were skipped in that run. " +
 		"Supported by `osupgrade-agent` only."
-	aboutEnvironment = "The environment whose hosts are upgraded, such as `osupgrade_environment.basel.name`; `default` is that of the hosts that no other has. Needed if several environments have hosts. " +
+	aboutEnvironment = "The environment whose hosts are upgraded, such as `osupgrade_environment.basel.name`; `default` has the hosts that are in no other. Needed if several environments have hosts. " +
 		"Runs of several environments go side by side. Supported by `osupgrade-agent` only."
 	aboutOverrideAfter = "Why the run starts although environments that its own comes after have not completed a run. By default it waits for them: the start is refused. Supported by `osupgrade-agent` only."
 	aboutHostNames     = "Only hosts of these names. With `labels` and `roles`, a host must fit all of them. The site chooses the hosts when the run starts. If no host fits, it refuses the start. " +
@@ -113,7 +113,7 @@ func requestAttributes() map[string]schema.Attribute {
 		"wait": tenantobject.BoolAttribute("Whether an apply waits until the run has ended, and fails if its result is not in `accept`; `true` by default. " +
 			"With `false` the creation ends as soon as the run has started, and the result is in the state after it has ended."),
 		"timeouts": tenantobject.TimeoutsAttribute(map[string]string{
-			"create": "For waiting until this run, and any run before it, has ended; `50m` by default, so that a job of one hour ends with the state of the run and not by force. The run goes on; the next apply takes it over.",
+			"create": "For waiting until this run, and any run before it, has ended; `50m` by default, so that a job of one hour ends with the state of the run and not by force. The run continues; the next apply takes it over.",
 		}),
 	}
 }

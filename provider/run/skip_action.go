@@ -52,7 +52,7 @@ func (*skipAction) Schema(_ context.Context, _ action.SchemaRequest, resp *actio
 		Attributes: map[string]schema.Attribute{
 			"tenant": tenantActionAttribute(),
 			"environment": schema.StringAttribute{
-				Optional: true, MarkdownDescription: "The environment whose window it is; `default`, that of the hosts that no other has, by default.",
+				Optional: true, MarkdownDescription: "The environment of the window; without it, `default`.",
 				Validators: []validator.String{validators.Name()},
 			},
 			"window_start": schema.StringAttribute{

@@ -49,13 +49,13 @@ func (*startAction) Metadata(_ context.Context, _ action.MetadataRequest, resp *
 func (*startAction) Schema(_ context.Context, _ action.SchemaRequest, resp *action.SchemaResponse) {
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "Starts a run, which is one pass over the hosts of a tenant, and waits for its end. If the result of the run is not in `accept`, the action fails with the reason of the run, the errors of its hosts and what to do. " +
-			"If another run is under way, the action first waits for its end.\n\n" +
+			"If another run is in progress, the action first waits for its end.\n\n" +
 			"Use the resource `osupgrade_run` for a run that belongs to a state: one for each release, say. Use this action for a run that is asked for by hand, or after each change of another resource.",
 		Attributes: map[string]schema.Attribute{
 			"tenant": tenantActionAttribute(),
 			"triggers": schema.MapAttribute{
 				ElementType: types.StringType, Optional: true,
-				MarkdownDescription: "Any values that say what the run is for. If a run is under way that this action has started with the same values, as before an interrupt, the action takes it over instead of starting another.",
+				MarkdownDescription: "Any values that say what the run is for. If a run is in progress that this action has started with the same values, as before an interrupt, the action takes it over instead of starting another.",
 			},
 			"override_window": schema.BoolAttribute{Optional: true, MarkdownDescription: aboutOverride},
 			"reason": schema.StringAttribute{

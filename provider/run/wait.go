@@ -47,7 +47,7 @@ var resourceWaiter = waiter{
 	typeName: TypeName, did: "was started", limit: "timeouts.create",
 	retry: "set retry_of = %d", again: "apply again",
 	interrupted: "The next apply waits for its end.",
-	timedOut: "The resource is tainted. If the run is still under way at the next apply, that waits for its end instead of starting another. " +
+	timedOut: "The resource is tainted. If the run is still in progress at the next apply, that waits for its end instead of starting another. " +
 		"If the run completes before that and no other is needed, use terraform untaint.",
 }
 
@@ -102,7 +102,7 @@ func (w waiter) begin(ctx context.Context, api *client.Client, tenant, purpose s
 			return w.takeOver(ctx, tenant, run), nil
 		}
 		if w.send != nil {
-			w.send(fmt.Sprintf("run %d of tenant %s is under way; waiting for its end", id, tenant))
+			w.send(fmt.Sprintf("run %d of tenant %s is in progress; waiting for its end", id, tenant))
 		}
 		see, newest := w.watcher(ctx)
 		see(run)
@@ -131,7 +131,7 @@ func (w waiter) await(ctx context.Context, api *client.Client, tenant string, ru
 	switch {
 	case errors.Is(err, context.Canceled):
 		diags.AddWarning("The run has not ended", strings.TrimSpace(fmt.Sprintf(
-			"Run %d of tenant %s goes on%s. %s", last.ID, tenant, tenantobject.Standing(last), w.interrupted)))
+			"Run %d of tenant %s continues%s. %s", last.ID, tenant, tenantobject.Standing(last), w.interrupted)))
 	case err != nil:
 		w.notFollowed(tenant, last, err, diags)
 	case !w.anyResult:
@@ -152,7 +152,7 @@ func (w waiter) notFollowed(tenant string, last v1.Run, err error, diags *diag.D
 		why = "it did not end within " + w.limit + tenantobject.Standing(last)
 	}
 	diags.AddError("Unable to wait for the end of "+w.typeName, strings.TrimSpace(fmt.Sprintf(
-		"Run %d of tenant %s %s, but %s. The run itself may still be under way; osupgrade-agent watch shows it. %s",
+		"Run %d of tenant %s %s, but %s. The run itself may still be in progress; osupgrade-agent watch shows it. %s",
 		last.ID, tenant, w.did, why, w.timedOut)))
 }
 

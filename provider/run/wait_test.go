@@ -25,7 +25,7 @@ var (
 	)
 )
 
-// goesOn returns a fake API whose runs go on until somebody ends them.
+// goesOn returns a fake API whose runs continue until somebody ends them.
 func goesOn(t *testing.T) (*fakeapi.Server, acctest.Server) {
 	t.Helper()
 	api, server := withHosts(t, "completed", "")

@@ -23,7 +23,7 @@ func (*DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *d
 			"tenant": tenantobject.TenantDataAttribute(),
 			"result": schema.StringAttribute{
 				Optional:            true,
-				MarkdownDescription: "Only runs with this result: `completed`, `partial`, `failed`, `aborted` or `timed-out`. A run under way has no result.",
+				MarkdownDescription: "Only runs with this result: `completed`, `partial`, `failed`, `aborted` or `timed-out`. A run in progress has no result.",
 				Validators:          []validator.String{validators.OneOf(v1.Results()...)},
 			},
 			"host": schema.StringAttribute{

@@ -42,7 +42,7 @@ type last struct {
 	Hosts     []run.Host   `tfsdk:"hosts"`
 }
 
-// Fetch reads the state, and the environments if there is one beside default at the endpoint's site.
+// Fetch reads the state and, unless site is set, the environments that are declared.
 func (m *model) Fetch(ctx context.Context, api *client.Client, tenant string) error {
 	s, err := api.State(ctx, tenant, m.Site.ValueString())
 	m.fromAPI(s)

@@ -21,17 +21,17 @@ func (*DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *d
 			"tenant":              tenantobject.TenantDataAttribute(),
 			"site":                tenantobject.SiteDataAttribute(),
 			"worker_applications": tenantobject.ComputedTextSet("The names of the worker applications. Every host on which one of them is scheduled takes part."),
-			"maintenance_windows": window.DataAttribute("The maintenance windows. A run may be under way while any of them is open."),
+			"maintenance_windows": window.DataAttribute("The maintenance windows. A run may be in progress while any of them is open."),
 			"status": tenantobject.ComputedText("The current status: `idle`, `waiting`, `preparing`, `upgrading`, `rebooting`, `verifying`, `paused` or `aborting`. " +
 				"Other systems may report other values."),
 			"next_upgrade_in":   tenantobject.ComputedText("The time until the next window opens, such as `1d4h18s`; `0s` while a window is open and its run has not ended; null if no window will open."),
 			"next_upgrade_at":   tenantobject.ComputedText("When the next window opens (RFC 3339). While a window is open and its run has not ended, when that window opened. Null if no window will open or the server does not report it."),
 			"scheduled_workers": workersAttribute(),
 			"last_upgrade_info": lastAttribute(),
-			"environment": tenantobject.ComputedText("The environment of which `status`, `next_upgrade_in`, `next_upgrade_at` and `last_upgrade_info` are; null for `default`. " +
+			"environment": tenantobject.ComputedText("The environment that `status`, `next_upgrade_in`, `next_upgrade_at` and `last_upgrade_info` describe; null for `default`. " +
 				"It is `default` if that has hosts or windows, else the environment that is furthest from idle."),
 			"environments": environmentsAttribute(),
-			"unplaced":     tenantobject.ComputedNumber("How many hosts are in no environment, because several match them: nobody upgrades them."),
+			"unplaced":     tenantobject.ComputedNumber("How many hosts are in no environment, because several match them: no run upgrades them."),
 		},
 	}
 }
@@ -39,7 +39,7 @@ func (*DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *d
 func environmentsAttribute() schema.Attribute {
 	all := environment.StatusAttributes()
 	all["name"] = tenantobject.ComputedText("The name of the environment.")
-	return tenantobject.ComputedObjects("The environments of the tenant, with `default`, sorted by name; empty if none is declared, and with `site`.", all)
+	return tenantobject.ComputedObjects("The environments of the tenant, with `default`, sorted by name; empty if none is declared or `site` is set.", all)
 }
 
 func workersAttribute() schema.Attribute {

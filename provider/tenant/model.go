@@ -71,7 +71,7 @@ func (m *model) Loss(tenant string) (summary, detail string) {
 	detail = "After the deletion of tenant " + tenant + ", nobody and no host is let in: its users, approles, policies, tokens and the keys of its hosts are gone. " +
 		"The site keeps its log and its configuration; a tenant of the same name takes them up with restore = true."
 	if m.ForceDestroy.ValueBool() {
-		detail += " With force_destroy, a run under way is aborted."
+		detail += " With force_destroy, a run in progress is aborted."
 	}
 	return "A tenant is removed", detail
 }
@@ -80,7 +80,7 @@ func (m *model) Loss(tenant string) (summary, detail string) {
 func (*Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	all := kind.Attributes()
 	all["name"] = tenantobject.NameAttribute("The name of the tenant: 1 to 63 lower-case letters, digits and hyphens.")
-	all["force_destroy"] = tenantobject.BoolAttribute("Whether to delete the tenant even if it has hosts or a run is under way: the run is aborted, and the keys of the hosts are withdrawn. `false` by default.")
+	all["force_destroy"] = tenantobject.BoolAttribute("Whether to delete the tenant even if it has hosts or a run is in progress: the run is aborted, and the keys of the hosts are withdrawn. `false` by default.")
 	all["restore"] = tenantobject.BoolAttribute("Whether the creation takes up the log and the configuration that the site keeps of a removed tenant of this name, if there is one. `false` by default: the creation is then refused.")
 	attributes := tenantobject.Attributes(all, tenantobject.WaitsForRun)
 	delete(attributes, "tenant")

@@ -42,7 +42,7 @@ func New() resource.Resource {
 		Noun:     "tenant",
 		NotFound: "Only a token of all tenants may make, change and remove tenants. Check the provider's token, its endpoint and the name of the tenant.",
 		Refused: "Delete the hosts first, each with osupgrade-agent forget, and apply again. To remove the tenant all the same, set force_destroy = true, apply, and delete it then: " +
-			"a run under way is aborted, and the keys of the hosts are withdrawn.",
+			"a run in progress is aborted, and the keys of the hosts are withdrawn.",
 		NamedBy: "name",
 		Object:  func(at tenantobject.Key) client.Object[v1.Tenant] { return client.Tenants },
 	}))}

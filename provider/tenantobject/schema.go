@@ -43,8 +43,8 @@ func (c *NamedCommon) ObjectName() types.String { return c.Name }
 
 // What deletions wait for.
 const (
-	WaitsForRun = "For deletion, which waits for a run under way; `50m` by default."
-	WaitsForNo  = "For deletion, which does not wait for a run under way; `50m` by default."
+	WaitsForRun = "For deletion, which waits for a run in progress; `50m` by default."
+	WaitsForNo  = "For deletion, which does not wait for a run in progress; `50m` by default."
 )
 
 // Attributes adds the common attributes to a resource's own attributes. deletion describes the

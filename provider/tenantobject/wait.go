@@ -115,12 +115,12 @@ func BlockingRun(err error) uint64 {
 // UntilUnblocked waits until the blocking run has ended or is no longer in the
 // history. It calls see at each change.
 func UntilUnblocked(ctx context.Context, api RunReader, tenant string, id uint64, see func(v1.Run)) error {
-	tflog.Info(ctx, fmt.Sprintf("run %d of tenant %s is under way; waiting for its end", id, tenant))
+	tflog.Info(ctx, fmt.Sprintf("run %d of tenant %s is in progress; waiting for its end", id, tenant))
 	last, err := ForRun(ctx, api, tenant, id, see)
 	if err == nil || client.HasStatus(err, http.StatusNotFound) {
 		return nil
 	}
-	return fmt.Errorf("cannot wait for the end of run %d, which is under way%s: %w", id, Standing(last), err)
+	return fmt.Errorf("cannot wait for the end of run %d, which is in progress%s: %w", id, Standing(last), err)
 }
 
 // Standing says what a run waits for, and which hosts are under way, after a semicolon.

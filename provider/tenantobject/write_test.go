@@ -428,9 +428,9 @@ func TestWrite_interrupted(t *testing.T) {
 		result        string
 		fails         error
 	}{
-		"while a write is under way": {result: `{"left":"b"}`},
-		"whose answer is lost":       {after: answer(http.StatusBadGateway, v1.ErrorInfo{}), result: `{"left":"b"}`},
-		"that the server never got":  {before: answer(http.StatusBadGateway, v1.ErrorInfo{}), result: `{"left":"a"}`, fails: context.Canceled},
+		"while a write is in progress": {result: `{"left":"b"}`},
+		"whose answer is lost":         {after: answer(http.StatusBadGateway, v1.ErrorInfo{}), result: `{"left":"b"}`},
+		"that the server never got":    {before: answer(http.StatusBadGateway, v1.ErrorInfo{}), result: `{"left":"a"}`, fails: context.Canceled},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

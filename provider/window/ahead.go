@@ -364,7 +364,7 @@ func (w warnings) closes(ctx context.Context, change tenantobject.Change[v1.Cale
 		return
 	}
 	w.diags.AddAttributeWarning(w.at, "The next window is frozen", fmt.Sprintf(
-		"From %s to %s no run may be under way: calendar %s freezes it until %s.",
+		"From %s to %s no run may be in progress: calendar %s freezes it until %s.",
 		utc(ahead[0].Start), utc(ahead[0].End), change.At.Name, utc(closed.End)))
 }
 
@@ -460,7 +460,7 @@ func (w warnings) frozen(plan window.Schedule) bool {
 	detail := fmt.Sprintf("From %s to %s", utc(closed.Start), utc(closed.End))
 	if freeze, ok := plan.NextFreeze(latest(w.now, closed.Start)); ok {
 		by := freeze.First.Origin
-		detail += fmt.Sprintf(" no run may be under way: calendar %s", by.Calendar)
+		detail += fmt.Sprintf(" no run may be in progress: calendar %s", by.Calendar)
 		if by.Summary != "" {
 			detail += fmt.Sprintf(" (%s)", by.Summary)
 		}

@@ -96,7 +96,7 @@ func TestOfConfig(t *testing.T) {
 		"an environment has the tenant's":  {config: v1.OSUpgrade{MaintenanceWindows: []v1.MaintenanceWindow{}}, basel: environment(nil), want: []string{"No window lies ahead"}},
 		"an environment has none":          {config: v1.OSUpgrade{MaintenanceWindows: []v1.MaintenanceWindow{}}, basel: environment([]v1.MaintenanceWindow{}), want: []string{"No window lies ahead"}},
 		"a calendar opens":                 {config: v1.OSUpgrade{MaintenanceWindows: []v1.MaintenanceWindow{}}, calendar: event("allow", "2026-12-20T10:00", "1h")},
-		"frozen":                           {config: fridays(), calendar: christmas(), want: []string{"The next window is frozen: From 2026-12-18T22:00:00Z to 2026-12-19T02:00:00Z no run may be under way: calendar extra (Christmas) freezes it until 2027-01-07T00:00:00Z. The next open one begins at 2027-01-08T22:00:00Z and lasts 4h."}},
+		"frozen":                           {config: fridays(), calendar: christmas(), want: []string{"The next window is frozen: From 2026-12-18T22:00:00Z to 2026-12-19T02:00:00Z no run may be in progress: calendar extra (Christmas) freezes it until 2027-01-07T00:00:00Z. The next open one begins at 2027-01-08T22:00:00Z and lasts 4h."}},
 		"what is left frozen":              {config: fridays(), calendar: christmas(), now: fridayNight, want: []string{"The next window is frozen"}},
 		"cut in part":                      {config: fridays(), calendar: event("freeze", "2026-12-18T23:00", "1h")},
 		"frozen, not asked for a creation": {config: fridays(), calendar: christmas(), created: true},
@@ -242,7 +242,7 @@ func TestOfCalendar(t *testing.T) {
 	}{
 		"freeze that closes nothing": {calendar: event("freeze", "2026-12-20T00:00", "1h")},
 		"freeze that closes the next": {calendar: christmas(), want: []string{
-			"The next window is frozen: From 2026-12-18T22:00:00Z to 2026-12-19T02:00:00Z no run may be under way: calendar extra freezes it until 2027-01-07T00:00:00Z",
+			"The next window is frozen: From 2026-12-18T22:00:00Z to 2026-12-19T02:00:00Z no run may be in progress: calendar extra freezes it until 2027-01-07T00:00:00Z",
 		}},
 		"which another closes already": {calendar: christmas(), other: christmas()},
 		"freeze that is over":          {calendar: event("freeze", "2026-12-01T00:00", "1h"), want: []string{"No event of calendar extra lies ahead"}},
@@ -254,10 +254,10 @@ func TestOfCalendar(t *testing.T) {
 		}},
 		"freeze that the clock moves": {calendar: event("freeze", "2027-03-28T02:30", "10m"), want: []string{"moves the start of the next event of calendar extra", "moves the end"}},
 		"event":                       {calendar: event("allow", "2026-12-20T00:00", "1h"), run: time.Hour},
-		"event that is under way":     {calendar: event("allow", "2026-12-14T12:30", "1h"), want: []string{"A run starts as soon as this is applied"}},
+		"event that is in progress":   {calendar: event("allow", "2026-12-14T12:30", "1h"), want: []string{"A run starts as soon as this is applied"}},
 		"event that becomes short":    {calendar: event("allow", "2026-12-20T00:00", "1h"), prior: event("allow", "2026-12-20T00:00", "3h"), run: 2 * time.Hour, want: []string{"The next event of calendar extra is shorter than any run so far"}},
 		"event that is frozen": {calendar: event("allow", "2026-12-20T00:00", "1h"), other: christmas(), run: 2 * time.Hour, want: []string{
-			"The next event of calendar extra is frozen: From 2026-12-19T23:00:00Z to 2026-12-20T00:00:00Z no run may be under way: calendar other (Christmas) freezes it until 2027-01-07T00:00:00Z. None of the next ten years is open.",
+			"The next event of calendar extra is frozen: From 2026-12-19T23:00:00Z to 2026-12-20T00:00:00Z no run may be in progress: calendar other (Christmas) freezes it until 2027-01-07T00:00:00Z. None of the next ten years is open.",
 		}},
 	} {
 		server, api := connect(t)

@@ -78,7 +78,7 @@ func (*Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resou
 			"A window that the tenant has already is managed from then on, and the plan warns of it. Another form of the same time, time zone or duration (`4h` or `240m`) is no change.\n\n" +
 			"Any number of configurations may write windows of one tenant at once: a write is based on what was read, and starts over if somebody else wrote in between. " +
 			"Resources of one configuration may exchange their windows, also when a key of `for_each` is renamed: what an apply asks for at the same time is one write, and a window that another resource asks for stays.",
-		Attributes: tenantobject.Attributes(Attributes(), "For deletion, which does not wait for a run under way; `10m` by default."),
+		Attributes: tenantobject.Attributes(Attributes(), "For deletion, which does not wait for a run in progress; `10m` by default."),
 	}
 }
 

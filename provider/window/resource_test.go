@@ -214,7 +214,7 @@ func TestWindow_isRemovedDuringARun(t *testing.T) {
 		t.Error(err)
 	}
 	page, err := os.ReadFile("../../docs/resources/maintenance_window.md")
-	if err != nil || !strings.Contains(string(page), "which does not wait for a run under way") {
+	if err != nil || !strings.Contains(string(page), "which does not wait for a run in progress") {
 		t.Errorf("the page does not say that a deletion does not wait: %v", err)
 	}
 }

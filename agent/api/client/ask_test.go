@@ -40,8 +40,8 @@ func TestAsks(t *testing.T) {
 		"approve what does not wait":    {running, (*Client).Approve, v1.Ask{Reason: "fine", Stage: "canary"}, nil, `run 7 has no stage "canary" that waits for approval`},
 		"release":                       {running, (*Client).Release, v1.Ask{Reason: "gone", Host: "h01"}, func(r v1.Run) bool { return r.Hosts[0].Slot == nil }, ""},
 		"release one without a slot":    {running, (*Client).Release, v1.Ask{Reason: "gone", Host: "h02"}, nil, "host h02 holds no slot of run 7"},
-		"abort what is over":            {v1.Run{ID: 7, Phase: "finished"}, (*Client).Abort, v1.Ask{Reason: "bad"}, nil, "no run is under way"},
-		"release after nothing started": {v1.Run{ID: 7, Phase: "finished"}, (*Client).Release, v1.Ask{Reason: "bad", Host: "h01"}, nil, "no run is under way"},
+		"abort what is over":            {v1.Run{ID: 7, Phase: "finished"}, (*Client).Abort, v1.Ask{Reason: "bad"}, nil, "no run is in progress"},
+		"release after nothing started": {v1.Run{ID: 7, Phase: "finished"}, (*Client).Release, v1.Ask{Reason: "bad", Host: "h01"}, nil, "no run is in progress"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

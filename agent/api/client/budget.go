@@ -18,12 +18,8 @@ func BudgetNamed(name string) Object[v1.Budget] {
 }
 
 // Budgets lists a tenant's disruption budgets, by name.
-func (c *Client) Budgets(ctx context.Context, tenant string) (list []v1.BudgetInfo, err error) {
-	path, err := tenantPath("config", tenant, "/budgets")
-	if err != nil {
-		return nil, err
-	}
-	return list, c.get(ctx, path, nil, &list)
+func (c *Client) Budgets(ctx context.Context, tenant string) ([]v1.BudgetInfo, error) {
+	return listed[v1.BudgetInfo](ctx, c, tenant, "/budgets")
 }
 
 // StoredBudgets gets all disruption budgets of a tenant at once, by name, as StoredCalendars does.

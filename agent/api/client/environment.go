@@ -2,10 +2,8 @@ package client
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/url"
 
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
@@ -20,12 +18,8 @@ func EnvironmentNamed(name string) Object[v1.Environment] {
 }
 
 // Environments lists a tenant's environments, by name.
-func (c *Client) Environments(ctx context.Context, tenant string) (list []v1.EnvironmentInfo, err error) {
-	path, err := tenantPath("config", tenant, "/environments")
-	if err != nil {
-		return nil, err
-	}
-	return list, c.get(ctx, path, nil, &list)
+func (c *Client) Environments(ctx context.Context, tenant string) ([]v1.EnvironmentInfo, error) {
+	return listed[v1.EnvironmentInfo](ctx, c, tenant, "/environments")
 }
 
 // StoredEnvironments gets all environments of a tenant at once, by name, as StoredCalendars does.
@@ -33,7 +27,7 @@ func (c *Client) StoredEnvironments(ctx context.Context, tenant string) (map[str
 	return storedList[v1.Environment](ctx, c, tenant, "/environments", "environment")
 }
 
-// MoveHost puts a host into an environment; an empty one has its place follow from what matches it.
+// MoveHost assigns a host to an environment; an empty name undoes that, so the matches decide again.
 func (c *Client) MoveHost(ctx context.Context, tenant, host, environment string) (moved v1.HostEnvironment, err error) {
 	path, err := hostPath(tenant, host)
 	if err != nil {
@@ -45,36 +39,4 @@ func (c *Client) MoveHost(ctx context.Context, tenant, host, environment string)
 		return moved, err
 	}
 	return moved, c.decode(q, a, &moved)
-}
-
-// storedList gets all objects of a kind of a tenant at once, by name, each as Get of the object
-// does. member has the content of each in the list. A server that leaves out an ETag or a content is
-// an error.
-func storedList[T any](ctx context.Context, c *Client, tenant, rest, member string) (map[string]Stored[T], error) {
-	path, err := tenantPath("config", tenant, rest)
-	if err != nil {
-		return nil, err
-	}
-	var list []map[string]json.RawMessage
-	if err := c.get(ctx, path, url.Values{"content": {"true"}}, &list); err != nil {
-		return nil, err
-	}
-	all := map[string]Stored[T]{}
-	for _, one := range list {
-		var name, etag string
-		for key, into := range map[string]*string{"name": &name, "etag": &etag} {
-			if text := one[key]; text != nil {
-				if err := json.Unmarshal(text, into); err != nil {
-					return nil, fmt.Errorf("GET %s: the %s of an entry is not a text: %w", path, key, err)
-				}
-			}
-		}
-		if etag == "" || len(one[member]) == 0 {
-			return nil, fmt.Errorf("GET %s told nothing of the revision or of what is in %s %q", path, member, name)
-		}
-		if all[name], err = NewStored[T](etag, one[member]); err != nil {
-			return nil, fmt.Errorf("GET %s: %s %q: %w", path, member, name, err)
-		}
-	}
-	return all, nil
 }

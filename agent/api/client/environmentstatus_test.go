@@ -25,7 +25,7 @@ func TestEnvironmentStatuses(t *testing.T) {
 	if one, err := c.EnvironmentStatus(t.Context(), "acme", "bern"); err != nil || one.Status != "upgrading" {
 		t.Errorf("bern is %+v, %v", one, err)
 	}
-	if _, err := c.EnvironmentStatus(t.Context(), "acme", "chur"); !Missing(err) || !strings.Contains(err.Error(), `environment "chur" does not exist`) {
+	if _, err := c.EnvironmentStatus(t.Context(), "acme", "chur"); !Missing(err) || !strings.Contains(err.Error(), `there is no environment chur`) {
 		t.Errorf("an absent one is %v", err)
 	}
 	if _, err := c.EnvironmentStatus(t.Context(), "acme", "a/b"); err == nil || HasStatus(err, http.StatusNotFound) {

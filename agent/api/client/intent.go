@@ -274,15 +274,7 @@ func (c *Client) DeleteRollout(ctx context.Context, tenant string, when Precondi
 
 // Calendars lists a tenant's calendars, by name.
 func (c *Client) Calendars(ctx context.Context, tenant string) ([]v1.CalendarInfo, error) {
-	path, err := tenantPath("config", tenant, "/calendars")
-	if err != nil {
-		return nil, err
-	}
-	var list []v1.CalendarInfo
-	if err := c.get(ctx, path, nil, &list); err != nil {
-		return nil, err
-	}
-	return list, nil
+	return listed[v1.CalendarInfo](ctx, c, tenant, "/calendars")
 }
 
 // StoredCalendars gets all calendars of a tenant at once, by name, each as Get of
@@ -363,4 +355,45 @@ func (c *Client) PutCalendar(ctx context.Context, tenant, name string, calendar 
 // is not there is one.
 func (c *Client) DeleteCalendar(ctx context.Context, tenant, name string, when Precondition) error {
 	return CalendarNamed(name).Delete(ctx, c, tenant, when)
+}
+
+// listed lists the objects of a kind of a tenant, by name; rest is the end of the path.
+func listed[T any](ctx context.Context, c *Client, tenant, rest string) (list []T, err error) {
+	path, err := tenantPath("config", tenant, rest)
+	if err != nil {
+		return nil, err
+	}
+	return list, c.get(ctx, path, nil, &list)
+}
+
+// storedList gets all objects of a kind of a tenant at once, by name, each as Get of the object
+// does. member has the content of each in the list. A server that leaves out an ETag or a content is
+// an error.
+func storedList[T any](ctx context.Context, c *Client, tenant, rest, member string) (map[string]Stored[T], error) {
+	path, err := tenantPath("config", tenant, rest)
+	if err != nil {
+		return nil, err
+	}
+	var list []map[string]json.RawMessage
+	if err := c.get(ctx, path, url.Values{"content": {"true"}}, &list); err != nil {
+		return nil, err
+	}
+	all := map[string]Stored[T]{}
+	for _, one := range list {
+		var name, etag string
+		for key, into := range map[string]*string{"name": &name, "etag": &etag} {
+			if text := one[key]; text != nil {
+				if err := json.Unmarshal(text, into); err != nil {
+					return nil, fmt.Errorf("GET %s: the %s of an entry is not a text: %w", path, key, err)
+				}
+			}
+		}
+		if etag == "" || len(one[member]) == 0 {
+			return nil, fmt.Errorf("GET %s: the entry of %s %q has no ETag or no content", path, member, name)
+		}
+		if all[name], err = NewStored[T](etag, one[member]); err != nil {
+			return nil, fmt.Errorf("GET %s: %s %q: %w", path, member, name, err)
+		}
+	}
+	return all, nil
 }

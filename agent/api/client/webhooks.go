@@ -37,12 +37,8 @@ func (c *Client) Webhook(ctx context.Context, tenant, name string) (w v1.Webhook
 }
 
 // Webhooks returns the webhooks as they are declared, by name, without their secrets.
-func (c *Client) Webhooks(ctx context.Context, tenant string) (all []v1.WebhookInfo, err error) {
-	path, err := tenantPath("config", tenant, "/webhooks")
-	if err != nil {
-		return nil, err
-	}
-	return all, c.get(ctx, path, nil, &all)
+func (c *Client) Webhooks(ctx context.Context, tenant string) ([]v1.WebhookInfo, error) {
+	return listed[v1.WebhookInfo](ctx, c, tenant, "/webhooks")
 }
 
 // PutWebhook writes a webhook. One without a secret keeps the secret that is there.

@@ -48,7 +48,7 @@ func TestShared(t *testing.T) {
 			}
 		}
 		first := ask(t.Context(), 1)
-		later := ask(t.Context(), 1000) // The first call is under way.
+		later := ask(t.Context(), 1000) // The first call is in progress.
 		impatient, leave := context.WithCancel(t.Context())
 		left := ask(impatient, 1)
 		leave()

@@ -253,8 +253,8 @@ func write(path string, set Set) error {
 	return durable.WriteFile(path, text, 0o600)
 }
 
-// target returns the file to which a path leads. Who keeps the file elsewhere, such as in a
-// repository of dot files, has a symbolic link, which must stay one.
+// target returns the file that a path leads to. The path may be a symbolic link, such as into a
+// repository of dot files; replacing the link by a file would break that.
 func target(path string) (string, error) {
 	found, err := filepath.EvalSymlinks(path)
 	if err == nil || !errors.Is(err, fs.ErrNotExist) {

@@ -10,10 +10,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/smallfile"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/format"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
@@ -58,19 +58,10 @@ const (
 
 // file is what there is of a file before it is judged.
 type file struct {
-	name  string
-	mode  fs.FileMode
-	owner int
-	size  int64
-	body  []byte
-	// err is why it cannot be read.
-	err error
+	smallfile.File
 	// first is when it was seen first.
 	first time.Time
 }
-
-// isTrusted reports whether a file belongs to root or to the user self.
-func (f file) isTrusted(self int) bool { return f.owner == 0 || f.owner == self }
 
 // judge decides how a file counts for a worker that runs as the user self. No file counts
 // for longer than the limit from when it was first seen, whatever it says. A file that is
@@ -78,23 +69,23 @@ func (f file) isTrusted(self int) bool { return f.owner == 0 || f.owner == self 
 // whoever wrote it wanted the host to be left alone.
 func judge(f file, limit time.Duration, self int) Found {
 	last := f.first.Add(limit)
-	found := Found{Name: f.name}
+	found := Found{Name: f.Name}
 	switch {
-	case !f.mode.IsRegular():
-		found.Problem = fmt.Errorf("busy lease %s does not count: it is no regular file; write a file of JSON", f.name)
+	case !f.Mode.IsRegular():
+		found.Problem = fmt.Errorf("busy lease %s does not count: it is no regular file; write a file of JSON", f.Name)
 		return found
-	case !f.isTrusted(self):
-		found.Problem = fmt.Errorf("busy lease %s does not count: it belongs to user %d; it should belong to root or to the worker's user %d", f.name, f.owner, self)
+	case !f.IsTrusted(self):
+		found.Problem = fmt.Errorf("busy lease %s does not count: it belongs to user %d; it should belong to root or to the worker's user %d", f.Name, f.Owner, self)
 		return found
 	}
 	lease, err := read(f)
 	switch {
 	case err != nil:
-		found.Problem = fmt.Errorf("busy lease %s cannot be read: %w; it counts until %s", f.name, err, stamp(last))
+		found.Problem = fmt.Errorf("busy lease %s cannot be read: %w; it counts until %s", f.Name, err, stamp(last))
 		found.Reason, found.Until = found.Problem.Error(), last
 	case lease.Until.After(last):
 		found.Lease = lease
-		found.Problem = fmt.Errorf("busy lease %s ends at %s, beyond the worker's --busy-limit of %s; it counts until %s", f.name, stamp(lease.Until), limit, stamp(last))
+		found.Problem = fmt.Errorf("busy lease %s ends at %s, beyond the worker's --busy-limit of %s; it counts until %s", f.Name, stamp(lease.Until), limit, stamp(last))
 	default:
 		found.Lease = lease
 	}
@@ -104,12 +95,12 @@ func judge(f file, limit time.Duration, self int) Found {
 
 func read(f file) (lease Lease, err error) {
 	switch {
-	case f.err != nil:
-		return lease, f.err
-	case f.size > maxSize:
-		return lease, fmt.Errorf("it has %d bytes; use at most %d", f.size, maxSize)
+	case f.Err != nil:
+		return lease, f.Err
+	case f.Size > maxSize:
+		return lease, fmt.Errorf("it has %d bytes; use at most %d", f.Size, maxSize)
 	}
-	if err := format.Busy.Decode(f.body, &lease); err != nil {
+	if err := format.Busy.Decode(f.Body, &lease); err != nil {
 		if typed, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 			err = fmt.Errorf("%s is a JSON %s", cmp.Or(typed.Field, "it"), typed.Value)
 		}

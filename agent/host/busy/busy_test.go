@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/smallfile"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
@@ -22,12 +23,12 @@ func TestJudge(t *testing.T) {
 	t.Parallel()
 	const limit, self = time.Hour, 1000
 	regular := func(body string) file {
-		return file{name: "f", owner: self, size: int64(len(body)), body: []byte(body), first: now}
+		return file{File: smallfile.File{Name: "f", Owner: self, Size: int64(len(body)), Body: []byte(body)}, first: now}
 	}
 	link, foreign, huge, broken := regular(""), regular(`{"format":1,"reason":"backup","until":"2026-01-31T03:30:00Z"}`), regular(""), regular("")
-	link.mode, foreign.owner, huge.size, broken.err = fs.ModeSymlink, 7, 1<<40, errors.New("input/output error")
+	link.Mode, foreign.Owner, huge.Size, broken.Err = fs.ModeSymlink, 7, 1<<40, errors.New("input/output error")
 	roots := foreign
-	roots.owner = 0
+	roots.Owner = 0
 	seen := regular(`{"format":1,"reason":"backup","until":"2026-01-31T09:00:00Z"}`)
 	seen.first = now.Add(-50 * time.Minute)
 	for name, c := range map[string]struct {
@@ -272,7 +273,7 @@ func FuzzJudge(f *testing.F) {
 	f.Add([]byte(`{"format":9,"until":1}`), int64(100_000))
 	f.Fuzz(func(t *testing.T, body []byte, size int64) {
 		first, limit := time.Date(2026, 1, 31, 0, 0, 0, 0, time.UTC), 6*time.Hour
-		found := judge(file{name: "x", owner: 0, size: size, body: body, first: first}, limit, 0)
+		found := judge(file{File: smallfile.File{Name: "x", Size: size, Body: body}, first: first}, limit, 0)
 		if found.Ends.After(first.Add(limit)) {
 			t.Errorf("%s counts until %s", body, found.Ends)
 		}

@@ -6,18 +6,17 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/durable"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/filewatch"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/smallfile"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/format"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
@@ -59,10 +58,10 @@ func Recall(dir string, limit time.Duration, log *slog.Logger) *Folder {
 
 func recall(dir string) (was seen, some bool) {
 	found, ok := open(filepath.Join(dir, seenFile))
-	if !ok || !found.isTrusted(os.Geteuid()) || found.err != nil || found.size > maxSeen {
+	if !ok || !found.IsTrusted(os.Geteuid()) || found.Err != nil || found.Size > maxSeen {
 		return seen{}, false
 	}
-	err := format.BusySeen.Decode(found.body, &was)
+	err := format.BusySeen.Decode(found.Body, &was)
 	return was, err == nil && was.Limit > 0
 }
 
@@ -107,11 +106,11 @@ func (f *Folder) List(now time.Time) ([]Found, error) {
 		}
 		// A file that is written again is no new one: it cannot last for ever. What nobody
 		// has seen before goes by its own time.
-		if first, seen := before[found.name]; seen {
+		if first, seen := before[found.Name]; seen {
 			found.first = first
 		}
 		found.first = earlier(found.first, now)
-		f.first[found.name] = found.first
+		f.first[found.Name] = found.first
 		all = append(all, judge(found, f.Limit, os.Geteuid()))
 	}
 	return all, nil
@@ -126,44 +125,10 @@ func (f *Folder) seenBefore() map[string]time.Time {
 	return f.first
 }
 
-// open reads a file; false if it is gone.
+// open reads a file; false if it is gone. What nobody has seen before goes by its own time.
 func open(path string) (file, bool) {
-	found := file{name: filepath.Base(path), owner: -1}
-	info, err := os.Lstat(path)
-	if err != nil {
-		return found, false
-	}
-	found.mode, found.size, found.first = info.Mode(), info.Size(), info.ModTime()
-	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
-		found.owner = int(stat.Uid)
-	}
-	if !found.mode.IsRegular() || found.size > maxSeen {
-		return found, true
-	}
-	// It may have become a pipe or a link meanwhile, on which a worker must not hang.
-	opened, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
-	if errors.Is(err, fs.ErrNotExist) {
-		return found, false
-	}
-	if err == nil {
-		found.body, err = readSame(opened, info)
-	}
-	found.size, found.err = max(found.size, int64(len(found.body))), err
-	return found, true
-}
-
-// readSame reads a file and closes it, unless it is another one than that whose owner was
-// looked at.
-func readSame(opened *os.File, looked fs.FileInfo) (body []byte, err error) {
-	defer func() { err = errors.Join(err, opened.Close()) }()
-	info, err := opened.Stat()
-	switch {
-	case err != nil:
-		return nil, err
-	case !os.SameFile(info, looked):
-		return nil, errors.New("it is being replaced")
-	}
-	return io.ReadAll(io.LimitReader(opened, maxSeen+1))
+	found, ok := smallfile.Read(path, maxSeen)
+	return file{File: found, first: found.Modified}, ok
 }
 
 // Now returns why the host is not to be upgraded now; nil when it may be. Each problem is

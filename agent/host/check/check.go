@@ -118,6 +118,15 @@ func (r *Runner) runAll(ctx context.Context, t message.Task) message.Outcome {
 	return t.Checked(failed)
 }
 
+// Ask tries a check once, which is none of a task, and returns why it failed; nil when it passed.
+func (r *Runner) Ask(ctx context.Context, c rollout.Check) error {
+	attempt, err := r.probe(message.Task{}, c)
+	if err != nil {
+		return err
+	}
+	return attempt(ctx)
+}
+
 // failed logs a failed try.
 func (r *Runner) failed(ctx context.Context, t message.Task, what string, err error) {
 	if r.Log != nil {

@@ -55,7 +55,7 @@ func (r *Runner) withOutputs(ctx context.Context, t message.Task, cmd *exec.Cmd)
 	if err := reader.SetReadDeadline(time.Now().Add(closeTime)); err != nil {
 		return nil, err
 	}
-	return message.ReadOutputs(<-written, t.Gives)
+	return message.ParseOutputs(<-written, t.Gives)
 }
 
 // Clean removes the outputs that a process before this one has left behind, because it was killed.

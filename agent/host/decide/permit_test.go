@@ -40,7 +40,7 @@ func TestAllow(t *testing.T) {
 		"cut off, a reboot again":            {asked, DoReboot, Unanswered, false, DoReboot},
 		"cut off and away, a reboot again":   {asked, DoReboot, Unanswered, true, DoAwaitReboot},
 		"taken, a reboot again":              {asked, DoReboot, Taken, false, DoAwaitReboot},
-		"taken, a reboot under way":          {asked, DoAwaitReboot, Taken, true, DoAwaitReboot},
+		"taken, a reboot in progress":        {asked, DoAwaitReboot, Taken, true, DoAwaitReboot},
 		"taken, too late to reboot":          {Journal{Action: message.Reboot}, DoMissReboot, Taken, true, DoWait},
 		"taken, booted":                      {asked, DoBooted, Taken, true, DoBooted},
 		"taken, a reply":                     {upgrade, DoReply, Taken, true, DoWait},

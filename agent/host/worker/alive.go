@@ -28,7 +28,7 @@ func (w *Worker) answerPings(ctx context.Context) error {
 
 func (w *Worker) sendAlive() {
 	alive := message.Alive{
-		Application: w.Application, AgentVersion: w.Version, Worker: w.identity, Role: w.Role, Labels: w.Labels,
+		Application: w.Application, AgentVersion: w.Version, Worker: w.identity, Role: w.Role, Labels: w.currentLabels(),
 		At: w.Now().UTC(), SelfReport: w.self.last(), Seen: w.written.Load().Position(), RolledBack: w.toldRejected(),
 		Busy: w.notNow(), Changes: w.changes.Load(),
 	}

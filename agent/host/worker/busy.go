@@ -32,14 +32,19 @@ func (w *Worker) watchBusy(ctx context.Context) {
 			w.sendAlive()
 		}
 	}
+	w.follow(ctx, "busy leases", w.Busy.Watch, changed)
+}
+
+// follow watches until ctx ends. While it cannot, it looks from time to time.
+func (w *Worker) follow(ctx context.Context, what string, watch func(ctx context.Context, changed func()) error, changed func()) {
 	var failing throttle.Failing
 	for {
-		err := w.Busy.Watch(ctx, changed)
+		err := watch(ctx, changed)
 		if ctx.Err() != nil {
 			return
 		}
 		if failing.Due(w.Now()) {
-			w.Log.Warn("cannot watch for busy leases; they are read with each heartbeat", "host", w.Host, "error", err)
+			w.Log.Warn("cannot watch "+what+"; they are read every minute", "host", w.Host, "error", err)
 		}
 		if wait.Sleep(ctx, watchAgain) != nil {
 			return

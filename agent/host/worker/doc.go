@@ -9,7 +9,7 @@
 // The files, from the top down: run.go starts and ends a worker; loop.go is the loop; action.go
 // takes an action of a command; confirm.go confirms the system that has started. hold.go holds the
 // lease and runs the jobs beside the loop: checks.go, versions.go, offer.go, output.go, plan.go,
-// busy.go and report.go. Both stand on call.go (calls of the strategy), disk.go (writes the
+// busy.go, labels.go and report.go. Both stand on call.go (calls of the strategy), disk.go (writes the
 // state), alive.go (heartbeats), see.go and accept.go (what the worker sees), and supervisor.go
 // (promises to the supervisor). worker.go and options.go are what a worker has. lease.go,
 // tasks.go, telling.go, self.go, queue.go and files.go know nothing of a Worker.

@@ -195,7 +195,7 @@ func TestOfferWaitsForActions(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(r *rig) {
 		o := &offering{takes: 20 * time.Second}
-		r.offer(o, func() { // The offer of the start is under way.
+		r.offer(o, func() { // The offer of the start is in progress.
 			r.prepare()
 			time.Sleep(5 * time.Minute)
 			if r.hostLog.answer(message.Prepare) != string(message.Done) || o.atOnce.Load() {

@@ -44,9 +44,10 @@ type Options struct {
 	Machine  Machine
 	Limits   Limits
 	Log      *slog.Logger
-	// Role and Labels are matched by rollouts.
-	Role   string
-	Labels map[string]string
+	// Role and Labels are matched by rollouts. LabelFiles, when set, has all labels in force.
+	Role       string
+	Labels     map[string]string
+	LabelFiles LabelFiles
 	// VersionsInterval is how often the versions are read though nothing tells that
 	// they have changed; zero means DefaultVersionsInterval.
 	VersionsInterval time.Duration
@@ -84,6 +85,15 @@ type Busy interface {
 	// Now returns why the host is not to be upgraded now; nil when it may be.
 	Now() *message.NotNow
 	// Watch calls changed when it has begun, and whenever Now may return something else
+	// than before, until ctx ends or the watch fails. changed does not block for long.
+	Watch(ctx context.Context, changed func()) error
+}
+
+// LabelFiles are the labels of a host that its programs may change (package labels).
+type LabelFiles interface {
+	// Labels returns the labels in force.
+	Labels() map[string]string
+	// Watch calls changed when it has begun, and whenever Labels may return something else
 	// than before, until ctx ends or the watch fails. changed does not block for long.
 	Watch(ctx context.Context, changed func()) error
 }

@@ -47,6 +47,7 @@ func Open(ctx context.Context, o Options) (*Worker, error) {
 		Options: o, lock: lock, journaled: make(chan struct{}), commands: newCommandQueue(), reports: wait.NewQueue[chan struct{}, struct{}](),
 		changed: wait.NewSignal(), planKept: wait.NewSignal(), idle: wait.NewSignal(), passes: make(chan settling, tasksAtOnce), passDue: wait.NewSignal(), offerDue: wait.NewSignal(), atHost: make(chan struct{}, 1), outputs: wait.NewQueue[actionOf, struct{}](), tasks: newTasks(), ignored: map[message.Kind]position{},
 	}
+	w.readLabels()
 	if err := w.prepare(ctx); err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
@@ -112,6 +113,7 @@ func (w *Worker) work(parent context.Context) error {
 		}
 	})
 	background.Go(func() { w.watchBusy(ctx) })
+	background.Go(func() { w.watchLabels(ctx) })
 	err := w.loop(ctx)
 	cause := context.Cause(ctx)
 	switch {

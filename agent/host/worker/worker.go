@@ -31,6 +31,8 @@ type Worker struct {
 	reached  atomic.Int64
 	// idle is signalled when it has changed whether the host is busy.
 	idle wait.Signal
+	// labels are those of the host that were read last.
+	labels atomic.Pointer[map[string]string]
 	// planKept is signalled when the plan of a run is on disk.
 	planKept wait.Signal
 	// passes are checks that have passed, and of which the site is not told yet. passDue is

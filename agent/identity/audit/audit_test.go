@@ -515,7 +515,7 @@ func TestBegun(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := by(t, l, "acme", after(0)); got != "" {
-		t.Errorf("what is under way has the record %q", got)
+		t.Errorf("what is in progress has the record %q", got)
 	}
 	_ = l.Close()                                            // As the end of the process does.
 	write(t, filepath.Join(dir, "acme", "begun-1.json"), "") // A power cut came before its content.

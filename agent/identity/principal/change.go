@@ -18,7 +18,7 @@ var (
 
 // ChangePassword gives the user who has logged in with a token another password, if it knows
 // the one of now. It withdraws and returns the tokens of its other logins; that login goes on.
-// from is the place that the request comes from, as at User.
+// from is the source that the request comes from, as at User.
 func (l *Logins) ChangePassword(ctx context.Context, from, text, current, next string, now time.Time) (User, []credential.Stored[Token], error) {
 	token, err := l.tokens.Find(text, now)
 	if err == nil {

@@ -51,10 +51,10 @@ type Session struct {
 	Token
 }
 
-// Places are those from which somebody has proved who they are.
-func (l *Logins) Places() *Places { return &l.Users.hasher.known }
+// Sources are those from which somebody has proved who they are.
+func (l *Logins) Sources() *Sources { return &l.Users.hasher.known }
 
-// User logs a user in. from is the place that the request comes from, of which one at a
+// User logs a user in. from is the source that the request comes from, of which one at a
 // time does not keep others waiting. The clock is read after the password was checked: the
 // time that it waited for its turn does not shorten the life of the token.
 func (l *Logins) User(ctx context.Context, from, tenant, name, password string, clock func() time.Time) (Session, error) {

@@ -370,7 +370,7 @@ func TestManyLogins(t *testing.T) {
 	}
 }
 
-// TestWaiting checks that one place takes no turn of another, and that what waits is
+// TestWaiting checks that one source takes no turn of another, and that what waits is
 // bounded.
 func TestWaiting(t *testing.T) {
 	t.Parallel()
@@ -400,7 +400,7 @@ func TestWaiting(t *testing.T) {
 	}
 	settle(maxWaitingEach)
 	if err := h.turn(ctx, "one", func() {}); !errors.Is(err, ErrBusy) {
-		t.Errorf("one place has more turns than it may: %v", err)
+		t.Errorf("one source has more turns than it may: %v", err)
 	}
 	for i := range maxWaiting - maxWaitingEach {
 		wait(fmt.Sprint(i))
@@ -412,21 +412,21 @@ func TestWaiting(t *testing.T) {
 	stop()
 	all.Wait()
 	if waiting() != 0 || len(h.waiting) != 0 {
-		t.Errorf("%d still wait, from %d places", waiting(), len(h.waiting))
+		t.Errorf("%d still wait, from %d sources", waiting(), len(h.waiting))
 	}
 }
 
-// TestKnownPlaces checks that a place from which somebody has logged in gets its turn soon,
-// however many other places try, and that other places get theirs while many known ones try.
-func TestKnownPlaces(t *testing.T) {
+// TestKnownSources checks that a source from which somebody has logged in gets its turn soon,
+// however many other sources try, and that other sources get theirs while many known ones try.
+func TestKnownSources(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
-		floods string // Where the place that floods begins.
+		floods string // Where the source that floods begins.
 		from   string
 		most   time.Duration
 	}{
-		"a known place beside unknown ones":  {"unknown", "known", 3 * 2 * hashing},
-		"an unknown place beside known ones": {"known", "unknown", (maxWaiting + 2) * 2 * hashing},
+		"a known source beside unknown ones":  {"unknown", "known", 3 * 2 * hashing},
+		"an unknown source beside known ones": {"known", "unknown", (maxWaiting + 2) * 2 * hashing},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -466,17 +466,17 @@ func TestKnownPlaces(t *testing.T) {
 // hashing is how long a password takes in tests.
 const hashing = 30 * time.Millisecond
 
-// TestPlaces checks that the places are bounded, and that the one not seen for longest goes.
-func TestPlaces(t *testing.T) {
+// TestSources checks that the sources are bounded, and that the one not seen for longest goes.
+func TestSources(t *testing.T) {
 	t.Parallel()
-	var p Places
-	for i := range maxPlaces {
+	var p Sources
+	for i := range maxSources {
 		p.Add(fmt.Sprint(i))
 	}
 	p.Add("0")
 	p.Add("one more")
-	if !p.Has("0") || p.Has("1") || !p.Has("2") || !p.Has("one more") || p.Has("never") || len(p.seen) != maxPlaces {
-		t.Errorf("%d places are remembered; the first %v, the second %v, the last %v", len(p.seen), p.Has("0"), p.Has("1"), p.Has("one more"))
+	if !p.Has("0") || p.Has("1") || !p.Has("2") || !p.Has("one more") || p.Has("never") || len(p.seen) != maxSources {
+		t.Errorf("%d sources are remembered; the first %v, the second %v, the last %v", len(p.seen), p.Has("0"), p.Has("1"), p.Has("one more"))
 	}
 }
 
@@ -631,9 +631,9 @@ func TestHasherRests(t *testing.T) {
 		var waiting sync.WaitGroup
 		var mu sync.Mutex
 		var ends []time.Duration
-		for place := range all {
+		for source := range all {
 			waiting.Go(func() {
-				if err := h.turn(t.Context(), fmt.Sprint(place), func() { time.Sleep(hash) }); err != nil {
+				if err := h.turn(t.Context(), fmt.Sprint(source), func() { time.Sleep(hash) }); err != nil {
 					t.Error(err)
 				}
 				mu.Lock()

@@ -32,9 +32,9 @@ const (
 const maxHashMemory, maxHashTime, maxHashThreads = 256 * 1024, 16, 4
 
 const (
-	// maxWaiting are the passwords that may wait from all known places, and again from all
-	// others, maxWaitingEach those from one place: one who sends hundreds a second takes no
-	// place of others.
+	// maxWaiting are the passwords that may wait from all known sources, and again from all
+	// others, maxWaitingEach those from one source: one who sends hundreds a second takes no
+	// turn of others.
 	maxWaiting, maxWaitingEach = 64, 4
 	// maxWait is how long one waits.
 	maxWait = 5 * time.Second
@@ -47,14 +47,14 @@ const (
 // processor is for the rest of the site. Its zero value is not ready; use newHasher.
 type hasher struct {
 	slots chan struct{}
-	// next is held by the one of the unknown places that is next in line for a slot: the others
-	// queue behind it, and those of known places do not.
+	// next is held by the one of the unknown sources that is next in line for a slot: the others
+	// queue behind it, and those of known sources do not.
 	next  chan struct{}
-	known Places
+	known Sources
 
 	mu      sync.Mutex
 	waiting map[string]int
-	// total counts those that wait, of known places and of others.
+	// total counts those that wait, of known sources and of others.
 	total map[bool]int
 }
 
@@ -123,7 +123,7 @@ func (h *hasher) turn(ctx context.Context, from string, work func()) error {
 	return nil
 }
 
-// slot waits for a slot, in the order in which the places came.
+// slot waits for a slot, in the order in which the sources came.
 func (h *hasher) slot(ctx context.Context, known bool) error {
 	if !known {
 		select {

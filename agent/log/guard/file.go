@@ -65,7 +65,7 @@ func OpenFile(path string) (*File, error) {
 		err = errors.New("it has no logs")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the guard %s of the logs %w: %w; restore a backup, or run osupgrade-agent recover to go on with the logs as they are", path, ErrDamaged, err)
+		return nil, fmt.Errorf("the guard %s of the logs %w: %w; restore a backup, or run osupgrade-agent recover to continue with the logs as they are", path, ErrDamaged, err)
 	}
 	return f, nil
 }

@@ -67,7 +67,7 @@ func TestManyTenants(t *testing.T) {
 				}
 			})
 			if i == 0 {
-				<-f.begun // Its write is under way when the others come.
+				<-f.begun // Its write is in progress when the others come.
 			}
 		}
 		synctest.Wait()

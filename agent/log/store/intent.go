@@ -386,8 +386,8 @@ func (s *Store) PutEnvironment(ctx context.Context, tenant, name string, e v1.Ke
 }
 
 // RoomForEnvironment returns ErrFull when a tenant can have no further environment. It reads no
-// entries as long as there are few with those that were deleted: a tenant that declares a thousand
-// would read half a million.
+// entries while those that exist and those that were deleted are few: a tenant that declares a
+// thousand one by one would read half a million of them.
 func (s *Store) RoomForEnvironment(ctx context.Context, tenant string) error {
 	info, err := s.intent.stream.Info(ctx, jetstream.WithSubjectFilter("$KV."+IntentBucket+"."+environmentOf(tenant, "*").entry()))
 	if err == nil && len(info.State.Subjects) < v1.MaxEnvironments {

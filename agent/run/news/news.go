@@ -17,6 +17,7 @@
 //	a pause, or an approval that is due               run.waiting
 //	finished                                          run.finished
 //	missed                                            window.missed
+//	somebody has skipped a window                     window.skipped
 //	a calendar could not be fetched 3 times in a row  calendar.failing
 //	it can be fetched again                           calendar.recovered
 //	it is fetched, and has no events any more         calendar.emptied
@@ -176,9 +177,33 @@ func (t *Teller) Missed(seq uint64, at time.Time, m message.Missed) v1.News {
 	return n
 }
 
-// recent is for how long it is told that a calendar can be fetched again, or has become empty:
-// news of the same id may be kept no more after that.
+// recent is for how long it is told that a calendar can be fetched again, or has become empty, and that
+// a window was skipped: news of the same id may be kept no more after that.
 const recent = 24 * time.Hour
+
+// Skipped returns what the windows tell that people have skipped lately in an environment; default has
+// no name.
+func (t *Teller) Skipped(environment string, skips v1.Skips, now time.Time) (all []v1.News) {
+	of := *t
+	of.environment = environment
+	for _, w := range skips.Windows {
+		if !w.At.After(now.Add(-recent)) {
+			continue
+		}
+		by := ""
+		if w.By != "" {
+			by = " by " + w.By
+		}
+		key := fmt.Sprintf("skipped %s %d %d", environment, w.Start.UnixNano(), w.At.UnixNano())
+		n := of.news(v1.NewsWindowSkipped, key, w.At, v1.NewsData{
+			RequestedBy: w.By, Reason: text.Cut(w.Reason, maxText, "…"), Window: view.OptionalTime(w.Start), WindowEnd: view.OptionalTime(w.End),
+			Text: fmt.Sprintf("The window of %s from %s to %s was skipped%s: %s.", of.owner(), stamp(w.Start), stamp(w.End), by, strings.TrimSuffix(w.Reason, ".")),
+		})
+		n.ID = id(t.tenant, t.log, 0, key)
+		all = append(all, n)
+	}
+	return all
+}
 
 // Calendar returns what the copy of a calendar with a URL tells at a time.
 func (t *Teller) Calendar(name string, declared v1.Calendar, kept v1.CalendarCopy, now time.Time) (all []v1.News) {

@@ -38,6 +38,40 @@ func TestMissed(t *testing.T) {
 	}
 }
 
+// TestSkipped checks what is told of skipped windows: of each once, and not of one that was skipped
+// long ago.
+func TestSkipped(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 11, 22, 5, 0, 0, 0, time.UTC)
+	old := v1.SkippedWindow{Start: at.Add(time.Hour), End: at.Add(2 * time.Hour), By: "ann", At: at.Add(-recent), Reason: "stocktaking"}
+	skipped := v1.SkippedWindow{Start: at.Add(48 * time.Hour), End: at.Add(50 * time.Hour), By: "ann", At: at.Add(-time.Minute), Reason: "Black Friday."}
+	teller, skips := NewTeller("acme", "log"), v1.Skips{Windows: []v1.SkippedWindow{old, skipped}}
+	all := teller.Skipped("basel", skips, at)
+	if len(all) != 1 {
+		t.Fatalf("told are %+v", all)
+	}
+	const want = "The window of environment basel of tenant acme from 2026-11-24T05:00:00Z to 2026-11-24T07:00:00Z was skipped by ann: Black Friday."
+	n := all[0]
+	if n.Type != v1.NewsWindowSkipped || n.Data.Text != want || n.Data.Environment != "basel" || n.Data.RequestedBy != "ann" || n.Data.Reason != "Black Friday." || !n.Timestamp.Equal(skipped.At) || !n.Data.Window.Equal(skipped.Start) {
+		t.Errorf("told is %+v", n)
+	}
+	if again := NewTeller("acme", "log").Skipped("basel", skips, at.Add(time.Hour)); len(again) != 1 || again[0].ID != n.ID {
+		t.Errorf("it is told twice: %+v", again)
+	}
+	again := skipped
+	again.At = at
+	for what, other := range map[string][]v1.News{
+		"environment": teller.Skipped("bern", skips, at), "skip of the same window": teller.Skipped("basel", v1.Skips{Windows: []v1.SkippedWindow{again}}, at),
+	} {
+		if len(other) != 1 || other[0].ID == n.ID {
+			t.Errorf("of another %s is told %+v", what, other)
+		}
+	}
+	if got := teller.Skipped("", v1.Skips{Windows: []v1.SkippedWindow{skipped}}, at)[0]; got.Data.Environment != "" || !strings.HasPrefix(got.Data.Text, "The window of tenant acme from") {
+		t.Errorf("of the default environment is told %+v", got)
+	}
+}
+
 // TestID checks that what is told of a run has an id that a header and a subject take.
 func TestID(t *testing.T) {
 	t.Parallel()

@@ -38,6 +38,12 @@ func (b Budgets) ID() string {
 // label's values, with the limit of each. absent is the rollout's word for hosts that were silent
 // before: those that do not count are not present, and so in no percentage.
 func (b Budgets) Cells(hosts []Host, absent string) []message.Cell {
+	return b.CellsOf(hosts, absent, func(string) bool { return true })
+}
+
+// CellsOf is Cells with only those hosts that a filter keeps, without the cells that then have none. The
+// limits are the same: all hosts count.
+func (b Budgets) CellsOf(hosts []Host, absent string, keep func(host string) bool) []message.Cell {
 	var all []message.Cell
 	byName := func(a, b Host) int { return cmp.Compare(a.Name, b.Name) }
 	sorted := hosts
@@ -45,34 +51,44 @@ func (b Budgets) Cells(hosts []Host, absent string) []message.Cell {
 		sorted = slices.SortedFunc(slices.Values(hosts), byName)
 	}
 	for _, budget := range b {
-		all = append(all, budget.cells(sorted, absent)...)
+		all = append(all, budget.cells(sorted, absent, keep)...)
 	}
 	return all
 }
 
-func (b Budget) cells(hosts []Host, absent string) []message.Cell {
+func (b Budget) cells(hosts []Host, absent string, keep func(host string) bool) []message.Cell {
 	chosen := compile(cmp.Or(b.Match, &v1.Match{}))
-	cells, present := map[string]*message.Cell{}, map[string]int{}
+	type counted struct {
+		message.Cell
+		present int
+	}
+	cells := map[string]*counted{}
 	for _, h := range hosts {
 		if !chosen.matches(h) {
 			continue
 		}
-		value := h.Labels[b.Per]
-		if b.Per == "" {
-			value = ""
+		value := ""
+		if b.Per != "" {
+			value = h.Labels[b.Per]
 		}
-		if cells[value] == nil {
-			cells[value] = &message.Cell{Budget: b.Name, Label: b.Per, Value: value}
+		c := cells[value]
+		if c == nil {
+			c = &counted{Cell: message.Cell{Budget: b.Name, Label: b.Per, Value: value}}
+			cells[value] = c
 		}
-		cells[value].Hosts = append(cells[value].Hosts, h.Name)
+		if keep(h.Name) {
+			c.Hosts = append(c.Hosts, h.Name)
+		}
 		if absent == rollout.CountAbsent || !h.absent() {
-			present[value]++
+			c.present++
 		}
 	}
 	all := make([]message.Cell, 0, len(cells))
-	for value, c := range cells {
-		c.MaxUnavailable = b.Limit(present[value])
-		all = append(all, *c)
+	for _, c := range cells {
+		if len(c.Hosts) > 0 {
+			c.MaxUnavailable = b.Limit(c.present)
+			all = append(all, c.Cell)
+		}
 	}
 	slices.SortFunc(all, func(a, b message.Cell) int { return cmp.Compare(a.Value, b.Value) })
 	return all

@@ -24,7 +24,7 @@ type ofEnvironments struct {
 // sharedHost is a host that several environments match, and where it is.
 type sharedHost struct {
 	name string
-	Place
+	Where
 }
 
 // environments returns the warnings about declared environments: hosts that several match, or a
@@ -63,14 +63,14 @@ func (u *unmatched) sortOut(declared map[string]v1.Environment) ofEnvironments {
 	m := NewMembership(all)
 	of := ofEnvironments{matched: map[string][]Host{}, shared: map[string][]sharedHost{}, all: all}
 	for _, h := range u.Hosts {
-		var was *Place
-		if place, known := u.Places[h.Name]; known {
-			was = &place
+		var was *Where
+		if at, known := u.Where[h.Name]; known {
+			was = &at
 		}
-		place := m.Of(h, was)
-		names := place.Matching
+		at := m.Of(h, was)
+		names := at.Matching
 		if len(names) == 0 {
-			names = []string{place.Environment}
+			names = []string{at.Environment}
 		}
 		first := true
 		for _, name := range names {
@@ -79,7 +79,7 @@ func (u *unmatched) sortOut(declared map[string]v1.Environment) ofEnvironments {
 			}
 			of.matched[name] = append(of.matched[name], h)
 			if first && len(names) > 1 {
-				of.shared[name] = append(of.shared[name], sharedHost{h.Name, place})
+				of.shared[name] = append(of.shared[name], sharedHost{h.Name, at})
 			}
 			first = false
 		}
@@ -87,7 +87,7 @@ func (u *unmatched) sortOut(declared map[string]v1.Environment) ofEnvironments {
 	return of
 }
 
-// chosen warns of a match that no host fits, or of which others have all hosts.
+// chosen warns of a match that no host fits, and of one whose hosts are all in other environments.
 func (u *unmatched) chosen(e v1.Environment, has []Host) {
 	if len(has) > 0 {
 		u.entries("match", &e.Match)
@@ -179,8 +179,8 @@ func (u *unmatched) calendars(named []string) {
 	}
 }
 
-// after warns of environments that another one comes after and that nobody has declared: it waits for
-// them.
+// after warns of names in after that nobody has declared: the environment opens no run until they
+// are.
 func (u *unmatched) after(after *v1.After, all map[string]v1.Environment) {
 	if after == nil {
 		return

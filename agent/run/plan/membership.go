@@ -43,8 +43,8 @@ func NewMembership(declared map[string]v1.Environment) *Membership {
 	return m
 }
 
-// Place is where a host belongs.
-type Place struct {
+// Where is in which environment a host is.
+type Where struct {
 	// Environment is empty for default.
 	Environment string
 	// Unplaced tells that the host is in no environment, so that nobody upgrades it.
@@ -52,28 +52,28 @@ type Place struct {
 	// Matching are the environments that match the host when there are several, by name.
 	Matching []string
 	// Assigned is the environment that somebody has moved the host to, by its name for people; empty
-	// when its place follows from what matches it.
+	// when that follows from what matches it.
 	Assigned string
 }
 
-// Of returns where a host belongs that was somewhere before; was is nil for one that is new. One
-// that somebody has moved stays there while there is that environment. Of
-// several environments that match it none counts: it stays where it is, because to move it by the
-// order of their names could upgrade it in its opening hours.
-func (m *Membership) Of(h Host, was *Place) Place {
+// Of returns where a host belongs. was is where it was before; nil for a new host. A host that
+// somebody has moved stays there as long as that environment exists. If several environments match
+// a host, it stays where it is: a choice by the order of their names could upgrade a shop during its
+// opening hours.
+func (m *Membership) Of(h Host, was *Where) Where {
 	if was != nil && m.has(was.Assigned) {
-		return Place{Environment: onLog(was.Assigned), Assigned: was.Assigned}
+		return Where{Environment: onLog(was.Assigned), Assigned: was.Assigned}
 	}
 	matching := m.matching(h)
 	switch {
 	case len(matching) == 0:
-		return Place{}
+		return Where{}
 	case len(matching) == 1:
-		return Place{Environment: matching[0]}
+		return Where{Environment: matching[0]}
 	case was == nil || was.Unplaced || was.Environment != "" && !m.has(was.Environment):
-		return Place{Unplaced: true, Matching: matching}
+		return Where{Unplaced: true, Matching: matching}
 	}
-	return Place{Environment: was.Environment, Matching: matching}
+	return Where{Environment: was.Environment, Matching: matching}
 }
 
 // has reports whether there is an environment, by its name for people.

@@ -29,25 +29,25 @@ func TestMembership(t *testing.T) {
 	both := []string{"basel", "databases"}
 	for name, row := range map[string]struct {
 		host Host
-		was  *Place
-		want Place
+		was  *Where
+		want Where
 	}{
-		"none matches":                            {Host{Name: "h09"}, nil, Place{}},
-		"one matches by a label":                  {Host{Name: "h09", Labels: labels("shop", "bern")}, nil, Place{Environment: "bern"}},
-		"one matches by all of its labels":        {Host{Name: "h09", Labels: labels("till", "yes", "kind", "kiosk")}, nil, Place{Environment: "kiosk"}},
-		"one of its labels is missing":            {Host{Name: "h09", Labels: labels("kind", "kiosk")}, nil, Place{}},
-		"one matches by role":                     {Host{Name: "h09", Role: "db"}, nil, Place{Environment: "databases"}},
-		"its name wins over labels":               {Host{Name: "h01", Labels: labels("shop", "bern")}, &Place{Environment: "bern"}, Place{Environment: "canary"}},
-		"it is named, and has not the role":       {Host{Name: "h02", Labels: labels("shop", "bern")}, nil, Place{Environment: "bern"}},
-		"two match a new host":                    {Host{Name: "h09", Labels: labels("shop", "basel"), Role: "db"}, nil, Place{Unplaced: true, Matching: both}},
-		"two match a host of one of them":         {Host{Name: "h09", Labels: labels("shop", "basel"), Role: "db"}, &Place{Environment: "basel"}, Place{Environment: "basel", Matching: both}},
-		"two match a host of a third":             {Host{Name: "h09", Labels: labels("shop", "basel"), Role: "db"}, &Place{Environment: "bern"}, Place{Environment: "bern", Matching: both}},
-		"two match a host of default":             {Host{Name: "h09", Labels: labels("shop", "basel"), Role: "db"}, &Place{}, Place{Matching: both}},
-		"two match a host of one that is deleted": {Host{Name: "h09", Labels: labels("shop", "basel"), Role: "db"}, &Place{Environment: "gone"}, Place{Unplaced: true, Matching: both}},
-		"two still match it":                      {Host{Name: "h09", Labels: labels("shop", "basel"), Role: "db"}, &Place{Unplaced: true}, Place{Unplaced: true, Matching: both}},
-		"one matches it again":                    {Host{Name: "h09", Labels: labels("shop", "basel")}, &Place{Unplaced: true}, Place{Environment: "basel"}},
-		"its environment is deleted":              {Host{Name: "h09"}, &Place{Environment: "gone"}, Place{}},
-		"its label is gone":                       {Host{Name: "h09"}, &Place{Environment: "bern"}, Place{}},
+		"none matches":                            {Host{Name: "h09"}, nil, Where{}},
+		"one matches by a label":                  {Host{Name: "h09", Labels: labels("shop", "bern")}, nil, Where{Environment: "bern"}},
+		"one matches by all of its labels":        {Host{Name: "h09", Labels: labels("till", "yes", "kind", "kiosk")}, nil, Where{Environment: "kiosk"}},
+		"one of its labels is missing":            {Host{Name: "h09", Labels: labels("kind", "kiosk")}, nil, Where{}},
+		"one matches by role":                     {Host{Name: "h09", Role: "db"}, nil, Where{Environment: "databases"}},
+		"its name wins over labels":               {Host{Name: "h01", Labels: labels("shop", "bern")}, &Where{Environment: "bern"}, Where{Environment: "canary"}},
+		"it is named, and has not the role":       {Host{Name: "h02", Labels: labels("shop", "bern")}, nil, Where{Environment: "bern"}},
+		"two match a new host":                    {Host{Name: "h09", Labels: labels("shop", "basel"), Role: "db"}, nil, Where{Unplaced: true, Matching: both}},
+		"two match a host of one of them":         {Host{Name: "h09", Labels: labels("shop", "basel"), Role: "db"}, &Where{Environment: "basel"}, Where{Environment: "basel", Matching: both}},
+		"two match a host of a third":             {Host{Name: "h09", Labels: labels("shop", "basel"), Role: "db"}, &Where{Environment: "bern"}, Where{Environment: "bern", Matching: both}},
+		"two match a host of default":             {Host{Name: "h09", Labels: labels("shop", "basel"), Role: "db"}, &Where{}, Where{Matching: both}},
+		"two match a host of one that is deleted": {Host{Name: "h09", Labels: labels("shop", "basel"), Role: "db"}, &Where{Environment: "gone"}, Where{Unplaced: true, Matching: both}},
+		"two still match it":                      {Host{Name: "h09", Labels: labels("shop", "basel"), Role: "db"}, &Where{Unplaced: true}, Where{Unplaced: true, Matching: both}},
+		"one matches it again":                    {Host{Name: "h09", Labels: labels("shop", "basel")}, &Where{Unplaced: true}, Where{Environment: "basel"}},
+		"its environment is deleted":              {Host{Name: "h09"}, &Where{Environment: "gone"}, Where{}},
+		"its label is gone":                       {Host{Name: "h09"}, &Where{Environment: "bern"}, Where{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

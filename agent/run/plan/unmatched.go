@@ -54,7 +54,7 @@ type Known struct {
 	// nil compares with nothing.
 	InForce *Intent
 	// Places are where the hosts are, by name; those that are not there are new.
-	Places map[string]Place
+	Where map[string]Where
 	// Calendars are the kinds of the tenant's calendars, by name; nil when nobody can say.
 	Calendars map[string]string
 }
@@ -66,8 +66,8 @@ const (
 )
 
 // Unmatched returns a warning for each part of an intent that matches no known host, in the
-// order of its members. Before the first host is known there are none but those about calendars:
-// what is declared for hosts to come is right.
+// order of its members. Until a host is known, it warns only of what environments refer to:
+// the hosts may be yet to come.
 func Unmatched(i Intent, k Known) []v1.IntentWarning {
 	u := newUnmatched(k)
 	if len(k.Hosts) == 0 {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"strconv"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
@@ -13,12 +12,19 @@ import (
 // It belongs to the ledger: every roster tells it what changes, so that a host counts once in a
 // cell in however many rosters it is, and the count is that of the tenant. The zero value has no
 // budgets.
+//
+// A cell has the hosts that are in a roster. Which cells there are, in which order, and the lists
+// of cells that hosts have in common follow from that alone, and not from the records before:
+// those may be trimmed.
 type Cells struct {
 	// budgets identifies the budgets, for a controller that compares them with those it reads.
 	budgets string
-	list    []cell
-	// sets are the lists of cells, by their index, that hosts have in common. The first is empty.
-	sets [][]int
+	// list are the cells that have hosts, by budget and value.
+	list []cell
+	// sets are the lists of cells that hosts have in common, in order; the first is empty. users
+	// count the hosts that have each.
+	sets  [][]int
+	users []int
 	// places are the hosts that are in a cell, by name.
 	places map[string]*place
 	// rosters are those whose hosts are counted; none as long as there are no budgets.
@@ -29,7 +35,10 @@ type Cells struct {
 
 // cell is what is known of a cell.
 type cell struct {
+	// Cell does not have the hosts: each has its place.
 	message.Cell
+	// hosts counts them.
+	hosts int
 	// out counts its hosts that are out of service, reserved those in service that were
 	// admitted: a place is taken for them already, so that they need not be checked again.
 	out, reserved int
@@ -69,43 +78,62 @@ func (c *Cells) Counts() bool { return len(c.places) > 0 }
 // is what the log says of a host, not the labels that it has now. An event with other budgets has
 // the cells of all hosts.
 func (c *Cells) Open(e message.Opened, begun *Roster, others ...*Roster) {
+	rosters := append([]*Roster{begun}, others...)
+	if e.Budgets != c.budgets || e.Budgets == "" && len(e.Cells) == 0 {
+		c.begin(e.Budgets, e.Cells, rosters)
+		return
+	}
+	hosts := namesOf(begun)
+	var left []string
 	for _, r := range c.rosters {
-		r.leaveCells()
-	}
-	var kept []message.Cell
-	if e.Budgets == c.budgets {
-		again := begun.Has
-		e.Cells = message.Only(e.Cells, again)
-		elsewhere := hostsOf(others)
-		kept = c.of(func(host string) bool { return elsewhere[host] && !again(host) })
-	}
-	c.set(e.Budgets, merge(e.Cells, kept), append([]*Roster{begun}, others...))
-}
-
-// hostsOf are the hosts that rosters have.
-func hostsOf(rosters []*Roster) map[string]bool {
-	size := 0
-	for _, r := range rosters {
-		size += len(r.hosts)
-	}
-	all := make(map[string]bool, size)
-	for _, r := range rosters {
-		for _, h := range r.hosts {
-			if !h.moved {
-				all[h.Name] = true
-			}
+		if !slices.Contains(rosters, r) {
+			r.leaveCells()
+			left = append(left, namesOf(r)...)
 		}
 	}
-	return all
+	before := c.rosters
+	c.rosters = rosters
+	for _, r := range rosters {
+		if !slices.Contains(before, r) {
+			r.enterCells(c)
+		}
+	}
+	for _, host := range left {
+		if !c.has(host) {
+			hosts = append(hosts, host)
+		}
+	}
+	c.enter(hosts, e.Cells)
+}
+
+// namesOf are the hosts of a roster.
+func namesOf(r *Roster) []string {
+	names := make([]string, len(r.hosts))
+	for i, h := range r.hosts {
+		names[i] = h.Name
+	}
+	return names
+}
+
+// has reports whether a host is in a roster.
+func (c *Cells) has(host string) bool {
+	return slices.ContainsFunc(c.rosters, func(r *Roster) bool { return r.Has(host) })
 }
 
 // Of returns the cells with those of their hosts that are given.
 func (c *Cells) Of(hosts []string) []message.Cell {
-	given := make(map[string]bool, len(hosts))
-	for _, host := range hosts {
-		given[host] = true
+	all := make([]message.Cell, len(c.list))
+	for n := range c.list {
+		all[n] = c.list[n].Cell
 	}
-	return c.of(func(host string) bool { return given[host] })
+	for _, host := range slices.Sorted(slices.Values(hosts)) {
+		if p := c.places[host]; p != nil {
+			for _, n := range c.sets[p.set] {
+				all[n].Hosts = append(all[n].Hosts, host)
+			}
+		}
+	}
+	return slices.DeleteFunc(all, func(known message.Cell) bool { return len(known.Hosts) == 0 })
 }
 
 // Freed reports whether a place was given back since it was asked last.
@@ -117,24 +145,162 @@ func (c *Cells) Freed() bool {
 
 // Edit puts the cells of edited budgets in place of those before, and counts the hosts of all rosters. It counts at once, and takes no
 // host back.
-func (c *Cells) Edit(e message.Budgeted, rosters ...*Roster) {
+func (c *Cells) Edit(e message.Budgeted, rosters ...*Roster) { c.begin(e.Budgets, e.Cells, rosters) }
+
+// begin begins anew with the cells given, and counts all hosts of the rosters.
+func (c *Cells) begin(budgets string, cells []message.Cell, rosters []*Roster) {
 	for _, r := range c.rosters {
-		r.leaveCells()
+		for _, h := range r.hosts {
+			h.place = nil
+		}
 	}
-	c.set(e.Budgets, e.Cells, rosters)
+	*c = Cells{budgets: budgets, freed: c.freed || len(c.list) > 0}
+	if budgets == "" && len(cells) == 0 {
+		for _, r := range rosters {
+			r.cells = nil
+		}
+		return
+	}
+	c.rosters = rosters
+	of := c.arrange(cells)
+	for host, list := range of {
+		c.places[host] = &place{host: host, set: c.setOf(list)}
+		c.join(c.places[host].set, 1)
+	}
+	for _, r := range rosters {
+		r.enterCells(c)
+	}
 }
 
-// of returns the cells as they are, with some of their hosts.
-func (c *Cells) of(keep func(host string) bool) []message.Cell {
-	all := make([]message.Cell, len(c.list))
-	for n := range c.list {
-		all[n] = c.list[n].Cell
+// arrange puts those cells in order that have hosts, and the lists of cells that hosts have in common.
+// It returns the list of each host.
+func (c *Cells) arrange(cells []message.Cell) map[string][]int {
+	cells = message.Only(cells, c.has)
+	slices.SortFunc(cells, func(a, b message.Cell) int { return compare(a.Key(), b.Key()) })
+	of := map[string][]int{}
+	for n, known := range cells {
+		for _, host := range known.Hosts {
+			of[host] = append(of[host], n)
+		}
+		known.Hosts = nil
+		c.list = append(c.list, cell{Cell: known, holders: map[string]bool{}})
 	}
-	return message.Only(all, keep)
+	if len(of) > 0 {
+		lists := slices.CompactFunc(slices.SortedFunc(maps.Values(of), slices.Compare), slices.Equal)
+		c.sets = append([][]int{nil}, lists...)
+		c.users, c.places = make([]int, len(c.sets)), make(map[string]*place, len(of))
+	}
+	return of
 }
 
-// merge adds the hosts of old cells to new ones, whose limits count. The cells are sorted, so that
-// they do not depend on records that may be trimmed.
+// compare puts cells in order.
+func compare(a, b message.CellKey) int {
+	return cmp.Or(cmp.Compare(a.Budget, b.Budget), cmp.Compare(a.Value, b.Value))
+}
+
+// index returns the index of a cell, or -1.
+func (c *Cells) index(key message.CellKey) int {
+	n, known := slices.BinarySearchFunc(c.list, key, func(known cell, key message.CellKey) int { return compare(known.Key(), key) })
+	if !known {
+		return -1
+	}
+	return n
+}
+
+// setOf returns the index of a list of cells, or -1.
+func (c *Cells) setOf(list []int) int {
+	n, known := slices.BinarySearchFunc(c.sets, list, slices.Compare)
+	if !known {
+		return -1
+	}
+	return n
+}
+
+// enter counts hosts by the cells of the event that has a roster take them in, as Open does, and by
+// none if no roster has them any more. Where they were counted before does not matter, so that the
+// records of that may be trimmed. If the cells and the lists of them stay as they are, no other host
+// is touched.
+func (c *Cells) enter(hosts []string, cells []message.Cell) {
+	entered := make(map[string]bool, len(hosts))
+	for _, host := range hosts {
+		entered[host] = true
+	}
+	cells = message.Only(cells, func(host string) bool { return entered[host] })
+	if sets, known := c.setsOf(cells); known && c.move(hosts, sets) {
+		for _, told := range cells {
+			known := &c.list[c.index(told.Key())]
+			c.freed = c.freed || told.MaxUnavailable > known.MaxUnavailable
+			known.MaxUnavailable, known.Label = told.MaxUnavailable, told.Label
+		}
+		return
+	}
+	others := slices.DeleteFunc(slices.Collect(maps.Keys(c.places)), func(host string) bool { return entered[host] })
+	c.begin(c.budgets, merge(cells, c.Of(others)), c.rosters)
+}
+
+// setsOf returns the indices of the lists of cells that hosts have by the cells given; false when one of
+// these cells or lists is new.
+func (c *Cells) setsOf(cells []message.Cell) (sets map[string]int, known bool) {
+	lists := map[string][]int{}
+	for _, told := range cells {
+		n := c.index(told.Key())
+		if n < 0 {
+			return nil, false
+		}
+		for _, host := range told.Hosts {
+			lists[host] = append(lists[host], n)
+		}
+	}
+	sets = make(map[string]int, len(lists))
+	for host, list := range lists {
+		slices.Sort(list)
+		if sets[host] = c.setOf(list); sets[host] < 0 {
+			return nil, false
+		}
+	}
+	return sets, true
+}
+
+// move gives hosts other lists of cells, by the indices of these. It reports whether each list still
+// has hosts.
+func (c *Cells) move(hosts []string, sets map[string]int) bool {
+	for _, host := range hosts {
+		p, set := c.places[host], sets[host]
+		if p == nil && set == 0 || p != nil && p.set == set {
+			continue
+		}
+		c.each(host, (*Roster).leaveCell)
+		if p != nil {
+			c.join(p.set, -1)
+			delete(c.places, host)
+		}
+		if set != 0 {
+			c.places[host] = &place{host: host, set: set}
+			c.join(set, 1)
+		}
+		c.each(host, (*Roster).enterCell)
+	}
+	return len(c.users) == 0 || !slices.Contains(c.users[1:], 0)
+}
+
+// each does something in each roster that has a host.
+func (c *Cells) each(host string, do func(r *Roster, i int)) {
+	for _, r := range c.rosters {
+		if i, known := r.index[host]; known {
+			do(r, i)
+		}
+	}
+}
+
+// join counts further hosts that have a list of cells, or fewer.
+func (c *Cells) join(set, hosts int) {
+	c.users[set] += hosts
+	for _, n := range c.sets[set] {
+		c.list[n].hosts += hosts
+	}
+}
+
+// merge adds the hosts of old cells to new ones, whose limits count.
 func merge(cells, old []message.Cell) []message.Cell {
 	all := slices.Clone(cells)
 	for _, o := range old {
@@ -143,72 +309,9 @@ func merge(cells, old []message.Cell) []message.Cell {
 			all = append(all, o)
 			continue
 		}
-		all[n].Hosts = append(slices.Clone(all[n].Hosts), o.Hosts...)
+		all[n].Hosts = slices.Concat(all[n].Hosts, o.Hosts)
 	}
-	slices.SortFunc(all, func(a, b message.Cell) int {
-		return cmp.Or(cmp.Compare(a.Budget, b.Budget), cmp.Compare(a.Value, b.Value))
-	})
 	return all
-}
-
-// set begins anew with the cells given, and counts all hosts of the rosters.
-func (c *Cells) set(budgets string, cells []message.Cell, rosters []*Roster) {
-	*c = Cells{budgets: budgets, freed: c.freed}
-	if budgets == "" && len(cells) == 0 {
-		for _, r := range rosters {
-			r.cells = nil
-		}
-		return
-	}
-	c.rosters = rosters
-	of := map[string][]int{}
-	for n, known := range cells {
-		c.list = append(c.list, cell{Cell: known, holders: map[string]bool{}})
-		for _, host := range known.Hosts {
-			of[host] = append(of[host], n)
-		}
-	}
-	if len(of) > 0 {
-		c.sets, c.places = [][]int{nil}, make(map[string]*place, len(of))
-	}
-	ids := map[string]int{}
-	for _, known := range cells {
-		for _, host := range known.Hosts {
-			if c.places[host] == nil {
-				c.places[host] = &place{host: host, set: c.setOf(of[host], ids)}
-			}
-		}
-	}
-	for _, r := range rosters {
-		r.enterCells(c)
-	}
-}
-
-// setOf returns the index of a list of cells, which ids has by the text of the list.
-func (c *Cells) setOf(list []int, ids map[string]int) int {
-	var text []byte
-	for _, n := range list {
-		text = append(strconv.AppendInt(text, int64(n), 10), ',')
-	}
-	set, known := ids[string(text)]
-	if !known {
-		set = len(c.sets)
-		ids[string(text)], c.sets = set, append(c.sets, list)
-	}
-	return set
-}
-
-// admit counts hosts by the cells of the event that has a roster take them in, as Open does: where
-// they were counted before does not matter, so that the records of that may be trimmed.
-func (c *Cells) admit(cells []message.Cell, hosts map[string]bool) {
-	rosters := c.rosters
-	for _, r := range rosters {
-		r.leaveCells()
-	}
-	known := hostsOf(rosters)
-	kept := c.of(func(host string) bool { return known[host] && !hosts[host] })
-	taken := message.Only(cells, func(host string) bool { return hosts[host] })
-	c.set(c.budgets, merge(taken, kept), rosters)
 }
 
 // count changes what a host takes in its cells.
@@ -253,9 +356,8 @@ func (r *Roster) Shares(cells []message.Cell) []message.Cell {
 	var known []message.Cell
 	shared := false
 	for _, named := range cells {
-		n := slices.IndexFunc(r.cells.list, func(c cell) bool { return c.Key() == named.Key() })
-		if n >= 0 {
-			shared = shared || slices.ContainsFunc(r.cells.list[n].Hosts, r.Has)
+		if n := r.cells.index(named.Key()); n >= 0 {
+			shared = shared || r.isIn(n)
 			named.MaxUnavailable = r.cells.list[n].MaxUnavailable
 			known = append(known, named)
 		}
@@ -266,9 +368,24 @@ func (r *Roster) Shares(cells []message.Cell) []message.Cell {
 	return known
 }
 
-// Cell is a cell as others see it.
+// isIn reports whether a host of the roster is in a cell.
+func (r *Roster) isIn(n int) bool {
+	return slices.ContainsFunc(r.hosts, func(h *Host) bool { return slices.Contains(r.CellsOf(h.SetOf()), n) })
+}
+
+// CellsOf returns a list of cells by its index.
+func (r *Roster) CellsOf(set int) []int {
+	if set == 0 {
+		return nil
+	}
+	return r.cells.sets[set]
+}
+
+// Cell is a cell as others see it, without the names of its hosts.
 type Cell struct {
 	message.Cell
+	// Size is how many hosts are in it.
+	Size int
 	// Out counts its hosts that are out of service, Reserved those that are about to leave
 	// service.
 	Out, Reserved int
@@ -286,11 +403,16 @@ type Holder struct {
 	Run uint64
 }
 
+// seen is the cell as others see it, without its holders.
+func (c *cell) seen() Cell {
+	return Cell{Cell: c.Cell, Size: c.hosts, Out: c.out, Reserved: c.reserved}
+}
+
 // All returns the cells, without their holders.
 func (c *Cells) All() []Cell {
 	all := make([]Cell, len(c.list))
 	for n, known := range c.list {
-		all[n] = Cell{Cell: known.Cell, Out: known.out, Reserved: known.reserved}
+		all[n] = known.seen()
 	}
 	return all
 }
@@ -328,23 +450,33 @@ func (c *Cells) holdersOf(n int) []Holder {
 	return all
 }
 
-// clone returns a copy that counts for a copy of a roster, whose places it makes.
-func (c *Cells) clone(hosts []Host, of *Roster) *Cells {
-	clone := &Cells{budgets: c.budgets, list: slices.Clone(c.list), sets: c.sets, rosters: []*Roster{of}}
+// clone returns a copy that has copies of rosters in place of them, and none of their places.
+func (c *Cells) clone(copies map[*Roster]*Roster) *Cells {
+	clone := &Cells{budgets: c.budgets, list: slices.Clone(c.list), sets: c.sets, rosters: slices.Clone(c.rosters)}
 	for n := range clone.list {
 		clone.list[n].holders = maps.Clone(clone.list[n].holders)
 	}
-	if len(c.places) == 0 {
-		return clone
-	}
-	places := make([]place, len(hosts))
-	for i := range hosts {
-		if p := hosts[i].place; p != nil {
-			places[i] = *p
-			hosts[i].place = &places[i]
-		}
+	for n, r := range clone.rosters {
+		clone.rosters[n] = cmp.Or(copies[r], r)
 	}
 	return clone
+}
+
+// copyPlaces has copies of hosts take copies of their places. copied are those made so far: a host
+// takes the same place in each roster.
+func copyPlaces(hosts []Host, copied map[*place]*place) {
+	places := make([]place, len(hosts))
+	for i := range hosts {
+		p := hosts[i].place
+		if p == nil {
+			continue
+		}
+		if copied[p] == nil {
+			places[i] = *p
+			copied[p] = &places[i]
+		}
+		hosts[i].place = copied[p]
+	}
 }
 
 // takes returns what a host of the roster takes in its cells.
@@ -361,26 +493,36 @@ func (r *Roster) takes(i int) (out, reserved int) {
 // enterCells counts the hosts of the roster in their cells.
 func (r *Roster) enterCells(c *Cells) {
 	r.cells = c
-	for i, h := range r.hosts {
-		if h.moved {
-			h.place = nil
-			continue
-		}
-		if h.place = c.places[h.Name]; h.place != nil {
-			out, reserved := r.takes(i)
-			c.count(h.place, out, reserved)
-		}
+	for i := range r.hosts {
+		r.enterCell(i)
+	}
+}
+
+// enterCell counts a host of the roster in its cells.
+func (r *Roster) enterCell(i int) {
+	h := r.hosts[i]
+	if h.moved {
+		return
+	}
+	if h.place = r.cells.places[h.Name]; h.place != nil {
+		out, reserved := r.takes(i)
+		r.cells.count(h.place, out, reserved)
 	}
 }
 
 // leaveCells gives back what the hosts of the roster take.
 func (r *Roster) leaveCells() {
-	for i, h := range r.hosts {
-		if h.place != nil {
-			out, reserved := r.takes(i)
-			r.cells.count(h.place, -out, -reserved)
-			h.place = nil
-		}
+	for i := range r.hosts {
+		r.leaveCell(i)
+	}
+}
+
+// leaveCell gives back what a host of the roster takes.
+func (r *Roster) leaveCell(i int) {
+	if h := r.hosts[i]; h.place != nil {
+		out, reserved := r.takes(i)
+		r.cells.count(h.place, -out, -reserved)
+		h.place = nil
 	}
 }
 
@@ -390,15 +532,17 @@ func (r *Roster) AddNeighbours(hosts []string, cells []message.Cell) bool {
 	if r.cells == nil {
 		return false
 	}
-	added := map[string]bool{}
+	var added []string
 	for _, host := range hosts {
 		if !r.Has(host) && slices.ContainsFunc(cells, func(c message.Cell) bool { return slices.Contains(c.Hosts, host) }) {
-			*r.hosts[r.add(host, NoGroup)] = Host{Name: host, Group: NoGroup} // It may have been here before.
-			added[host] = true
+			i := r.add(host, NoGroup)
+			*r.hosts[i] = Host{Name: host, Group: NoGroup} // It may have been here before.
+			r.enterCell(i)
+			added = append(added, host)
 		}
 	}
 	if len(added) > 0 {
-		r.cells.admit(cells, added)
+		r.cells.enter(added, cells)
 	}
 	return len(added) > 0
 }
@@ -426,6 +570,23 @@ func (r *Roster) Budgeted() bool { return r.cells != nil && len(r.cells.list) > 
 // admitted: in each of them there is a free place.
 func (r *Roster) Admits(set int) bool {
 	return set == 0 || r.full(set, 1) < 0
+}
+
+// BudgetsOf returns the disruption budgets of a list of cells by its index.
+func (r *Roster) BudgetsOf(set int) []string {
+	var budgets []string
+	for _, n := range r.CellsOf(set) {
+		budgets = append(budgets, r.cells.list[n].Budget)
+	}
+	return budgets
+}
+
+// HasFreePlace reports whether a host may take a place in any cell of a list, by its index.
+func (r *Roster) HasFreePlace(set int) bool {
+	return slices.ContainsFunc(r.CellsOf(set), func(n int) bool {
+		c := &r.cells.list[n]
+		return c.out+c.reserved < c.MaxUnavailable
+	})
 }
 
 // full returns the first cell of a list that is full, or -1. An own reservation does not count
@@ -458,6 +619,7 @@ func (r *Roster) Blocking(i int) (Cell, bool) {
 	if n < 0 {
 		return Cell{}, false
 	}
-	c := r.cells.list[n]
-	return Cell{Cell: c.Cell, Out: c.out, Reserved: c.reserved, Holders: r.cells.holdersOf(n)}, true
+	cell := r.cells.list[n].seen()
+	cell.Holders = r.cells.holdersOf(n)
+	return cell, true
 }

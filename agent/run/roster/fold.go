@@ -65,6 +65,7 @@ func (r *Roster) Release(i int, command message.Action, at time.Time) {
 func (r *Roster) Leave(i int, at time.Time) {
 	r.Remove(i, at)
 	r.Unlock(i, at)
+	r.leaveCell(i)
 	r.hosts[i].moved = true
 }
 

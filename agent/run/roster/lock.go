@@ -45,10 +45,10 @@ func (c *Cells) AddLocked(locks *Roster, e message.Locked, since time.Time) (rec
 	}
 	named := slices.ContainsFunc(c.rosters, func(r *Roster) bool { return r != locks && r.Has(e.Host) })
 	i := locks.addInOrder(e.Host)
+	locks.leaveCell(i)
+	locks.enterCell(i)
 	if recounted = !named && (len(e.Cells) > 0 || c.places[e.Host] != nil); recounted {
-		c.admit(e.Cells, map[string]bool{e.Host: true})
-	} else {
-		locks.hosts[i].place = c.places[e.Host]
+		c.enter([]string{e.Host}, e.Cells)
 	}
 	locks.Lock(i, since)
 	return recounted
@@ -57,10 +57,12 @@ func (c *Cells) AddLocked(locks *Roster, e message.Locked, since time.Time) (rec
 // addInOrder adds a host, and returns its index. The hosts are in the order of their names, so that it
 // does not depend on records that may be trimmed.
 func (r *Roster) addInOrder(host string) int {
-	r.add(host, NoGroup)
-	slices.SortFunc(r.hosts, func(a, b *Host) int { return strings.Compare(a.Name, b.Name) })
-	r.reindex()
-	return r.index[host]
+	i, known := slices.BinarySearchFunc(r.hosts, host, func(h *Host, name string) int { return strings.Compare(h.Name, name) })
+	if !known {
+		r.hosts = slices.Insert(r.hosts, i, &Host{Name: host, Group: NoGroup})
+		r.reindex()
+	}
+	return i
 }
 
 // reindex follows a change of the order of the hosts.
@@ -72,22 +74,20 @@ func (r *Roster) reindex() {
 }
 
 // RemoveLocked takes a host out of the roster of all locked hosts. Its cells forget it, if no other
-// roster has it.
-func (c *Cells) RemoveLocked(locks *Roster, host string, at time.Time) {
+// roster has it: then the lists of cells may be other ones now, which it reports.
+func (c *Cells) RemoveLocked(locks *Roster, host string) (recounted bool) {
 	i, known := locks.index[host]
 	if !known {
-		return
+		return false
 	}
-	locks.Unlock(i, at)
+	locks.leaveCell(i)
 	locks.hosts = slices.Delete(slices.Clone(locks.hosts), i, i+1)
 	locks.reindex()
-	if slices.ContainsFunc(c.rosters, func(r *Roster) bool { return r.Has(host) }) {
-		return
+	recounted = c.places[host] != nil && !c.has(host)
+	if recounted {
+		c.enter([]string{host}, nil)
 	}
-	delete(c.places, host)
-	for n := range c.list {
-		c.list[n].Hosts = slices.DeleteFunc(slices.Clone(c.list[n].Hosts), func(other string) bool { return other == host })
-	}
+	return recounted
 }
 
 // Knows reports whether the cells of a host are known, because a roster has it.
@@ -109,17 +109,12 @@ func (c *Cells) BlockingAny(cells []message.Cell) (Cell, bool) {
 	for _, named := range cells {
 		full := Cell{Cell: named}
 		if n := c.index(named.Key()); n >= 0 {
-			known := c.list[n]
-			full = Cell{Cell: known.Cell, Out: known.out, Reserved: known.reserved, Holders: c.holdersOf(n)}
+			full = c.list[n].seen()
+			full.Holders = c.holdersOf(n)
 		}
 		if full.Full() {
 			return full, true
 		}
 	}
 	return Cell{}, false
-}
-
-// index returns the index of a cell, or -1.
-func (c *Cells) index(key message.CellKey) int {
-	return slices.IndexFunc(c.list, func(known cell) bool { return known.Key() == key })
 }

@@ -160,15 +160,29 @@ func (h *Host) lasting() message.Entry {
 }
 
 // Clone returns a copy of the roster.
-func (r *Roster) Clone() *Roster {
-	hosts := make([]Host, len(r.hosts))
-	c := &Roster{hosts: make([]*Host, len(r.hosts)), index: r.index, groups: slices.Clone(r.groups), run: r.run, finished: r.finished}
-	for i, h := range r.hosts {
-		hosts[i] = *h
-		c.hosts[i] = &hosts[i]
+func (r *Roster) Clone() *Roster { return CloneAll([]*Roster{r})[0] }
+
+// CloneAll returns copies of rosters whose hosts are in the same cells: what changes in one copy
+// counts for the others, and for nobody else.
+func CloneAll(all []*Roster) []*Roster {
+	copies, of, places := make([]*Roster, len(all)), make(map[*Roster]*Roster, len(all)), map[*place]*place{}
+	for n, r := range all {
+		hosts := make([]Host, len(r.hosts))
+		c := &Roster{hosts: make([]*Host, len(r.hosts)), index: r.index, groups: slices.Clone(r.groups), run: r.run, finished: r.finished}
+		for i, h := range r.hosts {
+			hosts[i] = *h
+			c.hosts[i] = &hosts[i]
+		}
+		if r.cells != nil && r.cells.Counts() {
+			copyPlaces(hosts, places)
+		}
+		copies[n], of[r] = c, c
 	}
-	if r.cells != nil {
-		c.cells = r.cells.clone(hosts, c)
+	if cells := all[0].cells; cells != nil {
+		shared := cells.clone(of)
+		for _, c := range copies {
+			c.cells = shared
+		}
 	}
-	return c
+	return copies
 }

@@ -28,10 +28,10 @@
 // It is given back where it was taken. A cell can have more hosts out of service than its limit:
 // hosts fall silent, and a limit can be lowered. Then nobody is taken back, and nobody may follow.
 //
-// A host that shares a cell with hosts of a run is a neighbour if it is in no roster, or in service
-// in that of an environment whose run has ended. When it falls silent during the run, the event
-// says in which cells it is, and the roster of the run has it from then on, as a host that counts
-// and is no member.
+// A neighbour is a host that shares a cell with hosts of a run, and is either in no roster or in
+// service in the roster of an environment whose run has ended. When it falls silent during the run,
+// the event says in which cells it is. From then on it is in the roster of the run, where it counts
+// as out of service without being a member.
 //
 // A host that reboots by itself asks before it does so, and is locked until it says that it is back
 // (lock.go). It counts in its cells, and in the group of its stage.
@@ -222,8 +222,8 @@ func (r *Roster) Has(name string) bool {
 	return known && !r.hosts[i].moved
 }
 
-// Unwatched reports whether it is news that a host falls silent once the run has ended: it is in
-// service. Nothing is news of a host that was released and has not answered since.
+// Unwatched reports whether the silence of a host is news after the end of the run: only if the host
+// is in service. A host that was released and has not answered since is not.
 func (r *Roster) Unwatched(name string) bool {
 	i, known := r.index[name]
 	return !known || !r.CountsAsOut(i) && !r.hosts[i].removed && r.hosts[i].works == ""

@@ -147,7 +147,7 @@ func TestServices(t *testing.T) {
 		}
 	}
 	absent := map[string]Service{"beyond": Unhealthy, "h0": BeingUpgraded, "h3": FellSilent}
-	check("under way", absent, 0, 0)
+	check("in progress", absent, 0, 0)
 	if i, _ := r.Index("h2"); r.MayLeave(i) {
 		t.Error("h2 may leave, and h3 is silent")
 	}

@@ -35,7 +35,7 @@ var (
 	ageDesc         = desc("osupgrade_host_versions_age_seconds", "For each host, how long its versions have been unchanged.")
 	warningsDesc    = desc("osupgrade_host_warnings", "Warnings about hosts outside of runs, by kind.", "kind")
 
-	environmentHostsDesc    = ofEnvironment("osupgrade_environment_hosts", "Hosts of the configured applications in an environment. Absent, as the next two, if the tenant has no environment but the default one.")
+	environmentHostsDesc    = ofEnvironment("osupgrade_environment_hosts", "Hosts of the configured applications in an environment. Like the next two, absent if the tenant has no environment but default.")
 	environmentOutdatedDesc = ofEnvironment("osupgrade_environment_hosts_outdated", "Hosts of an environment on which an upgrade would change something now.")
 	environmentMissedDesc   = ofEnvironment("osupgrade_environment_hosts_missed", "Hosts of an environment that missed an upgrade and have not caught up.")
 
@@ -57,7 +57,7 @@ var (
 	runNotAfterDesc = ofEnvironment("osupgrade_run_not_after_timestamp_seconds", "When the current run stops sending commands.")
 	runHostsDesc    = ofEnvironment("osupgrade_run_hosts", "Hosts of the current run, by status.", "status")
 	runOverdueDesc  = ofEnvironment("osupgrade_run_hosts_overdue", "Hosts of the current run that take unusually long in their status, or fell silent in it.")
-	runWaitingDesc  = ofEnvironment("osupgrade_run_waiting_seconds", "How long the current run has been waiting, by what it waits for: host, slot, budget, check, hook, approval, resume, soak or splay.", "what")
+	runWaitingDesc  = ofEnvironment("osupgrade_run_waiting_seconds", "How long the current run has been waiting, by what it waits for: host, slot, budget, check, hook, step, approval, resume, soak or splay.", "what")
 	slotsDesc       = ofEnvironment("osupgrade_run_slots", "How many hosts of a stage of the current run may be out of service.", "stage")
 	stepDesc        = ofEnvironment("osupgrade_run_step", "The phase of each step of the current run: 1 for that in which it is.", "stage", "phase")
 	heldDesc        = ofEnvironment("osupgrade_run_slots_held", "How many hosts of a stage of the current run are out of service.", "stage")

@@ -82,7 +82,7 @@ func TestExampleChat(t *testing.T) {
 		want string
 	}{
 		{failed, "❌ Host h02 failed in run 41 of tenant acme: no space left on &lt;!channel&gt; &amp; /boot"},
-		{blocked, "⛔ Run 41 of tenant acme is blocked: it waits for h02 to recover.\nTo go on: `osupgrade-agent release NAME --reason …`"},
+		{blocked, "⛔ Run 41 of tenant acme is blocked: it waits for h02 to recover.\nTo continue: `osupgrade-agent release NAME --reason …`"},
 		{finished, "⚠ Run 41 of tenant acme ended partial after 12m."},
 	} {
 		o, said := give(t, path, row.news)

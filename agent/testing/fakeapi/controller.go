@@ -287,6 +287,18 @@ func (t *tenant) EnvironmentStatuses(context.Context) ([]v1.EnvironmentStatus, e
 	return []v1.EnvironmentStatus{v1.EnvironmentStatusOf(v1.DefaultEnvironment, t.situation(), newest)}, nil
 }
 
+// EnvironmentStatus implements api.Controller.
+func (t *tenant) EnvironmentStatus(ctx context.Context, name string) (v1.EnvironmentStatus, error) {
+	all, err := t.EnvironmentStatuses(ctx)
+	known := make([]string, len(all))
+	for i, e := range all {
+		if known[i] = e.Name; e.Name == name {
+			return e, err
+		}
+	}
+	return v1.EnvironmentStatus{}, cmp.Or(err, error(&run.NoEnvironment{Name: name, Known: known}))
+}
+
 // Hosts implements api.Controller.
 func (t *tenant) Hosts(ctx context.Context, filter v1.HostFilter) ([]v1.Host, error) {
 	hosts, err := t.HostsWithInventories(ctx, filter)
@@ -473,9 +485,14 @@ func (t *tenant) Snapshot(ctx context.Context) (v1.Snapshot, error) {
 	return shown, nil
 }
 
-// WindowsOf implements api.Controller: all environments have the windows of the tenant.
-func (t *tenant) WindowsOf(ctx context.Context, _ string, from, to time.Time, count int) ([]v1.Window, error) {
-	return t.Windows(ctx, from, to, count)
+// WindowsOf implements api.Controller: an environment has its own maintenance windows, or else those of
+// the tenant, and all calendars.
+func (t *tenant) WindowsOf(ctx context.Context, environment string, from, to time.Time, count int) ([]v1.Window, error) {
+	e, _, err := t.store.Environment(ctx, t.name, environment)
+	if err != nil || e.Value.MaintenanceWindows == nil {
+		return t.Windows(ctx, from, to, count)
+	}
+	return t.windows(ctx, v1.OSUpgrade{MaintenanceWindows: e.Value.MaintenanceWindows}, from, to, count)
 }
 
 // AllWindows implements api.Controller.
@@ -553,7 +570,7 @@ func (t *tenant) start(by string, request v1.Start) (v1.Run, func(string, v1.Run
 // refused returns why a start is refused, and else the hosts that a retry is of; nil is all.
 func (t *tenant) refused(request v1.Start) (map[string]bool, error) {
 	if i := t.current(); i >= 0 {
-		return nil, &run.Refused{Run: t.runs[i].ID, Message: fmt.Sprintf("run %d is under way", t.runs[i].ID)}
+		return nil, &run.Refused{Run: t.runs[i].ID, Message: fmt.Sprintf("run %d is in progress", t.runs[i].ID)}
 	}
 	if t.behave.refuseStart != "" {
 		return nil, &run.Refused{Message: t.behave.refuseStart}
@@ -635,7 +652,7 @@ func (t *tenant) Ask(_ context.Context, by string, ask run.Ask, body v1.Ask) (v1
 	defer t.mu.Unlock()
 	i := t.current()
 	if i < 0 {
-		return v1.Run{}, &run.Refused{Message: "no run is under way"}
+		return v1.Run{}, &run.Refused{Message: "no run is in progress"}
 	}
 	r := cloneRun(t.runs[i])
 	if err := acts[ask](&r, by, body); err != nil {
@@ -674,6 +691,11 @@ func (t *tenant) Windows(ctx context.Context, from, to time.Time, count int) ([]
 	if len(config.Value.Validate()) > 0 {
 		config.Value = v1.OSUpgrade{}
 	}
+	return t.windows(ctx, config.Value, from, to, count)
+}
+
+// windows are those of a configuration and of all calendars.
+func (t *tenant) windows(ctx context.Context, config v1.OSUpgrade, from, to time.Time, count int) ([]v1.Window, error) {
 	all, err := t.store.Calendars(ctx, t.name)
 	if err != nil {
 		return nil, err
@@ -684,7 +706,7 @@ func (t *tenant) Windows(ctx context.Context, from, to time.Time, count int) ([]
 			calendars[c.Name] = c.Value
 		}
 	}
-	schedule, err := v1.ScheduleOf(config.Value, calendars, time.UTC)
+	schedule, err := v1.ScheduleOf(config, calendars, time.UTC)
 	if err != nil {
 		return nil, err
 	}

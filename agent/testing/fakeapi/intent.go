@@ -18,6 +18,26 @@ type object[T any] struct {
 	remove func(ctx context.Context, tenant string, base store.Revision) (store.Revision, error)
 }
 
+// named is an object of a kind of which a tenant has several, by name.
+func named[T any](
+	tenant, name string, read func(ctx context.Context, tenant, name string) (v1.Kept[T], store.Revision, error),
+	write func(ctx context.Context, tenant, name string, value v1.Kept[T], base store.Revision) (store.Revision, error),
+	remove func(ctx context.Context, tenant, name string, base store.Revision) (store.Revision, error),
+) object[T] {
+	return object[T]{
+		tenant: tenant,
+		read: func(ctx context.Context, tenant string) (v1.Kept[T], store.Revision, error) {
+			return read(ctx, tenant, name)
+		},
+		write: func(ctx context.Context, tenant string, value v1.Kept[T], base store.Revision) (store.Revision, error) {
+			return write(ctx, tenant, name, value, base)
+		},
+		remove: func(ctx context.Context, tenant string, base store.Revision) (store.Revision, error) {
+			return remove(ctx, tenant, name, base)
+		},
+	}
+}
+
 func (s *Server) config(tenant string) object[v1.OSUpgrade] {
 	return object[v1.OSUpgrade]{tenant, s.store.Config, s.store.PutConfig, s.store.DeleteConfig}
 }
@@ -27,33 +47,11 @@ func (s *Server) rollout(tenant string) object[v1.Rollout] {
 }
 
 func (s *Server) calendar(tenant, name string) object[v1.Calendar] {
-	return object[v1.Calendar]{
-		tenant: tenant,
-		read: func(ctx context.Context, tenant string) (v1.Kept[v1.Calendar], store.Revision, error) {
-			return s.store.Calendar(ctx, tenant, name)
-		},
-		write: func(ctx context.Context, tenant string, value v1.Kept[v1.Calendar], base store.Revision) (store.Revision, error) {
-			return s.store.PutCalendar(ctx, tenant, name, value, base)
-		},
-		remove: func(ctx context.Context, tenant string, base store.Revision) (store.Revision, error) {
-			return s.store.DeleteCalendar(ctx, tenant, name, base)
-		},
-	}
+	return named(tenant, name, s.store.Calendar, s.store.PutCalendar, s.store.DeleteCalendar)
 }
 
 func (s *Server) budget(tenant, name string) object[v1.Budget] {
-	return object[v1.Budget]{
-		tenant: tenant,
-		read: func(ctx context.Context, tenant string) (v1.Kept[v1.Budget], store.Revision, error) {
-			return s.store.Budget(ctx, tenant, name)
-		},
-		write: func(ctx context.Context, tenant string, value v1.Kept[v1.Budget], base store.Revision) (store.Revision, error) {
-			return s.store.PutBudget(ctx, tenant, name, value, base)
-		},
-		remove: func(ctx context.Context, tenant string, base store.Revision) (store.Revision, error) {
-			return s.store.DeleteBudget(ctx, tenant, name, base)
-		},
-	}
+	return named(tenant, name, s.store.Budget, s.store.PutBudget, s.store.DeleteBudget)
 }
 
 // SetBudget is SetConfig for disruption budgets.
@@ -62,18 +60,7 @@ func (s *Server) SetBudget(tenant, name string, b v1.Budget) (etag string) {
 }
 
 func (s *Server) environment(tenant, name string) object[v1.Environment] {
-	return object[v1.Environment]{
-		tenant: tenant,
-		read: func(ctx context.Context, tenant string) (v1.Kept[v1.Environment], store.Revision, error) {
-			return s.store.Environment(ctx, tenant, name)
-		},
-		write: func(ctx context.Context, tenant string, value v1.Kept[v1.Environment], base store.Revision) (store.Revision, error) {
-			return s.store.PutEnvironment(ctx, tenant, name, value, base)
-		},
-		remove: func(ctx context.Context, tenant string, base store.Revision) (store.Revision, error) {
-			return s.store.DeleteEnvironment(ctx, tenant, name, base)
-		},
-	}
+	return named(tenant, name, s.store.Environment, s.store.PutEnvironment, s.store.DeleteEnvironment)
 }
 
 // SetEnvironment is SetConfig for environments.

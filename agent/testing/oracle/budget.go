@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
@@ -28,16 +29,10 @@ func (o *Oracle) openCells(e message.Opened) {
 	for _, entry := range e.Roster {
 		inRoster[entry.Host] = true
 	}
-	for key, c := range o.cells {
-		for name := range c.hosts {
-			if h := o.host(name); inRoster[name] || !h.locked && (!h.homed || h.home == e.Environment && !h.out()) {
-				delete(c.hosts, name)
-			}
-		}
-		if len(c.hosts) == 0 {
-			delete(o.cells, key)
-		}
-	}
+	o.dropFromCells(func(name string) bool {
+		h := o.host(name)
+		return inRoster[name] || !h.locked && (!h.homed || h.home == e.Environment && !h.out())
+	})
 	o.addCells(e.Cells)
 	for name, h := range o.hosts {
 		if h.out() && len(o.cellsOf(name)) > 0 {
@@ -56,6 +51,16 @@ func (o *Oracle) editCells(e message.Budgeted) {
 	for _, c := range o.cells {
 		if out, _ := o.outOf(c, ""); out > c.limit {
 			o.count("budgets that are lowered below what is out of service")
+		}
+	}
+}
+
+// dropFromCells drops hosts from their cells, and the cells that have none then.
+func (o *Oracle) dropFromCells(drops func(name string) bool) {
+	for key, c := range o.cells {
+		maps.DeleteFunc(c.hosts, func(name string, _ bool) bool { return drops(name) })
+		if len(c.hosts) == 0 {
+			delete(o.cells, key)
 		}
 	}
 }
@@ -175,9 +180,7 @@ func (o *Oracle) addNeighbours(e message.Silent) {
 		o.run.roster[name] = true
 		o.host(name).home, o.host(name).homed = o.environment, true
 		o.count("neighbours that fall silent")
-		for _, c := range o.cells {
-			delete(c.hosts, name)
-		}
+		o.dropFromCells(func(host string) bool { return host == name })
 		o.addCells(message.Only(e.Cells, func(host string) bool { return host == name }))
 	}
 }

@@ -39,9 +39,7 @@ func (o *Oracle) lock(r message.Decoded, e message.Locked) {
 
 // addLockedCells notes the cells of a locked host that no run knows. The limits of those that are known stay.
 func (o *Oracle) addLockedCells(e message.Locked) {
-	for _, c := range o.cells {
-		delete(c.hosts, e.Host)
-	}
+	o.dropFromCells(func(host string) bool { return host == e.Host })
 	for _, named := range e.Cells {
 		if c := o.cells[named.Key()]; c != nil {
 			c.hosts[e.Host] = true
@@ -131,7 +129,5 @@ func (o *Oracle) unlock(e message.Unlocked) {
 	if o.inAnyRoster(h) {
 		return
 	}
-	for _, c := range o.cells {
-		delete(c.hosts, h.name)
-	}
+	o.dropFromCells(func(host string) bool { return host == h.name })
 }

@@ -10,9 +10,9 @@ import (
 // takes notes that a run lets a host leave service, or admits it: the run had its turn.
 func (o *Oracle) takes(r message.Decoded) { o.run.taken = r.Seq }
 
-// inTurn judges that a run which takes a place passes over no other run that waits for the same
-// one: since before its last turn it could have been the turn of that (bounded waiting). It leaves
-// out a controller that may wait for the hosts of one of them to be heard of.
+// inTurn judges bounded waiting: a run takes its next turn only if no other run has been ready for the
+// same place since before its last one. It judges nothing while a controller that has just started
+// may still wait to hear of hosts.
 func (o *Oracle) inTurn(m *member, what string, r message.Decoded) {
 	last, cells := o.run.taken, o.cellsOf(m.name)
 	if last == 0 || o.gathering || len(cells) == 0 {
@@ -78,7 +78,7 @@ func (o *Oracle) noteReady(seq uint64, at time.Time) {
 // may depend on more than the log does not count as ready.
 func (p *run) isReady(m *member, at time.Time) bool {
 	goesOn := !p.finished && p.id != 0 && p.allPrepared && !p.aborted && p.halted == 0 && p.paused == 0 && !p.perhapsPaused
-	well := m.phase == prepared && m.prepared && !m.ended && !m.removed && !m.leftOut && !m.silent && !m.absent && m.notNow == nil && m.owes == (debt{}) && m.works == ""
+	well := m.phase == prepared && m.prepared && !m.ended && !m.removed && !m.leftOut && !m.silent && !m.absent && !m.locked && m.notNow == nil && m.owes == (debt{}) && m.works == ""
 	if !goesOn || !well || m.stage != p.current() || len(p.policy.Checks.Fleet) > 0 || p.policy.Splay.Duration() > 0 {
 		return false
 	}

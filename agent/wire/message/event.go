@@ -82,14 +82,14 @@ type Opened struct {
 	// Chosen tells that somebody has chosen some hosts of the environment for the run. It is
 	// written only if there are several environments.
 	Chosen bool `json:"chosen,omitempty"`
-	// Follows are the runs of the environments that this one comes after which the run follows,
-	// or the last run of this environment did if this one follows none.
+	// Follows are the runs of other environments that the run follows. A run that follows none
+	// repeats those of the run before it, so that they are still known when that is trimmed.
 	Follows []Follow `json:"follows,omitempty"`
 	// OverrideAfter is why somebody started the run before the environments that this one comes
 	// after had completed theirs; empty when they had.
 	OverrideAfter string `json:"override-after,omitempty"`
-	// Completed are the last runs of this environment, if others come after it; the newest is the
-	// last.
+	// Completed are the runs of this environment that others may follow, oldest first; absent if
+	// none comes after it.
 	Completed []Completion `json:"completed,omitempty"`
 	// NotAfter is when the run ends at the latest.
 	NotAfter time.Time `json:"not-after"`

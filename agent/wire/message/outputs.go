@@ -54,9 +54,9 @@ func (o *Outputs) checkSealed() error {
 	return nil
 }
 
-// ReadOutputs reads what a step has written as its outputs: lines NAME=VALUE, one for each name that
+// ParseOutputs reads what a step has written as its outputs: lines NAME=VALUE, one for each name that
 // it gives. The error names no value.
-func ReadOutputs(written []byte, gives []string) (map[string]string, error) {
+func ParseOutputs(written []byte, gives []string) (map[string]string, error) {
 	if len(written) > rollout.MaxOutputs {
 		return nil, fmt.Errorf("its outputs have more than %d bytes", rollout.MaxOutputs)
 	}

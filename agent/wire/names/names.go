@@ -23,6 +23,9 @@ const LoginForm = `use 1 to 63 of a-z, 0-9, "-", ".", "_" and "@", with no "-" o
 // (RFC 1035 2.3.4).
 const MaxLength = 63
 
+// LabelForm says what the key of a label and its value may be made of.
+const LabelForm = `at most 63 of letters, digits, "-", "_", "." and "/"`
+
 // MaxLabels is how many labels a host may have.
 const MaxLabels = 50
 

@@ -20,6 +20,30 @@ type Budget struct {
 	MaxUnavailable Count `json:"max-unavailable,omitempty" least:"1"`
 	// MinAvailable is how many of them must stay in service. A percentage is rounded up.
 	MinAvailable Count `json:"min-available,omitempty" least:"0"`
+	// Prometheus is asked besides before one of the hosts leaves service; nil for nothing.
+	Prometheus *Query `json:"prometheus,omitempty"`
+}
+
+// Query is a query to Prometheus that must return nothing, or only values within its bounds.
+type Query struct {
+	// URL is that of the server.
+	URL string `json:"url"`
+	// Query is the expression. Below and Above bound what it returns; without either it must
+	// return nothing.
+	Query string `json:"query"`
+	Below Number `json:"below,omitempty"`
+	Above Number `json:"above,omitempty"`
+}
+
+func (q Query) inspect(i *inspector, field string) {
+	i.url(field+".url", q.URL)
+	i.query(field+".query", q.Query)
+	i.bounds(field, q.Below, q.Above)
+}
+
+// Check returns the query as a check.
+func (q Query) Check() Check {
+	return Check{Type: Prometheus, URL: q.URL, Query: q.Query, Below: q.Below, Above: q.Above}
 }
 
 // Validate returns everything that is wrong with the values, and nothing when all is right.

@@ -28,7 +28,7 @@ import (
 
 // What a run does once too many of its hosts have failed.
 const (
-	// Stop finishes the hosts that are under way and starts no further one.
+	// Stop finishes the hosts that are in progress and starts no further one.
 	Stop = "stop"
 	// Pause does the same and waits for somebody to resume the run.
 	Pause = "pause"
@@ -44,7 +44,7 @@ const (
 	CountAbsent = "count"
 )
 
-// What happens to hosts that are under way when a run's time is up.
+// What happens to hosts that are in progress when a run's time is up.
 const (
 	// FinishHost waits for them, at most for OverrunLimit, sends them no further
 	// command, and undrains them.

@@ -17,9 +17,9 @@ const MaxAfter = 100
 // MaxSoak is how long a run of another environment may have to soak.
 const MaxSoak = 30 * 24 * time.Hour
 
-// After says which environments an environment comes after. A window of it opens a run only once
-// each of them has completed a run of all its hosts, and that has soaked. Each such run is followed
-// once.
+// After says which environments an environment comes after. A window of it opens a run only if
+// each of them has completed a run of all its hosts and that run has soaked. Each such run is followed
+// at most once.
 type After struct {
 	// Environments are their names.
 	Environments []string `json:"environments"`

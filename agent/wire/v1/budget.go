@@ -51,6 +51,9 @@ type NewBudget struct {
 	MaxUnavailable rollout.Count `json:"max-unavailable,omitempty"`
 	// MinAvailable is how many of them must stay in service. A budget has either of the two.
 	MinAvailable rollout.Count `json:"min-available,omitempty"`
+	// Prometheus is a query that must return nothing, or only values within its bounds, before one of
+	// the hosts leaves service.
+	Prometheus *rollout.Query `json:"prometheus,omitempty"`
 }
 
 // DecodeNewBudget reads the body of a request that creates a budget; its error and keep are those

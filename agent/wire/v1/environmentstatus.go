@@ -3,7 +3,6 @@ package v1
 import (
 	"cmp"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -11,7 +10,7 @@ import (
 // /v1/state/tenants/{tenant}/os-upgrade/environments.
 type EnvironmentStatus struct {
 	Name string `json:"name"`
-	// Removed tells that the environment was deleted while its run was under way.
+	// Removed tells that the environment was deleted while its run was in progress.
 	Removed bool `json:"removed,omitempty"`
 	// Status is one of those of Situation.
 	Status string `json:"status"`
@@ -76,14 +75,14 @@ func (e EnvironmentStatus) Situation() Situation {
 	}
 }
 
-// UnderWay reports whether a run of the environment is under way.
+// UnderWay reports whether a run of the environment is in progress.
 func (e EnvironmentStatus) UnderWay() bool { return e.Run != nil && !e.Run.Finished() }
 
-// IsQuiet reports whether no run of the environment is under way, and nobody is needed.
+// IsQuiet reports whether no run of the environment is in progress, and nobody is needed.
 func (e EnvironmentStatus) IsQuiet() bool { return !e.UnderWay() && len(e.Needs) == 0 }
 
 // Compare is negative for the environment that is more urgent: first by what needs a person, then
-// those with a run under way, then by the next window, then by name.
+// those with a run in progress, then by the next window, then by name.
 func (e EnvironmentStatus) Compare(other EnvironmentStatus) int {
 	return cmp.Or(
 		cmp.Compare(e.urgency(), other.urgency()),
@@ -150,7 +149,7 @@ func needs(s Situation, r *Run) (found []string) {
 	return slices.Compact(found)
 }
 
-// needs returns what the run under way needs of a person.
+// needs returns what the run in progress needs of a person.
 func (r Run) needs() (found []string) {
 	w := r.WaitingFor
 	switch {
@@ -163,7 +162,7 @@ func (r Run) needs() (found []string) {
 		found = append(found, w.What)
 	case w.ForPerson():
 		found = append(found, needsHosts)
-	case w.What == needsBudget && w.Until == nil && !w.IsSending():
+	case w.What == needsBudget && w.Until == nil && !w.Sending:
 		found = append(found, needsBudget)
 	case w.What == "idle" && len(w.Hosts) > 0:
 		found = append(found, needsBusy)
@@ -181,14 +180,10 @@ func (r Run) needs() (found []string) {
 
 // ForPerson reports whether the wait is for hosts about which a person has to do something.
 func (w WaitingFor) ForPerson() bool {
-	return (w.What == "slot" || w.What == needsBudget || w.What == "host") && w.Until == nil && len(w.Hosts) > 0 && !w.IsSending()
+	return (w.What == "slot" || w.What == needsBudget || w.What == "host") && w.Until == nil && len(w.Hosts) > 0 && !w.Sending
 }
 
-// IsSending reports whether the wait is for a host that is about to be sent a command: that has no
-// time at which it ends, and needs no person.
-func (w WaitingFor) IsSending() bool { return strings.Contains(w.Detail, " to be sent ") }
-
-// needs returns what needs a person while no run is under way; last is the one that has ended, nil
+// needs returns what needs a person while no run is in progress; last is the one that has ended, nil
 // if there was none.
 func (s Situation) needs(last *Run) (found []string) {
 	switch {

@@ -38,7 +38,7 @@ func TestNeeds(t *testing.T) {
 		"host is back":    {run: ended(RunHost{Hostname: "h1", Stage: "all", Status: "unreachable"}), want: []string{"failed"}},
 		"host is silent":  {edit: func(s *Situation) { s.Silent, s.SilentHosts = 1, []string{"h1"} }, run: ended(RunHost{Hostname: "h1", Stage: "all", Status: "unreachable"}), want: []string{"silent"}},
 		"host left out":   {run: ended(RunHost{Hostname: "h1", Stage: "all", Status: "skipped"}), want: nil},
-		"under way":       {edit: func(s *Situation) { s.Silent = 1 }, run: underWay(func(*Run) {}), want: nil},
+		"in progress":     {edit: func(s *Situation) { s.Silent = 1 }, run: underWay(func(*Run) {}), want: nil},
 		"approval":        {run: underWay(func(r *Run) { r.WaitingFor = &WaitingFor{What: "approval"} }), want: []string{"approval"}},
 		"paused":          {run: underWay(func(r *Run) { r.Paused = "by ann" }), want: []string{"resume"}},
 		"paused, waiting": {run: underWay(func(r *Run) { r.Paused, r.WaitingFor = "by ann", &WaitingFor{What: "resume"} }), want: []string{"resume"}},
@@ -46,10 +46,10 @@ func TestNeeds(t *testing.T) {
 		"unwell hosts":    {run: underWay(func(r *Run) { r.WaitingFor = &WaitingFor{What: "slot", Hosts: []string{"h1"}} }), want: []string{"hosts"}},
 		"hosts at work":   {run: underWay(func(r *Run) { r.WaitingFor = &WaitingFor{What: "host", Hosts: []string{"h1"}, Until: &later} }), want: nil},
 		"about to be sent": {run: underWay(func(r *Run) {
-			r.WaitingFor = &WaitingFor{What: "host", Detail: "h1 to be sent reboot", Hosts: []string{"h1"}}
+			r.WaitingFor = &WaitingFor{What: "host", Detail: "h1 to be sent reboot", Sending: true, Hosts: []string{"h1"}}
 		}), want: nil},
 		"about to be sent, and holds a place": {run: underWay(func(r *Run) {
-			r.WaitingFor = &WaitingFor{What: "budget", Detail: "a place in web, and so for h1 to be sent reboot", Hosts: []string{"h1"}}
+			r.WaitingFor = &WaitingFor{What: "budget", Detail: "a place in web, and so for h1 to be sent reboot", Sending: true, Hosts: []string{"h1"}}
 		}), want: nil},
 		"silent hosts": {run: underWay(func(r *Run) {
 			r.WaitingFor = &WaitingFor{What: "host", Detail: "h1 to come back, to be released or to be deleted", Hosts: []string{"h1"}}

@@ -8,7 +8,7 @@ import (
 // Move is the body of PUT .../os-upgrade/hosts/{host}/environment: where a host belongs.
 type Move struct {
 	// Environment is the environment to which the host is assigned, whatever matches it. If it is
-	// empty, the environment that matches the host has it, or else default.
+	// empty, the host goes to the environment that matches it, or else to default.
 	Environment string `json:"environment"`
 }
 
@@ -21,7 +21,7 @@ type HostEnvironment struct {
 	Assigned bool `json:"assigned,omitempty"`
 	// Unplaced means that no run upgrades the host, because several environments match it.
 	Unplaced bool `json:"unplaced,omitempty"`
-	// Run is a run under way of RunEnvironment that still has the host: the host moves when the run
+	// Run is a run in progress of RunEnvironment that still has the host: the host moves when the run
 	// has ended. Both are absent if there is none.
 	Run            uint64 `json:"run,omitempty"`
 	RunEnvironment string `json:"run-environment,omitempty"`

@@ -22,11 +22,12 @@ type NewsData struct {
 	Tenant string `json:"tenant"`
 	// Text says all of it in a sentence, for people.
 	Text string `json:"text"`
-	// Environment is the environment of the run or of the missed window; absent for the default one.
+	// Environment is the environment of the run or of the window; absent for the default one.
 	Environment string `json:"environment,omitempty"`
-	// Run is the run concerned; absent for a missed window and for a calendar.
+	// Run is the run concerned; absent for a window and for a calendar.
 	Run uint64 `json:"run,omitempty"`
-	// Trigger, RequestedBy and RequestReason are of a run that was opened.
+	// Trigger, RequestedBy and RequestReason are of a run that was opened; RequestedBy is also who skipped a
+	// window.
 	Trigger       string `json:"trigger,omitempty"`
 	RequestedBy   string `json:"requested-by,omitempty"`
 	RequestReason string `json:"request-reason,omitempty"`
@@ -49,12 +50,12 @@ type NewsData struct {
 	// Command is what a person can type so that the run continues, to see what a host that is overdue
 	// does, to let in a host, or to try a calendar again; NAME is a placeholder.
 	Command string `json:"command,omitempty"`
-	// Result and Reason are of a run that has ended.
+	// Result and Reason are of a run that has ended; Reason is also why a window was missed or skipped.
 	Result string `json:"result,omitempty"`
 	Reason string `json:"reason,omitempty"`
 	// Calendar is the calendar that cannot be fetched; Error says why.
 	Calendar string `json:"calendar,omitempty"`
-	// Window and WindowEnd are the start and the end of a missed window.
+	// Window and WindowEnd are the start and the end of a window that was missed or skipped.
 	Window    *time.Time `json:"window,omitempty"`
 	WindowEnd *time.Time `json:"window-end,omitempty"`
 }
@@ -69,6 +70,8 @@ const (
 	NewsRunWaiting   = "run.waiting"
 	NewsRunFinished  = "run.finished"
 	NewsWindowMissed = "window.missed"
+	// Somebody has skipped a window.
+	NewsWindowSkipped = "window.skipped"
 	// A calendar with a URL could not be fetched several times in a row, or can be again.
 	NewsCalendarFailing   = "calendar.failing"
 	NewsCalendarRecovered = "calendar.recovered"
@@ -83,7 +86,7 @@ const (
 // NewsTypes lists the types of news, but for the test.
 func NewsTypes() []string {
 	return []string{
-		NewsRunOpened, NewsStageDone, NewsHostFailed, NewsRunBlocked, NewsRunOverdue, NewsRunWaiting, NewsRunFinished, NewsWindowMissed,
+		NewsRunOpened, NewsStageDone, NewsHostFailed, NewsRunBlocked, NewsRunOverdue, NewsRunWaiting, NewsRunFinished, NewsWindowMissed, NewsWindowSkipped,
 		NewsCalendarFailing, NewsCalendarRecovered, NewsCalendarEmptied, NewsHostWaiting,
 	}
 }

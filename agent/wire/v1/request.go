@@ -16,8 +16,8 @@ const MaxReason = 1000
 
 // Start is the body of POST .../os-upgrade/start.
 type Start struct {
-	// Environment is the environment whose hosts are upgraded; default is that of the hosts that no
-	// other has. It may be absent if only one has hosts, and of a retry.
+	// Environment is the environment whose hosts are upgraded; default has the hosts that are in no
+	// other. It may be absent for a retry, and if only one environment has hosts.
 	Environment string `json:"environment,omitempty"`
 	// OverrideWindow starts the run even if no maintenance window is open.
 	OverrideWindow bool `json:"override-window,omitempty"`
@@ -26,8 +26,8 @@ type Start struct {
 	// Duration bounds a run that overrides the windows, even while a window is open; empty
 	// means until the end of the open window, or 4h when none is open.
 	Duration string `json:"duration,omitempty"`
-	// OverrideAfter starts the run although environments that its own comes after have not
-	// completed theirs, or these have not soaked. It says why; that is kept with the run.
+	// OverrideAfter starts the run even if an environment that comes before this one has not
+	// completed a run, or that run has not soaked. It is the reason, which is kept with the run.
 	OverrideAfter string `json:"override-after,omitempty"`
 	// RetryOf is the id of an ended run: the new run has only those of its hosts that failed or
 	// were skipped there.
@@ -95,9 +95,8 @@ func (s Start) Selector() Selector {
 type Ask struct {
 	// Reason is kept with the run; required.
 	Reason string `json:"reason"`
-	// Environment is the environment whose run this is about; default is that of the hosts that no
-	// other has. It may be absent if only one run is under way, and of release, which finds the run
-	// of the host.
+	// Environment is the environment of the run; default has the hosts that are in no other. It may
+	// be absent if only one run is in progress, and for a release, which finds the run of the host.
 	Environment string `json:"environment,omitempty"`
 	// All aborts the runs of all environments; only for abort, and without an environment.
 	All bool `json:"all,omitempty"`

@@ -135,6 +135,9 @@ type WaitingFor struct {
 	// OverdueSince is since when this takes unusually long; see RunHost. Absent while it does
 	// not.
 	OverdueSince *time.Time `json:"overdue-since,omitempty"`
+	// Sending is true while a host is about to be sent a command: that takes a moment, has no
+	// Until and needs no person.
+	Sending bool `json:"sending,omitempty"`
 	// Stage is the stage that soaks, wants to be approved or has the step.
 	Stage string `json:"stage,omitempty"`
 	// Hosts are the first ten of the hosts that it waits for: hosts at work or, with

@@ -42,8 +42,8 @@ type Certificate struct {
 // Situation is the state of a tenant at one moment, without hosts and runs. It changes
 // with events and with time alone; the event stream sends each change.
 type Situation struct {
-	// Environment is the environment of which Status, NextUpgradeAt, Overdue, OpenWindow, WaitingFor
-	// and LastMissed are; absent for the default one. It is the default one if that has hosts or
+	// Environment is the environment that Status, NextUpgradeAt, Overdue, OpenWindow, WaitingFor and
+	// LastMissed describe; absent for the default one. It is the default one if that has hosts or
 	// windows; otherwise the one that is furthest from idle.
 	Environment string `json:"environment,omitempty"`
 	// Status is one of idle, waiting, preparing, upgrading, rebooting,

@@ -19,12 +19,12 @@ type TenantStatus struct {
 
 // EnvironmentSummary sums up the environments of a tenant.
 type EnvironmentSummary struct {
-	// All counts the environments, UnderWay those of which a run is under way, and NeedPerson those
+	// All counts the environments, UnderWay those of which a run is in progress, and NeedPerson those
 	// that need a person.
 	All        int `json:"all"`
 	UnderWay   int `json:"under-way"`
 	NeedPerson int `json:"need-person"`
-	// Counts is how many of the hosts of the runs under way have each status.
+	// Counts is how many of the hosts of the runs in progress have each status.
 	Counts map[string]int `json:"counts,omitempty"`
 	// NextUpgradeAt is the earliest of all, OpenWindow the window that is open and ends first.
 	NextUpgradeAt *time.Time  `json:"next-upgrade-at,omitempty"`

@@ -64,9 +64,9 @@ type ErrorInfo struct {
 
 // Choice is an environment that a request may mean.
 type Choice struct {
-	// Environment is its name: default for that of the hosts that no other has.
+	// Environment is its name: default has the hosts that are in no other.
 	Environment string `json:"environment"`
-	// Run is the id of its run, if one is under way.
+	// Run is the id of its run, if one is in progress.
 	Run uint64 `json:"run,omitempty"`
 	// Command is the command that names it.
 	Command string `json:"command"`

@@ -1,6 +1,6 @@
 variable "reason" {
   type    = string
-  default = "The inventory is counted"
+  default = "Stocktaking"
 }
 
 # terraform apply -invoke=action.osupgrade_skip_window.shops

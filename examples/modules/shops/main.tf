@@ -46,15 +46,15 @@ resource "osupgrade_environment" "shop" {
   }]
 
   # A shop that leaves the map, and destroy, take the environment away although it has hosts. They
-  # are in no shop then, and upgraded by nobody. Without this, the server refuses, so that you move
+  # are in no shop then, and no run upgrades them. Without this, the server refuses, so that you move
   # the hosts to other shops first.
   force_destroy = true
 
-  # The rollout, which all shops share, and the budget count from the first run on.
+  # The rollout, which all shops share, and the budget must exist before the first run.
   depends_on = [osupgrade_rollout.all, osupgrade_disruption_budget.shops]
 }
 
-# One host of each shop may be out of service, whatever the rollout allows.
+# At most one host of each shop may be out of service, whatever the rollout allows.
 resource "osupgrade_disruption_budget" "shops" {
   name            = "shops"
   per             = "shop"
@@ -66,8 +66,7 @@ resource "osupgrade_rollout" "all" {
   max_failures = "1"
 }
 
-# The tenant has no windows: a host that lost its label is in no shop, and is upgraded by nobody
-# until it has one.
+# The tenant has no windows, so no window upgrades a host that has lost its label and is in no shop.
 resource "osupgrade_config" "all" {
   worker_applications = ["appliance"]
   maintenance_windows = []

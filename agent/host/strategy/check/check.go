@@ -447,7 +447,7 @@ func (c *checker) killPrepare(ctx context.Context, what string, after time.Durat
 	if _, err := c.prepared(ctx, "prepare after "+what); err != nil {
 		return err
 	}
-	c.say(OK, what, "prepare goes on, and what runs is as before")
+	c.say(OK, what, "prepare continues, and what runs is as before")
 	return nil
 }
 
@@ -494,7 +494,7 @@ func (c *checker) killConfirm(ctx context.Context, what string, after time.Durat
 	if err := c.confirmed(ctx, "after "+what, plan); err != nil {
 		return err
 	}
-	c.say(OK, what, "confirm goes on, and the new system runs")
+	c.say(OK, what, "confirm continues, and the new system runs")
 	return nil
 }
 
@@ -517,7 +517,7 @@ func (c *checker) killRollback(ctx context.Context, what string, after time.Dura
 	case !maps.Equal(now, c.before):
 		return c.fails(what, "the versions are not those from before: %s", differences(c.before, now))
 	}
-	c.say(OK, what, "rollback goes on, and the host has the versions that it had")
+	c.say(OK, what, "rollback continues, and the host has the versions that it had")
 	return nil
 }
 

@@ -204,7 +204,7 @@ func (s *service) watch(ctx context.Context) (signals <-chan *dbus.Signal, stop 
 	return heard, func() { s.conn.RemoveSignal(heard) }, nil
 }
 
-// install installs a bundle and waits for the end. The installation goes on in the
+// install installs a bundle and waits for the end. The installation continues in the
 // service when ctx ends.
 func (s *service) install(ctx context.Context, path, transaction string, tell func(percent int, message string)) error {
 	signals, stop, err := s.watch(ctx)
@@ -247,7 +247,7 @@ func (s *service) await(ctx context.Context, signals <-chan *dbus.Signal, tell f
 	for {
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("the installation goes on in RAUC's service: %w", ctx.Err())
+			return fmt.Errorf("the installation continues in RAUC's service: %w", ctx.Err())
 		case signal, open := <-signals:
 			if !open {
 				return strategy.Fail(message.Transient, errors.New("the system bus has closed the connection while RAUC installed"))

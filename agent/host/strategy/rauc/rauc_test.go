@@ -294,7 +294,7 @@ func TestBrokenOff(t *testing.T) {
 	}
 }
 
-// TestWorkerEnded checks that the installation goes on in RAUC's service without the
+// TestWorkerEnded checks that the installation continues in RAUC's service without the
 // worker, and that Resume waits for it.
 func TestWorkerEnded(t *testing.T) {
 	t.Parallel()

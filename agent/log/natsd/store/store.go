@@ -38,7 +38,7 @@ func (d *Damage) Error() string {
 		text += ": " + d.cause.Error()
 	}
 	if d.Override != "" {
-		text += "; restore a backup, or run osupgrade-agent recover to go on with what is left: it removes " + d.Override
+		text += "; restore a backup, or run osupgrade-agent recover to continue with what is left: it removes " + d.Override
 	}
 	return text
 }

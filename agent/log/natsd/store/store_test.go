@@ -54,7 +54,7 @@ func TestFormats(t *testing.T) {
 	}
 	write(t, marks, `{"streams":{}}`)
 	const old = "it bears no format number: it was written by a version before the first release, or is damaged"
-	if _, err := Check(dir); err == nil || err.Error() != "the store cannot be taken up: "+marks+": "+old+"; restore a backup, or run osupgrade-agent recover to go on with what is left: it removes "+marks {
+	if _, err := Check(dir); err == nil || err.Error() != "the store cannot be taken up: "+marks+": "+old+"; restore a backup, or run osupgrade-agent recover to continue with what is left: it removes "+marks {
 		t.Errorf("of a store of before the first release it is said: %v", err)
 	}
 	write(t, marks, `{"format":1,"streams":{}}`)
