@@ -183,8 +183,20 @@ func (p *sideBySide) refoldTrimmed() {
 		_ = trimmed.Fold(r.Decode())
 	}
 	for _, e := range p.ledger.Environments() {
-		if other := trimmed.Of(e.Name); !reflect.DeepEqual(other.Newest(), e.Newest()) || !reflect.DeepEqual(other.Roster(), e.Roster()) {
+		if other := trimmed.Of(e.Name); !reflect.DeepEqual(regrouped(other.Newest()), regrouped(e.Newest())) || !reflect.DeepEqual(other.Roster(), e.Roster()) {
 			p.rt.Fatalf("a log that begins with record %d gives another state of run %d", from, e.Key())
 		}
 	}
+}
+
+// regrouped is a run with its candidates put into queues anew: how these are laid out depends on when
+// that was done last, and a log that was trimmed may not have the record that has had it done.
+func regrouped(s *State) *State {
+	if s == nil {
+		return nil
+	}
+	c := *s
+	c.members, c.stages = slices.Clone(s.members), s.stages.clone()
+	c.regroup()
+	return &c
 }

@@ -83,6 +83,9 @@ func (c *Cells) RemoveLocked(locks *Roster, host string) (recounted bool) {
 	locks.leaveCell(i)
 	locks.hosts = slices.Delete(slices.Clone(locks.hosts), i, i+1)
 	locks.reindex()
+	if len(locks.hosts) == 0 {
+		c.rosters = slices.DeleteFunc(slices.Clone(c.rosters), func(r *Roster) bool { return r == locks })
+	}
 	recounted = c.places[host] != nil && !c.has(host)
 	if recounted {
 		c.enter([]string{host}, nil)
