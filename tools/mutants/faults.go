@@ -195,4 +195,8 @@ var faults = []fault{
 	{"checks-of-hosts-are-asked-at-the-site", "agent/wire/message.Task.OnSite", `return true`, "", tests("agent/wire/message", "TestTaskKinds")},
 	{"step-check-believes-scripts", "agent/host/stepcheck.checker.leadsTo", `return nil`, "", tests("agent/host/stepcheck", "TestFaultsAreFound")},
 	{"step-check-kills-nothing", "agent/host/stepcheck.checker.killed", `return nil`, "", tests("agent/host/stepcheck", "TestFaultsAreFound")},
+
+	// 14. A run prepares no host before all its start checks have passed.
+	{"run-begins-though-its-start-checks-failed", "agent/run.startChecks.why", `return ""`, "", simulated(scripts, invariants)},
+	{"start-checks-are-not-asked", "agent/run.newStartChecks", `return zero1`, "", simulated(scripts, invariants)},
 }
