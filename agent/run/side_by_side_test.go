@@ -112,11 +112,6 @@ func (p *sideBySide) drawOpening() message.Opened {
 	for i := range e.Rollout.NoReboot {
 		e.Rollout.NoReboot[i].Host = names[e.Rollout.NoReboot[i].Host]
 	}
-	for _, g := range e.Rollout.Start {
-		for i, host := range g.Hosts {
-			g.Hosts[i] = names[host]
-		}
-	}
 	first := p.in().Key() == 0
 	var entries []message.Entry
 	for _, entry := range e.Roster {

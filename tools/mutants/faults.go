@@ -210,4 +210,7 @@ var faults = []fault{
 	{"freeze-of-changes-begins-with-the-run", "agent/run.Ledger.Frozen", `for _, env := range $0.underWay { if current := env.Current(); !$1.Holds && current != nil && current.rollout.FreezeChanges && ($1.Environment == "" || $1.Environment == env.Name) { return frozen(current.Key(), env.Name) } }; return nil`, "", tests("agent/run", "TestFrozen")},
 	{"freeze-of-changes-cannot-be-paused", "agent/wire/v1.OnlyPauses", `return false`, "", append(tests("agent/wire/v1", "TestHolds"), tests("agent/api", "TestFreeze_holds")...)},
 	{"freeze-can-be-lifted-in-a-freeze-of-changes", "agent/wire/v1.OnlyFreezes", `return $2.Freezes()`, "", append(tests("agent/wire/v1", "TestHolds"), tests("agent/api", "TestFreeze_holds")...)},
+	// 14. A run prepares no host before all its start checks have passed.
+	{"run-begins-though-its-start-checks-failed", "agent/run.startChecks.why", `return ""`, "", simulated(scripts, invariants)},
+	{"start-checks-are-not-asked", "agent/run.newStartChecks", `return zero1`, "", simulated(scripts, invariants)},
 }
