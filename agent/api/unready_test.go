@@ -202,6 +202,14 @@ func (b broken) Watch(context.Context) (<-chan struct{}, func(), error) {
 	return nil, func() {}, b.err
 }
 
+func (b broken) Health(context.Context, v1.AskHealth) (v1.HealthReport, error) {
+	return v1.HealthReport{}, b.err
+}
+
+func (b broken) HealthOf(context.Context, int) (v1.HealthReport, error) {
+	return v1.HealthReport{}, b.err
+}
+
 func (b broken) Preflight(context.Context, string, v1.Start) (v1.Preflight, error) {
 	return v1.Preflight{}, b.err
 }

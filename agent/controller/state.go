@@ -34,6 +34,7 @@ type state struct {
 	intent      intent
 	hosts       hosts
 	dispatching *dispatching
+	healths     healths
 	log         appender
 	guard       guardKeeper
 	trim        trimmer

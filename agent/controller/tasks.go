@@ -297,8 +297,9 @@ func hasTasks(p rollout.Resolved) bool {
 	return len(p.Start) > 0 || slices.ContainsFunc(message.TaskKinds(), func(k message.TaskKind) bool { return k.OfHost() && !k.Of(&p.Rollout).RunsNothing() })
 }
 
-// report passes the outcome that a host tells to the run that has asked for it.
+// report passes the outcome that a host tells to the run, or to the request, that has asked for it.
 func (s *state) report(host string, o message.Outcome) {
+	s.healths.report(host, o)
 	for _, env := range s.inOrder {
 		env.tasks.report(host, o, false)
 	}
