@@ -237,7 +237,7 @@ func TestUnready(t *testing.T) {
 		Site: "test", Tenants: Fixed{"acme": b}, Store: b, Tokens: tokens, Webhooks: brokenWebhooks(b),
 		Healthy: func() error { return b.err }, Log: slog.New(slog.DiscardHandler),
 	})
-	bodies := map[string]string{"approve": `{"reason":"r","stage":"s"}`, "release": `{"reason":"r","host":"h01"}`, "resend": `{}`, "refresh": `{}`, "calendars": `{"name":"x","kind":"freeze"}`, "environment": `{"environment":""}`, "environments": `{"name":"x","match":{"roles":["edge"]}}`, "budgets": `{"name":"x","max-unavailable":"1"}`}
+	bodies := map[string]string{"approve": `{"reason":"r","stage":"s"}`, "release": `{"reason":"r","host":"h01"}`, "resend": `{}`, "refresh": `{}`, "health": `{}`, "calendars": `{"name":"x","kind":"freeze"}`, "environment": `{"environment":""}`, "environments": `{"name":"x","match":{"roles":["edge"]}}`, "budgets": `{"name":"x","max-unavailable":"1"}`}
 	bodies["pre-reboot"] = `{"client_params":{"id":"h01","group":"default"}}`
 	bodies["steady-state"] = bodies["pre-reboot"]
 	ask := func(method, target string) *httptest.ResponseRecorder {
