@@ -64,6 +64,11 @@ type Controller interface {
 	// Lock locks a host that reboots by itself, Unlock unlocks it. Both return its name.
 	Lock(ctx context.Context, by string, who v1.FleetLock) (host string, err error)
 	Unlock(ctx context.Context, by string, who v1.FleetLock) (host string, err error)
+	// Health asks what a run would ask before it prepares any host, and returns what has come out
+	// within a while; HealthOf returns how a request came out. It is run.ErrNoHealth for one that is
+	// not known.
+	Health(ctx context.Context, request v1.AskHealth) (v1.HealthReport, error)
+	HealthOf(ctx context.Context, id int) (v1.HealthReport, error)
 	// Preflight returns what a start would do, and starts nothing.
 	Preflight(ctx context.Context, by string, request v1.Start) (v1.Preflight, error)
 	// Unmatched returns what of an intent matches no known host.

@@ -126,7 +126,7 @@ func (s *server) classify(r *http.Request, err error) *answer {
 		return &answer{status: http.StatusBadRequest, body: v1.ErrorBody{Errors: []v1.Error{{Message: err.Error(), Info: v1.ErrorInfo{Full: true}}}}}
 	case errors.Is(err, ErrTooManyTenants):
 		return plain(http.StatusBadRequest, err)
-	case errors.Is(err, run.ErrNoRun), errors.Is(err, run.ErrNotConfigured), errors.Is(err, store.ErrNotFound):
+	case errors.Is(err, run.ErrNoRun), errors.Is(err, run.ErrNoHealth), errors.Is(err, run.ErrNotConfigured), errors.Is(err, store.ErrNotFound):
 		return plain(http.StatusNotFound, err)
 	case errors.Is(err, store.ErrConflict):
 		return plain(http.StatusPreconditionFailed, err)

@@ -431,7 +431,18 @@ func runRoutes() []route {
 	start.optional = true
 	start.query = append(start.query, flag("validate", "Start nothing; return what a start would do."))
 	start.returns = []response{{status: http.StatusOK, about: "The run, or with validate=true what a start would do.", body: anyOf{v1.Run{}, v1.Preflight{}}}}
+	start.about = "While the run still asks what has to pass before it prepares any host, the answer comes after 20 s at the latest: its phase is open, and it can be read by this id until it has its own."
+	health := post("health", "Ask what a run would ask before it prepares any host", (*server).postHealth, v1.AskHealth{})
+	health.optional, health.action, health.object = true, "ask", "health"
+	health.about = "Asks the checks.start of the rollout, at the site and on the hosts that each matches, without a run. The answer has what has come out within 20 s; read the rest by its id."
+	health.returns = ok("What has come out.", v1.HealthReport{})
+	healthOf := route{
+		method: http.MethodGet, path: statePath + "/health/{id}", own: true, group: groupRuns, handle: (*server).getHealth,
+		summary: "Read how a request for the health came out", about: "Waits until all has come out, for at most 20 s. The site keeps the last 16 requests, until it restarts.",
+		query: []parameter{siteParameter}, returns: ok("What has come out.", v1.HealthReport{}), errors: []int{http.StatusNotFound},
+	}
 	list := []route{
+		health, healthOf,
 		listing(get("", "List runs, newest first", (*server).getRuns, []v1.Run{}, selecting(
 			parameter{name: "result", about: "Only runs with this result.", schema: schema{"type": "string"}},
 			instantParameter("since", "Only runs that were opened at this time or later."),

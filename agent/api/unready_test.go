@@ -208,6 +208,14 @@ func (b broken) Watch(context.Context) (<-chan struct{}, func(), error) {
 	return nil, func() {}, b.err
 }
 
+func (b broken) Health(context.Context, v1.AskHealth) (v1.HealthReport, error) {
+	return v1.HealthReport{}, b.err
+}
+
+func (b broken) HealthOf(context.Context, int) (v1.HealthReport, error) {
+	return v1.HealthReport{}, b.err
+}
+
 func (b broken) Preflight(context.Context, string, v1.Start) (v1.Preflight, error) {
 	return v1.Preflight{}, b.err
 }
@@ -235,7 +243,7 @@ func TestUnready(t *testing.T) {
 		Site: "test", Tenants: Fixed{"acme": b}, Store: b, Tokens: tokens, Webhooks: brokenWebhooks(b),
 		Healthy: func() error { return b.err }, Log: slog.New(slog.DiscardHandler),
 	})
-	bodies := map[string]string{"approve": `{"reason":"r","stage":"s"}`, "release": `{"reason":"r","host":"h01"}`, "resend": `{}`, "refresh": `{}`, "calendars": `{"name":"x","kind":"freeze"}`, "environment": `{"environment":""}`, "environments": `{"name":"x","match":{"roles":["edge"]}}`, "budgets": `{"name":"x","max-unavailable":"1"}`}
+	bodies := map[string]string{"approve": `{"reason":"r","stage":"s"}`, "release": `{"reason":"r","host":"h01"}`, "resend": `{}`, "refresh": `{}`, "health": `{}`, "calendars": `{"name":"x","kind":"freeze"}`, "environment": `{"environment":""}`, "environments": `{"name":"x","match":{"roles":["edge"]}}`, "budgets": `{"name":"x","max-unavailable":"1"}`}
 	bodies["pre-reboot"] = `{"client_params":{"id":"h01","group":"default"}}`
 	bodies["steady-state"] = bodies["pre-reboot"]
 	ask := func(method, target string) *httptest.ResponseRecorder {

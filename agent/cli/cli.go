@@ -11,7 +11,7 @@
 //   - See: status.go with advice.go (To do now) and certificates.go, windows.go with
 //     month.go (the picture), hosts.go with inventory.go and plan.go, watch.go, runs.go,
 //     audit.go (also history).
-//   - Run: start.go (also retry) with preflight.go (--dry-run), operations.go (pause,
+//   - Run: start.go (also retry) with preflight.go (--dry-run), health.go, operations.go (pause,
 //     resume, abort, approve, release) with confirm.go, hosts.go (forget), move.go, skip.go
 //     (windows that are skipped).
 //   - Declare: apply.go (also get, validate) with kinds.go (the table of kinds) and
@@ -110,6 +110,7 @@ type commands struct {
 	Audit   auditCommand   `cmd:"" help:"Show or export the audit log: who did what." group:"see"`
 	History historyCommand `cmd:"" help:"Show who changed an object, when, and what." group:"see"`
 
+	Health  healthCommand  `cmd:"" help:"Ask what a run would ask before it prepares any host." group:"run"`
 	Start   startCommand   `cmd:"" help:"Start a run by hand." group:"run"`
 	Pause   pauseCommand   `cmd:"" help:"Pause the current run: no further host starts." group:"run"`
 	Resume  resumeCommand  `cmd:"" help:"Resume a paused run." group:"run"`

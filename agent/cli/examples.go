@@ -28,6 +28,7 @@ var examples = map[string][]string{
 		"osupgrade-agent hosts", "osupgrade-agent hosts h03", "osupgrade-agent hosts --wide", "osupgrade-agent hosts --label shop=basel --role till", "osupgrade-agent hosts --refresh",
 		"osupgrade-agent hosts --waiting", "osupgrade-agent hosts --limit 100 --after h100",
 	},
+	"health": {"osupgrade-agent health", "osupgrade-agent health --environment basel --output json"},
 	"start": {
 		`osupgrade-agent start --dry-run`, `osupgrade-agent start --override-window --duration 2h --reason "CVE-2026-1234" --wait`,
 		`osupgrade-agent start --host h03 --host h04 --override-window --reason "the new kernel, on two hosts first"`,

@@ -20,12 +20,22 @@ func (c *starting) rehearse(ctx context.Context, out io.Writer, api *client.Clie
 	if err != nil {
 		return err
 	}
+	if p.Health != nil {
+		complete, err := api.CompleteHealth(ctx, c.Tenant, *p.Health)
+		if err != nil {
+			return err
+		}
+		p.Health = &complete
+	}
 	err = c.Output.show(out, p, func(to *terminal) error {
 		showPreflight(to, c.format(), p)
 		return nil
 	})
 	if err == nil && p.Refused != "" {
 		err = fmt.Errorf("a start would be refused now: %s", c.format().text(p.Refused))
+	}
+	if err == nil && p.Health != nil {
+		err = failedChecks(*p.Health)
 	}
 	return err
 }
@@ -80,7 +90,25 @@ func showPreflight(to *terminal, at timeFormat, p v1.Preflight) {
 	if len(p.Unknown) > 0 {
 		f.add("unknown", "these hosts do not report their scripts, because their workers are too old or have too many: "+someOf(p.Unknown))
 	}
+	healthFacts(&f, to, p.Health)
 	f.print(to)
+}
+
+// healthFacts adds the checks that failed, and how many passed.
+func healthFacts(f *facts, to *terminal, r *v1.HealthReport) {
+	if r == nil {
+		return
+	}
+	passed := 0
+	for _, c := range r.Checks {
+		switch c.Result {
+		case v1.HealthPassed:
+			passed++
+		case v1.HealthFailed:
+			f.add("start check "+c.Check, to.paint(red, fmt.Sprintf("failed on %s: %s", cmp.Or(c.Host, "the site"), c.Text)))
+		}
+	}
+	f.add("start checks", fmt.Sprintf("%d of %d passed", passed, len(r.Checks)))
 }
 
 // expectation says how long the run will take and whether it fits.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -71,6 +72,12 @@ func (c *starting) start(ctx context.Context, out io.Writer, body v1.Start) erro
 	if c.Wait {
 		p := newProgress(out, &c.operator, run.ID)
 		return p.watch(ctx, api)
+	}
+	if run.Finished() && run.Result != "completed" { // Its start checks failed.
+		return cmp.Or(c.Output.show(out, run, func(to *terminal) error {
+			to.linef("Run %d%s has ended, %s: %s.", run.ID, ofEnvironment(run), run.Result, c.format().text(run.Reason))
+			return nil
+		}), errNotCompleted)
 	}
 	return c.Output.show(out, run, func(to *terminal) error {
 		at := c.format()

@@ -36,6 +36,7 @@ func (c *Controller) Preflight(ctx context.Context, by string, request v1.Start)
 	type found struct {
 		rehearsed
 		v1.Preflight
+		asked askedHealth
 	}
 	f, err := until(ctx, c, func(s *state) (found, error) {
 		if err := s.mayWrite(); err != nil { // A start would be refused until somebody mends the site.
@@ -53,11 +54,21 @@ func (c *Controller) Preflight(ctx context.Context, by string, request v1.Start)
 			known.InForce = &plan.Intent{Rollout: s.intent.rolloutOf(env.name)}
 			f.Warnings = plan.Unmatched(plan.Intent{Budgets: s.intent.budgets}, known)
 		}
+		if err == nil && len(planned.Rollout.Checks.Start) > 0 {
+			f.asked, err = s.askHealth(env, planned)
+		}
 		return f, err
 	})
 	// It is played outside of the loop, which has runs to drive.
 	if err != nil || len(f.Members) == 0 {
 		return f.Preflight, err
+	}
+	if f.asked.id != 0 {
+		health, err := c.askedHealth(ctx, f.asked)
+		if err != nil {
+			return v1.Preflight{}, err
+		}
+		f.Health = &health
 	}
 	usual, err := c.usual(ctx, nameOf(f.Environment))
 	if err != nil {

@@ -35,6 +35,7 @@ type state struct {
 	hosts       hosts
 	dispatching *dispatching
 	queries     *queries
+	healths     healths
 	log         appender
 	guard       guardKeeper
 	trim        trimmer

@@ -322,11 +322,13 @@ func hasTasks(p rollout.Resolved) bool {
 	return len(p.Start) > 0 || slices.ContainsFunc(message.TaskKinds(), func(k message.TaskKind) bool { return k.OfHost() && !k.Of(&p.Rollout).RunsNothing() })
 }
 
-// report passes the outcome that a host tells to the run that has asked for it. A host tells of no other.
+// report passes the outcome that a host tells to the run, or to the request, that has asked for it. A
+// host tells of no other.
 func (s *state) report(host string, o message.Outcome) {
 	if o.Host != host {
 		return
 	}
+	s.healths.report(host, o)
 	for _, env := range s.inOrder {
 		env.tasks.report(o, false)
 	}

@@ -16,7 +16,7 @@ import (
 var fuzzed = map[string]string{
 	// What clients send: bodies, and what is in a URL or a header.
 	"agent/wire/v1.DecodeOSUpgrade": "FuzzOSUpgradeJSON", "agent/wire/v1.ParseWarnings": "FuzzParseWarnings", "agent/wire/v1.DecodeRollout": "FuzzRolloutJSON", "agent/wire/v1.DecodeCalendar": "FuzzCalendarJSON",
-	"agent/wire/v1.DecodeNewCalendar": "FuzzCalendarJSON", "agent/wire/v1.DecodeNewBudget": "FuzzBudgetJSON", "agent/wire/v1.DecodeNewEnvironment": "FuzzEnvironmentJSON", "agent/wire/v1.DecodeMove": "FuzzMoveJSON", "agent/wire/v1.DecodeStart": "FuzzStartJSON", "agent/wire/v1.DecodeRefresh": "FuzzRefreshJSON", "agent/wire/v1.DecodeSkipWindow": "FuzzSkipWindow", "agent/wire/v1.ParseSelector": "FuzzParseSelector", "agent/wire/v1.DecodeAsk": "FuzzAskJSON",
+	"agent/wire/v1.DecodeNewCalendar": "FuzzCalendarJSON", "agent/wire/v1.DecodeNewBudget": "FuzzBudgetJSON", "agent/wire/v1.DecodeNewEnvironment": "FuzzEnvironmentJSON", "agent/wire/v1.DecodeMove": "FuzzMoveJSON", "agent/wire/v1.DecodeStart": "FuzzStartJSON", "agent/wire/v1.DecodeRefresh": "FuzzRefreshJSON", "agent/wire/v1.DecodeAskHealth": "FuzzHealthJSON", "agent/wire/v1.DecodeSkipWindow": "FuzzSkipWindow", "agent/wire/v1.ParseSelector": "FuzzParseSelector", "agent/wire/v1.DecodeAsk": "FuzzAskJSON",
 	"agent/wire/v1.DecodeFleetLock": "FuzzFleetLock",
 	"agent/wire/v1.DecodeNewToken":  "FuzzBodies", "agent/wire/v1.DecodeRotation": "FuzzBodies", "agent/wire/v1.DecodeUser": "FuzzBodies", "agent/wire/v1.DecodeApprole": "FuzzBodies",
 	"agent/wire/v1.DecodeNewSecretID": "FuzzBodies", "agent/wire/v1.DecodeTenant": "FuzzBodies", "agent/wire/v1.DecodePolicy": "FuzzBodies", "agent/wire/v1.DecodeWebhookResend": "FuzzBodies",

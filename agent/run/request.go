@@ -255,6 +255,8 @@ var (
 	ErrNotReady = errors.New("the controller is not ready")
 	// ErrNotConfigured means that the tenant has no os-upgrade configuration.
 	ErrNotConfigured = errors.New("there is no os-upgrade configuration; to write one: " + Command("edit config"))
+	// ErrNoHealth means that no request for the health of that id is known, or known any more.
+	ErrNoHealth = errors.New("there is no such request for the health")
 	// ErrNoRun means that there is no run of that id.
 	ErrNoRun = errors.New("there is no such run")
 	// ErrNoPlan means that no plan of a host is kept.

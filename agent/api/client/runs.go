@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/wait"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/names"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
@@ -15,8 +16,41 @@ import (
 // Start starts a run by hand and returns it. A run that is already under way
 // is an *Error of status 412 that names it in its error-info. A request without
 // an id is sent again only when it surely started nothing.
+//
+// A run that asks something before it prepares any host is returned once that has come out.
 func (c *Client) Start(ctx context.Context, tenant string, start v1.Start) (v1.Run, error) {
-	return c.operate(ctx, tenant, "/start", start, start.RequestID != "")
+	run, err := c.operate(ctx, tenant, "/start", start, start.RequestID != "")
+	for err == nil && run.Phase == opening {
+		if err = wait.Sleep(ctx, c.pace.waitMin); err == nil {
+			run, err = c.Run(ctx, tenant, run.ID)
+		}
+	}
+	return run, err
+}
+
+// opening is the phase of a run that asks what has to pass before it prepares any host.
+const opening = "open"
+
+// Health asks what a run would ask before it prepares any host, and returns how all of it came out.
+func (c *Client) Health(ctx context.Context, tenant string, ask v1.AskHealth) (v1.HealthReport, error) {
+	var report v1.HealthReport
+	if err := c.post(ctx, tenant, "/health", ask, true, &report); err != nil {
+		return v1.HealthReport{}, err
+	}
+	return c.CompleteHealth(ctx, tenant, report)
+}
+
+// CompleteHealth returns a report once all of it has come out. The server answers each request
+// after a while in any case.
+func (c *Client) CompleteHealth(ctx context.Context, tenant string, report v1.HealthReport) (v1.HealthReport, error) {
+	path, err := tenantPath("state", tenant, "/health/"+strconv.Itoa(report.ID))
+	for err == nil && !report.Complete() {
+		var next v1.HealthReport
+		if err = c.get(ctx, path, nil, &next); err == nil {
+			report = next
+		}
+	}
+	return report, err
 }
 
 // Refresh has hosts look for what an upgrade would change by what there is to install now.

@@ -9,7 +9,7 @@ type Role = string
 const (
 	// Admin does everything that its tenant has, and of all tenants everything.
 	Admin Role = "admin"
-	// Operator watches, starts and retries runs, and pauses, resumes and aborts them and
+	// Operator watches, starts and retries runs, asks hosts for their health, and pauses, resumes and aborts them and
 	// releases hosts from them: whoever may start a run may stop it.
 	Operator Role = "operator"
 	// Approver watches, and approves the stages that wait for it.
@@ -30,7 +30,7 @@ const (
 	// Writes changes the configuration, the rollout, the calendars and the webhooks, tests
 	// these, and moves and deletes hosts.
 	Writes Role = "write"
-	// Starts starts, pauses, resumes, aborts and approves runs, and releases hosts.
+	// Starts asks for the health, starts, pauses, resumes, aborts and approves runs, and releases hosts.
 	Starts Role = "start"
 	// Joins makes, lists and removes join tokens: it says which hosts are let in.
 	Joins Role = "join"
@@ -108,7 +108,7 @@ var ofMachine = []Rule{{Path: "/**", Allow: everything}}
 // rules are those of each role.
 var rules = map[Role][]Rule{
 	Admin:     {{Path: "/v1/**", Allow: everything}, {Path: system, Reject: everything}, {Path: metrics, Allow: []Operation{Read}}},
-	Operator:  slices.Concat(reading, executing("start", "pause", "resume", "abort", "release", "refresh", "calendars/*/refresh"), []Rule{skipping}), // A retry is a start.
+	Operator:  slices.Concat(reading, executing("start", "health", "pause", "resume", "abort", "release", "refresh", "calendars/*/refresh"), []Rule{skipping}), // A retry is a start.
 	Approver:  slices.Concat(reading, executing("approve")),
 	Viewer:    reading,
 	Calendar:  {{Path: current + "/windows.ics", Allow: []Operation{Read}}},
@@ -122,6 +122,6 @@ var rules = map[Role][]Rule{
 		{Path: current + "/calendars/**", Allow: []Operation{Execute}},
 		renewing,
 	},
-	Starts: append(executing("start", "pause", "resume", "abort", "approve", "release", "refresh", "calendars/*/refresh"), skipping, renewing),
+	Starts: append(executing("start", "health", "pause", "resume", "abort", "approve", "release", "refresh", "calendars/*/refresh"), skipping, renewing),
 	Joins:  {{Path: current + "/join-tokens/**", Allow: everything}, renewing},
 }

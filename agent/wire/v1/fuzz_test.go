@@ -44,6 +44,12 @@ func FuzzStartJSON(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) { checkDecoded(t, inJSON, body, DecodeStart) })
 }
 
+// FuzzHealthJSON checks that a request for the health gives problems or is written as it was read.
+func FuzzHealthJSON(f *testing.F) {
+	f.Add([]byte(`{"environment":"basel"}`))
+	f.Fuzz(func(t *testing.T, body []byte) { checkDecoded(t, inJSON, body, DecodeAskHealth) })
+}
+
 func FuzzRefreshJSON(f *testing.F) {
 	f.Add([]byte(`{"hosts":["h01","h02"]}`))
 	f.Fuzz(func(t *testing.T, body []byte) { checkDecoded(t, inJSON, body, DecodeRefresh) })

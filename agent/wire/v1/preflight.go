@@ -2,6 +2,9 @@ package v1
 
 // Preflight is what a start would do: the answer of POST .../start?validate=true.
 type Preflight struct {
+	// Health is how the checks come out that the run would be asked before it prepares any host;
+	// absent when there are none.
+	Health *HealthReport `json:"health,omitempty"`
 	// Refused says why the start would be refused now. The other members then describe the
 	// next window or, if there is none, a start outside of windows.
 	Refused string `json:"refused,omitempty"`
