@@ -180,6 +180,21 @@ func TestNeighbourOfTrimmedLog(t *testing.T) {
 	}
 }
 
+// TestInRoster checks that a host which the next run of its environment does not name is in no roster.
+func TestInRoster(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.open("bern", nil, 0, "c1")
+	s.open("basel", nil, 0, "b1", "b2")
+	s.event(s.prepare("basel", "b1", "b2"), message.Finished{Result: "aborted"})
+	s.open("basel", nil, 0, "b1")
+	for host, want := range map[string]bool{"b1": true, "b2": false, "c1": true, "other": false} {
+		if got := s.ledger.InRoster(host); got != want {
+			t.Errorf("%s is in a roster: %t, want %t", host, got, want)
+		}
+	}
+}
+
 // TestReleasedNeighbour checks that nothing is news of a host that may still carry out a command of
 // an earlier run: a person has released it, and it has not answered since.
 func TestReleasedNeighbour(t *testing.T) {

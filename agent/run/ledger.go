@@ -120,7 +120,8 @@ func (l *Ledger) Cells() *roster.Cells { return &l.cells }
 
 // InRoster reports whether a host is in the roster of any environment.
 func (l *Ledger) InRoster(host string) bool {
-	return l.home(host) != nil
+	home := l.home(host)
+	return home != nil && home.Roster().Has(host)
 }
 
 // Unwatched reports whether no run of its own notices that a host falls silent: the host is in no
