@@ -23,7 +23,7 @@
 //     unseal.go, tenant.go. The program of a host has site_off.go instead.
 //   - Host: worker.go with connection.go (to the log), computer.go (reboots),
 //     supervise.go (systemd), worker_strategy.go and a file for each strategy; join.go
-//     (also rotate-key), accept.go, busy.go, strategycheck.go.
+//     (also rotate-key), accept.go, busy.go, strategycheck.go, stepcheck.go.
 //   - Shell completion and man pages: completion.go, man.go.
 //
 // What they share: operator.go (the flags of the REST API; text or JSON), flags.go and
@@ -148,6 +148,7 @@ type commands struct {
 	Worker     workerCommands       `cmd:"" help:"Run the worker that upgrades this host, or join a site." group:"host"`
 	Busy       busyCommand          `cmd:"" help:"Keep this host from being upgraded for a while, or while a command runs." group:"host"`
 	Check      strategyCheckCommand `cmd:"" name:"strategy-check" help:"Check upgrade scripts: run them as a worker would, kill them midway, and report what to fix." group:"host"`
+	StepCheck  stepCheckCommand     `cmd:"" name:"step-check" help:"Check the scripts of a step: run them twice, kill them midway, undo the step, and report what to fix." group:"host"`
 	Completion completionCommand    `cmd:"" help:"Print a script that completes the command line in bash, zsh or fish." group:"shell"`
 	Man        manCommand           `cmd:"" help:"Write the man pages of the program and its commands." group:"shell"`
 

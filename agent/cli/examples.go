@@ -16,6 +16,7 @@ var examples = map[string][]string{
 	"worker run":        {"osupgrade-agent worker --config /etc/osupgrade/worker.yaml"},
 	"worker join":       {"osupgrade-agent worker join --site https://site.example:4646 --token-file join.token", "osupgrade-agent worker join --site https://site.example:4646 --token-file - --host web-1"},
 	"strategy-check":    {"osupgrade-agent strategy-check --scripts /etc/osupgrade/scripts --yes"},
+	"step-check":        {"osupgrade-agent step-check --checks /etc/osupgrade/checks --do mark-active --undo unmark-active --gives ACTIVE --yes"},
 	"busy":              {"osupgrade-agent busy --for 30m --reason backup -- tar -czf /backup/etc.tar.gz /etc", "osupgrade-agent busy --for 2h --reason \"a person works here\"", "osupgrade-agent busy --list"},
 	"worker accept":     {"osupgrade-agent worker accept 2026.11"},
 	"worker rotate-key": {"osupgrade-agent worker rotate-key"},

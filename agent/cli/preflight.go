@@ -63,6 +63,10 @@ func showPreflight(to *terminal, at timeFormat, p v1.Preflight) {
 	f.add("changes", offersLine(at, members, offers))
 	f.add("reported", agesLine(at, members, offers))
 	for _, stage := range p.Run.Stages {
+		if stage.Step != nil {
+			f.add("stage "+stage.Name, "a step")
+			continue
+		}
 		f.add("stage "+stage.Name, fmt.Sprintf("%s, at most %d out of service", text.Count(stage.Hosts, "host", "hosts"), stage.MaxUnavailable))
 		stageHosts(&f, at, members, stage.Name, offers)
 	}

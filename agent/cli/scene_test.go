@@ -47,8 +47,24 @@ type scene struct {
 	logged bytes.Buffer
 	// dialed wraps each connection of a command; nil does not.
 	dialed func(net.Conn) net.Conn
+	// trouble is why what is run at the site fails; empty while it does not.
+	trouble string
 	// knows is what each host has seen of the log; nil is what is on it.
 	knows *message.Position
+}
+
+// sceneSite runs what is run at the site of a scene.
+type sceneSite struct{ *scene }
+
+// Run takes a minute, and fails as the scene says.
+func (s sceneSite) Run(ctx context.Context, t message.Task) message.Outcome {
+	select {
+	case <-ctx.Done():
+	case <-time.After(time.Minute):
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return t.Outcome(s.trouble == "", s.trouble)
 }
 
 // answer is what a host answers to a command, after a while; an empty result is none.
@@ -108,7 +124,7 @@ func play(t *testing.T, want intended, hosts []string, act func(*scene)) {
 		}
 		c := controller.New(controller.Options{
 			Tenant: "acme", Zone: zone, Log: s.log, HostEvents: s, Guard: g.Guard("acme"), Store: known,
-			Logger: slog.New(slog.NewTextHandler(&s.logged, nil)),
+			Logger: slog.New(slog.NewTextHandler(&s.logged, nil)), Site: sceneSite{s},
 		})
 		var parts sync.WaitGroup
 		ctx, cancel := context.WithCancel(t.Context())

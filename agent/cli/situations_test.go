@@ -28,6 +28,18 @@ func canary(rest v1.Stage) *v1.Rollout {
 	}
 }
 
+// stepped is a rollout that upgrades h01, moves the service over by a step, and then upgrades the others.
+func stepped() *v1.Rollout {
+	do := &v1.Hook{Type: "exec", Script: "switch-over", On: "site"}
+	return &v1.Rollout{
+		Stages: []v1.Stage{
+			{Name: "standby", Match: &v1.Match{Hosts: []string{"h01"}}}, {Name: "switch-over", Step: &v1.Step{Do: do}},
+			{Name: "rest", PointOfNoReturn: true},
+		},
+		OnFailure: "pause", Reserve: "15m",
+	}
+}
+
 // fails is a host whose upgrade fails and is rolled back.
 func fails(action message.Action) answer {
 	if action == message.Upgrade {
@@ -155,6 +167,10 @@ var situations = []situation{
 			s.host(h, upToDateNow)
 		}
 		s.until(1, 45, 0)
+	}, 0, nil},
+	{"step failed", intended{windows: saturdays, rollout: stepped()}, func(s *scene) {
+		s.trouble = "h02 did not take over"
+		s.until(1, 30, 0)
 	}, 0, nil},
 }
 

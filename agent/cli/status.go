@@ -306,6 +306,7 @@ func runFacts(f *facts, to *terminal, at timeFormat, r v1.Run) {
 	}
 	f.add("follows", followedRuns(r))
 	f.add("overrides after", r.OverrideAfter)
+	f.add("way back", wayBack(at, r.WayBack))
 	f.add("paused", r.Paused)
 	f.add("aborted", r.Aborted)
 	if r.WaitingFor != nil {
@@ -324,6 +325,17 @@ func followedRuns(r v1.Run) string {
 		all = append(all, fmt.Sprintf("run %d of %s", f.Run, f.Environment))
 	}
 	return strings.Join(all, ", ")
+}
+
+// wayBack tells until which stage a run can be taken back; empty if its rollout does not say.
+func wayBack(at timeFormat, w *v1.WayBack) string {
+	switch {
+	case w == nil:
+		return ""
+	case w.Closed != nil:
+		return fmt.Sprintf("none since %s, when stage %s began", at.at(*w.Closed), w.Until)
+	}
+	return fmt.Sprintf("open until stage %s begins", w.Until)
 }
 
 // expected tells when something is expected to end.
@@ -425,6 +437,10 @@ func showStages(to *terminal, r v1.Run) {
 	var t table
 	t.add("STAGE", "PHASE", "HOSTS", "UPGRADED", "FAILED", "OUT OF SERVICE")
 	for _, g := range r.Stages {
+		if g.Step != nil {
+			t.addIn(map[int]string{1: phaseColour(g.Phase)}, g.Name, g.Phase, "-", "-", "-", stepText(*g.Step))
+			continue
+		}
 		held := fmt.Sprintf("%d, at most %d", g.OutOfService, g.MaxUnavailable)
 		if names := out[g.Name]; len(names) > 0 {
 			held += ": " + text.ListOf(names, max(g.OutOfService, len(names)), mostNames)
@@ -432,6 +448,18 @@ func showStages(to *terminal, r v1.Run) {
 		t.addIn(map[int]string{1: phaseColour(g.Phase)}, g.Name, g.Phase, fmt.Sprint(g.Hosts), fmt.Sprint(g.Upgraded), fmt.Sprint(g.Failed), held)
 	}
 	t.print(to)
+}
+
+// stepText tells of a step where the table of stages has the hosts out of service.
+func stepText(s v1.RunStep) string {
+	said := "a step"
+	if s.Host != "" {
+		said += " on " + s.Host
+	}
+	if s.Error != "" {
+		said += fmt.Sprintf(", failed %s: %s", text.Count(s.Tries, "time", "times"), s.Error)
+	}
+	return said
 }
 
 // showHosts prints the hosts of a run: each of a few, and of many those that are

@@ -165,7 +165,10 @@ func (c *workerCommand) open(ctx context.Context, hostLog *jetstream.HostLog, ou
 	if err != nil {
 		return nil, err
 	}
-	checks := &check.Runner{Scripts: c.Checks, State: c.State, Tenant: c.Tenant, Log: log}
+	checks := &check.Runner{Scripts: c.Checks, State: c.State, Outputs: filepath.Join(c.State, "outputs"), Tenant: c.Tenant, Log: log}
+	if err := checks.Clean(); err != nil {
+		return nil, err
+	}
 	return worker.Open(ctx, worker.Options{
 		Tenant: c.Tenant, Host: c.Host, Application: c.Application, Version: string(program), Dir: c.State,
 		HostLog: hostLog, Strategy: system, Machine: c.computer(log),

@@ -59,7 +59,7 @@ func (s *state) seen(env *environment, now time.Time, q *request) run.Seen {
 		seen.Freeze = &message.Frozen{Freeze: message.CleanText(freezeName(freeze)), NotAfter: freeze.Start, Until: freeze.End}
 	}
 	seen.Hold = cmp.Or(s.intent.hold(env.name), s.witnesses.hold(s.hosts.present.online))
-	seen.Busy = s.hosts.busy
+	seen.Busy, seen.HostOf = s.hosts.busy, s.stepHost(env)
 	seen.Doing = func(host string) string {
 		member, _ := current.Host(host)
 		return s.hosts.told(current, member).Doing()
@@ -99,7 +99,7 @@ func (s *state) take(ctx context.Context, env *environment, now time.Time, decis
 		return retryAt
 	case run.Wait:
 		if current := env.ledger.Current(); current != nil && !now.Before(s.judgeAt(env, current, now)) {
-			env.tasks.syncRun(ctx, decision)
+			env.tasks.syncRun(ctx, current, decision)
 		}
 	case run.Refuse: // next has refused the request already.
 	}

@@ -29,6 +29,8 @@ import (
 // memory is a log, a store and an ear in memory, on which a controller runs in
 // the time of a synctest bubble.
 type memory struct {
+	// secrets seal outputs; nil means that the site keeps none.
+	secrets Secrets
 	// answersAsk has a host answer the request for a report; nil does not.
 	answersAsk func(host string, a log.Ask)
 	mu         sync.Mutex
@@ -405,6 +407,7 @@ func (m *memory) options(t testing.TB) Options {
 	if m.site != nil {
 		o.Site = runner{m}
 	}
+	o.Secrets = m.secrets
 	return o
 }
 

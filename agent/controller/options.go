@@ -41,6 +41,13 @@ type Runner interface {
 	Run(ctx context.Context, t message.Task) message.Outcome
 }
 
+// Secrets seal the outputs of steps.
+type Secrets interface {
+	// Seal seals a secret for a purpose, Open opens it for the same purpose.
+	Seal(secret []byte, purpose string) (string, error)
+	Open(sealed, purpose string) ([]byte, error)
+}
+
 // Options are what a controller is made with.
 type Options struct {
 	Tenant string
@@ -60,6 +67,8 @@ type Options struct {
 	Site Runner
 	// SiteScripts returns the scripts that Site has; nil when nobody can say.
 	SiteScripts func() []string
+	// Secrets seal the outputs of steps; without them a step that has outputs fails.
+	Secrets Secrets
 	// Labels returns the labels that a host was given when it joined, which win over those that
 	// it reports; nil means none.
 	Labels func(host string) map[string]string

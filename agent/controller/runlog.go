@@ -48,6 +48,13 @@ func (l *runLog) record(r *run.State, record message.Decoded, live bool) {
 			}
 		}
 	}
+	if ran, is := record.Event.(message.Ran); is && ran.Outcome.Kind == message.Step && live {
+		if o := ran.Outcome; o.OK {
+			logger().Info("step done", "stage", o.Stage, "host", o.Host)
+		} else {
+			logger().Warn("step failed", "stage", o.Stage, "host", o.Host, "error", o.Text)
+		}
+	}
 	if len(l.failed) < r.Count(run.HostFailed) {
 		for _, name := range record.Hosts() {
 			if h, member := r.Host(name); member && h.Status == run.HostFailed && !l.failed[name] {

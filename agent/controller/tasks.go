@@ -26,10 +26,9 @@ type dispatcher struct {
 	environment string
 	// ready is called when an outcome has come.
 	ready func()
-	// requested is the task that is requested of each host; the fleet's has no
-	// host.
+	// requested is the task that is requested of each host; that of the run itself is of none.
 	requested map[string]*dispatched
-	// outcomes are those that are not on the log yet, by host.
+	// outcomes are those that are not on the log yet, in the same way.
 	outcomes map[string]message.Outcome
 }
 
@@ -80,6 +79,7 @@ func (p *progress) reach(ctx context.Context, seq uint64) bool {
 type dispatched struct {
 	key             message.Key
 	onSite          bool
+	gives           []string
 	release, cancel context.CancelFunc
 }
 
@@ -113,26 +113,39 @@ func (d *dispatcher) inTurn(t message.Task) siteTasks {
 	return siteTasks{host: t.Host}
 }
 
+// ofRun stands for the run itself, in place of a host.
+const ofRun = ""
+
+// whose returns of which host a task is, or that it is of the run itself, as a step is wherever it is
+// run.
+func whose(kind message.TaskKind, host string) string {
+	if kind.OfStage() {
+		return ofRun
+	}
+	return host
+}
+
 // request has a task done from a time on, in place of the task that was
 // requested of its host before. A drain that has begun at the site comes to its
 // end all the same, and the task after it: a script that was told to take a host
 // out of service may do so though nobody waits for it any more.
 func (d *dispatcher) request(ctx context.Context, t message.Task, from time.Time) {
-	before := d.requested[t.Host]
+	of := whose(t.Kind, t.Host)
+	before := d.requested[of]
 	if before != nil && before.key == t.Key() {
 		return
 	}
 	life, cancel := context.WithCancel(ctx)
 	needed, release := context.WithCancel(life)
-	next := &dispatched{key: t.Key(), onSite: t.OnSite(), release: release, cancel: cancel}
+	next := &dispatched{key: t.Key(), onSite: t.OnSite(), gives: t.Gives, release: release, cancel: cancel}
 	if before != nil && before.onSite && before.key.Kind == message.Drain {
 		before.release()
 		// Once the undrain is requested no more, another controller has its outcome.
 		next.cancel = func() { cancel(); before.cancel() }
-		delete(d.requested, t.Host)
+		delete(d.requested, of)
 	}
-	d.drop(t.Host)
-	d.requested[t.Host], t.Environment = next, d.environment
+	d.drop(of)
+	d.requested[of], t.Environment = next, d.environment
 	if !t.OnSite() {
 		go d.ask(needed, t, from)
 		return
@@ -153,8 +166,8 @@ func (d *dispatcher) request(ctx context.Context, t message.Task, from time.Time
 
 // done ends a task whose outcome is on the log, be it another controller's.
 func (d *dispatcher) done(o message.Outcome) {
-	if now := d.requested[o.Host]; now != nil && now.key == o.Key() {
-		d.drop(o.Host)
+	if of := whose(o.Kind, o.Host); d.requested[of] != nil && d.requested[of].key == o.Key() {
+		d.drop(of)
 	}
 }
 
@@ -195,7 +208,7 @@ func (d *dispatcher) run(needed, life context.Context, t message.Task) {
 	}
 	if needed.Err() == nil {
 		d.At("after site task")
-		d.post(needed, func() { d.report(t.Host, o, true) })
+		d.post(needed, func() { d.report(o, true) })
 	}
 }
 
@@ -242,13 +255,15 @@ func (d *dispatcher) ask(ctx context.Context, t message.Task, from time.Time) {
 	}
 }
 
-// report keeps the outcome of the task that was requested of a host, the empty
-// host being the fleet. A host says nothing of what is run at the site.
-func (d *dispatcher) report(host string, o message.Outcome, fromSite bool) {
-	if now := d.requested[host]; now == nil || now.key != o.Key() || now.onSite != fromSite {
+// report keeps the outcome of a task that was requested, whose host the outcome names. A host says
+// nothing of what is run at the site.
+func (d *dispatcher) report(o message.Outcome, fromSite bool) {
+	of := whose(o.Kind, o.Host)
+	now := d.requested[of]
+	if now == nil || now.key != o.Key() || now.onSite != fromSite {
 		return
 	}
-	d.outcomes[host] = o
+	d.outcomes[of] = d.sealed(o, now.gives)
 	d.ready()
 }
 
@@ -274,13 +289,23 @@ func (d *dispatcher) sync(ctx context.Context, current *run.State, host string) 
 	d.request(ctx, t, from)
 }
 
-// syncRun requests the task of the run itself for which it waits, if there is one.
-func (d *dispatcher) syncRun(ctx context.Context, decision run.Decision) {
+// syncRun requests the task of the run itself for which it waits, if there is one. A step that cannot
+// have the outputs of the steps before it has failed.
+func (d *dispatcher) syncRun(ctx context.Context, current *run.State, decision run.Decision) {
 	if decision.Task == nil {
-		d.drop("")
+		d.drop(ofRun)
 		return
 	}
-	d.request(ctx, *decision.Task, decision.TaskFrom)
+	t := *decision.Task
+	if now := d.requested[ofRun]; t.Kind == message.Step && (now == nil || now.key != t.Key()) {
+		var err error
+		if t.Outputs, err = d.open(current.Outputs()); err != nil {
+			d.drop(ofRun)
+			d.post(ctx, func() { d.outcomes[ofRun] = t.Outcome(false, err.Error()); d.ready() })
+			return
+		}
+	}
+	d.request(ctx, t, decision.TaskFrom)
 }
 
 // syncAll requests all tasks that a run waits for, but for its own.
@@ -297,11 +322,15 @@ func hasTasks(p rollout.Resolved) bool {
 	return len(p.Start) > 0 || slices.ContainsFunc(message.TaskKinds(), func(k message.TaskKind) bool { return k.OfHost() && !k.Of(&p.Rollout).RunsNothing() })
 }
 
-// report passes the outcome that a host tells to the run, or to the request, that has asked for it.
+// report passes the outcome that a host tells to the run, or to the request, that has asked for it. A
+// host tells of no other.
 func (s *state) report(host string, o message.Outcome) {
+	if o.Host != host {
+		return
+	}
 	s.healths.report(host, o)
 	for _, env := range s.inOrder {
-		env.tasks.report(host, o, false)
+		env.tasks.report(o, false)
 	}
 }
 

@@ -122,7 +122,10 @@ func (f *crashFleet) open(cells []*victim) error {
 	if f.api, err = client.New(client.Options{Endpoint: "http://" + f.address + ":4646", Token: token, Retries: -1}); err != nil {
 		return err
 	}
-	f.keep("site", "serve", "--data", f.path("site"), "--tenants", "acme", "--listen", f.address+":4646", "--nats-listen", f.address+":4222", "--news-scripts", f.path(newsScripts))
+	if err := f.writeSite(); err != nil {
+		return err
+	}
+	f.keep("site", "serve", "--data", f.path("site"), "--tenants", "acme", "--listen", f.address+":4646", "--nats-listen", f.address+":4222", "--news-scripts", f.path(newsScripts), "--checks", f.path("site-checks"))
 	for _, host := range f.hosts {
 		if err := f.openHost(host); err != nil {
 			return err

@@ -37,6 +37,16 @@ func (f *crashFleet) openHost(host string) error {
 	return nil
 }
 
+// writeSite writes the script of the last step, which is done at the site and has the output of the
+// step before.
+func (f *crashFleet) writeSite() error {
+	if err := os.MkdirAll(f.path("site-checks"), 0o755); err != nil {
+		return err
+	}
+	complete := "#!/bin/sh\ntest \"$(cat $OSUPGRADE_OUTPUTS/JOIN)\" = $OSUPGRADE_RUN || exit 1\necho \"site completes $OSUPGRADE_RUN\" > " + f.path("recorder") + "\n"
+	return os.WriteFile(f.path("site-checks", "complete"), []byte(complete), 0o755) //nolint:gosec // a script
+}
+
 // writeHost makes a host: a version file, a boot id and its scripts. What a
 // run installs is its number.
 func (f *crashFleet) writeHost(host string) error {
@@ -59,6 +69,7 @@ func (f *crashFleet) writeHost(host string) error {
 		"checks/well":      "#!/bin/sh\n" + record("is checked"),
 		"checks/drain":     "#!/bin/sh\n" + record("drains"),
 		"checks/undrain":   "#!/bin/sh\n" + record("undrains"),
+		"checks/join":      "#!/bin/sh\n" + record("joins") + "echo JOIN=$OSUPGRADE_RUN >&3\n",
 	}
 	for name, text := range files {
 		if err := os.MkdirAll(filepath.Dir(f.path(host, name)), 0o755); err != nil {
@@ -76,7 +87,12 @@ func (f *crashFleet) writeHost(host string) error {
 func (f *crashFleet) configure() error {
 	check := []v1.Check{{Type: "exec", Script: "well", Interval: "1s", Timeout: "2m"}}
 	rollout := v1.Rollout{
-		Stages:    []v1.Stage{{Name: "good", Match: &v1.Match{Hosts: []string{"h01", "h03"}}}, {Name: "rest"}},
+		Stages: []v1.Stage{
+			{Name: "good", Match: &v1.Match{Hosts: []string{"h01", "h03"}}},
+			{Name: "join", Step: &v1.Step{Do: &v1.Hook{Type: "exec", Script: "join", RetryInterval: "1s"}, Match: &v1.Match{Hosts: []string{"h01", "h02"}}, Gives: []string{"JOIN"}}},
+			{Name: "rest"},
+			{Name: "complete", Step: &v1.Step{Do: &v1.Hook{Type: "exec", Script: "complete", On: "site", RetryInterval: "1s"}}},
+		},
 		OnFailure: "continue", MaxFailures: "100%",
 		Checks: &v1.RolloutChecks{BeforeHost: check, AfterHost: check},
 		Hooks: &v1.RolloutHooks{

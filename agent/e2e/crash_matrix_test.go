@@ -42,6 +42,7 @@ var mustBeHit = []string{
 	"worker before journal", "worker after journal", "worker before prepare", "worker after prepare", "worker before upgrade", "worker after upgrade",
 	"worker before verify", "worker after verify", "worker before rollback", "worker after rollback", "worker before reboot", rebooted,
 	"worker before booted", "worker after booted", "worker before reply", "worker after reply",
+	"controller before begun", "controller after begun", "controller before site task", "controller after site task", "worker before task step", "worker after task step",
 	"worker before task drain", "worker after task drain", "worker before task undrain", "worker after task undrain",
 }
 

@@ -86,7 +86,9 @@ type deeds struct {
 	out map[string]bool
 	// done counts by host and deed.
 	done map[string]int
-	bad  []string
+	// joined and completed count how often the scripts of the steps were run.
+	joined, completed int
+	bad               []string
 }
 
 // violations judges what was recorded of a run that has ended, and of the hosts that it is to have.
@@ -118,6 +120,10 @@ func (d *deeds) take(line string) {
 	if deed == "is checked" {
 		return // It changes nothing, and goes on at a host that failed.
 	}
+	if host == "site" && rest[cut+1:] != fmt.Sprint(d.run) {
+		return // It is of the run of another environment.
+	}
+	d.step(host, deed, line)
 	if number, err := strconv.ParseUint(rest[cut+1:], 10, 64); err != nil || number != d.run {
 		d.wrong("%q was recorded during run %d", line, d.run)
 	}
@@ -141,6 +147,28 @@ func (d *deeds) take(line string) {
 	// those before have ended, even with a failure that is still undrained.
 	if d.out["h01"] && d.out["h03"] {
 		d.wrong("with %q 2 hosts are out of service", line)
+	}
+}
+
+// step judges the order of the steps and the hosts. A script of a step may be run again, and a late one
+// after its outcome.
+func (d *deeds) step(host, deed, line string) {
+	rest := host == "h02" || host == "h04"
+	switch {
+	case deed == "joins" && d.joined == 0 && (d.out["h01"] || d.out["h03"]):
+		d.wrong("%q happened while a host before it is out of service", line)
+	case rest && deed == "upgrade begins" && d.joined == 0:
+		d.wrong("%q happened before the step before it", line)
+	case deed == "completes" && d.completed == 0 && len(d.out) > 0:
+		d.wrong("%q happened while hosts are out of service", line)
+	case deed == "upgrade begins" && d.completed > 0:
+		d.wrong("%q happened after the step after it", line)
+	}
+	switch deed {
+	case "joins":
+		d.joined++
+	case "completes":
+		d.completed++
 	}
 }
 
@@ -180,6 +208,9 @@ func (d *deeds) judge(run v1.Run) {
 	}
 	if slices.Contains(d.hosts, "h02") && d.done["h02 rolls back"] == 0 {
 		d.wrong("h02 was not rolled back")
+	}
+	if d.joined == 0 || d.completed == 0 {
+		d.wrong("its steps were done %d and %d times", d.joined, d.completed)
 	}
 	if len(run.Hosts) != len(d.hosts) {
 		d.wrong("the run has %d hosts", len(run.Hosts))

@@ -15,8 +15,8 @@ import (
 func TestViolations(t *testing.T) {
 	t.Parallel()
 	calm := strings.Split("h01 drains,h01 upgrade begins,h01 upgrade ends,h01 undrains,"+
-		"h03 drains,h03 upgrade begins,h03 upgrade ends,h03 reboots,h03 undrains,"+
-		"h02 drains,h02 upgrade begins,h02 upgrade ends,h02 rolls back,h02 undrains", ",")
+		"h03 drains,h03 upgrade begins,h03 upgrade ends,h03 reboots,h03 undrains,h01 joins,"+
+		"h02 drains,h02 upgrade begins,h02 upgrade ends,h02 rolls back,h02 undrains,site completes", ",")
 	run := v1.Run{ID: 7, Result: "partial", Hosts: []v1.RunHost{
 		{Hostname: "h01", Status: "upgraded"}, {Hostname: "h02", Status: "failed"}, {Hostname: "h03", Status: "upgraded"},
 	}}
@@ -33,6 +33,11 @@ func TestViolations(t *testing.T) {
 		"upgraded in service":          {"", "", "h01 drains", `"h01 upgrade begins 7" happened in service`},
 		"not upgraded":                 {"", "", "h03 upgrade ends", "h03 was upgraded 0 times"},
 		"not rolled back":              {"", "", "h02 rolls back", "h02 was not rolled back"},
+		"a step not done":              {"", "", "h01 joins", "its steps were done 0 and 1 times"},
+		"a step before its turn":       {"h01 joins", "h03 undrains", "", "happened while a host before it is out of service"},
+		"a step after its turn":        {"h02 upgrade begins", "h01 joins", "", "happened before the step before it"},
+		"the last step too early":      {"site completes", "h02 undrains", "", "happened while hosts are out of service"},
+		"a host after the last step":   {"site completes", "h03 upgrade begins", "h01 undrains", "happened after the step after it"},
 		"something that no script did": {"nonsense", "h01 drains", "", "was recorded"},
 	} {
 		t.Run(name, func(t *testing.T) {

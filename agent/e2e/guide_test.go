@@ -18,9 +18,9 @@ import (
 // faults by, and each result of a run.
 func TestGuidesNameEverything(t *testing.T) {
 	t.Parallel()
-	script := []string{
-		"OSUPGRADE_TENANT", "OSUPGRADE_HOST", "OSUPGRADE_KIND", "OSUPGRADE_RUN",
-		string(message.BeforeHost), string(message.AfterHost), string(message.Fleet), string(message.Drain), string(message.Undrain),
+	script := []string{"OSUPGRADE_TENANT", "OSUPGRADE_HOST", "OSUPGRADE_KIND", "OSUPGRADE_STAGE", "OSUPGRADE_OUTPUTS", "OSUPGRADE_RUN"}
+	for _, kind := range message.TaskKinds() {
+		script = append(script, string(kind))
 	}
 	faults := []string{
 		simulated.FaultFail, simulated.FaultHang, simulated.FaultCrash, simulated.FaultCrashBefore, simulated.FaultCrashAfter, simulated.FaultPowerOff, simulated.FaultNoReboot,

@@ -190,6 +190,22 @@ func (s *State) failedSteps() (failed []string, done, all int) {
 	return failed, done, all
 }
 
+// Given are the outputs of a step that is done.
+type Given struct {
+	Stage  string
+	Sealed string
+}
+
+// Outputs returns the outputs of the steps that are done, in their order.
+func (s *State) Outputs() (all []Given) {
+	for n := range s.stages.list {
+		if g := &s.stages.list[n]; g.doing.Outputs != nil {
+			all = append(all, Given{g.Name, g.doing.Outputs.Sealed})
+		}
+	}
+	return all
+}
+
 // WayBack is how far a run can be taken back: until the point of no return has begun.
 type WayBack struct {
 	// Stage is the stage that is the point of no return; empty when there is none.

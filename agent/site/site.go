@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -237,10 +238,13 @@ func (s *Site) control(ctx, running context.Context, o Options, tenant string, m
 	gate := jetstream.NewGate(log, keeper)
 	again := throttle.Log(o.Log, 1, time.Minute)
 	gate.Warn = func(err error) { again.Warn("the gate follows the log anew", "tenant", tenant, "error", err) }
-	checks := &check.Runner{Scripts: o.Checks, Tenant: tenant, Local: &o.Local, Log: o.Log}
+	checks := &check.Runner{Scripts: o.Checks, Outputs: filepath.Join(o.Dir, "outputs", tenant), Tenant: tenant, Local: &o.Local, Log: o.Log}
+	if err := checks.Clean(); err != nil {
+		return err
+	}
 	c := controller.New(controller.Options{
 		Tenant: tenant, Zone: o.Zone, Log: measured.Log(written), Observer: measured, Traces: s.exporter(), HostEvents: log, Guard: s.guards.Guard(tenant), Store: filled, News: s.store, Logger: o.Log, At: o.at("controller"),
-		Site: checks, SiteScripts: checks.Installed,
+		Site: checks, SiteScripts: checks.Installed, Secrets: s.box,
 		Labels: func(host string) map[string]string {
 			return s.Hosts.Labels(natsd.Identity{Tenant: tenant, Host: host})
 		},

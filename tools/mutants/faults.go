@@ -12,7 +12,7 @@ var faults = []fault{
 	{"next-run-takes-all-for-well", "agent/run/roster.Roster.Lasting", `return zero1`, "", simulated(scripts)},
 	{"silence-is-not-told-to-the-run", "agent/run.State.tellPresence", `return nil`, "", tests("agent/controller", "TestSilenceDuringARun")},
 	{"deleted-host-keeps-its-slot", "agent/run.State.tellDeleted", `return nil`, "", tests("agent/controller", "TestDeletedAfterTheEnd")},
-	{"stage-is-done-before-its-hosts", "agent/run.member.left", `return false`, "", []suite{scripts}},
+	{"stage-is-done-before-its-hosts", "agent/run.member.left", `return false`, "", simulated(scripts)},
 	{"hosts-of-all-stages-start", "agent/run.stages.soaking", `return false`, "", []suite{scripts}},
 	{"approval-is-ignored", "agent/run.stage.approved", `return true`, "", []suite{scripts, invariants}},
 	{"checks-before-host-are-ignored", "agent/run.State.unchecked", `return false`, "", simulated(scripts)},
@@ -154,10 +154,10 @@ var faults = []fault{
 	{"host-is-a-member-of-two-runs", "agent/run.Ledger.MemberOf", `return nil`, "", tests("agent/run", "TestMemberOfAnotherRun")},
 	{"answer-is-lost-while-a-run-is-opened", "agent/run.Ledger.settled", `return $1`, "", tests("agent/run", "TestAnsweredWhileOpening")},
 	{"environments-are-asked-in-no-turn", "agent/run.Environment.Turn", `return 0`, "", tests("agent/run", "TestTurns|TestFairness")},
-	{"run-of-one-environment-holds-the-others", "agent/controller.state.inTurn", `$0.wakeAll(); for _, env := range $0.inOrder { if env.ledger.Current() != nil { return []*environment{env} } }; return $0.inOrder`, "", simulated(tests("agent/controller", "TestTwoEnvironments")...)},
+	{"run-of-one-environment-holds-the-others", "agent/controller.state.next", `wait := zero1; if under := $0.ledger.UnderWay(); len(under) > 0 && under[0].Name != $1.name && $1.ledger.Current() != nil { wait.Until = $2.Add(time.Minute); return wait, nil }; q := $0.nextRequest($1); next := $1.ledger.Next($2, $0.seen($1, $2, q)); if next.Act == run.Refuse { q.refused = next.Refused; wait.Until = $2; return wait, nil }; return next, q`, "", simulated(tests("agent/controller", "TestTwoEnvironments")...)},
 	{"reply-counts-for-another-run", "agent/run.Ledger.whose", `if $1.Kind == message.ReplyRecord && len($0.underWay) > 0 { return $0.underWay[0], nil }; e := $0.byRun[$1.Run]; if $1.Kind == message.CommandAll { e = $0.environments[$1.Environment] }; if e == nil || e.newest == nil { return nil, fmt.Errorf("none") }; return e, nil`, "", append(tests("agent/run", "TestSideBySide"), sideBySide)},
 	{"abort-is-of-all-runs", "agent/run.Ledger.whose", `if a, is := $1.Event.(message.Aborted); is { for _, e := range $0.underWay { if e.newest.ID != $1.Run { _ = e.newest.abort(a, $1.Time) } } }; e := $0.byRun[$1.Run]; if $1.Kind == message.CommandAll { e = $0.environments[$1.Environment] }; if e == nil || e.newest == nil { return nil, fmt.Errorf("none") }; return e, nil`, "", append(tests("agent/run", "TestSideBySide"), sideBySide, independent)},
-	{"outcome-is-dropped-by-another-run", "agent/controller.state.report", `$0.standard().tasks.report($1, $2, false); return`, "", tests("agent/controller", "TestOutcomeOfAnotherRun")},
+	{"outcome-is-dropped-by-another-run", "agent/controller.state.report", `$0.standard().tasks.report($2, false); return`, "", tests("agent/controller", "TestOutcomeOfAnotherRun")},
 	{"request-is-of-the-newest-run", "agent/controller.state.about", `return $0.environment($0.ledger.UnderWay()[len($0.ledger.UnderWay())-1].Name), nil`, "", tests("agent/controller", "TestTwoEnvironments")},
 	{"start-is-of-the-first-environment", "agent/controller.state.onlyWithHosts", `for _, env := range $0.inOrder { if len($0.fleet(env, $0.only($1, nil))) > 0 { return env, nil } }; return $0.standard(), nil`, "", tests("agent/controller", "TestStartsChooseTheirEnvironment")},
 	{"prepare-before-health", "agent/run.State.asksFirst", `return Decision{}, false`, "", tests("agent/run", "TestScripts|TestInvariants")},
@@ -177,4 +177,26 @@ var faults = []fault{
 	{"run-that-failed-is-followed", "agent/run.Environment.complete", `$0.completed = append(slices.Clip($0.completed), message.Completion{Run: $1.Key(), At: $1.EndedAt}); return`, "", tests("agent/run", "TestOrder")},
 	{"soak-of-an-environment-is-ignored", "agent/run.Ledger.Standing", `var s Standing; for _, name := range $2.Environments { if all := $0.Of(name).completed; len(all) > 0 && all[len(all)-1].Run > $0.Of($1).followed(name) { s.Follows = append(s.Follows, message.Follow{Environment: name, Run: all[len(all)-1].Run}) } else { s.Waits = "a run" } }; return s`, "", simulated(append(tests("agent/controller", "TestAfter"), tests("agent/run", "TestOrder")...)...)},
 	{"order-of-environments-is-not-asked-for", "agent/controller.state.standing", `return zero1`, "", simulated(tests("agent/controller", "TestAfter")...)},
+
+	// 13. A step begins after all hosts before it, ends before any host after it, and counts as done only
+	// if it was done.
+	{"hosts-do-not-wait-for-a-step", "agent/run.State.begun", `g := $0.stages.current(); g.doing.Host = $1.Host; $0.stageBegins(g, $2); $0.touched, $0.changed = true, $2; $0.passStep($2); return nil`, "", simulated(scripts, invariants)},
+	{"step-that-failed-counts-as-done", "agent/run.State.stepRan", `g := $0.stages.current(); g.doing.Since = time.Time{}; g.doing.Attempt++; $0.counts.underWay--; $0.changed = $2; $0.passStep($2); return nil`, "", simulated(scripts, invariants)},
+	{"step-is-done-though-nobody-says-so", "agent/run.State.stepOverdue", `t, underWay := $0.stepTask(); if !underWay { return zero1, time.Time{} }; if ends := $0.stepEnds(t); $1.Before(ends) { return zero1, ends }; return message.Ran{Outcome: t.Outcome(true, "")}, time.Time{}`, "", simulated()},
+	{"step-is-undone-in-place-of-done", "agent/run.State.stepTask", `if $0.Over() || len($0.stages.list) == 0 || !$0.stages.current().doing.underWay() { return zero1, false }; g := $0.stages.current(); hook := g.Step.Do; if g.Step.Undo != nil { hook = g.Step.Undo }; return message.Task{Run: $0.ID, Kind: message.Step, Stage: g.Name, Host: g.doing.Host, Attempt: g.doing.Attempt, Hook: hook, Gives: g.Step.Gives}, true`, "", simulated()},
+
+	{"step-begins-without-time", "agent/run.State.needs", `return 0`, "", []suite{scripts}},
+	{"there-is-always-a-way-back", "agent/run.State.WayBack", `return zero1`, "", []suite{scripts}},
+	{"any-host-does-a-step", "agent/run/plan.HostOf", `for _, h := range $2 { return h.Name, true }; return "", false`, "", tests("agent/run/plan", "TestHostOf")},
+	{"worker-that-knows-no-steps-is-asked", "agent/controller.state.stepHost", `return func(step *rollout.Step) string { host, _ := plan.HostOf(step, $0.fleet($1, nil)); return host }`, "", tests("agent/controller", "TestSteps")},
+	{"outputs-are-not-sealed", "agent/controller.dispatching.seal", `body, err := json.Marshal($2); return &message.Outputs{Names: slices.Sorted(maps.Keys($2)), Sealed: string(body)}, err`, "", tests("agent/controller", "TestSteps")},
+	{"outputs-that-are-missing-are-no-failure", "agent/wire/message.CheckOutputs", `return nil`, "", append(tests("agent/controller", "TestOutputsThatAreNotKept"), tests("agent/host/check", "TestOutputs")...)},
+	{"outputs-stay-on-the-disk", "agent/host/check.Runner.Clean", `return nil`, "", tests("agent/host/check", "TestOutputsOfEarlierSteps")},
+	{"step-overlaps-with-the-one-before", "agent/host/worker.tasks.runs", `return false`, "", tests("agent/host/worker", "TestStepsFollowOneAnother")},
+
+	// What runs and steps ask of hosts and of the site.
+	{"task-is-of-any-host", "agent/wire/message.TaskKind.mayBeOf", `return true`, "", tests("agent/wire/message", "TestTasksOfAStep")},
+	{"checks-of-hosts-are-asked-at-the-site", "agent/wire/message.Task.OnSite", `return true`, "", tests("agent/wire/message", "TestTaskKinds")},
+	{"step-check-believes-scripts", "agent/host/stepcheck.checker.leadsTo", `return nil`, "", tests("agent/host/stepcheck", "TestFaultsAreFound")},
+	{"step-check-kills-nothing", "agent/host/stepcheck.checker.killed", `return nil`, "", tests("agent/host/stepcheck", "TestFaultsAreFound")},
 }

@@ -32,6 +32,9 @@ type Runner struct {
 	// State is the folder with the baseline that checks compare with; without one
 	// there is no baseline.
 	State string
+	// Outputs is the folder in which scripts find the outputs of earlier steps, while they run; it is
+	// this runner's alone. The system's folder of temporary files if empty.
+	Outputs string
 	// Tenant is passed to scripts.
 	Tenant string
 	// Systemctl is the path of systemctl(1); "systemctl" if empty.
@@ -68,8 +71,12 @@ func (r *Runner) Run(ctx context.Context, t message.Task) message.Outcome {
 	if t.Kind == message.Start {
 		return r.runAll(ctx, t)
 	}
-	err := r.run(ctx, t)
+	gives, err := r.run(ctx, t)
 	switch {
+	case err == nil && len(gives) > 0:
+		o := t.Outcome(true, "")
+		o.Outputs = &message.Outputs{Values: gives}
+		return o
 	case err == nil:
 		return t.Outcome(true, "")
 	case ctx.Err() != nil:
@@ -79,19 +86,22 @@ func (r *Runner) Run(ctx context.Context, t message.Task) message.Outcome {
 	}
 }
 
-func (r *Runner) run(ctx context.Context, t message.Task) error {
+func (r *Runner) run(ctx context.Context, t message.Task) (gives map[string]string, err error) {
 	for _, c := range t.Checks {
 		if err := r.check(ctx, t, c); err != nil {
-			return fmt.Errorf("check %s: %w", c.Name, err)
+			return nil, fmt.Errorf("check %s: %w", c.Name, err)
 		}
 	}
 	if t.Hook == nil {
-		return nil
+		return nil, nil
 	}
-	if err := r.hook(ctx, t, *t.Hook); err != nil {
-		return fmt.Errorf("hook %s: %w", t.Kind, err)
+	if err := r.hook(ctx, t, *t.Hook, &gives); err != nil {
+		if t.Kind == message.Step {
+			return nil, err
+		}
+		return nil, fmt.Errorf("hook %s: %w", t.Kind, err)
 	}
-	return nil
+	return gives, nil
 }
 
 // runAll runs all checks of a task at once, and returns how each came out.
@@ -179,8 +189,8 @@ func (s series) tooFew(c rollout.Check) error {
 }
 
 // hook runs a hook until it succeeds or no retry is left.
-func (r *Runner) hook(ctx context.Context, t message.Task, h rollout.Hook) error {
-	attempt, err := r.attempt(t, h)
+func (r *Runner) hook(ctx context.Context, t message.Task, h rollout.Hook, gives *map[string]string) error {
+	attempt, err := r.attempt(t, h, gives)
 	if err != nil {
 		return err
 	}
@@ -198,10 +208,10 @@ func (r *Runner) hook(ctx context.Context, t message.Task, h rollout.Hook) error
 
 // attempt returns the try of a hook. An error means that the hook can never succeed
 // here.
-func (r *Runner) attempt(t message.Task, h rollout.Hook) (try, error) {
+func (r *Runner) attempt(t message.Task, h rollout.Hook, gives *map[string]string) (try, error) {
 	switch h.Type {
 	case rollout.Exec:
-		return r.script(t, h.Script, h.Args)
+		return r.script(t, h.Script, h.Args, gives)
 	case rollout.HTTP:
 		return func(ctx context.Context) error { return r.call(ctx, t, h) }, nil
 	default:

@@ -17,7 +17,9 @@ import (
 
 // script returns the try of an installed script. The script is verified before each
 // start, because it may have been replaced since.
-func (r *Runner) script(t message.Task, name string, args []string) (try, error) {
+//
+// What it gives is noted in gives, nil for a script that gives nothing.
+func (r *Runner) script(t message.Task, name string, args []string, gives *map[string]string) (try, error) {
 	if r.Scripts == "" {
 		return nil, fmt.Errorf("script %q is not run: this agent has no folder of scripts; set checks in its configuration", name)
 	}
@@ -33,9 +35,13 @@ func (r *Runner) script(t message.Task, name string, args []string) (try, error)
 		if err := trust(); err != nil {
 			return err
 		}
-		return runProgram(ctx, &exec.Cmd{
-			Path: path, Args: append([]string{path}, args...), Dir: r.Scripts, Env: r.environment(t),
-		})
+		cmd := &exec.Cmd{Path: path, Args: append([]string{path}, args...), Dir: r.Scripts, Env: r.environment(t)}
+		if gives == nil {
+			return runProgram(ctx, cmd)
+		}
+		values, err := r.withOutputs(ctx, t, cmd)
+		*gives = values
+		return err
 	}, nil
 }
 
@@ -84,6 +90,7 @@ func (r *Runner) environment(t message.Task) []string {
 		"OSUPGRADE_TENANT": r.Tenant,
 		"OSUPGRADE_HOST":   t.Host,
 		"OSUPGRADE_KIND":   string(t.Kind),
+		"OSUPGRADE_STAGE":  t.Stage,
 	} {
 		if value != "" {
 			extra[name] = value

@@ -37,7 +37,7 @@ func (r *Runner) call(ctx context.Context, t message.Task, h rollout.Hook) error
 	if method == "" {
 		method = http.MethodPost
 	}
-	body, err := json.Marshal(hookBody{t.Host, t.Run, t.Kind})
+	body, err := json.Marshal(hookBody{t.Host, t.Run, t.Kind, t.Stage})
 	if err != nil {
 		return err
 	}
@@ -55,6 +55,8 @@ type hookBody struct {
 	Host string           `json:"host"`
 	Run  uint64           `json:"run"`
 	Kind message.TaskKind `json:"kind"`
+	// Stage is that of a step.
+	Stage string `json:"stage,omitempty"`
 }
 
 // send sends a request on a new connection, so that each try tests whether a

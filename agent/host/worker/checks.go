@@ -68,7 +68,7 @@ func (w *Worker) runTask(ctx context.Context, t message.Task) {
 		}
 		w.At("after task " + string(t.Kind))
 		outcome = t.Outcome(came.OK, came.Text)
-		outcome.Results = came.Results
+		outcome.Outputs, outcome.Results = came.Outputs, came.Results
 	}
 	if outcome.OK && t.Kind == message.AfterHost && w.confirms() {
 		passed, told := w.afterPass(limited, t, known.Journal)

@@ -71,7 +71,7 @@ func (s *tasks) take(t message.Task, host string, run uint64) (verdict, message.
 	switch {
 	case s.running[t.Key()] || len(s.running) >= tasksAtOnce:
 		return laterTask, message.Outcome{}
-	case t.Kind == message.Undrain && s.draining():
+	case t.Kind == message.Undrain && s.runs(message.Drain), t.Kind == message.Step && s.runs(message.Step):
 		return laterTask, message.Outcome{}
 	case t.Kind == message.Drain && t.Run <= s.undrained:
 		return answerTask, t.Outcome(false, tooLateToDrain)
@@ -80,11 +80,11 @@ func (s *tasks) take(t message.Task, host string, run uint64) (verdict, message.
 	return runTask, message.Outcome{}
 }
 
-// draining reports whether a drain runs: the end of a drain must not overlap the
-// undrain.
-func (s *tasks) draining() bool {
+// runs reports whether a task of a kind runs. The end of a drain must not overlap the undrain, nor the
+// end of a step, for which nobody waits any more, the next one.
+func (s *tasks) runs(kind message.TaskKind) bool {
 	for key := range s.running {
-		if key.Kind == message.Drain {
+		if key.Kind == kind {
 			return true
 		}
 	}

@@ -9,7 +9,7 @@
 //
 //	record or state of a run                          news
 //	prepare of a run                                  run.opened
-//	the last host of a stage is done                  stage.done
+//	the last host of a stage is done, or its step     stage.done
 //	a host has failed                                 host.failed (the first 100 of a run)
 //	no host is under way, none may start, and only
 //	  hosts that recover or a person can change that  run.blocked (20 of a run at most)
@@ -257,6 +257,12 @@ func (t *Teller) opened(r *run.State) v1.News {
 func (t *Teller) stages(r *run.State, now time.Time) (all []v1.News) {
 	for _, g := range r.Stages(now) {
 		if !g.Done() || !t.first("stage "+g.Name) {
+			continue
+		}
+		if g.Step != nil {
+			all = append(all, t.news(v1.NewsStageDone, "stage "+g.Name, now, v1.NewsData{
+				Run: r.Key(), Stage: g.Name, Text: fmt.Sprintf("Step %s of run %d of %s is done.", g.Name, r.Key(), t.owner()),
+			}))
 			continue
 		}
 		said := fmt.Sprintf("Stage %s of run %d of %s is done: %d of %s upgraded", g.Name, r.Key(), t.owner(), g.Upgraded, text.Count(g.Size, "host", "hosts"))

@@ -56,6 +56,7 @@ const (
 //	├── prepare hosts                 prepare … all have answered or are not waited for
 //	│   └── prepare                   prepare … reply            of each host
 //	└── stage                         its first host begins … its last host is done
+//	    ├── step                      begun … its outcome            in place of hosts
 //	    └── host                      admitted … upgraded, failed or skipped
 //	        ├── before-host, drain, after-host, undrain          of each task
 //	        └── upgrade, reboot       command … reply
@@ -74,8 +75,10 @@ type Run struct {
 	environment string
 
 	root, preparing *open
-	stages          map[string]*open
-	hosts           map[string]*host
+	// doing is the step under way.
+	doing  *open
+	stages map[string]*open
+	hosts  map[string]*host
 }
 
 // open is a span that has not ended.
@@ -132,6 +135,7 @@ func (t *Run) Record(r *run.State, record message.Decoded) []Span {
 		}
 	}
 	t.event(record)
+	ended = append(ended, t.step(record)...)
 	if t.preparing != nil && r.Prepared() {
 		ended = append(ended, t.endAll(t.preparing, notAnswered)...)
 		t.preparing = nil
@@ -339,6 +343,33 @@ func (t *Run) event(record message.Decoded) {
 	if len(t.root.Events) < maxEvents {
 		t.root.Events = append(t.root.Events, Event{Name: message.Name(record.Event), At: t.now, Attributes: about})
 	}
+}
+
+// step begins the span of a step when it begins, and ends it with its outcome.
+func (t *Run) step(record message.Decoded) []Span {
+	switch e := record.Event.(type) {
+	case message.Begun:
+		stage := t.stages[e.Stage]
+		if stage == nil {
+			stage = t.start(t.root, stageSpan, "stage\n"+e.Stage, Text(StageKey, e.Stage))
+			t.stages[e.Stage] = stage
+		}
+		about := []Attribute{Text(StageKey, e.Stage), Text(TaskKey, string(message.Step))}
+		if e.Host != "" {
+			about = append(about, Text(HostKey, e.Host))
+		}
+		t.doing = t.start(stage, string(message.Step), fmt.Sprintf("step\n%s\n%d", e.Stage, record.Seq), about...)
+	case message.Ran:
+		if e.Outcome.Kind == message.Step && t.doing != nil {
+			work := t.doing
+			t.doing = nil
+			result, _ := outcome(record)
+			work.Attributes = append(work.Attributes, Number(AttemptKey, int64(e.Outcome.Attempt)), Text(ResultKey, result))
+			work.fails(result == failed, "")
+			return t.endAll(work, result)
+		}
+	}
+	return nil
 }
 
 // endStages ends the stages of which all hosts are done, and all stages when the run has

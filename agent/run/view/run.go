@@ -68,8 +68,11 @@ func Run(r *run.State, now time.Time, forecast *run.Forecast, silent map[string]
 	for _, g := range r.Stages(now) {
 		view.Stages = append(view.Stages, v1.RunStage{
 			Name: g.Name, Phase: g.Phase, Hosts: g.Size, MaxUnavailable: g.MaxUnavailable,
-			OutOfService: g.OutOfService, Upgraded: g.Upgraded, Failed: g.Failed,
+			OutOfService: g.OutOfService, Upgraded: g.Upgraded, Failed: g.Failed, Step: runStep(g), PointOfNoReturn: g.PointOfNoReturn,
 		})
+	}
+	if back := r.WayBack(); back.Stage != "" {
+		view.WayBack = &v1.WayBack{Until: back.Stage, Closed: OptionalTime(back.Closed)}
 	}
 	view.Hosts = make([]v1.RunHost, 0, r.Size())
 	for h := range r.AllHosts() {
@@ -92,6 +95,19 @@ func Run(r *run.State, now time.Time, forecast *run.Forecast, silent map[string]
 		foresee(r, &view, now, *forecast)
 	}
 	return view
+}
+
+// runStep shows the step of a stage; nil if it has none.
+func runStep(g run.Stage) *v1.RunStep {
+	if g.Step == nil {
+		return nil
+	}
+	d := g.Doing
+	shown := &v1.RunStep{Host: d.Host, Since: OptionalTime(d.Since), Tries: d.Attempt, Error: d.Trouble}
+	if d.Outputs != nil {
+		shown.Gives = d.Outputs.Names
+	}
+	return shown
 }
 
 // WaitingFor shows what a run waits for.

@@ -72,9 +72,11 @@ func tellEvent(e v1.RunEvent, event message.Event) v1.RunEvent {
 	switch event := event.(type) {
 	case message.Opened:
 		e.By, texts = event.By, []string{event.Trigger, event.Why}
+	case message.Begun:
+		e.Host, texts = event.Host, []string{event.Stage}
 	case message.Ran:
 		e.Event += " " + string(event.Outcome.Kind)
-		texts = []string{outcomeText(event.Outcome)}
+		texts = []string{event.Outcome.Stage, outcomeText(event.Outcome)}
 	case message.Overdue:
 		texts = []string{string(event.Action) + string(event.Task), "the run waits no longer"}
 	case message.Late:

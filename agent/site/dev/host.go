@@ -125,7 +125,7 @@ func (h *host) up(ctx context.Context) (simulated.Event, error) {
 		return 0, err
 	}
 	defer hostLog.Close()
-	checks := &check.Runner{Scripts: filepath.Join(h.dir, "checks"), Tenant: h.tenant, Log: h.log}
+	checks := &check.Runner{Scripts: filepath.Join(h.dir, "checks"), Outputs: filepath.Join(h.dir, "outputs"), Tenant: h.tenant, Log: h.log}
 	w, err := worker.Open(ctx, worker.Options{
 		Tenant: h.tenant, Host: h.name, Application: Application, Version: h.version, Dir: filepath.Join(h.dir, "worker"),
 		HostLog: hostLog, Strategy: h.machine, Machine: h.machine,

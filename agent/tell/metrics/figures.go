@@ -57,8 +57,9 @@ var (
 	runNotAfterDesc = ofEnvironment("osupgrade_run_not_after_timestamp_seconds", "When the current run stops sending commands.")
 	runHostsDesc    = ofEnvironment("osupgrade_run_hosts", "Hosts of the current run, by status.", "status")
 	runOverdueDesc  = ofEnvironment("osupgrade_run_hosts_overdue", "Hosts of the current run that take unusually long in their status, or fell silent in it.")
-	runWaitingDesc  = ofEnvironment("osupgrade_run_waiting_seconds", "How long the current run has been waiting, by what it waits for: host, slot, budget, check, hook, approval, resume, soak or splay.", "what")
+	runWaitingDesc  = ofEnvironment("osupgrade_run_waiting_seconds", "How long the current run has been waiting, by what it waits for: host, slot, budget, check, hook, step, approval, resume, soak or splay.", "what")
 	slotsDesc       = ofEnvironment("osupgrade_run_slots", "How many hosts of a stage of the current run may be out of service.", "stage")
+	stepDesc        = ofEnvironment("osupgrade_run_step", "The phase of each step of the current run: 1 for that in which it is.", "stage", "phase")
 	heldDesc        = ofEnvironment("osupgrade_run_slots_held", "How many hosts of a stage of the current run are out of service.", "stage")
 )
 
@@ -196,6 +197,10 @@ func collectRun(out chan<- prometheus.Metric, environment string, r *controller.
 		tell(runWaitingDesc, max(0, now.Sub(r.WaitingSince).Seconds()), r.WaitingFor)
 	}
 	for _, stage := range r.Stages {
+		if stage.Step != nil {
+			tell(stepDesc, 1, stage.Name, stage.Phase)
+			continue
+		}
 		tell(slotsDesc, float64(stage.MaxUnavailable), stage.Name)
 		tell(heldDesc, float64(stage.OutOfService), stage.Name)
 	}

@@ -56,7 +56,7 @@ func full(t *testing.T) *Site {
 			Environments: []controller.EnvironmentFigures{{Hosts: 1}, {Name: "basel", Hosts: 2, WindowStart: now, WindowEnd: now.Add(time.Hour), Run: &controller.RunFigures{Phase: run.Upgrading, WaitingFor: run.ForHost}}},
 			Run: &controller.RunFigures{
 				Phase: run.Upgrading, WaitingFor: run.ForSlot, WaitingSince: now.Add(-time.Minute),
-				Stages: []run.Stage{{ResolvedStage: rollout.ResolvedStage{Stage: rollout.Stage{Name: "canary"}, MaxUnavailable: 3}, OutOfService: 2}},
+				Stages: []run.Stage{{ResolvedStage: rollout.ResolvedStage{Stage: rollout.Stage{Name: "canary"}, MaxUnavailable: 3}, OutOfService: 2}, {ResolvedStage: rollout.ResolvedStage{Stage: rollout.Stage{Name: "swact", Step: &rollout.Step{}}}, Phase: "failed"}},
 			},
 		}, nil
 	})

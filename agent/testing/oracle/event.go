@@ -154,7 +154,7 @@ func (o *Oracle) countsAfter(e message.Event) bool {
 // task of this kind of the host.
 func (p *run) outcomeCounts(t message.Outcome) bool {
 	if t.Kind == message.Start {
-		return p.awaitsStart(t)
+		return p.healthCounts(t)
 	}
 	if t.Run != p.id {
 		return false
@@ -388,7 +388,7 @@ func (o *Oracle) ran(t message.Outcome, r message.Decoded) {
 	o.count(fmt.Sprintf("outcome of %s: %v", t.Kind, t.OK))
 	switch {
 	case t.Kind == message.Start:
-		o.startRan(t)
+		o.healthRan(t, r)
 	case t.Kind == message.Step:
 		o.stepRan(t, r)
 	case t.Kind != message.Fleet:

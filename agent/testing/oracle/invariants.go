@@ -47,7 +47,7 @@ func (o *Oracle) checkPrepare(r message.Decoded, c message.Command) {
 	if p.id != 0 {
 		o.violated("run %d is prepared twice, by record %d", p.id, r.Seq)
 	}
-	o.startAllows(r)
+	o.isHealthy(r)
 	for _, name := range c.Hosts {
 		if m := p.member(name); m == nil || m.removed || m.ended {
 			o.violated("prepare %d is for %s, which is no member or absent", r.Seq, name)
@@ -230,6 +230,7 @@ func (o *Oracle) checkFinished(r message.Decoded, e message.Finished, sent time.
 		}
 	}
 	all = o.stepsFinished(r) && all
+	o.healthFinished(r, e)
 	switch {
 	case e.Result == "completed" && !all:
 		o.violated("run %d ends as completed, and not each host is upgraded and each step done", o.run.id)

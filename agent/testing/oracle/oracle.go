@@ -31,11 +31,12 @@
 //     mayOpen in environment.go; Prepared in machine.go.
 //  11. A host is in the roster of one environment. A run of another environment takes it over
 //     with all that it owes: compareDebts in host.go.
-//
+//  12. A run of an environment that comes after others follows completed runs of theirs: mayFollow in
+//     order.go.
 //  13. A step begins after all hosts before it are done, and ends before any host after it begins:
 //     stepBegun and stepsAllow in step.go. It counts as done once, and only if it was done; nobody
 //     takes it back: StepRuns there, by what was run.
-//  14. A run prepares no host before all that it asks first has passed: startAllows in start.go.
+//  14. Nothing of a run is touched whose start checks have not all passed: health.go.
 //
 // All of them hold for each environment by itself: the runs of environments go side by side,
 // and the limit of a stage is that of its run. Only the cells are those of the tenant.
@@ -87,8 +88,9 @@ type Oracle struct {
 	// is the newest that does not.
 	checks       map[uint64]bool
 	uncheckedRun uint64
-	// stepsRun are the steps that were run and how that came out; nil where nobody tells.
-	stepsRun map[message.Key]stepRun
+	// tasksRun are the steps and start checks that were run and how that came out; nil where nobody
+	// tells.
+	tasksRun map[message.Key]taskRun
 	// seen is the last record, written the last command or event before it.
 	seen, written uint64
 	// knows and frozen are Sending.Knows and Sending.Frozen of the record at hand.

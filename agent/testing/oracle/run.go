@@ -56,10 +56,7 @@ type run struct {
 	failures int
 	// fleetPassed means that the checks of the fleet have passed.
 	fleetPassed bool
-	// startAsks are the places that are asked before any host is prepared; startFailed means that
-	// one of them has failed.
-	startAsks   startAsks
-	startFailed bool
+	health      health
 }
 
 // stage is a stage of the run under way.
@@ -247,9 +244,8 @@ func (m *member) wants() message.TaskKind {
 
 func newRun(r message.Decoded, e message.Opened) *run {
 	p := &run{
-		startAsks: newStartAsks(e),
-		roster:    map[string]bool{}, opened: r.Seq, policy: e.Rollout, notAfter: e.NotAfter, ends: e.NotAfter, overAt: e.NotAfter, window: e.Window, windowUsed: e.WindowUsed,
-		chosen: e.Chosen || e.RetryOf != 0, overrides: e.OverrideAfter != "",
+		roster: map[string]bool{}, opened: r.Seq, policy: e.Rollout, notAfter: e.NotAfter, ends: e.NotAfter, overAt: e.NotAfter, window: e.Window, windowUsed: e.WindowUsed,
+		chosen: e.Chosen || e.RetryOf != 0, overrides: e.OverrideAfter != "", health: newHealth(e.Rollout.Start),
 	}
 	for _, name := range e.Members {
 		p.roster[name] = true

@@ -18,8 +18,8 @@ type doing struct {
 	done, passed bool
 }
 
-// stepRun is how a step came out where it was run.
-type stepRun struct{ well, badly bool }
+// taskRun is how a task came out where it was run.
+type taskRun struct{ well, badly bool }
 
 // stepUnderWay returns the stage whose step is under way; nil for none.
 func (p *run) stepUnderWay() *stage {
@@ -71,6 +71,7 @@ func (o *Oracle) stepBegun(r message.Decoded, e message.Begun, sent time.Time) {
 	if s.doing.attempt > 0 {
 		o.count("steps that are taken again")
 	}
+	o.takes(r)
 	s.begun, s.doing.underWay, s.doing.host = true, true, e.Host
 	p.touched = true
 }
@@ -120,8 +121,7 @@ func (o *Oracle) stepsAllow(m *member, what string, r message.Decoded) {
 func (o *Oracle) stepRan(t message.Outcome, r message.Decoded) {
 	p := o.run
 	s := p.stepUnderWay()
-	key := message.Key{Run: t.Run, Kind: t.Kind, Host: t.Host, Stage: t.Stage, Attempt: t.Attempt}
-	if t.OK && o.stepsRun != nil && !o.stepsRun[key].well {
+	if o.isMadeUp(t) {
 		o.violated("invariant 13: step %s of run %d is done by record %d, and nobody has done it", t.Stage, t.Run, r.Seq)
 	}
 	if s.doing.done {
@@ -138,7 +138,7 @@ func (o *Oracle) stepRan(t message.Outcome, r message.Decoded) {
 	default:
 		p.tooMany(r.Seq)
 	}
-	if !t.OK && o.stepsRun[key] == (stepRun{}) {
+	if o.neverCame(t) {
 		o.count("steps whose outcome never came")
 	}
 	o.stagesDone(r.Time)
@@ -184,12 +184,24 @@ func (o *Oracle) StepRuns(key message.Key, undo bool) {
 	}
 }
 
-// StepEnds notes how a step came out where it was run.
-func (o *Oracle) StepEnds(key message.Key, ok bool) {
-	if o.stepsRun == nil {
-		o.stepsRun = map[message.Key]stepRun{}
+// isMadeUp reports whether an outcome says that something was done, or has passed, and nobody has done it:
+// whoever runs tasks tells how they end, and a byzantine host may lie.
+func (o *Oracle) isMadeUp(t message.Outcome) bool {
+	m := o.machines[t.Host]
+	return t.OK && o.tasksRun != nil && !o.tasksRun[t.Key()].well && (m == nil || !m.byzantine)
+}
+
+// neverCame reports whether an outcome only says that the run waits for it no longer.
+func (o *Oracle) neverCame(t message.Outcome) bool {
+	return !t.OK && o.tasksRun[t.Key()] == taskRun{}
+}
+
+// TaskEnds notes how a step or start checks came out where they were run.
+func (o *Oracle) TaskEnds(key message.Key, ok bool) {
+	if o.tasksRun == nil {
+		o.tasksRun = map[message.Key]taskRun{}
 	}
-	ran := o.stepsRun[key]
+	ran := o.tasksRun[key]
 	ran.well, ran.badly = ran.well || ok, ran.badly || !ok
-	o.stepsRun[key] = ran
+	o.tasksRun[key] = ran
 }

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/oracle"
@@ -45,6 +46,7 @@ func (w *World) drawRollout(purpose string) *v1.Rollout {
 		r.ExemptReboot = &v1.Match{Roles: []string{"db"}}
 	}
 	r.Checks = &v1.RolloutChecks{
+		Start:      w.drawStartChecks(purpose),
 		BeforeHost: w.drawChecks(purpose+" before", 0.4), AfterHost: w.drawChecks(purpose+" after", 0.4), Fleet: w.drawChecks(purpose+" fleet", 0.3),
 	}
 	r.Hooks = &v1.RolloutHooks{Drain: w.drawHook(purpose+" drain", 0.4), Undrain: w.drawHook(purpose+" undrain", 0.4)}
@@ -78,10 +80,15 @@ func (w *World) drawBudget(purpose string) *v1.Budget {
 	return b
 }
 
+// drawStages draws the stages of a rollout. Half of them have steps.
 func (w *World) drawStages(purpose string) []v1.Stage {
 	d := w.rng
+	steps := d.chance(purpose+" steps", 0.5)
 	matches := []*v1.Match{{Hosts: []string{"h01"}}, {Labels: map[string]string{"ring": "0"}}, {Roles: []string{"web"}}, {Applications: []string{application}}}
 	var stages []v1.Stage
+	if steps && d.chance(purpose+" first is a step", 0.6) {
+		stages = append(stages, v1.Stage{Name: "first", Step: w.drawStep(purpose, matches[d.n(purpose+" match", len(matches))])})
+	}
 	for n := range d.n(purpose+" stages", 4) {
 		s := v1.Stage{
 			Name: fmt.Sprintf("s%d", n), Match: matches[d.n(purpose+" match", len(matches))],
@@ -91,12 +98,42 @@ func (w *World) drawStages(purpose string) []v1.Stage {
 		if d.chance(purpose+" approval", 0.2) {
 			s.Approval, s.ApprovalTimeout = true, one[rollout.Span](d, purpose+" approval-timeout", "1m", "10m", "1d")
 		}
+		if steps && d.chance(purpose+" is a step", 0.5) {
+			s.Match, s.MaxUnavailable, s.Step = nil, "", w.drawStep(purpose, s.Match)
+		}
 		stages = append(stages, s)
 	}
-	if len(stages) > 0 && d.chance(purpose+" rest", 0.8) {
+	all := !slices.ContainsFunc(stages, func(s v1.Stage) bool { return s.Step == nil })
+	if steps && len(stages) == 0 || len(stages) > 0 && (all || d.chance(purpose+" rest", 0.8)) {
 		stages = append(stages, v1.Stage{Name: "rest", MaxUnavailable: one[rollout.Count](d, purpose+" max-unavailable", "", "1", "2", "50%")})
+		if steps && (all || d.chance(purpose+" last is a step", 0.5)) {
+			stages = append(stages, v1.Stage{Name: "last", Step: w.drawStep(purpose, &v1.Match{Applications: []string{application}})})
+		}
+	}
+	if len(stages) > 0 && d.chance(purpose+" point of no return", 0.3) {
+		stages[d.n(purpose+" which point of no return", len(stages))].PointOfNoReturn = true
 	}
 	return stages
+}
+
+// undoScript is the script that takes a step back.
+const undoScript = "undo"
+
+// drawStep draws a step, at the site or on one of the hosts that a match selects.
+func (w *World) drawStep(purpose string, match *v1.Match) *v1.Step {
+	d := w.rng
+	retries := d.n(purpose+" retries of the step", 2)
+	s := &v1.Step{Do: &v1.Hook{
+		Type: "exec", Script: "step", On: one(d, purpose+" step on", "site", "host"),
+		Timeout: one[rollout.Span](d, purpose+" timeout of the step", "10s", "30s", "2m"), Retries: &retries, RetryInterval: "5s",
+	}}
+	if d.chance(purpose+" undo", 0.5) {
+		s.Undo = &v1.Hook{Type: "exec", Script: undoScript, On: s.Do.On, Timeout: "10s"}
+	}
+	if s.Do.On == "host" {
+		s.Match = match
+	}
+	return s
 }
 
 func (w *World) drawChecks(purpose string, p float64) []v1.Check {
@@ -106,6 +143,23 @@ func (w *World) drawChecks(purpose string, p float64) []v1.Check {
 	checks := []v1.Check{{Type: "exec", Script: "ready", Timeout: one[rollout.Span](w.rng, purpose+" timeout", "10s", "30s", "1m")}}
 	if w.rng.chance(purpose+" two", 0.3) {
 		checks = append(checks, v1.Check{Type: "tcp", Address: "127.0.0.1:80", Timeout: "10s"})
+	}
+	return checks
+}
+
+// drawStartChecks draws checks before a run prepares any host, at the site or on the hosts that each
+// matches.
+func (w *World) drawStartChecks(purpose string) (checks []v1.StartCheck) {
+	d := w.rng
+	matches := []*v1.Match{nil, nil, {Hosts: []string{"h01"}}, {Roles: []string{"web"}}, {Applications: []string{application}}}
+	if !d.chance(purpose+" start", 0.25) {
+		return nil
+	}
+	for n := range 1 + d.n(purpose+" start checks", 2) {
+		checks = append(checks, v1.StartCheck{
+			Check: v1.Check{Type: "exec", Name: fmt.Sprintf("start%d", n), Script: "well", Timeout: one[rollout.Span](d, purpose+" timeout of a start check", "10s", "1m")},
+			Match: matches[d.n(purpose+" match of a start check", len(matches))],
+		})
 	}
 	return checks
 }

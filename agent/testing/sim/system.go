@@ -341,6 +341,9 @@ func (system) Baseline(context.Context, uint64) error { return nil }
 func (w *World) perform(ctx context.Context, t message.Task, p *process) message.Outcome {
 	whose := t.Host
 	w.count("tasks " + string(t.Kind))
+	if t.Kind == message.Step {
+		w.stepRuns(t)
+	}
 	if t.OnSite() {
 		w.count("tasks at the site")
 	}
@@ -356,6 +359,10 @@ func (w *World) perform(ctx context.Context, t message.Task, p *process) message
 	defer w.mu.Unlock()
 	if p.dead() {
 		return t.Outcome(false, errDead.Error())
+	}
+	if t.Kind == message.Step || t.Kind == message.Start {
+		w.note("%s %s of run %d ends at %q: failed %t", t.Kind, t.Stage, t.Run, t.Host, bad)
+		w.oracle.TaskEnds(t.Key(), !bad)
 	}
 	// A hook that fails may have had its effect all the same.
 	if m := w.machines[t.Host]; m != nil {
@@ -376,4 +383,12 @@ func (w *World) perform(ctx context.Context, t message.Task, p *process) message
 		return t.Outcome(false, "sim: it failed")
 	}
 	return t.Outcome(true, "")
+}
+
+// stepRuns tells the oracle that a step is run now.
+func (w *World) stepRuns(t message.Task) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.note("step %s of run %d is run at %q for the time %d", t.Stage, t.Run, t.Host, t.Attempt)
+	w.oracle.StepRuns(t.Key(), t.Hook.Script == undoScript)
 }

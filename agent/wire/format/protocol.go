@@ -7,6 +7,9 @@ import "fmt"
 // the other side would have to understand raises the number.
 const Protocol = 1
 
+// StepProtocol is the protocol from which on a worker runs steps.
+const StepProtocol = 1
+
 // Agree returns the protocol in which this side speaks to another one, of which
 // it knows the newest protocol: the newest that both speak.
 func Agree(other int) (int, error) { return agree(Protocol, other) }

@@ -150,6 +150,7 @@ func FuzzBodies(f *testing.F) {
 	f.Add([]byte(`{"event":"missed","environment":"basel","window":"2026-11-21T04:00:00Z","window-end":"2026-11-21T05:00:00Z"}`))
 	f.Add([]byte(`{"event":"carried","environment":"basel","run":41,"roster":[{"host":"h01","since":"2026-11-21T04:00:00Z","owes":{"look":true}}]}`))
 	f.Add([]byte(`{"kernel":"6.1"}`))
+	f.Add([]byte("A=1\n\nB=x=y\n"))
 	f.Add([]byte(`{"application":"a","agent-version":"1"}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		if c, err := DecodeCommand(body); err == nil {
@@ -175,6 +176,9 @@ func FuzzBodies(f *testing.F) {
 		_, _ = DecodeProgress(body)
 		_, _ = DecodeTask(body)
 		_, _ = DecodeOutcome(body)
+		if values, err := ParseOutputs(body, []string{"A", "B"}); err == nil && (len(values) != 2 || len(values["A"])+len(values["B"]) > len(body)) {
+			t.Errorf("%q becomes %q", body, values)
+		}
 	})
 }
 

@@ -1,8 +1,13 @@
 package message
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
 )
@@ -45,6 +50,48 @@ func (o *Outputs) checkSealed() error {
 		return errors.New("outcome: its outputs are not sealed")
 	case len(o.Names) == 0 || o.Sealed == "":
 		return errors.New("outcome: its outputs are missing")
+	}
+	return nil
+}
+
+// ParseOutputs reads what a step has written as its outputs: lines NAME=VALUE, one for each name that
+// it gives. The error names no value.
+func ParseOutputs(written []byte, gives []string) (map[string]string, error) {
+	if len(written) > rollout.MaxOutputs {
+		return nil, fmt.Errorf("its outputs have more than %d bytes", rollout.MaxOutputs)
+	}
+	values, number := map[string]string{}, 0
+	for line := range bytes.Lines(written) {
+		number++
+		line = bytes.TrimSuffix(line, []byte("\n"))
+		if len(line) == 0 {
+			continue
+		}
+		name, value, found := strings.Cut(string(line), "=")
+		switch _, twice := values[name]; {
+		case !found || !utf8.Valid(line):
+			return nil, fmt.Errorf("line %d of its outputs is not NAME=VALUE", number)
+		case !slices.Contains(gives, name):
+			return nil, fmt.Errorf("line %d of its outputs has a name that gives does not list; list it, or write no such line", number)
+		case twice:
+			return nil, fmt.Errorf("line %d of its outputs has output %s for the second time", number, name)
+		}
+		values[name] = value
+	}
+	return values, CheckOutputs(values, gives)
+}
+
+// CheckOutputs tells which outputs are missing, or too many, of a step that gives some.
+func CheckOutputs(values map[string]string, gives []string) error {
+	for _, name := range gives {
+		if _, given := values[name]; !given {
+			return fmt.Errorf("its output %s is missing; write a line %s=VALUE to descriptor 3", name, name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if !slices.Contains(gives, name) {
+			return fmt.Errorf("its output %.100q is not one that gives lists", name)
+		}
 	}
 	return nil
 }

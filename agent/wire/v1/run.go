@@ -54,7 +54,10 @@ type Run struct {
 	Forecast   string      `json:"forecast,omitempty"`
 	WaitingFor *WaitingFor `json:"waiting-for,omitempty"`
 	Stages     []RunStage  `json:"stages,omitempty"`
-	Hosts      []RunHost   `json:"hosts"`
+	// WayBack tells until which stage there is a way back; absent if the rollout has no point of no
+	// return.
+	WayBack *WayBack  `json:"way-back,omitempty"`
+	Hosts   []RunHost `json:"hosts"`
 	// Events tell what happened, oldest first; only in the answer for one run.
 	Events []RunEvent `json:"events,omitempty"`
 }
@@ -68,8 +71,8 @@ type FollowedRun struct {
 // RunStage is one stage of a run.
 type RunStage struct {
 	Name string `json:"name"`
-	// Phase is pending, waiting-for-approval, running, soaking, done or, when it ended
-	// before any of its hosts began, skipped.
+	// Phase is pending, waiting-for-approval, running, soaking, done, failed if its step failed or,
+	// when it ended before any of its hosts or its step began, skipped.
 	Phase          string `json:"phase"`
 	Hosts          int    `json:"hosts"`
 	MaxUnavailable int    `json:"max-unavailable"`
@@ -78,6 +81,32 @@ type RunStage struct {
 	OutOfService int `json:"out-of-service"`
 	Upgraded     int `json:"upgraded"`
 	Failed       int `json:"failed"`
+	// Step is how the step of the stage stands; absent for a stage with hosts.
+	Step *RunStep `json:"step,omitempty"`
+	// PointOfNoReturn tells that there is no way back once the stage has begun.
+	PointOfNoReturn bool `json:"point-of-no-return,omitempty"`
+}
+
+// RunStep is a step of a run: something done once, in its place among the stages.
+type RunStep struct {
+	// Host is the host on which it is or was done last; absent at the site, and before it begins.
+	Host string `json:"host,omitempty"`
+	// Since is when it began; absent while it is not under way.
+	Since *time.Time `json:"since,omitempty"`
+	// Tries counts how often it has come to an end, well or not.
+	Tries int `json:"tries,omitempty"`
+	// Error is why it failed last; absent once it is done.
+	Error string `json:"error,omitempty"`
+	// Gives are the names of the outputs that it has given.
+	Gives []string `json:"gives,omitempty"`
+}
+
+// WayBack tells how far a run can be taken back.
+type WayBack struct {
+	// Until is the stage that is the point of no return.
+	Until string `json:"until"`
+	// Closed is when that stage has begun; absent while there is a way back.
+	Closed *time.Time `json:"closed,omitempty"`
 }
 
 // RunEvent is something that happened in a run.
@@ -95,7 +124,7 @@ func (r Run) Finished() bool { return r.Phase == "finished" }
 
 // WaitingFor names what a run waits for now, and since when.
 type WaitingFor struct {
-	// What is window, after, slot, check, hook, host, idle, approval, resume, soak, splay or log.
+	// What is window, after, slot, check, hook, step, host, idle, approval, resume, soak, splay or log.
 	What string `json:"what"`
 	// Detail describes it in words, such as "h02 to answer upgrade".
 	Detail string    `json:"detail"`
@@ -106,7 +135,7 @@ type WaitingFor struct {
 	// OverdueSince is since when this takes unusually long; see RunHost. Absent while it does
 	// not.
 	OverdueSince *time.Time `json:"overdue-since,omitempty"`
-	// Stage is the stage that soaks or wants to be approved.
+	// Stage is the stage that soaks, wants to be approved or has the step.
 	Stage string `json:"stage,omitempty"`
 	// Hosts are the first ten of the hosts that it waits for: hosts at work or, with
 	// what "slot" or "budget" and with no Until, hosts about which a person has to do something.
