@@ -281,6 +281,12 @@ func adviseResume(r v1.Run) []advice {
 		}
 		return []advice{{"repair what cannot be read: " + why, ""}}
 	case run.ByPolicy:
+		if step := failedStep(r); step != "" {
+			return []advice{
+				{"repair what step " + step + " needs, then resume the run: it does the step again", withReason("resume")},
+				{"or end it", withReason("abort")},
+			}
+		}
 		return []advice{
 			{"resume the run: the next failure pauses it again", withReason("resume")},
 			{"or resume it and reset its failure count", withReason("resume", "--reset-failures")},
@@ -291,6 +297,16 @@ func adviseResume(r v1.Run) []advice {
 		{"resume the run", withReason("resume")},
 		{"or end it", withReason("abort")},
 	}
+}
+
+// failedStep returns the stage whose step has failed and holds the run; empty if none does.
+func failedStep(r v1.Run) string {
+	for _, g := range r.Stages {
+		if g.Step != nil && g.Phase == "failed" {
+			return g.Name
+		}
+	}
+	return ""
 }
 
 // maxAdvised bounds how many hosts get advice of their own.
