@@ -44,7 +44,7 @@ func TestAdvice(t *testing.T) {
 			idle, &v1.Run{ID: 7, Phase: "upgrading", Hosts: []v1.RunHost{{Hostname: "h01", Status: "upgrading", Since: &at, OverdueSince: &until}}},
 			"look at h01, upgrading since Sat 2026-11-21 01:00:00 UTC, which is unusually long: osupgrade-agent runs 7 --host h01 --output\nor stop waiting for h01: osupgrade-agent release h01 --reason …",
 		},
-		"paused by failures":    {idle, under(v1.WaitingFor{What: "resume"}, "by on-failure: 2 hosts failed"), "or resume it and reset its failure count: osupgrade-agent resume --reset-failures --reason …"},
+		"paused by failures": {idle, under(v1.WaitingFor{What: "resume"}, "by on-failure: 2 hosts failed"), "or resume it and reset its failure count: osupgrade-agent resume --reset-failures --reason …"},
 		"paused by a step": {idle, &v1.Run{
 			ID: 7, Phase: "upgrading", Paused: "by on-failure: the step of stage swact failed: exit status 1", WaitingFor: &v1.WaitingFor{What: "resume"},
 			Stages: []v1.RunStage{{Name: "standby", Phase: "done"}, {Name: "swact", Phase: "failed", Step: &v1.RunStep{Tries: 1, Error: "exit status 1"}}},
