@@ -115,6 +115,8 @@ func adviseCourse(r v1.Run) []advice {
 	switch {
 	case r.Reason != "":
 		return adviseLog(r.Reason)
+	case r.Aborted != "" && stepInProgress(r) != "":
+		return []advice{{"wait for step " + stepInProgress(r) + ", or end the run at once", withReason("abort", "--now")}}
 	case r.Aborted != "":
 		return []advice{{"wait for the hosts that are being upgraded, or end the run at once", withReason("abort", "--now")}}
 	}
@@ -140,6 +142,8 @@ func adviseWaiting(r v1.Run) []advice {
 		return adviseResume(r)
 	case waitsForHosts(r):
 		return adviseHosts(w.Hosts)
+	case w.What == run.ForBudget && strings.Contains(w.Detail, " to allow it: "): // Its query is asked again by itself.
+		return []advice{{"wait for the query of the disruption budget, or edit the budget", command("edit", "budgets")}}
 	case w.What == run.ForBudget && w.Until == nil && !w.Sending:
 		return []advice{{"edit the disruption budget: it lets no host leave service", command("edit", "budgets")}}
 	case w.What == run.ForIdle && len(w.Hosts) > 0:
@@ -281,6 +285,12 @@ func adviseResume(r v1.Run) []advice {
 		}
 		return []advice{{"repair what cannot be read: " + why, ""}}
 	case run.ByPolicy:
+		if step := failedStep(r); step != "" {
+			return []advice{
+				{"repair what step " + step + " needs, then resume the run: it does the step again", withReason("resume")},
+				{"or end it", withReason("abort")},
+			}
+		}
 		return []advice{
 			{"resume the run: the next failure pauses it again", withReason("resume")},
 			{"or resume it and reset its failure count", withReason("resume", "--reset-failures")},
@@ -291,6 +301,26 @@ func adviseResume(r v1.Run) []advice {
 		{"resume the run", withReason("resume")},
 		{"or end it", withReason("abort")},
 	}
+}
+
+// stepInProgress returns the stage whose step has no outcome yet; empty if there is none.
+func stepInProgress(r v1.Run) string {
+	for _, g := range r.Stages {
+		if g.Step != nil && g.Step.Since != nil {
+			return g.Name
+		}
+	}
+	return ""
+}
+
+// failedStep returns the first stage whose step has failed; empty if none has.
+func failedStep(r v1.Run) string {
+	for _, g := range r.Stages {
+		if g.Step != nil && g.Step.Error != "" && g.Phase == "failed" {
+			return g.Name
+		}
+	}
+	return ""
 }
 
 // maxAdvised bounds how many hosts get advice of their own.
@@ -328,6 +358,13 @@ func adviseEnded(s v1.Situation, r v1.Run) []advice {
 		if h.SlotReason != "" {
 			held = append(held, h.Hostname)
 		}
+	}
+	step := ""
+	if r.Result == string(run.Failed) {
+		step = failedStep(r)
+	}
+	if step != "" {
+		todo = append(todo, advice{"repair what step " + step + " needs", command("runs", fmt.Sprint(r.ID))})
 	}
 	todo = append(todo, adviseFailed(r.ID, failed)...)
 	if len(held) > 0 { // A run that has such a host waits for it.

@@ -44,7 +44,19 @@ func TestAdvice(t *testing.T) {
 			idle, &v1.Run{ID: 7, Phase: "upgrading", Hosts: []v1.RunHost{{Hostname: "h01", Status: "upgrading", Since: &at, OverdueSince: &until}}},
 			"look at h01, upgrading since Sat 2026-11-21 01:00:00 UTC, which is unusually long: osupgrade-agent runs 7 --host h01 --output\nor stop waiting for h01: osupgrade-agent release h01 --reason …",
 		},
-		"paused by failures":    {idle, under(v1.WaitingFor{What: "resume"}, "by on-failure: 2 hosts failed"), "or resume it and reset its failure count: osupgrade-agent resume --reset-failures --reason …"},
+		"paused by failures": {idle, under(v1.WaitingFor{What: "resume"}, "by on-failure: 2 hosts failed"), "or resume it and reset its failure count: osupgrade-agent resume --reset-failures --reason …"},
+		"paused by a step": {idle, &v1.Run{
+			ID: 7, Phase: "upgrading", Paused: "by on-failure: the step of stage swact failed: exit status 1", WaitingFor: &v1.WaitingFor{What: "resume"},
+			Stages: []v1.RunStage{{Name: "standby", Phase: "done"}, {Name: "swact", Phase: "failed", Step: &v1.RunStep{Tries: 1, Error: "exit status 1"}}},
+		}, "repair what step swact needs, then resume the run: it does the step again: osupgrade-agent resume --reason …\nor end it: osupgrade-agent abort --reason …"},
+		"aborting during a step": {idle, &v1.Run{
+			ID: 7, Phase: "upgrading", Aborted: "by ann: wrong release", Stages: []v1.RunStage{{Name: "swact", Phase: "running", Step: &v1.RunStep{Since: &at}}},
+		}, "wait for step swact, or end the run at once: osupgrade-agent abort --now --reason …"},
+		"ended by a step": {idle, &v1.Run{
+			ID: 7, Phase: "finished", Result: "failed", Stages: []v1.RunStage{{Name: "swact", Phase: "failed", Step: &v1.RunStep{Tries: 1, Error: "exit status 1"}}},
+		}, "repair what step swact needs: osupgrade-agent runs 7"},
+		"a query": {idle, under(v1.WaitingFor{What: "budget", Detail: "budget q to allow it: 9, which is not below 5 (query max(lag) at http://prometheus:9090)"}, ""),
+			"wait for the query of the disruption budget, or edit the budget (needs the right \"write\"): osupgrade-agent edit budgets"},
 		"a host is still out":   {idle, &v1.Run{ID: 7, Phase: "finished", OpenedAt: at, Hosts: []v1.RunHost{{Hostname: "h01", Status: "failed", SlotReason: "nobody knows what it did"}}}, "look at 1 host that may be out of service (h01), and release each that is healthy: osupgrade-agent release h01 --reason …\nthen retry before the next window: osupgrade-agent retry 7"},
 		"a host at work":        {idle, under(v1.WaitingFor{What: "host", Hosts: []string{"h01"}, Until: &until}, ""), ""},
 		"a stage soaks":         {idle, under(v1.WaitingFor{What: "soak", Until: &until, Stage: "canary"}, ""), ""},

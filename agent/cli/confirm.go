@@ -129,10 +129,17 @@ func costOfAbort(r v1.Run, now bool) string {
 			busy++
 		}
 	}
+	step := stepInProgress(r)
 	if now {
-		return fmt.Sprintf("this ends run %d at once: %d upgraded, %d being upgraded and %d not started stay as they are", r.ID, upgraded, busy, left)
+		if step != "" {
+			step = "; step " + step + " is left as it is"
+		}
+		return fmt.Sprintf("this ends run %d at once: %d upgraded, %d being upgraded and %d not started stay as they are%s", r.ID, upgraded, busy, left, step)
 	}
-	return fmt.Sprintf("this ends run %d: %d upgraded, %d being upgraded finish first, %d not started keep what they have", r.ID, upgraded, busy, left)
+	if step != "" {
+		step = "; step " + step + " finishes first"
+	}
+	return fmt.Sprintf("this ends run %d: %d upgraded, %d being upgraded finish first, %d not started keep what they have%s", r.ID, upgraded, busy, left, step)
 }
 
 // costOfHost says what it costs a run to lose a host by what is done to it, such as

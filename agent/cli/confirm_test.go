@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -94,4 +95,16 @@ func openTerminal(t *testing.T) (person, terminal *os.File) {
 	}
 	t.Cleanup(func() { _ = terminal.Close() })
 	return person, terminal
+}
+
+// TestCostOfStep checks that an abort says what becomes of a step that is in progress.
+func TestCostOfStep(t *testing.T) {
+	t.Parallel()
+	began := time.Now()
+	r := v1.Run{ID: 6, Phase: "upgrading", Stages: []v1.RunStage{{Name: "swact", Phase: "running", Step: &v1.RunStep{Since: &began}}}}
+	for now, want := range map[bool]string{false: "; step swact finishes first", true: "; step swact is left as it is"} {
+		if got := costOfAbort(r, now); !strings.HasSuffix(got, want) {
+			t.Errorf("now %v: %q, not …%q", now, got, want)
+		}
+	}
 }

@@ -16,16 +16,16 @@ import (
 
 // stepCheckCommand plays the scripts of a step.
 type stepCheckCommand struct {
-	Checks   string            `help:"Folder that has the scripts, as --checks of the worker or of the site." required:"" type:"path" placeholder:"DIR"`
+	Checks   string            `help:"Folder of the scripts, as --checks of the worker or of the site." required:"" type:"path" placeholder:"DIR"`
 	Do       string            `help:"Script that does the step." required:"" placeholder:"SCRIPT"`
 	DoArgs   []string          `help:"Argument of --do (repeatable)." name:"do-arg" sep:"none" placeholder:"TEXT"`
 	Undo     string            `help:"Script that undoes the step." placeholder:"SCRIPT"`
 	UndoArgs []string          `help:"Argument of --undo (repeatable)." name:"undo-arg" sep:"none" placeholder:"TEXT"`
 	Gives    []string          `help:"Output that the step gives (repeatable)." sep:"none" placeholder:"NAME"`
-	Outputs  map[string]string `help:"Output of an earlier step that the scripts are given (repeatable)." name:"output" mapsep:"none" placeholder:"NAME=VALUE"`
-	Host     string            `help:"Host that the scripts are told; without it the step is done at the site." placeholder:"NAME"`
+	Outputs  map[string]string `help:"Output of an earlier step, passed to the scripts (repeatable)." name:"output" mapsep:"none" placeholder:"NAME=VALUE"`
+	Host     string            `help:"Host name to pass to the scripts; without it they run as at the site." placeholder:"NAME"`
 	State    string            `help:"Command, run by sh -c, that prints what the step changes. The check compares it before and after." placeholder:"COMMAND"`
-	Reset    string            `help:"Command, run by sh -c, that makes all what it was before the step (default: --undo)." placeholder:"COMMAND"`
+	Reset    string            `help:"Command, run by sh -c, that restores the state before the step (default: --undo)." placeholder:"COMMAND"`
 	Limit    length            `help:"Longest time that a script may take, such as 10m." default:"10m"`
 	Yes      bool              `help:"Confirm that the step may be done and undone here several times, and left half done."`
 }

@@ -267,7 +267,7 @@ func (p *forecaster) startHost() {
 		return
 	}
 	if g := p.run.stages.current(); g.awaitsStep() {
-		p.f.Waits, p.ending = "step "+g.Name+", which takes a time that is not known", true
+		p.f.Waits, p.ending = "step "+g.Name+" (how long it takes is unknown)", true
 		return
 	}
 	i := p.run.next()

@@ -153,7 +153,7 @@ func (p *slowForecaster) start() {
 		return
 	}
 	if g := p.run.stages.current(); g.awaitsStep() {
-		p.waits, p.ending = "step "+g.Name+", which takes a time that is not known", true
+		p.waits, p.ending = "step "+g.Name+" (how long it takes is unknown)", true
 		return
 	}
 	i := p.run.next()

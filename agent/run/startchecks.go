@@ -137,7 +137,7 @@ func (c *startChecks) detail() string {
 	var names []string
 	for _, p := range c.places {
 		if !p.answered {
-			names = append(names, placeName(p.host))
+			names = append(names, cmp.Or(p.host, "the site"))
 		}
 	}
 	return "the start checks of " + list(names)

@@ -196,7 +196,7 @@ func (c *checker) undone(ctx context.Context) error {
 // killed kills the step and its undo, and goes on as a run does.
 func (c *checker) killed(ctx context.Context) error {
 	if c.Step.Undo == nil && c.Reset == "" {
-		c.say(check.Note, "kills", "nothing was killed: give --reset, a command that makes all what it was before the step, or --undo")
+		c.say(check.Note, "kills", "nothing was killed: give --reset, a command that restores the state before the step, or --undo")
 		return nil
 	}
 	const (

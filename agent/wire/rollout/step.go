@@ -63,7 +63,7 @@ func (s Step) inspect(i *inspector, field string) {
 // ofNoHost notes a hook at the site that names a host.
 func (i *inspector) ofNoHost(field string, h *Hook) {
 	if h != nil && h.On == OnSite && strings.Contains(h.URL, "{host}") {
-		i.wrong(field+".url", h.URL, "has {host}, and a step at the site is of no host; leave {host} out")
+		i.wrong(field+".url", h.URL, "has {host}, and a step at the site has no host; leave {host} out")
 	}
 }
 
