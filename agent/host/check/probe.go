@@ -22,7 +22,9 @@ var errNoAnswer = errors.New("it did not answer in time")
 // probes are how each type of check is tried. The error is a check that never
 // could pass here.
 var probes = map[string]func(*Runner, message.Task, rollout.Check) (try, error){
-	rollout.Exec: func(r *Runner, t message.Task, c rollout.Check) (try, error) { return r.script(t, c.Script, c.Args, nil) },
+	rollout.Exec: func(r *Runner, t message.Task, c rollout.Check) (try, error) {
+		return r.script(t, c.Script, c.Args, nil)
+	},
 	rollout.HTTP: func(r *Runner, _ message.Task, c rollout.Check) (try, error) {
 		return r.answered(func(ctx context.Context) error { return r.get(ctx, c) }), nil
 	},
