@@ -33,7 +33,8 @@ func stepped() *v1.Rollout {
 	do := &v1.Hook{Type: "exec", Script: "switch-over", On: "site"}
 	return &v1.Rollout{
 		Stages: []v1.Stage{
-			{Name: "standby", Match: &v1.Match{Hosts: []string{"h01"}}}, {Name: "switch-over", Step: &v1.Step{Do: do}},
+			{Name: "standby", Match: &v1.Match{Hosts: []string{"h01"}}},
+			{Name: "switch-over", Step: &v1.Step{Do: do}},
 			{Name: "rest", PointOfNoReturn: true},
 		},
 		OnFailure: "pause", Reserve: "15m",
@@ -171,6 +172,13 @@ var situations = []situation{
 	{"step failed", intended{windows: saturdays, rollout: stepped()}, func(s *scene) {
 		s.trouble = "h02 did not take over"
 		s.until(1, 30, 0)
+	}, 0, nil},
+	{"health failed", intended{windows: saturdays, rollout: &v1.Rollout{
+		Stages: []v1.Stage{{Name: "all"}}, Reserve: "15m",
+		Checks: &v1.RolloutChecks{Start: []v1.StartCheck{{Check: v1.Check{Name: "alarms", Type: "prometheus", URL: "https://prometheus.example", Query: "ALERTS"}}}},
+	}}, func(s *scene) {
+		s.trouble = `check alarms: the query returned 1 series, and should return nothing: ALERTS{alertname="DiskFull"} is 1`
+		s.until(1, 5, 0)
 	}, 0, nil},
 }
 

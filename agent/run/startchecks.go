@@ -67,16 +67,12 @@ func (c *startChecks) waiting(host string) *startPlace {
 	return nil
 }
 
-// answer notes what a place said; empty if nothing failed. It reports whether the run waited for
-// that.
-func (c *startChecks) answer(host, failed string) bool {
-	p := c.waiting(host)
-	if p == nil {
-		return false
+// answer notes what a place said, if the run waits for that; empty if nothing failed.
+func (c *startChecks) answer(host, failed string) {
+	if p := c.waiting(host); p != nil {
+		p.answered, p.failed = true, failed
+		c.waits--
 	}
-	p.answered, p.failed = true, failed
-	c.waits--
-	return true
 }
 
 // task makes the task of a place of a run that was opened by a record.
