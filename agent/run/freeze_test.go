@@ -28,8 +28,11 @@ func TestFrozen(t *testing.T) {
 			change Change
 			frozen bool
 		}{
-			{Change{}, tenant}, {Change{Environment: "basel"}, basel}, {Change{Environment: "bern"}, bern},
-			{Change{Holds: true}, false}, {Change{Environment: "basel", Holds: true}, false},
+			{Change{}, tenant},
+			{Change{Environment: "basel"}, basel},
+			{Change{Environment: "bern"}, bern},
+			{Change{Holds: true}, false},
+			{Change{Environment: "basel", Holds: true}, false},
 		} {
 			if err := s.ledger.Frozen(row.change); (err != nil) != row.frozen {
 				t.Errorf("%s: %+v is refused with %v", when, row.change, err)

@@ -57,7 +57,7 @@ func TestAccEnvironmentDataSource(t *testing.T) {
 		})},
 		{Config: config("default"), Check: has(map[string]string{"declared": "false", "hosts": "2", "match.%": "null", "maintenance_windows.#": "null", "rollout.%": "null", "run_id": "null"})},
 		{Config: config("gone"), Check: has(map[string]string{"declared": "false", "status": "upgrading", "run_id": "7", "result": "null", "match.%": "null"})},
-		{Config: config("chur"), ExpectError: regexp.MustCompile(`(?s)Unable to read osupgrade_environment.*environment\s+"chur"\s+does\s+not\s+exist`)},
+		{Config: config("chur"), ExpectError: regexp.MustCompile(`(?s)Unable to read osupgrade_environment.*there\s+is\s+no\s+environment\s+chur`)},
 		{Config: config("Basel"), PlanOnly: true, ExpectError: regexp.MustCompile(`"Basel"\s+is\s+not\s+a\s+name`)},
 		{Config: config("basel")},
 	}})

@@ -181,7 +181,7 @@ func checksAttribute() schema.Attribute {
 	start := checkAttributes()
 	start["match"] = MatchAttribute("The hosts of the run on which the check is asked. Omitted: it is asked once, at the site.")
 	return tenantobject.ObjectAttribute("What must be healthy; no checks by default. Each list has at most 20 checks, which run one after the other, in the order given.", map[string]schema.Attribute{
-		"start":       tenantobject.ObjectListAttribute("Before a run prepares any host: all of them, and all at once. A run that fails one has touched nothing, and its window stays open for the next. The data source `osupgrade_health` asks the same list at any time.", start),
+		"start":       tenantobject.ObjectListAttribute("Before a run prepares any host: all of them, and all at once. A run that fails one has touched nothing, and its window stays open for the next. `osupgrade-agent health` asks the same list at any time.", start),
 		"before_host": tenantobject.ObjectListAttribute("On the host, before it is taken out of service.", checkAttributes()),
 		"after_host":  tenantobject.ObjectListAttribute("On the host, after its upgrade and reboot. A host that does not pass has failed and stays out of service.", checkAttributes()),
 		"fleet":       tenantobject.ObjectListAttribute("At the site, before each host. If one of them fails, `on_failure` decides at once, whatever `max_failures` is: `stop` fails the run, `pause` holds it, `continue` retries every 30 seconds.", checkAttributes()),

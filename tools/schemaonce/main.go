@@ -1,5 +1,6 @@
 // Schemaonce rewrites the pages that tfplugindocs has made, so that each nested schema is
-// printed once: the schema of a check was in the page of the rollout three times.
+// printed once, and so is each long description: the schema of a check was in the page of the
+// rollout three times.
 //
 //	go run ./schemaonce FOLDER
 package main
@@ -45,7 +46,7 @@ func once(page string) string {
 	}
 	rest, tail := untilHeading(rest)
 	sections := strings.Split(rest, anchor)
-	printed, links := map[string]string{}, []string{}
+	printed, links, said := map[string]string{}, []string{}, map[string]string{}
 	for i := 0; i < len(sections); {
 		id := sections[i][:strings.Index(sections[i], `"`)]
 		end := i + 1
@@ -57,7 +58,7 @@ func once(page string) string {
 		first, known := printed[schema]
 		if !known {
 			printed[schema] = id
-			head += anchor + sections[i]
+			head += anchor + onceEach(sections[i], id, said)
 			i++
 			continue
 		}
@@ -65,6 +66,27 @@ func once(page string) string {
 		i = end
 	}
 	return strings.NewReplacer(links...).Replace(strings.TrimRight(head, "\n")+"\n") + tail
+}
+
+// long is from which length on an attribute is printed once, if two schemas have it that differ in
+// others.
+const long = 120
+
+// onceEach replaces what long attributes of a schema mean by a link to the schema that has said it
+// before. said has the schema of each line.
+func onceEach(schema, id string, said map[string]string) string {
+	lines := strings.Split(schema, "\n")
+	for i, line := range lines {
+		what, _, described := strings.Cut(line, ") ")
+		switch first, known := said[line]; {
+		case !described || len(line) < long || !strings.HasPrefix(line, "- `"):
+		case known:
+			lines[i] = what + ") As in [`" + name(first) + "`](#nestedatt--" + first + ")."
+		default:
+			said[line] = id
+		}
+	}
+	return strings.Join(lines, "\n")
 }
 
 // untilHeading cuts the nested schemas at the next heading of the page.
