@@ -140,7 +140,11 @@ func TestOutputsThatAreNotKept(t *testing.T) {
 				m.site = func(_ context.Context, task message.Task) message.Outcome { return gives(task, row.values) }
 				c, r := m.begun(t, "h01")
 				if name == "sealed later" {
-					m.secrets.(*box).sealed = true
+					b, is := m.secrets.(*box)
+					if !is {
+						t.Fatalf("the strongbox is a %T", m.secrets)
+					}
+					b.sealed = true
 					m.is("controller", format.StepProtocol, "h01")
 				}
 				if w := m.waiting(t, c, r.ID); w.What != run.ForResume || !strings.Contains(w.Detail, "failed: "+row.want+")") {

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -51,7 +52,7 @@ func TestFrozen(t *testing.T) {
 	expect("from its first stage on", true, true, false)
 	const told = "run 4 of environment basel freezes changes of the configuration until it ends, because its rollout has freeze-changes; " +
 		"wait for its end, or end it: osupgrade-agent abort --environment basel --reason …; a freeze can be added, and runs can be paused"
-	refused, is := s.ledger.Frozen(Change{}).(*Refused)
+	refused, is := errors.AsType[*Refused](s.ledger.Frozen(Change{}))
 	if !is || refused.Run != basel || !refused.Frozen || strings.Replace(refused.Message, "run 3 ", "run 4 ", 1) != told {
 		t.Errorf("the refusal is %+v", refused)
 	}

@@ -10,16 +10,16 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
 )
 
-// asks are the budgets that a run wants to ask at once, after all that it can do at once.
-func (n *timed) asks(environment string) []string {
+// asks are the budgets that the run of basel wants to ask at once, after all that it can do at once.
+func (n *timed) asks() []string {
 	n.t.Helper()
 	for n.next(n.now) {
 	}
-	return n.ledger.Of(environment).Next(n.now, n.seen).Ask
+	return n.ledger.Of("basel").Next(n.now, n.seen).Ask
 }
 
-func (n *timed) upgrading(environment string) (hosts []string) {
-	return n.ledger.Of(environment).Newest().members.at(upgrading)
+func (n *timed) upgrading() (hosts []string) {
+	return n.ledger.Of("basel").Newest().members.at(upgrading)
 }
 
 // TestQuery checks that a host of a disruption budget with a query leaves service only by a valid answer
@@ -30,27 +30,27 @@ func TestQuery(t *testing.T) {
 	cells := []message.Cell{{Budget: "db", MaxUnavailable: 2, Hosts: []string{"a1", "a2", "a3"}}, {Budget: "web", MaxUnavailable: 9, Hosts: []string{"b1"}}}
 	n.seen.Answers = map[string]Answer{"db": {}, "web": {Valid: true}}
 	n.open("basel", 9, cells, "a1", "a2", "a3", "b1", "c1")
-	if got := n.asks("basel"); !reflect.DeepEqual(got, []string{"db"}) {
+	if got := n.asks(); !reflect.DeepEqual(got, []string{"db"}) {
 		t.Errorf("it asks for %v", got)
 	}
-	if got := n.upgrading("basel"); !reflect.DeepEqual(got, []string{"b1", "c1"}) {
+	if got := n.upgrading(); !reflect.DeepEqual(got, []string{"b1", "c1"}) {
 		t.Errorf("without an answer %v leave service", got)
 	}
 	for why, answer := range map[string]Answer{"by an old answer": {Refused: ""}, "by an old refusal": {Refused: "x"}, "by a refusal": {Valid: true, Refused: "x"}} {
 		n.seen.Answers["db"] = answer
-		if got := n.asks("basel"); !reflect.DeepEqual(got, []string{"db"}) || len(n.upgrading("basel")) != 2 {
-			t.Errorf("%s %v leave service, and it asks for %v", why, n.upgrading("basel"), got)
+		if got := n.asks(); !reflect.DeepEqual(got, []string{"db"}) || len(n.upgrading()) != 2 {
+			t.Errorf("%s %v leave service, and it asks for %v", why, n.upgrading(), got)
 		}
 	}
 	n.seen.Answers["db"] = Answer{Valid: true}
-	if got := n.asks("basel"); len(got) != 0 {
+	if got := n.asks(); len(got) != 0 {
 		t.Errorf("it asks for %v", got)
 	}
-	if got := n.upgrading("basel"); !reflect.DeepEqual(got, []string{"a1", "a2", "b1", "c1"}) {
+	if got := n.upgrading(); !reflect.DeepEqual(got, []string{"a1", "a2", "b1", "c1"}) {
 		t.Errorf("by an answer %v leave service", got)
 	}
 	n.seen.Answers["db"] = Answer{}
-	if got := n.asks("basel"); len(got) != 0 {
+	if got := n.asks(); len(got) != 0 {
 		t.Errorf("it asks for %v though the budget has no place", got)
 	}
 }
@@ -68,12 +68,12 @@ func TestQueryBeforeLeaving(t *testing.T) {
 		n.next(n.now)
 	}
 	n.seen.Answers["db"] = Answer{Valid: true, Refused: "alerts fire"}
-	if got := n.asks("basel"); !reflect.DeepEqual(got, []string{"db"}) || len(n.upgrading("basel")) != 0 {
-		t.Errorf("%v leave service, and it asks for %v", n.upgrading("basel"), got)
+	if got := n.asks(); !reflect.DeepEqual(got, []string{"db"}) || len(n.upgrading()) != 0 {
+		t.Errorf("%v leave service, and it asks for %v", n.upgrading(), got)
 	}
 	n.seen.Answers["db"] = Answer{Valid: true}
-	if got := n.asks("basel"); len(got) != 0 || len(n.upgrading("basel")) != 1 {
-		t.Errorf("%v leave service, and it asks for %v", n.upgrading("basel"), got)
+	if got := n.asks(); len(got) != 0 || len(n.upgrading()) != 1 {
+		t.Errorf("%v leave service, and it asks for %v", n.upgrading(), got)
 	}
 }
 
@@ -87,8 +87,8 @@ func TestQueryNotForHeld(t *testing.T) {
 	e.Rollout.Checks.AfterHost = []rollout.Check{{Name: "c", Type: rollout.TCP, Passes: 1, Timeout: rollout.SpanOf(time.Minute)}}
 	e.Roster = []message.Entry{{Host: "a2", Since: n.now, Owes: message.Debt{Checks: message.AfterHost}}}
 	n.openAs(e, []message.Cell{{Budget: "db", MaxUnavailable: 2, Hosts: []string{"a1", "a2"}}})
-	if got := n.asks("basel"); !reflect.DeepEqual(n.upgrading("basel"), []string{"a2"}) || len(got) != 0 {
-		t.Errorf("%v leave service, and it asks for %v", n.upgrading("basel"), got)
+	if got := n.asks(); !reflect.DeepEqual(n.upgrading(), []string{"a2"}) || len(got) != 0 {
+		t.Errorf("%v leave service, and it asks for %v", n.upgrading(), got)
 	}
 }
 

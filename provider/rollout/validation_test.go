@@ -16,17 +16,39 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest"
 )
 
-func TestAccRollout_wrongValuesAreTold(t *testing.T) {
-	t.Parallel()
-	check := func(members string) string { return "checks = { fleet = [{ " + members + " }] }" }
-	hook := func(members string) string { return "hooks = { drain = { " + members + " } }" }
+// wrongValue is what a rollout has that is wrong, and the error about it as an expression.
+type wrongValue struct{ body, says string }
+
+// wrongStepsAndStarts are the wrong values of steps, and of the checks before a run.
+func wrongStepsAndStarts() map[string]wrongValue {
 	stage := func(members string) string { return "stages = [{ name = \"a\"\n " + members + " }]" }
 	step := func(members string) string {
 		return "stages = [{ name = \"a\"\n " + members + " }, { name = \"rest\" }]"
 	}
 	start := func(members string) string { return "checks = { start = [{ " + members + " }] }" }
 	const do = `do = { type = "exec", script = "a", on = "site" }`
-	rows := map[string]struct{ body, says string }{
+	return map[string]wrongValue{
+		"step and match":      {step(`match = { roles = ["x"] }, step = { ` + do + ` }`), `(?s)value of stages\[0\].step.*hosts\s+or\s+a\s+step`},
+		"step without do":     {step(`step = { undo = { type = "exec", script = "a" } }`), `(?s)value of stages\[0\].step.do.*is\s+missing`},
+		"step of no host":     {step(`step = { do = { type = "exec", script = "a" } }`), `(?s)value of stages\[0\].step.match.*is\s+missing`},
+		"host of no hook":     {step(`step = { match = { roles = ["x"] }, ` + do + ` }`), `(?s)value of stages\[0\].step.match.*leave\s+it\s+out`},
+		"name of an output":   {step(`step = { gives = ["a-b"], ` + do + ` }`), `(?s)value of stages\[0\].step.gives.*not\s+the\s+name\s+of\s+an\s+output`},
+		"hosts of a step":     {step(`max_unavailable = 2, step = { ` + do + ` }`), `(?s)value of stages\[0\].max_unavailable.*has\s+a\s+step`},
+		"steps alone":         {stage(`step = { ` + do + ` }`), `(?s)value of stages.*no\s+host\s+is\s+upgraded`},
+		"points of no return": {`stages = [{ name = "a", match = { roles = ["x"] }, point_of_no_return = true }, { name = "b", point_of_no_return = true }]`, `(?s)value of stages\[1\].point_of_no_return.*stages\[0\]\s+is\s+the\s+point\s+of\s+no\s+return`},
+		"query":               {start(`type = "prometheus", url = "http://p", query = "sum(up"`), `(?s)value of checks.start\[0\].query.*not\s+a\s+query`},
+		"bound":               {start(`type = "prometheus", url = "http://p", query = "up", below = "few"`), `(?s)value of checks.start\[0\].below`},
+		"query on hosts":      {start(`type = "prometheus", url = "http://p", query = "up", match = { roles = ["x"] }`), `(?s)value of checks.start\[0\].match.*at\s+the\s+site`},
+		"query after a host":  {`checks = { after_host = [{ type = "prometheus", url = "http://p", query = "up" }] }`, `(?s)value of checks.after_host\[0\].type.*at\s+the\s+site`},
+	}
+}
+
+func TestAccRollout_wrongValuesAreTold(t *testing.T) {
+	t.Parallel()
+	check := func(members string) string { return "checks = { fleet = [{ " + members + " }] }" }
+	hook := func(members string) string { return "hooks = { drain = { " + members + " } }" }
+	stage := func(members string) string { return "stages = [{ name = \"a\"\n " + members + " }]" }
+	rows := map[string]wrongValue{
 		"tenant":                   {`tenant = "Acme"`, `"Acme"\s+is\s+not\s+a\s+name`},
 		"max_failures":             {`max_failures = "one"`, `(?s)value of max_failures.*"one"\s+is\s+not\s+a\s+count`},
 		"max_failures of none":     {`max_failures = 0`, `too\s+few`},
@@ -74,24 +96,13 @@ func TestAccRollout_wrongValuesAreTold(t *testing.T) {
 		"timeout for the passes":   {check(`type = "tcp", address = "a:1", passes = 20`), `(?s)value of checks.fleet\[0\].timeout.*too\s+short\s+for\s+20\s+passes`},
 		"interval":                 {check(`type = "tcp", address = "a:1", interval = "500ms"`), `(?s)value of checks.fleet\[0\].interval.*not\s+a\s+duration`},
 		"type of a hook":           {hook(`type = "tcp"`), `(?s)value of hooks.drain.type.*exec\s+or\s+http`},
-		"step and match":           {step(`match = { roles = ["x"] }, step = { ` + do + ` }`), `(?s)value of stages\[0\].step.*hosts\s+or\s+a\s+step`},
-		"step without do":          {step(`step = { undo = { type = "exec", script = "a" } }`), `(?s)value of stages\[0\].step.do.*is\s+missing`},
-		"step of no host":          {step(`step = { do = { type = "exec", script = "a" } }`), `(?s)value of stages\[0\].step.match.*is\s+missing`},
-		"host of no hook":          {step(`step = { match = { roles = ["x"] }, ` + do + ` }`), `(?s)value of stages\[0\].step.match.*leave\s+it\s+out`},
-		"name of an output":        {step(`step = { gives = ["a-b"], ` + do + ` }`), `(?s)value of stages\[0\].step.gives.*not\s+the\s+name\s+of\s+an\s+output`},
-		"hosts of a step":          {step(`max_unavailable = 2, step = { ` + do + ` }`), `(?s)value of stages\[0\].max_unavailable.*has\s+a\s+step`},
-		"steps alone":              {stage(`step = { ` + do + ` }`), `(?s)value of stages.*no\s+host\s+is\s+upgraded`},
-		"points of no return":      {`stages = [{ name = "a", match = { roles = ["x"] }, point_of_no_return = true }, { name = "b", point_of_no_return = true }]`, `(?s)value of stages\[1\].point_of_no_return.*stages\[0\]\s+is\s+the\s+point\s+of\s+no\s+return`},
-		"query":                    {start(`type = "prometheus", url = "http://p", query = "sum(up"`), `(?s)value of checks.start\[0\].query.*not\s+a\s+query`},
-		"bound":                    {start(`type = "prometheus", url = "http://p", query = "up", below = "few"`), `(?s)value of checks.start\[0\].below`},
-		"query on hosts":           {start(`type = "prometheus", url = "http://p", query = "up", match = { roles = ["x"] }`), `(?s)value of checks.start\[0\].match.*at\s+the\s+site`},
-		"query after a host":       {`checks = { after_host = [{ type = "prometheus", url = "http://p", query = "up" }] }`, `(?s)value of checks.after_host\[0\].type.*at\s+the\s+site`},
 		"method":                   {hook(`type = "http", url = "http://a", method = "POTS"`), `(?s)value of hooks.drain.method.*use\s+GET,\s+HEAD`},
 		"on":                       {hook(`type = "exec", script = "a", on = "worker"`), `(?s)value of hooks.drain.on.*host\s+or\s+site`},
 		"retries":                  {hook(`type = "exec", script = "a", retries = 21`), `(?s)value of hooks.drain.retries.*0\s+to\s+20`},
 		"retry_interval":           {hook(`type = "exec", script = "a", retry_interval = "-1s"`), `(?s)value of hooks.drain.retry_interval.*not\s+a\s+duration`},
 		"command_timeouts":         {`command_timeouts = { reboot = "0s" }`, `(?s)value of command_timeouts.reboot.*too\s+short`},
 	}
+	maps.Copy(rows, wrongStepsAndStarts())
 	w := acctest.NewWorkspace(t)
 	config := acctest.Requirement
 	for i, name := range slices.Sorted(maps.Keys(rows)) {

@@ -40,7 +40,7 @@ func (r *Runner) withOutputs(ctx context.Context, t message.Task, cmd *exec.Cmd)
 	if err != nil {
 		return nil, err
 	}
-	defer reader.Close()
+	defer func() { _ = reader.Close() }()
 	cmd.ExtraFiles = []*os.File{writer}
 	written := make(chan []byte, 1)
 	go func() {
