@@ -67,6 +67,13 @@ func (s sceneSite) Run(ctx context.Context, t message.Task) message.Outcome {
 	return t.Outcome(s.trouble == "", s.trouble)
 }
 
+// failsAtSite has what is run at the site fail from now on.
+func (s *scene) failsAtSite(why string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.trouble = why
+}
+
 // answer is what a host answers to a command, after a while; an empty result is none.
 type answer struct {
 	after  time.Duration
@@ -157,11 +164,15 @@ func (s *scene) serve(ctx context.Context, parts *sync.WaitGroup, c *controller.
 	})
 }
 
-// noIntent is the store of an API of which nobody reads or writes intent, but for the list of
-// calendars, which is empty.
+// noIntent is the store of an API of which nobody reads or writes intent, but for the lists of
+// calendars and of their copies, which are empty.
 type noIntent struct{ api.Store }
 
 func (noIntent) Calendars(context.Context, string) ([]store.Named[v1.Calendar], error) {
+	return nil, nil
+}
+
+func (noIntent) CalendarCopies(context.Context, string) ([]store.Named[v1.CalendarCopy], error) {
 	return nil, nil
 }
 

@@ -170,14 +170,14 @@ var situations = []situation{
 		s.until(1, 45, 0)
 	}, 0, nil},
 	{"step failed", intended{windows: saturdays, rollout: stepped()}, func(s *scene) {
-		s.trouble = "h02 did not take over"
+		s.failsAtSite("h02 did not take over")
 		s.until(1, 30, 0)
 	}, 0, nil},
 	{"health failed", intended{windows: saturdays, rollout: &v1.Rollout{
 		Stages: []v1.Stage{{Name: "all"}}, Reserve: "15m",
 		Checks: &v1.RolloutChecks{Start: []v1.StartCheck{{Check: v1.Check{Name: "alarms", Type: "prometheus", URL: "https://prometheus.example", Query: "ALERTS"}}}},
 	}}, func(s *scene) {
-		s.trouble = `check alarms: the query returned 1 series, and should return nothing: ALERTS{alertname="DiskFull"} is 1`
+		s.failsAtSite(`check alarms: the query returned 1 series, and should return nothing: ALERTS{alertname="DiskFull"} is 1`)
 		s.until(1, 5, 0)
 	}, 0, nil},
 }

@@ -18,24 +18,24 @@ func TestErrorBodies(t *testing.T) {
 	}{
 		"ours": {
 			`{"errors":[{"error-message":"no","error-info":{"field":"a","value":"b","run":7}}]}`,
-			"[{Message:no Info:{Field:a Value:b Run:7 Missing: Full:false Choices:[]}}]", false,
+			"[{Message:no Info:{Field:a Value:b Run:7 Frozen:false Missing: Full:false Choices:[]}}]", false,
 		},
 		"two problems": {
 			`{"errors":[{"error-message":"one","error-info":{}},{"error-message":"two","error-info":{}}]}`,
-			"[{Message:one Info:{Field: Value: Run:0 Missing: Full:false Choices:[]}} {Message:two Info:{Field: Value: Run:0 Missing: Full:false Choices:[]}}]", false,
+			"[{Message:one Info:{Field: Value: Run:0 Frozen:false Missing: Full:false Choices:[]}} {Message:two Info:{Field: Value: Run:0 Frozen:false Missing: Full:false Choices:[]}}]", false,
 		},
-		"an object is missing": {`{"errors":[{"error-message":"no","error-info":{"missing":"rollout"}}]}`, "[{Message:no Info:{Field: Value: Run:0 Missing:rollout Full:false Choices:[]}}]", false},
-		"info as text":         {`{"errors":[{"error-message":"no","error-info":"sealed"}]}`, "[{Message:no Info:{Field: Value: Run:0 Missing: Full:false Choices:[]}}]", false},
-		"info as a list":       {`{"errors":[{"error-message":"no","error-info":[1]}]}`, "[{Message:no Info:{Field: Value: Run:0 Missing: Full:false Choices:[]}}]", false},
-		"info absent":          {`{"errors":[{"error-message":"no"}]}`, "[{Message:no Info:{Field: Value: Run:0 Missing: Full:false Choices:[]}}]", false},
-		"info fits in part":    {`{"errors":[{"error-message":"no","error-info":{"value":5,"field":"a","run":7}}]}`, "[{Message:no Info:{Field:a Value: Run:7 Missing: Full:false Choices:[]}}]", false},
-		"empty":                {"", "[{Message:the answer has no text Info:{Field: Value: Run:0 Missing: Full:false Choices:[]}}]", true},
-		"no errors in it":      {`{"errors":[]}`, `[{Message:{"errors":[]} Info:{Field: Value: Run:0 Missing: Full:false Choices:[]}}]`, true},
-		"another form":         {`{"error":"x"}`, `[{Message:{"error":"x"} Info:{Field: Value: Run:0 Missing: Full:false Choices:[]}}]`, true},
-		"HTML":                 {"<html>\n\t<b>Bad</b>\x1b[31m</html>", "[{Message:<html> <b>Bad</b> [31m</html> Info:{Field: Value: Run:0 Missing: Full:false Choices:[]}}]", true},
-		"the token repeated":   {"token sesame is not known", "[{Message:token (token) is not known Info:{Field: Value: Run:0 Missing: Full:false Choices:[]}}]", true},
-		"the token in ours":    {`{"errors":[{"error-message":"sesame","error-info":{"value":"sesame"}}]}`, "[{Message:(token) Info:{Field: Value:(token) Run:0 Missing: Full:false Choices:[]}}]", false},
-		"a screen in message":  {`{"errors":[{"error-message":"a\u001b[2Jb\nc"}]}`, "[{Message:a [2Jb c Info:{Field: Value: Run:0 Missing: Full:false Choices:[]}}]", false},
+		"an object is missing": {`{"errors":[{"error-message":"no","error-info":{"missing":"rollout"}}]}`, "[{Message:no Info:{Field: Value: Run:0 Frozen:false Missing:rollout Full:false Choices:[]}}]", false},
+		"info as text":         {`{"errors":[{"error-message":"no","error-info":"sealed"}]}`, "[{Message:no Info:{Field: Value: Run:0 Frozen:false Missing: Full:false Choices:[]}}]", false},
+		"info as a list":       {`{"errors":[{"error-message":"no","error-info":[1]}]}`, "[{Message:no Info:{Field: Value: Run:0 Frozen:false Missing: Full:false Choices:[]}}]", false},
+		"info absent":          {`{"errors":[{"error-message":"no"}]}`, "[{Message:no Info:{Field: Value: Run:0 Frozen:false Missing: Full:false Choices:[]}}]", false},
+		"info fits in part":    {`{"errors":[{"error-message":"no","error-info":{"value":5,"field":"a","run":7}}]}`, "[{Message:no Info:{Field:a Value: Run:7 Frozen:false Missing: Full:false Choices:[]}}]", false},
+		"empty":                {"", "[{Message:the answer has no text Info:{Field: Value: Run:0 Frozen:false Missing: Full:false Choices:[]}}]", true},
+		"no errors in it":      {`{"errors":[]}`, `[{Message:{"errors":[]} Info:{Field: Value: Run:0 Frozen:false Missing: Full:false Choices:[]}}]`, true},
+		"another form":         {`{"error":"x"}`, `[{Message:{"error":"x"} Info:{Field: Value: Run:0 Frozen:false Missing: Full:false Choices:[]}}]`, true},
+		"HTML":                 {"<html>\n\t<b>Bad</b>\x1b[31m</html>", "[{Message:<html> <b>Bad</b> [31m</html> Info:{Field: Value: Run:0 Frozen:false Missing: Full:false Choices:[]}}]", true},
+		"the token repeated":   {"token sesame is not known", "[{Message:token (token) is not known Info:{Field: Value: Run:0 Frozen:false Missing: Full:false Choices:[]}}]", true},
+		"the token in ours":    {`{"errors":[{"error-message":"sesame","error-info":{"value":"sesame"}}]}`, "[{Message:(token) Info:{Field: Value:(token) Run:0 Frozen:false Missing: Full:false Choices:[]}}]", false},
+		"a screen in message":  {`{"errors":[{"error-message":"a\u001b[2Jb\nc"}]}`, "[{Message:a [2Jb c Info:{Field: Value: Run:0 Frozen:false Missing: Full:false Choices:[]}}]", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
