@@ -23,6 +23,10 @@ func TestHandInstalledPackage(t *testing.T) {
 	d, api := begin(t, dir, 2)
 	defer func() { _ = d.Close() }()
 	events := versionsEvents(t, d)
+	// A host that has no packages yet makes them: what is written before that may be lost.
+	for h, err := api.Host(t.Context(), dev.Tenant, "h01"); err != nil || h.Versions["kernel"] == ""; h, err = api.Host(t.Context(), dev.Tenant, "h01") {
+		time.Sleep(20 * time.Millisecond)
+	}
 	packages := filepath.Join(dir, "hosts", "h01", "packages.json")
 	begun := time.Now()
 	if err := os.WriteFile(packages, []byte(`{"base-os":"1.0","kernel":"6.1.0","vim":"9.1"}`), 0o644); err != nil {
