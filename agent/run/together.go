@@ -18,13 +18,15 @@ type Foreseen struct {
 // has the forecasts of all of them, and of one of which nothing is known it has none. Runs that are
 // opened later are not foreseen.
 func (l *Ledger) Forecast(e *Environment, now time.Time) []Foreseen {
+	current := e.Current()
+	if current == nil || current.isPreparing() {
+		return nil // Nothing is foreseen of its run, so the others need not be played for it.
+	}
 	if group := l.sharing(e); len(group) > 1 {
 		return forecastTogether(group, now)
 	}
-	if current := e.Current(); current != nil {
-		if f, known := current.Forecast(now); known {
-			return []Foreseen{{Environment: e, Forecast: f}}
-		}
+	if f, known := current.Forecast(now); known {
+		return []Foreseen{{Environment: e, Forecast: f}}
 	}
 	return nil
 }
