@@ -737,3 +737,29 @@ func foreseen(s *State, now time.Time) error {
 	}
 	return nil
 }
+
+// TestReleasedBeforePrepare has a host that owes an answer to an earlier run be released while a run
+// asks its start checks, and so has no id yet. Its reply to the old command is none to this run.
+func TestReleasedBeforePrepare(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		p := newProperty(rt)
+		action := rapid.SampledFrom([]message.Action{message.Upgrade, message.Reboot}).Draw(rt, "owes")
+		e := drawOpening(rt, p.now)
+		e.NotAfter, e.Rollout.MinPrepared = p.now.Add(4*time.Hour), 0
+		e.Roster = []message.Entry{{Host: "h01", Since: p.now.Add(-time.Hour), Owes: message.Debt{Answer: action}}}
+		e.Budgets, e.Cells = "", nil
+		e.Rollout.Checks.Start = []rollout.StartCheck{{Check: rollout.Check{Name: "c", Type: rollout.Exec, Script: "c", Timeout: rollout.SpanOf(time.Hour)}}}
+		e.Rollout.Start = []rollout.StartGroup{{Checks: []int{0}}}
+		p.opened = e
+		p.must(p.eventOf(p.in(), e))
+		p.fact(message.Released{Host: "h01", By: "ann"})
+		p.drive()
+		p.fact(message.Ran{Outcome: message.Task{Run: p.in().Newest().OpenedSeq, Kind: message.Start}.Outcome(true, "")})
+		p.drive()
+		if run := p.judge().Run(); run != 0 { // Else no host is left to be prepared.
+			p.reply(run, "h01", string(action), []byte("garbage"))
+		}
+		p.check()
+	})
+}

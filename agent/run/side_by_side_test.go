@@ -94,13 +94,17 @@ func (p *sideBySide) open() {
 // drawOpening draws how the next run of the environment is opened.
 func (p *sideBySide) drawOpening() message.Opened {
 	e := drawOpening(p.rt, p.now)
-	// Start checks are played by TestInvariants, for one environment.
-	e.Environment, e.Rollout.Start, e.Rollout.Checks.Start = p.environment, nil, nil
+	e.Environment = p.environment
 	names := map[string]string{}
 	used := map[string]bool{}
 	for _, host := range named(e) {
 		names[host] = p.name(e, host, used)
 		used[names[host]] = true
+	}
+	for _, g := range e.Rollout.Start {
+		for i, host := range g.Hosts {
+			g.Hosts[i] = names[host]
+		}
 	}
 	for i, host := range e.Members {
 		e.Members[i] = names[host]

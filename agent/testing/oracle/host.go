@@ -52,6 +52,10 @@ type debt struct {
 	checks message.TaskKind
 }
 
+// isOf reports whether the answer that is owed is that of a run. A run that still asks its start checks
+// has no id, and no host has been sent a command of it.
+func (d debt) isOf(p *run) bool { return p.id != 0 && d.answerOf == p.id }
+
 // out reports whether a host is out of service: the run under way has taken it out
 // of service, or it owes something, or it is silent and not absent, or it is locked.
 func (h *host) out() bool { return h.outByRun() || h.locked }
@@ -67,7 +71,7 @@ func (h *host) held() bool { return h.member.inHand() || h.owes != (debt{}) }
 func (h *host) release() {
 	switch m := h.member; {
 	case h.owes.answer != "":
-		h.works, h.worksBefore = h.owes.answer, m == nil || h.owes.answerOf != m.run.id
+		h.works, h.worksBefore = h.owes.answer, m == nil || !h.owes.isOf(m.run)
 	case m != nil && m.phase == upgrading:
 		h.works, h.worksBefore = message.Upgrade, false
 	case m != nil && m.phase == rebooting:

@@ -189,7 +189,7 @@ func (m *member) inHand() bool {
 // owesBefore reports whether a member has not answered a command of an earlier run, released
 // or not.
 func (m *member) owesBefore() bool {
-	return m.owes.answer != "" && m.owes.answerOf != m.run.id || m.works != "" && m.worksBefore
+	return m.owes.answer != "" && !m.owes.isOf(m.run) || m.works != "" && m.worksBefore
 }
 
 // isAwaited reports whether the run waits for a member's answer to prepare.
@@ -213,7 +213,7 @@ func (m *member) asked() message.Action {
 		return message.Reboot
 	case m.works != "" && !m.worksBefore:
 		return m.works
-	case m.owes.answerOf == m.run.id && !m.owes.look:
+	case m.owes.isOf(m.run) && !m.owes.look:
 		return m.owes.answer
 	}
 	return ""
