@@ -33,6 +33,10 @@ func BenchmarkRun(b *testing.B) {
 		{name: "owing", owing: true, change: func(p *rollout.Resolved) {
 			p.Checks, p.Stages[0].MaxUnavailable = &rollout.Checks{BeforeHost: check, AfterHost: check}, p.Stages[0].Size
 		}},
+		{name: "start-checks", change: func(p *rollout.Resolved) {
+			p.Checks, p.Stages[0].MaxUnavailable = &rollout.Checks{Start: []rollout.StartCheck{{Check: check[0]}}}, p.Stages[0].Size
+			p.Start = []rollout.StartGroup{{Hosts: benchHosts(p.Stages[0].Size), Checks: []int{0}}}
+		}},
 		{name: "splay", change: func(p *rollout.Resolved) {
 			p.Splay, p.Stages[0].MaxUnavailable = rollout.SpanOf(time.Minute), p.Stages[0].Size
 		}},
@@ -51,6 +55,15 @@ func BenchmarkRun(b *testing.B) {
 	}
 }
 
+// benchHosts are the names of so many hosts.
+func benchHosts(n int) []string {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = fmt.Sprintf("h%05d", i+1)
+	}
+	return names
+}
+
 // wholeRun plays a run whose hosts do everything at once. When half of them
 // are silent, these are deleted at the end; owing has each of them owe checks at first, budget
 // lets one of all leave service at once.
@@ -59,9 +72,8 @@ func wholeRun(b *testing.B, policy rollout.Resolved, silent, owing, budget bool)
 	p := newPlayer(b)
 	e := message.Opened{Trigger: message.TriggerWindow, NotAfter: epoch.Add(4 * time.Hour), Rollout: policy}
 	var gone []string
-	for i := range policy.Stages[0].Size {
-		host := fmt.Sprintf("h%05d", i+1)
-		e.Members = append(e.Members, host)
+	e.Members = benchHosts(policy.Stages[0].Size)
+	for i, host := range e.Members {
 		if silent && i%2 == 0 {
 			gone = append(gone, host)
 			e.Roster = append(e.Roster, message.Entry{Host: host, Silent: true})
@@ -74,6 +86,13 @@ func wholeRun(b *testing.B, policy rollout.Resolved, silent, owing, budget bool)
 		e.Budgets, e.Cells = "v1", []message.Cell{{Budget: "fleet", MaxUnavailable: 1, Hosts: e.Members}}
 	}
 	p.fact(e)
+	for _, host := range e.Members {
+		if run := p.in().Current(); run.AsksFirst() { // A decision follows each outcome.
+			run.Next(p.now, p.look(p.in()))
+			task, _, _ := run.Task(host)
+			p.fact(message.Ran{Outcome: task.Outcome(true, "")})
+		}
+	}
 	for p.in().Current() != nil {
 		run := p.in().Current()
 		decision := run.Next(p.now, p.look(p.in()))

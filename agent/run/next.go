@@ -265,17 +265,20 @@ func (s *State) done(result Result, ends bool) bool {
 
 // prepare begins a run, if there is anybody to prepare and the checks before that have passed.
 func (s *State) prepare(now time.Time, result Result, ends bool) Decision {
-	hosts := s.members.at(unasked)
+	nobody := s.counts.unstarted == 0
 	switch {
 	case ends:
 		return finish(result, s.why(result, now))
-	case len(hosts) == 0:
+	case !nobody && s.start.waits > 0:
+		return s.askFirst(now)
+	}
+	if failed := s.start.why(); failed != "" {
+		return finish(Failed, "start checks failed: "+failed)
+	}
+	if nobody {
 		return s.end()
 	}
-	if d, asks := s.asksFirst(now); asks {
-		return d
-	}
-	return send(message.Command{Action: message.Prepare, Hosts: hosts, NotAfter: s.NotAfter})
+	return send(message.Command{Action: message.Prepare, Hosts: s.members.at(unasked), NotAfter: s.NotAfter})
 }
 
 // nextCommand returns what has to be sent to a host that is out of service.

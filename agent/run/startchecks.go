@@ -3,6 +3,7 @@ package run
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,6 +23,10 @@ type startChecks struct {
 	byHost map[string]int
 	// waits counts the places that have yet to answer.
 	waits int
+	// byEnd are the indices of the hosts' places, those first whose time is up first; passed counts those
+	// at its beginning that have answered, so that an outcome costs the same however many hosts there are.
+	byEnd  []int
+	passed int
 	// since is since when they are asked.
 	since time.Time
 }
@@ -47,6 +52,7 @@ func newStartChecks(r *rollout.Resolved, at time.Time) startChecks {
 			c.add("", checks)
 		}
 	}
+	slices.SortStableFunc(c.byEnd, func(a, b int) int { return cmp.Compare(c.places[a].limit(), c.places[b].limit()) })
 	return c
 }
 
@@ -55,6 +61,9 @@ func (c *startChecks) add(host string, checks []rollout.Check) {
 		c.byHost = map[string]int{}
 	}
 	c.byHost[host] = len(c.places)
+	if host != "" { // What is run at the site ends by itself.
+		c.byEnd = append(c.byEnd, len(c.places))
+	}
 	c.places = append(c.places, startPlace{host: host, checks: checks})
 	c.waits++
 }
@@ -73,6 +82,9 @@ func (c *startChecks) answer(host, failed string) {
 		p.answered, p.failed = true, failed
 		c.waits--
 	}
+	for c.passed < len(c.byEnd) && c.places[c.byEnd[c.passed]].answered {
+		c.passed++
+	}
 }
 
 // task makes the task of a place of a run that was opened by a record.
@@ -80,24 +92,20 @@ func (p *startPlace) task(opened uint64) message.Task {
 	return message.Task{Run: opened, Kind: message.Start, Host: p.host, Checks: p.checks}
 }
 
-// overdue returns the place of a host whose time is up, or when that of the next one is. What is
-// run at the site ends by itself.
+// limit is how long the run waits for the place.
+func (p *startPlace) limit() time.Duration { return p.task(0).Limit() }
+
+// overdue returns the place of a host whose time is up; nil, and when that of the next one is, if none
+// is.
 func (c *startChecks) overdue(now time.Time) (late *startPlace, until time.Time) {
-	if c.waits == 0 {
+	if c.passed == len(c.byEnd) {
 		return nil, time.Time{}
 	}
-	for i := range c.places {
-		p := &c.places[i]
-		if p.answered || p.host == "" {
-			continue
-		}
-		end := c.since.Add(p.task(0).Limit())
-		if !now.Before(end) {
-			return p, time.Time{}
-		}
-		until = times.Sooner(until, end)
+	p := &c.places[c.byEnd[c.passed]]
+	if end := c.since.Add(p.limit()); now.Before(end) {
+		return nil, end
 	}
-	return nil, until
+	return p, time.Time{}
 }
 
 // mostFailed is how many places the reason of a run names whose checks failed.
@@ -162,23 +170,19 @@ func (s *State) startRan(o message.Outcome, at time.Time) error {
 	return nil
 }
 
-// asksFirst returns what has to happen before the first host is prepared; false when nothing has.
-func (s *State) asksFirst(now time.Time) (Decision, bool) {
-	if late, until := s.start.overdue(now); late != nil {
+// askFirst returns what has to happen while places have yet to answer.
+func (s *State) askFirst(now time.Time) Decision {
+	late, until := s.start.overdue(now)
+	if late != nil {
 		t := late.task(s.OpenedSeq)
-		return note(message.Ran{Outcome: t.Outcome(false, fmt.Sprintf("no outcome within %s; its worker may be silent, or older than these checks", window.FormatDuration(t.Limit())))}), true
-	} else if s.start.waits > 0 {
-		d := Decision{Until: times.Sooner(until, s.NotAfter)}
-		if p := s.start.waiting(""); p != nil {
-			t := p.task(s.OpenedSeq)
-			d.Task = &t
-		}
-		return d, true
+		return note(message.Ran{Outcome: t.Outcome(false, fmt.Sprintf("no outcome within %s; its worker may be silent, or older than these checks", window.FormatDuration(late.limit())))})
 	}
-	if why := s.start.why(); why != "" {
-		return finish(Failed, "start checks failed: "+why), true
+	d := Decision{Until: times.Sooner(until, s.NotAfter)}
+	if p := s.start.waiting(""); p != nil {
+		t := p.task(s.OpenedSeq)
+		d.Task = &t
 	}
-	return Decision{}, false
+	return d
 }
 
 // asking says that the run asks before it prepares; false when it does not.

@@ -1,8 +1,6 @@
 package oracle
 
 import (
-	"slices"
-
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
 )
@@ -63,16 +61,14 @@ func (o *Oracle) isHealthy(r message.Decoded) {
 	}
 }
 
-// healthFinished judges that a run whose checks before it have failed says so, and counts it. One all of
-// whose hosts were released meanwhile is partial.
+// healthFinished judges that a run whose checks before it have failed says so, and counts it.
 func (o *Oracle) healthFinished(r message.Decoded, e message.Finished) {
-	takesPart := slices.ContainsFunc(o.run.members, func(m *member) bool { return !m.removed && !m.ended })
 	for host, says := range o.run.health {
 		if !says.failed {
 			continue
 		}
 		o.count("runs whose start checks fail")
-		if o.run.id != 0 || o.run.touched || e.Result == "completed" || e.Result == "partial" && takesPart {
+		if o.run.id != 0 || o.run.touched || e.Result == "completed" || e.Result == "partial" {
 			o.violated("invariant 14: run %d ends as %s by record %d, and the start checks of %q have failed", o.run.key(), e.Result, r.Seq, host)
 		}
 		return
