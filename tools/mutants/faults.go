@@ -168,8 +168,6 @@ var faults = []fault{
 	{"outcome-is-dropped-by-another-run", "agent/controller.state.report", `$0.standard().tasks.report($2, false); return`, "", tests("agent/controller", "TestOutcomeOfAnotherRun")},
 	{"request-is-of-the-newest-run", "agent/controller.state.about", `return $0.environment($0.ledger.UnderWay()[len($0.ledger.UnderWay())-1].Name), nil`, "", tests("agent/controller", "TestTwoEnvironments")},
 	{"start-is-of-the-first-environment", "agent/controller.state.onlyWithHosts", `for _, env := range $0.inOrder { if len($0.fleet(env, $0.only($1, nil))) > 0 { return env, nil } }; return $0.standard(), nil`, "", tests("agent/controller", "TestStartsChooseTheirEnvironment")},
-	{"prepare-before-health", "agent/run.State.asksFirst", `return Decision{}, false`, "", tests("agent/run", "TestScripts|TestInvariants")},
-	{"prepare-after-failed-health", "agent/run.startChecks.why", `return ""`, "", tests("agent/run", "TestScripts|TestInvariants")},
 	{"failed-health-uses-up-the-window", "agent/run.State.UsesWindow", `return $0.WindowUsed || $0.touched || $0.aborted != nil || $0.Result == Failed`, "", tests("agent/controller", "TestStartChecksFail")},
 	{"a-query-that-returns-something-passes", "agent/base/prometheus.Bounds.judgeEmpty", `return nil`, "", tests("agent/base/prometheus", "TestJudge")},
 	{"printed-command-names-no-environment", "agent/controller.state.inCommand", `return ""`, "", append(tests("agent/controller", "TestRequestsNameTheirRun"), tests("agent/cli", "TestPrintedCommandsWork")...)},
