@@ -123,6 +123,7 @@ func restarts(b *testing.B, hosts int) {
 	configure(b, s, v1.Rollout{Stages: []v1.Stage{{Name: "all", MaxUnavailable: "1"}}})
 	f := settleFleet(b, s, benchNames(hosts), map[string]uint64{})
 	f.gather(s)
+	f.awaitKept(s)
 	var stop, next time.Duration
 	var repeated int64
 	for i := 0; b.Loop(); i++ {

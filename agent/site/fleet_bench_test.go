@@ -287,6 +287,22 @@ func (f *fleet) gather(s *Site) {
 	}
 }
 
+// awaitKept waits until the site has written all hosts, which takes it some seconds when it gets to
+// know them: a site that is stopped before writes them while it stops.
+func (f *fleet) awaitKept(s *Site) {
+	f.b.Helper()
+	for {
+		hosts, err := s.store.Hosts(f.b.Context(), benchTenant)
+		if err != nil {
+			f.b.Fatal(err)
+		}
+		if len(hosts) == len(f.names) {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
 // startRun starts a run of all hosts at once.
 func startRun(b *testing.B, s *Site) v1.Run {
 	b.Helper()
