@@ -38,7 +38,8 @@ type Opening struct {
 }
 
 // declaredWindow is a window of an environment. withdrawn means that it was edited or deleted before it
-// had closed for long enough.
+// had closed for long enough, or written after it had opened: it is not judged, and others that meet it
+// are one window with it.
 type declaredWindow struct {
 	span
 	of        Opening
@@ -74,10 +75,10 @@ func newSchedule() schedule {
 	return schedule{told: map[Opening]bool{}, missed: map[Opening]bool{}, well: map[Opening]bool{}}
 }
 
-// Window notes a window that is configured before it opens.
-func (o *Oracle) Window(of Opening, end time.Time) {
+// Window notes a window that is written at a time, and closes after it.
+func (o *Oracle) Window(of Opening, end, written time.Time) {
 	of.Start = of.Start.UTC()
-	o.schedule.windows = append(o.schedule.windows, declaredWindow{span: span{of.Start, end}, of: of})
+	o.schedule.windows = append(o.schedule.windows, declaredWindow{span: span{of.Start, end}, of: of, withdrawn: of.Start.Before(written)})
 }
 
 // Regrouped notes that an environment is written anew or deleted at a time: its windows that have not

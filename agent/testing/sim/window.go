@@ -12,8 +12,8 @@ import (
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
-// announce tells the oracle of the windows of an environment on the first day that have yet to open, and
-// watches each of them until the windows of that environment are edited.
+// announce tells the oracle of the windows of an environment on the first day that have yet to close, and
+// watches each that has yet to open until the windows of that environment are edited.
 func (w *World) announce(environment string, windows []v1.MaintenanceWindow) {
 	midnight := time.Now().UTC().Truncate(24 * time.Hour)
 	edition := w.edition(environment)
@@ -23,14 +23,18 @@ func (w *World) announce(environment string, windows []v1.MaintenanceWindow) {
 		lasts, err := time.ParseDuration(window.Duration)
 		w.must(err)
 		start := midnight.Add(time.Duration(at.Hour())*time.Hour + time.Duration(at.Minute())*time.Minute)
-		if start.Before(time.Now()) {
+		now, end := time.Now(), start.Add(lasts)
+		if !now.Before(end) {
 			continue
 		}
 		w.mu.Lock()
-		w.oracle.Window(oracle.Opening{Environment: environment, Start: start}, start.Add(lasts))
+		w.oracle.Window(oracle.Opening{Environment: environment, Start: start}, end, now)
 		w.mu.Unlock()
+		if start.Before(now) {
+			continue
+		}
 		w.after(time.Until(start), func() {
-			w.watchWindow(watched{environment: environment, edition: edition, end: start.Add(lasts), well: map[*site]int{}})
+			w.watchWindow(watched{environment: environment, edition: edition, end: end, well: map[*site]int{}})
 		})
 	}
 }
