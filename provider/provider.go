@@ -25,6 +25,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/disruptionbudget"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/environment"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/function"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/health"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/hosts"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/policy"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/providerdata"
@@ -94,7 +95,7 @@ func (*Osupgrade) Resources(context.Context) []func() resource.Resource {
 
 // DataSources lists the data sources.
 func (*Osupgrade) DataSources(context.Context) []func() datasource.DataSource {
-	return []func() datasource.DataSource{config.NewDataSource, state.New, environment.NewDataSource, hosts.New, runs.New}
+	return []func() datasource.DataSource{config.NewDataSource, state.New, environment.NewDataSource, health.New, hosts.New, runs.New}
 }
 
 // Actions lists the actions.

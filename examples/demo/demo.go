@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -21,8 +22,8 @@ import (
 type demo struct {
 	ctx context.Context
 	// dir is the temporary folder, bin the folder of provider and agent, cli the
-	// Terraform or OpenTofu CLI.
-	dir, bin, cli string
+	// Terraform or OpenTofu CLI, source the folder of the configuration.
+	dir, bin, cli, source string
 	// env is the environment of every program: the caller's without Terraform
 	// settings, and the variables that locate the agent.
 	env    []string
@@ -32,18 +33,27 @@ type demo struct {
 // version is the version under which the provider is installed.
 const version = "0.0.1"
 
+// work is the folder in which the CLI works.
+func (d *demo) work() string { return filepath.Join(d.dir, "demo", "work") }
+
 // install creates a filesystem mirror with the provider and the configuration that
-// uses it.
-func (d *demo) install(source string) error {
-	work := filepath.Join(d.dir, "work")
+// uses it, and puts the modules where the configuration looks for them.
+func (d *demo) install(modules string) error {
+	work := d.work()
 	if err := os.MkdirAll(work, 0o700); err != nil {
 		return err
 	}
-	text, err := os.ReadFile(filepath.Join(source, "main.tf"))
+	text, err := os.ReadFile(filepath.Join(d.source, "main.tf"))
 	if err != nil {
 		return err
 	}
 	if err := os.WriteFile(filepath.Join(work, "main.tf"), text, 0o600); err != nil {
+		return err
+	}
+	if modules, err = filepath.Abs(modules); err != nil {
+		return err
+	}
+	if err := os.Symlink(modules, filepath.Join(d.dir, "modules")); err != nil {
 		return err
 	}
 	mirror := filepath.Join(d.dir, "mirror")
@@ -81,8 +91,10 @@ var required = regexp.MustCompile(`provider\[([^\]]+)\]`)
 // and OpenTofu expand the short address differently.
 func (d *demo) providerAddress() (string, error) {
 	var out bytes.Buffer
-	if err := d.run(0, &out, d.cli, "-chdir="+filepath.Join(d.dir, "work"), "providers"); err != nil {
-		return "", fmt.Errorf("%w\n%s", err, out.String())
+	for _, command := range []string{"get", "providers"} {
+		if err := d.run(0, &out, d.cli, "-chdir="+d.work(), command, "-no-color"); err != nil {
+			return "", fmt.Errorf("%w\n%s", err, out.String())
+		}
 	}
 	found := required.FindStringSubmatch(out.String())
 	if found == nil {
@@ -93,8 +105,8 @@ func (d *demo) providerAddress() (string, error) {
 
 // terraform runs the CLI on the configuration, the first time after init.
 func (d *demo) terraform(want int, args ...string) error {
-	chdir := "-chdir=" + filepath.Join(d.dir, "work")
-	if _, err := os.Stat(filepath.Join(d.dir, "work", ".terraform")); errors.Is(err, os.ErrNotExist) {
+	chdir := "-chdir=" + d.work()
+	if _, err := os.Stat(filepath.Join(d.work(), ".terraform.lock.hcl")); errors.Is(err, os.ErrNotExist) {
 		// The output of init about mirrors and lock files would distract.
 		var out bytes.Buffer
 		if err := d.run(0, &out, d.cli, chdir, "init", "-no-color"); err != nil {
@@ -203,6 +215,47 @@ func (d *demo) meddle(start string) error {
 		return fmt.Errorf("PATCH %s was answered %s", url, answer.Status)
 	}
 	return nil
+}
+
+// get reads a part of the state of the tenant from the REST API.
+func (d *demo) get(part string, to any) error {
+	url := d.variable("OSUPGRADE_ENDPOINT") + "/v1/state/tenants/" + d.variable("OSUPGRADE_TENANT") + "/os-upgrade" + part
+	request, err := http.NewRequestWithContext(d.ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Authorization", "Bearer "+d.variable("OSUPGRADE_TOKEN"))
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = answer.Body.Close() }()
+	if answer.StatusCode != http.StatusOK {
+		return fmt.Errorf("GET %s was answered %s", url, answer.Status)
+	}
+	return json.NewDecoder(answer.Body).Decode(to)
+}
+
+// patience is how long a demo waits for one thing at most.
+const patience = 45 * time.Second
+
+// poll waits until reached reports that it is so. If that takes too long, the error is what reached
+// saw last.
+func (d *demo) poll(reached func() (is bool, seen string, err error)) error {
+	for end := time.Now().Add(patience); ; {
+		is, seen, err := reached()
+		switch {
+		case is || err != nil:
+			return err
+		case time.Now().After(end):
+			return fmt.Errorf("after %s %s", patience, seen)
+		}
+		select {
+		case <-d.ctx.Done():
+			return d.ctx.Err()
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
 }
 
 // variable returns a variable of the environment that the programs get.

@@ -26,20 +26,27 @@ func programs(t *testing.T) (bin, cli string) {
 	return bin, cli
 }
 
-// TestDemo runs the demo to its end, with and without shops, and once interrupted in the middle
-// of its run: in each case no file and no process of it is left.
+// TestDemo runs each demo to its end, and one interrupted in the middle of its run: in each case no file
+// and no process of it is left.
 func TestDemo(t *testing.T) {
 	bin, cli := programs(t)
 	t.Run("to its end", func(t *testing.T) {
 		t.Setenv("TMPDIR", t.TempDir())
-		if err := show(t.Context(), bin, cli, ".", (*demo).play); err != nil {
+		if err := show(t.Context(), bin, cli, ".", ".", (*demo).play); err != nil {
 			t.Error(err)
 		}
 		nothingLeft(t)
 	})
 	t.Run("shops", func(t *testing.T) {
 		t.Setenv("TMPDIR", t.TempDir())
-		if err := show(t.Context(), bin, cli, "shops", (*demo).playShops); err != nil {
+		if err := show(t.Context(), bin, cli, ".", "shops", (*demo).playShops); err != nil {
+			t.Error(err)
+		}
+		nothingLeft(t)
+	})
+	t.Run("platform", func(t *testing.T) {
+		t.Setenv("TMPDIR", t.TempDir())
+		if err := show(t.Context(), bin, cli, ".", "platform", (*demo).playPlatform); err != nil {
 			t.Error(err)
 		}
 		nothingLeft(t)
@@ -49,7 +56,7 @@ func TestDemo(t *testing.T) {
 		ctx, interrupt := context.WithCancel(t.Context())
 		defer interrupt()
 		ended := make(chan error, 1)
-		go func() { ended <- show(ctx, bin, cli, ".", (*demo).play) }()
+		go func() { ended <- show(ctx, bin, cli, ".", ".", (*demo).play) }()
 		for { // The demo is in the middle when a host has been prepared.
 			found, err := filepath.Glob(filepath.Join(os.Getenv("TMPDIR"), "osupgrade-demo-*", "agent", "hosts", "h01", "effects.log"))
 			if err != nil || len(found) > 0 {

@@ -1,6 +1,7 @@
 // Command demo shows the way from terraform apply to upgraded hosts on this
 // machine. make demo builds and runs it. With --shops it plays six shops, whose runs
-// go side by side: go run ./examples/demo --shops, after make build.
+// go side by side, and with --platform the upgrade of a platform of two controllers, step
+// by step: go run ./examples/demo --platform, after make build.
 //
 // It works in a temporary folder. At the end, also after Ctrl-C, it removes the
 // folder and stops every process that it started.
@@ -31,6 +32,7 @@ func run() int {
 	cli := flag.String("cli", cmp.Or(os.Getenv("TF_ACC_TERRAFORM_PATH"), "terraform"), "Terraform or OpenTofu CLI")
 	source := flag.String("example", "examples/demo", "folder with the Terraform configuration")
 	shops := flag.Bool("shops", false, "play six shops in three time zones, one of them with a dead host and one with a hung host")
+	platform := flag.Bool("platform", false, "play the upgrade of a platform of two controllers, in which a step fails and is taken again")
 	flag.Parse()
 	// SIGPIPE and SIGHUP mean that the reader is gone. The demo still cleans up.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
@@ -38,11 +40,14 @@ func run() int {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	begun := time.Now()
-	play := (*demo).play
-	if *shops {
-		play, *source = (*demo).playShops, filepath.Join(*source, "shops")
+	play, folder := (*demo).play, "."
+	switch {
+	case *shops:
+		play, folder = (*demo).playShops, "shops"
+	case *platform:
+		play, folder = (*demo).playPlatform, "platform"
 	}
-	err := show(ctx, *bin, *cli, *source, play)
+	err := show(ctx, *bin, *cli, *source, folder, play)
 	switch {
 	case err == nil:
 		say("Done in %s. The agent has been stopped and its folder removed.", time.Since(begun).Round(time.Second))
@@ -57,8 +62,8 @@ func run() int {
 	return 1
 }
 
-// show plays the demo in a temporary folder.
-func show(ctx context.Context, bin, cli, source string, play func(*demo) error) (err error) {
+// show plays the demo whose configuration is in a folder of source, in a temporary folder.
+func show(ctx context.Context, bin, cli, source, folder string, play func(*demo) error) (err error) {
 	dir, err := os.MkdirTemp("", "osupgrade-demo-")
 	if err != nil {
 		return err
@@ -67,9 +72,9 @@ func show(ctx context.Context, bin, cli, source string, play func(*demo) error) 
 	if bin, err = filepath.Abs(bin); err != nil {
 		return err
 	}
-	d := &demo{ctx: ctx, dir: dir, bin: bin, cli: cli}
+	d := &demo{ctx: ctx, dir: dir, bin: bin, cli: cli, source: filepath.Join(source, folder)}
 	defer func() { err = errors.Join(err, d.stopAgent()) }()
-	if err := d.install(source); err != nil {
+	if err := d.install(filepath.Join(source, "..", "modules")); err != nil {
 		return err
 	}
 	return play(d)

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"time"
@@ -33,9 +32,6 @@ const (
 	deadHost = "h06"
 	hungHost = "h07"
 )
-
-// patience is how long the runs of all shops take at most.
-const patience = 45 * time.Second
 
 // playShops is the demo with six shops, step by step.
 func (d *demo) playShops() error {
@@ -116,29 +112,16 @@ type environment struct {
 
 // await waits until the runs of all shops have come to a point, such as their end.
 func (d *demo) await(point string, reached func(environment) bool) error {
-	for end := time.Now().Add(patience); ; {
+	return d.poll(func() (bool, string, error) {
 		environments, err := d.environments()
-		if err != nil {
-			return err
-		}
 		n := 0
 		for _, e := range environments {
 			if reached(e) {
 				n++
 			}
 		}
-		switch {
-		case n == len(shops):
-			return nil
-		case time.Now().After(end):
-			return fmt.Errorf("after %s the runs of %d of %d shops have %s", patience, n, len(shops), point)
-		}
-		select {
-		case <-d.ctx.Done():
-			return d.ctx.Err()
-		case <-time.After(200 * time.Millisecond):
-		}
-	}
+		return n == len(shops), fmt.Sprintf("the runs of %d of %d shops have %s", n, len(shops), point), err
+	})
 }
 
 // checkResults checks that the faults made trouble in their own shops and in no other.
@@ -163,19 +146,5 @@ func (d *demo) checkResults() error {
 
 // environments reads what each environment is doing.
 func (d *demo) environments() (all []environment, err error) {
-	url := d.variable("OSUPGRADE_ENDPOINT") + "/v1/state/tenants/" + d.variable("OSUPGRADE_TENANT") + "/os-upgrade/environments"
-	request, err := http.NewRequestWithContext(d.ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return nil, err
-	}
-	request.Header.Set("Authorization", "Bearer "+d.variable("OSUPGRADE_TOKEN"))
-	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = answer.Body.Close() }()
-	if answer.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("GET %s was answered %s", url, answer.Status)
-	}
-	return all, json.NewDecoder(answer.Body).Decode(&all)
+	return all, d.get("/environments", &all)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/filewatch"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/busy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/check"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/labels"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/simulated"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/worker"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/jetstream"
@@ -43,6 +44,9 @@ type host struct {
 	server  *natsd.Server
 	log     *slog.Logger
 	labels  map[string]string
+	// labelFiles are its files of further labels, as those of a real host; nil when there are too many
+	// hosts.
+	labelFiles worker.LabelFiles
 	// watchFiles tells the worker when somebody edits the packages of the host; nil
 	// when there are too many hosts.
 	watchFiles func(context.Context, []string, func()) error
@@ -50,9 +54,9 @@ type host struct {
 	busy worker.Busy
 }
 
-// mostWatched is the number of hosts up to which their files are watched: each of the two
+// mostWatched is the number of hosts up to which their files are watched: each of the three
 // watches takes one of the 128 that the kernel gives a user.
-const mostWatched = 40
+const mostWatched = 30
 
 // openHost opens the folder DIR/hosts/NAME, with the host's own credentials.
 func (d *Dev) openHost(_ context.Context, o Options, name string) (*host, error) {
@@ -65,9 +69,10 @@ func (d *Dev) openHost(_ context.Context, o Options, name string) (*host, error)
 	if err != nil {
 		return nil, err
 	}
-	h := &host{tenant: o.Tenant, name: name, dir: dir, version: o.Version, machine: machine, key: key, server: d.Server(), log: o.Log, labels: labels(name, o.Labels[name])}
+	h := &host{tenant: o.Tenant, name: name, dir: dir, version: o.Version, machine: machine, key: key, server: d.Server(), log: o.Log, labels: labelsOf(name, o.Labels[name])}
 	if o.Hosts <= mostWatched {
 		h.watchFiles = filewatch.Watch
+		h.labelFiles = &labels.Folder{Dir: filepath.Join(dir, "labels.d"), Given: h.labels, Log: o.Log}
 		h.busy = &busy.Folder{Dir: filepath.Join(dir, "busy"), Limit: busy.DefaultLimit, Log: o.Log}
 	}
 	return h, nil
@@ -130,7 +135,7 @@ func (h *host) up(ctx context.Context) (simulated.Event, error) {
 		Tenant: h.tenant, Host: h.name, Application: Application, Version: h.version, Dir: filepath.Join(h.dir, "worker"),
 		HostLog: hostLog, Strategy: h.machine, Machine: h.machine,
 		Limits: worker.Limits{Action: actionLimit, Reboot: rebootLimit}, Log: h.log, Watch: h.watchFiles,
-		Role: "simulated", Labels: h.labels,
+		Role: "simulated", Labels: h.labels, LabelFiles: h.labelFiles,
 		Checks: checks, Sources: []worker.Source{{Kind: report.Inventory, Reader: hardware{}}}, Busy: h.busy,
 		SelfCheck: func(ctx context.Context) message.SelfReport {
 			self := message.NewSelfReport(checks.Installed(), h.machine.Detect(ctx))
@@ -145,9 +150,9 @@ func (h *host) up(ctx context.Context) (simulated.Event, error) {
 	return event, errors.Join(err, w.Close())
 }
 
-// labels returns the labels of a simulated host: those that it was given, and ring, by which a
+// labelsOf returns the labels of a simulated host: those that it was given, and ring, by which a
 // rollout may choose it. The first host is in ring 0.
-func labels(name string, given map[string]string) map[string]string {
+func labelsOf(name string, given map[string]string) map[string]string {
 	all := map[string]string{"ring": "1"}
 	if name == "h01" {
 		all["ring"] = "0"
