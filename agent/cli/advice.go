@@ -142,8 +142,8 @@ func adviseWaiting(r v1.Run) []advice {
 		return adviseResume(r)
 	case waitsForHosts(r):
 		return adviseHosts(w.Hosts)
-	case w.What == run.ForBudget && strings.Contains(w.Detail, " to allow it: "): // Its query is asked again by itself.
-		return []advice{{"wait for the query of the disruption budget, or edit the budget", command("edit", "budgets")}}
+	case w.Budget != "": // Its query is asked again by itself.
+		return []advice{{"wait until the query of the disruption budget allows it, or edit the budget", command("edit", "budgets")}}
 	case w.What == run.ForBudget && w.Until == nil && !w.Sending:
 		return []advice{{"edit the disruption budget: it lets no host leave service", command("edit", "budgets")}}
 	case w.What == run.ForIdle && len(w.Hosts) > 0:

@@ -56,8 +56,8 @@ func TestAdvice(t *testing.T) {
 			ID: 7, Phase: "finished", Result: "failed", Stages: []v1.RunStage{{Name: "swact", Phase: "failed", Step: &v1.RunStep{Tries: 1, Error: "exit status 1"}}},
 		}, "repair what step swact needs: osupgrade-agent runs 7"},
 		"a query": {
-			idle, under(v1.WaitingFor{What: "budget", Detail: "budget q to allow it: 9, which is not below 5 (query max(lag) at http://prometheus:9090)"}, ""),
-			"wait for the query of the disruption budget, or edit the budget (needs the right \"write\"): osupgrade-agent edit budgets",
+			idle, under(v1.WaitingFor{What: "budget", Budget: "q", Detail: "budget q to allow it: 9, which is not below 5 (query max(lag) at http://prometheus:9090)"}, ""),
+			"wait until the query of the disruption budget allows it, or edit the budget (needs the right \"write\"): osupgrade-agent edit budgets",
 		},
 		"a host is still out":   {idle, &v1.Run{ID: 7, Phase: "finished", OpenedAt: at, Hosts: []v1.RunHost{{Hostname: "h01", Status: "failed", SlotReason: "nobody knows what it did"}}}, "look at 1 host that may be out of service (h01), and release each that is healthy: osupgrade-agent release h01 --reason …\nthen retry before the next window: osupgrade-agent retry 7"},
 		"a host at work":        {idle, under(v1.WaitingFor{What: "host", Hosts: []string{"h01"}, Until: &until}, ""), ""},

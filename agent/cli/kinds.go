@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,7 +43,7 @@ var kinds = []kind{
 	named(intent.Environment, "environments", client.EnvironmentNamed, func(i *intent.Intent) *map[string]v1.Environment { return &i.Environments }, same[v1.Environment], same[v1.Environment],
 		listing{[]string{"NAME", "HOSTS", "WINDOWS", "ROLLOUT", "DESCRIPTION"}, listEnvironments}),
 	named(intent.Budget, "budgets", client.BudgetNamed, func(i *intent.Intent) *map[string]v1.Budget { return &i.Budgets }, same[v1.Budget], same[v1.Budget],
-		listing{[]string{"NAME", "PER", "MAX-UNAVAILABLE", "MIN-AVAILABLE"}, listBudgets}),
+		listing{[]string{"NAME", "PER", "MAX-UNAVAILABLE", "MIN-AVAILABLE", "QUERY"}, listBudgets}),
 	named(intent.Policy, "policies", client.PolicyNamed, func(i *intent.Intent) *map[string]v1.Policy { return &i.Policies }, withoutName, same[v1.Policy],
 		listing{[]string{"NAME", "RULE"}, listPolicies}),
 	named(intent.User, "users", client.UserNamed, func(i *intent.Intent) *map[string]v1.User { return &i.Users }, v1.User.Canonical, v1.User.Canonical,
@@ -170,13 +171,28 @@ func listEnvironments(ctx context.Context, api *client.Client, tenant string) (r
 	return rows, nil
 }
 
+// listBudgets says of each query whether it keeps hosts in service.
 func listBudgets(ctx context.Context, api *client.Client, tenant string) (rows [][]string, err error) {
 	all, err := api.StoredBudgets(ctx, tenant)
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		b := all[name].Value
-		rows = append(rows, []string{name, b.Per, string(b.MaxUnavailable), string(b.MinAvailable)})
+	if err != nil || len(all) == 0 {
+		return nil, err
 	}
-	return rows, err
+	state, err := api.State(ctx, tenant, "")
+	if err != nil {
+		return nil, err
+	}
+	refuses := map[string]string{}
+	for _, r := range state.BudgetRefusals {
+		refuses[r.Budget] = "refuses: " + r.Reason
+	}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		b, query := all[name].Value, ""
+		if b.Prometheus != nil {
+			query = cmp.Or(refuses[name], "does not refuse")
+		}
+		rows = append(rows, []string{name, b.Per, string(b.MaxUnavailable), string(b.MinAvailable), query})
+	}
+	return rows, nil
 }
 
 func listPolicies(ctx context.Context, api *client.Client, tenant string) (rows [][]string, err error) {

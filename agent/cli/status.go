@@ -221,6 +221,9 @@ func tenantFacts(at timeFormat, s v1.Situation) (all [][2]string) {
 	for _, b := range s.Budgets[:min(len(s.Budgets), mostNames)] {
 		all = append(all, [2]string{"budget", budgetFact(b)})
 	}
+	for _, r := range s.BudgetRefusals[:min(len(s.BudgetRefusals), mostNames)] {
+		all = append(all, [2]string{"budget", fmt.Sprintf("%s: its query has kept hosts in service since %s: %s", r.Budget, at.at(r.Since), r.Reason)})
+	}
 	if s.LockCount > 0 {
 		all = append(all, [2]string{"locked", lockFact(at, s)})
 	}

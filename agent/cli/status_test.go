@@ -59,6 +59,17 @@ func TestClockJump(t *testing.T) {
 	}
 }
 
+// TestRefusalFact checks how status tells of a disruption budget whose query keeps hosts in service.
+func TestRefusalFact(t *testing.T) {
+	t.Parallel()
+	refusal := v1.BudgetRefusal{Budget: "databases", Since: time.Date(2026, 11, 28, 1, 0, 0, 0, time.UTC), Reason: "9, which is not below 5"}
+	facts := situationFacts(timeFlags{UTC: true}.format(), v1.Situation{BudgetRefusals: []v1.BudgetRefusal{refusal}}, nil)
+	want := [2]string{"budget", "databases: its query has kept hosts in service since Sat 2026-11-28 01:00:00 UTC: 9, which is not below 5"}
+	if last := facts[len(facts)-1]; last != want {
+		t.Errorf("status says %q, not %q", last, want)
+	}
+}
+
 // TestBudgetFact checks how status tells of disruption budgets that have hosts out of service.
 func TestBudgetFact(t *testing.T) {
 	t.Parallel()

@@ -110,6 +110,7 @@ func (s *state) take(ctx context.Context, env *environment, now time.Time, decis
 				s.show()
 			}
 		}
+		s.tellRefusal(env, now)
 		return times.Sooner(decision.Until, s.askQueries(ctx, decision.Ask, now))
 	case run.Refuse: // next has refused the request already.
 	}

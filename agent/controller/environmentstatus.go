@@ -151,7 +151,8 @@ func (s *state) distance(env *environment, now time.Time) int {
 		}
 		return fromIdle
 	}
-	if _, _, person := current.NeedsPerson(s.runTime(now)); person {
+	_, a, _ := s.notAllowed(env, current, now)
+	if _, _, person := current.NeedsPerson(s.runTime(now)); person || current.IsBlockedBy(a, now) {
 		return fromPerson
 	}
 	if current.Phase == run.Upgrading {

@@ -44,6 +44,8 @@ type Figures struct {
 	Calendars []CalendarFigures
 	// Budgets are the cells of the disruption budgets, the fullest first.
 	Budgets []roster.Cell
+	// Queries tell of each disruption budget with a query whether it keeps hosts in service now.
+	Queries map[string]bool
 	// Run is the run under way in the default environment; nil when none is.
 	Run *RunFigures
 	// Environments are those that people see, the default one first; empty if there is no other.
@@ -117,6 +119,12 @@ func (s *state) figures(now time.Time) Figures {
 	}
 	if freeze, found := s.intent.nextFreeze(now); found {
 		f.Frozen = freeze.Contains(now)
+	}
+	f.Queries = map[string]bool{}
+	for _, b := range s.intent.budgets {
+		if b.Prometheus != nil {
+			f.Queries[b.Name] = s.queries.known(b, now).refused != ""
+		}
 	}
 	for _, c := range s.intent.fetchedStates() {
 		one := CalendarFigures{Name: c.Name, Age: -1, Failing: c.Status == v1.CalendarFailing}
@@ -215,6 +223,8 @@ func (s *state) runFigures(env *environment, now time.Time) *RunFigures {
 	}
 	if waiting, waits := r.Waiting(s.runTime(now)); waits {
 		f.WaitingFor, f.WaitingSince = waiting.What, waiting.Since
+	} else if budget, a, asks := s.notAllowed(env, r, now); asks {
+		f.WaitingFor, f.WaitingSince = a.Waiting(budget).What, a.Since
 	}
 	return f
 }

@@ -241,6 +241,7 @@ func (s *state) setBack(now time.Time) {
 	s.intent.setBack(now)
 	s.guard.setBack(now)
 	s.trim.setBack()
+	s.queries.forget()
 	for _, env := range s.inOrder {
 		env.setBack(now)
 	}

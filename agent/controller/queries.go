@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,15 +49,19 @@ func newQueries(o Options, post func(context.Context, func())) *queries {
 	return &queries{Options: o, post: post, of: map[string]*query{}}
 }
 
-// known returns what is known of the query of a budget. An edited query is another one.
-func (q *queries) known(b plan.Budget) *query {
+// known returns what is known of the query of a budget. An edited query is another one, and so is one
+// that nobody has needed for a while.
+func (q *queries) known(b plan.Budget, now time.Time) *query {
 	known := q.of[b.Name]
-	if known == nil || known.Query != *b.Prometheus {
+	if known == nil || known.Query != *b.Prometheus || known.isForgotten(now) {
 		known = &query{Query: *b.Prometheus}
 		q.of[b.Name] = known
 	}
 	return known
 }
+
+// forget has all queries asked anew: the clock was set back.
+func (q *queries) forget() { clear(q.of) }
 
 // validUntil is until when the last answer counts; zero when there is none.
 func (q *query) validUntil() time.Time {
@@ -71,16 +74,22 @@ func (q *query) validUntil() time.Time {
 	return q.answeredAt.Add(answerCounts)
 }
 
-// isValid reports whether the last answer counts at a time. One of a clock that was set back does not.
+// isValid reports whether the last answer counts at a time.
 func (q *query) isValid(now time.Time) bool {
-	return !q.answeredAt.IsZero() && !now.Before(q.answeredAt) && now.Before(q.validUntil())
+	return !q.answeredAt.IsZero() && now.Before(q.validUntil())
 }
 
-// answer is the last answer to the query of a budget.
-func (q *query) answer(budget string, now time.Time) run.Answer {
-	a := run.Answer{Valid: q.isValid(now)}
+// isForgotten reports whether the last answer says nothing of what is so now: it has not counted for a
+// while, and nobody has asked again.
+func (q *query) isForgotten(now time.Time) bool {
+	return !q.asking && !q.answeredAt.IsZero() && !now.Before(q.validUntil().Add(refusalCounts))
+}
+
+// answer is the last answer to the query.
+func (q *query) answer(now time.Time) run.Answer {
+	a := run.Answer{Valid: q.isValid(now), Since: q.since}
 	if q.refused != "" {
-		a.Refused = fmt.Sprintf("budget %s to allow it: %s (query %s at %s)", budget, q.refused, strings.Join(strings.Fields(q.Query.Query), " "), q.URL)
+		a.Refused = fmt.Sprintf("%s (query %s at %s)", q.refused, strings.Join(strings.Fields(q.Query.Query), " "), q.URL)
 	}
 	return a
 }
@@ -95,7 +104,7 @@ func (s *state) answers(now time.Time) map[string]run.Answer {
 		if answers == nil {
 			answers = map[string]run.Answer{}
 		}
-		answers[b.Name] = s.queries.known(b).answer(b.Name, now)
+		answers[b.Name] = s.queries.known(b, now).answer(now)
 	}
 	return answers
 }
@@ -107,7 +116,7 @@ func (s *state) askQueries(ctx context.Context, budgets []string, now time.Time)
 		if b.Prometheus == nil || !slices.Contains(budgets, b.Name) {
 			continue
 		}
-		switch known := s.queries.known(b); {
+		switch known := s.queries.known(b, now); {
 		case known.asking:
 		case known.isValid(now):
 			again = times.Sooner(again, known.validUntil())
@@ -152,19 +161,48 @@ func (s *state) queryAnswered(budget string, known *query, err error) {
 	s.changed()
 }
 
-// waitsForQuery shows the first query of budgets that keeps hosts in service; nil when none does.
-func (s *state) waitsForQuery(budgets []string, now time.Time) *v1.WaitingFor {
+// notAllowed returns the budget whose query keeps the hosts of a run in service, and its answer; false
+// when none does.
+func (s *state) notAllowed(env *environment, r *run.State, now time.Time) (budget string, a run.Answer, some bool) {
+	if r == nil || len(env.asks) == 0 || env.asksOf != r {
+		return "", run.Answer{}, false
+	}
+	return run.NotAllowed(env.asks, s.answers(now))
+}
+
+// tellRefusal tells people of a query that keeps the hosts of a run in service for a while.
+func (s *state) tellRefusal(env *environment, now time.Time) {
+	current := env.ledger.Current()
+	if budget, a, some := s.notAllowed(env, current, now); some {
+		s.news.put(s.ledger.LastSeq, env.teller.Refused(current, budget, a, now)...)
+	}
+}
+
+// budgetRefusals shows the queries that keep hosts in service, by budget.
+func (s *state) budgetRefusals(now time.Time) (all []v1.BudgetRefusal) {
 	for _, b := range s.intent.budgets {
-		if b.Prometheus == nil || !slices.Contains(budgets, b.Name) {
+		if b.Prometheus == nil {
 			continue
 		}
-		known := s.queries.known(b)
-		return &v1.WaitingFor{
-			What: run.ForBudget, Since: view.Time(known.since),
-			Detail: cmp.Or(known.answer(b.Name, now).Refused, "the answer to the query of budget "+b.Name),
+		if a := s.queries.known(b, now).answer(now); a.Refused != "" {
+			all = append(all, v1.BudgetRefusal{Budget: b.Name, Since: view.Time(a.Since), Reason: a.Refused})
 		}
 	}
-	return nil
+	return all
+}
+
+// refusalsTurn is when time alone changes which queries are shown to refuse: an answer is forgotten.
+// Zero means that it does not.
+func (s *state) refusalsTurn(now time.Time) (at time.Time) {
+	for _, b := range s.intent.budgets {
+		if b.Prometheus == nil {
+			continue
+		}
+		if known := s.queries.known(b, now); known.refused != "" && !known.asking {
+			at = times.Sooner(at, known.validUntil().Add(refusalCounts))
+		}
+	}
+	return at
 }
 
 // errAwaitsAnswer means that a query has to be answered first.
@@ -180,7 +218,7 @@ func (s *state) allowed(ctx context.Context, cells []message.Cell, now time.Time
 			s.askQueries(ctx, []string{c.Budget}, now)
 			return errAwaitsAnswer
 		case a.Refused != "":
-			return &run.Refused{Message: "no host may leave service: it waits for " + a.Refused}
+			return &run.Refused{Message: "no host may leave service: it waits for " + a.Waiting(c.Budget).Detail}
 		}
 	}
 	return nil

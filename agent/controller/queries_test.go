@@ -3,6 +3,9 @@ package controller
 import (
 	"context"
 	"errors"
+	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -56,6 +59,9 @@ func queried(t *testing.T, p *prom) (*memory, Options) {
 	return m, o
 }
 
+// refusal is what people are told of the query of queried that refuses.
+const refusal = `the query returned 1 series (query ALERTS{ severity="page"} at http://prometheus:9090)`
+
 // passRacks lets time pass in which all hosts are heard of.
 func (m *memory) passRacks(span time.Duration) {
 	for ; span > 0; span -= message.Heartbeat {
@@ -87,7 +93,7 @@ func TestQueryOfBudget(t *testing.T) {
 				t.Errorf("it waits for %+v, %v; want %q", shown.WaitingFor, err, want)
 			}
 		}
-		const refused = `budget racks to allow it: the query returned 1 series (query ALERTS{ severity="page"} at http://prometheus:9090)`
+		const refused = "budget racks to allow it: " + refusal
 		if waits(refused); len(m.upgrades()) != 0 {
 			t.Fatalf("%d hosts leave service", len(m.upgrades()))
 		}
@@ -118,6 +124,124 @@ func TestQueryOfBudget(t *testing.T) {
 	})
 }
 
+// TestQueryIsTold checks what people are told of a query that refuses: at once where they look, and as
+// news once it has refused for a while. The news come once until a host has left service, also from the
+// next controller.
+func TestQueryIsTold(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := &prom{err: errors.New("the query returned 1 series")}
+		m, o := queried(t, p)
+		shelf := newShelf()
+		o.News = shelf
+		c, stop := m.run(t, o)
+		m.beatRacks("h01", "h02", "h03", "h04")
+		told := func(want ...string) {
+			t.Helper()
+			var blocked []string
+			for _, k := range shelf.kept() {
+				if k.Type == v1.NewsRunBlocked {
+					blocked = append(blocked, k.Data.Text+" "+k.Data.Command)
+				}
+			}
+			if !slices.Equal(blocked, want) {
+				t.Errorf("told:\n%s\nwant:\n%s", strings.Join(blocked, "\n"), strings.Join(want, "\n"))
+			}
+		}
+		shows := func(want string) {
+			t.Helper()
+			state, err := c.State(t.Context())
+			figures, errFigures := c.Figures(t.Context())
+			if err != nil || errFigures != nil {
+				t.Fatal(err, errFigures)
+			}
+			shown := ""
+			for _, r := range state.BudgetRefusals {
+				shown += r.Budget + ": " + r.Reason
+			}
+			if shown != want || figures.Queries["racks"] != (want != "") || len(figures.Queries) != 1 {
+				t.Errorf("the state shows %q, want %q; the figures %v", shown, want, figures.Queries)
+			}
+			if isWaiting := state.Status == "waiting"; want != "" && (!isWaiting || figures.Run.WaitingFor != "budget") {
+				t.Errorf("the status is %s, and the run waits for %q", state.Status, figures.Run.WaitingFor)
+			}
+		}
+		if shows(""); len(shelf.kept()) != 0 {
+			t.Fatal("there is something to tell without a run")
+		}
+		r, err := c.Start(t.Context(), "test", start)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, host := range []string{"h01", "h02", "h03"} {
+			m.reply(host, r.ID, message.Prepare)
+		}
+		shows("racks: " + refusal)
+		told() // It may be well when it is asked again.
+		m.passRacks(3 * refusalCounts)
+		once := fmt.Sprintf("Run %d of tenant acme is blocked: it waits for budget racks to allow it: %s. osupgrade-agent edit budgets", r.ID, refusal)
+		told(once)
+		stop()
+		c, _ = m.run(t, o)
+		m.beatRacks("h01", "h02", "h03", "h04")
+		m.passRacks(3 * refusalCounts)
+		shows("racks: " + refusal)
+		told(once)
+		p.says(nil)
+		m.passRacks(refusalCounts + answerCounts)
+		shows("")
+		p.says(errors.New("the query returned 1 series"))
+		left := len(m.upgrades())
+		for _, command := range m.upgrades() {
+			host := regexp.MustCompile(`h0\d`).FindString(command)
+			m.reply(host, r.ID, message.Upgrade)
+			m.reply(host, r.ID, message.Reboot)
+		}
+		m.passRacks(3 * refusalCounts)
+		if told(once, once); len(m.upgrades()) != left {
+			t.Error("a host leaves service")
+		}
+	})
+}
+
+// TestRefusalIsForgotten checks that a query that nobody needs any more is not shown to refuse, and that
+// a run that needs it later is not told of what it said before.
+func TestRefusalIsForgotten(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := &prom{err: errors.New("the query returned 1 series")}
+		m, o := queried(t, p)
+		c, _ := m.run(t, o)
+		m.beatRacks("h01", "h02", "h03", "h04")
+		locks(t, c, "h01", "the query returned 1 series")
+		refuses := func() []v1.BudgetRefusal {
+			t.Helper()
+			state, err := c.State(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return state.BudgetRefusals
+		}
+		if len(refuses()) != 1 {
+			t.Fatalf("it is shown that %v refuse", refuses())
+		}
+		changed, stop, err := c.Watch(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer stop()
+		m.passRacks(2*refusalCounts + time.Second)
+		if len(refuses()) != 0 {
+			t.Errorf("it is still shown that %v refuse", refuses())
+		}
+		select {
+		case <-changed:
+		default:
+			t.Error("no watcher is told")
+		}
+	})
+}
+
 // TestQueryWithoutAnswer checks that no host leaves service while a query is not answered, and that the
 // edit of a budget that takes the query out of it counts at once.
 func TestQueryWithoutAnswer(t *testing.T) {
@@ -138,7 +262,7 @@ func TestQueryWithoutAnswer(t *testing.T) {
 		if got := len(m.upgrades()); got != 0 || p.count() != 1 {
 			t.Errorf("%d hosts leave service, and it is asked %d times", got, p.count())
 		}
-		if shown, err := c.Find(t.Context(), r.ID); err != nil || shown.WaitingFor == nil || shown.WaitingFor.Detail != "the answer to the query of budget racks" {
+		if shown, err := c.Find(t.Context(), r.ID); err != nil || shown.WaitingFor == nil || shown.WaitingFor.Detail != "budget racks to allow it: its query is not answered yet" {
 			t.Errorf("it waits for %+v, %v", shown.WaitingFor, err)
 		}
 		m.budget("racks", &v1.Budget{Per: "rack", MaxUnavailable: "1"})

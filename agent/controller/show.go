@@ -91,16 +91,15 @@ func (s *state) complete(env *environment, r *run.State, shown *v1.Run, now time
 
 // whyNot shows what holds up a run that the run itself does not know of.
 func (s *state) whyNot(env *environment, r *run.State, shown *v1.Run, now time.Time) {
+	budget, a, asks := s.notAllowed(env, r, now)
 	switch {
 	case s.alarm != nil:
 		shown.Reason, shown.WaitingFor = s.alarm.Error(), s.waitsForTheLog()
 	case !s.log.failing.IsZero():
 		shown.Reason = fmt.Sprintf("the log takes no record: %v", s.log.failed)
 		shown.WaitingFor = &v1.WaitingFor{What: "log", Detail: shown.Reason, Since: view.Time(s.log.failing)}
-	case len(env.asks) > 0 && env.asksOf == r:
-		if w := s.waitsForQuery(env.asks, now); w != nil {
-			shown.WaitingFor = w
-		}
+	case asks:
+		shown.WaitingFor = view.WaitingFor(a.Waiting(budget))
 	case !s.hasGathered(env, r, now):
 		shown.WaitingFor = &v1.WaitingFor{
 			What: run.ForHost, Detail: "hosts to reconnect: the site was restarted (up to " + window.FormatDuration(gracePeriod) + ")", Since: view.Time(s.started),

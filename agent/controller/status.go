@@ -70,7 +70,7 @@ func (s *state) situationIn(env *environment, hosts map[string]*host, now time.T
 	shown.Warnings = s.warnings.list("", now)
 	shown.WarningCount = len(shown.Warnings)
 	shown.Warnings = shown.Warnings[:min(shown.WarningCount, maxShownWarnings)]
-	shown.Calendars, shown.Budgets = s.intent.fetchedStates(), s.budgetStates()
+	shown.Calendars, shown.Budgets, shown.BudgetRefusals = s.intent.fetchedStates(), s.budgetStates(), s.budgetRefusals(now)
 	shown.Locks, shown.LockCount = s.lockStates()
 	return shown
 }
@@ -78,7 +78,8 @@ func (s *state) situationIn(env *environment, hosts map[string]*host, now time.T
 // situationOf is the part of the situation that is of an environment, but for its hosts.
 func (s *state) situationOf(env *environment, now time.Time) v1.Situation {
 	current := env.ledger.Current()
-	shown := v1.Situation{Status: view.Status(current, s.runTime(now)), LastMissed: view.Missed(env.ledger.Missed(now))}
+	_, _, kept := s.notAllowed(env, current, now)
+	shown := v1.Situation{Status: view.Status(current, kept, s.runTime(now)), LastMissed: view.Missed(env.ledger.Missed(now))}
 	if s.alarm != nil {
 		shown.Status, shown.WaitingFor = view.StatusWaiting, s.waitsForTheLog()
 	}
@@ -151,7 +152,7 @@ func (s *state) turns(now time.Time) time.Time {
 	if gathered := s.started.Add(gracePeriod); now.Before(gathered) && s.hosts.present.count() < len(s.hosts.known) {
 		at = times.Sooner(at, gathered) // From then on those that were not heard of are silent.
 	}
-	return times.Sooner(at, s.warnings.next(now))
+	return times.Sooner(times.Sooner(at, s.warnings.next(now)), s.refusalsTurn(now))
 }
 
 // turnsOf is when time alone changes what is shown of one environment: a window opens or closes,

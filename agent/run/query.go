@@ -1,6 +1,8 @@
 package run
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -17,7 +19,40 @@ type Answer struct {
 	// Valid means that the answer counts now: it is not too old.
 	Valid bool
 	// Refused says for people why no host may leave service by the last answer; empty if one may.
+	// Since is since when it keeps them in service, or since when it is being asked.
 	Refused string
+	Since   time.Time
+}
+
+// refusalIsNews is for how long a query refuses before people are told: one that allows it when it is
+// asked again needs nobody.
+const refusalIsNews = 30 * time.Second
+
+// Waiting is the wait for the answer to the query of a budget, or for a better one.
+func (a Answer) Waiting(budget string) Waiting {
+	return Waiting{What: ForBudget, Detail: a.detail(budget), Since: a.Since, Budget: budget}
+}
+
+// detail says what whoever waits for the query of a budget waits for.
+func (a Answer) detail(budget string) string {
+	return fmt.Sprintf("budget %s to allow it: %s", budget, cmp.Or(a.Refused, "its query is not answered yet"))
+}
+
+// NotAllowed returns the first of the budgets that a decision asks for whose query keeps hosts in
+// service, and its answer; false when none does.
+func NotAllowed(ask []string, answers map[string]Answer) (budget string, a Answer, some bool) {
+	for _, budget := range ask {
+		if a, asks := answers[budget]; asks && !a.allows() {
+			return budget, a, true
+		}
+	}
+	return "", Answer{}, false
+}
+
+// IsBlockedBy reports whether people are to know that the run waits for an answer: no host is under
+// way, and the query has refused for a while.
+func (s *State) IsBlockedBy(a Answer, now time.Time) bool {
+	return s.counts.underWay == 0 && a.Refused != "" && !now.Before(a.Since.Add(refusalIsNews))
 }
 
 // allows reports whether a host may leave service by the answer.
@@ -83,8 +118,8 @@ func (s *State) addRefusals(d Decision, answers map[string]Answer) Decision {
 		return d
 	}
 	for _, budget := range s.toAsk(answers) {
-		if why := answers[budget].Refused; why != "" {
-			e.Reason = message.CleanText(strings.TrimSuffix(e.Reason, ".") + "; the run was waiting for " + why)
+		if a := answers[budget]; a.Refused != "" {
+			e.Reason = message.CleanText(strings.TrimSuffix(e.Reason, ".") + "; the run was waiting for " + a.detail(budget))
 		}
 	}
 	d.Event = e

@@ -96,11 +96,11 @@ func TestQueryNotForHeld(t *testing.T) {
 func TestQueryInReason(t *testing.T) {
 	t.Parallel()
 	n := newTimed(t)
-	n.seen.Answers = map[string]Answer{"db": {Refused: "budget db: 3 alerts fire"}}
+	n.seen.Answers = map[string]Answer{"db": {Refused: "3 alerts fire"}}
 	n.open("basel", 1, []message.Cell{{Budget: "db", MaxUnavailable: 1, Hosts: []string{"a1"}}}, "a1")
 	n.until(200 * time.Hour)
 	r := n.ledger.Of("basel").Newest()
-	if r.Result != TimedOut || !strings.HasSuffix(r.Reason, "; the run was waiting for budget db: 3 alerts fire") {
+	if r.Result != TimedOut || !strings.HasSuffix(r.Reason, "; the run was waiting for budget db to allow it: 3 alerts fire") {
 		t.Errorf("it ended as %s: %s", r.Result, r.Reason)
 	}
 }

@@ -44,6 +44,8 @@ type Waiting struct {
 	// Sending tells that a host is about to be sent a command: the wait has no time at which it
 	// ends, and needs no person.
 	Sending bool
+	// Budget is the disruption budget whose query has to allow it.
+	Budget string
 	// Stage is the stage that soaks or needs an approval. Hosts are the hosts whose answers
 	// or whose slots the run waits for.
 	Stage string

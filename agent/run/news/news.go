@@ -13,6 +13,8 @@
 //	a host has failed                                 host.failed (the first 100 of a run)
 //	no host is under way, none may start, and only
 //	  hosts that recover or a person can change that  run.blocked (20 of a run at most)
+//	the query of a disruption budget has kept all
+//	  hosts in service for half a minute              run.blocked (once until a host leaves)
 //	a host is overdue in its phase                    run.overdue (the first 100 of a run)
 //	a pause, or an approval that is due               run.waiting
 //	finished                                          run.finished
@@ -140,17 +142,14 @@ func (t *Teller) person(r *run.State, now time.Time, in string) []v1.News {
 	if blocked && t.blocked >= maxBlocked || !t.first(key) {
 		return nil
 	}
-	data := v1.NewsData{
-		Run: r.Key(), Stage: w.Stage,
-		WaitingFor: &v1.WaitingFor{What: w.What, Detail: text.Cut(w.Detail, maxText, "…"), Since: view.Time(w.Since), Until: view.OptionalTime(w.Until), Stage: w.Stage},
-	}
-	kind := v1.NewsRunWaiting
+	data, kind := t.waitsFor(r, w), v1.NewsRunWaiting
 	switch {
+	case blocked && len(w.Hosts) == 0: // A budget that lets no host leave service.
+		t.blocked++
+		kind, data = v1.NewsRunBlocked, t.blockedBy(r, w, run.Command("edit budgets"))
 	case blocked:
 		t.blocked++
-		kind, data.Command = v1.NewsRunBlocked, run.Typed("release NAME")
-		data.WaitingFor.Hosts = w.Hosts[:min(len(w.Hosts), 10)]
-		data.Text = fmt.Sprintf("Run %d of %s is blocked: it waits for %s.", r.Key(), t.owner(), w.Detail)
+		kind, data = v1.NewsRunBlocked, t.blockedBy(r, w, run.Typed("release NAME"))
 	case w.What == run.ForApproval:
 		data.Command = run.TypedIn(in, "approve "+w.Stage)
 		data.Text = fmt.Sprintf("Run %d of %s waits for a person: %s.", r.Key(), t.owner(), w.Detail)
@@ -159,6 +158,33 @@ func (t *Teller) person(r *run.State, now time.Time, in string) []v1.News {
 		data.Text = fmt.Sprintf("Run %d of %s waits for a person: %s.", r.Key(), t.owner(), w.Detail)
 	}
 	return []v1.News{t.news(kind, key, w.Since, data)}
+}
+
+// Refused returns what a run tells whose hosts the query of a budget keeps in service, by its answer.
+// The log says nothing of queries: so it is told once for a budget until a host has left service.
+func (t *Teller) Refused(r *run.State, budget string, a run.Answer, now time.Time) []v1.News {
+	key := fmt.Sprintf("query %s %d", budget, r.TakenSeq)
+	if !r.IsBlockedBy(a, now) || t.blocked >= maxBlocked || !t.first(key) {
+		return nil
+	}
+	t.blocked++
+	w := a.Waiting(budget)
+	return []v1.News{t.news(v1.NewsRunBlocked, key, w.Since, t.blockedBy(r, w, run.Command("edit budgets")))}
+}
+
+// blockedBy says what a run that is blocked waits for, and what a person can type.
+func (t *Teller) blockedBy(r *run.State, w run.Waiting, command string) v1.NewsData {
+	data := t.waitsFor(r, w)
+	data.Command = command
+	data.Text = fmt.Sprintf("Run %d of %s is blocked: it waits for %s.", r.Key(), t.owner(), w.Detail)
+	return data
+}
+
+// waitsFor is what news of a run tell of what it waits for.
+func (t *Teller) waitsFor(r *run.State, w run.Waiting) v1.NewsData {
+	shown := view.WaitingFor(w)
+	shown.Detail = text.Cut(w.Detail, maxText, "…")
+	return v1.NewsData{Run: r.Key(), Stage: w.Stage, WaitingFor: shown}
 }
 
 // Missed returns what the record of a missed window tells.

@@ -113,7 +113,7 @@ func runStep(g run.Stage) *v1.RunStep {
 // WaitingFor shows what a run waits for.
 func WaitingFor(w run.Waiting) *v1.WaitingFor {
 	return &v1.WaitingFor{
-		What: w.What, Detail: w.Detail, Since: Time(w.Since), Until: OptionalTime(w.Until), Sending: w.Sending, Stage: w.Stage,
+		What: w.What, Detail: w.Detail, Since: Time(w.Since), Until: OptionalTime(w.Until), Sending: w.Sending, Budget: w.Budget, Stage: w.Stage,
 		Hosts: w.Hosts[:min(len(w.Hosts), maxListed)],
 	}
 }

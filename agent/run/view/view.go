@@ -25,8 +25,9 @@ const (
 	StatusAborting  = "aborting"
 )
 
-// Status is the status of a tenant whose run under way is current; nil is none.
-func Status(current *run.State, now time.Time) string {
+// Status is the status of a tenant whose run under way is current; nil is none. kept means that the query
+// of a disruption budget keeps its hosts in service.
+func Status(current *run.State, kept bool, now time.Time) string {
 	switch {
 	case current == nil:
 		return StatusIdle
@@ -45,7 +46,7 @@ func Status(current *run.State, now time.Time) string {
 	case !current.Prepared():
 		return StatusPreparing
 	}
-	if _, waits := current.Waiting(now); waits {
+	if _, waits := current.Waiting(now); waits || kept {
 		return StatusWaiting
 	}
 	return StatusUpgrading

@@ -50,6 +50,8 @@ var (
 	budgetMostDesc = desc("osupgrade_budget_max_unavailable", "How many hosts of a disruption budget may be out of service, by the value of its label. Only the 100 fullest are shown.", "budget", "value")
 	budgetOutDesc  = desc("osupgrade_budget_out_of_service", "How many of these hosts are out of service, or about to be.", "budget", "value")
 
+	budgetQueryDesc = desc("osupgrade_budget_query_refusing", "1 while the query of a disruption budget keeps hosts in service. Absent for a budget without a query.", "budget")
+
 	runActiveDesc   = ofEnvironment("osupgrade_run_active", "1 while a run is in progress. Otherwise the other metrics of a run are absent.")
 	runPhaseDesc    = ofEnvironment("osupgrade_run_phase", "1 for the phase of the current run, 0 for all others.", "phase")
 	runPausedDesc   = ofEnvironment("osupgrade_run_paused", "1 while the current run is paused.")
@@ -127,6 +129,9 @@ func (c tenantCollector) Collect(out chan<- prometheus.Metric) {
 	for _, b := range f.Budgets {
 		out <- gauge(budgetMostDesc, float64(b.MaxUnavailable), b.Budget, b.Value)
 		out <- gauge(budgetOutDesc, float64(b.Out+b.Reserved), b.Budget, b.Value)
+	}
+	for budget, refusing := range f.Queries {
+		out <- gauge(budgetQueryDesc, truth(refusing), budget)
 	}
 	collectRun(out, "", f.Run, now)
 	for _, e := range f.Environments {

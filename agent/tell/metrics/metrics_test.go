@@ -47,16 +47,18 @@ func full(t *testing.T) *Site {
 	s.Requested(http.MethodGet, "/healthz", http.StatusOK, time.Millisecond)
 	tenant := s.Tenant("acme")
 	now := time.Now()
+	stages := []run.Stage{{ResolvedStage: rollout.ResolvedStage{Stage: rollout.Stage{Name: "canary"}, MaxUnavailable: 3}, OutOfService: 2}, {ResolvedStage: rollout.ResolvedStage{Stage: rollout.Stage{Name: "swact", Step: &rollout.Step{}}}, Phase: "failed"}}
 	tenant.Serve(func(context.Context) (controller.Figures, error) {
 		return controller.Figures{
 			Serving: true, WindowStart: now.Add(-time.Hour), WindowEnd: now.Add(time.Hour), Hosts: map[roster.Service]int{roster.Unhealthy: 2},
 			Calendars:    []controller.CalendarFigures{{Name: "holidays", Age: time.Hour, Failing: true}, {Name: "never", Age: -1}},
 			Budgets:      []roster.Cell{{Cell: message.Cell{Budget: "racks", Label: "rack", Value: "r1", MaxUnavailable: 2}, Out: 1, Reserved: 1}},
+			Queries:      map[string]bool{"databases": true},
 			VersionAges:  []time.Duration{time.Hour, 20 * 24 * time.Hour, 1000 * 24 * time.Hour},
-			Environments: []controller.EnvironmentFigures{{Hosts: 1}, {Name: "basel", Hosts: 2, WindowStart: now, WindowEnd: now.Add(time.Hour), Run: &controller.RunFigures{Phase: run.Upgrading, WaitingFor: run.ForHost}}},
+			Environments: []controller.EnvironmentFigures{{Hosts: 1}, {Name: "basel", Hosts: 2, WindowStart: now, WindowEnd: now.Add(time.Hour), Run: &controller.RunFigures{Phase: run.Upgrading, WaitingFor: run.ForHost, Stages: stages}}},
 			Run: &controller.RunFigures{
 				Phase: run.Upgrading, WaitingFor: run.ForSlot, WaitingSince: now.Add(-time.Minute),
-				Stages: []run.Stage{{ResolvedStage: rollout.ResolvedStage{Stage: rollout.Stage{Name: "canary"}, MaxUnavailable: 3}, OutOfService: 2}, {ResolvedStage: rollout.ResolvedStage{Stage: rollout.Stage{Name: "swact", Step: &rollout.Step{}}}, Phase: "failed"}},
+				Stages: stages,
 			},
 		}, nil
 	})
@@ -172,6 +174,8 @@ func TestValues(t *testing.T) {
 		`osupgrade_hosts{state="unhealthy",tenant="acme"} 2`, `osupgrade_hosts{state="absent",tenant="acme"} 0`,
 		`osupgrade_window_open{tenant="acme"} 1`,
 		`osupgrade_run_slots{stage="canary",tenant="acme"} 3`, `osupgrade_run_slots_held{stage="canary",tenant="acme"} 2`,
+		`osupgrade_run_slots{environment="basel",stage="canary",tenant="acme"} 3`, `osupgrade_run_step{environment="basel",phase="failed",stage="swact",tenant="acme"} 1`,
+		`osupgrade_budget_query_refusing{budget="databases",tenant="acme"} 1`,
 		`osupgrade_run_phase{phase="upgrading",tenant="acme"} 1`, `osupgrade_run_phase{phase="open",tenant="acme"} 0`,
 		`osupgrade_build_info{version="1.2.3"} 1`, `osupgrade_site_healthy 1`,
 		`osupgrade_audit_records_total 7`, `osupgrade_audit_failures_total 2`, `osupgrade_audit_failing 1`,

@@ -1,6 +1,8 @@
 package v1
 
 import (
+	"time"
+
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/document"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/names"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
@@ -37,6 +39,14 @@ type BudgetState struct {
 	OutOfService   int `json:"out-of-service"`
 	// Hosts are the first ten of these by name.
 	Hosts []string `json:"hosts,omitempty"`
+}
+
+// BudgetRefusal tells that the query of a disruption budget keeps hosts in service.
+type BudgetRefusal struct {
+	Budget string    `json:"budget"`
+	Since  time.Time `json:"since"`
+	// Reason is what the query has returned last, or why it could not be asked.
+	Reason string `json:"reason"`
 }
 
 // NewBudget is the body of POST .../os-upgrade/budgets: a budget and its name.

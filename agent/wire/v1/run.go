@@ -124,7 +124,7 @@ func (r Run) Finished() bool { return r.Phase == "finished" }
 
 // WaitingFor names what a run waits for now, and since when.
 type WaitingFor struct {
-	// What is window, after, slot, check, hook, step, host, idle, approval, resume, soak, splay or log.
+	// What is window, after, slot, budget, check, hook, step, host, idle, approval, resume, soak, splay or log.
 	What string `json:"what"`
 	// Detail describes it in words, such as "h02 to answer upgrade".
 	Detail string    `json:"detail"`
@@ -138,6 +138,8 @@ type WaitingFor struct {
 	// Sending is true while a host is about to be sent a command: that takes a moment, has no
 	// Until and needs no person.
 	Sending bool `json:"sending,omitempty"`
+	// Budget is the disruption budget whose query has to allow it.
+	Budget string `json:"budget,omitempty"`
 	// Stage is the stage that soaks, wants to be approved or has the step.
 	Stage string `json:"stage,omitempty"`
 	// Hosts are the first ten of the hosts that it waits for: hosts at work or, with

@@ -91,6 +91,8 @@ type Situation struct {
 	// Budgets are the parts of disruption budgets that have hosts out of service, the fullest
 	// first; at most 100.
 	Budgets []BudgetState `json:"budgets,omitempty"`
+	// BudgetRefusals are the queries of disruption budgets that keep hosts in service now, by budget.
+	BudgetRefusals []BudgetRefusal `json:"budget-refusals,omitempty"`
 	// Locks are the hosts that reboot by themselves and are locked, those locked longest first;
 	// at most ten. LockCount counts all.
 	Locks     []LockState `json:"locks,omitempty"`
