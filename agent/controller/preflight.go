@@ -64,7 +64,7 @@ func (c *Controller) Preflight(ctx context.Context, by string, request v1.Start)
 		return f.Preflight, err
 	}
 	if f.asked.id != 0 {
-		health, err := c.askedHealth(ctx, f.asked)
+		health, err := c.askPlaces(ctx, f.asked)
 		if err != nil {
 			return v1.Preflight{}, err
 		}
@@ -240,7 +240,8 @@ func rehearse(p *v1.Preflight, e rehearsed, usual *v1.Usual) {
 
 // addMissing adds what hosts and the site lack for a run. A silent host says nothing.
 func (s *state) addMissing(p *v1.Preflight, planned plan.Plan, atSite []string) {
-	if missing, unknown := planned.MissingAtSite(atSite); len(missing) > 0 && !unknown {
+	needs := planned.Needs()
+	if missing, unknown := needs.MissingAtSite(atSite); len(missing) > 0 && !unknown {
 		p.Missing = append(p.Missing, v1.Missing{What: missing})
 	}
 	now := s.Now()
@@ -249,7 +250,7 @@ func (s *state) addMissing(p *v1.Preflight, planned plan.Plan, atSite []string) 
 		if host == nil || !s.hosts.isOnline(name, now) {
 			continue
 		}
-		missing, unknown := planned.Missing(name, host.self)
+		missing, unknown := needs.Missing(name, host.self)
 		if len(missing) > 0 {
 			p.Missing = append(p.Missing, v1.Missing{Host: name, What: missing})
 		}
