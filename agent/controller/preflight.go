@@ -47,6 +47,7 @@ func (c *Controller) Preflight(ctx context.Context, by string, request v1.Start)
 			return found{}, err
 		}
 		e, planned, refused, err := s.rehearsal(env, s.Now(), by, request, chosen.left)
+		e.steps = env.ledger.StepTimes()
 		f := found{rehearsed: e, Preflight: v1.Preflight{Refused: refused, SkippedWindow: s.intent.skips[env.name].Of(e.Window)}}
 		if len(planned.Hosts) > 0 {
 			s.addMissing(&f.Preflight, planned, atSite)
@@ -178,6 +179,8 @@ func (c *Controller) usualOf(ctx context.Context, filter v1.RunFilter) (*v1.Usua
 type rehearsed struct {
 	message.Opened
 	at time.Time
+	// steps are how long those of the environment have taken.
+	steps run.StepTimes
 }
 
 // rehearsal returns what a start would open a run with, or why it is refused and
@@ -222,7 +225,7 @@ func (s *state) nextChance(env *environment, now time.Time, request v1.Start, p 
 func rehearse(p *v1.Preflight, e rehearsed, usual *v1.Usual) {
 	var took run.Usual
 	if usual != nil {
-		took = run.Usual{Prepare: time.Duration(usual.PrepareSeconds) * time.Second, Host: time.Duration(usual.HostSeconds) * time.Second}
+		took = run.Usual{Prepare: time.Duration(usual.PrepareSeconds) * time.Second, Host: time.Duration(usual.HostSeconds) * time.Second, Steps: e.steps}
 	}
 	opened, forecast, futile := run.Rehearse(e.at, e.Opened, took)
 	shown := view.Run(opened, e.at, forecast, nil, nil)
