@@ -5,11 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/wait"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/plan"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/schedule/window"
@@ -42,6 +40,8 @@ type health struct {
 	checks      []rollout.StartCheck
 	places      []healthPlace
 	byHost      map[string]int
+	// waiting counts the places that have yet to answer.
+	waiting int
 }
 
 // healthPlace is the site, which has no name, or a host.
@@ -57,30 +57,15 @@ type healthPlace struct {
 // newHealth makes a request from the plan of a run.
 func newHealth(id int, environment string, p rollout.Resolved) *health {
 	h := &health{id: id, environment: environment, checks: p.Checks.Start, byHost: map[string]int{}}
-	for _, g := range p.Start {
-		hosts := g.Hosts
-		if len(hosts) == 0 {
-			hosts = []string{""}
-		}
-		for _, host := range hosts {
-			t := message.Task{Kind: message.Start, Host: host, Attempt: id, Environment: environment, Checks: p.StartChecks(g)}
-			place := healthPlace{task: t, checks: g.Checks}
-			place.life, place.answered = context.WithTimeout(context.Background(), t.Limit())
-			h.byHost[host] = len(h.places)
-			h.places = append(h.places, place)
-		}
+	for i, asked := range p.StartPlaces() {
+		t := message.Task{Kind: message.Start, Host: asked.Host, Attempt: id, Environment: environment, Checks: asked.Checks}
+		place := healthPlace{task: t, checks: asked.At}
+		place.life, place.answered = context.WithTimeout(context.Background(), t.Limit())
+		h.byHost[asked.Host] = i
+		h.places = append(h.places, place)
 	}
+	h.waiting = len(h.places)
 	return h
-}
-
-// waiting counts the places that have yet to answer.
-func (h *health) waiting() (n int) {
-	for i := range h.places {
-		if h.places[i].outcome == nil {
-			n++
-		}
-	}
-	return n
 }
 
 // answer notes the first outcome of a place.
@@ -89,6 +74,7 @@ func (h *health) answer(host string, o message.Outcome) {
 	if asked && h.places[i].outcome == nil && h.places[i].task.Key() == o.Key() {
 		h.places[i].outcome = &o
 		h.places[i].answered()
+		h.waiting--
 	}
 }
 
@@ -138,7 +124,7 @@ func (hs *healths) add(h *health) {
 		hs.byID = map[int]*health{}
 	}
 	for len(hs.order) >= mostHealths {
-		oldest := slices.IndexFunc(hs.order, func(id int) bool { return hs.byID[id].waiting() == 0 })
+		oldest := slices.IndexFunc(hs.order, func(id int) bool { return hs.byID[id].waiting == 0 })
 		delete(hs.byID, hs.order[oldest])
 		hs.order = slices.Delete(hs.order, oldest, oldest+1)
 	}
@@ -148,7 +134,7 @@ func (hs *healths) add(h *health) {
 // asking counts the requests under way.
 func (hs *healths) asking() (n int) {
 	for _, h := range hs.byID {
-		if h.waiting() > 0 {
+		if h.waiting > 0 {
 			n++
 		}
 	}
@@ -193,7 +179,7 @@ func (c *Controller) Health(ctx context.Context, request v1.AskHealth) (v1.Healt
 	if err != nil {
 		return v1.HealthReport{}, err
 	}
-	return c.askedHealth(ctx, asked)
+	return c.askPlaces(ctx, asked)
 }
 
 // askedHealth is a request that was taken up: its id, and whom it asks.
@@ -212,9 +198,9 @@ func (s *state) askHealth(env *environment, planned plan.Plan) (askedHealth, err
 	return askedHealth{h.id, slices.Clone(h.places)}, nil
 }
 
-// askedHealth has the places of a request asked, each until it has answered or its time is up, and
+// askPlaces has the places of a request asked, each until it has answered or its time is up, and
 // returns what has come out within a while.
-func (c *Controller) askedHealth(ctx context.Context, asked askedHealth) (v1.HealthReport, error) {
+func (c *Controller) askPlaces(ctx context.Context, asked askedHealth) (v1.HealthReport, error) {
 	n := c.session()
 	for _, p := range asked.places {
 		go func() {
@@ -251,8 +237,8 @@ func (c *Controller) askHost(n *session, p healthPlace) {
 		select {
 		case <-n.ending:
 			return
-		default:
-			_ = wait.Sleep(p.life, askAgain)
+		case <-p.life.Done():
+		case <-time.After(askAgain):
 		}
 	}
 }
@@ -265,8 +251,8 @@ func (c *Controller) HealthOf(ctx context.Context, id int) (v1.HealthReport, err
 			h := s.healths.byID[id]
 			switch {
 			case h == nil:
-				return v1.HealthReport{}, fmt.Errorf("health %s: %w", strconv.Itoa(id), run.ErrNoHealth)
-			case complete && h.waiting() > 0:
+				return v1.HealthReport{}, fmt.Errorf("health %d: %w", id, run.ErrNoHealth)
+			case complete && h.waiting > 0:
 				return v1.HealthReport{}, errPending
 			}
 			return h.report(), nil

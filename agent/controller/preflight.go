@@ -47,6 +47,7 @@ func (c *Controller) Preflight(ctx context.Context, by string, request v1.Start)
 			return found{}, err
 		}
 		e, planned, refused, err := s.rehearsal(env, s.Now(), by, request, chosen.left)
+		e.steps = env.ledger.StepTimes()
 		f := found{rehearsed: e, Preflight: v1.Preflight{Refused: refused, SkippedWindow: s.intent.skips[env.name].Of(e.Window)}}
 		if len(planned.Hosts) > 0 {
 			s.addMissing(&f.Preflight, planned, atSite)
@@ -64,7 +65,7 @@ func (c *Controller) Preflight(ctx context.Context, by string, request v1.Start)
 		return f.Preflight, err
 	}
 	if f.asked.id != 0 {
-		health, err := c.askedHealth(ctx, f.asked)
+		health, err := c.askPlaces(ctx, f.asked)
 		if err != nil {
 			return v1.Preflight{}, err
 		}
@@ -178,6 +179,8 @@ func (c *Controller) usualOf(ctx context.Context, filter v1.RunFilter) (*v1.Usua
 type rehearsed struct {
 	message.Opened
 	at time.Time
+	// steps are how long those of the environment have taken.
+	steps run.StepTimes
 }
 
 // rehearsal returns what a start would open a run with, or why it is refused and
@@ -222,7 +225,7 @@ func (s *state) nextChance(env *environment, now time.Time, request v1.Start, p 
 func rehearse(p *v1.Preflight, e rehearsed, usual *v1.Usual) {
 	var took run.Usual
 	if usual != nil {
-		took = run.Usual{Prepare: time.Duration(usual.PrepareSeconds) * time.Second, Host: time.Duration(usual.HostSeconds) * time.Second}
+		took = run.Usual{Prepare: time.Duration(usual.PrepareSeconds) * time.Second, Host: time.Duration(usual.HostSeconds) * time.Second, Steps: e.steps}
 	}
 	opened, forecast, futile := run.Rehearse(e.at, e.Opened, took)
 	shown := view.Run(opened, e.at, forecast, nil, nil)
@@ -240,7 +243,8 @@ func rehearse(p *v1.Preflight, e rehearsed, usual *v1.Usual) {
 
 // addMissing adds what hosts and the site lack for a run. A silent host says nothing.
 func (s *state) addMissing(p *v1.Preflight, planned plan.Plan, atSite []string) {
-	if missing, unknown := planned.MissingAtSite(atSite); len(missing) > 0 && !unknown {
+	needs := planned.Needs()
+	if missing, unknown := needs.MissingAtSite(atSite); len(missing) > 0 && !unknown {
 		p.Missing = append(p.Missing, v1.Missing{What: missing})
 	}
 	now := s.Now()
@@ -249,7 +253,7 @@ func (s *state) addMissing(p *v1.Preflight, planned plan.Plan, atSite []string) 
 		if host == nil || !s.hosts.isOnline(name, now) {
 			continue
 		}
-		missing, unknown := planned.Missing(name, host.self)
+		missing, unknown := needs.Missing(name, host.self)
 		if len(missing) > 0 {
 			p.Missing = append(p.Missing, v1.Missing{Host: name, What: missing})
 		}

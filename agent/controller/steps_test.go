@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/format"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
@@ -113,6 +114,52 @@ func TestSteps(t *testing.T) {
 		}
 		if ran := m.events(`"ran"`); !strings.Contains(ran[0], `"outputs":{"names":["JOIN"],"sealed":"outputs of step token of tenant acme|`) {
 			t.Errorf("the log has %s", ran[0])
+		}
+	})
+}
+
+// TestForecastOfSteps checks that a preflight cannot tell when a run ends whose step was never done, and
+// then goes by how long it took: 20 seconds, and a minute for the host.
+func TestForecastOfSteps(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory("h01")
+		step := v1.Stage{Name: "copy", Step: &v1.Step{Do: &v1.Hook{Type: "exec", Script: "copy", On: "site"}}}
+		m.rollout = &v1.Rollout{Stages: []v1.Stage{{Name: "all"}}}
+		m.site = func(_ context.Context, task message.Task) message.Outcome {
+			time.Sleep(20 * time.Second)
+			return task.Outcome(true, "")
+		}
+		c, _ := m.control(t)
+		m.beat("h01")
+		night := func() {
+			r, err := c.Start(t.Context(), "test", start)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m.reply("h01", r.ID, message.Prepare)
+			m.pass(time.Minute, "h01")
+			m.reply("h01", r.ID, message.Upgrade)
+			m.pass(time.Minute, "h01")
+		}
+		night()
+		m.declare(store.Seen{Object: theRollout, Rollout: &v1.Rollout{Stages: []v1.Stage{{Name: "all"}, step}}})
+		expected := func() *time.Time {
+			p, err := c.Preflight(t.Context(), "test", start)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if p.Run.ExpectedEnd == nil && p.Run.Forecast != "no forecast while it waits for step copy (how long it takes is unknown)" {
+				t.Errorf("the forecast is %q", p.Run.Forecast)
+			}
+			return p.Run.ExpectedEnd
+		}
+		if end := expected(); end != nil {
+			t.Errorf("before the step was ever done, the run is expected to end at %s", end)
+		}
+		night()
+		if end, want := expected(), m.clock().Add(80*time.Second); end == nil || !end.Equal(want) {
+			t.Errorf("the run is expected to end at %v, want %s", end, want)
 		}
 	})
 }

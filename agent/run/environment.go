@@ -19,8 +19,9 @@ type Environment struct {
 	// from is the first record that is needed to know newest.
 	from uint64
 	// roster is nil before the first run.
-	roster *roster.Roster
-	missed *message.Missed
+	roster    *roster.Roster
+	stepTimes StepTimes
+	missed    *message.Missed
 	// considered is when the last window opened that had its run or was missed:
 	// the last one on the log, whatever clock it went by.
 	considered time.Time
@@ -139,7 +140,10 @@ func (e *Environment) miss(missed message.Missed) error {
 func (e *Environment) open(r message.Record, o message.Opened, locks map[string]Lock) {
 	e.roster = roster.Open(o, r.Time)
 	lockAll(e.roster, locks)
-	e.newest = open(r, o, e.roster)
+	if e.stepTimes == nil {
+		e.stepTimes = StepTimes{}
+	}
+	e.newest = open(r, o, e.roster, e.stepTimes)
 	e.follows, e.completed = o.Follows, o.Completed
 	if e.from = r.Seq; o.RosterAsOf != 0 {
 		e.from = min(r.Seq, o.RosterAsOf+1)

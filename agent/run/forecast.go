@@ -47,12 +47,13 @@ type Forecast struct {
 }
 
 // Forecast tells when the run is expected to end; false when nothing is
-// measured yet, or the run waits for members to answer prepare or for a step. Unless hosts wait for
-// nothing but slots, it plays the rest of the run on a copy, in virtual time: each host takes what is typical, checks pass,
-// and nobody does anything else. Its cost grows with the number of hosts.
+// measured yet, or the run waits for members to answer prepare.
+// Unless hosts wait for nothing but slots, it plays the rest of the run on a copy, in virtual time: each
+// host and each step takes what is typical, checks pass, and nobody does anything else. It ends at a step
+// that was never done before. Its cost grows with the number of hosts.
 func (s *State) Forecast(now time.Time) (Forecast, bool) {
 	took := s.durations.usual
-	if _, stepping := s.stepTask(); took == 0 || s.Over() || s.isPreparing() || stepping {
+	if took == 0 || s.Over() || s.isPreparing() {
 		return Forecast{}, false
 	}
 	if f, only := s.forecastSlots(now, took); only {
@@ -110,7 +111,7 @@ func (s *State) waitForSlots(now time.Time) (working []int, only bool) {
 	_, ending := s.ending(now)
 	b, g := s.blocker(now), s.stages.current()
 	begun := !now.Before(times.Later(s.stages.reached(), g.approvedAt))
-	if ending || !begun || s.roster.Budgeted() || b != nothing && b != slots || s.rollout.Splay.Duration() > 0 || len(s.rollout.Checks.Fleet) > 0 || g.admitted > 0 || !s.stages.lastWithHosts() {
+	if ending || !begun || g.Step != nil || s.roster.Budgeted() || b != nothing && b != slots || s.rollout.Splay.Duration() > 0 || len(s.rollout.Checks.Fleet) > 0 || g.admitted > 0 || !s.stages.lastWithHosts() {
 		return nil, false
 	}
 	working = make([]int, 0, s.counts.unstarted+s.counts.underWay)
@@ -141,9 +142,12 @@ type forecaster struct {
 	// took is how long each host takes.
 	took time.Duration
 	f    Forecast
-	// some tells that a host has an end.
+	// some tells that something is foreseen of a host or a step, if only that nobody can tell how long
+	// the step takes.
 	some bool
-	// ending means that no host starts any more.
+	// stepEnds is when the step under way will be done; zero while none is.
+	stepEnds time.Time
+	// ending means that no host and no step starts any more.
 	ending bool
 	// working are the hosts at work, in the order in which they are done: all take
 	// equally long.
@@ -182,6 +186,9 @@ func (p *forecaster) resume() {
 	for _, i := range p.working {
 		p.expect(i, times.Later(p.now, p.run.members[i].takenAt.Add(p.took)))
 	}
+	if g := p.run.stages.current(); g.doing.underWay() {
+		p.expectStep(g)
+	}
 }
 
 // expect notes when a host will be done.
@@ -212,7 +219,7 @@ func (p *forecaster) start(now time.Time) bool {
 	why := p.run.blocker(now)
 	if why == nothing {
 		p.now, p.awake = now, true
-		p.startHost()
+		p.startNext()
 		return true
 	}
 	// Another host may go before the one whose splay is waited for.
@@ -229,13 +236,17 @@ func (p *forecaster) due(now time.Time) time.Time {
 	if len(p.working) > 0 {
 		at = times.Sooner(at, p.f.Hosts[p.working[0]])
 	}
-	return at
+	return times.Sooner(at, p.stepEnds)
 }
 
 // pass lets the next thing happen, which is due now. It returns the list of cells in which a host
 // has given back its places; 0 for none.
 func (p *forecaster) pass(now time.Time) (freed int) {
 	p.now, p.awake, p.forPlace = now, true, false
+	if !p.stepEnds.IsZero() && !p.stepEnds.After(now) {
+		p.finishStep()
+		return 0
+	}
 	if len(p.working) == 0 || p.f.Hosts[p.working[0]].After(now) {
 		return 0
 	}
@@ -249,7 +260,9 @@ func (p *forecaster) pass(now time.Time) (freed int) {
 func (p *forecaster) conclude(now time.Time) {
 	if !p.ending && !p.run.noneLeft() {
 		w, _ := p.run.blocked(now)
-		p.f.Waits = w.Detail
+		if p.f.Waits = w.Detail; p.f.Waits == "" { // A step does not fit any more, so the run ends.
+			p.f.Left += p.run.counts.unstarted
+		}
 	}
 	if p.f.Waits == "" {
 		p.f.End = p.now
@@ -259,15 +272,18 @@ func (p *forecaster) conclude(now time.Time) {
 // known reports whether anything is foreseen.
 func (p *forecaster) known() bool { return p.f.Waits == "" || p.some }
 
-// startHost has the next host upgraded, unless the checks of the fleet have failed. How long a step
-// takes is not known.
-func (p *forecaster) startHost() {
+// startNext has the next host upgraded, or the next step done, unless the checks of the fleet have
+// failed.
+func (p *forecaster) startNext() {
 	if _, wanted := p.run.fleetTask(p.now); wanted && p.run.fleet.trouble != "" {
 		p.f.Waits, p.ending = p.run.fleet.waiting(p.run.changed).Detail, true
 		return
 	}
 	if g := p.run.stages.current(); g.awaitsStep() {
-		p.f.Waits, p.ending = "step "+g.Name+" (how long it takes is unknown)", true
+		g.doing.Since = p.now
+		p.run.counts.underWay++
+		p.run.stageBegins(g, p.now)
+		p.expectStep(g)
 		return
 	}
 	i := p.run.next()
@@ -278,6 +294,26 @@ func (p *forecaster) startHost() {
 	p.run.stages.list[p.run.members[i].Group].begun = true
 	p.working = append(p.working, i)
 	p.expect(i, p.now.Add(p.took))
+}
+
+// expectStep notes when the step under way will be done. Of one that was never done before nobody can
+// tell.
+func (p *forecaster) expectStep(g *stage) {
+	p.some = true
+	took, known := p.run.stepTimes.usual(g.Name)
+	if !known {
+		p.f.Waits, p.ending = "step "+g.Name+" (how long it takes is unknown)", true
+		return
+	}
+	p.stepEnds = times.Later(p.now, g.doing.Since.Add(took))
+}
+
+// finishStep has the step under way be done.
+func (p *forecaster) finishStep() {
+	p.stepEnds = time.Time{}
+	p.run.stages.current().doing.Since = time.Time{}
+	p.run.counts.underWay--
+	p.run.passStep(p.now)
 }
 
 // finishHost has a host be upgraded and back in service.

@@ -66,7 +66,7 @@ func TestForecastOfSlots(t *testing.T) {
 // belongs to it. It is slow, and what Forecast has to be equal to.
 func oneByOne(s *State, now time.Time) (Forecast, bool) {
 	took := s.durations.usual
-	if _, stepping := s.stepTask(); took == 0 || s.Over() || s.isPreparing() || stepping {
+	if took == 0 || s.Over() || s.isPreparing() {
 		return Forecast{}, false
 	}
 	run := s.clone(s.roster.Clone())
@@ -80,7 +80,7 @@ func oneByOne(s *State, now time.Time) (Forecast, bool) {
 	p.resume()
 	for p.advance() {
 	}
-	f := Forecast{Waits: p.waits, Hosts: make([]time.Time, len(s.members))}
+	f := Forecast{Waits: p.waits, Left: p.left, Hosts: make([]time.Time, len(s.members))}
 	for i, end := range p.ends {
 		f.Hosts[i] = end
 		if end.After(s.NotAfter) {
@@ -90,17 +90,22 @@ func oneByOne(s *State, now time.Time) (Forecast, bool) {
 	if p.waits == "" {
 		f.End = p.now
 	}
-	return f, p.waits == "" || len(p.ends) > 0
+	return f, p.waits == "" || len(p.ends) > 0 || p.stepped
 }
 
 type slowForecaster struct {
-	run     *State
-	now     time.Time
-	took    time.Duration
-	ends    map[int]time.Time
-	ending  bool
-	waits   string
+	run    *State
+	now    time.Time
+	took   time.Duration
+	ends   map[int]time.Time
+	ending bool
+	waits  string
+	// left counts hosts that never start.
+	left    int
 	working []int
+	// stepEnds is when the step under way is done; stepped tells that there was one.
+	stepEnds time.Time
+	stepped  bool
 }
 
 func (p *slowForecaster) resume() {
@@ -111,6 +116,19 @@ func (p *slowForecaster) resume() {
 		}
 	}
 	slices.SortStableFunc(p.working, func(a, b int) int { return p.run.members[a].takenAt.Compare(p.run.members[b].takenAt) })
+	if p.run.stages.current().doing.underWay() {
+		p.expectStep()
+	}
+}
+
+func (p *slowForecaster) expectStep() {
+	g := p.run.stages.current()
+	p.stepped = true
+	if took, known := p.run.stepTimes.usual(g.Name); known {
+		p.stepEnds = times.Later(p.now, g.doing.Since.Add(took))
+		return
+	}
+	p.waits, p.ending = "step "+g.Name+" (how long it takes is unknown)", true
 }
 
 func (p *slowForecaster) advance() bool {
@@ -128,6 +146,13 @@ func (p *slowForecaster) advance() bool {
 		}
 		until = p.run.unblocks(p.now)
 	}
+	if !p.stepEnds.IsZero() { // No host is at work.
+		p.now, p.stepEnds = p.stepEnds, time.Time{}
+		p.run.stages.current().doing.Since = time.Time{}
+		p.run.counts.underWay--
+		p.run.passStep(p.now)
+		return true
+	}
 	if len(p.working) > 0 {
 		i := p.working[0]
 		if end := p.ends[i]; until.IsZero() || !end.After(until) {
@@ -142,7 +167,9 @@ func (p *slowForecaster) advance() bool {
 	}
 	if !p.ending && !p.run.noneLeft() {
 		w, _ := p.run.blocked(p.now)
-		p.waits = w.Detail
+		if p.waits = w.Detail; p.waits == "" {
+			p.left = p.run.counts.unstarted
+		}
 	}
 	return false
 }
@@ -153,7 +180,10 @@ func (p *slowForecaster) start() {
 		return
 	}
 	if g := p.run.stages.current(); g.awaitsStep() {
-		p.waits, p.ending = "step "+g.Name+" (how long it takes is unknown)", true
+		g.doing.Since = p.now
+		p.run.counts.underWay++
+		p.run.stageBegins(g, p.now)
+		p.expectStep()
 		return
 	}
 	i := p.run.next()

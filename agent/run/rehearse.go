@@ -10,8 +10,11 @@ import (
 )
 
 // Usual is how long the work of a run took before: of all hosts together for
-// prepare, and of one host for its upgrade. Zero is unknown.
-type Usual struct{ Prepare, Host time.Duration }
+// prepare, of one host for its upgrade, and of the steps. Zero is unknown.
+type Usual struct {
+	Prepare, Host time.Duration
+	Steps         StepTimes
+}
 
 // Rehearse returns the run that an event would open at a time, and when it is
 // expected to end. It folds the records that its prepare would leave on a log, in
@@ -19,11 +22,11 @@ type Usual struct{ Prepare, Host time.Duration }
 // and plays the rest as Forecast does. The forecast is nil when it is unknown how long
 // a host takes. futile is why no host would be upgraded; empty when some would.
 func Rehearse(at time.Time, e message.Opened, usual Usual) (opened *State, f *Forecast, futile string) {
-	opened = rehearsed(at, e)
+	opened = rehearsed(at, e, usual.Steps)
 	if usual.Host <= 0 {
 		return opened, nil, ""
 	}
-	s := rehearsed(at, e)
+	s := rehearsed(at, e, usual.Steps)
 	r := rehearsal{s}
 	r.fold(message.Record{Time: at, Kind: message.CommandAll}, message.Decoded{
 		Command: &message.Command{Action: message.Prepare, Hosts: slices.Clone(e.Members), NotAfter: e.NotAfter},
@@ -55,11 +58,11 @@ func Rehearse(at time.Time, e message.Opened, usual Usual) (opened *State, f *Fo
 }
 
 // rehearsed is the run as it would be opened.
-func rehearsed(at time.Time, e message.Opened) *State {
+func rehearsed(at time.Time, e message.Opened, took StepTimes) *State {
 	var cells roster.Cells
 	hosts := roster.Open(e, at)
 	cells.Open(e, hosts)
-	return open(message.Record{Seq: 1, Time: at}, e, hosts)
+	return open(message.Record{Seq: 1, Time: at}, e, hosts, took)
 }
 
 // rehearsal is a run whose records are made up.

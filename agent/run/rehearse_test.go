@@ -16,6 +16,18 @@ import (
 func TestRehearse(t *testing.T) {
 	t.Parallel()
 	usual := Usual{Prepare: time.Minute, Host: 10 * time.Minute}
+	known := StepTimes{}
+	known.add("copy", 5*time.Minute)
+	stepped := Usual{Prepare: time.Minute, Host: 10 * time.Minute, Steps: known}
+	step := func(timeout time.Duration) func(*rollout.Resolved) { // Two hosts, the step, two hosts.
+		return func(p *rollout.Resolved) {
+			half := p.Stages[0]
+			half.Size = 2
+			do := &rollout.Hook{Type: rollout.Exec, On: rollout.OnSite, Script: "copy", Timeout: rollout.SpanOf(timeout)}
+			p.Stages = []rollout.ResolvedStage{half, {Stage: rollout.Stage{Name: "copy", Step: &rollout.Step{Do: do}}}, half}
+			p.Stages[0].Name = "first"
+		}
+	}
 	two := func(p *rollout.Resolved) { p.Stages[0].MaxUnavailable = 2 }
 	counted := func(p *rollout.Resolved) { p.Stages[0].MaxUnavailable, p.Absent = 2, rollout.CountAbsent }
 	for name, row := range map[string]struct {
@@ -27,16 +39,20 @@ func TestRehearse(t *testing.T) {
 		waits  string
 		futile string
 	}{
-		"one at a time":           {usual: usual, end: 41 * time.Minute},
-		"two at a time":           {change: two, usual: usual, end: 21 * time.Minute},
-		"hosts that do not fit":   {usual: Usual{Host: 20 * time.Minute}, end: 80 * time.Minute, left: 1},
-		"no host fits":            {usual: Usual{Prepare: time.Minute, Host: time.Hour}, futile: "hosts take 1h, so none of 4 hosts left"},
-		"nothing is known":        {usual: Usual{Prepare: time.Minute}},
-		"an approval":             {change: func(p *rollout.Resolved) { p.Stages[0].Approval = true }, usual: usual, waits: "stage"},
-		"a pause":                 {change: func(p *rollout.Resolved) { p.Paused = true }, usual: usual, waits: "the rollout to let it continue"},
-		"one out of service":      {roster: []message.Entry{{Host: "h02", Owes: message.Debt{Look: true}}}, usual: usual, waits: "h02 (nobody knows"},
-		"out of service, one too": {change: two, roster: []message.Entry{{Host: "h02", Owes: message.Debt{Look: true}}}, usual: usual, waits: "h02"},
-		"one silent and counted":  {change: counted, roster: []message.Entry{{Host: "h02", Silent: true}}, usual: usual, end: 41 * time.Minute},
+		"one at a time":            {usual: usual, end: 41 * time.Minute},
+		"two at a time":            {change: two, usual: usual, end: 21 * time.Minute},
+		"hosts that do not fit":    {usual: Usual{Host: 20 * time.Minute}, end: 80 * time.Minute, left: 1},
+		"hosts that never start":   {usual: Usual{Host: 35 * time.Minute}, end: 70 * time.Minute, left: 3},
+		"a step":                   {change: step(10 * time.Minute), usual: stepped, end: 46 * time.Minute},
+		"a step not yet done":      {change: step(10 * time.Minute), usual: usual, waits: "step copy (how long it takes is unknown)"},
+		"a step that does not fit": {change: step(time.Hour), usual: stepped, end: 21 * time.Minute, left: 2},
+		"no host fits":             {usual: Usual{Prepare: time.Minute, Host: time.Hour}, futile: "hosts take 1h, so none of 4 hosts left"},
+		"nothing is known":         {usual: Usual{Prepare: time.Minute}},
+		"an approval":              {change: func(p *rollout.Resolved) { p.Stages[0].Approval = true }, usual: usual, waits: "stage"},
+		"a pause":                  {change: func(p *rollout.Resolved) { p.Paused = true }, usual: usual, waits: "the rollout to let it continue"},
+		"one out of service":       {roster: []message.Entry{{Host: "h02", Owes: message.Debt{Look: true}}}, usual: usual, waits: "h02 (nobody knows"},
+		"out of service, one too":  {change: two, roster: []message.Entry{{Host: "h02", Owes: message.Debt{Look: true}}}, usual: usual, waits: "h02"},
+		"one silent and counted":   {change: counted, roster: []message.Entry{{Host: "h02", Silent: true}}, usual: usual, end: 41 * time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -175,11 +175,13 @@ type State struct {
 	rollout rules
 	// roster is the ledger's, or was until the next run was opened: members come first in
 	// it, in their order, then hosts that are no members.
-	roster  *roster.Roster
-	members members
-	stages  stages
-	queues  queues
-	counts  counts
+	roster *roster.Roster
+	// stepTimes are the environment's.
+	stepTimes StepTimes
+	members   members
+	stages    stages
+	queues    queues
+	counts    counts
 	// sentAt is when prepare was sent, enoughAt since when enough members are prepared to
 	// begin; zero before.
 	sentAt    time.Time
@@ -204,7 +206,7 @@ type State struct {
 
 // open makes the run that an event opened, on the roster that the event began. Members
 // go in the order given.
-func open(r message.Record, e message.Opened, hosts *roster.Roster) *State {
+func open(r message.Record, e message.Opened, hosts *roster.Roster, took StepTimes) *State {
 	s := &State{
 		Origin: Origin{
 			OpenedSeq: r.Seq, OpenedAt: r.Time, Trigger: e.Trigger, By: e.By, Why: e.Why, RetryOf: e.RetryOf, RequestID: e.RequestID,
@@ -213,7 +215,7 @@ func open(r message.Record, e message.Opened, hosts *roster.Roster) *State {
 		},
 		Deadline: newDeadline(e.NotAfter, e.Rollout.OverrunLimit.Duration()), Phase: Open, LastSeq: r.Seq, changed: r.Time,
 		rollout: newRules(e.Rollout, len(e.Members), e.NotAfter.Sub(r.Time)), failures: failures{most: e.Rollout.MaxFailures},
-		roster: hosts, counts: counts{status: map[Status]int{Pending: len(e.Members)}}, queues: queues{}, busyHosts: busyHosts{},
+		roster: hosts, stepTimes: took, counts: counts{status: map[Status]int{Pending: len(e.Members)}}, queues: queues{}, busyHosts: busyHosts{},
 	}
 	if s.rollout.Paused {
 		s.Paused = &Pausing{By: message.ByRollout, At: r.Time}

@@ -193,5 +193,6 @@ func regrouped(s *State) *State {
 	c := *s
 	c.members, c.stages = slices.Clone(s.members), s.stages.clone()
 	c.regroup()
+	c.stepTimes = nil // Only forecasts go by those of runs that were trimmed.
 	return &c
 }

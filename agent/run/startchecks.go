@@ -43,14 +43,8 @@ type startPlace struct {
 // newStartChecks makes the checks of a run whose members come in this order.
 func newStartChecks(r *rollout.Resolved, at time.Time) startChecks {
 	c := startChecks{since: at}
-	for _, g := range r.Start {
-		checks := r.StartChecks(g)
-		for _, host := range g.Hosts {
-			c.add(host, checks)
-		}
-		if len(g.Hosts) == 0 {
-			c.add("", checks)
-		}
+	for _, p := range r.StartPlaces() {
+		c.add(p.Host, p.Checks)
 	}
 	slices.SortStableFunc(c.byEnd, func(a, b int) int { return cmp.Compare(c.places[a].limit(), c.places[b].limit()) })
 	return c

@@ -114,6 +114,7 @@ func (s *State) stepRan(o message.Outcome, at time.Time) error {
 	s.fleet.stale()
 	if o.OK {
 		g.doing.Outputs = o.Outputs
+		s.stepTimes.add(g.Name, g.doing.Took)
 		s.passStep(at)
 		return nil
 	}

@@ -11,21 +11,40 @@ import (
 // need is a script that a run starts, what for, and which member of the rollout names it.
 type need struct{ script, by, field string }
 
-// Missing returns, in words, what a host lacks for a run by this plan, as its
-// worker says; unknown when the worker does not say which scripts it has though
-// the run starts some.
-func (p Plan) Missing(name string, host message.SelfReport) (missing []string, unknown bool) {
-	return missingOf(append(p.needsOfStart(name), needsOf(p.Rollout.Rollout, rollout.OnHost)...), host)
+// Needs are the scripts that a run starts on its hosts and at the site.
+type Needs struct {
+	// start are those of the start checks, by host; the site has no name.
+	start          map[string][]need
+	onHost, atSite []need
 }
 
-// MissingAtSite is Missing for the scripts that are run at the site.
-func (p Plan) MissingAtSite(scripts []string) (missing []string, unknown bool) {
+// Needs returns the scripts that a run by this plan starts.
+func (p Plan) Needs() Needs {
 	steps := make([]rollout.Stage, len(p.Rollout.Stages))
 	for i, s := range p.Rollout.Stages {
 		steps[i] = s.Stage
 	}
-	needs := append(append(p.needsOfStart(""), needsOf(p.Rollout.Rollout, rollout.OnSite)...), needsOfSteps(steps, rollout.OnSite)...)
-	return missingOf(needs, message.SelfReport{Scripts: scripts})
+	n := Needs{
+		start: map[string][]need{}, onHost: needsOf(p.Rollout.Rollout, rollout.OnHost),
+		atSite: append(needsOf(p.Rollout.Rollout, rollout.OnSite), needsOfSteps(steps, rollout.OnSite)...),
+	}
+	for _, asked := range p.Rollout.StartPlaces() {
+		for i, c := range asked.Checks {
+			n.start[asked.Host] = addScript(n.start[asked.Host], c, message.Start, asked.At[i])
+		}
+	}
+	return n
+}
+
+// Missing returns, in words, what a host lacks for the run, as its worker says; unknown when the
+// worker does not say which scripts it has though the run starts some.
+func (n Needs) Missing(name string, host message.SelfReport) (missing []string, unknown bool) {
+	return missingOf(slices.Concat(n.start[name], n.onHost), host)
+}
+
+// MissingAtSite is Missing for the scripts that are run at the site.
+func (n Needs) MissingAtSite(scripts []string) (missing []string, unknown bool) {
+	return missingOf(slices.Concat(n.start[""], n.atSite), message.SelfReport{Scripts: scripts})
 }
 
 func missingOf(needs []need, has message.SelfReport) (missing []string, unknown bool) {
@@ -38,19 +57,6 @@ func missingOf(needs []need, has message.SelfReport) (missing []string, unknown 
 	return missing, has.Scripts == nil && len(needs) > 0
 }
 
-// needsOfStart are the scripts that the checks before the run start on a host, or at the site if it
-// has no name.
-func (p Plan) needsOfStart(host string) (needs []need) {
-	for _, g := range p.Rollout.Start {
-		if slices.Contains(g.Hosts, host) || host == "" && len(g.Hosts) == 0 {
-			for i, c := range p.Rollout.StartChecks(g) {
-				needs = addScript(needs, c, message.Start, g.Checks[i])
-			}
-		}
-	}
-	return needs
-}
-
 // addScript adds the script of a check, if it has one.
 func addScript(needs []need, c rollout.Check, of message.TaskKind, at int) []need {
 	if c.Type != rollout.Exec {
@@ -59,7 +65,7 @@ func addScript(needs []need, c rollout.Check, of message.TaskKind, at int) []nee
 	return append(needs, need{c.Script, "check " + c.Name, fmt.Sprintf("%s[%d].script", of.Member(), at)})
 }
 
-// needsOfDeclared is needsOfStart for a rollout as it is declared, on any host or at the site.
+// needsOfDeclared are the scripts that start checks start on any host, or at the site.
 func needsOfDeclared(checks []rollout.StartCheck, where string) (needs []need) {
 	for i, c := range checks {
 		if (c.Match == nil) == (where == rollout.OnSite) {

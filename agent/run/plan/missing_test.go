@@ -48,8 +48,8 @@ func TestMissing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			missing, unknown := row.plan.Missing("h01", row.host)
-			atSite, unknownAtSite := row.plan.MissingAtSite(row.site)
+			missing, unknown := row.plan.Needs().Missing("h01", row.host)
+			atSite, unknownAtSite := row.plan.Needs().MissingAtSite(row.site)
 			if !slices.Equal(missing, row.missing) || !slices.Equal(atSite, row.atSite) || unknown != row.unknown || unknownAtSite != row.unknown {
 				t.Errorf("a host lacks %q, %t, the site %q, %t", missing, unknown, atSite, unknownAtSite)
 			}

@@ -98,11 +98,28 @@ func (r *Resolved) checkStart() error {
 	return nil
 }
 
-// StartChecks returns the checks of a group.
-func (r *Resolved) StartChecks(g StartGroup) []Check {
-	checks := make([]Check, len(g.Checks))
-	for i, n := range g.Checks {
-		checks[i] = r.Checks.Start[n].Check
+// StartPlace is the site, which has no name, or a host, and what it is asked before a run prepares any
+// host.
+type StartPlace struct {
+	Host   string
+	Checks []Check
+	// At are the places of the checks in Checks.Start. The places of a group share both lists.
+	At []int
+}
+
+// StartPlaces returns the site, if it is asked something, and the hosts that are.
+func (r *Resolved) StartPlaces() (places []StartPlace) {
+	for _, g := range r.Start {
+		p := StartPlace{Checks: make([]Check, len(g.Checks)), At: g.Checks}
+		for i, n := range g.Checks {
+			p.Checks[i] = r.Checks.Start[n].Check
+		}
+		if len(g.Hosts) == 0 {
+			places = append(places, p)
+		}
+		for _, p.Host = range g.Hosts {
+			places = append(places, p)
+		}
 	}
-	return checks
+	return places
 }
