@@ -1,10 +1,12 @@
 package document
 
 import (
+	"encoding/json"
 	"fmt"
 	"reflect"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Fill reads the object into a struct by the names in the json tags of its fields, and
@@ -12,7 +14,8 @@ import (
 // the object's own. A missing member leaves its
 // field unchanged; a member that is present replaces the whole field. For a pointer to an
 // object, null means nil. For a list or map whose tag says omitempty, empty means absent.
-// The tag "within" of a number has its minimum and maximum.
+// The tag "within" of a number has its minimum and maximum. A time is a text as in RFC 3339, and a
+// json.RawMessage takes any value as it is.
 func (o Object) Fill(into any) {
 	value := reflect.ValueOf(into).Elem()
 	for i := range value.NumField() {
@@ -34,6 +37,14 @@ func (o Object) Fill(into any) {
 }
 
 func (o Object) fill(key string, into reflect.Value, tag reflect.StructTag) {
+	switch into.Interface().(type) {
+	case time.Time:
+		into.Set(reflect.ValueOf(o.time(key)))
+		return
+	case json.RawMessage:
+		into.SetBytes(o.raw(key))
+		return
+	}
 	switch into.Kind() {
 	case reflect.String:
 		text, _ := o.Text(key)

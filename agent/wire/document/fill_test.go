@@ -1,9 +1,11 @@
 package document
 
 import (
+	"encoding/json"
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 )
 
 // form has a field of each type that Fill knows.
@@ -19,6 +21,8 @@ type form struct {
 	Inner   *form             `json:"inner,omitempty"`
 	Place   place             `json:"place,omitzero"`
 	List    []form            `json:"list,omitempty"`
+	At      time.Time         `json:"at,omitzero"`
+	Raw     json.RawMessage   `json:"raw,omitempty"`
 }
 
 // place is a part of form that is always there.
@@ -53,6 +57,9 @@ func TestFill(t *testing.T) {
 		"null for an object":         {`{"inner": null}`, func(f *form) { f.Inner = nil }},
 		"a part":                     {`{"place": {"city": "bern"}}`, func(f *form) { f.Place = place{City: "bern"} }},
 		"a part replaces another":    {`{"place": {}}`, func(f *form) { f.Place = place{} }},
+		"a time":                     {`{"at": "2026-11-21T00:00:00Z"}`, func(f *form) { f.At = time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC) }},
+		"a value of any kind":        {`{"raw": {"b": [1.50, null, {"a": true}], "a": "<"}}`, func(f *form) { f.Raw = json.RawMessage(`{"b":[1.50,null,{"a":true}],"a":"<"}`) }},
+		"a number of any kind":       {`{"raw": 1e3}`, func(f *form) { f.Raw = json.RawMessage(`1e3`) }},
 		"objects":                    {`{"list": [{"name": "a"}, {}]}`, func(f *form) { f.List = []form{{Name: "a"}, {}} }},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -74,7 +81,7 @@ func TestFill(t *testing.T) {
 func TestFillTellsOfEverythingAtOnce(t *testing.T) {
 	t.Parallel()
 	d, err := Parse(JSON, []byte(`{"name": 1, "on": "yes", "count": 11, "id": -1, "retries": null, "tags": {}, "labels": {"a": 1},
-		"inner": [], "list": [1, {"inner": {"nam": "x"}}], "colour": "red"}`))
+		"inner": [], "list": [1, {"inner": {"nam": "x"}}], "colour": "red", "at": "yesterday", "raw": {"a": 1, "a": 2}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +98,9 @@ func TestFillTellsOfEverythingAtOnce(t *testing.T) {
 		`inner: a list is not an object; write keys and values`,
 		`list[0]: 1 is not an object; write keys and values`,
 		`list[1].inner.nam: unknown key; did you mean name?`,
-		`colour: unknown key; use count, id, inner, kept, labels, list, name, on, place, retries, tags`,
+		`colour: unknown key; use at, count, id, inner, kept, labels, list, name, on, place, raw, retries, tags`,
+		`at: "yesterday" is not a time; use one such as 2026-11-21T00:00:00Z`,
+		`raw.a: the key is there twice; give it once`,
 	}
 	if got := errText(d.Err()); got != strings.Join(want, "; ") {
 		t.Errorf("got %s\nwant %s", got, strings.Join(want, "; "))

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"time"
 )
 
 // Object is a set of keys and values in a document. Its methods return the value of a
@@ -133,6 +134,45 @@ func (o Object) integer(key string, least, most int64) (int64, bool) {
 		return 0, false
 	}
 	return value, true
+}
+
+// time returns a time; the zero one if there is none.
+func (o Object) time(key string) time.Time {
+	n := o.ask(key)
+	if n == nil {
+		return time.Time{}
+	}
+	written, ok := o.document.text(n)
+	if !ok {
+		return time.Time{}
+	}
+	at, err := time.Parse(time.RFC3339, written)
+	if err != nil || at.IsZero() {
+		o.document.wrong(n, "is not a time; use one such as 2026-11-21T00:00:00Z")
+	}
+	return at
+}
+
+// raw returns a value of any kind as JSON; nil if there is none.
+func (o Object) raw(key string) []byte {
+	n := o.ask(key)
+	if n == nil {
+		return nil
+	}
+	o.document.permitNull(n)
+	n.askAll()
+	return n.json(Unknown{})
+}
+
+// askAll marks every key in a value as known to a reader.
+func (n *node) askAll() {
+	for _, key := range n.keys {
+		n.asked[key] = true
+		n.fields[key].askAll()
+	}
+	for _, item := range n.items {
+		item.askAll()
+	}
 }
 
 // Nested returns an object.

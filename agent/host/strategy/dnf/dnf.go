@@ -24,6 +24,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/rpmversion"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/osinfo"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
@@ -185,7 +186,7 @@ func (s *Strategy) Versions(ctx context.Context) (map[string]string, error) {
 	}
 	for key := range now {
 		name, _ := splitKey(key)
-		if strategy.Matches(s.Options.Versions, name) && versions[name] == "" || versions[name] != "" && compareEVR(now.newest(key), versions[name]) > 0 {
+		if strategy.Matches(s.Options.Versions, name) && versions[name] == "" || versions[name] != "" && rpmversion.Compare(now.newest(key), versions[name]) > 0 {
 			versions[name] = now.newest(key)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/rpmversion"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
@@ -202,13 +203,16 @@ func holds(condition [3]string, arch, version string) bool {
 	case "arch":
 		sign = strings.Compare(arch, value)
 	case "epoch":
-		epoch, _, _ := splitEVR(version)
-		sign = compareSegments(fmt.Sprint(epoch), value)
+		epoch, _, found := strings.Cut(version, ":")
+		if !found {
+			epoch = "0"
+		}
+		sign = rpmversion.Compare(epoch, value)
 	default:
 		if !strings.Contains(value, "-") {
 			version, _, _ = strings.Cut(version, "-")
 		}
-		if sign = compareEVR(version, value); strategy.Matches([]string{value}, version) {
+		if sign = rpmversion.Compare(version, value); strategy.Matches([]string{value}, version) {
 			sign = 0
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/rpmversion"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/hostfs"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/program"
@@ -266,32 +267,6 @@ func TestSpell(t *testing.T) {
 	}
 	if all.RPMs[0].Reason != "dependency" {
 		t.Error("to spell a transaction changes it")
-	}
-}
-
-func TestCompareEVR(t *testing.T) {
-	t.Parallel()
-	older := [][2]string{
-		{"1.0-1", "1.0-2"},
-		{"1.9-1", "1.10-1"},
-		{"2.0-1", "1:1.0-1"},
-		{"1.0~rc1-1", "1.0-1"},
-		{"1.0-1", "1.0^git1-1"},
-		{"1.0^git1-1", "1.0.1-1"},
-		{"1.0a-1", "1.0.1-1"},
-		{"1.0-1.el9", "1.0-1.el9_1"},
-		{"1.0~~-1", "1.0~-1"},
-		{"5.14.0-70.el9", "5.14.0-427.el9"},
-	}
-	for _, row := range older {
-		if compareEVR(row[0], row[1]) != -1 || compareEVR(row[1], row[0]) != 1 {
-			t.Errorf("%s is not older than %s", row[0], row[1])
-		}
-	}
-	for _, row := range [][2]string{{"1.0-1", "1.0-1"}, {"1.00-1", "1.0-1"}, {"1_0-1", "1.0-1"}, {"0:1-1", "1-1"}} {
-		if compareEVR(row[0], row[1]) != 0 {
-			t.Errorf("%s is not equal to %s", row[0], row[1])
-		}
 	}
 }
 
@@ -616,27 +591,13 @@ func FuzzSaid(f *testing.F) {
 	})
 }
 
-// FuzzCompareEVR: the order of versions is one.
-func FuzzCompareEVR(f *testing.F) {
-	f.Add("1.0-1", "1.0~rc1-1", "1:0.9^git-2.el9")
-	f.Add("a", "1", "~")
-	f.Fuzz(func(t *testing.T, a, b, c string) {
-		if compareEVR(a, a) != 0 || compareEVR(a, b) != -compareEVR(b, a) {
-			t.Errorf("%q and %q: %d, %d", a, b, compareEVR(a, b), compareEVR(b, a))
-		}
-		if compareEVR(a, b) < 0 && compareEVR(b, c) < 0 && compareEVR(a, c) >= 0 {
-			t.Errorf("%q, %q, %q", a, b, c)
-		}
-	})
-}
-
 // FuzzParseDatabase: each line is a package or refused.
 func FuzzParseDatabase(f *testing.F) {
 	f.Add("bash 0 5.1.8 9.el9 x86_64 100\ngpg-pubkey 0 1 2 (none) 0\n")
 	f.Fuzz(func(t *testing.T, printed string) {
 		now, _, err := parseDatabase(printed)
 		for key, versions := range now {
-			if err == nil && (len(versions) == 0 || !slices.IsSortedFunc(versions, compareEVR) || !strings.Contains(key, ".")) {
+			if err == nil && (len(versions) == 0 || !slices.IsSortedFunc(versions, rpmversion.Compare) || !strings.Contains(key, ".")) {
 				t.Errorf("%q has %q", key, versions)
 			}
 		}

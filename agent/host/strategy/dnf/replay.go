@@ -3,6 +3,7 @@ package dnf
 import (
 	"slices"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/rpmversion"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
@@ -44,7 +45,7 @@ func replay(changes []message.Change, now database, again bool, reason func(key 
 			add("Install", c.Name, c.To, reason(c.Name))
 		default:
 			forward, back := "Upgrade", "Upgraded"
-			if compareEVR(c.To, now.newest(c.Name)) < 0 {
+			if rpmversion.Compare(c.To, now.newest(c.Name)) < 0 {
 				forward, back = "Downgrade", "Downgraded"
 			}
 			add(forward, c.Name, c.To, "unknown")

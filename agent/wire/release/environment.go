@@ -1,0 +1,105 @@
+package release
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/schedule/window"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/document"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/names"
+)
+
+// OfEnvironment says to which release an environment goes: to one that it names, or to one that is
+// made when a run is opened. It has at most one of the two.
+type OfEnvironment struct {
+	// Releases are the names of releases by their component, which is os.
+	Releases map[string]string `json:"releases,omitempty"`
+	// Follow makes the release of each run.
+	Follow *Follow `json:"follow,omitempty"`
+}
+
+// Follow makes a release of packages that are old enough.
+type Follow struct {
+	// Select is all (also if absent) or security.
+	Select string `json:"select,omitempty"`
+	// Age is how old packages must be, such as 7d; "0s", also if absent, is what the repositories of a
+	// host have.
+	Age string `json:"age,omitempty"`
+}
+
+// MaxAge bounds the age of packages.
+const MaxAge = 365 * 24 * time.Hour
+
+// Validate returns everything that is wrong with the values, and nothing when all is right.
+func (e OfEnvironment) Validate() document.Problems {
+	var found document.Problems
+	for component, name := range e.Releases {
+		switch {
+		case component != OS:
+			found = append(found, document.Wrong(memberOf("releases", component), name, "is for a component that is reserved; use os"))
+		case !names.Valid(name):
+			found = append(found, document.Wrong("releases.os", name, "is not the name of a release; "+names.Form))
+		}
+	}
+	if e.Follow == nil {
+		return found
+	}
+	if len(e.Releases) > 0 {
+		found = append(found, document.Problem{Field: "follow", Message: "releases are named, too; give only one of them"})
+	}
+	if s := e.Follow.Select; s != "" && s != All && s != Security {
+		found = append(found, document.NoneOf("follow.select", s, All, Security))
+	}
+	if _, err := e.Follow.age(); err != nil {
+		found = append(found, document.Problem{Field: "follow.age", Value: document.Clip(e.Follow.Age), Message: err.Error()})
+	}
+	return found
+}
+
+// memberOf is the path of a key in a member.
+func memberOf(member, key string) string {
+	if names.Valid(key) {
+		return member + "." + key
+	}
+	return fmt.Sprintf("%s[%q]", member, document.Clip(key))
+}
+
+// Canonical returns the value in its one spelling.
+func (e OfEnvironment) Canonical() OfEnvironment {
+	if e.Follow != nil {
+		f := *e.Follow
+		if age, err := f.age(); err == nil && f.Age != "" {
+			f.Age = window.FormatDuration(age)
+		}
+		e.Follow = &f
+	}
+	return e
+}
+
+// Named returns the name of the release that the environment names for the system of its hosts; empty
+// if it names none.
+func (e OfEnvironment) Named() string { return e.Releases[OS] }
+
+func (f Follow) age() (time.Duration, error) {
+	if f.Age == "" {
+		return 0, nil
+	}
+	return window.ParseDurationWithin(f.Age, 0, MaxAge)
+}
+
+// Followed returns the release of a run that is opened now, and its name, which says what it selects
+// and as of when.
+func Followed(follow Follow, now time.Time) (name string, r Release) {
+	packages := Packages{Select: follow.Select}
+	if packages.Select == "" {
+		packages.Select = All
+	}
+	name = packages.Select
+	if age, err := follow.age(); err == nil && age > 0 {
+		// To the minute, so that its name says all of it.
+		packages.AsOf = now.Add(-age).UTC().Truncate(time.Minute)
+		name += strings.ToLower(packages.AsOf.Format("-20060102T1504Z"))
+	}
+	return name, Release{Packages: &packages}.WithDefaults()
+}
