@@ -78,8 +78,8 @@ var faults = []fault{
 	{"killed-action-has-failed", "agent/host/strategy/exec.Strategy.endedBy", `return $1.class()`, "", tests("agent/host/strategy/exec", "TestClassOfScripts|TestKilledStrategyIsResumed")},
 	{"remedy-needs-what-no-repository-has", "agent/host/strategy/apt.call.gone", `return nil, nil`, "", tests("agent/host/strategy/apt", "TestRepairIsHonest")},
 	{"remedy-leaves-a-package-in-a-mess", "agent/host/strategy/apt.condition.remedy", `return "dpkg --configure -a; apt-get -f install"`, "", tests("agent/host/strategy/apt", "TestRepairIsHonest")},
-	{"damaged-bundle-is-kept", "agent/host/strategy/rauc.Strategy.forget", `return nil`, "", tests("agent/host/strategy/rauc", "TestDamagedBundle")},
-	{"image-is-done-by-its-exit-status", "agent/host/strategy.Systems.Missing", `return nil`, "", tests("agent/host/strategy", "TestSystems")},
+	{"damaged-bundle-is-kept", "agent/host/strategy/rauc.driver.forget", `return nil`, "", tests("agent/host/strategy/rauc", "TestDamagedBundle")},
+	{"image-is-done-by-its-exit-status", "agent/host/strategy/image.Systems.Missing", `return nil`, "", tests("agent/host/strategy/image", "TestSystems")},
 
 	// 3. No command after not-after, after an abort, inside a freeze, or before enough hosts
 	// are prepared.

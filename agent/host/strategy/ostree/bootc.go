@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/image"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/remedy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
@@ -15,7 +16,7 @@ import (
 // bootc is the program bootc, which deploys container images. A version is that of the
 // image and the beginning of its digest. A bootc that can download without staging does so
 // in prepare, an older one downloads when it upgrades.
-type bootc struct{ Options }
+type bootc struct{ plain }
 
 // bootcStatus is what bootc status --json prints, as far as it is used.
 type bootcStatus struct {
@@ -96,11 +97,11 @@ func (s bootcStatus) deployments() (all deployments) {
 	return all
 }
 
-func newBootc(o Options) (manager, error) {
+func newBootc(o Options) (image.Driver[deployments], error) {
 	if o.Ref != "" {
 		return nil, errors.New("bootc follows the image that it was given; change that by bootc switch")
 	}
-	return bootc{o}, nil
+	return bootc{plain{o}}, nil
 }
 
 func (b bootc) bootc(ctx context.Context, otherwise message.Class, args ...string) (string, error) {
@@ -119,46 +120,53 @@ func (b bootc) status(ctx context.Context) (bootcStatus, error) {
 	return parseBootcStatus(printed)
 }
 
-func (b bootc) look(ctx context.Context) (deployments, error) {
+// Look implements image.Driver.
+func (b bootc) Look(ctx context.Context) (deployments, error) {
 	status, err := b.status(ctx)
 	return status.deployments(), err
 }
 
-func (b bootc) known(ctx context.Context, _ deployments) (string, bool, error) {
+// Known returns the image that bootc saw when it last asked.
+func (b bootc) Known(ctx context.Context, _ deployments) (image.Offer, error) {
 	status, err := b.status(ctx)
-	if err != nil || status.Status.Booted.CachedUpdate == nil {
-		return "", false, err
+	if err != nil {
+		return image.Offer{}, err
 	}
-	return status.Status.Booted.CachedUpdate.version(), true, nil
+	newest := status.Status.Booted.CachedUpdate
+	if newest == nil {
+		return image.Offer{}, errNotAsked
+	}
+	return image.Offer{Version: newest.version()}, nil
 }
 
-func (b bootc) find(ctx context.Context, now deployments) (string, error) {
+// Find implements image.Driver.
+func (b bootc) Find(ctx context.Context, now deployments, _ strategy.Job) (image.Offer, error) {
 	if _, err := b.bootc(ctx, message.Repository, "upgrade", "--check"); err != nil {
-		return "", err
+		return image.Offer{}, err
 	}
-	version, ok, err := b.known(ctx, now)
-	if err != nil || ok {
-		return version, err
+	offer, err := b.Known(ctx, now)
+	if !errors.Is(err, errNotAsked) {
+		return offer, err
 	}
 	// Without a newer image there is nothing to remember.
 	running, err := now.running()
-	return running.version(), err
+	return image.Offer{Version: running.version()}, err
 }
 
-// fetch downloads the image if this bootc can do so without staging it: what is staged
+// Fetch downloads the image if this bootc can do so without staging it: what is staged
 // starts with the next boot, also one that nobody has asked for.
-func (b bootc) fetch(ctx context.Context, _ deployments, version string) error {
+func (b bootc) Fetch(ctx context.Context, _ deployments, _ strategy.Job, offer image.Offer) (image.Offer, error) {
 	help, err := b.bootc(ctx, "", "upgrade", "--help")
 	if err != nil || !strings.Contains(help, "--download-only") {
-		return err
+		return offer, err
 	}
 	if _, err := b.bootc(ctx, message.Repository, "upgrade", "--download-only"); err != nil {
-		return err
+		return offer, err
 	}
-	if ok, err := b.downloaded(ctx, version); err != nil || !ok {
-		return errors.Join(err, strategy.Fail(message.Artifact, fmt.Errorf("the image was replaced while it was downloaded: it is not %s any more; start another run", version)))
+	if ok, err := b.downloaded(ctx, offer.Version); err != nil || !ok {
+		return offer, errors.Join(err, strategy.Fail(message.Artifact, fmt.Errorf("the image was replaced while it was downloaded: it is not %s any more; start another run", offer.Version)))
 	}
-	return nil
+	return offer, nil
 }
 
 // downloaded reports whether a version is on disk and does not start yet.
@@ -171,7 +179,8 @@ func (b bootc) downloaded(ctx context.Context, version string) (bool, error) {
 	return staged != nil && staged.DownloadOnly && staged.Image != nil && staged.Image.version() == version, nil
 }
 
-func (b bootc) deploy(ctx context.Context, _ deployments, version string) error {
+// Deploy implements image.Driver.
+func (b bootc) Deploy(ctx context.Context, _ deployments, _ strategy.Job, version string) error {
 	ok, err := b.downloaded(ctx, version)
 	if err != nil {
 		return err
@@ -184,11 +193,13 @@ func (b bootc) deploy(ctx context.Context, _ deployments, version string) error 
 	return err
 }
 
-func (b bootc) restore(ctx context.Context, now deployments, old deployment) error {
-	return rollback(now, old, remedy.BootcSwitch.With(pinned(old)), func() error {
-		_, err := b.bootc(ctx, message.Install, "rollback")
+// Restore implements image.Driver.
+func (b bootc) Restore(ctx context.Context, now deployments, version string) error {
+	if err := now.checkRollback(version, func(old deployment) remedy.Remedy { return remedy.BootcSwitch.With(pinned(old)) }); err != nil {
 		return err
-	})
+	}
+	_, err := b.bootc(ctx, message.Install, "rollback")
+	return err
 }
 
 // pinned returns the image of a deployment by its digest, without the tag that it follows.
@@ -200,13 +211,16 @@ func pinned(d deployment) string {
 	return image + "@" + d.id
 }
 
-// discard removes what starts next, for which bootc has no command.
-func (b bootc) discard(ctx context.Context, now deployments) error {
-	if _, other := now.first(); !other {
+// Discard removes what starts next, for which bootc has no command.
+func (b bootc) Discard(ctx context.Context, now deployments, version string) error {
+	if !now.next(version) {
 		return nil
 	}
-	_, err := plain(b).ostree(ctx, message.Install, "admin", "undeploy", "0")
+	_, err := b.ostree(ctx, message.Install, "admin", "undeploy", "0")
 	return err
 }
 
-func (b bootc) idle(context.Context, func(int, string)) error { return nil }
+// Confirm implements image.Driver.
+func (b bootc) Confirm(ctx context.Context, now deployments, failed string) error {
+	return now.confirm(ctx, failed, b.Discard)
+}

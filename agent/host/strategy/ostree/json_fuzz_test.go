@@ -35,11 +35,11 @@ func FuzzParseJSON(f *testing.F) {
 					t.Errorf("%+v", d)
 				}
 			}
-			now, err := each.systems()
+			now, err := each.Systems()
 			if err != nil {
 				continue
 			}
-			_, _, _ = each.back(now.Plan(versionOf("x", three), 0, why, nil))
+			_, _, _ = back(each, now.Plan(versionOf("x", three), 0, "", nil))
 		}
 	})
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/durable"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/image"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/remedy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
@@ -30,7 +31,8 @@ func (p plain) ostree(ctx context.Context, otherwise message.Class, args ...stri
 	return out, err
 }
 
-func (p plain) look(ctx context.Context) (deployments, error) {
+// Look implements image.Driver.
+func (p plain) Look(ctx context.Context) (deployments, error) {
 	printed, err := p.status(ctx)
 	if err != nil {
 		return nil, err
@@ -103,58 +105,61 @@ func (p plain) ref(now deployments) (ref, remote, name string, err error) {
 	return ref, remote, name, nil
 }
 
-func (p plain) known(ctx context.Context, now deployments) (string, bool, error) {
+// Known returns the commit that the branch had when the host asked last.
+func (p plain) Known(ctx context.Context, now deployments) (image.Offer, error) {
 	ref, _, _, err := p.ref(now)
 	if err != nil {
-		return "", false, err
+		return image.Offer{}, err
 	}
-	version, err := p.head(ctx, ref)
+	offer, err := p.head(ctx, ref)
 	if err != nil && ctx.Err() == nil {
-		return "", false, nil
+		err = errNotAsked
 	}
-	return version, err == nil, err
+	return offer, err
 }
 
-// head returns the version of the commit to which a branch points on this host.
-func (p plain) head(ctx context.Context, ref string) (string, error) {
+// head returns the commit to which a branch points on this host.
+func (p plain) head(ctx context.Context, ref string) (image.Offer, error) {
 	checksum, err := p.ostree(ctx, message.Repository, "rev-parse", ref)
 	if err != nil {
-		return "", err
+		return image.Offer{}, err
 	}
 	checksum = strings.TrimSpace(checksum)
 	// A commit need not have a version.
 	label, err := p.ostree(ctx, "", "show", "--print-metadata-key=version", checksum)
 	if err != nil && ctx.Err() != nil {
-		return "", err
+		return image.Offer{}, err
 	}
-	return versionOf(strings.Trim(strings.TrimSpace(label), "'"), checksum), nil
+	return image.Offer{Version: versionOf(strings.Trim(strings.TrimSpace(label), "'"), checksum)}, nil
 }
 
-func (p plain) find(ctx context.Context, now deployments) (string, error) {
+// Find asks the remote for the newest commit, without its content.
+func (p plain) Find(ctx context.Context, now deployments, _ strategy.Job) (image.Offer, error) {
 	ref, remote, name, err := p.ref(now)
 	if err != nil {
-		return "", err
+		return image.Offer{}, err
 	}
 	// The signature is checked with the commit alone.
 	if _, err := p.ostree(ctx, message.Repository, "pull", "--commit-metadata-only", remote, name); err != nil {
-		return "", fmt.Errorf("cannot ask for the newest commit of %s: %w", ref, err)
+		return image.Offer{}, fmt.Errorf("cannot ask for the newest commit of %s: %w", ref, err)
 	}
 	return p.head(ctx, ref)
 }
 
-func (p plain) fetch(ctx context.Context, now deployments, version string) error {
+// Fetch pulls the commit that was found.
+func (p plain) Fetch(ctx context.Context, now deployments, _ strategy.Job, offer image.Offer) (image.Offer, error) {
 	ref, remote, name, err := p.ref(now)
 	if err != nil {
-		return err
+		return offer, err
 	}
-	commit, err := p.commit(ctx, version)
+	commit, err := p.commit(ctx, offer.Version)
 	if err != nil {
-		return err
+		return offer, err
 	}
 	if _, err := p.ostree(ctx, message.Repository, "pull", remote, name+"@"+commit); err != nil {
-		return fmt.Errorf("cannot fetch %s of %s: %w", version, ref, err)
+		return offer, fmt.Errorf("cannot fetch %s of %s: %w", offer.Version, ref, err)
 	}
-	return nil
+	return offer, nil
 }
 
 // commit returns the checksum of a version.
@@ -166,7 +171,8 @@ func (p plain) commit(ctx context.Context, version string) (string, error) {
 	return strings.TrimSpace(checksum), nil
 }
 
-func (p plain) deploy(ctx context.Context, now deployments, version string) error {
+// Deploy implements image.Driver.
+func (p plain) Deploy(ctx context.Context, now deployments, _ strategy.Job, version string) error {
 	commit, err := p.commit(ctx, version)
 	if err != nil {
 		return err
@@ -174,7 +180,12 @@ func (p plain) deploy(ctx context.Context, now deployments, version string) erro
 	return p.deployCommit(ctx, now, commit)
 }
 
-func (p plain) restore(ctx context.Context, now deployments, old deployment) error {
+// Restore implements image.Driver.
+func (p plain) Restore(ctx context.Context, now deployments, version string) error {
+	old, err := now.find(version)
+	if err != nil {
+		return err
+	}
 	return p.deployCommit(ctx, now, old.id)
 }
 
@@ -205,14 +216,13 @@ func (p plain) deployCommit(ctx context.Context, now deployments, commit string)
 	return nil
 }
 
-// discard removes the deployment that starts next. One that is pinned stays, behind
+// Discard removes the deployment that starts next. One that is pinned stays, behind
 // another one of the commit that runs.
-func (p plain) discard(ctx context.Context, now deployments) error {
-	first, other := now.first()
-	if !other {
+func (p plain) Discard(ctx context.Context, now deployments, version string) error {
+	if !now.next(version) {
 		return nil
 	}
-	if first.pinned {
+	if now[0].pinned {
 		running, err := now.running()
 		if err != nil {
 			return err
@@ -223,6 +233,11 @@ func (p plain) discard(ctx context.Context, now deployments) error {
 	return err
 }
 
-// idle has nothing to wait for: the program ends with the action that runs it, and the
+// Confirm implements image.Driver.
+func (p plain) Confirm(ctx context.Context, now deployments, failed string) error {
+	return now.confirm(ctx, failed, p.Discard)
+}
+
+// Idle has nothing to wait for: the program ends with the action that runs it, and the
 // next one waits for the lock of the action before.
-func (p plain) idle(context.Context, func(int, string)) error { return nil }
+func (plain) Idle(context.Context, strategy.Job) error { return nil }

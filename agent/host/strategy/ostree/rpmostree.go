@@ -11,6 +11,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/wait"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/image"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/remedy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
@@ -19,7 +20,7 @@ import (
 // Plans are about the commits; the packages come with them.
 type rpmOSTree struct{ plain }
 
-func newRPMOSTree(o Options) (manager, error) {
+func newRPMOSTree(o Options) (image.Driver[deployments], error) {
 	if o.Ref != "" {
 		return nil, errors.New("rpm-ostree follows the branch that it was given; change that by rpm-ostree rebase")
 	}
@@ -76,7 +77,8 @@ func (r rpmOSTree) rpm(ctx context.Context, otherwise message.Class, args ...str
 	return out, err
 }
 
-func (r rpmOSTree) look(ctx context.Context) (deployments, error) {
+// Look implements image.Driver.
+func (r rpmOSTree) Look(ctx context.Context) (deployments, error) {
 	printed, err := r.rpm(ctx, "", "status", "--json")
 	if err != nil {
 		return nil, err
@@ -90,44 +92,60 @@ func (r rpmOSTree) look(ctx context.Context) (deployments, error) {
 	return all, err
 }
 
-func (r rpmOSTree) fetch(ctx context.Context, _ deployments, _ string) error {
+// Fetch implements image.Driver.
+func (r rpmOSTree) Fetch(ctx context.Context, _ deployments, _ strategy.Job, offer image.Offer) (image.Offer, error) {
 	_, err := r.rpm(ctx, message.Repository, "upgrade", "--download-only")
-	return err
+	return offer, err
 }
 
-// deploy deploys what is on disk. What that is, the strategy sees afterwards.
-func (r rpmOSTree) deploy(ctx context.Context, _ deployments, _ string) error {
+// Deploy deploys what is on disk. What that is, the strategy sees afterwards.
+func (r rpmOSTree) Deploy(ctx context.Context, _ deployments, _ strategy.Job, _ string) error {
 	_, err := r.rpm(ctx, message.Install, "upgrade", "--cache-only")
 	return err
 }
 
-func (r rpmOSTree) restore(ctx context.Context, now deployments, old deployment) error {
-	return rollback(now, old, remedy.RPMOSTreeDeploy.With(old.id), func() error {
-		_, err := r.rpm(ctx, message.Install, "rollback")
+// Restore implements image.Driver.
+func (r rpmOSTree) Restore(ctx context.Context, now deployments, version string) error {
+	if err := now.checkRollback(version, func(old deployment) remedy.Remedy { return remedy.RPMOSTreeDeploy.With(old.id) }); err != nil {
 		return err
-	})
-}
-
-// rollback calls a tool that goes back to the first deployment that does not run, and to
-// no other. otherwise is what deploys another one.
-func rollback(now deployments, old deployment, otherwise remedy.Remedy, do func() error) error {
-	i := slices.IndexFunc(now, func(d deployment) bool { return !d.booted })
-	if i < 0 || now[i].id != old.id {
-		return strategy.Fail(message.Install, fmt.Errorf("%s is not the deployment to which a rollback goes; %s", old.version(), otherwise))
 	}
-	return do()
+	_, err := r.rpm(ctx, message.Install, "rollback")
+	return err
 }
 
-func (r rpmOSTree) discard(ctx context.Context, _ deployments) error {
+// checkRollback returns an error for a tool that goes back to the first deployment that does
+// not run, and to no other, unless that has a version. otherwise is what deploys another one.
+func (all deployments) checkRollback(version string, otherwise func(old deployment) remedy.Remedy) error {
+	old, err := all.find(version)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(all, func(d deployment) bool { return !d.booted })
+	if i < 0 || all[i].id != old.id {
+		return strategy.Fail(message.Install, fmt.Errorf("%s is not the deployment to which a rollback goes; %s", version, otherwise(old)))
+	}
+	return nil
+}
+
+// Discard implements image.Driver.
+func (r rpmOSTree) Discard(ctx context.Context, now deployments, version string) error {
+	if !now.next(version) {
+		return nil
+	}
 	_, err := r.rpm(ctx, message.Install, "cleanup", "--pending")
 	return err
+}
+
+// Confirm implements image.Driver.
+func (r rpmOSTree) Confirm(ctx context.Context, now deployments, failed string) error {
+	return now.confirm(ctx, failed, r.Discard)
 }
 
 // pollEvery is how often the daemon is asked whether it is done.
 const pollEvery = 2 * time.Second
 
-// idle waits for the daemon, which goes on without the program that has asked it.
-func (r rpmOSTree) idle(ctx context.Context, tell func(int, string)) error {
+// Idle waits for the daemon, which goes on without the program that has asked it.
+func (r rpmOSTree) Idle(ctx context.Context, job strategy.Job) error {
 	for {
 		printed, err := r.rpm(ctx, "", "status", "--json")
 		if err != nil {
@@ -137,7 +155,7 @@ func (r rpmOSTree) idle(ctx context.Context, tell func(int, string)) error {
 		if err != nil || !status.busy() {
 			return err
 		}
-		tell(-1, "rpm-ostree is still at work")
+		job.Progress(-1, "rpm-ostree is still at work")
 		if err := wait.Sleep(ctx, pollEvery); err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package ostree
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/image"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
@@ -81,14 +83,20 @@ func (all deployments) first() (first deployment, other bool) {
 	return all[0], !all[0].booted
 }
 
-// systems returns the versions that decide. What was to start with this start of the
+// Check implements image.State.
+func (all deployments) Check() error {
+	_, err := all.running()
+	return err
+}
+
+// Systems implements image.State. What was to start with this start of the
 // machine and does not run, the machine has given up.
-func (all deployments) systems() (strategy.Systems, error) {
+func (all deployments) Systems() (image.Systems, error) {
 	running, err := all.running()
 	if err != nil {
-		return strategy.Systems{}, err
+		return image.Systems{}, err
 	}
-	now := strategy.Systems{Name: running.name, Running: running.version()}
+	now := image.Systems{Name: running.name, Running: running.version()}
 	switch first, other := all.first(); {
 	case !other:
 	case first.staged || first.fresh:
@@ -99,9 +107,9 @@ func (all deployments) systems() (strategy.Systems, error) {
 	return now, nil
 }
 
-// versions returns what is published.
-func (all deployments) versions() (map[string]string, error) {
-	now, err := all.systems()
+// Versions implements image.State.
+func (all deployments) Versions() (map[string]string, error) {
+	now, err := all.Systems()
 	if err != nil {
 		return nil, err
 	}
@@ -112,45 +120,33 @@ func (all deployments) versions() (map[string]string, error) {
 	return versions, nil
 }
 
-// undoing is what undoes a plan.
-type undoing int
-
-const (
-	// nothing: the old system runs and starts again.
-	nothing undoing = iota
-	// discard: the old system runs, and what starts next goes.
-	discard
-	// underWay: the old system starts next.
-	underWay
-	// restore: the old system is made the one that starts next.
-	restore
-)
-
-// back returns what undoes a plan. old is the system from before, for restore.
-func (all deployments) back(plan message.ChangeSet) (do undoing, old deployment, err error) {
+// find returns the deployment of a version from before, of the state root that runs.
+func (all deployments) find(version string) (deployment, error) {
 	running, err := all.running()
 	if err != nil {
-		return nothing, old, err
+		return deployment{}, err
 	}
-	if len(plan.Changes) == 0 {
-		return nothing, old, nil
+	if i := slices.IndexFunc(all, func(d deployment) bool { return d.name == running.name && d.version() == version }); i >= 0 {
+		return all[i], nil
 	}
-	c := plan.Changes[0]
+	return deployment{}, strategy.Fail(message.Install, fmt.Errorf("%s %s is not among the deployments any more, so it cannot start again", running.name, version))
+}
+
+// next reports whether a version is the one that the boot loader takes next, in place of the
+// one that runs.
+func (all deployments) next(version string) bool {
 	first, other := all.first()
-	switch {
-	case running.version() != c.To && other && first.version() == c.To:
-		return discard, first, nil
-	case running.version() != c.To:
-		return nothing, old, nil
-	case other && first.version() == c.From:
-		return underWay, first, nil
+	return other && first.version() == version
+}
+
+// confirm removes a failed deployment from its place as the one that starts first. One that
+// runs needs no mark.
+func (all deployments) confirm(ctx context.Context, failed string, discard func(ctx context.Context, now deployments, version string) error) error {
+	systems, err := all.Systems()
+	if err != nil || failed == "" || systems.Failed != failed {
+		return err
 	}
-	for _, d := range all {
-		if d.name == running.name && d.version() == c.From {
-			return restore, d, nil
-		}
-	}
-	return nothing, old, strategy.Fail(message.Install, fmt.Errorf("%s %s is not among the deployments any more, so it cannot start again", c.Name, c.From))
+	return discard(ctx, all, failed)
 }
 
 // parseStatus reads the output of ostree admin status: a line for each deployment, and

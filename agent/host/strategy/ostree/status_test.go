@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/image"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
@@ -62,16 +62,40 @@ func FuzzParseStatus(f *testing.F) {
 				t.Errorf("%+v", d)
 			}
 		}
-		now, err := all.systems()
+		now, err := all.Systems()
 		if err != nil {
 			return
 		}
-		plan := now.Plan(versionOf("x", three), 0, why, nil)
+		plan := now.Plan(versionOf("x", three), 0, "", nil)
 		if err := plan.Check(); err != nil {
 			t.Errorf("the plan of %q: %v", printed, err)
 		}
-		_, _, _ = all.back(plan)
+		_, _, _ = back(all, plan)
 	})
+}
+
+// nothing is a way back for which nothing is done.
+const nothing image.WayBack = 0
+
+// back returns what a rollback of a plan does, and with which deployment.
+func back(all deployments, plan message.ChangeSet) (image.WayBack, deployment, error) {
+	now, err := all.Systems()
+	if err != nil || len(plan.Changes) == 0 {
+		return nothing, deployment{}, err
+	}
+	first, _ := all.first()
+	switch c := plan.Changes[0]; now.Back(c) {
+	case image.Restore:
+		old, err := all.find(c.From)
+		return image.Restore, old, err
+	case image.UnderWay:
+		return image.UnderWay, first, nil
+	default:
+		if !all.next(c.To) {
+			return nothing, deployment{}, nil
+		}
+		return image.Discard, first, nil
+	}
 }
 
 // TestDecisions checks what the deployments say, and what undoes the plan from 1 to 2.
@@ -90,31 +114,31 @@ func TestDecisions(t *testing.T) {
 	plan := message.ChangeSet{Changes: []message.Change{{Name: "debian", From: v(one), To: v(two)}}}
 	for name, c := range map[string]struct {
 		all    deployments
-		want   strategy.Systems
-		do     undoing
+		want   image.Systems
+		do     image.WayBack
 		old    string
 		failed bool
 	}{
-		"before":          {deployments{d(one, booted)}, strategy.Systems{Running: v(one)}, nothing, "", false},
-		"deployed":        {deployments{d(two, fresh), d(one, booted)}, strategy.Systems{Running: v(one), Next: v(two)}, discard, two, false},
-		"staged":          {deployments{d(two, func(d *deployment) { d.staged = true }), d(one, booted)}, strategy.Systems{Running: v(one), Next: v(two)}, discard, two, false},
-		"runs":            {deployments{d(two, booted), d(one, nil)}, strategy.Systems{Running: v(two)}, restore, one, false},
-		"on its way":      {deployments{d(one, fresh), d(two, booted), d(one, nil)}, strategy.Systems{Running: v(two), Next: v(one)}, underWay, one, false},
-		"is back":         {deployments{d(one, booted), d(two, nil)}, strategy.Systems{Running: v(one)}, nothing, "", false},
-		"did not start":   {deployments{d(two, nil), d(one, booted)}, strategy.Systems{Running: v(one), Failed: v(two)}, discard, two, false},
-		"the old is gone": {deployments{d(two, booted), d(three, nil)}, strategy.Systems{Running: v(two)}, nothing, "", true},
-		"of another root": {deployments{d(two, booted), d(one, func(d *deployment) { d.name = "fedora" })}, strategy.Systems{Running: v(two)}, nothing, "", true},
+		"before":          {deployments{d(one, booted)}, image.Systems{Running: v(one)}, nothing, "", false},
+		"deployed":        {deployments{d(two, fresh), d(one, booted)}, image.Systems{Running: v(one), Next: v(two)}, image.Discard, two, false},
+		"staged":          {deployments{d(two, func(d *deployment) { d.staged = true }), d(one, booted)}, image.Systems{Running: v(one), Next: v(two)}, image.Discard, two, false},
+		"runs":            {deployments{d(two, booted), d(one, nil)}, image.Systems{Running: v(two)}, image.Restore, one, false},
+		"on its way":      {deployments{d(one, fresh), d(two, booted), d(one, nil)}, image.Systems{Running: v(two), Next: v(one)}, image.UnderWay, one, false},
+		"is back":         {deployments{d(one, booted), d(two, nil)}, image.Systems{Running: v(one)}, nothing, "", false},
+		"did not start":   {deployments{d(two, nil), d(one, booted)}, image.Systems{Running: v(one), Failed: v(two)}, image.Discard, two, false},
+		"the old is gone": {deployments{d(two, booted), d(three, nil)}, image.Systems{Running: v(two)}, image.Restore, "", true},
+		"of another root": {deployments{d(two, booted), d(one, func(d *deployment) { d.name = "fedora" })}, image.Systems{Running: v(two)}, image.Restore, "", true},
 	} {
 		c.want.Name = "debian"
-		if got, err := c.all.systems(); err != nil || got != c.want {
+		if got, err := c.all.Systems(); err != nil || got != c.want {
 			t.Errorf("%s: %+v, %v; want %+v", name, got, err, c.want)
 		}
-		do, old, err := c.all.back(plan)
+		do, old, err := back(c.all, plan)
 		if do != c.do || old.id != c.old || (err != nil) != c.failed {
 			t.Errorf("%s: the way back is %d to %.3q, %v", name, do, old.id, err)
 		}
 	}
-	if _, err := (deployments{d(one, nil)}).systems(); err == nil {
+	if _, err := (deployments{d(one, nil)}).Systems(); err == nil {
 		t.Error("a host on which no deployment runs has no error")
 	}
 }

@@ -1,5 +1,5 @@
-// Package rauc is the strategy for systems with two root slots that RAUC writes in
-// turn. It downloads a bundle, has RAUC check and install it over D-Bus, and asks for
+// Package rauc drives systems with two root slots that RAUC writes in turn, for the
+// strategy of package image. It downloads a bundle, has RAUC check and install it over D-Bus, and asks for
 // the reboot into the other slot.
 //
 // RAUC decides whether a bundle is trusted and which slot it goes to; the boot loader
@@ -30,12 +30,11 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/download"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/osinfo"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/image"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
@@ -68,7 +67,13 @@ type Options struct {
 
 // Strategy upgrades a host by RAUC.
 type Strategy struct {
-	o      Options
+	image.Strategy[system]
+	o Options
+}
+
+// driver is RAUC's service.
+type driver struct {
+	Options
 	folder *download.Folder
 }
 
@@ -94,7 +99,10 @@ func New(o Options) (*Strategy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot use the rauc strategy: %w", err)
 	}
-	return &Strategy{o, folder}, nil
+	return &Strategy{image.Strategy[system]{
+		Driver: driver{o, folder}, Tool: "RAUC", Root: o.root,
+		Reboot: "the new system starts from another slot", Shows: "rauc status --detailed shows the slots",
+	}, o}, nil
 }
 
 func (o Options) check() error {
@@ -137,44 +145,6 @@ func (o Options) address(compatible string) string {
 		escape = func(s string) string { return s }
 	}
 	return strings.NewReplacer("{version}", escape(o.Version), "{compatible}", escape(compatible)).Replace(o.Bundle)
-}
-
-// ask calls RAUC's service and asks what it says about the host.
-func (s *Strategy) ask(ctx context.Context, then func(*service, system) error) error {
-	rauc, err := connect(s.o.bus)
-	if err != nil {
-		return err
-	}
-	defer rauc.close()
-	system, err := rauc.system(ctx)
-	if err != nil {
-		return err
-	}
-	return then(rauc, system)
-}
-
-// Detect checks that RAUC has two slots of which one runs.
-func (s *Strategy) Detect(ctx context.Context) error {
-	err := s.ask(ctx, func(_ *service, now system) error { return now.check() })
-	if err != nil {
-		return fmt.Errorf("cannot upgrade by RAUC: %w", err)
-	}
-	return nil
-}
-
-// Versions returns the version that runs, that of each slot, and the release.
-func (s *Strategy) Versions(ctx context.Context) (versions map[string]string, err error) {
-	if versions, err = osinfo.Read(s.o.root); err != nil {
-		return nil, err
-	}
-	err = s.ask(ctx, func(_ *service, now system) error {
-		slots, err := now.versions()
-		for name, version := range slots {
-			versions[name] = version
-		}
-		return err
-	})
-	return versions, err
 }
 
 // VersionPaths implements strategy.Watcher.
@@ -227,38 +197,52 @@ func statusFiles(conf string) (files []string) {
 	return files
 }
 
-// Plan returns what the bundle changes, if its version is known without a download.
-func (s *Strategy) Plan(ctx context.Context, job strategy.Job) (plan message.ChangeSet, err error) {
-	err = s.ask(ctx, func(rauc *service, now system) error {
-		version := s.o.Version
-		file, here := s.here(now)
-		if version == "" && here {
-			b, err := s.inspect(ctx, rauc, now, file.Path)
-			if err != nil {
-				return err
-			}
-			version = b.version
-		}
-		if version == "" {
-			return fmt.Errorf("%w: the bundle is not downloaded yet, and rauc-version does not tell its version", strategy.ErrNoPlan)
-		}
-		plan, err = planOf(now, version, file.Size, job.Rejected)
+// ask calls RAUC's service.
+func (d driver) ask(then func(*service) error) error {
+	rauc, err := connect(d.bus)
+	if err != nil {
 		return err
-	})
-	return plan, err
+	}
+	defer rauc.close()
+	return then(rauc)
 }
 
-// planOf returns what a bundle changes.
-func planOf(now system, version string, size int64, rejected message.Rejected) (message.ChangeSet, error) {
-	systems, err := now.systems()
-	return systems.Plan(version, size, "the new system starts from another slot", rejected), err
+// Look implements image.Driver.
+func (d driver) Look(ctx context.Context) (now system, err error) {
+	err = d.ask(func(rauc *service) error {
+		now, err = rauc.system(ctx)
+		return err
+	})
+	return now, err
+}
+
+// Known returns the bundle if its version is known without a download.
+func (d driver) Known(ctx context.Context, now system) (image.Offer, error) {
+	file, here := d.here(now)
+	switch {
+	case d.Version != "":
+		return image.Offer{Version: d.Version, Size: file.Size}, nil
+	case !here:
+		return image.Offer{}, fmt.Errorf("%w: the bundle is not downloaded yet, and rauc-version does not tell its version", strategy.ErrNoPlan)
+	}
+	return d.offer(ctx, now, file)
+}
+
+// offer has RAUC check a bundle.
+func (d driver) offer(ctx context.Context, now system, file download.File) (offer image.Offer, err error) {
+	err = d.ask(func(rauc *service) error {
+		b, err := d.inspect(ctx, rauc, now, file.Path)
+		offer = image.Offer{Version: b.version, Size: file.Size, Fetched: true}
+		return err
+	})
+	return offer, err
 }
 
 // here returns the bundle if it is on this machine.
-func (s *Strategy) here(now system) (download.File, bool) {
-	address := s.o.address(now.compatible)
-	if !s.o.isFile() {
-		return s.folder.Kept(address)
+func (d driver) here(now system) (download.File, bool) {
+	address := d.address(now.compatible)
+	if !d.isFile() {
+		return d.folder.Kept(address)
 	}
 	info, err := os.Stat(address)
 	if err != nil || !info.Mode().IsRegular() {
@@ -267,47 +251,35 @@ func (s *Strategy) here(now system) (download.File, bool) {
 	return download.File{Path: address, Size: info.Size()}, true
 }
 
-// Prepare downloads the bundle and has RAUC check it. Nothing is written to a slot.
-func (s *Strategy) Prepare(ctx context.Context, job strategy.Job) (plan message.ChangeSet, err error) {
-	err = s.ask(ctx, func(rauc *service, now system) error {
-		if err := now.check(); err != nil {
-			return err
-		}
-		if s.o.Version != "" {
-			// A version that runs or was rolled back needs no download.
-			if plan, err = planOf(now, s.o.Version, 0, job.Rejected); err != nil || len(plan.Changes) == 0 {
-				return err
-			}
-		}
-		file, err := s.fetch(ctx, now, job.Progress)
-		if err != nil {
-			return err
-		}
-		job.Progress(-1, "RAUC checks the bundle")
-		b, err := s.inspect(ctx, rauc, now, file.Path)
-		if err != nil {
-			return err
-		}
-		plan, err = planOf(now, b.version, file.Size, job.Rejected)
-		return err
-	})
-	if err != nil {
-		return message.ChangeSet{}, err
+// Find returns the version of the options, or that of the bundle, which it downloads.
+func (d driver) Find(ctx context.Context, now system, job strategy.Job) (image.Offer, error) {
+	if d.Version != "" {
+		return image.Offer{Version: d.Version}, nil
 	}
-	return plan, nil
+	return d.Fetch(ctx, now, job, image.Offer{})
 }
 
-func (s *Strategy) fetch(ctx context.Context, now system, tell func(int, string)) (download.File, error) {
-	address := s.o.address(now.compatible)
-	if s.o.isFile() {
-		file, ok := s.here(now)
+// Fetch downloads the bundle and has RAUC check it. Nothing is written to a slot.
+func (d driver) Fetch(ctx context.Context, now system, job strategy.Job, _ image.Offer) (image.Offer, error) {
+	file, err := d.fetch(ctx, now, job.Progress)
+	if err != nil {
+		return image.Offer{}, err
+	}
+	job.Progress(-1, "RAUC checks the bundle")
+	return d.offer(ctx, now, file)
+}
+
+func (d driver) fetch(ctx context.Context, now system, tell func(int, string)) (download.File, error) {
+	address := d.address(now.compatible)
+	if d.isFile() {
+		file, ok := d.here(now)
 		if !ok {
 			return file, strategy.Fail(message.Artifact, fmt.Errorf("there is no bundle at %s", address))
 		}
 		return file, nil
 	}
 	told := -1
-	return s.folder.Fetch(ctx, address, s.o.SHA256, func(done, total int64) {
+	return d.folder.Fetch(ctx, address, d.SHA256, func(done, total int64) {
 		percent := -1
 		if total > 0 {
 			percent = int(done * 100 / total)
@@ -320,12 +292,12 @@ func (s *Strategy) fetch(ctx context.Context, now system, tell func(int, string)
 }
 
 // inspect has RAUC check a bundle, and checks that it is for this host.
-func (s *Strategy) inspect(ctx context.Context, rauc *service, now system, path string) (bundle, error) {
+func (d driver) inspect(ctx context.Context, rauc *service, now system, path string) (bundle, error) {
 	b, err := rauc.inspect(ctx, path)
 	if err != nil {
-		return b, fmt.Errorf("cannot use the bundle %s: %w", path, errors.Join(err, s.forget(err)))
+		return b, fmt.Errorf("cannot use the bundle %s: %w", path, errors.Join(err, d.forget(err)))
 	}
-	if err := b.check(now, s.o.Version); err != nil {
+	if err := b.check(now, d.Version); err != nil {
 		return b, strategy.Fail(message.Artifact, fmt.Errorf("cannot use the bundle %s: %w", path, err))
 	}
 	return b, nil
@@ -333,12 +305,12 @@ func (s *Strategy) inspect(ctx context.Context, rauc *service, now system, path 
 
 // forget has the next preparation download a bundle again that RAUC refuses or cannot install. It
 // may have been damaged on its way, and its server would call what is here unchanged for ever.
-func (s *Strategy) forget(failure error) error {
+func (d driver) forget(failure error) error {
 	class := strategy.ClassOf(failure)
-	if s.o.isFile() || class != message.Artifact && class != message.Install {
+	if d.isFile() || class != message.Artifact && class != message.Install {
 		return nil
 	}
-	return s.folder.Forget()
+	return d.folder.Forget()
 }
 
 // check returns an error for a bundle that is not the one wanted for a system.
@@ -356,37 +328,27 @@ func (b bundle) check(now system, version string) error {
 	return nil
 }
 
-// Upgrade has RAUC install the bundle of the plan, unless that was done.
-func (s *Strategy) Upgrade(ctx context.Context, job strategy.Job) (outcome strategy.Outcome, err error) {
-	if len(job.Plan.Changes) == 0 {
-		return strategy.Done, nil
-	}
-	err = s.ask(ctx, func(rauc *service, now system) error {
-		systems, err := now.systems()
-		if outcome = systems.Outcome(job.Plan); err != nil || outcome != strategy.NotDone {
+// Deploy has RAUC install the bundle.
+func (d driver) Deploy(ctx context.Context, now system, job strategy.Job, version string) error {
+	return d.ask(func(rauc *service) error {
+		if err := d.install(ctx, rauc, now, job, version); err != nil {
 			return err
 		}
-		if err := s.install(ctx, rauc, now, job); err != nil {
-			return err
-		}
-		outcome, err = s.activate(ctx, rauc, job.Plan)
-		return err
+		return activate(ctx, rauc, version)
 	})
-	return outcome, err
 }
 
-func (s *Strategy) install(ctx context.Context, rauc *service, now system, job strategy.Job) error {
-	want := job.Plan.Changes[0]
-	file, ok := s.here(now)
+func (d driver) install(ctx context.Context, rauc *service, now system, job strategy.Job, version string) error {
+	file, ok := d.here(now)
 	if !ok {
 		return strategy.Fail(message.Artifact, errors.New("the bundle that was prepared is gone; the next run downloads it again"))
 	}
-	b, err := s.inspect(ctx, rauc, now, file.Path)
+	b, err := d.inspect(ctx, rauc, now, file.Path)
 	if err != nil {
 		return err
 	}
-	if b.version != want.To {
-		return strategy.Fail(message.Artifact, fmt.Errorf("the bundle has version %s, and %s was prepared; start another run for it", b.version, want.To))
+	if b.version != version {
+		return strategy.Fail(message.Artifact, fmt.Errorf("the bundle has version %s, and %s was prepared; start another run for it", b.version, version))
 	}
 	running, err := now.running()
 	if err != nil {
@@ -408,121 +370,61 @@ func (s *Strategy) install(ctx context.Context, rauc *service, now system, job s
 	// RAUC names the installation so in its log and, from 1.10, with the slot.
 	transaction := fmt.Sprintf("%d-upgrade-%s-%s", job.Run, job.Tenant, job.Host)
 	if err := rauc.install(ctx, file.Path, transaction, job.Progress); err != nil {
-		return fmt.Errorf("cannot install %s %s: %w", want.Name, want.To, errors.Join(err, s.forget(err)))
+		return fmt.Errorf("cannot install %s %s: %w", running.class, version, errors.Join(err, d.forget(err)))
 	}
-	// RAUC syncs the slots; its own notes about them it does not.
-	unix.Sync()
 	return nil
 }
 
-// activate returns the outcome of an installation that RAUC calls a success. It makes
-// the slot the next one, which a host may have RAUC leave to others
-// (activate-installed=false).
-func (s *Strategy) activate(ctx context.Context, rauc *service, plan message.ChangeSet) (strategy.Outcome, error) {
-	want := plan.Changes[0]
-	for range 2 {
-		now, err := rauc.system(ctx)
-		if err != nil {
-			return 0, err
-		}
-		systems, err := now.systems()
-		if outcome := systems.Outcome(plan); err != nil || outcome != strategy.NotDone {
-			return outcome, err
-		}
-		running, err := now.running()
-		if err != nil {
-			return 0, err
-		}
-		for _, one := range now.others(running) {
-			if one.version == want.To && one.status == "ok" {
-				if err := rauc.apply(ctx, now, []mark{{"active", one.name}}); err != nil {
-					return 0, err
-				}
-			}
-		}
-	}
-	return 0, strategy.Fail(message.Install, fmt.Errorf("RAUC has installed %s %s without an error, and yet the boot loader would not start it; rauc status --detailed shows the slots", want.Name, want.To))
-}
-
-// Resume waits for an installation that still runs and compares the host with the
-// plan. An installation that broke off begins again: the slot is not used.
-func (s *Strategy) Resume(ctx context.Context, job strategy.Job) (outcome strategy.Outcome, err error) {
-	if len(job.Plan.Changes) == 0 {
-		return strategy.Done, nil
-	}
-	rauc, err := connect(s.o.bus)
-	if err != nil {
-		return 0, err
-	}
-	defer rauc.close()
-	if err := rauc.idle(ctx, job.Progress); err != nil {
-		return 0, err
-	}
+// activate makes the slot that RAUC has written the next one, which a host may have RAUC
+// leave to others (activate-installed=false).
+func activate(ctx context.Context, rauc *service, version string) error {
 	now, err := rauc.system(ctx)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	systems, err := now.systems()
+	running, err := now.running()
 	if err != nil {
-		return 0, err
-	}
-	return systems.Resumed(job.Plan)
-}
-
-// Missing returns the change of the plan if its version does not run. Before the
-// reboot it is enough that it starts next.
-func (s *Strategy) Missing(ctx context.Context, job strategy.Job) (missing []message.Change, err error) {
-	if len(job.Plan.Changes) == 0 {
-		return nil, nil
-	}
-	err = s.ask(ctx, func(_ *service, now system) error {
-		systems, err := now.systems()
-		missing = systems.Missing(job)
 		return err
-	})
-	return missing, err
-}
-
-// Verify checks that the version of the plan runs.
-func (s *Strategy) Verify(ctx context.Context, job strategy.Job) error {
-	return s.ask(ctx, func(_ *service, now system) error {
-		systems, err := now.systems()
-		if err != nil {
-			return err
+	}
+	if staged, found := now.staged(running); found && staged.version == version {
+		return nil
+	}
+	for _, one := range now.others(running) {
+		if one.version == version && one.status == "ok" {
+			return rauc.apply(ctx, now, []mark{{"active", one.name}})
 		}
-		return systems.Verify(job.Plan)
-	})
+	}
+	return nil
 }
 
-// Rollback has the slot from before start next.
-func (s *Strategy) Rollback(ctx context.Context, job strategy.Job) (outcome strategy.Outcome, err error) {
-	err = s.ask(ctx, func(rauc *service, now system) error {
-		var marks []mark
-		if marks, outcome, err = now.back(job.Plan); err != nil {
-			return err
-		}
-		return rauc.apply(ctx, now, marks)
-	})
-	return outcome, err
-}
-
-// Booted tells which system has started, and which the machine gave up.
-func (s *Strategy) Booted(ctx context.Context) (boot strategy.Boot, err error) {
-	err = s.ask(ctx, func(_ *service, now system) error {
-		systems, err := now.systems()
-		boot = systems.Boot()
+// Restore chooses the slot from before.
+func (d driver) Restore(ctx context.Context, now system, version string) error {
+	marks, err := now.restore(version)
+	if err != nil {
 		return err
-	})
-	return boot, err
+	}
+	return d.ask(func(rauc *service) error { return rauc.apply(ctx, now, marks) })
+}
+
+// Discard chooses the slot that runs, whatever was chosen in place of it.
+func (d driver) Discard(ctx context.Context, now system, _ string) error {
+	running, err := now.running()
+	if err != nil {
+		return err
+	}
+	return d.ask(func(rauc *service) error { return rauc.apply(ctx, now, now.keep(running)) })
 }
 
 // Confirm marks the slot that runs as good and the one with the failed version as bad.
-func (s *Strategy) Confirm(ctx context.Context, boot strategy.Boot) error {
-	return s.ask(ctx, func(rauc *service, now system) error {
-		marks, err := now.confirm(boot)
-		if err != nil {
-			return err
-		}
-		return rauc.apply(ctx, now, marks)
-	})
+func (d driver) Confirm(ctx context.Context, now system, failed string) error {
+	marks, err := now.confirm(failed)
+	if err != nil {
+		return err
+	}
+	return d.ask(func(rauc *service) error { return rauc.apply(ctx, now, marks) })
+}
+
+// Idle waits for an installation that still runs.
+func (d driver) Idle(ctx context.Context, job strategy.Job) error {
+	return d.ask(func(rauc *service) error { return rauc.idle(ctx, job.Progress) })
 }

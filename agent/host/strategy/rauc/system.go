@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/image"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
@@ -63,8 +64,8 @@ func (s system) others(running slot) (others []slot) {
 	return others
 }
 
-// check returns an error for a system that cannot be upgraded by slots.
-func (s system) check() error {
+// Check implements image.State: an upgrade takes two slots.
+func (s system) Check() error {
 	running, err := s.running()
 	switch {
 	case err != nil:
@@ -77,9 +78,9 @@ func (s system) check() error {
 	return nil
 }
 
-// versions returns what is published: the system that runs under the class of its
-// slot, and each slot whose version is known under its own name.
-func (s system) versions() (map[string]string, error) {
+// Versions implements image.State: the system that runs is published under the class of
+// its slot, and each slot whose version is known under its own name.
+func (s system) Versions() (map[string]string, error) {
 	running, err := s.running()
 	if err != nil {
 		return nil, err
@@ -134,13 +135,13 @@ func (s system) givenUp(running slot) (gone slot, ok bool) {
 	return one, true
 }
 
-// systems returns the versions that decide.
-func (s system) systems() (strategy.Systems, error) {
+// Systems implements image.State.
+func (s system) Systems() (image.Systems, error) {
 	running, err := s.running()
 	if err != nil {
-		return strategy.Systems{}, err
+		return image.Systems{}, err
 	}
-	all := strategy.Systems{Name: running.class, Running: running.version}
+	all := image.Systems{Name: running.class, Running: running.version}
 	if staged, found := s.staged(running); found {
 		all.Next = staged.version
 	}
@@ -159,17 +160,17 @@ type mark struct {
 // confirm returns the marks that keep what a start came to: with boot counting both
 // slots count as tried after a way back, and unless the one that runs is good and the
 // other bad, the next start takes the bad one again.
-func (s system) confirm(boot strategy.Boot) ([]mark, error) {
+func (s system) confirm(failed string) ([]mark, error) {
 	running, err := s.running()
 	if err != nil {
 		return nil, err
 	}
 	marks := []mark{{"good", running.name}}
-	if boot.Failed == "" {
+	if failed == "" {
 		return marks, nil
 	}
 	for _, one := range s.others(running) {
-		if one.version == boot.Failed {
+		if one.version == failed {
 			marks = append(marks, mark{"bad", one.name})
 			marks = append(marks, s.keep(running)...)
 		}
@@ -218,36 +219,21 @@ func (s system) checkClock(now time.Time) error {
 		now.UTC().Format(time.RFC3339), (behind-resolution).Round(resolution)))
 }
 
-// back returns the mark that undoes a plan, if it takes one, and what follows.
-func (s system) back(plan message.ChangeSet) (marks []mark, outcome strategy.Outcome, err error) {
+// restore returns the mark that chooses the slot with the system from before. RAUC knows
+// no version of one that the factory wrote, though that system may have told its own when
+// it ran.
+func (s system) restore(version string) ([]mark, error) {
 	running, err := s.running()
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
-	for _, c := range plan.Changes {
-		if c.To != running.version {
-			continue
-		}
-		old, err := s.old(running, c.From)
-		if err != nil {
-			return nil, 0, err
-		}
-		return []mark{{"active", old.name}}, strategy.RebootRequired, nil
-	}
-	// The old system runs. What was staged must not start.
-	return s.keep(running), strategy.Done, nil
-}
-
-// old returns the slot with the system from before. RAUC knows no version of one that
-// the factory wrote, though that system may have told its own when it ran.
-func (s system) old(running slot, version string) (slot, error) {
-	whole := slices.DeleteFunc(s.others(running), func(o slot) bool { return !o.whole() })
+	others := s.others(running)
 	for _, want := range []string{version, ""} {
-		if i := slices.IndexFunc(whole, func(o slot) bool { return o.version == want }); i >= 0 {
-			return whole[i], nil
+		if i := slices.IndexFunc(others, func(o slot) bool { return o.whole() && o.version == want }); i >= 0 {
+			return []mark{{"active", others[i].name}}, nil
 		}
 	}
-	return slot{}, strategy.Fail(message.Install, fmt.Errorf("no other slot has the system from before, version %s: %s; rauc status --detailed shows more", version, describe(s.others(running))))
+	return nil, strategy.Fail(message.Install, fmt.Errorf("no other slot has the system from before, version %s: %s; rauc status --detailed shows more", version, describe(others)))
 }
 
 func describe(slots []slot) string {

@@ -1,9 +1,10 @@
-package strategy
+package image
 
 import (
 	"strings"
 	"testing"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
@@ -13,37 +14,37 @@ func TestSystems(t *testing.T) {
 	plan := message.ChangeSet{Changes: []message.Change{{Name: "rootfs", From: "1", To: "2"}}}
 	for name, c := range map[string]struct {
 		now     Systems
-		outcome Outcome
-		resumed Outcome
+		outcome strategy.Outcome
+		resumed strategy.Outcome
 		class   message.Class
 		// missing is set before the reboot, lacks after it.
 		missing, lacks bool
 		verify         string
 	}{
-		"before":      {Systems{Running: "1"}, NotDone, NotDone, "", true, true, "rootfs is 1, not 2"},
-		"starts next": {Systems{Running: "1", Next: "2"}, RebootRequired, RebootRequired, "", false, true, "rootfs is 1, not 2"},
-		"another":     {Systems{Running: "1", Next: "3"}, NotDone, NotDone, "", true, true, "rootfs is 1, not 2"},
-		"runs":        {Systems{Running: "2"}, Done, Done, "", false, false, ""},
-		"failed":      {Systems{Running: "1", Failed: "2"}, NotDone, 0, message.Boot, true, true, "rootfs 2 did not start: the machine went back by itself to 1"},
-		"back on it":  {Systems{Running: "2", Failed: "3"}, Done, Done, "", false, false, ""},
+		"before":      {Systems{Running: "1"}, strategy.NotDone, strategy.NotDone, "", true, true, "rootfs is 1, not 2"},
+		"starts next": {Systems{Running: "1", Next: "2"}, strategy.RebootRequired, strategy.RebootRequired, "", false, true, "rootfs is 1, not 2"},
+		"another":     {Systems{Running: "1", Next: "3"}, strategy.NotDone, strategy.NotDone, "", true, true, "rootfs is 1, not 2"},
+		"runs":        {Systems{Running: "2"}, strategy.Done, strategy.Done, "", false, false, ""},
+		"failed":      {Systems{Running: "1", Failed: "2"}, strategy.NotDone, 0, message.Boot, true, true, "rootfs 2 did not start: the machine went back by itself to 1"},
+		"back on it":  {Systems{Running: "2", Failed: "3"}, strategy.Done, strategy.Done, "", false, false, ""},
 	} {
 		c.now.Name = "rootfs"
 		if got := c.now.Outcome(plan); got != c.outcome {
 			t.Errorf("%s: outcome %d, not %d", name, got, c.outcome)
 		}
-		if got, err := c.now.Resumed(plan); got != c.resumed || ClassOf(err) != c.class {
+		if got, err := c.now.Resumed(plan); got != c.resumed || strategy.ClassOf(err) != c.class {
 			t.Errorf("%s: resumed %d, %v", name, got, err)
 		}
-		if got := c.now.Missing(Job{Plan: plan, Staged: true}); (len(got) > 0) != c.missing {
+		if got := c.now.Missing(strategy.Job{Plan: plan, Staged: true}); (len(got) > 0) != c.missing {
 			t.Errorf("%s: before the reboot %v is missing", name, got)
 		}
-		if got := c.now.Missing(Job{Plan: plan}); (len(got) > 0) != c.lacks {
+		if got := c.now.Missing(strategy.Job{Plan: plan}); (len(got) > 0) != c.lacks {
 			t.Errorf("%s: after the reboot %v is missing", name, got)
 		}
 		if err := c.now.Verify(plan); (c.verify == "") != (err == nil) || err != nil && err.Error() != c.verify {
 			t.Errorf("%s: verify %v", name, err)
 		}
-		if got := c.now.Outcome(message.ChangeSet{}); got != Done {
+		if got := c.now.Outcome(message.ChangeSet{}); got != strategy.Done {
 			t.Errorf("%s: an empty plan has the outcome %d", name, got)
 		}
 	}
@@ -56,10 +57,10 @@ func TestSystemsMissingOfARollback(t *testing.T) {
 	back := message.ChangeSet{Changes: []message.Change{{Name: "rootfs", From: "2", To: "1"}}}
 	for next, want := range map[string]int{"": 0, "1": 0, "2": 1} {
 		now := Systems{Name: "rootfs", Running: "1", Next: next}
-		if got := now.Missing(Job{Plan: back, Staged: true}); len(got) != want {
+		if got := now.Missing(strategy.Job{Plan: back, Staged: true}); len(got) != want {
 			t.Errorf("with %q as the next, %v is missing", next, got)
 		}
-		if got := now.Missing(Job{Plan: back}); len(got) != 0 {
+		if got := now.Missing(strategy.Job{Plan: back}); len(got) != 0 {
 			t.Errorf("of what runs, %v is missing", got)
 		}
 	}
@@ -79,5 +80,29 @@ func TestSystemsPlan(t *testing.T) {
 	plan = now.Plan("2", 100, "another slot", message.Rejected{"rootfs": {"2"}})
 	if len(plan.Changes) != 0 || len(plan.Held) != 1 || plan.Held[0].Offered != "2" || !strings.Contains(plan.Held[0].Reason, "rolled back") || plan.Download != 0 || plan.Reboot != "" || plan.Check() != nil {
 		t.Errorf("a version that was rolled back: %+v", plan)
+	}
+}
+
+// TestSystemsBack checks what undoes an upgrade from 1 to 2. A host may not know the version of
+// the system from before.
+func TestSystemsBack(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		now  Systems
+		from string
+		want WayBack
+	}{
+		"before":         {Systems{Running: "1"}, "1", Discard},
+		"starts next":    {Systems{Running: "1", Next: "2"}, "1", Discard},
+		"did not start":  {Systems{Running: "1", Failed: "2"}, "1", Discard},
+		"another runs":   {Systems{Running: "3"}, "1", Discard},
+		"runs":           {Systems{Running: "2"}, "1", Restore},
+		"on its way":     {Systems{Running: "2", Next: "1"}, "1", UnderWay},
+		"another next":   {Systems{Running: "2", Next: "3"}, "1", Restore},
+		"unknown before": {Systems{Running: "2"}, "", Restore},
+	} {
+		if got := c.now.Back(message.Change{Name: "rootfs", From: c.from, To: "2"}); got != c.want {
+			t.Errorf("%s: %d, want %d", name, got, c.want)
+		}
 	}
 }

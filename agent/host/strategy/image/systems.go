@@ -1,8 +1,9 @@
-package strategy
+package image
 
 import (
 	"fmt"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
@@ -34,15 +35,15 @@ func (s Systems) Plan(version string, download int64, reboot string, rejected me
 }
 
 // Outcome returns what an upgrade has come to. NotDone means that it is yet to be done.
-func (s Systems) Outcome(plan message.ChangeSet) Outcome {
-	outcome := Done
+func (s Systems) Outcome(plan message.ChangeSet) strategy.Outcome {
+	outcome := strategy.Done
 	for _, c := range plan.Changes {
 		switch c.To {
 		case s.Running:
 		case s.Next:
-			outcome = RebootRequired
+			outcome = strategy.RebootRequired
 		default:
-			return NotDone
+			return strategy.NotDone
 		}
 	}
 	return outcome
@@ -50,8 +51,8 @@ func (s Systems) Outcome(plan message.ChangeSet) Outcome {
 
 // Resumed is Outcome after a crash or a start of the machine. A version that the machine
 // has given up is an error: it must not be tried again and again.
-func (s Systems) Resumed(plan message.ChangeSet) (Outcome, error) {
-	if outcome := s.Outcome(plan); outcome != NotDone {
+func (s Systems) Resumed(plan message.ChangeSet) (strategy.Outcome, error) {
+	if outcome := s.Outcome(plan); outcome != strategy.NotDone {
 		return outcome, nil
 	}
 	for _, c := range plan.Changes {
@@ -59,12 +60,12 @@ func (s Systems) Resumed(plan message.ChangeSet) (Outcome, error) {
 			return 0, s.wentBack()
 		}
 	}
-	return NotDone, nil
+	return strategy.NotDone, nil
 }
 
 // Missing returns the changes of a job's plan that the host does not have. Before the reboot
 // what starts next counts, and not what runs.
-func (s Systems) Missing(job Job) (missing []message.Change) {
+func (s Systems) Missing(job strategy.Job) (missing []message.Change) {
 	has := s.Running
 	if job.Staged && s.Next != "" {
 		has = s.Next
@@ -85,15 +86,39 @@ func (s Systems) Verify(plan message.ChangeSet) error {
 		case s.Failed:
 			return s.wentBack()
 		default:
-			return Fail(message.Verify, fmt.Errorf("%s is %s, not %s", s.Name, s.Running, c.To))
+			return strategy.Fail(message.Verify, fmt.Errorf("%s is %s, not %s", s.Name, s.Running, c.To))
 		}
 	}
 	return nil
 }
 
 // Boot returns what the last start of the machine came to.
-func (s Systems) Boot() Boot { return Boot{Running: s.Running, Failed: s.Failed} }
+func (s Systems) Boot() strategy.Boot { return strategy.Boot{Running: s.Running, Failed: s.Failed} }
 
 func (s Systems) wentBack() error {
-	return Fail(message.Boot, fmt.Errorf("%s %s did not start: the machine went back by itself to %s", s.Name, s.Failed, s.Running))
+	return strategy.Fail(message.Boot, fmt.Errorf("%s %s did not start: the machine went back by itself to %s", s.Name, s.Failed, s.Running))
+}
+
+// WayBack is what undoes a plan.
+type WayBack int
+
+const (
+	// Discard: the old system runs, and the one of the plan must not start.
+	Discard WayBack = iota + 1
+	// UnderWay: the old system starts next.
+	UnderWay
+	// Restore: the old system is to be made the one that starts next.
+	Restore
+)
+
+// Back returns what undoes a change of a plan.
+func (s Systems) Back(c message.Change) WayBack {
+	switch {
+	case s.Running != c.To:
+		return Discard
+	case s.Next != "" && s.Next == c.From:
+		return UnderWay
+	default:
+		return Restore
+	}
 }
