@@ -24,7 +24,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/osinfo"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/hostfs"
@@ -32,32 +31,13 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
-// Mode is what an upgrade changes.
-type Mode string
-
-// The modes.
-const (
-	// All upgrades all packages.
-	All Mode = "all"
-	// Security upgrades packages to versions of security updates alone.
-	Security Mode = "security"
-	// Packages upgrades the packages of a list, or installs versions of them.
-	Packages Mode = "packages"
-	// Release goes to another release of the distribution.
-	Release Mode = "release"
-)
-
 // Options configure a Strategy.
 type Options struct {
-	// Mode is All by default.
-	Mode Mode
-	// Packages are the packages of the mode Packages: names of installed packages with
-	// "*" and "?", or name=version, which is also installed if it was not, and may be an
-	// older one.
-	Packages []string
-	// Sources is a file of sources.list(5) to use instead of /etc/apt: that of a dated
-	// snapshot, for example.
-	Sources string
+	// Declared is what a run installs that has no release.
+	Declared Declared
+	// Snapshot is where the repositories are as they were at a time; empty if apt itself has to
+	// know.
+	Snapshot strategy.Dated
 	// Conffiles says what becomes of configuration files that were changed on the host
 	// and by the package: "keep", "replace" or "default" (dpkg's own configuration).
 	Conffiles string
@@ -66,17 +46,15 @@ type Options struct {
 	// Phased is "exclude" or "include": whether updates that the distribution offers
 	// to a part of all machines are installed.
 	Phased string
-	// Release is the codename of the release to go to, such as "trixie".
-	Release string
-	// ThirdParty is "disable" or "keep": what becomes of the sources of others in a
-	// release upgrade.
+	// ThirdParty is "disable" or "keep": what becomes of the sources of others in an upgrade of
+	// the distribution.
 	ThirdParty string
 	// Versions are patterns of the packages whose versions are published.
 	Versions []string
 	// LockLimit is how long to wait for a lock of dpkg or apt.
 	LockLimit time.Duration
 	// StateDir is for what the strategy keeps: which packages were installed
-	// automatically, and the sources of a release upgrade.
+	// automatically, and the sources of another time or distribution.
 	StateDir string
 	// Output gets what apt and dpkg print; nil discards it.
 	Output io.Writer
@@ -85,7 +63,7 @@ type Options struct {
 // Defaults are the values of options that are not given.
 func Defaults() Options {
 	return Options{
-		Mode: All, Conffiles: "keep", Removals: "refuse", Phased: "exclude", ThirdParty: "disable", LockLimit: 10 * time.Minute,
+		Conffiles: "keep", Removals: "refuse", Phased: "exclude", ThirdParty: "disable", LockLimit: 10 * time.Minute,
 		Versions: []string{"linux-image-*", "apt", "dpkg", "systemd", "libc6", "openssl", "osupgrade-agent"},
 	}
 }
@@ -136,7 +114,6 @@ func (o Options) withDefaults() Options {
 		value    *string
 		standard string
 	}{
-		{(*string)(&o.Mode), string(d.Mode)},
 		{&o.Conffiles, d.Conffiles},
 		{&o.Removals, d.Removals},
 		{&o.Phased, d.Phased},
@@ -155,19 +132,11 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// packageWord is a package, or a pattern of packages, with or without an architecture
-// and a version. It begins with no "-", so apt takes it for no option.
-var packageWord = text.Pattern(`^[a-z0-9*?][a-z0-9+.*?-]*(:[a-z0-9-]+)?(=[A-Za-z0-9][A-Za-z0-9.+:~-]*)?$`)
-
-// codename is the name of a release, such as "trixie".
-var codename = text.Pattern(`^[a-z][a-z0-9]*$`)
-
 func (o Options) check() error {
 	for _, field := range []struct {
 		name, value string
 		allowed     []string
 	}{
-		{"apt-mode", string(o.Mode), []string{string(All), string(Security), string(Packages), string(Release)}},
 		{"apt-conffiles", o.Conffiles, []string{"keep", "replace", "default"}},
 		{"apt-removals", o.Removals, []string{"refuse", "allow"}},
 		{"apt-phased", o.Phased, []string{"exclude", "include"}},
@@ -177,46 +146,24 @@ func (o Options) check() error {
 			return fmt.Errorf("%s: %.100q is invalid; use one of %s", field.name, field.value, strings.Join(field.allowed, ", "))
 		}
 	}
-	for field, words := range map[string][]string{"apt-packages": o.Packages, "apt-versions": o.Versions} {
-		for _, word := range words {
-			if !packageWord().MatchString(word) {
-				return fmt.Errorf("%s: %.100q is not a package; use a name such as nginx, a pattern such as linux-image-*, or name=version", field, word)
-			}
-			if name, _, exact := strings.Cut(word, "="); exact && (strings.ContainsAny(name, "*?") || field == "apt-versions") {
-				return fmt.Errorf("%s: %.100q names a version; a pattern has none", field, word)
-			}
+	for _, word := range o.Versions {
+		if !packageWord().MatchString(word) {
+			return notPackage("apt-versions", word)
+		}
+		if strings.Contains(word, "=") {
+			return patternHasVersion("apt-versions", word)
 		}
 	}
-	return errors.Join(o.checkTogether(), o.checkPaths())
-}
-
-// checkTogether checks options that need or exclude each other.
-func (o Options) checkTogether() error {
 	switch {
-	case o.Mode == Packages && len(o.Packages) == 0:
-		return errors.New("apt-packages: none is given; name the packages that apt-mode packages upgrades")
-	case o.Mode != Packages && len(o.Packages) > 0:
-		return fmt.Errorf("apt-packages: %s is given, and apt-mode is %s; use apt-mode packages", few(o.Packages), o.Mode)
-	case o.Mode == Release && !codename().MatchString(o.Release):
-		return fmt.Errorf("apt-release: %.100q is not the name of a release; use its codename, such as trixie", o.Release)
-	case o.Mode != Release && o.Release != "":
-		return fmt.Errorf("apt-release: %.100q is given, and apt-mode is %s; use apt-mode release", o.Release, o.Mode)
-	case o.Mode == Release && o.Sources != "":
-		return errors.New("apt-sources: a release upgrade changes the sources of the host; leave it out")
 	case o.LockLimit < 0:
 		return fmt.Errorf("apt-lock-limit: %s is invalid; use a time above 0s, such as 10m", o.LockLimit)
-	}
-	return nil
-}
-
-func (o Options) checkPaths() error {
-	switch {
 	case !filepath.IsAbs(o.StateDir):
 		return fmt.Errorf("state folder %q is invalid; use an absolute path", o.StateDir)
-	case o.Sources != "" && !filepath.IsAbs(o.Sources):
-		return fmt.Errorf("apt-sources: %q is invalid; use an absolute path", o.Sources)
-	case o.Sources != "" && filepath.Ext(o.Sources) != ".list" && filepath.Ext(o.Sources) != ".sources":
-		return fmt.Errorf("apt-sources: %q is invalid; apt reads files that end with .list or .sources", o.Sources)
+	}
+	if o.Snapshot != "" {
+		if err := o.Snapshot.Check(addressWords...); err != nil {
+			return fmt.Errorf("apt-snapshot: %w", err)
+		}
 	}
 	return nil
 }
@@ -238,8 +185,8 @@ func (s *Strategy) Detect(ctx context.Context) error {
 	if string(s.host) == "/" && os.Geteuid() != 0 {
 		return errors.New("cannot upgrade by apt: the worker is not root, and dpkg needs root")
 	}
-	if s.Sources != "" && !s.host.Exists(s.Sources) {
-		return fmt.Errorf("cannot upgrade by apt: apt-sources %s does not exist", s.Sources)
+	if sources := s.Declared.sources; sources != "" && !s.host.Exists(sources) {
+		return fmt.Errorf("cannot upgrade by apt: apt-sources %s does not exist", sources)
 	}
 	return nil
 }
@@ -251,12 +198,17 @@ func (s *Strategy) Versions(ctx context.Context) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	return s.versions(now, func(name string) bool { return strategy.Matches(s.Options.Versions, name) })
+}
+
+// versions returns the versions of some packages with those of the system.
+func (s *Strategy) versions(now packages, counts func(name string) bool) (map[string]string, error) {
 	versions, err := osinfo.Read(string(s.host))
 	if err != nil {
 		return nil, err
 	}
 	for name, have := range now {
-		if have.isInstalled() && strategy.Matches(s.Options.Versions, name) {
+		if have.isInstalled() && counts(name) {
 			versions[name] = have.version
 		}
 	}
@@ -269,13 +221,17 @@ func (s *Strategy) VersionPaths() []string {
 }
 
 // Missing implements strategy.Strategy: a package counts when it is installed,
-// configured and of the planned version.
+// configured and of the planned version, and so does what the release installs.
 func (s *Strategy) Missing(ctx context.Context, job strategy.Job) ([]message.Change, error) {
 	now, err := s.packages(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return now.missing(job.Plan.Changes), nil
+	versions, err := s.versions(now, func(string) bool { return true })
+	if err != nil {
+		return nil, err
+	}
+	return job.WithInstalls(now.missing(job.Plan.Changes), versions), nil
 }
 
 // packages asks dpkg for all packages.

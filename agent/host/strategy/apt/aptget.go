@@ -10,6 +10,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/program"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
 )
 
 // environment is that of every apt and dpkg: no question is asked, and no service is
@@ -19,10 +20,13 @@ var environment = []string{
 	"NEEDRESTART_SUSPEND=1", "NEEDRESTART_MODE=l",
 }
 
-// call is what one call of the strategy has in common: where progress goes, and which
-// sources apt uses.
+// call is what one call of the strategy has in common: what is to be installed, where progress
+// goes, and which sources apt uses.
 type call struct {
 	*Strategy
+	what release.Packages
+	// field is what lists packages, for errors.
+	field    string
 	progress func(percent int, text string)
 	// sources are the options that choose other sources than those of /etc/apt.
 	sources []string
@@ -30,17 +34,28 @@ type call struct {
 	until time.Time
 }
 
-func (s *Strategy) call(job strategy.Job) *call {
-	call := &call{Strategy: s, progress: job.Progress, until: time.Now().Add(s.LockLimit)}
-	if s.Sources != "" {
-		call.sources = sourceOptions(s.Sources, "/dev/null")
+func (s *Strategy) call(job strategy.Job) (*call, error) {
+	what, err := job.Packages(s.Declared.packages)
+	call := &call{Strategy: s, what: what, field: "apt-packages", progress: job.Progress, until: time.Now().Add(s.LockLimit)}
+	if job.Release != nil {
+		call.field = "only of the release"
+	} else if s.Declared.sources != "" {
+		call.sources = sourceOptions(s.Declared.sources, "/dev/null")
 	}
-	return call
+	if !what.AsOf.IsZero() {
+		call.sources = call.past()
+	}
+	return call, err
+}
+
+// chosen has apt use other sources.
+func chosen(list, parts string) []string {
+	return []string{"-o", "Dir::Etc::sourcelist=" + list, "-o", "Dir::Etc::sourceparts=" + parts}
 }
 
 // sourceOptions has apt use other sources. The lists of the host's own stay.
 func sourceOptions(list, parts string) []string {
-	return []string{"-o", "Dir::Etc::sourcelist=" + list, "-o", "Dir::Etc::sourceparts=" + parts, "-o", "APT::Get::List-Cleanup=false"}
+	return append(chosen(list, parts), "-o", "APT::Get::List-Cleanup=false")
 }
 
 // options are those of every apt-get.

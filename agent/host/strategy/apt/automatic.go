@@ -33,12 +33,12 @@ func (s *Strategy) keepAutomatic(ctx context.Context) error {
 
 // restoreAutomatic marks packages as automatic that were, and those that a plan adds,
 // unless they are in the list of packages.
-func (s *Strategy) restoreAutomatic(ctx context.Context, changes []message.Change) error {
+func (s *call) restoreAutomatic(ctx context.Context, changes []message.Change) error {
 	kept, err := os.ReadFile(s.automaticFile())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	names := automatic(changes, strings.Fields(string(kept)), s.Packages)
+	names := automatic(changes, strings.Fields(string(kept)), s.list())
 	if len(names) == 0 {
 		return nil
 	}

@@ -37,6 +37,11 @@ type fake struct {
 	// a version by name, and "name=version".
 	remote, listed map[string]string
 	archives       map[string]bool
+	// then and listedThen are the same as of another time; local is set while a source has no past.
+	then, listedThen map[string]string
+	local            bool
+	// snapshot names that time for apt.
+	snapshot string
 	// synced are listed and archives as they are on disk.
 	syncedListed   map[string]string
 	syncedArchives map[string]bool
@@ -164,6 +169,15 @@ func (f *fake) run(_ context.Context, c program.Command) (program.Ended, error) 
 		}
 	}
 	f.commands = append(f.commands, c.Describe())
+	for _, word := range words {
+		if id, ok := strings.CutPrefix(word, "APT::Snapshot="); ok || strings.HasPrefix(word, "Dir::State::lists=") {
+			f.remote, f.listed, f.then, f.listedThen, f.snapshot = f.then, f.listedThen, f.remote, f.listed, id
+			defer func() {
+				f.remote, f.listed, f.then, f.listedThen, f.snapshot = f.then, f.listedThen, f.remote, f.listed, ""
+			}()
+			break
+		}
+	}
 	printed, err := "", error(nil)
 	switch c.Name {
 	case "dpkg":
@@ -234,7 +248,8 @@ func (f *fake) cache(args []string) string {
 		return printed
 	}
 	if len(args) == 1 {
-		return "Package files:\nPinned packages:\n"
+		local := map[bool]string{true: " 500 file:/srv ./ Packages\n     release c=\n"}[f.local]
+		return "Package files:\n 100 /var/lib/dpkg/status\n     release a=now\n 500 http://x/" + f.snapshot + " ./ Packages\n     release c=\n" + local + "Pinned packages:\n"
 	}
 	printed := ""
 	for _, name := range args[1:] {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/debversion"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/remedy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
@@ -74,6 +75,8 @@ type allow struct {
 	removals bool
 	// security allows only versions of security updates.
 	security bool
+	// except are patterns of packages that stay as they are.
+	except []string
 	// rejected are versions that may not be installed.
 	rejected message.Rejected
 }
@@ -84,6 +87,8 @@ func (a allow) refuses(would simulation) error {
 		switch {
 		case c.To == "" && !a.removals:
 			return fmt.Errorf("%s would be removed, and apt-removals is refuse", few(would.removed()))
+		case strategy.Matches(a.except, c.Name):
+			return fmt.Errorf("%s would be changed, which the release excepts", c.Name)
 		case a.rejected.Has(c.Name, c.To):
 			return fmt.Errorf("%s %s would be installed, which was rolled back", c.Name, c.To)
 		case c.To != "" && a.security && !fromSecurity(c.releases):

@@ -12,23 +12,27 @@ import (
 	"strings"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/osinfo"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/begun"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/hostfs"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/remedy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
 )
 
 // Plan implements strategy.Strategy: it goes by the lists that the host has.
 func (s *Strategy) Plan(ctx context.Context, job strategy.Job) (message.ChangeSet, error) {
-	call := s.call(job)
-	if s.Mode == Release {
-		return message.ChangeSet{}, fmt.Errorf("the lists of %s are fetched when the host is prepared: %w", s.Release, strategy.ErrNoPlan)
-	}
+	call, err := s.call(job)
 	var plan message.ChangeSet
-	var err error
-	if job.Fetch {
+	switch {
+	case err != nil:
+	case call.what.Distribution != "":
+		return message.ChangeSet{}, fmt.Errorf("the lists of %s are fetched when the host is prepared: %w", call.what.Distribution, strategy.ErrNoPlan)
+	case job.Fetch:
 		err = call.fetch(ctx)
+	default:
+		err = call.fetched(ctx)
 	}
 	if err == nil {
 		plan, err = call.plan(ctx, job)
@@ -62,12 +66,16 @@ func (s *call) fetch(ctx context.Context) error {
 	if err := s.awaitLocks(ctx); err != nil {
 		return err
 	}
-	return s.update(ctx)
+	return s.lists(ctx, s.host, aptFolder, nil)
 }
 
 // Prepare implements strategy.Strategy.
 func (s *Strategy) Prepare(ctx context.Context, job strategy.Job) (message.ChangeSet, error) {
-	plan, err := s.call(job).prepare(ctx, job)
+	var plan message.ChangeSet
+	call, err := s.call(job)
+	if err == nil {
+		plan, err = call.prepare(ctx, job)
+	}
 	if err != nil {
 		return message.ChangeSet{}, fmt.Errorf("cannot prepare the upgrade: %w", err)
 	}
@@ -79,10 +87,10 @@ func (s *call) prepare(ctx context.Context, job strategy.Job) (message.ChangeSet
 		return message.ChangeSet{}, err
 	}
 	s.progress(0, "fetching the lists of packages")
-	if err := s.update(ctx); err != nil {
+	if err := s.lists(ctx, s.host, aptFolder, nil); err != nil {
 		return message.ChangeSet{}, err
 	}
-	if s.Mode == Release {
+	if s.what.Distribution != "" {
 		if err := s.prepareRelease(ctx); err != nil {
 			return message.ChangeSet{}, err
 		}
@@ -162,12 +170,19 @@ func (s *call) plan(ctx context.Context, job strategy.Job) (message.ChangeSet, e
 	if err != nil {
 		return message.ChangeSet{}, err
 	}
-	d := &decision{call: s, now: now, rules: allow{removals: s.Removals == "allow", security: s.Mode == Security, rejected: job.Rejected}}
+	d := &decision{call: s, now: now, rules: allow{removals: s.Removals == "allow", security: s.what.Select == release.Security, except: s.what.Except, rejected: job.Rejected}}
 	if err := d.decide(ctx); err != nil {
 		return message.ChangeSet{}, err
 	}
 	plan := message.ChangeSet{Changes: d.would.plain(), Held: d.held}.Sorted()
 	if err := s.exact(ctx, plan.Changes); err != nil {
+		return message.ChangeSet{}, err
+	}
+	system, err := osinfo.Read(string(s.host))
+	if err == nil {
+		err = job.Reaches(now.after(plan.Changes), system)
+	}
+	if err != nil {
 		return message.ChangeSet{}, err
 	}
 	if len(plan.Changes) > 0 {
@@ -218,13 +233,13 @@ type decision struct {
 }
 
 func (d *decision) decide(ctx context.Context) error {
-	switch d.Mode {
-	case Security:
+	switch {
+	case d.what.Distribution != "":
+		return d.distribution(ctx)
+	case d.what.Select == release.Security:
 		return d.security(ctx)
-	case Packages:
+	case d.what.Select == release.Listed:
 		return d.named(ctx)
-	case Release:
-		return d.release(ctx)
 	default:
 		return d.all(ctx)
 	}
@@ -245,7 +260,7 @@ func (d *decision) all(ctx context.Context) (err error) {
 	}
 	facts := heldBack{now: d.now, deferred: d.would.deferred, otherwise: "apt cannot upgrade it now: its dependencies are not met"}
 	names := slices.Concat(d.would.kept, d.would.deferred)
-	if d.rules.refuses(d.would) != nil {
+	if d.rules.refuses(d.would) != nil || len(d.what.Only) > 0 {
 		var targets []target
 		for _, c := range d.would.changes {
 			if c.From != "" && c.To != "" {
@@ -285,11 +300,12 @@ func (d *decision) choose(ctx context.Context, targets []target) (map[string]str
 	targets = slices.DeleteFunc(targets, func(t target) bool { return d.now[t.name].want == "hold" })
 	reasons := map[string]string{}
 	targets = slices.DeleteFunc(targets, func(t target) bool {
-		if !d.rules.rejected.Has(t.name, t.version) {
-			return false
+		if d.rules.rejected.Has(t.name, t.version) {
+			reasons[t.name] = t.version + " was rolled back on this host"
+		} else if why := strategy.LeftOut(d.what, t.name); why != "" {
+			reasons[t.name] = why
 		}
-		reasons[t.name] = t.version + " was rolled back on this host"
-		return true
+		return reasons[t.name] != ""
 	})
 	would := map[int]simulation{}
 	chosen, refused, err := choose(targets, func(some []target) (refused, err error) {
@@ -349,9 +365,12 @@ func (d *decision) security(ctx context.Context) error {
 // named goes by the list of packages. It is all of them or an error: who names
 // packages wants them.
 func (d *decision) named(ctx context.Context) error {
+	if err := checkWords(d.field, exactly(d.what.Only)); err != nil {
+		return strategy.Fail(message.Artifact, err)
+	}
 	var targets []target
 	var patterns []string
-	for _, word := range d.Packages {
+	for _, word := range d.what.Only {
 		name, version, exact := strings.Cut(word, "=")
 		switch {
 		case exact && d.rules.rejected.Has(name, version):
@@ -366,6 +385,7 @@ func (d *decision) named(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	names = slices.DeleteFunc(names, func(name string) bool { return strategy.LeftOut(d.what, name) != "" })
 	offers, err := d.offers(ctx, names)
 	if err != nil {
 		return err
@@ -402,7 +422,7 @@ func (d *decision) expand(patterns []string) ([]string, error) {
 			}
 		}
 		if found == 0 {
-			return nil, strategy.Fail(message.Install, fmt.Errorf("apt-packages: %s is not installed; %s", pattern, remedy.AptNotThere.With(pattern)))
+			return nil, strategy.Fail(message.Install, fmt.Errorf("%s: %s is not installed; %s", d.field, pattern, remedy.AptNotThere.With(pattern)))
 		}
 	}
 	slices.Sort(names)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/hostfs"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
 )
 
 func TestParseStatus(t *testing.T) {
@@ -487,25 +489,14 @@ func TestOptions(t *testing.T) {
 		change func(*Options)
 		want   string
 	}{
-		"nothing is wrong": {func(*Options) {}, ""},
-		"a list": {func(o *Options) {
-			o.Mode, o.Packages = Packages, []string{"nginx", "linux-image-*", "curl=7.88.1-10+deb12u5"}
-		}, ""},
-		"a release":                 {func(o *Options) { o.Mode, o.Release = Release, "trixie" }, ""},
-		"an unknown mode":           {func(o *Options) { o.Mode = "some" }, `apt-mode: "some" is invalid; use one of all, security, packages, release`},
-		"an unknown policy":         {func(o *Options) { o.Conffiles = "ask" }, `apt-conffiles: "ask" is invalid`},
-		"no packages":               {func(o *Options) { o.Mode = Packages }, "apt-packages: none is given"},
-		"packages of another mode":  {func(o *Options) { o.Packages = []string{"nginx"} }, "use apt-mode packages"},
-		"an option as a package":    {func(o *Options) { o.Mode, o.Packages = Packages, []string{"-oAPT::X=1"} }, `apt-packages: "-oAPT::X=1" is not a package`},
-		"a removal as a package":    {func(o *Options) { o.Mode, o.Packages = Packages, []string{"nginx/stable"} }, "is not a package"},
-		"a version of a pattern":    {func(o *Options) { o.Mode, o.Packages = Packages, []string{"linux-*=1"} }, "a pattern has none"},
-		"no release":                {func(o *Options) { o.Mode = Release }, `apt-release: "" is not the name of a release`},
-		"a release as a number":     {func(o *Options) { o.Mode, o.Release = Release, "13" }, "use its codename, such as trixie"},
-		"a release in another mode": {func(o *Options) { o.Release = "trixie" }, "use apt-mode release"},
-		"other sources":             {func(o *Options) { o.Sources = "snapshot.list" }, "use an absolute path"},
-		"sources without an ending": {func(o *Options) { o.Sources = "/etc/snapshot" }, "end with .list or .sources"},
-		"no state":                  {func(o *Options) { o.StateDir = "" }, "state folder"},
-		"a negative limit":          {func(o *Options) { o.LockLimit = -1 }, "apt-lock-limit: -1ns is invalid"},
+		"nothing is wrong":         {func(*Options) {}, ""},
+		"an unknown policy":        {func(o *Options) { o.Conffiles = "ask" }, `apt-conffiles: "ask" is invalid`},
+		"a version of a published": {func(o *Options) { o.Versions = []string{"nginx=1"} }, "apt-versions: \"nginx=1\" names a version"},
+		"no state":                 {func(o *Options) { o.StateDir = "" }, "state folder"},
+		"a negative limit":         {func(o *Options) { o.LockLimit = -1 }, "apt-lock-limit: -1ns is invalid"},
+		"snapshots by day":         {func(o *Options) { o.Snapshot = "https://mirror.example/{year}/{month}/{day}/{host}/{path}" }, ""},
+		"a snapshot without date":  {func(o *Options) { o.Snapshot = "https://mirror.example/{path}" }, "apt-snapshot: \"https://mirror.example/{path}\" has no date"},
+		"snapshots of a suite":     {func(o *Options) { o.Snapshot = "https://mirror.example/{date}/{suite}" }, "has {suite}; use {date}"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -514,6 +505,48 @@ func TestOptions(t *testing.T) {
 			_, err := New(o)
 			if (err == nil) != (row.want == "") || err != nil && !strings.Contains(err.Error(), row.want) {
 				t.Errorf("got %v, want %q", err, row.want)
+			}
+		})
+	}
+}
+
+func TestDeclare(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		mode, sources, distribution string
+		words                       []string
+		want                        release.Packages
+		fails                       string
+	}{
+		"nothing":                   {want: release.Packages{Select: release.All}},
+		"security updates":          {mode: "security", want: release.Packages{Select: release.Security}},
+		"a list":                    {mode: "packages", words: []string{"nginx", "linux-image-*", "curl=7.88.1-10+deb12u5"}, want: release.Packages{Select: release.Listed, Only: []string{"nginx", "linux-image-*", "curl=7.88.1-10+deb12u5"}}},
+		"a release":                 {mode: "release", distribution: "trixie", want: release.Packages{Select: release.All, Distribution: "trixie"}},
+		"a snapshot":                {sources: "/etc/snapshot.list", want: release.Packages{Select: release.All}},
+		"an unknown mode":           {mode: "some", fails: `apt-mode: "some" is invalid; use one of all, security, packages, release`},
+		"no packages":               {mode: "packages", fails: "apt-packages: none is given"},
+		"packages of another mode":  {words: []string{"nginx"}, fails: "nginx is given, and apt-mode is all; use apt-mode packages"},
+		"an option as a package":    {mode: "packages", words: []string{"-oAPT::X=1"}, fails: `apt-packages: "-oAPT::X=1" is not a package`},
+		"a removal as a package":    {mode: "packages", words: []string{"nginx/stable"}, fails: "is not a package"},
+		"a version of a pattern":    {mode: "packages", words: []string{"linux-*=1"}, fails: "a pattern has none"},
+		"no release":                {mode: "release", fails: `apt-release: "" is not the name of a release`},
+		"a release as a number":     {mode: "release", distribution: "13", fails: "use its codename, such as trixie"},
+		"a release in another mode": {distribution: "trixie", fails: "use apt-mode release"},
+		"a release from a snapshot": {mode: "release", distribution: "trixie", sources: "/etc/snapshot.list", fails: "apt-sources: a release upgrade changes the sources"},
+		"other sources":             {sources: "snapshot.list", fails: "use an absolute path"},
+		"sources without an ending": {sources: "/etc/snapshot", fails: "end with .list or .sources"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := Declare(row.mode, row.words, row.sources, row.distribution)
+			if row.fails != "" {
+				if err == nil || !strings.Contains(err.Error(), row.fails) {
+					t.Errorf("got %v, want %q", err, row.fails)
+				}
+				return
+			}
+			if err != nil || !reflect.DeepEqual(got, Declared{row.want, row.sources}) {
+				t.Errorf("got %+v, %v", got, err)
 			}
 		})
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/realhost"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
 )
 
 // debian is a Debian in a container whose packages are those of a repository of the
@@ -26,12 +27,20 @@ type debian struct {
 	plan    message.ChangeSet
 	// rejected are versions that were rolled back.
 	rejected message.Rejected
+	// release is that of the run; nil if it has none.
+	release *release.Release
 }
 
 // newDebian installs packages of the repository, in the versions that it has.
 func newDebian(t *testing.T, debs ...realhost.Deb) *debian {
 	t.Helper()
-	d := &debian{t: t, Container: realhost.NewContainer(t, realhost.ContainerOptions{}), repository: realhost.NewRepository(t), options: map[string]any{}}
+	return newDebianOf(t, realhost.Bookworm, debs...)
+}
+
+// newDebianOf is newDebian of another tree.
+func newDebianOf(t *testing.T, tree realhost.Tree, debs ...realhost.Deb) *debian {
+	t.Helper()
+	d := &debian{t: t, Container: realhost.NewContainer(t, realhost.ContainerOptions{Tree: tree}), repository: realhost.NewRepository(t), options: map[string]any{}}
 	d.repository.Publish(debs...)
 	realhost.AddRepository(d, "appliance", d.repository)
 	program, err := os.ReadFile(realhost.Program(t, "0.0.1"))
@@ -53,10 +62,14 @@ func (d *debian) request(action string) string {
 	d.t.Helper()
 	options := map[string]any{"Mode": "all", "Conffiles": "keep", "Removals": "refuse", "Phased": "exclude", "ThirdParty": "disable", "LockLimit": "5s", "Versions": []string{"appliance*"}}
 	maps.Copy(options, d.options)
-	text, err := json.Marshal(map[string]any{
+	request := map[string]any{
 		"format": 1, "action": action, "tenant": "acme", "host": "h01", "run": 7, "boot-id": "b", "plan": d.plan, "rejected": d.rejected,
 		"options": map[string]any{"state": "/var/lib/osupgrade-worker", "apt": options},
-	})
+	}
+	if d.release != nil {
+		request["release"] = d.release.Pin("r1")
+	}
+	text, err := json.Marshal(request)
 	if err != nil {
 		d.t.Fatal(err)
 	}

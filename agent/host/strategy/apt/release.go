@@ -13,11 +13,12 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/osinfo"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/hostfs"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/remedy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
-// A release upgrade writes the new sources beside its state first, and fetches by
+// An upgrade of the distribution writes the new sources beside its state first, and fetches by
 // them; /etc/apt changes when the upgrade begins. So a prepare that fails has nothing
 // to undo.
 
@@ -32,7 +33,7 @@ const (
 func (s *Strategy) staged() string { return filepath.Join(s.StateDir, "release", "new") }
 func (s *Strategy) kept() string   { return filepath.Join(s.StateDir, "release", "old") }
 
-// prepareRelease checks whether the host can go to the release, stages the sources
+// prepareRelease checks whether the host can go to the distribution's release, stages the sources
 // and fetches their lists.
 func (s *call) prepareRelease(ctx context.Context) error {
 	release, err := osinfo.ReadRelease(string(s.host))
@@ -42,11 +43,19 @@ func (s *call) prepareRelease(ctx context.Context) error {
 	if err := os.RemoveAll(s.staged()); err != nil {
 		return err
 	}
-	if release.Codename == s.Release {
+	if release.Codename == s.what.Distribution {
 		return nil // What the release still lacks is a plain upgrade.
 	}
 	if release.Codename == "" {
 		return strategy.Fail(message.Install, fmt.Errorf("/etc/os-release has no VERSION_CODENAME, so nothing tells which sources are those of %s", release.Name))
+	}
+	if s.Snapshot != "" && !s.what.AsOf.IsZero() {
+		// Whose the sources are is in the lists of the host's own.
+		own := *s
+		own.sources = nil
+		if err := own.update(ctx); err != nil {
+			return err
+		}
 	}
 	if err := s.ready(ctx, release.Codename); err != nil {
 		return err
@@ -54,9 +63,8 @@ func (s *call) prepareRelease(ctx context.Context) error {
 	if err := s.stage(ctx, release); err != nil {
 		return err
 	}
-	s.sources = sourceOptions(filepath.Join(s.staged(), mainSources), filepath.Join(s.staged(), moreSources))
-	s.progress(8, "fetching the lists of "+s.Release)
-	return s.update(ctx)
+	s.progress(8, "fetching the lists of "+s.what.Distribution)
+	return s.lists(ctx, "/", s.staged(), sourceOptions(filepath.Join(s.staged(), mainSources), filepath.Join(s.staged(), moreSources)))
 }
 
 // ready checks that nothing of the present release is left to do or held.
@@ -91,8 +99,8 @@ func (s *call) stage(ctx context.Context, release osinfo.Release) error {
 	if err != nil {
 		return err
 	}
-	r := rewriting{from: release.Codename, to: s.Release, own: ownSources(origins, release.ID), disable: s.ThirdParty == "disable"}
-	files, err := s.sourceFiles()
+	r := rewriting{from: release.Codename, to: s.what.Distribution, own: ownSources(origins, release.ID), disable: s.ThirdParty == "disable"}
+	files, err := sourceFiles(s.host, aptFolder)
 	if err != nil {
 		return err
 	}
@@ -136,18 +144,18 @@ func ownSources(printed, id string) func(sourceEntry) bool {
 	return func(e sourceEntry) bool { return own[sourceEntry{strings.TrimRight(e.uri, "/"), e.suite}] }
 }
 
-// sourceFiles reads the sources of the host, by their names below /etc/apt.
-func (s *Strategy) sourceFiles() (map[string]string, error) {
-	names, err := s.host.Names(filepath.Join(aptFolder, moreSources))
+// sourceFiles reads sources, by their names below a folder such as /etc/apt.
+func sourceFiles(root hostfs.Root, folder string) (map[string]string, error) {
+	names, err := root.Names(filepath.Join(folder, moreSources))
 	if err != nil {
 		return nil, err
 	}
 	files := map[string]string{}
 	for _, name := range append([]string{mainSources}, prefixed(names)...) {
-		if !s.host.Exists(filepath.Join(aptFolder, name)) {
+		if !root.Exists(filepath.Join(folder, name)) {
 			continue
 		}
-		if files[name], err = s.host.Read(filepath.Join(aptFolder, name)); err != nil {
+		if files[name], err = root.Read(filepath.Join(folder, name)); err != nil {
 			return nil, err
 		}
 	}
@@ -171,7 +179,7 @@ func (s *call) switchRelease() error { return s.replaceSources(s.kept(), s.stage
 
 // undoRelease puts the old sources back if the upgrade has changed nothing else.
 func (s *call) undoRelease(ctx context.Context, changes []message.Change) error {
-	if s.Mode != Release {
+	if s.what.Distribution == "" {
 		return nil
 	}
 	now, err := s.packages(ctx)
@@ -184,10 +192,10 @@ func (s *call) undoRelease(ctx context.Context, changes []message.Change) error 
 // replaceSources replaces the files of sources that are as they are in the folder
 // before by those of the folder after.
 func (s *call) replaceSources(before, after string) error {
-	if _, err := os.Stat(s.staged()); s.Mode != Release || os.IsNotExist(err) {
+	if _, err := os.Stat(s.staged()); s.what.Distribution == "" || os.IsNotExist(err) {
 		return nil
 	}
-	files, err := s.sourceFiles()
+	files, err := sourceFiles(s.host, aptFolder)
 	if err != nil {
 		return err
 	}
@@ -207,9 +215,9 @@ func (s *call) replaceSources(before, after string) error {
 	return nil
 }
 
-// release plans the whole upgrade to the release, and names the packages that no
-// source has.
-func (d *decision) release(ctx context.Context) (err error) {
+// distribution plans the whole upgrade to a release of the distribution, and names the packages
+// that no source has.
+func (d *decision) distribution(ctx context.Context) (err error) {
 	if d.would, err = d.simulate(ctx, "dist-upgrade"); err != nil {
 		return err
 	}
@@ -232,7 +240,7 @@ func (d *decision) release(ctx context.Context) (err error) {
 	}
 	for _, name := range names {
 		if have := d.now[name]; !offers[name].has(have.version) && offers[name].candidate == have.version {
-			d.held = append(d.held, message.HeldPackage{Name: name, Version: have.version, Reason: "no source of " + d.Release + " has it"})
+			d.held = append(d.held, message.HeldPackage{Name: name, Version: have.version, Reason: "no source of " + d.what.Distribution + " has it"})
 		}
 	}
 	return d.hold(ctx, heldBack{now: d.now, deferred: d.would.deferred, otherwise: "apt cannot upgrade it: its dependencies are not met"}, d.would.kept)

@@ -16,8 +16,11 @@ import (
 // the repositories or the archives still have all of them. What somebody else has changed
 // since the host was prepared stays.
 func (s *Strategy) Rollback(ctx context.Context, job strategy.Job) (strategy.Outcome, error) {
-	call := s.call(job)
-	outcome, err := call.rollback(ctx, job.Plan.Changes)
+	var outcome strategy.Outcome
+	call, err := s.call(job)
+	if err == nil {
+		outcome, err = call.rollback(ctx, job.Plan.Changes)
+	}
 	if err != nil {
 		err = fmt.Errorf("cannot go back: %w", err)
 		job.Progress(-1, message.CleanText(err.Error())) // ErrNoRollback has no text for the worker.
@@ -35,7 +38,7 @@ func (s *call) rollback(ctx context.Context, plan []message.Change) (strategy.Ou
 		return 0, err
 	}
 	undo := strategy.ToUndo(plan, now.missing(strategy.Reversed(plan)))
-	if len(undo.Back) > 0 && s.Mode == Release {
+	if len(undo.Back) > 0 && s.what.Distribution != "" {
 		return 0, fmt.Errorf("%w: nothing leads back to the release before; %s", strategy.ErrNoRollback, remedy.AptRelease)
 	}
 	if len(undo.Back) > 0 {

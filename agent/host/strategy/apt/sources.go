@@ -71,7 +71,7 @@ func (r rewriting) lines(text string) (rewritten, error) {
 			b.WriteString(line)
 		case moved:
 			out.moved = append(out.moved, entry)
-			b.WriteString(line[:words.at] + suite + line[words.at+len(words.suite):])
+			b.WriteString(line[:words.suiteAt] + suite + line[words.suiteAt+len(words.suite):])
 		default:
 			b.WriteString(line)
 		}
@@ -83,10 +83,10 @@ func (r rewriting) lines(text string) (rewritten, error) {
 // disabledNote is what a disabled source is marked with.
 const disabledNote = "disabled by osupgrade for the release upgrade"
 
-// sourceLineWords are the parts of a line; at is where the suite begins.
+// sourceLineWords are the parts of a line with where they begin.
 type sourceLineWords struct {
-	uri, suite string
-	at         int
+	uri, suite     string
+	uriAt, suiteAt int
 }
 
 // splitSource splits a line of a source; a comment or a blank line is none.
@@ -118,10 +118,15 @@ func splitSource(line string) (*sourceLineWords, error) {
 		}
 		rest = after
 	}
-	words := &sourceLineWords{uri: word()}
-	rest = strings.TrimLeft(rest, " \t")
-	words.at = len(plain) - len(rest)
-	words.suite = word()
+	words := &sourceLineWords{}
+	for _, part := range []struct {
+		text *string
+		at   *int
+	}{{&words.uri, &words.uriAt}, {&words.suite, &words.suiteAt}} {
+		rest = strings.TrimLeft(rest, " \t")
+		*part.at = len(plain) - len(rest)
+		*part.text = word()
+	}
 	if words.uri == "" || words.suite == "" {
 		return nil, fmt.Errorf("%.100q has no address or no suite", strings.TrimSpace(line))
 	}
@@ -206,53 +211,53 @@ func (r rewriting) stanza(stanza string, out *rewritten) (string, error) {
 	if !moved {
 		return stanza, nil
 	}
-	return r.suites(stanza), nil
+	return eachWord(stanza, "suites", func(suite string) string {
+		suite, _ = r.suite(suite)
+		return suite
+	}), nil
 }
 
-// suites rewrites the suites of a stanza, which may go on in lines that begin with a
-// blank.
-func (r rewriting) suites(stanza string) string {
+// eachWord replaces the words of a field of a stanza, which may go on in lines that begin
+// with a blank, and keeps all else.
+func eachWord(stanza, field string, replace func(string) string) string {
 	var b strings.Builder
 	within := false
 	for line := range strings.Lines(stanza) {
-		name, _, isField := strings.Cut(line, ":")
+		name, rest, isField := strings.Cut(line, ":")
 		switch {
 		case strings.HasPrefix(line, "#"):
-		case line[0] == ' ' || line[0] == '\t':
-		case isField:
-			within = strings.EqualFold(strings.TrimSpace(name), "suites")
-		}
-		if !within || strings.HasPrefix(line, "#") {
 			b.WriteString(line)
 			continue
+		case line[0] == ' ' || line[0] == '\t' || !isField:
+			name, rest = "", line
+		default:
+			within = strings.EqualFold(strings.TrimSpace(name), field)
+			name += ":"
 		}
-		b.WriteString(r.words(line))
+		b.WriteString(name)
+		if within {
+			rest = replaceWords(rest, replace)
+		}
+		b.WriteString(rest)
 	}
 	return b.String()
 }
 
-// words replaces the suites among the words of a line, and keeps its blanks.
-func (r rewriting) words(line string) string {
+// replaceWords replaces the words of a line, and keeps its blanks.
+func replaceWords(line string, replace func(string) string) string {
 	var b strings.Builder
 	for line != "" {
-		end := strings.IndexAny(line, " \t\r\n")
-		switch {
-		case end < 0:
-			end = len(line)
-		case end == 0:
+		switch end := strings.IndexAny(line, " \t\r\n"); end {
+		case 0:
 			b.WriteByte(line[0])
 			line = line[1:]
-			continue
+		case -1:
+			b.WriteString(replace(line))
+			line = ""
+		default:
+			b.WriteString(replace(line[:end]))
+			line = line[end:]
 		}
-		name, suite, prefixed := strings.Cut(line[:end], ":")
-		if !prefixed {
-			name, suite = "", line[:end]
-		} else {
-			name += ":"
-		}
-		suite, _ = r.suite(suite)
-		b.WriteString(name + suite)
-		line = line[end:]
 	}
 	return b.String()
 }

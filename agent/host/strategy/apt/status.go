@@ -113,3 +113,15 @@ func (p packages) broken() (unfinished, reinstall []string) {
 	}
 	return unfinished, reinstall
 }
+
+// after returns the versions that some changes lead to.
+func (p packages) after(changes []message.Change) map[string]string {
+	versions := map[string]string{}
+	for name, have := range p {
+		versions[name] = have.present()
+	}
+	for _, c := range changes {
+		versions[c.Name] = c.To
+	}
+	return versions
+}

@@ -18,7 +18,11 @@ import (
 // Upgrade implements strategy.Strategy: it installs the versions of the plan, and
 // nothing else, from the archives that prepare has fetched.
 func (s *Strategy) Upgrade(ctx context.Context, job strategy.Job) (strategy.Outcome, error) {
-	outcome, err := s.call(job).upgrade(ctx, job.Plan)
+	var outcome strategy.Outcome
+	call, err := s.call(job)
+	if err == nil {
+		outcome, err = call.upgrade(ctx, job.Plan)
+	}
 	if err != nil {
 		return 0, fmt.Errorf("cannot upgrade: %w", err)
 	}
@@ -135,9 +139,12 @@ func (s *call) finish(ctx context.Context, plan message.ChangeSet) (strategy.Out
 // Resume implements strategy.Strategy. It waits for an apt-get or dpkg that has
 // outlived the agent: both hold their locks until they end.
 func (s *Strategy) Resume(ctx context.Context, job strategy.Job) (strategy.Outcome, error) {
-	call := s.call(job)
-	call.until = time.Time{}
-	outcome, err := call.resume(ctx, job.Plan)
+	var outcome strategy.Outcome
+	call, err := s.call(job)
+	if err == nil {
+		call.until = time.Time{}
+		outcome, err = call.resume(ctx, job.Plan)
+	}
 	if err != nil {
 		return 0, fmt.Errorf("cannot finish the interrupted upgrade: %w", err)
 	}
@@ -356,7 +363,11 @@ func (s *call) sparing(ctx context.Context, changes []message.Change, command ..
 
 // Verify implements strategy.Strategy.
 func (s *Strategy) Verify(ctx context.Context, job strategy.Job) error {
-	if err := s.call(job).verify(ctx, job.Plan); err != nil {
+	call, err := s.call(job)
+	if err == nil {
+		err = call.verify(ctx, job.Plan)
+	}
+	if err != nil {
 		return fmt.Errorf("the upgraded host is not well: %w", err)
 	}
 	return nil

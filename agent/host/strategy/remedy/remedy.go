@@ -36,6 +36,7 @@ const (
 	AptNoSuite     Remedy = "check /etc/apt/sources.list.d"
 	AptNotThere    Remedy = "write %[1]s=VERSION to install it"
 	AptChangedFile Remedy = "prepare it again"
+	AptNoPast      Remedy = "set apt-snapshot to the address of a mirror with dates, or leave as-of out of the release"
 )
 
 // Of apt, about packages that are not whole.
