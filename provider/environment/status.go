@@ -7,6 +7,7 @@ import (
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/conversion"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantobject"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/wayback"
 )
 
 // Status is what an environment is doing, as data sources show it.
@@ -19,6 +20,7 @@ type Status struct {
 	Needs         []string       `tfsdk:"needs"`
 	RunID         types.Int64    `tfsdk:"run_id"`
 	Result        types.String   `tfsdk:"result"`
+	WayBack       *wayback.Model `tfsdk:"way_back"`
 	NextUpgradeAt types.String   `tfsdk:"next_upgrade_at"`
 	SkippedWindow *skippedWindow `tfsdk:"skipped_window"`
 }
@@ -32,16 +34,16 @@ type skippedWindow struct {
 
 // StatusFromAPI returns the attributes of the server's answer.
 func StatusFromAPI(e v1.EnvironmentStatus) Status {
-	run, result := types.Int64Null(), types.StringNull()
-	if e.Run != nil {
-		run, result = types.Int64Value(int64(e.Run.ID)), conversion.Text(e.Run.Result)
-	}
-	return Status{
+	s := Status{
 		Name: conversion.Text(e.Name), Status: conversion.Text(e.Status),
 		Hosts: types.Int64Value(int64(e.Hosts)), Outdated: types.Int64Value(int64(e.Outdated)), Missed: types.Int64Value(int64(e.Missed)),
-		Needs: append([]string{}, e.Needs...), RunID: run, Result: result, NextUpgradeAt: conversion.Time(e.NextUpgradeAt),
+		Needs: append([]string{}, e.Needs...), RunID: types.Int64Null(), Result: types.StringNull(), NextUpgradeAt: conversion.Time(e.NextUpgradeAt),
 		SkippedWindow: skippedFromAPI(e.SkippedWindow),
 	}
+	if r := e.Run; r != nil {
+		s.RunID, s.Result, s.WayBack = types.Int64Value(int64(r.ID)), conversion.Text(r.Result), wayback.Of(r.WayBack)
+	}
+	return s
 }
 
 func skippedFromAPI(w *v1.SkippedWindow) *skippedWindow {
@@ -61,6 +63,7 @@ func StatusAttributes() map[string]schema.Attribute {
 		"needs":           needsAttribute(),
 		"run_id":          tenantobject.ComputedNumber("The id of its newest run; null if there was none."),
 		"result":          tenantobject.ComputedText("The result of that run; null until it ends."),
+		"way_back":        tenantobject.ComputedObject("Until when that run could be taken back; null if its rollout has no point of no return.", wayback.Attributes(tenantobject.ComputedText)),
 		"next_upgrade_at": tenantobject.ComputedText("When its next window that is not skipped opens (RFC 3339); null if none will open."),
 		"skipped_window":  skippedAttribute(),
 	}

@@ -13,6 +13,7 @@ import (
 
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/conversion"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/wayback"
 )
 
 // request is what somebody asks of a run that is to start: the attributes that the resource
@@ -42,6 +43,7 @@ type model struct {
 	OpenedAt types.String `tfsdk:"opened_at"`
 	EndedAt  types.String `tfsdk:"ended_at"`
 	Hosts    types.List   `tfsdk:"hosts"`
+	WayBack  types.Object `tfsdk:"way_back"`
 }
 
 // start returns the request to the server.
@@ -129,7 +131,7 @@ func (m *model) starter() string {
 // notEnded sets the attributes of a result that nobody waits for. They stay null until the end,
 // so that a run that goes on is no drift.
 func (m *model) notEnded() {
-	m.Result, m.EndedAt, m.Hosts = types.StringNull(), types.StringNull(), types.ListNull(hostType())
+	m.Result, m.EndedAt, m.Hosts, m.WayBack = types.StringNull(), types.StringNull(), types.ListNull(hostType()), types.ObjectNull(wayback.Types())
 }
 
 // fromAPI sets the computed attributes from a run of the API.
@@ -147,5 +149,5 @@ func (m *model) fromAPI(ctx context.Context, r v1.Run, diags *diag.Diagnostics) 
 	}
 	list, problems := types.ListValueFrom(ctx, hostType(), hosts)
 	diags.Append(problems...)
-	m.Hosts = list
+	m.Hosts, m.WayBack = list, wayback.Object(ctx, r.WayBack, diags)
 }

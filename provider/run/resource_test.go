@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
@@ -65,13 +66,17 @@ func ends(api *fakeapi.Server, result, reason string) {
 func TestAccRun_lifecycle(t *testing.T) {
 	t.Parallel()
 	api, server := withHosts(t, "completed", "")
+	closed := time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
+	pointOfNoReturn := func() {
+		api.EditRun(acctest.Tenant, 42, func(r *v1.Run) { r.WayBack = &v1.WayBack{Until: "complete", Closed: &closed} })
+	}
 	acctest.Run(t, resource.TestCase{CheckDestroy: runs(api, 2), Steps: []resource.TestStep{
 		{
 			Config: server.Config(release("one")),
 			Check: resource.ComposeAggregateTestCheckFunc(
 				attribute("run_id", "41"), attribute("result", "completed"), attribute("tenant", "acme"),
 				attribute("hosts.#", "2"), attribute("hosts.0.hostname", "h01"), attribute("hosts.0.status", "upgraded"),
-				resource.TestCheckNoResourceAttr(address, "hosts.0.error"),
+				resource.TestCheckNoResourceAttr(address, "hosts.0.error"), resource.TestCheckNoResourceAttr(address, "way_back.%"),
 				resource.TestCheckResourceAttrSet(address, "opened_at"), resource.TestCheckResourceAttrSet(address, "ended_at"),
 			),
 		},
@@ -82,8 +87,10 @@ func TestAccRun_lifecycle(t *testing.T) {
 		},
 		{
 			Config:           server.Config(block("triggers = { release = \"two\" }\n timeouts = { create = \"1h\" }")),
+			PreConfig:        pointOfNoReturn,
 			ConfigPlanChecks: planned(plancheck.ResourceActionUpdate),
-			Check:            resource.ComposeAggregateTestCheckFunc(attribute("run_id", "42"), runs(api, 2)),
+			Check: resource.ComposeAggregateTestCheckFunc(attribute("run_id", "42"), runs(api, 2),
+				attribute("way_back.until", "complete"), attribute("way_back.closed_at", "2026-11-27T12:00:00Z")),
 		},
 		{ResourceName: address, ImportState: true, ImportStateId: "acme/42", ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "run_id", ImportStateVerifyIgnore: []string{"triggers", "timeouts"}},
 		{ResourceName: address, ImportState: true, ImportStateId: "42", ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "run_id", ImportStateVerifyIgnore: []string{"triggers", "timeouts"}},

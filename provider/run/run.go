@@ -24,6 +24,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/environment"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/providerdata"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantobject"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/wayback"
 )
 
 // TypeName is the type name of the resource.
@@ -122,7 +123,7 @@ func (r *Resource) planExisting(ctx context.Context, plan model, req resource.Mo
 	default:
 		holdersOf(r.data, plan.Tenant.ValueString()).keep(uint64(plan.RunID.ValueInt64()))
 	}
-	plan.Result, plan.EndedAt, plan.Hosts = types.StringUnknown(), types.StringUnknown(), types.ListUnknown(hostType())
+	plan.Result, plan.EndedAt, plan.Hosts, plan.WayBack = types.StringUnknown(), types.StringUnknown(), types.ListUnknown(hostType()), types.ObjectUnknown(wayback.Types())
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, plan)...)
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/listplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/mapplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/objectplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/setplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
@@ -23,6 +24,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/planmodifiers"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantobject"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/validators"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/wayback"
 )
 
 // Schema defines the resource.
@@ -160,6 +162,12 @@ func resultAttributes() map[string]schema.Attribute {
 			MarkdownDescription: "The result of each host.",
 			PlanModifiers:       []planmodifier.List{listplanmodifier.UseStateForUnknown()},
 			NestedObject:        schema.NestedAttributeObject{Attributes: memberAttributes()},
+		},
+		"way_back": schema.SingleNestedAttribute{
+			Computed:            true,
+			MarkdownDescription: wayback.About + " With `wait = false` it is null until the run has ended; `osupgrade_runs` has it before.",
+			PlanModifiers:       []planmodifier.Object{objectplanmodifier.UseStateForUnknown()},
+			Attributes:          wayback.Attributes(computedText),
 		},
 	}
 }

@@ -35,10 +35,11 @@ func withRuns(t *testing.T) (*fakeapi.Server, acctest.Server) {
 		Hosts: []v1.RunHost{{Hostname: "h01", Status: "upgraded", UpToDate: true, Stage: "canary", Note: "its reboot was skipped"}},
 	})
 	api.AddRun(acctest.Tenant, v1.Run{
-		Phase: "finished", Result: "failed", Reason: "h02 failed", Trigger: "manual", OpenedAt: noon.Add(time.Hour), EndedAt: &ended, NotAfter: noon.Add(5 * time.Hour),
+		WayBack: &v1.WayBack{Until: "complete", Closed: &ended},
+		Phase:   "finished", Result: "failed", Reason: "h02 failed", Trigger: "manual", OpenedAt: noon.Add(time.Hour), EndedAt: &ended, NotAfter: noon.Add(5 * time.Hour),
 		Hosts: []v1.RunHost{{Hostname: "h02", Status: "failed", Error: "no space left"}},
 	})
-	api.AddRun(acctest.Tenant, v1.Run{Phase: "preparing", Trigger: "window", OpenedAt: noon.Add(2 * time.Hour), NotAfter: noon.Add(6 * time.Hour), Hosts: []v1.RunHost{}})
+	api.AddRun(acctest.Tenant, v1.Run{WayBack: &v1.WayBack{Until: "complete"}, Phase: "preparing", Trigger: "window", OpenedAt: noon.Add(2 * time.Hour), NotAfter: noon.Add(6 * time.Hour), Hosts: []v1.RunHost{}})
 	return api, server
 }
 
@@ -51,6 +52,9 @@ func TestAccRuns_complete(t *testing.T) {
 		})})
 	}
 	null := knownvalue.Null()
+	back := func(closed knownvalue.Check) knownvalue.Check {
+		return knownvalue.ObjectExact(map[string]knownvalue.Check{"until": text("complete"), "closed_at": closed})
+	}
 	acctest.Run(t, resource.TestCase{Steps: []resource.TestStep{{
 		Config: server.Config(block("")),
 		ConfigStateChecks: []statecheck.StateCheck{
@@ -59,16 +63,17 @@ func TestAccRuns_complete(t *testing.T) {
 				knownvalue.ObjectExact(map[string]knownvalue.Check{
 					"id": knownvalue.Int64Exact(43), "environment": null, "phase": text("preparing"), "result": null, "reason": null, "trigger": text("window"),
 					"opened_at": text("2026-11-27T14:00:00Z"), "ended_at": null, "not_after": text("2026-11-27T18:00:00Z"), "hosts": knownvalue.ListSizeExact(0),
+					"way_back": back(null),
 				}),
 				knownvalue.ObjectExact(map[string]knownvalue.Check{
 					"id": knownvalue.Int64Exact(42), "environment": null, "phase": text("finished"), "result": text("failed"), "reason": text("h02 failed"), "trigger": text("manual"),
 					"opened_at": text("2026-11-27T13:00:00Z"), "ended_at": text("2026-11-27T13:00:00Z"), "not_after": text("2026-11-27T17:00:00Z"),
-					"hosts": host("h02", "failed", text("no space left"), null, null),
+					"hosts": host("h02", "failed", text("no space left"), null, null), "way_back": back(text("2026-11-27T13:00:00Z")),
 				}),
 				knownvalue.ObjectExact(map[string]knownvalue.Check{
 					"id": knownvalue.Int64Exact(41), "environment": text("basel"), "phase": text("finished"), "result": text("completed"), "reason": null, "trigger": text("window"),
 					"opened_at": text("2026-11-27T12:00:00Z"), "ended_at": text("2026-11-27T13:00:00Z"), "not_after": text("2026-11-27T16:00:00Z"),
-					"hosts": host("h01", "upgraded", null, text("canary"), text("its reboot was skipped")),
+					"hosts": host("h01", "upgraded", null, text("canary"), text("its reboot was skipped")), "way_back": null,
 				}),
 			})),
 		},

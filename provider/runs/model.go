@@ -13,6 +13,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/conversion"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/run"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantobject"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/wayback"
 )
 
 // model is the Terraform model of the data source.
@@ -24,16 +25,17 @@ type model struct {
 }
 
 type pastRun struct {
-	ID          types.Int64  `tfsdk:"id"`
-	Environment types.String `tfsdk:"environment"`
-	Phase       types.String `tfsdk:"phase"`
-	Result      types.String `tfsdk:"result"`
-	Reason      types.String `tfsdk:"reason"`
-	Trigger     types.String `tfsdk:"trigger"`
-	OpenedAt    types.String `tfsdk:"opened_at"`
-	EndedAt     types.String `tfsdk:"ended_at"`
-	NotAfter    types.String `tfsdk:"not_after"`
-	Hosts       []host       `tfsdk:"hosts"`
+	ID          types.Int64    `tfsdk:"id"`
+	Environment types.String   `tfsdk:"environment"`
+	Phase       types.String   `tfsdk:"phase"`
+	Result      types.String   `tfsdk:"result"`
+	Reason      types.String   `tfsdk:"reason"`
+	Trigger     types.String   `tfsdk:"trigger"`
+	OpenedAt    types.String   `tfsdk:"opened_at"`
+	EndedAt     types.String   `tfsdk:"ended_at"`
+	NotAfter    types.String   `tfsdk:"not_after"`
+	Hosts       []host         `tfsdk:"hosts"`
+	WayBack     *wayback.Model `tfsdk:"way_back"`
 }
 
 type host struct {
@@ -77,7 +79,7 @@ func fromAPI(r v1.Run) pastRun {
 	return pastRun{
 		ID: types.Int64Value(int64(r.ID)), Environment: conversion.Text(r.Environment), Phase: conversion.Text(r.Phase), Result: conversion.Text(r.Result), Reason: conversion.Text(r.Reason),
 		Trigger: conversion.Text(r.Trigger), OpenedAt: conversion.Time(&r.OpenedAt), EndedAt: conversion.Time(r.EndedAt), NotAfter: conversion.Time(&r.NotAfter),
-		Hosts: hosts,
+		Hosts: hosts, WayBack: wayback.Of(r.WayBack),
 	}
 }
 

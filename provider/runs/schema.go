@@ -12,6 +12,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/run"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantobject"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/validators"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/wayback"
 )
 
 // Schema defines the data source.
@@ -63,6 +64,7 @@ func runAttributes() map[string]schema.Attribute {
 		"ended_at":    tenantobject.ComputedText("When the run ended (RFC 3339); null until it ends."),
 		"not_after":   tenantobject.ComputedText("When the run ends at the latest (RFC 3339)."),
 		"hosts":       tenantobject.ComputedObjects("The result of each host.", hostAttributes()),
+		"way_back":    tenantobject.ComputedObject(wayback.About, wayback.Attributes(tenantobject.ComputedText)),
 	}
 }
 
