@@ -44,8 +44,9 @@ type Waiting struct {
 	// Sending tells that a host is about to be sent a command: the wait has no time at which it
 	// ends, and needs no person.
 	Sending bool
-	// Stage is the stage that soaks or needs an approval. Hosts are the hosts whose answers
-	// or whose slots the run waits for.
+	// Stage is the stage that soaks, needs an approval or has the step, also one that failed and
+	// that resuming the run begins again. Hosts are the hosts whose answers or whose slots the run
+	// waits for.
 	Stage string
 	Hosts []string
 }
@@ -59,7 +60,7 @@ func (s *State) blocked(now time.Time) (Waiting, bool) {
 	case answers:
 		return s.waitingForAnswers(s.members.awaited(), s.beginsWithoutLate(), "begins without"), true
 	case pausing:
-		return s.Paused.waiting(), true
+		return s.waitingForResume(), true
 	case stepping:
 		return s.waitingForStep()
 	case soak:
