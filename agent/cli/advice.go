@@ -269,6 +269,12 @@ func adviseLog(trouble string) []advice {
 }
 
 func adviseResume(r v1.Run) []advice {
+	if w := r.WaitingFor; w != nil && w.What == run.ForResume && w.Stage != "" {
+		return []advice{
+			{"repair what step " + w.Stage + " needs, then resume the run: it does the step again", withReason("resume")},
+			{"or end it", withReason("abort")},
+		}
+	}
 	by, why, _ := strings.Cut(strings.TrimPrefix(r.Paused, "by "), ": ")
 	switch by {
 	case message.ByRollout:
@@ -285,12 +291,6 @@ func adviseResume(r v1.Run) []advice {
 		}
 		return []advice{{"repair what cannot be read: " + why, ""}}
 	case run.ByPolicy:
-		if step := failedStep(r); step != "" {
-			return []advice{
-				{"repair what step " + step + " needs, then resume the run: it does the step again", withReason("resume")},
-				{"or end it", withReason("abort")},
-			}
-		}
 		return []advice{
 			{"resume the run: the next failure pauses it again", withReason("resume")},
 			{"or resume it and reset its failure count", withReason("resume", "--reset-failures")},

@@ -46,9 +46,13 @@ func TestAdvice(t *testing.T) {
 		},
 		"paused by failures": {idle, under(v1.WaitingFor{What: "resume"}, "by on-failure: 2 hosts failed"), "or resume it and reset its failure count: osupgrade-agent resume --reset-failures --reason …"},
 		"paused by a step": {idle, &v1.Run{
-			ID: 7, Phase: "upgrading", Paused: "by on-failure: the step of stage swact failed: exit status 1", WaitingFor: &v1.WaitingFor{What: "resume"},
+			ID: 7, Phase: "upgrading", Paused: "by on-failure: the step of stage swact failed: exit status 1", WaitingFor: &v1.WaitingFor{What: "resume", Stage: "swact"},
 			Stages: []v1.RunStage{{Name: "standby", Phase: "done"}, {Name: "swact", Phase: "failed", Step: &v1.RunStep{Tries: 1, Error: "exit status 1"}}},
 		}, "repair what step swact needs, then resume the run: it does the step again: osupgrade-agent resume --reason …\nor end it: osupgrade-agent abort --reason …"},
+		"a step failed while paused": {
+			idle, under(v1.WaitingFor{What: "resume", Stage: "swact"}, "by ann: lunch"),
+			"repair what step swact needs, then resume the run: it does the step again: osupgrade-agent resume --reason …\nor end it: osupgrade-agent abort --reason …",
+		},
 		"aborting during a step": {idle, &v1.Run{
 			ID: 7, Phase: "upgrading", Aborted: "by ann: wrong release", Stages: []v1.RunStage{{Name: "swact", Phase: "running", Step: &v1.RunStep{Since: &at}}},
 		}, "wait for step swact, or end the run at once: osupgrade-agent abort --now --reason …"},

@@ -88,7 +88,16 @@ type pauseCommand struct {
 
 // Run implements the command.
 func (c *pauseCommand) Run(ctx context.Context, out io.Writer) error {
-	return c.do(ctx, out, "pause", v1.Ask{}, (*client.Client).Pause, isNow("is paused: hosts that have started are finished, and no other host starts until you resume it"))
+	return c.do(ctx, out, "pause", v1.Ask{}, (*client.Client).Pause, paused)
+}
+
+// paused returns the sentence about a run that was paused.
+func paused(r v1.Run) string {
+	words := "is paused: hosts that have started are finished, and no other host starts until you resume it"
+	if step := stepInProgress(r); step != "" {
+		words = "is paused: step " + step + " is finished, and no host and no other step starts until you resume it"
+	}
+	return isNow(words)(r)
 }
 
 // resumeCommand resumes it.
@@ -111,12 +120,12 @@ type abortCommand struct {
 	asking
 	confirming
 	All bool `help:"Abort the runs of all environments. If one cannot be aborted, the others still are, and the exit code is 1."`
-	Now bool `help:"End the run at once, without waiting for hosts that are being upgraded: they stay out of service until they report, are released or are deleted."`
+	Now bool `help:"End the run at once, without waiting for hosts that are being upgraded: they stay out of service until they report, are released or are deleted. A step in progress is left as it is."`
 }
 
 // Help is the longer text of --help.
 func (c *abortCommand) Help() string {
-	return "No further host is touched, and the run ends once the hosts that are being upgraded have answered or timed out. " +
+	return "No further host is touched and no further step begins, and the run ends once the hosts that are being upgraded, or the step in progress, have answered or timed out. " +
 		"If the run is already aborting, --now ends it at once."
 }
 
@@ -188,8 +197,12 @@ func (c *abortCommand) aborted(r v1.Run, in string) string {
 	case r.EndsBy == nil:
 		return fmt.Sprintf("Run %d%s is aborting: no further host is touched.", r.ID, ofEnvironment(r))
 	}
-	return fmt.Sprintf("Run %d%s is aborting: no further host is touched. It ends once the hosts that have started have answered or timed out, by %s at the latest. "+
-		"To end it now: %s", r.ID, ofEnvironment(r), c.format().at(*r.EndsBy), inEnvironment(in, withReason("abort", "--now")))
+	ends := "the hosts that have started have answered or timed out"
+	if step := stepInProgress(r); step != "" {
+		ends = "step " + step + " is finished or has timed out"
+	}
+	return fmt.Sprintf("Run %d%s is aborting: no further host is touched. It ends once %s, by %s at the latest. "+
+		"To end it now: %s", r.ID, ofEnvironment(r), ends, c.format().at(*r.EndsBy), inEnvironment(in, withReason("abort", "--now")))
 }
 
 // toRelease says how to free the slots that the hosts of a run hold; empty when none
@@ -212,7 +225,11 @@ type approveCommand struct {
 // Run implements the command.
 func (c *approveCommand) Run(ctx context.Context, out io.Writer) error {
 	return c.do(ctx, out, "approve", v1.Ask{Stage: c.Stage}, (*client.Client).Approve, func(r v1.Run) string {
-		return fmt.Sprintf("Stage %s of run %d%s is approved.", c.Stage, r.ID, ofEnvironment(r))
+		said := fmt.Sprintf("Stage %s of run %d%s is approved.", c.Stage, r.ID, ofEnvironment(r))
+		if step := stepInProgress(r); step != "" && step != c.Stage {
+			said += " It does not begin before step " + step + " is done."
+		}
+		return said
 	})
 }
 

@@ -45,6 +45,26 @@ func TestAsk(t *testing.T) {
 	}
 }
 
+// TestAskDuringAStep checks that the answers to an operator speak of the step in progress.
+func TestAskDuringAStep(t *testing.T) {
+	t.Parallel()
+	s := fakeapi.New(t)
+	const body = `{"id": 46, "phase": "upgrading", "ends-by": "2026-11-21T02:15:00Z", "stages": [{"name": "copy", "phase": "running", "step": {"since": "2026-11-21T01:15:00Z"}}]}`
+	for words, want := range map[string]string{
+		"pause":        "Run 46 is paused: step copy is finished, and no host and no other step starts until you resume it.\n",
+		"approve rest": "Stage rest of run 46 is approved. It does not begin before step copy is done.\n",
+		"approve copy": "Stage copy of run 46 is approved.\n",
+		"abort --yes":  "It ends once step copy is finished or has timed out, by ",
+	} {
+		args := strings.Fields(words)
+		s.Inject("POST", "/"+args[0], fakeapi.Raw(200, "application/json", body))
+		code, stdout, stderr := call(t, as(t, s.URL, s.Token, "acme", append(args, "--reason", "lunch")...)...)
+		if code != exitOK || !strings.Contains(stdout, want) {
+			t.Errorf("%s: exit code %d:\n%s%s\nwant\n%s", words, code, stdout, stderr, want)
+		}
+	}
+}
+
 // TestRelease checks what is said of a slot that is freed while a run is under
 // way, and between two.
 func TestRelease(t *testing.T) {

@@ -505,20 +505,25 @@ func (s *State) finish(e message.Finished, r message.Record) error {
 	s.EndedSeq, s.EndedAt, s.changed = r.Seq, r.Time, r.Time
 	s.roster.Finish()
 	s.closeStep()
+	unstarted := "the run ended before its turn"
+	if s.ID == 0 && s.start.why() != "" {
+		unstarted = "the run touched no host: its start checks failed"
+	}
 	for i := range s.members {
-		s.close(i, r.Time)
+		s.close(i, unstarted, r.Time)
 	}
 	s.queues = queues{}
 	return nil
 }
 
-// close gives a host its final status at the end of the run, if it has none yet.
-func (s *State) close(i int, at time.Time) {
+// close gives a host its final status at the end of the run, if it has none yet. unstarted is why it
+// was not begun with.
+func (s *State) close(i int, unstarted string, at time.Time) {
 	m := &s.members[i]
 	if m.final != "" {
 		return
 	}
-	to, text := Skipped, "the run ended before its turn"
+	to, text := Skipped, unstarted
 	switch {
 	case m.underWay():
 		to, text = HostFailed, "the run ended while it was "+string(m.status())

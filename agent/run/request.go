@@ -179,9 +179,9 @@ func (s *State) standing(now time.Time, in string) string {
 	until := stamp(s.EndsBy())
 	switch {
 	case s.aborted != nil:
-		return fmt.Sprintf("run %d is aborting until %s at the latest%s; to end it now: %s", s.Key(), until, s.members.working(), TypedIn(in, "abort --now"))
+		return fmt.Sprintf("run %d is aborting until %s at the latest%s; to end it now: %s", s.Key(), until, s.working(), TypedIn(in, "abort --now"))
 	case s.overAt(now):
-		return fmt.Sprintf("run %d sends no command since %s and ends by %s at the latest%s; to end it now: %s", s.Key(), stamp(s.NotAfter), until, s.members.working(), TypedIn(in, "abort --now"))
+		return fmt.Sprintf("run %d sends no command since %s and ends by %s at the latest%s; to end it now: %s", s.Key(), stamp(s.NotAfter), until, s.working(), TypedIn(in, "abort --now"))
 	case s.Paused != nil && message.GoesOn(s.Paused.By):
 		return fmt.Sprintf("run %d is in progress until %s at the latest, and waits for %s; to end it: %s", s.Key(), until, s.Paused.waiting().Detail, TypedIn(in, "abort"))
 	case s.Paused != nil:
@@ -202,11 +202,14 @@ func (s *State) waits(now time.Time) string {
 	return ""
 }
 
-// working names the hosts that a run which is ending waits for.
-func (all members) working() string {
+// working names the hosts, or the step, that a run which is ending waits for.
+func (s *State) working() string {
 	var names []string
-	for i := range all {
-		if m := &all[i]; m.underWay() {
+	if t, underWay := s.stepTask(); underWay {
+		names = append(names, "step "+t.Stage+" is in progress")
+	}
+	for i := range s.members {
+		if m := &s.members[i]; m.underWay() {
 			does := string(m.status())
 			if m.phase == undraining {
 				does = "being undrained"

@@ -123,8 +123,27 @@ func (s *State) stepRan(o message.Outcome, at time.Time) error {
 		s.passStep(at)
 		return nil
 	}
-	s.onFailure(fmt.Sprintf("the step of stage %s failed: %s", g.Name, g.doing.Trouble), at)
+	s.onFailure(g.stepFailure(), at)
 	return nil
+}
+
+// stepFailure says why the step of the stage failed.
+func (g *stage) stepFailure() string {
+	return fmt.Sprintf("the step of stage %s failed: %s", g.Name, g.doing.Trouble)
+}
+
+// waitingForResume returns what a paused run waits for. A step that failed, and is done again then, is
+// named though the run was paused for another reason.
+func (s *State) waitingForResume() Waiting {
+	w, g := s.Paused.waiting(), s.stages.current()
+	if !g.awaitsStep() || g.doing.underWay() || g.doing.Trouble == "" {
+		return w
+	}
+	w.Stage = g.Name
+	if failure := g.stepFailure(); s.Paused.Why != message.CleanText(failure) {
+		w.Detail += "; since then " + failure
+	}
+	return w
 }
 
 // passStep goes on after the step of the current stage.

@@ -46,8 +46,9 @@ type Waiting struct {
 	Sending bool
 	// Budget is the disruption budget whose query has to allow it.
 	Budget string
-	// Stage is the stage that soaks or needs an approval. Hosts are the hosts whose answers
-	// or whose slots the run waits for.
+	// Stage is the stage that soaks, needs an approval or has the step, also one that failed and
+	// that resuming the run begins again. Hosts are the hosts whose answers or whose slots the run
+	// waits for.
 	Stage string
 	Hosts []string
 }
@@ -61,7 +62,7 @@ func (s *State) blocked(now time.Time) (Waiting, bool) {
 	case answers:
 		return s.waitingForAnswers(s.members.awaited(), s.beginsWithoutLate(), "begins without"), true
 	case pausing:
-		return s.Paused.waiting(), true
+		return s.waitingForResume(), true
 	case stepping:
 		return s.waitingForStep()
 	case soak:

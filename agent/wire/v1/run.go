@@ -140,7 +140,8 @@ type WaitingFor struct {
 	Sending bool `json:"sending,omitempty"`
 	// Budget is the disruption budget whose query has to allow it.
 	Budget string `json:"budget,omitempty"`
-	// Stage is the stage that soaks, wants to be approved or has the step.
+	// Stage is the stage that soaks, wants to be approved or has the step. With what "resume" it is
+	// the stage whose step failed and is done again once the run is resumed.
 	Stage string `json:"stage,omitempty"`
 	// Hosts are the first ten of the hosts that it waits for: hosts at work or, with
 	// what "slot" or "budget" and with no Until, hosts about which a person has to do something.
