@@ -133,3 +133,29 @@ func TestMissedByAWrongClock(t *testing.T) {
 		t.Errorf("missed is %+v once more", e)
 	}
 }
+
+// TestOwedByAWrongClock checks that a window which an edit left owed while the clock was years ahead
+// is not written down as missed once the clock is right: no record could say so for good, so that it
+// was written again and again.
+func TestOwedByAWrongClock(t *testing.T) {
+	t.Parallel()
+	noon := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	ahead := noon.AddDate(4, 0, 0)
+	shows := ahead
+	m := nightly()
+	o := m.options(t)
+	o.Now = func() time.Time { return shows }
+	s := stateOf(o)
+	s.heard("h01", message.Alive{Application: "app"}, noon)
+	s.intent.complete = true
+	s.intent.set(store.Seen{Object: theConfig, Config: m.config, At: ahead.AddDate(0, -1, 0)})
+	s.setIntent(store.Seen{Object: theConfig, Config: m.config, At: ahead})
+	if owed := s.owed(s.standard(), ahead); len(owed) == 0 {
+		t.Fatal("the edit has left no window owed")
+	}
+	shows = noon
+	s.setBack(noon)
+	if e, some := s.missed(s.standard(), noon); some {
+		t.Errorf("missed is %+v, which has yet to open", e)
+	}
+}

@@ -205,7 +205,8 @@ func (s *state) owed(env *environment, now time.Time) []window.Opening {
 	since := times.Later(considered.Add(1), now.Add(-longestAbsence))
 	agenda := s.intent.of(env.name)
 	owed := slices.DeleteFunc(slices.Clone(agenda.owed), func(o window.Opening) bool {
-		return o.Start.Before(since) || s.intent.skips[env.name].Of(o.Start) != nil
+		// One that closes later became owed by a clock that was ahead.
+		return o.Start.Before(since) || o.End.After(now) || s.intent.skips[env.name].Of(o.Start) != nil
 	})
 	if !now.Before(agenda.lookBackAt) && !agenda.scheduledAt.IsZero() {
 		closed := s.closed(env, since, now)
