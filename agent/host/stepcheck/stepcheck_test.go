@@ -12,6 +12,7 @@ import (
 	runner "github.com/osupgrade/terraform-provider-osupgrade/agent/host/check"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/stepcheck"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/check"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
 )
 
@@ -82,6 +83,37 @@ func TestExamplePasses(t *testing.T) {
 			if !ok || !strings.Contains(said, want) {
 				t.Errorf("on host %q: it passes %t, and %q is not in\n%s", host, ok, want, said)
 			}
+		}
+	}
+}
+
+// TestExampleWaits checks that a script of examples/steps waits for an earlier one that still runs,
+// because its worker or site was killed.
+func TestExampleWaits(t *testing.T) {
+	t.Parallel()
+	for script, gives := range map[string][]string{"backup": {"BACKUP"}, "drop-backup": nil} {
+		o := example(t, "", "")
+		folder, err := os.Open(strings.TrimPrefix(o.State, "ls -R "))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := syscall.Flock(int(folder.Fd()), syscall.LOCK_EX); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan message.Outcome, 1)
+		go func() {
+			ended <- o.Runner.Run(t.Context(), message.Task{Run: 1, Kind: message.Step, Stage: "backup", Gives: gives, Hook: &rollout.Hook{Type: rollout.Exec, Script: script, Timeout: rollout.SpanOf(time.Minute)}})
+		}()
+		select {
+		case came := <-ended:
+			t.Errorf("%s does not wait: %+v", script, came)
+		case <-time.After(300 * time.Millisecond):
+		}
+		if err := folder.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if came := <-ended; !came.OK {
+			t.Errorf("%s: %s", script, came.Text)
 		}
 	}
 }
