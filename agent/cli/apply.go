@@ -65,9 +65,9 @@ func (c *applyCommand) Run(ctx context.Context, stdin io.Reader, out io.Writer, 
 	if !c.DryRun {
 		var told []warning
 		done, told, err = site.writeAll(ctx, todo, want)
-		told = slices.DeleteFunc(told, func(w warning) bool { return slices.Contains(warnings, w) })
-		if warnings = append(warnings, told...); c.Output == asText {
-			showPlaced(newTerminal(out), told)
+		before := len(warnings)
+		if warnings = once(append(warnings, told...)); c.Output == asText {
+			showPlaced(newTerminal(out), warnings[before:])
 		}
 	}
 	if err != nil && c.Output == asText { // What was written stands in the error.

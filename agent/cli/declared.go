@@ -192,7 +192,7 @@ func (d *siteIntent) read(ctx context.Context, key intent.Key) error {
 // what is to be warned of, for an object that stays as it is, too.
 func (d *siteIntent) validate(ctx context.Context, s intent.ObjectChange, want intent.Intent) ([]v1.IntentWarning, error) {
 	k := kindOf(s.Key.Kind)
-	if s.Action == intent.Delete || s.Action == intent.Keep && (k.plural != "" || want.Deletions[s.Key]) {
+	if s.Action == intent.Delete || s.Action == intent.Keep && (!isWarnedOf(s.Key.Kind) || want.Deletions[s.Key]) {
 		return nil, nil
 	}
 	checked, ok := d.withoutNewPolicies(want, s.Key)
@@ -205,6 +205,16 @@ func (d *siteIntent) validate(ctx context.Context, s intent.ObjectChange, want i
 		found = append(found, d.withoutWindows(ctx, want, time.Now())...)
 	}
 	return found, err
+}
+
+// isWarnedOf reports whether the site warns of what objects of a kind match.
+func isWarnedOf(k intent.Kind) bool {
+	switch k {
+	case intent.Config, intent.Rollout, intent.Environment, intent.Budget:
+		return true
+	case intent.Calendar, intent.Policy, intent.User, intent.Approle, intent.Webhook:
+	}
+	return false
 }
 
 // withoutNew returns warnings but for those about calendars and environments that an environment
@@ -276,7 +286,7 @@ func (d *siteIntent) validateAll(ctx context.Context, changes []intent.ObjectCha
 			refused = append(refused, fmt.Errorf("%s: %s", s.Key, explain(err)))
 		}
 	}
-	return placed(want, found), errors.Join(refused...)
+	return once(placed(want, found)), errors.Join(refused...)
 }
 
 // write makes a change, on condition that the object is as it was read.

@@ -38,6 +38,17 @@ func placed(want intent.Intent, found []v1.IntentWarning) []warning {
 	return all
 }
 
+// once returns warnings without those that an earlier one tells already. A budget and a stage that let
+// different numbers of hosts leave service are warned of as parts of both.
+func once(all []warning) (kept []warning) {
+	for _, w := range all {
+		if !slices.ContainsFunc(kept, func(k warning) bool { return k == w || k.SameLimits(w.IntentWarning) }) {
+			kept = append(kept, w)
+		}
+	}
+	return kept
+}
+
 // keyOf returns the object that a warning is about.
 func keyOf(w v1.IntentWarning) intent.Key {
 	switch kind, name, _ := strings.Cut(w.Object, "."); kind {
@@ -107,11 +118,15 @@ func opens(config v1.OSUpgrade, calendars map[string]v1.Calendar, now time.Time)
 // showUnmatched prints what of the intent matches no known host, and what is to be seen to of
 // environments.
 func showUnmatched(to *terminal, state v1.State) {
-	var others, environments []string
+	var others, environments, budgets []string
 	for _, w := range state.IntentWarnings {
-		if kind, _, _ := strings.Cut(w.Object, "."); kind == v1.EnvironmentsObject {
+		kind, _, _ := strings.Cut(w.Object, ".")
+		switch {
+		case kind == v1.EnvironmentsObject:
 			environments = append(environments, w.String())
-		} else {
+		case w.OfBudget():
+			budgets = append(budgets, w.String())
+		default:
 			others = append(others, w.String())
 		}
 	}
@@ -127,4 +142,5 @@ func showUnmatched(to *terminal, state v1.State) {
 	}
 	warn("Declared, but matching no known host:", others)
 	warn("Environments to look at:", environments)
+	warn("Disruption budgets to look at:", budgets)
 }

@@ -126,3 +126,47 @@ func TestWarnedOfNoWindow(t *testing.T) {
 		})
 	}
 }
+
+// TestWarnedOfUnchanged checks that apply warns of an environment and of a budget, whether they are new
+// or unchanged, each once.
+func TestWarnedOfUnchanged(t *testing.T) {
+	t.Parallel()
+	s := fakeapi.New(t)
+	s.SetHosts("acme", v1.Host{Hostname: "h01", Labels: map[string]string{"shop": "basel"}})
+	file := writeIn(t, t.TempDir())("shops.yaml", "environments:\n  paris: {match: {labels: {shop: paris}}}\nbudgets:\n  racks: {per: rack, max-unavailable: 1}\n")
+	for _, want := range []string{"Written, in this order", "Nothing to write"} {
+		_, stdout, stderr := call(t, as(t, s.URL, s.Token, "acme", "apply", "-f", file)...)
+		for _, part := range []string{
+			want, file + `:2: warning: environments.paris.match.labels.shop: no known host has "paris" as label shop; hosts have basel` + "\n",
+			file + `:4: warning: budgets.racks.per: no known host has label "rack"; hosts have shop` + "\n",
+		} {
+			if strings.Count(stdout, part) != 1 {
+				t.Errorf("%q is not there once:\n%s%s", part, stdout, stderr)
+			}
+		}
+	}
+}
+
+// TestOnce checks that the limits of a stage and of a budget are warned of once, if both are declared.
+func TestOnce(t *testing.T) {
+	t.Parallel()
+	of := func(object, text string) warning {
+		return warning{IntentWarning: v1.IntentWarning{Object: object, Text: text}}
+	}
+	const more = " lets 4 hosts leave service at once, and disruption budget racks lets 1 of 4 hosts with rack=r1; the smaller number counts"
+	budget, rollout, other := of("budgets.racks", "stage rest"+more), of("rollout", "the stage"+more), of("rollout", "the stage"+strings.Replace(more, "r1", "r2", 1))
+	if got := once([]warning{budget, rollout, other, other}); len(got) != 2 || got[0] != budget || got[1] != other {
+		t.Errorf("left are %v", got)
+	}
+}
+
+// TestStatusOfBudgetLimits checks that status does not say of a budget which lets no host go that it
+// matches none.
+func TestStatusOfBudgetLimits(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	showUnmatched(newTerminal(&out), v1.State{IntentWarnings: []v1.IntentWarning{{Object: "budgets.all", Field: "min-available", Text: "100% of 8 hosts must stay in service, so none can be upgraded"}}})
+	if got, want := out.String(), "\nDisruption budgets to look at:\n  budgets.all.min-available: 100% of 8 hosts must stay in service, so none can be upgraded\n"; got != want {
+		t.Errorf("it prints %q", got)
+	}
+}

@@ -28,6 +28,14 @@ func (w IntentWarning) OfBudget() bool {
 	return strings.Contains(w.Text, budgetLimits) || strings.Contains(w.Text, budgetForbids)
 }
 
+// SameLimits reports whether two warnings, about a stage and about a disruption budget, are about the
+// same limits of both.
+func (w IntentWarning) SameLimits(other IntentWarning) bool {
+	_, of, found := strings.Cut(w.Text, " lets ")
+	_, ofOther, foundOther := strings.Cut(other.Text, " lets ")
+	return found && foundOther && of == ofOther && w.OfBudget() && w.Object != other.Object
+}
+
 // The words of the warnings about the limits of disruption budgets.
 const (
 	budgetLimits  = "the smaller number counts"
