@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
 )
 
 // Job describes the run and host of an action.
@@ -30,6 +31,10 @@ type Job struct {
 	// Plan is what Prepare returned in this run, as the worker has it on disk. Plan and
 	// Prepare get none.
 	Plan message.ChangeSet
+	// Release is what the run installs; nil if it has none, and then the options of the strategy
+	// decide. ReleaseName is its name.
+	Release     *release.Release
+	ReleaseName string
 	// Rejected are the versions that were rolled back on this host. A plan holds
 	// them back until there is another version.
 	Rejected message.Rejected
