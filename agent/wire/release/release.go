@@ -150,7 +150,11 @@ func canonicalJSON(text json.RawMessage) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(value)
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false) // People read it.
+	err = e.Encode(value)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
 // Text returns what never changes of a release, in its one spelling. The text stays the same bytes
