@@ -20,6 +20,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/osinfo"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
 )
 
 // State is what a tool says about the systems of its host.
@@ -118,7 +119,10 @@ func (s *Strategy[S]) Detect(ctx context.Context) error {
 	return nil
 }
 
-// Versions returns those of the systems, and the release.
+// Releases implements strategy.Releaser.
+func (s *Strategy[S]) Releases() []release.Kind { return []release.Kind{release.OfImages} }
+
+// Versions returns those of the systems, and of the distribution.
 func (s *Strategy[S]) Versions(ctx context.Context) (map[string]string, error) {
 	versions, err := osinfo.Read(s.Root)
 	if err != nil {

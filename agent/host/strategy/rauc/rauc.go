@@ -82,6 +82,7 @@ var (
 	_ strategy.Strategy  = (*Strategy)(nil)
 	_ strategy.Confirmer = (*Strategy)(nil)
 	_ strategy.Watcher   = (*Strategy)(nil)
+	_ strategy.Releaser  = (*Strategy)(nil)
 )
 
 // sha256Text is a SHA-256 in hexadecimal.
