@@ -56,7 +56,6 @@ func TestStrategyFlags(t *testing.T) { //nolint:paralleltest // it adds to nativ
 		"no such strategy": {[]string{"--strategy", "magic"}, `strategy: "magic" is not a strategy; use auto, or one of exec, apt`},
 		"wrong options":    {[]string{"--strategy", "apt", "--apt-mode", "packages"}, "apt-packages: none is given"},
 		"no packages":      {[]string{"--strategy", "dnf", "--dnf-mode", "packages"}, "dnf-packages: none is given"},
-		"no bundle":        {[]string{"--strategy", "rauc"}, "rauc-bundle is missing; set the address of the bundle"},
 		"http":             {[]string{"--strategy", "rauc", "--rauc-bundle", "http://updates.example.org/a.raucb"}, "without encryption; use https, or allow http (rauc-allow-http)"},
 		"no branch":        {[]string{"--strategy", "ostree", "--ostree-ref", "stable"}, `ostree-ref: "stable" is no branch of a remote; use REMOTE:BRANCH`},
 		"a wrong word":     {[]string{"--strategy", "apt", "--apt-conffiles", "ask"}, "--apt-conffiles must be one of"},

@@ -247,34 +247,71 @@ func (f *Folder) write(r record) error {
 	return durable.WriteFile(f.recordFile(), data, 0o600)
 }
 
-// Fetch downloads a file unless the folder has it. sum is its SHA-256 in hexadecimal,
-// or empty. When it returns without an error the file and its folder are synced.
-func (f *Folder) Fetch(ctx context.Context, address, sum string, progress func(done, total int64)) (File, error) {
+// Content is what a file must be.
+type Content struct {
+	// SHA256 is its checksum in hexadecimal; any if it is empty.
+	SHA256 string
+	// Size is its size in bytes; any if it is zero.
+	Size int64
+}
+
+// checkSize returns an error for a size that the file must not have. It is negative if it is not known yet.
+func (c Content) checkSize(size int64) error {
+	if c.Size > 0 && size >= 0 && size != c.Size {
+		return strategy.Fail(message.Artifact, fmt.Errorf("it has %d bytes, not %d", size, c.Size))
+	}
+	return nil
+}
+
+// Check returns an error for a file that is not what it must be.
+func (c Content) Check(path string) (err error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	if err := c.checkSize(info.Size()); err != nil || c.SHA256 == "" {
+		return err
+	}
+	h := sha256.New()
+	if _, err := io.Copy(h, file); err != nil {
+		return err
+	}
+	if got := hex.EncodeToString(h.Sum(nil)); got != c.SHA256 {
+		return strategy.Fail(message.Artifact, fmt.Errorf("its SHA-256 is %s, not %s", got, c.SHA256))
+	}
+	return nil
+}
+
+// Fetch downloads a file unless the folder has it. A file that is not what it must be is dropped: it
+// would never be fetched again. When Fetch returns without an error the file and its folder are synced.
+func (f *Folder) Fetch(ctx context.Context, address string, want Content, progress func(done, total int64)) (File, error) {
 	u, err := parseAddress(address, f.o.Plain)
 	if err != nil {
 		return File{}, strategy.Fail(message.Artifact, err)
 	}
-	file, err := f.fetch(ctx, u, progress)
+	file, err := f.fetch(ctx, u, want, progress)
 	if err != nil {
 		return File{}, fmt.Errorf("cannot download %s: %w", shown(u), err)
 	}
-	if sum == "" {
-		return file, nil
-	}
-	if err := f.checkSum(sum); err != nil {
-		return File{}, fmt.Errorf("cannot use %s: %w", shown(u), err)
+	if err := want.Check(file.Path); err != nil {
+		return File{}, fmt.Errorf("cannot use %s: %w", shown(u), errors.Join(err, f.Forget()))
 	}
 	return file, nil
 }
 
-func (f *Folder) fetch(ctx context.Context, u *url.URL, progress func(done, total int64)) (File, error) {
+func (f *Folder) fetch(ctx context.Context, u *url.URL, want Content, progress func(done, total int64)) (File, error) {
 	kept := f.read()
 	if kept.Address != shown(u) {
 		kept = record{}
 	}
 	// A server that cannot go on with this content is asked once more, for all of it.
 	for {
-		got, again, err := f.attempt(ctx, u, kept, progress)
+		got, again, err := f.attempt(ctx, u, kept, want, progress)
 		if err != nil || !again {
 			return got, err
 		}
@@ -283,7 +320,7 @@ func (f *Folder) fetch(ctx context.Context, u *url.URL, progress func(done, tota
 }
 
 // attempt asks the server once.
-func (f *Folder) attempt(ctx context.Context, u *url.URL, kept record, progress func(done, total int64)) (file File, again bool, err error) {
+func (f *Folder) attempt(ctx context.Context, u *url.URL, kept record, want Content, progress func(done, total int64)) (file File, again bool, err error) {
 	// The server may not send nothing for long; how long it takes is not our affair.
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -312,7 +349,7 @@ func (f *Folder) attempt(ctx context.Context, u *url.URL, kept record, progress 
 	if next.do == afresh {
 		return File{}, true, nil
 	}
-	if err := f.room(next.record); err != nil {
+	if err := errors.Join(want.checkSize(next.record.Size), f.room(next.record)); err != nil {
 		return File{}, false, err
 	}
 	body := &watched{from: response.Body, alive: func() { stalled.Reset(f.o.idle) }}
@@ -439,24 +476,6 @@ func (f *Folder) finish(r record) error {
 	}
 	r.Synced, r.Complete = r.Size, true
 	return f.write(r)
-}
-
-// checkSum compares the file with its checksum, and drops a file that has another: it
-// would never be fetched again.
-func (f *Folder) checkSum(sum string) (err error) {
-	file, err := os.Open(f.content())
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	h := sha256.New()
-	if _, err := io.Copy(h, file); err != nil {
-		return err
-	}
-	if got := hex.EncodeToString(h.Sum(nil)); got != sum {
-		return errors.Join(strategy.Fail(message.Artifact, fmt.Errorf("its SHA-256 is %s, not %s", got, sum)), f.Forget())
-	}
-	return nil
 }
 
 // Forget has the next Fetch download the whole file again.

@@ -103,7 +103,7 @@ func quiet(int64, int64) {}
 
 func (s *server) fetch(t *testing.T, f *Folder) (File, error) {
 	t.Helper()
-	return f.Fetch(t.Context(), s.URL+"/system.raucb", "", quiet)
+	return f.Fetch(t.Context(), s.URL+"/system.raucb", Content{}, quiet)
 }
 
 func (s *server) mustFetch(t *testing.T, f *Folder) File {
@@ -126,7 +126,7 @@ func TestFetch(t *testing.T) {
 		t.Error("an empty folder keeps a file")
 	}
 	var told []int64
-	if _, err := f.Fetch(t.Context(), s.URL+"/system.raucb?token=x", "", func(done, total int64) {
+	if _, err := f.Fetch(t.Context(), s.URL+"/system.raucb?token=x", Content{}, func(done, total int64) {
 		if total != 3<<20 {
 			t.Errorf("the total is told as %d", total)
 		}
@@ -251,7 +251,7 @@ func TestRefusals(t *testing.T) {
 	for name, c := range map[string]struct {
 		options Options
 		handle  http.HandlerFunc
-		sum     string
+		want    Content
 		class   message.Class
 		text    string
 	}{
@@ -282,7 +282,15 @@ func TestRefusals(t *testing.T) {
 				return nil
 			}},
 		},
-		"other sum": {sum: strings.Repeat("0", 64), class: message.Artifact, text: "its SHA-256 is "},
+		"other sum":  {want: Content{SHA256: strings.Repeat("0", 64)}, class: message.Artifact, text: "its SHA-256 is "},
+		"other size": {want: Content{Size: 999}, class: message.Artifact, text: "it has 1000 bytes, not 999"},
+		"other size, told at the end": {
+			want: Content{Size: 999}, class: message.Artifact, text: "it has 1000 bytes, not 999",
+			handle: func(w http.ResponseWriter, _ *http.Request) {
+				_ = http.NewResponseController(w).Flush()
+				_, _ = w.Write(make([]byte, 1000))
+			},
+		},
 		"stalled": {
 			options: Options{idle: 50 * time.Millisecond}, class: message.Transient, text: "the server has sent nothing for 50ms",
 			handle: func(w http.ResponseWriter, r *http.Request) {
@@ -303,7 +311,7 @@ func TestRefusals(t *testing.T) {
 			t.Parallel()
 			s, f := serve(t, 1000), open(t, c.options)
 			s.handle = c.handle
-			file, err := f.Fetch(t.Context(), s.URL+"/system.raucb?token=hush", c.sum, quiet)
+			file, err := f.Fetch(t.Context(), s.URL+"/system.raucb?token=hush", c.want, quiet)
 			if err == nil || strategy.ClassOf(err) != c.class || !strings.Contains(err.Error(), c.text) {
 				t.Errorf("%+v, class %q, error %v; want class %q and the text %q", file, strategy.ClassOf(err), err, c.class, c.text)
 			}
@@ -317,12 +325,12 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestSum checks that the checksum is that of the file.
-func TestSum(t *testing.T) {
+// TestContent checks that checksum and size are those of the file.
+func TestContent(t *testing.T) {
 	t.Parallel()
 	s, f := serve(t, 1000), open(t, Options{})
 	sum := sha256.Sum256(s.content)
-	if _, err := f.Fetch(t.Context(), s.URL, hex.EncodeToString(sum[:]), quiet); err != nil {
+	if _, err := f.Fetch(t.Context(), s.URL, Content{SHA256: hex.EncodeToString(sum[:]), Size: 1000}, quiet); err != nil {
 		t.Error(err)
 	}
 }
@@ -382,7 +390,7 @@ func TestStopped(t *testing.T) {
 		stop()
 		<-r.Context().Done()
 	}
-	if _, err := f.Fetch(ctx, s.URL, "", quiet); !errors.Is(err, context.Canceled) || strategy.ClassOf(err) != "" {
+	if _, err := f.Fetch(ctx, s.URL, Content{}, quiet); !errors.Is(err, context.Canceled) || strategy.ClassOf(err) != "" {
 		t.Errorf("error %v of class %q", err, strategy.ClassOf(err))
 	}
 }
@@ -411,7 +419,7 @@ func TestAnyBreak(t *testing.T) {
 			s.tag, s.content, s.breakAt = fmt.Sprintf(`"%d-%d"`, version, size), contentOf(version, size), rapid.IntRange(-1, 4000).Draw(rt, "break")
 			content := s.content
 			s.mu.Unlock()
-			file, err := f.Fetch(t.Context(), s.URL, "", quiet)
+			file, err := f.Fetch(t.Context(), s.URL, Content{}, quiet)
 			if err == nil {
 				if got, err := os.ReadFile(file.Path); err != nil || !bytes.Equal(got, content) {
 					rt.Fatalf("the file is not what the server has (%v)", err)

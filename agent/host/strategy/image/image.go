@@ -13,12 +13,14 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"runtime"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/osinfo"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
 )
 
 // State is what a tool says about the systems of its host.
@@ -29,6 +31,8 @@ type State interface {
 	Systems() (Systems, error)
 	// Versions returns what is published.
 	Versions() (map[string]string, error)
+	// Compatible is the name of this kind of host, by which it gets an image of a release.
+	Compatible() string
 }
 
 // Offer is a version that can be deployed.
@@ -40,20 +44,28 @@ type Offer struct {
 	Fetched bool
 }
 
+// Task is a job with what it is to deploy.
+type Task struct {
+	strategy.Job
+	Want Want
+}
+
 // Driver is what the tools differ in. Each call gets what Look returned last.
 type Driver[S State] interface {
 	// Look returns what the host has.
 	Look(ctx context.Context) (S, error)
+	// Wanted returns what the options of the strategy want.
+	Wanted(now S) Want
 	// Known returns what would be deployed by what the host knows now. It changes nothing,
 	// and returns strategy.ErrNoPlan if the host cannot tell.
-	Known(ctx context.Context, now S) (Offer, error)
+	Known(ctx context.Context, now S, want Want) (Offer, error)
 	// Find asks for what there is to deploy. It fetches only what tells the version.
-	Find(ctx context.Context, now S, job strategy.Job) (Offer, error)
+	Find(ctx context.Context, now S, task Task) (Offer, error)
 	// Fetch brings what was found to disk, if the tool can do that before it deploys.
 	// Nothing of it starts.
-	Fetch(ctx context.Context, now S, job strategy.Job, offer Offer) (Offer, error)
+	Fetch(ctx context.Context, now S, task Task, offer Offer) (Offer, error)
 	// Deploy makes a version the one that starts next.
-	Deploy(ctx context.Context, now S, job strategy.Job, version string) error
+	Deploy(ctx context.Context, now S, task Task, version string) error
 	// Restore makes an old version the one that starts next.
 	Restore(ctx context.Context, now S, version string) error
 	// Discard keeps a version from starting next, so that what runs starts again. It does
@@ -79,6 +91,15 @@ type Strategy[S State] struct {
 	Root string
 }
 
+// task returns what a job is to deploy on a host.
+func (s *Strategy[S]) task(job strategy.Job, now S) (task Task, err error) {
+	task = Task{Job: job, Want: s.Driver.Wanted(now)}
+	if job.Release != nil {
+		task.Want, err = wanted(job, runtime.GOOS+"/"+runtime.GOARCH, now.Compatible())
+	}
+	return task, err
+}
+
 func (s *Strategy[S]) look(ctx context.Context) (now S, systems Systems, err error) {
 	if now, err = s.Driver.Look(ctx); err == nil {
 		systems, err = now.Systems()
@@ -98,7 +119,10 @@ func (s *Strategy[S]) Detect(ctx context.Context) error {
 	return nil
 }
 
-// Versions returns those of the systems, and the release.
+// Releases implements strategy.Releaser.
+func (s *Strategy[S]) Releases() []release.Kind { return []release.Kind{release.OfImages} }
+
+// Versions returns those of the systems, and of the distribution.
 func (s *Strategy[S]) Versions(ctx context.Context) (map[string]string, error) {
 	versions, err := osinfo.Read(s.Root)
 	if err != nil {
@@ -119,7 +143,11 @@ func (s *Strategy[S]) Plan(ctx context.Context, job strategy.Job) (message.Chang
 	if err != nil {
 		return message.ChangeSet{}, err
 	}
-	offer, err := s.Driver.Known(ctx, now)
+	task, err := s.task(job, now)
+	if err != nil {
+		return message.ChangeSet{}, err
+	}
+	offer, err := s.Driver.Known(ctx, now, task.Want)
 	if err != nil {
 		return message.ChangeSet{}, err
 	}
@@ -136,8 +164,12 @@ func (s *Strategy[S]) Prepare(ctx context.Context, job strategy.Job) (message.Ch
 	if err != nil {
 		return message.ChangeSet{}, err
 	}
+	task, err := s.task(job, now)
+	if err != nil {
+		return message.ChangeSet{}, err
+	}
 	job.Progress(-1, "asking for the newest version")
-	offer, err := s.Driver.Find(ctx, now, job)
+	offer, err := s.Driver.Find(ctx, now, task)
 	if err != nil {
 		return message.ChangeSet{}, err
 	}
@@ -146,7 +178,7 @@ func (s *Strategy[S]) Prepare(ctx context.Context, job strategy.Job) (message.Ch
 		return plan, nil
 	}
 	job.Progress(-1, "fetching "+offer.Version)
-	if offer, err = s.Driver.Fetch(ctx, now, job, offer); err != nil {
+	if offer, err = s.Driver.Fetch(ctx, now, task, offer); err != nil {
 		return message.ChangeSet{}, err
 	}
 	unix.Sync()
@@ -165,9 +197,13 @@ func (s *Strategy[S]) Upgrade(ctx context.Context, job strategy.Job) (strategy.O
 	if outcome := systems.Outcome(job.Plan); outcome != strategy.NotDone {
 		return outcome, nil
 	}
+	task, err := s.task(job, now)
+	if err != nil {
+		return 0, err
+	}
 	want := job.Plan.Changes[0]
 	job.Progress(-1, "deploying "+want.To)
-	if err := synced(s.Driver.Deploy(ctx, now, job, want.To)); err != nil {
+	if err := synced(s.Driver.Deploy(ctx, now, task, want.To)); err != nil {
 		return 0, err
 	}
 	if now, systems, err = s.look(ctx); err != nil {

@@ -121,6 +121,14 @@ func (h *tools) run(_ context.Context, name string, args ...string) (string, err
 		return h.seen + "\n", nil
 	case "ostree show --print-metadata-key=version " + h.seen:
 		return "'" + labels[h.seen] + "'\n", nil
+	case "ostree pull --commit-metadata-only fedora stable@" + two, "rpm-ostree deploy --download-only " + two:
+		h.fetched = two
+	case "ostree rev-parse " + two:
+		return two + "\n", nil
+	case "ostree show --print-metadata-key=version " + two:
+		return "'2'\n", nil
+	case "rpm-ostree deploy --cache-only " + two, "bootc switch quay.io:5000/example/system@sha256:" + two:
+		h.stage(two)
 	case "rpm-ostree upgrade --download-only":
 		h.fetched = h.head
 	case "rpm-ostree upgrade --cache-only":

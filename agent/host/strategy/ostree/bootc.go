@@ -126,25 +126,62 @@ func (b bootc) Look(ctx context.Context) (deployments, error) {
 	return status.deployments(), err
 }
 
-// Known returns the image that bootc saw when it last asked.
-func (b bootc) Known(ctx context.Context, _ deployments) (image.Offer, error) {
+// wantedImage returns the name and the digest of the image that a release wants; both are empty
+// without a release.
+func wantedImage(want image.Want) (name, digest string, err error) {
+	if want.Release == "" {
+		return "", "", nil
+	}
+	name, digest, _ = strings.Cut(want.URL, "@")
+	if sum := want.Content.SHA256; sum != "" {
+		if digest != "" && digest != "sha256:"+sum {
+			return "", "", want.Errorf("its image has the digest %s and the sha256 %s; leave one out", digest, sum)
+		}
+		digest = "sha256:" + sum
+	}
+	if digest == "" {
+		return "", "", want.Errorf("its image %s has no digest, so two hosts could get two images; add sha256, or @sha256: and the digest", want.URL)
+	}
+	return name, digest, nil
+}
+
+// Known returns the image that a release wants, or the one that bootc saw when it last asked.
+func (b bootc) Known(ctx context.Context, now deployments, want image.Want) (image.Offer, error) {
+	_, digest, err := wantedImage(want)
+	if err != nil {
+		return image.Offer{}, err
+	}
+	if here, ok := now.of(digest); ok {
+		return here.offer(want)
+	}
 	status, err := b.status(ctx)
 	if err != nil {
 		return image.Offer{}, err
 	}
 	newest := status.Status.Booted.CachedUpdate
-	if newest == nil {
+	switch {
+	case newest != nil && (digest == "" || newest.Digest == digest):
+		return deployment{id: newest.Digest, label: newest.Version}.offer(want)
+	case digest == "":
 		return image.Offer{}, errNotAsked
+	case want.Version == "":
+		return image.Offer{}, want.Errorf("it has no version, and bootc tells that of an image only when it is deployed; add the version that the image has in its label")
 	}
-	return image.Offer{Version: newest.version()}, nil
+	return image.Offer{Version: versionOf(want.Version, digest)}, nil
 }
 
 // Find implements image.Driver.
-func (b bootc) Find(ctx context.Context, now deployments, _ strategy.Job) (image.Offer, error) {
-	if _, err := b.bootc(ctx, message.Repository, "upgrade", "--check"); err != nil {
+func (b bootc) Find(ctx context.Context, now deployments, task image.Task) (image.Offer, error) {
+	_, digest, err := wantedImage(task.Want)
+	if err != nil {
 		return image.Offer{}, err
 	}
-	offer, err := b.Known(ctx, now)
+	if _, here := now.of(digest); !here {
+		if _, err := b.bootc(ctx, message.Repository, "upgrade", "--check"); err != nil {
+			return image.Offer{}, err
+		}
+	}
+	offer, err := b.Known(ctx, now, task.Want)
 	if !errors.Is(err, errNotAsked) {
 		return offer, err
 	}
@@ -154,8 +191,16 @@ func (b bootc) Find(ctx context.Context, now deployments, _ strategy.Job) (image
 }
 
 // Fetch downloads the image if this bootc can do so without staging it: what is staged
-// starts with the next boot, also one that nobody has asked for.
-func (b bootc) Fetch(ctx context.Context, _ deployments, _ strategy.Job, offer image.Offer) (image.Offer, error) {
+// starts with the next boot, also one that nobody has asked for. That is only possible for the
+// newest image that the host follows.
+func (b bootc) Fetch(ctx context.Context, _ deployments, task image.Task, offer image.Offer) (image.Offer, error) {
+	status, err := b.status(ctx)
+	if err != nil {
+		return offer, err
+	}
+	if newest := status.Status.Booted.CachedUpdate; newest == nil || newest.version() != offer.Version {
+		return offer, nil
+	}
 	help, err := b.bootc(ctx, "", "upgrade", "--help")
 	if err != nil || !strings.Contains(help, "--download-only") {
 		return offer, err
@@ -179,15 +224,23 @@ func (b bootc) downloaded(ctx context.Context, version string) (bool, error) {
 	return staged != nil && staged.DownloadOnly && staged.Image != nil && staged.Image.version() == version, nil
 }
 
-// Deploy implements image.Driver.
-func (b bootc) Deploy(ctx context.Context, _ deployments, _ strategy.Job, version string) error {
+// Deploy implements image.Driver. An image that was not downloaded is pulled by its digest if a
+// release wants that, and else bootc takes the newest.
+func (b bootc) Deploy(ctx context.Context, _ deployments, task image.Task, version string) error {
+	name, digest, err := wantedImage(task.Want)
+	if err != nil {
+		return err
+	}
 	ok, err := b.downloaded(ctx, version)
 	if err != nil {
 		return err
 	}
 	args := []string{"upgrade"}
-	if ok {
+	switch {
+	case ok:
 		args = append(args, "--from-downloaded")
+	case digest != "":
+		args = []string{"switch", pinned(deployment{origin: name, id: digest})}
 	}
 	_, err = b.bootc(ctx, message.Install, args...)
 	return err

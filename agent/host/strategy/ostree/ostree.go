@@ -70,6 +70,7 @@ var (
 	_ strategy.Strategy  = (*Strategy)(nil)
 	_ strategy.Confirmer = (*Strategy)(nil)
 	_ strategy.Watcher   = (*Strategy)(nil)
+	_ strategy.Releaser  = (*Strategy)(nil)
 )
 
 // New checks the options.

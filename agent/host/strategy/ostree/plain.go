@@ -1,6 +1,7 @@
 package ostree
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -90,74 +91,120 @@ func (p plain) fresh(d deployment) bool {
 	return err == nil && !made.ModTime().Before(started.ModTime())
 }
 
-// ref returns the branch that the host follows.
-func (p plain) ref(now deployments) (ref, remote, name string, err error) {
+// target is what is to be deployed.
+type target struct {
+	// ref is the branch that the host follows then, remote and branch its parts.
+	ref, remote, branch string
+	// commit is the one commit that is wanted; empty for the newest of the branch.
+	commit string
+}
+
+// pulls is the argument by which ostree pulls the target from its remote.
+func (t target) pulls() string {
+	if t.commit == "" {
+		return t.branch
+	}
+	return t.branch + "@" + t.commit
+}
+
+// target returns what a Want means on this host.
+func (p plain) target(now deployments, want image.Want) (t target, err error) {
 	running, err := now.running()
 	if err != nil {
-		return "", "", "", err
+		return t, err
 	}
-	if ref = p.Ref; ref == "" {
-		ref = running.origin
+	t.ref, t.commit = cmp.Or(want.URL, running.origin), want.Content.SHA256
+	if want.Release != "" {
+		if isCommit(want.URL) {
+			t.ref, t.commit = cmp.Or(p.Ref, running.origin), want.URL
+		} else if _, _, err := branch(want.URL); err != nil {
+			return t, want.Errorf("%w, and no commit", err)
+		}
+		if sum := want.Content.SHA256; sum != "" && sum != t.commit {
+			return t, want.Errorf("its image is commit %s and has the sha256 %s; leave one out", t.commit, sum)
+		}
 	}
-	if remote, name, err = branch(ref); err != nil {
-		return "", "", "", fmt.Errorf("the system that runs follows no branch: %w as ostree-ref", err)
+	if t.remote, t.branch, err = branch(t.ref); err != nil {
+		return t, fmt.Errorf("the system that runs follows no branch: %w as ostree-ref", err)
 	}
-	return ref, remote, name, nil
+	return t, nil
 }
 
-// Known returns the commit that the branch had when the host asked last.
-func (p plain) Known(ctx context.Context, now deployments) (image.Offer, error) {
-	ref, _, _, err := p.ref(now)
+// isCommit reports whether a text is the checksum of a commit.
+func isCommit(text string) bool {
+	return len(text) == 64 && strings.Trim(text, "0123456789abcdef") == ""
+}
+
+// Wanted implements image.Driver.
+func (p plain) Wanted(deployments) image.Want { return image.Want{URL: p.Ref} }
+
+// Known returns the commit that is wanted, or the one that the branch had when the host asked
+// last.
+func (p plain) Known(ctx context.Context, now deployments, want image.Want) (image.Offer, error) {
+	t, err := p.target(now, want)
 	if err != nil {
 		return image.Offer{}, err
 	}
-	offer, err := p.head(ctx, ref)
-	if err != nil && ctx.Err() == nil {
-		err = errNotAsked
+	if here, ok := now.of(t.commit); ok {
+		return here.offer(want)
 	}
-	return offer, err
-}
-
-// head returns the commit to which a branch points on this host.
-func (p plain) head(ctx context.Context, ref string) (image.Offer, error) {
-	checksum, err := p.ostree(ctx, message.Repository, "rev-parse", ref)
-	if err != nil {
+	found, err := p.head(ctx, t)
+	switch {
+	case err != nil && ctx.Err() == nil:
+		return image.Offer{}, errNotAsked
+	case err != nil:
 		return image.Offer{}, err
 	}
-	checksum = strings.TrimSpace(checksum)
+	return found.offer(want)
+}
+
+// head returns the commit that a target is on this host.
+func (p plain) head(ctx context.Context, t target) (d deployment, err error) {
+	checksum, err := p.ostree(ctx, message.Repository, "rev-parse", cmp.Or(t.commit, t.ref))
+	if err != nil {
+		return d, err
+	}
+	d.id = strings.TrimSpace(checksum)
 	// A commit need not have a version.
-	label, err := p.ostree(ctx, "", "show", "--print-metadata-key=version", checksum)
+	label, err := p.ostree(ctx, "", "show", "--print-metadata-key=version", d.id)
 	if err != nil && ctx.Err() != nil {
-		return image.Offer{}, err
+		return d, err
 	}
-	return image.Offer{Version: versionOf(strings.Trim(strings.TrimSpace(label), "'"), checksum)}, nil
+	d.label = strings.Trim(strings.TrimSpace(label), "'")
+	return d, nil
 }
 
-// Find asks the remote for the newest commit, without its content.
-func (p plain) Find(ctx context.Context, now deployments, _ strategy.Job) (image.Offer, error) {
-	ref, remote, name, err := p.ref(now)
+// Find asks the remote for what is wanted, without its content.
+func (p plain) Find(ctx context.Context, now deployments, task image.Task) (image.Offer, error) {
+	t, err := p.target(now, task.Want)
 	if err != nil {
 		return image.Offer{}, err
+	}
+	if here, ok := now.of(t.commit); ok {
+		return here.offer(task.Want)
 	}
 	// The signature is checked with the commit alone.
-	if _, err := p.ostree(ctx, message.Repository, "pull", "--commit-metadata-only", remote, name); err != nil {
-		return image.Offer{}, fmt.Errorf("cannot ask for the newest commit of %s: %w", ref, err)
+	if _, err := p.ostree(ctx, message.Repository, "pull", "--commit-metadata-only", t.remote, t.pulls()); err != nil {
+		return image.Offer{}, fmt.Errorf("cannot ask for the newest commit of %s: %w", t.ref, err)
 	}
-	return p.head(ctx, ref)
+	found, err := p.head(ctx, t)
+	if err != nil {
+		return image.Offer{}, err
+	}
+	return found.offer(task.Want)
 }
 
 // Fetch pulls the commit that was found.
-func (p plain) Fetch(ctx context.Context, now deployments, _ strategy.Job, offer image.Offer) (image.Offer, error) {
-	ref, remote, name, err := p.ref(now)
+func (p plain) Fetch(ctx context.Context, now deployments, task image.Task, offer image.Offer) (image.Offer, error) {
+	t, err := p.target(now, task.Want)
 	if err != nil {
 		return offer, err
 	}
-	commit, err := p.commit(ctx, offer.Version)
-	if err != nil {
+	if t.commit, err = p.commit(ctx, offer.Version); err != nil {
 		return offer, err
 	}
-	if _, err := p.ostree(ctx, message.Repository, "pull", remote, name+"@"+commit); err != nil {
-		return offer, fmt.Errorf("cannot fetch %s of %s: %w", offer.Version, ref, err)
+	if _, err := p.ostree(ctx, message.Repository, "pull", t.remote, t.pulls()); err != nil {
+		return offer, fmt.Errorf("cannot fetch %s of %s: %w", offer.Version, t.ref, err)
 	}
 	return offer, nil
 }
@@ -172,30 +219,39 @@ func (p plain) commit(ctx context.Context, version string) (string, error) {
 }
 
 // Deploy implements image.Driver.
-func (p plain) Deploy(ctx context.Context, now deployments, _ strategy.Job, version string) error {
+func (p plain) Deploy(ctx context.Context, now deployments, task image.Task, version string) error {
+	t, err := p.target(now, task.Want)
+	if err != nil {
+		return err
+	}
 	commit, err := p.commit(ctx, version)
 	if err != nil {
 		return err
 	}
-	return p.deployCommit(ctx, now, commit)
+	return p.deployCommit(ctx, now, commit, t.ref)
 }
 
-// Restore implements image.Driver.
+// Restore implements image.Driver. The host follows the branch of before again.
 func (p plain) Restore(ctx context.Context, now deployments, version string) error {
 	old, err := now.find(version)
 	if err != nil {
 		return err
 	}
-	return p.deployCommit(ctx, now, old.id)
-}
-
-// deployCommit makes a commit the one that starts next. Pinned deployments stay.
-func (p plain) deployCommit(ctx context.Context, now deployments, commit string) (err error) {
-	running, err := now.running()
+	want := p.Wanted(now)
+	if _, _, err := branch(old.origin); err == nil && want.URL == "" {
+		want.URL = old.origin
+	}
+	t, err := p.target(now, want)
 	if err != nil {
 		return err
 	}
-	ref, _, _, err := p.ref(now)
+	return p.deployCommit(ctx, now, old.id, t.ref)
+}
+
+// deployCommit makes a commit the one that starts next, with the branch that the host follows
+// then. Pinned deployments stay.
+func (p plain) deployCommit(ctx context.Context, now deployments, commit, ref string) error {
+	running, err := now.running()
 	if err != nil {
 		return err
 	}
@@ -227,7 +283,11 @@ func (p plain) Discard(ctx context.Context, now deployments, version string) err
 		if err != nil {
 			return err
 		}
-		return p.deployCommit(ctx, now, running.id)
+		t, err := p.target(now, p.Wanted(now))
+		if err != nil {
+			return err
+		}
+		return p.deployCommit(ctx, now, running.id, t.ref)
 	}
 	_, err := p.ostree(ctx, message.Install, "admin", "undeploy", "0")
 	return err

@@ -92,15 +92,39 @@ func (r rpmOSTree) Look(ctx context.Context) (deployments, error) {
 	return all, err
 }
 
+// Find implements image.Driver, as plain does. rpm-ostree stays on its branch.
+func (r rpmOSTree) Find(ctx context.Context, now deployments, task image.Task) (image.Offer, error) {
+	running, err := now.running()
+	if err != nil {
+		return image.Offer{}, err
+	}
+	if want := task.Want; want.Release != "" && !isCommit(want.URL) && want.URL != running.origin {
+		return image.Offer{}, want.Errorf("it is of %s, and this host follows %s; change that by rpm-ostree rebase", want.URL, running.origin)
+	}
+	return r.plain.Find(ctx, now, task)
+}
+
 // Fetch implements image.Driver.
-func (r rpmOSTree) Fetch(ctx context.Context, _ deployments, _ strategy.Job, offer image.Offer) (image.Offer, error) {
-	_, err := r.rpm(ctx, message.Repository, "upgrade", "--download-only")
-	return offer, err
+func (r rpmOSTree) Fetch(ctx context.Context, now deployments, task image.Task, offer image.Offer) (image.Offer, error) {
+	return offer, r.advance(ctx, now, task.Want, message.Repository, "--download-only")
 }
 
 // Deploy deploys what is on disk. What that is, the strategy sees afterwards.
-func (r rpmOSTree) Deploy(ctx context.Context, _ deployments, _ strategy.Job, _ string) error {
-	_, err := r.rpm(ctx, message.Install, "upgrade", "--cache-only")
+func (r rpmOSTree) Deploy(ctx context.Context, now deployments, task image.Task, _ string) error {
+	return r.advance(ctx, now, task.Want, message.Install, "--cache-only")
+}
+
+// advance has rpm-ostree go to a commit, or to the newest one of its branch.
+func (r rpmOSTree) advance(ctx context.Context, now deployments, want image.Want, otherwise message.Class, how string) error {
+	t, err := r.target(now, want)
+	if err != nil {
+		return err
+	}
+	args := []string{"upgrade", how}
+	if t.commit != "" {
+		args = []string{"deploy", how, t.commit}
+	}
+	_, err = r.rpm(ctx, otherwise, args...)
 	return err
 }
 

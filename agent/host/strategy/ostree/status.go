@@ -41,6 +41,14 @@ const shortID = 12
 // of its builder and the beginning of its id.
 func (d deployment) version() string { return versionOf(d.label, d.id) }
 
+// offer returns what is found as what is wanted. Both must have the same version of their builder.
+func (d deployment) offer(want image.Want) (image.Offer, error) {
+	if want.Version != "" && d.label != want.Version {
+		return image.Offer{}, want.Errorf("%s has the version %.80q, and the release has %q", d.id, d.label, want.Version)
+	}
+	return image.Offer{Version: d.version()}, nil
+}
+
 func versionOf(label, id string) string {
 	_, digits, named := strings.Cut(id, ":") // A digest begins with its kind.
 	if !named {
@@ -120,6 +128,12 @@ func (all deployments) Versions() (map[string]string, error) {
 	return versions, nil
 }
 
+// Compatible implements image.State: it is the name of the state root that runs.
+func (all deployments) Compatible() string {
+	running, _ := all.running() // Check tells that none runs.
+	return running.name
+}
+
 // find returns the deployment of a version from before, of the state root that runs.
 func (all deployments) find(version string) (deployment, error) {
 	running, err := all.running()
@@ -130,6 +144,15 @@ func (all deployments) find(version string) (deployment, error) {
 		return all[i], nil
 	}
 	return deployment{}, strategy.Fail(message.Install, fmt.Errorf("%s %s is not among the deployments any more, so it cannot start again", running.name, version))
+}
+
+// of returns a deployment of a commit or image; ok is false if there is none.
+func (all deployments) of(id string) (d deployment, ok bool) {
+	i := slices.IndexFunc(all, func(d deployment) bool { return d.id == id })
+	if i < 0 {
+		return deployment{}, false
+	}
+	return all[i], true
 }
 
 // next reports whether a version is the one that the boot loader takes next, in place of the

@@ -40,7 +40,8 @@ import (
 
 // Options configure the strategy.
 type Options struct {
-	// Bundle is the address of the bundle, https, or the absolute path of a file.
+	// Bundle is the address of the bundle, https, or the absolute path of a file; empty for a
+	// host that is upgraded only to releases.
 	// "{version}" stands for Version, "{compatible}" for RAUC's name of this kind of
 	// machine.
 	Bundle string
@@ -81,6 +82,7 @@ var (
 	_ strategy.Strategy  = (*Strategy)(nil)
 	_ strategy.Confirmer = (*Strategy)(nil)
 	_ strategy.Watcher   = (*Strategy)(nil)
+	_ strategy.Releaser  = (*Strategy)(nil)
 )
 
 // sha256Text is a SHA-256 in hexadecimal.
@@ -107,8 +109,6 @@ func New(o Options) (*Strategy, error) {
 
 func (o Options) check() error {
 	switch {
-	case o.Bundle == "":
-		return errors.New("rauc-bundle is missing; set the address of the bundle, such as https://updates.example.org/system-{version}.raucb")
 	case o.StateDir == "":
 		return errors.New("it needs a state folder")
 	case o.SHA256 != "" && !sha256Text().MatchString(o.SHA256):
@@ -118,11 +118,14 @@ func (o Options) check() error {
 	case strings.Contains(o.Bundle, "{version}") && o.Version == "":
 		return errors.New("rauc-bundle has {version}, and rauc-version is missing")
 	}
+	if o.Bundle == "" {
+		return nil
+	}
 	address := o.address("compatible")
 	if at := strings.IndexAny(address, "{}"); at >= 0 {
 		return fmt.Errorf("rauc-bundle has %q; it may have {version} and {compatible}", text.Fit(address[at:], 40, "..."))
 	}
-	if o.isFile() {
+	if isFile(o.Bundle) {
 		return nil
 	}
 	err := download.CheckAddress(address, o.PlainHTTP)
@@ -135,13 +138,13 @@ func (o Options) check() error {
 	return nil
 }
 
-// isFile reports whether the bundle is a file of this machine.
-func (o Options) isFile() bool { return filepath.IsAbs(o.Bundle) }
+// isFile reports whether a bundle is a file of this machine.
+func isFile(address string) bool { return filepath.IsAbs(address) }
 
 // address returns the address of the bundle for a kind of machine.
 func (o Options) address(compatible string) string {
 	escape := url.PathEscape
-	if o.isFile() {
+	if isFile(o.Bundle) {
 		escape = func(s string) string { return s }
 	}
 	return strings.NewReplacer("{version}", escape(o.Version), "{compatible}", escape(compatible)).Replace(o.Bundle)
@@ -216,22 +219,34 @@ func (d driver) Look(ctx context.Context) (now system, err error) {
 	return now, err
 }
 
+// Wanted implements image.Driver.
+func (d driver) Wanted(now system) image.Want {
+	return image.Want{Version: d.Version, URL: d.address(now.compatible), Content: download.Content{SHA256: d.SHA256}}
+}
+
+// errNoBundle is returned where neither a release nor the options say what to install.
+var errNoBundle = errors.New("rauc-bundle is missing, and the run has no release; set the address of the bundle, such as https://updates.example.org/system-{version}.raucb, or a release")
+
 // Known returns the bundle if its version is known without a download.
-func (d driver) Known(ctx context.Context, now system) (image.Offer, error) {
-	file, here := d.here(now)
+func (d driver) Known(ctx context.Context, now system, want image.Want) (image.Offer, error) {
+	file, here := d.here(want)
 	switch {
-	case d.Version != "":
-		return image.Offer{Version: d.Version, Size: file.Size}, nil
+	case want.URL == "":
+		return image.Offer{}, fmt.Errorf("%w: %w", strategy.ErrNoPlan, errNoBundle)
+	case want.Version != "":
+		return image.Offer{Version: want.Version, Size: file.Size}, nil
+	case !here && want.Release != "":
+		return image.Offer{}, fmt.Errorf("%w: the bundle is not downloaded yet, and release %s has no version", strategy.ErrNoPlan, want.Release)
 	case !here:
 		return image.Offer{}, fmt.Errorf("%w: the bundle is not downloaded yet, and rauc-version does not tell its version", strategy.ErrNoPlan)
 	}
-	return d.offer(ctx, now, file)
+	return d.offer(ctx, now, want, file)
 }
 
 // offer has RAUC check a bundle.
-func (d driver) offer(ctx context.Context, now system, file download.File) (offer image.Offer, err error) {
+func (d driver) offer(ctx context.Context, now system, want image.Want, file download.File) (offer image.Offer, err error) {
 	err = d.ask(func(rauc *service) error {
-		b, err := d.inspect(ctx, rauc, now, file.Path)
+		b, err := d.inspect(ctx, rauc, now, want, file.Path)
 		offer = image.Offer{Version: b.version, Size: file.Size, Fetched: true}
 		return err
 	})
@@ -239,47 +254,51 @@ func (d driver) offer(ctx context.Context, now system, file download.File) (offe
 }
 
 // here returns the bundle if it is on this machine.
-func (d driver) here(now system) (download.File, bool) {
-	address := d.address(now.compatible)
-	if !d.isFile() {
-		return d.folder.Kept(address)
+func (d driver) here(want image.Want) (download.File, bool) {
+	if !isFile(want.URL) {
+		return d.folder.Kept(want.URL)
 	}
-	info, err := os.Stat(address)
+	info, err := os.Stat(want.URL)
 	if err != nil || !info.Mode().IsRegular() {
 		return download.File{}, false
 	}
-	return download.File{Path: address, Size: info.Size()}, true
+	return download.File{Path: want.URL, Size: info.Size()}, true
 }
 
-// Find returns the version of the options, or that of the bundle, which it downloads.
-func (d driver) Find(ctx context.Context, now system, job strategy.Job) (image.Offer, error) {
-	if d.Version != "" {
-		return image.Offer{Version: d.Version}, nil
+// Find returns the version that is wanted, or that of the bundle, which it downloads.
+func (d driver) Find(ctx context.Context, now system, task image.Task) (image.Offer, error) {
+	if task.Want.URL == "" {
+		return image.Offer{}, strategy.Fail(message.Artifact, errNoBundle)
 	}
-	return d.Fetch(ctx, now, job, image.Offer{})
+	if task.Want.Version != "" {
+		return image.Offer{Version: task.Want.Version}, nil
+	}
+	return d.Fetch(ctx, now, task, image.Offer{})
 }
 
 // Fetch downloads the bundle and has RAUC check it. Nothing is written to a slot.
-func (d driver) Fetch(ctx context.Context, now system, job strategy.Job, _ image.Offer) (image.Offer, error) {
-	file, err := d.fetch(ctx, now, job.Progress)
+func (d driver) Fetch(ctx context.Context, now system, task image.Task, _ image.Offer) (image.Offer, error) {
+	file, err := d.fetch(ctx, task.Want, task.Progress)
 	if err != nil {
 		return image.Offer{}, err
 	}
-	job.Progress(-1, "RAUC checks the bundle")
-	return d.offer(ctx, now, file)
+	task.Progress(-1, "RAUC checks the bundle")
+	return d.offer(ctx, now, task.Want, file)
 }
 
-func (d driver) fetch(ctx context.Context, now system, tell func(int, string)) (download.File, error) {
-	address := d.address(now.compatible)
-	if d.isFile() {
-		file, ok := d.here(now)
+func (d driver) fetch(ctx context.Context, want image.Want, tell func(int, string)) (download.File, error) {
+	if isFile(want.URL) {
+		file, ok := d.here(want)
 		if !ok {
-			return file, strategy.Fail(message.Artifact, fmt.Errorf("there is no bundle at %s", address))
+			return file, strategy.Fail(message.Artifact, fmt.Errorf("there is no bundle at %s", want.URL))
+		}
+		if err := want.Content.Check(file.Path); err != nil {
+			return file, fmt.Errorf("cannot use the bundle %s: %w", file.Path, err)
 		}
 		return file, nil
 	}
 	told := -1
-	return d.folder.Fetch(ctx, address, d.SHA256, func(done, total int64) {
+	return d.folder.Fetch(ctx, want.URL, want.Content, func(done, total int64) {
 		percent := -1
 		if total > 0 {
 			percent = int(done * 100 / total)
@@ -292,12 +311,12 @@ func (d driver) fetch(ctx context.Context, now system, tell func(int, string)) (
 }
 
 // inspect has RAUC check a bundle, and checks that it is for this host.
-func (d driver) inspect(ctx context.Context, rauc *service, now system, path string) (bundle, error) {
+func (d driver) inspect(ctx context.Context, rauc *service, now system, want image.Want, path string) (bundle, error) {
 	b, err := rauc.inspect(ctx, path)
 	if err != nil {
-		return b, fmt.Errorf("cannot use the bundle %s: %w", path, errors.Join(err, d.forget(err)))
+		return b, fmt.Errorf("cannot use the bundle %s: %w", path, errors.Join(err, d.forget(want, err)))
 	}
-	if err := b.check(now, d.Version); err != nil {
+	if err := b.check(now, want); err != nil {
 		return b, strategy.Fail(message.Artifact, fmt.Errorf("cannot use the bundle %s: %w", path, err))
 	}
 	return b, nil
@@ -305,16 +324,16 @@ func (d driver) inspect(ctx context.Context, rauc *service, now system, path str
 
 // forget has the next preparation download a bundle again that RAUC refuses or cannot install. It
 // may have been damaged on its way, and its server would call what is here unchanged for ever.
-func (d driver) forget(failure error) error {
+func (d driver) forget(want image.Want, failure error) error {
 	class := strategy.ClassOf(failure)
-	if d.isFile() || class != message.Artifact && class != message.Install {
+	if isFile(want.URL) || class != message.Artifact && class != message.Install {
 		return nil
 	}
 	return d.folder.Forget()
 }
 
 // check returns an error for a bundle that is not the one wanted for a system.
-func (b bundle) check(now system, version string) error {
+func (b bundle) check(now system, want image.Want) error {
 	switch {
 	case b.compatible != now.compatible:
 		return fmt.Errorf("it is for %.80q, and this machine is %.80q", b.compatible, now.compatible)
@@ -322,28 +341,32 @@ func (b bundle) check(now system, version string) error {
 		return errors.New("its manifest has no version; set version= in the section [update] when it is built")
 	case b.version != message.CleanText(b.version), len(b.version) > message.MaxPlanName:
 		return fmt.Errorf("its version %.80q is no plain text of up to %d bytes", b.version, message.MaxPlanName)
-	case version != "" && b.version != version:
-		return fmt.Errorf("it has version %s, and rauc-version is %s", b.version, version)
+	case want.Version != "" && b.version != want.Version:
+		source := "rauc-version"
+		if want.Release != "" {
+			source = "the version of release " + want.Release
+		}
+		return fmt.Errorf("it has version %s, and %s is %s", b.version, source, want.Version)
 	}
 	return nil
 }
 
 // Deploy has RAUC install the bundle.
-func (d driver) Deploy(ctx context.Context, now system, job strategy.Job, version string) error {
+func (d driver) Deploy(ctx context.Context, now system, task image.Task, version string) error {
 	return d.ask(func(rauc *service) error {
-		if err := d.install(ctx, rauc, now, job, version); err != nil {
+		if err := d.install(ctx, rauc, now, task, version); err != nil {
 			return err
 		}
 		return activate(ctx, rauc, version)
 	})
 }
 
-func (d driver) install(ctx context.Context, rauc *service, now system, job strategy.Job, version string) error {
-	file, ok := d.here(now)
+func (d driver) install(ctx context.Context, rauc *service, now system, task image.Task, version string) error {
+	file, ok := d.here(task.Want)
 	if !ok {
 		return strategy.Fail(message.Artifact, errors.New("the bundle that was prepared is gone; the next run downloads it again"))
 	}
-	b, err := d.inspect(ctx, rauc, now, file.Path)
+	b, err := d.inspect(ctx, rauc, now, task.Want, file.Path)
 	if err != nil {
 		return err
 	}
@@ -368,9 +391,9 @@ func (d driver) install(ctx context.Context, rauc *service, now system, job stra
 		return err
 	}
 	// RAUC names the installation so in its log and, from 1.10, with the slot.
-	transaction := fmt.Sprintf("%d-upgrade-%s-%s", job.Run, job.Tenant, job.Host)
-	if err := rauc.install(ctx, file.Path, transaction, job.Progress); err != nil {
-		return fmt.Errorf("cannot install %s %s: %w", running.class, version, errors.Join(err, d.forget(err)))
+	transaction := fmt.Sprintf("%d-upgrade-%s-%s", task.Run, task.Tenant, task.Host)
+	if err := rauc.install(ctx, file.Path, transaction, task.Progress); err != nil {
+		return fmt.Errorf("cannot install %s %s: %w", running.class, version, errors.Join(err, d.forget(task.Want, err)))
 	}
 	return nil
 }

@@ -368,6 +368,18 @@ func TestFailures(t *testing.T) {
 			change: func(o *Options) { o.Bundle = "/nonexistent/2.raucb" },
 			class:  message.Artifact, text: "there is no bundle at /nonexistent/2.raucb",
 		},
+		"no bundle": {
+			change: func(o *Options) { o.Bundle = "" },
+			class:  message.Artifact, text: "rauc-bundle is missing, and the run has no release",
+		},
+		"no bundle, but its version": {
+			change: func(o *Options) { o.Bundle, o.Version = "", "2" },
+			class:  message.Artifact, text: "rauc-bundle is missing, and the run has no release",
+		},
+		"another sum": {
+			change: func(o *Options) { o.SHA256 = strings.Repeat("0", 64) },
+			class:  message.Artifact, text: "its SHA-256 is ",
+		},
 		"no service": {
 			change: func(o *Options) { o.bus = "unix:path=/nonexistent" },
 			class:  message.Transient, text: "cannot reach the system bus",
@@ -531,7 +543,6 @@ func TestOptions(t *testing.T) {
 	const good = "https://updates.example.org/{compatible}-{version}.raucb"
 	for text, o := range map[string]Options{
 		"":                              {Bundle: good, Version: "2", StateDir: "x"},
-		"rauc-bundle is missing":        {StateDir: "x"},
 		"needs a state folder":          {Bundle: good, Version: "2"},
 		"rauc-version is missing":       {Bundle: good, StateDir: "x"},
 		`rauc-bundle has "{arch}.raucb`: {Bundle: "https://updates.example.org/{arch}.raucb", StateDir: "x"},

@@ -94,6 +94,9 @@ func (s system) Versions() (map[string]string, error) {
 	return versions, nil
 }
 
+// Compatible implements image.State.
+func (s system) Compatible() string { return s.compatible }
+
 // chosen returns the slot that was chosen last to be started. RAUC notes the second in
 // which it makes a slot primary; no two choices are in one second, see pause.
 func (s system) chosen(running slot) slot {
