@@ -29,7 +29,7 @@ func TestEnvironmentObject(t *testing.T) {
 	s.want("GET", basel, "", 404, `tenant \"acme\" has no environment basel; create it with PUT`)
 	s.want("PUT", basel, `{}`, 400, "match: it is missing; say which hosts belong to the environment")
 	s.want("PUT", basel, `{"match":{"labels":{"a shop":"basel"}}}`, 400, "is not the key of a label")
-	s.want("PUT", basel, `{"match":{"roles":["edge"]},"windows":[]}`, 400, "windows: unknown key; use after, calendars, description, maintenance-windows, match, rollout")
+	s.want("PUT", basel, `{"match":{"roles":["edge"]},"windows":[]}`, 400, "windows: unknown key; use after, calendars, description, follow, maintenance-windows, match, releases, rollout")
 	s.want("PUT", basel, `{"match":{"roles":["edge"]},"maintenance-windows":[{"days-of-week":"Someday","start-time":"02:00","duration":"2h"}]}`, 400, "maintenance-windows[0].days-of-week")
 	s.want("PUT", basel, `{"match":{"roles":["edge"]},"calendars":["a","a"]}`, 400, "calendars[1]: \\\"a\\\" is there twice")
 	s.want("PUT", basel, `{"match":{"roles":["edge"]},"description":"a\nb"}`, 400, "description: ")

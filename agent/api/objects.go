@@ -12,7 +12,7 @@ import (
 )
 
 // configs returns the os-upgrade configuration, Avassa's object.
-func (s *server) configs() *object[v1.OSUpgrade] {
+func (s *server) configs(c *call) (*object[v1.OSUpgrade], error) {
 	return &object[v1.OSUpgrade]{
 		server: s, noun: "os-upgrade configuration",
 		read: s.Store.Config, remove: s.Store.DeleteConfig,
@@ -24,8 +24,12 @@ func (s *server) configs() *object[v1.OSUpgrade] {
 		},
 		form: v1.OSUpgradeForm, recorded: v1.OSUpgrade.Canonical,
 		inUse: refuseDuringRun, freezing: &freezing[v1.OSUpgrade]{},
+		permitted: func(now stored[v1.OSUpgrade], next v1.OSUpgrade) error {
+			return s.nameable(c, now.value.Value.OfEnvironment, next.OfEnvironment)
+		},
+		lock:   &s.environmentLock,
 		refers: func(c v1.OSUpgrade) plan.Intent { return plan.Intent{Config: &c} },
-	}
+	}, nil
 }
 
 // refuseDuringRun refuses the deletion of a configuration in use.

@@ -2,7 +2,10 @@ package api
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
@@ -34,8 +37,60 @@ func (s *server) release(c *call) (*object[v1.Release], error) {
 		stamped: func(now stored[v1.Release], next v1.Release) v1.Release {
 			return v1.Stamped(now.value.Value, next, time.Now(), c.who.Name)
 		},
-		room: s.Store.RoomForRelease,
+		inUse: func(ctx context.Context, _ Controller) error { return s.unnamed(ctx, c.tenant, name) },
+		lock:  &s.environmentLock,
+		room:  s.Store.RoomForRelease,
 	}, nil
+}
+
+// unnamed returns why a release cannot be deleted: an environment, or the configuration, names it.
+func (s *server) unnamed(ctx context.Context, tenant, name string) error {
+	naming, err := s.naming(ctx, tenant)
+	if err != nil || len(naming[name]) == 0 {
+		return err
+	}
+	return problem(http.StatusPreconditionFailed, "", "", "release %s is named by %s; have them name another one first", name, strings.Join(naming[name], ", "))
+}
+
+// naming returns what names each release: the configuration, and environments by name.
+func (s *server) naming(ctx context.Context, tenant string) (map[string][]string, error) {
+	naming := map[string][]string{}
+	config, _, err := s.Store.Config(ctx, tenant)
+	switch {
+	case err == nil && config.Value.Named() != "":
+		naming[config.Value.Named()] = []string{"the configuration"}
+	case err != nil && !errors.Is(err, store.ErrNotFound):
+		return nil, err
+	}
+	all, err := s.Store.Environments(ctx, tenant)
+	for _, e := range all {
+		if name := e.Value.Named(); name != "" {
+			naming[name] = append(naming[name], "environment "+e.Name)
+		}
+	}
+	return naming, err
+}
+
+// nameable returns why a configuration or an environment must not name the release that it names from
+// now on.
+func (s *server) nameable(c *call, before, next release.OfEnvironment) error {
+	name := next.Named()
+	if name == "" || name == before.Named() {
+		return nil
+	}
+	const field = "releases.os"
+	r, _, err := s.Store.Release(c.Context(), c.tenant, name)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return badRequest(field, name, fmt.Sprintf("is no release of tenant %s; declare it first", c.tenant))
+	case errors.Is(err, store.ErrDamaged):
+		return badRequest(field, name, "cannot be read; name another release")
+	case err != nil:
+		return err
+	case r.Value.Withdrawn != nil:
+		return badRequest(field, name, fmt.Sprintf("is withdrawn (%s); name another release", r.Value.Withdrawn.Reason))
+	}
+	return nil
 }
 
 // permittedRelease refuses a release that is another than the one of its name, or that nobody can
@@ -85,9 +140,14 @@ func (s *server) getReleases(c *call) error {
 	if err != nil {
 		return err
 	}
+	naming, err := s.naming(c.Context(), c.tenant)
+	if err != nil {
+		return err
+	}
 	list := make([]v1.ReleaseInfo, len(all))
 	for i, named := range all {
 		list[i] = v1.ReleaseInfoOf(named.Name, named.Revision.ETag(), named.Value)
+		list[i].NamedBy = naming[named.Name]
 		if c.has("content") {
 			list[i].Release = &all[i].Value
 		}

@@ -82,3 +82,35 @@ func TestReleaseDamaged(t *testing.T) {
 	s.want("DELETE", releasesPath+"/nov", "", 204, "")
 	s.want("PUT", releasesPath+"/nov", `{"data":1}`, 201, "")
 }
+
+// TestReleaseNamed checks that an environment and the configuration name only a release that is there
+// and not withdrawn, and that it cannot be deleted as long as they do.
+func TestReleaseNamed(t *testing.T) {
+	t.Parallel()
+	s := serve(t, &memory{}, access.Reads, access.Writes)
+	const (
+		config = "/v1/config/tenants/acme/os-upgrade"
+		basel  = environmentsPath + "/basel"
+		nov    = releasesPath + "/nov"
+	)
+	s.want("PUT", basel, `{"match":{"roles":["edge"]},"releases":{"os":"nov"}}`, 400, `releases.os: \"nov\" is no release of tenant acme; declare it first`)
+	s.want("PUT", config, `{"worker-applications":[],"releases":{"os":"nov"}}`, 400, `releases.os: \"nov\" is no release of tenant acme; declare it first`)
+	s.want("PUT", nov, `{"data":1}`, 201, "")
+	s.want("PUT", basel, `{"match":{"roles":["edge"]},"releases":{"agent":"nov"}}`, 400, `releases.agent: \"nov\" is for a component that is reserved; use os`)
+	s.want("PUT", basel, `{"match":{"roles":["edge"]},"releases":{"os":"nov"},"follow":{}}`, 400, `follow: releases are named, too; give only one of them`)
+	s.want("PUT", basel, `{"match":{"roles":["edge"]},"releases":{"os":"nov"}}`, 201, "")
+	s.want("GET", basel, "", 200, `{"match":{"roles":["edge"]},"releases":{"os":"nov"}}`)
+	s.want("DELETE", nov, "", 412, "release nov is named by environment basel; have them name another one first")
+	s.want("PUT", config, `{"worker-applications":[],"releases":{"os":"nov"}}`, 201, "")
+	s.want("GET", releasesPath+"?fields=named-by", "", 200, `[{"named-by":["the configuration","environment basel"]}]`)
+	s.want("DELETE", nov+"?validate=true", "", 412, "release nov is named by the configuration, environment basel")
+	s.want("PATCH", nov, `{"withdrawn":{"reason":"loses routes"}}`, 204, "")
+	// Who names it already may change in other ways.
+	s.want("PATCH", basel, `{"description":"Basel"}`, 204, "")
+	s.want("PUT", environmentsPath+"/bern", `{"match":{"roles":["till"]},"releases":{"os":"nov"}}`, 400, `releases.os: \"nov\" is withdrawn (loses routes); name another release`)
+	s.want("PATCH", basel, `{"releases":null,"follow":{"select":"security","age":"168h"}}`, 204, "")
+	s.want("GET", basel, "", 200, `{"description":"Basel","match":{"roles":["edge"]},"follow":{"select":"security","age":"7d"}}`)
+	s.want("PATCH", config, `{"releases":null}`, 204, "")
+	s.want("GET", config, "", 200, `{"worker-applications":[]}`)
+	s.want("DELETE", nov, "", 204, "")
+}

@@ -112,7 +112,7 @@ func ok(about string, body any) []response {
 // routes returns the table of all operations.
 func routes() []route {
 	return slices.Concat(
-		objectRoutes(objectPath{path: configPath, noun: "os-upgrade configuration", key: "config", warns: true, force: "Delete it even while a run is in progress. The run continues.", keeps: true}, only((*server).configs)),
+		objectRoutes(objectPath{path: configPath, noun: "os-upgrade configuration", key: "config", warns: true, force: "Delete it even while a run is in progress. The run continues.", keeps: true}, (*server).configs),
 		objectRoutes(objectPath{path: configPath + "/rollout", noun: "rollout", key: "rollout", warns: true, keeps: true}, only((*server).rollouts)),
 		objectRoutes(objectPath{path: configPath + "/calendars/{name}", noun: "calendar", key: "calendar/{name}", several: true, keeps: true}, (*server).calendar),
 		objectRoutes(objectPath{

@@ -11,11 +11,12 @@ import (
 )
 
 // OfEnvironment says to which release an environment goes: to one that it names, or to one that is
-// made when a run is opened. It has at most one of the two.
+// made when a run is opened. It has at most one of the two. With neither, the environment goes where
+// the configuration of the tenant says, and without that each host decides what it installs.
 type OfEnvironment struct {
-	// Releases are the names of releases by their component, which is os.
+	// Releases are the names of releases by their component, which is os: what the runs install.
 	Releases map[string]string `json:"releases,omitempty"`
-	// Follow makes the release of each run.
+	// Follow makes the release of each run, of packages that are old enough.
 	Follow *Follow `json:"follow,omitempty"`
 }
 
@@ -67,6 +68,9 @@ func memberOf(member, key string) string {
 
 // Canonical returns the value in its one spelling.
 func (e OfEnvironment) Canonical() OfEnvironment {
+	if len(e.Releases) == 0 {
+		e.Releases = nil
+	}
 	if e.Follow != nil {
 		f := *e.Follow
 		if age, err := f.age(); err == nil && f.Age != "" {
@@ -80,6 +84,9 @@ func (e OfEnvironment) Canonical() OfEnvironment {
 // Named returns the name of the release that the environment names for the system of its hosts; empty
 // if it names none.
 func (e OfEnvironment) Named() string { return e.Releases[OS] }
+
+// IsZero reports whether the environment neither names a release nor follows.
+func (e OfEnvironment) IsZero() bool { return len(e.Releases) == 0 && e.Follow == nil }
 
 func (f Follow) age() (time.Duration, error) {
 	if f.Age == "" {

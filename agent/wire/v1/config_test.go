@@ -71,7 +71,7 @@ func TestDecodeOSUpgradeTellsOfEverythingAtOnce(t *testing.T) {
 	const want = `maintenance-windows[0].start-tme: unknown key; did you mean start-time?
 maintenance-windows[1].start-time: 630 is not text; put it in quotes
 maintenance-windows[2]: null is not a value; give one or leave it out
-tenant: unknown key; use maintenance-windows, worker-applications
+tenant: unknown key; use follow, maintenance-windows, releases, worker-applications
 worker-applications[0].name: "Debian" is not a name; use 1 to 63 of a-z, 0-9 and "-", with a letter or digit at both ends
 worker-applications[2].name: "a" is worker-applications[1] again; name each application once
 maintenance-windows[0].days-of-week: "Firday" is not a day; did you mean Friday?

@@ -6,6 +6,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/document"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/names"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
 )
 
 // DefaultEnvironment is the name of the environment of all hosts that are in no other. It cannot
@@ -34,6 +35,7 @@ type Environment struct {
 	Rollout *Rollout `json:"rollout,omitempty"`
 	// After are the environments that come before this one.
 	After *After `json:"after,omitempty"`
+	release.OfEnvironment
 }
 
 // HasSchedule reports whether windows of the environment's own replace those of the tenant.
@@ -69,7 +71,7 @@ func (e Environment) Validate() Problems {
 	if e.After != nil {
 		found = append(found, e.After.validate()...)
 	}
-	return found
+	return append(found, e.OfEnvironment.Validate()...)
 }
 
 // Canonical returns the environment with its windows and its rollout in canonical form.
@@ -81,6 +83,7 @@ func (e Environment) Canonical() Environment {
 	if e.After != nil {
 		e.After = new(e.After.canonical())
 	}
+	e.OfEnvironment = e.OfEnvironment.Canonical()
 	return e
 }
 
@@ -149,6 +152,7 @@ type NewEnvironment struct {
 	Rollout *Rollout `json:"rollout,omitempty"`
 	// After are the environments that come before this one.
 	After *After `json:"after,omitempty"`
+	release.OfEnvironment
 }
 
 // DecodeNewEnvironment reads the body of a request that creates an environment; its error and keep

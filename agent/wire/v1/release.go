@@ -26,6 +26,8 @@ type ReleaseInfo struct {
 	Digest string `json:"digest"`
 	// Withdrawn says why the release must not be installed any more; absent while it may.
 	Withdrawn *release.Withdrawn `json:"withdrawn,omitempty"`
+	// NamedBy is what names the release: "the configuration", and "environment NAME".
+	NamedBy []string `json:"named-by,omitempty"`
 	// ETag is the ETag of the release.
 	ETag string `json:"etag,omitempty"`
 	// Release is the release itself; only in a list with content=true.
