@@ -29,8 +29,6 @@ func (s *State) stageReached(g *stage) message.ReachedStage {
 	for i := g.first; i < g.first+g.Size; i++ {
 		if m := &s.members[i]; m.final == Upgraded {
 			did.Run, did.Done = s.Key(), append(did.Done, m.Name)
-		} else {
-			did.Left = append(did.Left, m.Name)
 		}
 	}
 	if g.PointOfNoReturn && g.begun && closedBefore(s.Reached).IsZero() {

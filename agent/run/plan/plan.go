@@ -149,6 +149,7 @@ func goOn(full v1.Rollout, resolved rollout.Resolved, hosts []Host, course reach
 	}
 	var divided [][]Host
 	divided, planned.Exempt = divide(full, hosts, known)
+	planned.Reached = reached.Meet(planned.Reached, met(full.Stages, divided, known))
 	left, in := full.Stages[:0:0], divided[:0:0]
 	for i, s := range full.Stages[:stages] {
 		if s.Step == nil || !reached.StepDone(planned.Reached, s.Name) && !(course.Chosen && reached.GoesOn(planned.Reached)) {
@@ -160,6 +161,19 @@ func goOn(full v1.Rollout, resolved rollout.Resolved, hosts []Host, course reach
 	planned.enlist(left, in, compile(full.ExemptReboot))
 	planned.groupStart(full.Checks.Start, hosts)
 	return planned
+}
+
+// met returns the members that no earlier run has met, by their stage.
+func met(stages []v1.Stage, divided [][]Host, known reached.Hosts) map[string][]string {
+	all := map[string][]string{}
+	for i, hosts := range divided {
+		for _, h := range hosts {
+			if _, is := known[h.Name]; !is && !h.NonMember {
+				all[stages[i].Name] = append(all[stages[i].Name], h.Name)
+			}
+		}
+	}
+	return all
 }
 
 // groupStart decides where each check before the run is asked: of the members, those that are heard

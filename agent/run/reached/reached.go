@@ -89,6 +89,20 @@ func HostsOf(r *message.Reached) Hosts {
 	return all
 }
 
+// Meet returns r with further hosts in its stages, by name: they keep these from then on.
+func Meet(r *message.Reached, hosts map[string][]string) *message.Reached {
+	if r == nil || len(hosts) == 0 {
+		return r
+	}
+	met := message.Reached{Since: r.Since, Stages: slices.Clone(r.Stages)}
+	for i := range met.Stages {
+		if s := &met.Stages[i]; len(hosts[s.Name]) > 0 {
+			s.Left = union(s.Left, hosts[s.Name])
+		}
+	}
+	return &met
+}
+
 // StepDone reports whether the step of a stage is done.
 func StepDone(r *message.Reached, stage string) bool {
 	of := r.Stage(stage)
@@ -127,7 +141,7 @@ func added(s, did message.ReachedStage) message.ReachedStage {
 		s.Closed = did.Closed
 	}
 	s.Done = union(s.Done, did.Done)
-	s.Left = slices.DeleteFunc(union(s.Left, did.Left), func(host string) bool {
+	s.Left = slices.DeleteFunc(slices.Clone(s.Left), func(host string) bool {
 		_, done := slices.BinarySearch(s.Done, host)
 		return done
 	})

@@ -51,20 +51,21 @@ func TestBegin(t *testing.T) {
 func TestAfter(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 28, 2, 0, 0, 0, time.UTC)
-	fresh := &message.Reached{Stages: []message.ReachedStage{{Name: "backup", Step: true}, {Name: "standby"}, {Name: "workers"}}}
+	fresh := reached.Meet(&message.Reached{Stages: []message.ReachedStage{{Name: "backup", Step: true}, {Name: "standby"}, {Name: "workers"}}},
+		map[string][]string{"standby": {"c2", "c1"}, "workers": {"w1", "w2"}})
 	outputs := &message.Outputs{Names: []string{"JOIN"}, Sealed: "sealed"}
 	first := message.Reached{Since: 41, Stages: []message.ReachedStage{
-		{Name: "backup", Step: true, Run: 41, Outputs: outputs}, {Name: "standby", Run: 41, Done: []string{"c2"}, Left: []string{"c1"}, Closed: at},
+		{Name: "backup", Step: true, Run: 41, Outputs: outputs}, {Name: "standby", Run: 41, Done: []string{"c2"}, Closed: at},
 	}}
 	night1 := reached.After(fresh, first, false)
 	want := &message.Reached{Since: 41, Stages: []message.ReachedStage{
-		{Name: "backup", Step: true, Run: 41, Outputs: outputs}, {Name: "standby", Run: 41, Done: []string{"c2"}, Left: []string{"c1"}, Closed: at}, {Name: "workers"},
+		{Name: "backup", Step: true, Run: 41, Outputs: outputs}, {Name: "standby", Run: 41, Done: []string{"c2"}, Left: []string{"c1"}, Closed: at}, {Name: "workers", Left: []string{"w1", "w2"}},
 	}}
 	if !reflect.DeepEqual(night1, want) {
 		t.Errorf("after the first run: %+v, want %+v", night1, want)
 	}
 	second := message.Reached{Since: 57, Stages: []message.ReachedStage{
-		{Name: "standby", Run: 57, Done: []string{"c1"}, Closed: at.Add(time.Hour)}, {Name: "workers", Left: []string{"w1", "w2"}},
+		{Name: "standby", Run: 57, Done: []string{"c1"}, Closed: at.Add(time.Hour)}, {Name: "workers"},
 	}}
 	want = &message.Reached{Since: 41, Stages: []message.ReachedStage{
 		{Name: "backup", Step: true, Run: 41, Outputs: outputs}, {Name: "standby", Run: 57, Done: []string{"c1", "c2"}, Closed: at}, {Name: "workers", Left: []string{"w1", "w2"}},
@@ -74,7 +75,7 @@ func TestAfter(t *testing.T) {
 	}
 	for name, got := range map[string]*message.Reached{
 		"over":                      reached.After(night1, second, true),
-		"nothing is done":           reached.After(fresh, message.Reached{Since: 41, Stages: []message.ReachedStage{{Name: "standby", Left: []string{"c1"}}}}, false),
+		"nothing is done":           reached.After(fresh, message.Reached{Since: 41, Stages: []message.ReachedStage{{Name: "standby"}}}, false),
 		"no run goes on from there": reached.After(nil, first, false),
 	} {
 		if got != nil {

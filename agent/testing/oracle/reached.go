@@ -47,8 +47,11 @@ func declared(r *message.Reached) string {
 func (o *Oracle) goesOn(r message.Decoded, e message.Opened) {
 	before := o.soFar[e.Environment]
 	switch {
-	case e.Reached == nil || e.Reached.Since == 0:
+	case e.Reached == nil:
+		return
+	case e.Reached.Since == 0:
 		o.beginsAnew(r, e, before)
+		o.meetsMembers(r, e)
 		return
 	case before == nil || declared(e.Reached) != before.stages:
 		o.violated("invariant 15: record %d opens a run that goes on after %+v, and the runs before have done %+v", r.Seq, *e.Reached, before)
@@ -56,6 +59,7 @@ func (o *Oracle) goesOn(r message.Decoded, e message.Opened) {
 	}
 	o.count("runs that go on where others ended")
 	o.sameReached(r.Seq, e.Reached, before)
+	o.meetsMembers(r, e)
 	first := 0
 	for _, s := range e.Rollout.Stages {
 		if s.Step != nil && (before.steps[s.Name] || chooses(e)) {
@@ -79,7 +83,7 @@ func chooses(e message.Opened) bool { return e.Chosen || e.RetryOf != 0 }
 // beginsAnew judges that a run of all hosts begins with the first stage, though earlier runs have done
 // something, only if the stages are others, or nobody is left who could go on.
 func (o *Oracle) beginsAnew(r message.Decoded, e message.Opened, before *soFar) {
-	if before == nil || e.Reached == nil || declared(e.Reached) != before.stages {
+	if before == nil || declared(e.Reached) != before.stages {
 		return
 	}
 	o.count("runs that begin anew because nobody is left")
@@ -125,8 +129,24 @@ func (o *Oracle) sameReached(seq uint64, r *message.Reached, before *soFar) {
 			o.violated("invariant 15: record %d says of %s %+v, and it is %+v", seq, name, hosts[name], at)
 		}
 	}
-	if len(hosts) != len(before.hosts) {
-		o.violated("invariant 15: record %d knows of %d hosts, and earlier runs had %d", seq, len(hosts), len(before.hosts))
+	for name, at := range hosts {
+		if _, known := before.hosts[name]; !known && at.done {
+			o.violated("invariant 15: record %d says that %s is done, and no run has met it", seq, name)
+		}
+	}
+}
+
+// meetsMembers judges that an opening notes the stage of each member.
+func (o *Oracle) meetsMembers(r message.Decoded, e message.Opened) {
+	first := 0
+	for _, s := range e.Rollout.Stages {
+		of := e.Reached.Stage(s.Name)
+		for _, name := range e.Members[first : first+s.Size] {
+			if of == nil || !has(of.Left, name) && !has(of.Done, name) {
+				o.violated("invariant 15: record %d does not say that %s is of stage %s", r.Seq, name, s.Name)
+			}
+		}
+		first += s.Size
 	}
 }
 
@@ -145,6 +165,11 @@ func (o *Oracle) noteReached() {
 	some := of != nil && p.reached.Since != 0
 	if !some {
 		of = newSoFar(p)
+	}
+	for _, s := range p.reached.Stages {
+		for _, name := range s.Left {
+			of.hosts[name] = place{s.Name, false}
+		}
 	}
 	for n := range p.stages {
 		some = of.add(&p.stages[n]) || some
