@@ -131,6 +131,12 @@ type Store interface {
 	RoomForBudget(ctx context.Context, tenant string) error
 	PutBudget(ctx context.Context, tenant, name string, budget v1.Kept[v1.Budget], base store.Revision) (store.Revision, error)
 	DeleteBudget(ctx context.Context, tenant, name string, base store.Revision) (store.Revision, error)
+	Release(ctx context.Context, tenant, name string) (v1.Kept[v1.Release], store.Revision, error)
+	Releases(ctx context.Context, tenant string) ([]store.Named[v1.Release], error)
+	// RoomForRelease returns store.ErrFull if the tenant may have no further release.
+	RoomForRelease(ctx context.Context, tenant string) error
+	PutRelease(ctx context.Context, tenant, name string, r v1.Kept[v1.Release], base store.Revision) (store.Revision, error)
+	DeleteRelease(ctx context.Context, tenant, name string, base store.Revision) (store.Revision, error)
 	// CalendarCopy returns what was fetched of a calendar with a URL.
 	CalendarCopy(ctx context.Context, tenant, name string) (v1.CalendarCopy, store.Revision, error)
 	CalendarCopies(ctx context.Context, tenant string) ([]store.Named[v1.CalendarCopy], error)
@@ -210,8 +216,8 @@ type server struct {
 	// unsealing is held while a passphrase is tried: only the one that opened the site is
 	// recorded as such.
 	unsealing sync.Mutex
-	// environmentLock is held while an environment is checked and written: together they must make no
-	// cycle.
+	// environmentLock is held while an environment is checked and written, or a release deleted:
+	// together environments must make no cycle, and what they name must be there.
 	environmentLock sync.Mutex
 	// refusals limits the audit records of refused requests.
 	refusals audit.Limit

@@ -42,7 +42,7 @@ var frozenObjects = map[string]struct{ path, create, replace, merge string }{
 
 // notFrozen are the kinds of all other objects that requests change, and why no run freezes them.
 var notFrozen = map[string]string{
-	"webhook": "who is told of a run changes nothing of it", "user": "access", "approle": "access", "policy": "access", "token": "access",
+	"release": "only a withdrawal changes it, which holds runs", "webhook": "who is told of a run changes nothing of it", "user": "access", "approle": "access", "policy": "access", "token": "access",
 	"secret-id": "access", "credential": "access", "join-token": "access", "strongbox": "the site's", "site": "the site's", "tenant": "the site's, and has force",
 	"run": "what is asked of runs", "window": "a skip holds runs", "host": "what is so for a host; the members of a run stay", "hosts": "they only look", "health": "it only looks",
 }

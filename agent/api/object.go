@@ -42,10 +42,13 @@ type object[T any] struct {
 	inUse func(ctx context.Context, controller Controller) error
 	// ofSite tells that it belongs to the site, and to no tenant.
 	ofSite bool
-	// permitted returns why a value may not be written; nil means that any may. If that depends on
-	// other objects, lock is held from then until the value is stored.
+	// permitted returns why a value may not be written; nil means that any may. If that, or whether the
+	// object can be deleted, depends on other objects, lock is held from then until the value is stored
+	// or the object deleted.
 	permitted func(now stored[T], next T) error
 	lock      sync.Locker
+	// stamped returns a value with what the site itself writes of it; nil if it writes nothing.
+	stamped func(now stored[T], next T) T
 	// freezing is how runs that freeze changes freeze the object; nil if none does.
 	freezing *freezing[T]
 	// immediate tells that a write is in effect at once: no controller has to see it.
@@ -205,6 +208,7 @@ func (o *object[T]) write(c *call, next func(body []byte, now stored[T]) (v1.Kep
 		if precondition(c.Method, c.Header, now.exists, now.tag()) != 0 {
 			return o.mismatch(c, now)
 		}
+		o.stamp(now, &value)
 		if !now.exists && o.room != nil {
 			if err := o.room(c.Context(), c.tenant); err != nil {
 				return err
@@ -227,6 +231,13 @@ func (o *object[T]) write(c *call, next func(body []byte, now stored[T]) (v1.Kep
 		o.warn(c, value.Value)
 		o.written(c, c.URL.Path, now.exists, revision)
 		return nil
+	}
+}
+
+// stamp adds to a value what the site itself writes of it.
+func (o *object[T]) stamp(now stored[T], value *v1.Kept[T]) {
+	if o.stamped != nil {
+		value.Value = o.stamped(now, value.Value)
 	}
 }
 
@@ -329,6 +340,7 @@ func (o *object[T]) create(c *call, path string, value v1.Kept[T]) error {
 	if err != nil {
 		return err
 	}
+	o.stamp(now, &value)
 	revision, err := o.store(c, now, value)
 	if errors.Is(err, store.ErrConflict) {
 		return o.exists(c, path)
@@ -366,31 +378,44 @@ func (o *object[T]) written(c *call, path string, existed bool, revision store.R
 
 // answerDelete handles DELETE; an object in use needs force.
 func (o *object[T]) answerDelete(c *call) error {
-	now, err := o.deletable(c, c.has("force"))
+	now, deletion, err := o.delete(c)
 	if err != nil {
 		return err
 	}
-	if o.orphans != nil {
-		found, err := o.orphans(c)
-		if err != nil {
-			return err
-		}
-		addWarnings(c, found)
-	}
 	if !c.has("validate") {
-		if err := o.frozen(c, now, nil); err != nil {
-			return err
-		}
-		deletion, err := o.remove(c.Context(), c.tenant, now.revision)
-		if err != nil {
-			return err
-		}
 		o.audit(c, now, deletion, nil)
 		o.takeEffect(c, deletion.Number)
 		o.server.Log.Info(o.noun+" deleted", "tenant", c.tenant, "by", c.who.Name)
 	}
 	c.w.WriteHeader(http.StatusNoContent)
 	return nil
+}
+
+// delete deletes the object if it can be, and returns it and the revision of the deletion. A request
+// that only validates deletes nothing.
+func (o *object[T]) delete(c *call) (now stored[T], deletion store.Revision, err error) {
+	if o.lock != nil {
+		o.lock.Lock()
+		defer o.lock.Unlock()
+	}
+	if now, err = o.deletable(c, c.has("force")); err != nil {
+		return now, deletion, err
+	}
+	if o.orphans != nil {
+		found, err := o.orphans(c)
+		if err != nil {
+			return now, deletion, err
+		}
+		addWarnings(c, found)
+	}
+	if c.has("validate") {
+		return now, deletion, nil
+	}
+	if err := o.frozen(c, now, nil); err != nil {
+		return now, deletion, err
+	}
+	deletion, err = o.remove(c.Context(), c.tenant, now.revision)
+	return now, deletion, err
 }
 
 // deletable returns the object, or why it cannot be deleted.

@@ -149,7 +149,7 @@ func (s *schemas) change(t reflect.Type) schema {
 			below = below.Elem()
 		}
 		m := s.member(t, field)
-		if below.Kind() == reflect.Struct {
+		if below.Kind() == reflect.Struct && below != reflect.TypeFor[time.Time]() {
 			m = s.change(below)
 		}
 		properties[member] = schema{"anyOf": []schema{m, {"type": "null"}}}
@@ -160,6 +160,9 @@ func (s *schemas) change(t reflect.Type) schema {
 // member returns the schema of a field, with what its comment and its tags say.
 func (s *schemas) member(t reflect.Type, field reflect.StructField) schema {
 	m := s.of(field.Type)
+	if field.Type == reflect.TypeFor[json.RawMessage]() {
+		m = schema{} // Any value.
+	}
 	owner := t
 	for _, i := range field.Index[:len(field.Index)-1] {
 		owner = owner.Field(i).Type
@@ -195,7 +198,7 @@ func (s *schemas) member(t reflect.Type, field reflect.StructField) schema {
 // newSchemas returns schemas with the comments of the types of the API.
 func newSchemas(t *testing.T) *schemas {
 	t.Helper()
-	s := &schemas{comments: comments(t, "../wire/v1", "../wire/rollout"), made: map[string]schema{}}
+	s := &schemas{comments: comments(t, "../wire/v1", "../wire/rollout", "../wire/release"), made: map[string]schema{}}
 	s.of(reflect.TypeFor[v1.ErrorBody]())
 	return s
 }

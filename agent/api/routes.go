@@ -120,6 +120,7 @@ func routes() []route {
 			force: "Delete it even while it has hosts or a run is in progress. The run continues.",
 		}, (*server).environment),
 		objectRoutes(objectPath{path: configPath + "/budgets/{name}", noun: "disruption budget", key: "budget/{name}", several: true, keeps: true, warns: true}, (*server).budget),
+		releaseRoutes(),
 		objectRoutes(objectPath{path: configPath + "/webhooks/{name}", noun: "webhook", key: "webhook/{name}", group: groupNews, several: true}, (*server).webhook),
 		unserved(objectRoutes(objectPath{path: usersPath + "/{name}", noun: "user", key: "user/{name}", group: groupLogins, several: true}, (*server).user)),
 		unserved(objectRoutes(objectPath{path: approlesPath + "/{name}", noun: "approle", key: "approle/{name}", group: groupLogins, several: true}, (*server).approle)),
@@ -239,6 +240,21 @@ func objectRoutes[T any](d objectPath, of func(*server, *call) (*object[T], erro
 	return []route{get, put, patch, remove}
 }
 
+// releaseRoutes are the operations on a release, which never changes but for two of its members.
+func releaseRoutes() []route {
+	all := objectRoutes(objectPath{path: configPath + "/releases/{name}", noun: "release", key: "release/{name}", several: true, keeps: true}, (*server).release)
+	for i := range all {
+		switch all[i].method {
+		case http.MethodPut:
+			all[i].summary, all[i].about = "Create the release, or change its description or withdrawal", "Nothing else of a release can change: a body that differs in another member is refused with 412."
+		case http.MethodPatch:
+			all[i].summary = "Change the description or the withdrawal of the release"
+			all[i].about = "Nothing else of a release can change. " + all[i].about
+		}
+	}
+	return all
+}
+
 func configRoutes() []route {
 	list := func(path, nouns string, handle func(*server, *call) error, body any) route {
 		return listing(route{
@@ -269,6 +285,8 @@ func configRoutes() []route {
 		create("/environments", "environment", "environment", (*server).postEnvironment, v1.NewEnvironment{}),
 		list("/budgets", "disruption budgets", (*server).getBudgets, []v1.BudgetInfo{}),
 		create("/budgets", "budget", "disruption budget", (*server).postBudget, v1.NewBudget{}),
+		list("/releases", "releases", (*server).getReleases, []v1.ReleaseInfo{}),
+		create("/releases", "release", "release", (*server).postRelease, v1.NewRelease{}),
 	}
 }
 

@@ -113,6 +113,24 @@ func (b broken) DeleteBudget(context.Context, string, string, store.Revision) (s
 	return store.Revision{}, b.err
 }
 
+func (b broken) Release(context.Context, string, string) (v1.Kept[v1.Release], store.Revision, error) {
+	return v1.Kept[v1.Release]{}, store.Revision{}, b.err
+}
+
+func (b broken) Releases(context.Context, string) ([]store.Named[v1.Release], error) {
+	return nil, b.err
+}
+
+func (b broken) PutRelease(context.Context, string, string, v1.Kept[v1.Release], store.Revision) (store.Revision, error) {
+	return store.Revision{}, b.err
+}
+
+func (b broken) RoomForRelease(context.Context, string) error { return b.err }
+
+func (b broken) DeleteRelease(context.Context, string, string, store.Revision) (store.Revision, error) {
+	return store.Revision{}, b.err
+}
+
 func (b broken) Calendars(context.Context, string) ([]store.Named[v1.Calendar], error) {
 	return nil, b.err
 }
@@ -243,7 +261,7 @@ func TestUnready(t *testing.T) {
 		Site: "test", Tenants: Fixed{"acme": b}, Store: b, Tokens: tokens, Webhooks: brokenWebhooks(b),
 		Healthy: func() error { return b.err }, Log: slog.New(slog.DiscardHandler),
 	})
-	bodies := map[string]string{"approve": `{"reason":"r","stage":"s"}`, "release": `{"reason":"r","host":"h01"}`, "resend": `{}`, "refresh": `{}`, "health": `{}`, "calendars": `{"name":"x","kind":"freeze"}`, "environment": `{"environment":""}`, "environments": `{"name":"x","match":{"roles":["edge"]}}`, "budgets": `{"name":"x","max-unavailable":"1"}`}
+	bodies := map[string]string{"approve": `{"reason":"r","stage":"s"}`, "release": `{"reason":"r","host":"h01"}`, "resend": `{}`, "refresh": `{}`, "health": `{}`, "calendars": `{"name":"x","kind":"freeze"}`, "environment": `{"environment":""}`, "environments": `{"name":"x","match":{"roles":["edge"]}}`, "budgets": `{"name":"x","max-unavailable":"1"}`, "releases": `{"name":"x","packages":{}}`}
 	bodies["pre-reboot"] = `{"client_params":{"id":"h01","group":"default"}}`
 	bodies["steady-state"] = bodies["pre-reboot"]
 	ask := func(method, target string) *httptest.ResponseRecorder {

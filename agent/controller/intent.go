@@ -39,6 +39,8 @@ type intent struct {
 	// budgets are the disruption budgets, by name; budgetsID identifies them on the log.
 	budgets   plan.Budgets
 	budgetsID string
+	// releases are the releases, by name.
+	releases map[string]v1.Release
 	// calendars are those that can be used, by name.
 	calendars map[string]*calendar.Calendar
 	// fetched are the calendars with a URL, and copies what the site fetched, by name.
@@ -75,7 +77,7 @@ var (
 
 func newIntent(o Options) intent {
 	return intent{
-		tenant: o.Tenant, zone: o.Zone, logger: o.Logger, now: o.Now, calendars: map[string]*calendar.Calendar{}, fetched: map[string]v1.Calendar{}, copies: map[string]*v1.CalendarCopy{}, skips: map[string]*v1.Skips{}, environments: map[string]*declared{}, unusable: map[store.Object]error{},
+		tenant: o.Tenant, zone: o.Zone, logger: o.Logger, now: o.Now, calendars: map[string]*calendar.Calendar{}, fetched: map[string]v1.Calendar{}, copies: map[string]*v1.CalendarCopy{}, skips: map[string]*v1.Skips{}, environments: map[string]*declared{}, releases: map[string]v1.Release{}, unusable: map[store.Object]error{},
 		effective: v1.Rollout{}.WithDefaults(),
 	}
 }
@@ -100,6 +102,9 @@ func (i *intent) reread() {
 	}
 	for name := range i.skips {
 		i.unconfirmed[skipsOf(name)] = true
+	}
+	for name := range i.releases {
+		i.unconfirmed[store.Object{Kind: store.Release, Name: name}] = true
 	}
 	for _, b := range i.budgets {
 		i.unconfirmed[store.Object{Kind: store.Budget, Name: b.Name}] = true
@@ -129,6 +134,9 @@ func (i *intent) set(seen store.Seen) {
 		return
 	case store.Skip:
 		i.setSkips(seen)
+		return
+	case store.Release:
+		i.setRelease(seen)
 		return
 	}
 	err := seen.Err
@@ -169,6 +177,14 @@ func (i *intent) set(seen store.Seen) {
 	if seen.Kind != store.Rollout && seen.Kind != store.Budget {
 		i.reschedule(seen.At)
 	}
+}
+
+// setRelease puts a release in place of the one of its name. It opens and closes no window.
+func (i *intent) setRelease(seen store.Seen) {
+	if delete(i.releases, seen.Name); seen.Release != nil {
+		i.releases[seen.Name] = *seen.Release
+	}
+	i.note(seen.Object, seen.Err)
 }
 
 // setBudget puts a disruption budget in place of the one of its name; nil deletes that.
@@ -261,6 +277,7 @@ var consequences = map[store.Kind]string{
 	store.Environment: "an environment cannot be used; no window is open and no run continues",
 	store.Skip:        "nobody knows which windows are skipped; no window of the environment opens a run",
 	store.Budget:      "a disruption budget cannot be used; no run is opened",
+	store.Release:     "a release cannot be used; no run that installs it is opened",
 }
 
 func (i *intent) addCalendar(name string, c v1.Calendar) error {

@@ -162,7 +162,7 @@ func (s *state) missed(env *environment, now time.Time) (e message.Missed, some 
 // then and are still owed a run or a reason stay so: the new schedule says nothing of
 // the time before it was written (seed 2027900).
 func (s *state) setIntent(seen store.Seen) {
-	if s.intent.complete && seen.Kind != store.Rollout && seen.Kind != store.Budget && seen.Kind != store.Skip {
+	if s.intent.complete && seen.Kind != store.Rollout && seen.Kind != store.Budget && seen.Kind != store.Skip && seen.Kind != store.Release {
 		for _, env := range s.inOrder {
 			s.intent.of(env.name).owed = s.owed(env, times.Sooner(seen.At, s.Now()))
 		}

@@ -19,20 +19,21 @@ import (
 )
 
 // Intent is what people declare for a tenant: its configuration, its rollout, its
-// calendars, its environments and its webhooks. It is one bucket, so that one watch sees every change, in the
-// order in which they were made, and one number says how far it has seen.
+// calendars, its environments, its releases and its webhooks. It is one bucket, so that one watch sees
+// every change, in the order in which they were made, and one number says how far it has seen.
 
 // Kind is a kind of object of a tenant's intent.
 type Kind string
 
 // The kinds of objects. A tenant has one configuration and one rollout, and any
-// number of calendars, environments, disruption budgets and webhooks, each with a name.
+// number of calendars, environments, disruption budgets, releases and webhooks, each with a name.
 const (
 	Config      Kind = "config"
 	Rollout     Kind = "rollout"
 	Calendar    Kind = "calendar"
 	Environment Kind = "environment"
 	Budget      Kind = "budget"
+	Release     Kind = "release"
 	Webhook     Kind = "webhook"
 	// Copy is what the site fetched of a calendar with a URL. Nobody declares it, but it counts
 	// like what is declared.
@@ -43,13 +44,14 @@ const (
 
 // nouns are what people call the kinds.
 var nouns = map[Kind]string{
-	Config: "os-upgrade configuration", Rollout: "rollout", Calendar: "calendar", Environment: "environment", Budget: "disruption budget", Webhook: "webhook", Copy: "copy of calendar", Skip: "skipped windows of environment",
+	Config: "os-upgrade configuration", Rollout: "rollout", Calendar: "calendar", Environment: "environment", Budget: "disruption budget", Release: "release", Webhook: "webhook", Copy: "copy of calendar", Skip: "skipped windows of environment",
 }
 
 // Object names an object of a tenant's intent.
 type Object struct {
 	Kind Kind
-	// Name is that of a calendar, environment, disruption budget or webhook, and empty otherwise.
+	// Name is that of a calendar, environment, disruption budget, release or webhook, and empty
+	// otherwise.
 	Name string
 }
 
@@ -58,13 +60,14 @@ type Seen struct {
 	// Object is zero once, with nothing else: after those that were there when the
 	// watch began.
 	Object
-	// Config, Rollout, Calendar, Environment, Budget, Webhook or Copy is the value; nil when there
-	// is none.
+	// Config, Rollout, Calendar, Environment, Budget, Release, Webhook or Copy is the value; nil when
+	// there is none.
 	Config      *v1.OSUpgrade
 	Rollout     *v1.Rollout
 	Calendar    *v1.Calendar
 	Environment *v1.Environment
 	Budget      *v1.Budget
+	Release     *v1.Release
 	Webhook     *KeptWebhook
 	Copy        *v1.CalendarCopy
 	Skips       *v1.Skips
@@ -265,6 +268,8 @@ func (i *intent) seen(entry jetstream.KeyValueEntry) Seen {
 		s.Environment, s.Err = seenValue[v1.Environment](entry)
 	case Budget:
 		s.Budget, s.Err = seenValue[v1.Budget](entry)
+	case Release:
+		s.Release, s.Err = seenValue[v1.Release](entry)
 	case Webhook:
 		s.Webhook, s.Err = seenValue[KeptWebhook](entry)
 	case Copy:
@@ -451,6 +456,47 @@ func (s *Store) RoomForBudget(ctx context.Context, tenant string) error {
 // DeleteBudget removes a disruption budget as DeleteConfig removes a configuration.
 func (s *Store) DeleteBudget(ctx context.Context, tenant, name string, base Revision) (Revision, error) {
 	return s.intent.remove(ctx, budgetOf(tenant, name), base)
+}
+
+func releaseOf(tenant, name string) intentKey {
+	return intentKey{tenant, Object{Kind: Release, Name: name}}
+}
+
+// Release returns a tenant's release of a name and its revision, or ErrNotFound.
+func (s *Store) Release(ctx context.Context, tenant, name string) (v1.Kept[v1.Release], Revision, error) {
+	return getIntent[v1.Kept[v1.Release]](ctx, s.intent, releaseOf(tenant, name))
+}
+
+// Releases returns a tenant's releases, by name.
+func (s *Store) Releases(ctx context.Context, tenant string) ([]Named[v1.Release], error) {
+	return named[v1.Release](ctx, s.intent, releaseOf(tenant, "*"), "releases")
+}
+
+// PutRelease writes a release as PutConfig writes a configuration. The error is ErrFull
+// when the tenant has v1.MaxReleases others.
+func (s *Store) PutRelease(ctx context.Context, tenant, name string, release v1.Kept[v1.Release], base Revision) (Revision, error) {
+	if base == (Revision{}) {
+		s.intent.counting.Lock()
+		defer s.intent.counting.Unlock()
+		if err := s.RoomForRelease(ctx, tenant); err != nil {
+			return Revision{}, err
+		}
+	}
+	return s.intent.put(ctx, releaseOf(tenant, name), release, base)
+}
+
+// RoomForRelease returns ErrFull when a tenant can have no further release.
+func (s *Store) RoomForRelease(ctx context.Context, tenant string) error {
+	all, err := s.Releases(ctx, tenant)
+	if err == nil && len(all) >= v1.MaxReleases {
+		err = fmt.Errorf("tenant %s has %d releases: %w; delete one first", tenant, len(all), ErrFull)
+	}
+	return err
+}
+
+// DeleteRelease removes a release as DeleteConfig removes a configuration.
+func (s *Store) DeleteRelease(ctx context.Context, tenant, name string, base Revision) (Revision, error) {
+	return s.intent.remove(ctx, releaseOf(tenant, name), base)
 }
 
 func skipsOf(tenant, environment string) intentKey {

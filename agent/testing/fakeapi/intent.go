@@ -59,6 +59,15 @@ func (s *Server) SetBudget(tenant, name string, b v1.Budget) (etag string) {
 	return s.budget(tenant, name).set(b)
 }
 
+func (s *Server) release(tenant, name string) object[v1.Release] {
+	return named(tenant, name, s.store.Release, s.store.PutRelease, s.store.DeleteRelease)
+}
+
+// SetRelease is SetConfig for releases.
+func (s *Server) SetRelease(tenant, name string, r v1.Release) (etag string) {
+	return s.release(tenant, name).set(r)
+}
+
 func (s *Server) environment(tenant, name string) object[v1.Environment] {
 	return named(tenant, name, s.store.Environment, s.store.PutEnvironment, s.store.DeleteEnvironment)
 }

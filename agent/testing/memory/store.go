@@ -249,6 +249,7 @@ func environment(name string) store.Object {
 	return store.Object{Kind: store.Environment, Name: name}
 }
 func budget(name string) store.Object  { return store.Object{Kind: store.Budget, Name: name} }
+func release(name string) store.Object { return store.Object{Kind: store.Release, Name: name} }
 func webhook(name string) store.Object { return store.Object{Kind: store.Webhook, Name: name} }
 func skips(environment string) store.Object {
 	return store.Object{Kind: store.Skip, Name: environment}
@@ -361,6 +362,31 @@ func (s *Store) DeleteBudget(_ context.Context, tenant, name string, base store.
 	return s.remove(tenant, budget(name), base)
 }
 
+// Release is that of store.Store.
+func (s *Store) Release(_ context.Context, tenant, name string) (v1.Kept[v1.Release], store.Revision, error) {
+	return get[v1.Kept[v1.Release]](s, tenant, release(name))
+}
+
+// Releases is that of store.Store.
+func (s *Store) Releases(_ context.Context, tenant string) ([]store.Named[v1.Release], error) {
+	return all[v1.Release](s, tenant, store.Release)
+}
+
+// RoomForRelease is that of store.Store.
+func (s *Store) RoomForRelease(_ context.Context, tenant string) error {
+	return s.room(tenant, store.Release, v1.MaxReleases)
+}
+
+// PutRelease is that of store.Store.
+func (s *Store) PutRelease(_ context.Context, tenant, name string, b v1.Kept[v1.Release], base store.Revision) (store.Revision, error) {
+	return s.put(tenant, release(name), b, base, v1.MaxReleases)
+}
+
+// DeleteRelease is that of store.Store.
+func (s *Store) DeleteRelease(_ context.Context, tenant, name string, base store.Revision) (store.Revision, error) {
+	return s.remove(tenant, release(name), base)
+}
+
 // Skips is that of store.Store.
 func (s *Store) Skips(_ context.Context, tenant, environment string) (v1.Skips, store.Revision, error) {
 	return get[v1.Skips](s, tenant, skips(environment))
@@ -443,6 +469,8 @@ func seen(e entry) store.Seen {
 		found.Environment, found.Err = seenAs[v1.Environment](e)
 	case store.Budget:
 		found.Budget, found.Err = seenAs[v1.Budget](e)
+	case store.Release:
+		found.Release, found.Err = seenAs[v1.Release](e)
 	case store.Webhook:
 		found.Webhook, found.Err = seenAs[store.KeptWebhook](e)
 	case store.Copy:

@@ -7,6 +7,7 @@ package storetest
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
@@ -47,6 +48,7 @@ func Contract(t *testing.T, open func(t *testing.T) Store) {
 		"a tenant has a bounded number of calendars":        tooManyCalendars,
 		"a tenant has a bounded number of environments":     tooManyEnvironments,
 		"a disruption budget is kept and watched":           budgets,
+		"a release is kept and watched":                     releases,
 		"skipped windows are kept and watched":              skips,
 		"a tenant has a bounded number of webhooks":         tooManyWebhooks,
 		"a webhook is kept without its secret":              webhooks,
@@ -263,6 +265,35 @@ func budgets(b *tested) {
 	w.stop()
 	if all, err := b.Budgets(ctx, "acme"); err != nil || len(all) != 0 {
 		b.Errorf("the budgets are %+v, %v", all, err)
+	}
+}
+
+func releases(b *tested) {
+	ctx := b.Context()
+	put := func(name, description string, base store.Revision) (store.Revision, error) {
+		return b.PutRelease(ctx, "acme", name, v1.Kept[v1.Release]{Value: v1.Release{Description: description, Data: json.RawMessage(`{"image":"a<b"}`)}}, base)
+	}
+	first := b.written(put("nov", "November", none))
+	b.refused("a second creation")(put("nov", "another", none))
+	second := b.written(put("nov", "late November", first))
+	b.refused("a deletion of an old revision")(b.DeleteRelease(ctx, "acme", "nov", first))
+	kept, revision, err := b.Release(ctx, "acme", "nov")
+	if err != nil || revision != second || kept.Value.Description != "late November" || string(kept.Value.Data) != `{"image":"a<b"}` {
+		b.Errorf("the release is %+v of revision %s, %v", kept.Value, revision, err)
+	}
+	b.fails("a room for one more", b.RoomForRelease(ctx, "acme"), nil)
+	w := b.watch("acme")
+	if seen := w.next(store.Release, "nov", second); seen.Release == nil || seen.Release.Digest() != kept.Value.Digest() {
+		b.Errorf("of the release it sees %+v", seen)
+	}
+	w.next("", "", none)
+	deletion := b.written(b.DeleteRelease(ctx, "acme", "nov", second))
+	if seen := w.next(store.Release, "nov", deletion); seen.Release != nil {
+		b.Errorf("of the deleted release it sees %+v", seen)
+	}
+	w.stop()
+	if all, err := b.Releases(ctx, "acme"); err != nil || len(all) != 0 {
+		b.Errorf("the releases are %+v, %v", all, err)
 	}
 }
 

@@ -150,7 +150,11 @@ func canonicalJSON(text json.RawMessage) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(value)
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false) // People read it.
+	err = e.Encode(value)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
 // Text returns what never changes of a release, in its one spelling. The text stays the same bytes
@@ -204,7 +208,7 @@ func differing(was, is []byte) string {
 type Pin struct {
 	Name   string          `json:"name"`
 	Digest string          `json:"digest"`
-	Text   json.RawMessage `json:"text"`
+	Text   json.RawMessage `json:"text,omitempty"`
 }
 
 // Pin returns the release as a run pins it.

@@ -81,7 +81,6 @@ func TestValidate(t *testing.T) {
 		`{"images": [{"url": "a", "sha256": "12"}]}`:                                     `images[0].sha256: "12" is not a SHA-256 sum; use 64 of 0-9 and a-f`,
 		`{"images": [{"url": "a", "compatible": "x"}, {"url": "b", "compatible": "x"}]}`: `images[1].compatible: "x" is that of another image of the same platform; give one image for each kind of host`,
 		`{"data": 1, "withdrawn": {"reason": " "}}`:                                      `withdrawn.reason: it is missing; say why the release must not be installed any more`,
-		`{"data": "` + strings.Repeat("x", MaxText) + `"}`:                               `the release has 65582 bytes; use at most 65536`,
 	} {
 		d, err := document.Parse(document.JSON, []byte(text))
 		if err != nil {
@@ -103,6 +102,17 @@ func TestFuture(t *testing.T) {
 	}
 	if found := r.Future(saturday.Add(-time.Second)); len(found) != 1 || found[0].Field != "packages.as-of" {
 		t.Errorf("a second later: %v", found)
+	}
+}
+
+func TestTooLarge(t *testing.T) {
+	t.Parallel()
+	const rest = len(`{"component":"os","scheme":"opaque","data":""}`)
+	for size, want := range map[int]string{MaxText: "", MaxText + 1: "the release has 65537 bytes; use at most 65536"} {
+		r := Release{Data: json.RawMessage(`"` + strings.Repeat("x", size-rest) + `"`)}
+		if got := r.TooLarge(); got != want {
+			t.Errorf("%d bytes: got %q, want %q", size, got, want)
+		}
 	}
 }
 

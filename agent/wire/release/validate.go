@@ -70,17 +70,15 @@ func (r Release) Validate() document.Problems {
 		}
 		i.line("withdrawn.reason", r.Withdrawn.Reason, maxReason)
 	}
-	if len(i.found) == 0 {
-		if size := len(r.Text()); size > MaxText {
-			i.add("", "", TooLarge(size))
-		}
-	}
 	return i.found
 }
 
-// TooLarge says that the text of a release is too large.
-func TooLarge(size int) string {
-	return fmt.Sprintf("the release has %d bytes; use at most %d", size, MaxText)
+// TooLarge says that the text of a release, which is right, is too large; empty if it is not.
+func (r Release) TooLarge() string {
+	if size := len(r.Text()); size > MaxText {
+		return fmt.Sprintf("the release has %d bytes; use at most %d", size, MaxText)
+	}
+	return ""
 }
 
 // Future returns what is wrong with the times of a release that is declared now.

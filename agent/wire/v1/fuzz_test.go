@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/names"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
 )
 
 // checkDecoded requires that a body gives problems, or else a value that keeps
@@ -137,6 +138,34 @@ func FuzzBudgetJSON(f *testing.F) {
 		}
 		if b := kept.Value; !names.Valid(name) || len(b.Validate()) > 0 || b.Limit(present) < 0 || b.MaxUnavailable != "" && b.Limit(present) < 1 {
 			t.Errorf("%q: %+v lets %d of %d hosts leave service: %v", name, b, b.Limit(present), present, b.Validate())
+		}
+	})
+}
+
+// FuzzReleaseJSON requires of a release that is accepted that it is right, that it is the same in its
+// canonical form, and that JSON and YAML say the same.
+func FuzzReleaseJSON(f *testing.F) {
+	f.Add([]byte(`{"name":"nov","version":"2.1.0","scheme":"semver","from":[">= 2.0, < 2.1"],"packages":{"select":"security","as-of":"2026-11-21T01:00:00+01:00","except":["b","a"]}}`))
+	f.Add([]byte(`{"name":"box","images":[{"platform":"linux/arm64","compatible":"box","url":"https://example.com/b","size":7}],"withdrawn":{"reason":"loses routes"}}`))
+	f.Add([]byte(`{"name":"any","data":{"b":[1.50,null,"<"],"a":1e3},"requires":{"kernel":">= 6"},"installs":{"kernel":"6.1"}}`))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		name, kept, err := DecodeNewRelease(inJSON, body, true)
+		if err != nil {
+			return
+		}
+		r := kept.Value
+		if !names.Valid(name) || len(r.Validate()) > 0 || !SameRelease(r, r.Canonical()) || release.Changed(r, r.Canonical()) != "" {
+			t.Fatalf("%q: %+v: %v", name, r, r.Validate())
+		}
+		for _, accept := range []string{inJSON, inYAML} {
+			as, encoded, err := Encode(accept, r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			again, err := ReleaseForm.Decode(Kept[Release]{}, as, encoded, false)
+			if err != nil || again.Value.Digest() != r.Digest() {
+				t.Fatalf("%s written as\n%s\nread as %+v, %v", r.Text(), encoded, again.Value, err)
+			}
 		}
 	})
 }

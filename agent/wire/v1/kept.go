@@ -72,6 +72,7 @@ var (
 	CalendarForm    = Form[Calendar]{Calendar.Validate, Calendar.withoutEmptyText, Calendar.Canonical}
 	EnvironmentForm = Form[Environment]{Environment.Validate, as[Environment], Environment.Canonical}
 	BudgetForm      = Form[Budget]{Budget.Validate, as[Budget], as[Budget]}
+	ReleaseForm     = Form[Release]{Release.Validate, as[Release], Release.Canonical}
 	WebhookForm     = Form[Webhook]{Webhook.Validate, as[Webhook], Webhook.Canonical}
 	UserForm        = Form[User]{User.Validate, as[User], as[User]}
 	ApproleForm     = Form[Approle]{Approle.Validate, as[Approle], as[Approle]}

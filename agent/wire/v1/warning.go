@@ -40,6 +40,9 @@ func EnvironmentObject(name string) string { return EnvironmentsObject + "." + n
 // BudgetObject is the object of the warnings about a disruption budget.
 func BudgetObject(name string) string { return "budgets." + name }
 
+// ReleaseObject is the object of the warnings about a release.
+func ReleaseObject(name string) string { return "releases." + name }
+
 // String returns the path from the tenant on, and the text.
 func (w IntentWarning) String() string {
 	return strings.Trim(w.Object+"."+w.Field, ".") + ": " + w.Text

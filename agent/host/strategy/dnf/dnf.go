@@ -71,6 +71,7 @@ type Strategy struct {
 var (
 	_ strategy.Strategy = (*Strategy)(nil)
 	_ strategy.Watcher  = (*Strategy)(nil)
+	_ strategy.Releaser = (*Strategy)(nil)
 )
 
 // synced are folders whose file systems are synced in any case, of whatever kind they are,
@@ -177,6 +178,9 @@ func (s *Strategy) VersionPaths() []string {
 	}
 	return paths
 }
+
+// Releases implements strategy.Releaser.
+func (s *Strategy) Releases() []release.Kind { return []release.Kind{release.OfPackages} }
 
 // Missing implements strategy.Strategy: a package counts when it is installed in the
 // planned version and the version before it is gone, and so does what the release installs.

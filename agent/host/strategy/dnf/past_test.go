@@ -186,7 +186,7 @@ func TestReleaseDecides(t *testing.T) {
 			class message.Class
 			want  string
 		}{
-			"images":                {release.Release{Images: []release.Image{{URL: "https://mirror.example/a"}}}, message.Artifact, "takes no other kind"},
+			"images":                {release.Release{Images: []release.Image{{URL: "https://mirror.example/a"}}}, message.Artifact, "is of images; this host carries out releases of packages"},
 			"another distribution":  {release.Release{Packages: &release.Packages{Distribution: "43"}}, message.Artifact, "dnf upgrades within one; leave distribution out"},
 			"an option of dnf":      {release.Release{Packages: &release.Packages{Select: release.Listed, Only: []string{"--x=1"}}}, message.Artifact, `only of the release: "--x=1" is not a package`},
 			"what is not there":     {release.Release{Packages: &release.Packages{Select: release.Listed, Only: []string{"z"}}}, message.Install, "only of the release: z is not installed"},

@@ -1,0 +1,28 @@
+package client
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/names"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
+)
+
+// ReleaseNamed are the tenants' releases of a name, as CalendarNamed are their calendars.
+func ReleaseNamed(name string) Object[v1.Release] {
+	o := Object[v1.Release]{noun: v1.ReleaseObject(name), rest: "/releases/" + name, same: v1.SameRelease, canonical: v1.Release.Canonical}
+	if !names.Valid(name) {
+		o.invalid = fmt.Errorf("release %q is not a name; use at most %d of a-z, 0-9 and -, with no - at either end", name, names.MaxLength)
+	}
+	return o
+}
+
+// Releases lists a tenant's releases, by name.
+func (c *Client) Releases(ctx context.Context, tenant string) ([]v1.ReleaseInfo, error) {
+	return listed[v1.ReleaseInfo](ctx, c, tenant, "/releases")
+}
+
+// StoredReleases gets all releases of a tenant at once, by name, as StoredCalendars does.
+func (c *Client) StoredReleases(ctx context.Context, tenant string) (map[string]Stored[v1.Release], error) {
+	return storedList[v1.Release](ctx, c, tenant, "/releases", "release")
+}

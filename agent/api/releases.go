@@ -1,0 +1,96 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/names"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
+)
+
+// release returns the release with the name in the path. Only its description and its withdrawal may
+// change, also during a run: withdrawing it holds runs.
+func (s *server) release(c *call) (*object[v1.Release], error) {
+	name := c.PathValue("name")
+	if !names.Valid(name) {
+		return nil, badRequest("name", name, "is not the name of a release; "+names.Form)
+	}
+	return &object[v1.Release]{
+		server: s, noun: "release " + name,
+		read: func(ctx context.Context, tenant string) (v1.Kept[v1.Release], store.Revision, error) {
+			return s.Store.Release(ctx, tenant, name)
+		},
+		put: func(ctx context.Context, tenant string, value v1.Kept[v1.Release], base store.Revision) (store.Revision, error) {
+			return s.Store.PutRelease(ctx, tenant, name, value, base)
+		},
+		remove: func(ctx context.Context, tenant string, base store.Revision) (store.Revision, error) {
+			return s.Store.DeleteRelease(ctx, tenant, name, base)
+		},
+		form: v1.ReleaseForm, recorded: v1.Release.Canonical,
+		permitted: func(now stored[v1.Release], next v1.Release) error { return permittedRelease(name, now, next) },
+		stamped: func(now stored[v1.Release], next v1.Release) v1.Release {
+			return v1.Stamped(now.value.Value, next, time.Now(), c.who.Name)
+		},
+		room: s.Store.RoomForRelease,
+	}, nil
+}
+
+// permittedRelease refuses a release that is another than the one of its name, or that nobody can
+// know yet.
+func permittedRelease(name string, now stored[v1.Release], next v1.Release) error {
+	if now.damaged != nil {
+		// Whether it is another one than before, nobody can tell.
+		return problem(http.StatusPreconditionFailed, "", "", "%v; delete it, and declare a release of another name", now.damaged)
+	}
+	if now.exists {
+		if member := release.Changed(now.value.Value, next); member != "" {
+			return problem(http.StatusPreconditionFailed, member, "", "%s: it differs from that of release %s, of which only description and withdrawn can change; declare a release of another name", member, name)
+		}
+		return nil
+	}
+	if found := next.Future(time.Now()); len(found) > 0 {
+		return found
+	}
+	if large := next.TooLarge(); large != "" {
+		return problem(http.StatusRequestEntityTooLarge, "", "", "%s", large)
+	}
+	return nil
+}
+
+// postRelease creates the release whose name is in the body.
+func (s *server) postRelease(c *call) error {
+	body, err := c.body()
+	if err != nil {
+		return err
+	}
+	name, value, err := v1.DecodeNewRelease(c.Header.Get("Content-Type"), body, c.has(unknownMembers))
+	if err != nil {
+		return err
+	}
+	c.SetPathValue("name", name)
+	c.audit.Object = "release/" + name
+	o, err := s.release(c)
+	if err != nil {
+		return err
+	}
+	return o.create(c, c.URL.Path+"/"+name, value)
+}
+
+// getReleases lists the tenant's releases by name, with content=true also their content.
+func (s *server) getReleases(c *call) error {
+	all, err := s.Store.Releases(c.Context(), c.tenant)
+	if err != nil {
+		return err
+	}
+	list := make([]v1.ReleaseInfo, len(all))
+	for i, named := range all {
+		list[i] = v1.ReleaseInfoOf(named.Name, named.Revision.ETag(), named.Value)
+		if c.has("content") {
+			list[i].Release = &all[i].Value
+		}
+	}
+	return sendList(s, c, list, func(i v1.ReleaseInfo) string { return i.Name })
+}
