@@ -2,7 +2,6 @@ package strategy
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -15,11 +14,11 @@ import (
 // Packages returns what a run installs on a host that takes packages: what its release says
 // or, if it has none, what the options of the strategy declare.
 func (j Job) Packages(declared release.Packages) (release.Packages, error) {
-	switch {
-	case j.Release == nil:
+	if j.Release == nil {
 		return declared, nil
-	case j.Release.Packages == nil:
-		return release.Packages{}, Fail(message.Artifact, errors.New("the release of this run has no packages, and this host takes no other kind; give it packages, or leave this host out"))
+	}
+	if err := j.checkKind([]release.Kind{release.OfPackages}); err != nil {
+		return release.Packages{}, err
 	}
 	return *j.Release.Packages, nil
 }

@@ -164,8 +164,13 @@ func CheckRelease(s Strategy, job Job) error {
 	if r, ok := s.(Releaser); ok {
 		takes = r.Releases()
 	}
-	if kind := job.Release.Kind(); !slices.Contains(takes, kind) {
-		return Fail(message.Artifact, fmt.Errorf("release %s is of %s; this host carries out %s", job.ReleaseName, kind, release.Kinds(takes)))
+	return job.checkKind(takes)
+}
+
+// checkKind returns an error unless the release of a job is of one of some kinds.
+func (j Job) checkKind(takes []release.Kind) error {
+	if kind := j.Release.Kind(); !slices.Contains(takes, kind) {
+		return Fail(message.Artifact, fmt.Errorf("release %s is of %s; this host carries out %s", j.ReleaseName, kind, release.Kinds(takes)))
 	}
 	return nil
 }

@@ -29,6 +29,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/hostfs"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/program"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
 )
 
 // Options configure a Strategy.
@@ -89,6 +90,7 @@ type Strategy struct {
 var (
 	_ strategy.Strategy = (*Strategy)(nil)
 	_ strategy.Watcher  = (*Strategy)(nil)
+	_ strategy.Releaser = (*Strategy)(nil)
 )
 
 // New checks the options. Detect checks the host.
@@ -219,6 +221,9 @@ func (s *Strategy) versions(now packages, counts func(name string) bool) (map[st
 func (s *Strategy) VersionPaths() []string {
 	return append(osinfo.Paths(string(s.host)), s.host.Path("/var/lib/dpkg/status"))
 }
+
+// Releases implements strategy.Releaser.
+func (s *Strategy) Releases() []release.Kind { return []release.Kind{release.OfPackages} }
 
 // Missing implements strategy.Strategy: a package counts when it is installed,
 // configured and of the planned version, and so does what the release installs.

@@ -119,7 +119,7 @@ func TestReleaseDecides(t *testing.T) {
 		class message.Class
 		want  string
 	}{
-		"images":               {release.Release{Images: []release.Image{{URL: "https://mirror.example/a"}}}, message.Artifact, "takes no other kind"},
+		"images":               {release.Release{Images: []release.Image{{URL: "https://mirror.example/a"}}}, message.Artifact, "is of images; this host carries out releases of packages"},
 		"an option of apt":     {release.Release{Packages: &release.Packages{Select: release.Listed, Only: []string{"-oAPT::X=1"}}}, message.Artifact, `only of the release: "-oAPT::X=1" is not a package`},
 		"what is not there":    {release.Release{Packages: &release.Packages{Select: release.Listed, Only: []string{"z"}}}, message.Install, "only of the release: z is not installed"},
 		"more than it selects": {release.Release{Packages: &release.Packages{Only: []string{"a"}}, Installs: map[string]string{"b": "2"}}, message.Repository, "gets b 1 and not 2, which the release installs"},

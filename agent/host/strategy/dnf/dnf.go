@@ -21,7 +21,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/rpmversion"
@@ -31,29 +30,15 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/hostfs"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/program"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
-)
-
-// Mode is what an upgrade changes.
-type Mode string
-
-// The modes.
-const (
-	// All upgrades all packages.
-	All Mode = "all"
-	// Security upgrades packages that an advisory names as a security update.
-	Security Mode = "security"
-	// Packages upgrades the packages of a list, or installs versions of them.
-	Packages Mode = "packages"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
 )
 
 // Options configure a Strategy.
 type Options struct {
-	// Mode is All by default.
-	Mode Mode
-	// Packages are the packages of the mode Packages: names of installed packages with
-	// "*" and "?", or name=version, which is also installed if it was not, and may be an
-	// older one.
-	Packages []string
+	// Declared is what a run installs that has no release.
+	Declared release.Packages
+	// Snapshot is where the repositories are as they were at a time; empty if they have no past.
+	Snapshot strategy.Dated
 	// Versions are patterns of the packages whose versions are published.
 	Versions []string
 	// LockLimit is how long to wait for another dnf or rpm.
@@ -67,8 +52,8 @@ type Options struct {
 // Defaults are the values of options that are not given.
 func Defaults() Options {
 	return Options{
-		Mode: All, LockLimit: 10 * time.Minute,
-		Versions: []string{"kernel-core", "dnf", "dnf5", "rpm", "systemd", "glibc", "openssl-libs", "osupgrade-agent"},
+		LockLimit: 10 * time.Minute,
+		Versions:  []string{"kernel-core", "dnf", "dnf5", "rpm", "systemd", "glibc", "openssl-libs", "osupgrade-agent"},
 	}
 }
 
@@ -86,6 +71,7 @@ type Strategy struct {
 var (
 	_ strategy.Strategy = (*Strategy)(nil)
 	_ strategy.Watcher  = (*Strategy)(nil)
+	_ strategy.Releaser = (*Strategy)(nil)
 )
 
 // synced are folders whose file systems are synced in any case, of whatever kind they are,
@@ -95,9 +81,6 @@ var synced = []string{"/var/lib/rpm", "/usr/lib/sysimage", "/var/lib/dnf", "/etc
 // New checks the options. Detect checks the host.
 func New(o Options) (*Strategy, error) {
 	d := Defaults()
-	if o.Mode == "" {
-		o.Mode = d.Mode
-	}
 	if o.LockLimit == 0 {
 		o.LockLimit = d.LockLimit
 	}
@@ -118,37 +101,20 @@ func New(o Options) (*Strategy, error) {
 	}, nil
 }
 
-// packageWord is a package, or a pattern of packages, with or without a version. It
-// begins with no "-", so dnf takes it for no option.
-var packageWord = text.Pattern(`^[A-Za-z0-9*?_][A-Za-z0-9+.*?_-]*(=[A-Za-z0-9][A-Za-z0-9.+:~^_-]*)?$`)
-
 func (o Options) check() error {
-	modes := []string{string(All), string(Security), string(Packages)}
-	if !slices.Contains(modes, string(o.Mode)) {
-		return fmt.Errorf("dnf-mode: %.100q is invalid; use one of %s", o.Mode, strings.Join(modes, ", "))
-	}
-	for _, field := range []struct {
-		name  string
-		words []string
-	}{{"dnf-packages", o.Packages}, {"dnf-versions", o.Versions}} {
-		for _, word := range field.words {
-			if !packageWord().MatchString(word) {
-				return fmt.Errorf("%s: %.100q is not a package; use a name such as nginx, a pattern such as kernel-*, or name=version", field.name, word)
-			}
-			if name, _, exact := strings.Cut(word, "="); exact && (strings.ContainsAny(name, "*?") || field.name == "dnf-versions") {
-				return fmt.Errorf("%s: %.100q names a version; a pattern has none", field.name, word)
-			}
-		}
+	if err := checkWords("dnf-versions", o.Versions, false); err != nil {
+		return err
 	}
 	switch {
-	case o.Mode == Packages && len(o.Packages) == 0:
-		return errors.New("dnf-packages: none is given; name the packages that dnf-mode packages upgrades")
-	case o.Mode != Packages && len(o.Packages) > 0:
-		return fmt.Errorf("dnf-packages: %s is given, and dnf-mode is %s; use dnf-mode packages", few(o.Packages), o.Mode)
 	case o.LockLimit < 0:
 		return fmt.Errorf("dnf-lock-limit: %s is invalid; use a time above 0s, such as 10m", o.LockLimit)
 	case !filepath.IsAbs(o.StateDir):
 		return fmt.Errorf("state folder %q is invalid; use an absolute path", o.StateDir)
+	}
+	if o.Snapshot != "" {
+		if err := o.Snapshot.Check(repositoryWord); err != nil {
+			return fmt.Errorf("dnf-snapshot: %w", err)
+		}
 	}
 	return nil
 }
@@ -180,13 +146,18 @@ func (s *Strategy) Versions(ctx context.Context) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	return s.versions(now, func(name string) bool { return strategy.Matches(s.Options.Versions, name) })
+}
+
+// versions returns the versions of some packages with those of the system.
+func (s *Strategy) versions(now database, counts func(name string) bool) (map[string]string, error) {
 	versions, err := osinfo.Read(string(s.host))
 	if err != nil {
 		return nil, err
 	}
 	for key := range now {
 		name, _ := splitKey(key)
-		if strategy.Matches(s.Options.Versions, name) && versions[name] == "" || versions[name] != "" && rpmversion.Compare(now.newest(key), versions[name]) > 0 {
+		if counts(name) && versions[name] == "" || versions[name] != "" && rpmversion.Compare(now.newest(key), versions[name]) > 0 {
 			versions[name] = now.newest(key)
 		}
 	}
@@ -208,12 +179,19 @@ func (s *Strategy) VersionPaths() []string {
 	return paths
 }
 
+// Releases implements strategy.Releaser.
+func (s *Strategy) Releases() []release.Kind { return []release.Kind{release.OfPackages} }
+
 // Missing implements strategy.Strategy: a package counts when it is installed in the
-// planned version and the version before it is gone.
+// planned version and the version before it is gone, and so does what the release installs.
 func (s *Strategy) Missing(ctx context.Context, job strategy.Job) ([]message.Change, error) {
 	now, err := s.database(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return now.missing(job.Plan.Changes), nil
+	versions, err := s.versions(now, func(string) bool { return true })
+	if err != nil {
+		return nil, err
+	}
+	return job.WithInstalls(now.missing(job.Plan.Changes), versions), nil
 }

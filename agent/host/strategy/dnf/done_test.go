@@ -229,7 +229,10 @@ func TestPrepareDowngradesNoHost(t *testing.T) {
 				}
 				return program.Ended{}, nil
 			}
-			err := s.call(strategy.Job{Progress: func(int, string) {}}).sound(t.Context())
+			call, err := s.call(t.Context(), strategy.Job{Progress: func(int, string) {}})
+			if err == nil {
+				err = call.sound(t.Context())
+			}
 			if err != nil || begun.Read(s.StateDir) != nil || strings.Contains(strings.Join(stored, ""), "b-") {
 				t.Errorf("it ends with %v, keeps %v, and has made %q", err, begun.Read(s.StateDir), stored)
 			}

@@ -4,7 +4,9 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
 )
 
 // changes returns the changes of what dnf would do, each package once. A package that
@@ -62,7 +64,9 @@ type heldBack struct {
 	changes                []message.Change
 	skipped                []item
 	rejected               message.Rejected
-	mode                   Mode
+	what                   release.Packages
+	// field is what lists packages.
+	field string
 }
 
 // lock takes what is locked out of what is offered.
@@ -90,7 +94,11 @@ func (h heldBack) list() []message.HeldPackage {
 			continue
 		}
 		reason := "dnf does not choose it now"
+		name, _ := splitKey(key)
+		leftOut := strategy.LeftOut(h.what, name)
 		switch {
+		case leftOut != "":
+			reason = leftOut
 		case h.rejected.Has(key, h.all[key]):
 			reason = "it was rolled back on this host"
 		case h.offered[key] == "" && h.unlocked[key] == "":
@@ -99,10 +107,10 @@ func (h heldBack) list() []message.HeldPackage {
 			reason = "locked to its version by dnf versionlock"
 		case skipped[key]:
 			reason = "its dependencies are not met now"
-		case h.mode == Security:
+		case h.what.Select == release.Security:
 			reason = "not a security update"
-		case h.mode == Packages:
-			reason = "dnf-packages names another version"
+		case h.what.Select == release.Listed:
+			reason = h.field + " names another version"
 		}
 		held = append(held, message.HeldPackage{Name: key, Version: h.now.newest(key), Offered: h.all[key], Reason: reason})
 	}

@@ -8,13 +8,16 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/osinfo"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/begun"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/hostfs"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/remedy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
 )
 
 // Plan implements strategy.Strategy: it goes by the metadata that the host has. There is no
@@ -25,12 +28,20 @@ func (s *Strategy) Plan(ctx context.Context, job strategy.Job) (message.ChangeSe
 	if err == nil && who != "" {
 		err = fmt.Errorf("%w now: %s", strategy.ErrNoPlan, who)
 	}
+	var call *call
+	if err == nil {
+		call, err = s.call(ctx, job)
+	}
 	var plan message.ChangeSet
-	if err == nil && job.Fetch {
-		err = s.call(job).refresh(ctx)
+	switch {
+	case err != nil:
+	case job.Fetch:
+		err = call.refresh(ctx)
+	case !call.what.AsOf.IsZero() && !s.host.Exists(call.pastCache()):
+		err = fmt.Errorf("the metadata as of %s is fetched when the host is prepared: %w", call.what.AsOf.UTC().Format(time.RFC3339), strategy.ErrNoPlan)
 	}
 	if err == nil {
-		plan, err = s.call(job).plan(ctx, job)
+		plan, err = call.plan(ctx, job)
 	}
 	if err != nil {
 		return message.ChangeSet{}, fmt.Errorf("cannot plan the upgrade: %w", err)
@@ -40,7 +51,11 @@ func (s *Strategy) Plan(ctx context.Context, job strategy.Job) (message.ChangeSe
 
 // Prepare implements strategy.Strategy.
 func (s *Strategy) Prepare(ctx context.Context, job strategy.Job) (message.ChangeSet, error) {
-	plan, err := s.call(job).prepare(ctx, job)
+	var plan message.ChangeSet
+	call, err := s.call(ctx, job)
+	if err == nil {
+		plan, err = call.prepare(ctx, job)
+	}
 	if err != nil {
 		return message.ChangeSet{}, fmt.Errorf("cannot prepare the upgrade: %w", err)
 	}
@@ -49,6 +64,11 @@ func (s *Strategy) Prepare(ctx context.Context, job strategy.Job) (message.Chang
 
 // refresh fetches the metadata of the repositories.
 func (s *call) refresh(ctx context.Context) error {
+	if !s.what.AsOf.IsZero() {
+		if err := s.forget(); err != nil {
+			return err
+		}
+	}
 	return s.dnf(ctx, "makecache", "--refresh", "makecache")
 }
 
@@ -124,7 +144,7 @@ func (s *call) plan(ctx context.Context, job strategy.Job) (message.ChangeSet, e
 	if err != nil {
 		return message.ChangeSet{}, err
 	}
-	facts := heldBack{now: now, rejected: job.Rejected, mode: s.Mode}
+	facts := heldBack{now: now, rejected: job.Rejected, what: s.what, field: s.field}
 	for _, ask := range []struct {
 		into *available
 		args []string
@@ -149,8 +169,20 @@ func (s *call) plan(ctx context.Context, job strategy.Job) (message.ChangeSet, e
 		return message.ChangeSet{}, err
 	}
 	facts.changes, facts.skipped = changes(would, now), would.skipped
+	for _, c := range facts.changes {
+		if name, _ := splitKey(c.Name); strategy.Matches(s.what.Except, name) {
+			return message.ChangeSet{}, strategy.Fail(message.Install, fmt.Errorf("%s would be changed, which the release excepts", c.Name))
+		}
+	}
+	system, err := osinfo.Read(string(s.host))
+	if err == nil {
+		err = job.Reaches(now.after(facts.changes), system)
+	}
+	if err != nil {
+		return message.ChangeSet{}, err
+	}
 	plan := message.ChangeSet{Changes: facts.changes, Held: facts.list()}
-	if s.Mode == Packages {
+	if s.what.Select == release.Listed {
 		plan.Held = slices.DeleteFunc(plan.Held, func(h message.HeldPackage) bool { return !s.names(h.Name) })
 	}
 	plan = plan.Sorted()
@@ -185,8 +217,7 @@ func (s *call) offers(ctx context.Context, args ...string) (available, error) {
 	return all, nil
 }
 
-// choose asks dnf what it would do in the mode of the strategy, without the versions that
-// were rolled back.
+// choose asks dnf what it would do of what is selected, without the versions that were rolled back.
 func (s *call) choose(ctx context.Context, facts heldBack) (resolved, error) {
 	var args []string
 	for _, key := range slices.Sorted(maps.Keys(facts.rejected)) {
@@ -194,33 +225,50 @@ func (s *call) choose(ctx context.Context, facts heldBack) (resolved, error) {
 			args = append(args, "--exclude="+nevra(key, version))
 		}
 	}
-	switch s.Mode {
-	case Security:
-		return s.resolve(ctx, slices.Concat([]string{"upgrade", "--security", s.nobest}, args)...)
-	case Packages:
-		targets, err := targets(s.Packages, facts)
+	for _, pattern := range s.what.Except {
+		args = append(args, "--exclude="+pattern)
+	}
+	if s.what.Select == release.Listed {
+		targets, err := targets(s.field, s.what, facts)
 		if err != nil || len(targets) == 0 {
 			return resolved{}, err
 		}
 		return s.resolve(ctx, slices.Concat([]string{"install"}, args, targets)...)
-	default:
-		return s.resolve(ctx, slices.Concat([]string{"upgrade", s.nobest}, args)...)
 	}
+	only := named(s.what, facts.offered)
+	if len(only) == 0 && len(s.what.Only) > 0 {
+		return resolved{}, nil
+	}
+	command := []string{"upgrade", s.nobest}
+	if s.what.Select == release.Security {
+		command = []string{"upgrade", "--security", s.nobest}
+	}
+	return s.resolve(ctx, slices.Concat(command, args, only)...)
 }
 
-// names reports whether dnf-packages names a package.
+// named returns what dnf upgrade is told of the packages that a release names; nothing for all.
+func named(what release.Packages, offered available) (only []string) {
+	for _, key := range slices.Sorted(maps.Keys(offered)) {
+		if name, _ := splitKey(key); len(what.Only) > 0 && strategy.LeftOut(what, name) == "" {
+			only = append(only, key)
+		}
+	}
+	return only
+}
+
+// names reports whether the list of packages names one.
 func (s *call) names(key string) bool {
 	name, _ := splitKey(key)
-	return slices.ContainsFunc(s.Packages, func(word string) bool {
+	return slices.ContainsFunc(s.list(), func(word string) bool {
 		bare, _, _ := strings.Cut(word, "=")
 		return strategy.Matches([]string{bare}, name)
 	})
 }
 
-// targets returns what dnf install is told for the words of dnf-packages. A pattern that
+// targets returns what dnf install is told for the words of a list. A pattern that
 // matches nothing is an error: it would upgrade nothing for ever.
-func targets(words []string, facts heldBack) (list []string, err error) {
-	for _, word := range words {
+func targets(field string, what release.Packages, facts heldBack) (list []string, err error) {
+	for _, word := range what.Only {
 		name, version, exact := strings.Cut(word, "=")
 		if exact {
 			list = append(list, name+"-"+version)
@@ -232,12 +280,13 @@ func targets(words []string, facts heldBack) (list []string, err error) {
 				continue
 			}
 			found = true
-			if offered := facts.offered[key]; offered != "" && !facts.rejected.Has(key, offered) {
+			bare, _ := splitKey(key)
+			if offered := facts.offered[key]; offered != "" && !facts.rejected.Has(key, offered) && strategy.LeftOut(what, bare) == "" {
 				list = append(list, nevra(key, offered))
 			}
 		}
 		if !found {
-			return nil, strategy.Fail(message.Install, fmt.Errorf("dnf-packages: %s is not installed; %s", name, remedy.DNFNotThere.With(name)))
+			return nil, strategy.Fail(message.Install, fmt.Errorf("%s: %s is not installed; %s", field, name, remedy.DNFNotThere.With(name)))
 		}
 	}
 	slices.Sort(list)

@@ -19,6 +19,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/remedy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/realhost"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
 )
 
 // system is a Debian with one generation of dnf, whose command is dnf as it is in the
@@ -61,6 +62,8 @@ type machine struct {
 	options  map[string]any
 	plan     message.ChangeSet
 	rejected message.Rejected
+	// release is that of the run; nil if it has none.
+	release *release.Release
 }
 
 // liar sends zeros.
@@ -180,10 +183,14 @@ func (m *machine) request(action string) string {
 	m.t.Helper()
 	options := map[string]any{"Mode": "all", "LockLimit": "5s", "Versions": []string{"appliance*"}}
 	maps.Copy(options, m.options)
-	text, err := json.Marshal(map[string]any{
+	request := map[string]any{
 		"format": 1, "action": action, "tenant": "acme", "host": "h01", "run": 7, "boot-id": "b", "plan": m.plan, "rejected": m.rejected,
 		"options": map[string]any{"state": "/var/lib/osupgrade-worker", "dnf": options},
-	})
+	}
+	if m.release != nil {
+		request["release"] = m.release.Pin("r1")
+	}
+	text, err := json.Marshal(request)
 	if err != nil {
 		m.t.Fatal(err)
 	}
@@ -458,17 +465,22 @@ func TestRealVersionlock(t *testing.T) {
 	m.has("appliance-1-1.0-1.noarch", "appliance-2-1.0-1.noarch", "appliance-3-2.0-1.noarch")
 }
 
+// advisory are the advisories of a repository with one: a security update of a package.
+func advisory(name, version string) string {
+	return fmt.Sprintf(`<?xml version="1.0"?>
+<updates><update from="appliance" status="final" type="security" version="1"><id>APPLIANCE-1</id><title>one</title><severity>Important</severity>
+<issued date="2026-11-01 00:00:00"/><updated date="2026-11-01 00:00:00"/><description>one</description><pkglist><collection short="a"><name>a</name>
+<package name="%[1]s" version="%[2]s" release="1" epoch="0" arch="noarch" src="a"><filename>%[1]s-%[2]s-1.noarch.rpm</filename></package>
+</collection></pkglist></update></updates>
+`, name, version)
+}
+
 // TestRealSecurity upgrades what an advisory names, and what that needs.
 func TestRealSecurity(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s system) {
 		m := newMachine(t, s, pack{name: "appliance", version: "1.0"}, pack{name: "appliance-lib", version: "1.0"}, pack{name: "appliance-other", version: "1.0"})
-		m.WriteFile("/srv/updateinfo.xml", `<?xml version="1.0"?>
-<updates><update from="appliance" status="final" type="security" version="1"><id>APPLIANCE-1</id><title>one</title><severity>Important</severity>
-<issued date="2026-11-01 00:00:00"/><updated date="2026-11-01 00:00:00"/><description>one</description><pkglist><collection short="a"><name>a</name>
-<package name="appliance" version="2.0" release="1" epoch="0" arch="noarch" src="a"><filename>appliance-2.0-1.noarch.rpm</filename></package>
-</collection></pkglist></update></updates>
-`)
+		m.WriteFile("/srv/updateinfo.xml", advisory("appliance", "2.0"))
 		m.publish(pack{name: "appliance", version: "2.0", fields: "Requires: appliance-lib >= 2"}, pack{name: "appliance-lib", version: "2.0"}, pack{name: "appliance-other", version: "2.0"})
 		m.options = map[string]any{"Mode": "security"}
 		wantPlan(t, m.prepare(), "appliance-lib.noarch 1.0-1 → 2.0-1", "appliance.noarch 1.0-1 → 2.0-1", "appliance-other.noarch stays 1.0-1, not 2.0-1: not a security update")

@@ -107,3 +107,20 @@ func (d database) untouched(changes []message.Change) bool {
 	}
 	return true
 }
+
+// after returns the versions that some changes lead to, by the names of packages.
+func (d database) after(changes []message.Change) map[string]string {
+	versions := map[string]string{}
+	for key := range d {
+		name, _ := splitKey(key)
+		versions[name] = d.newest(key)
+	}
+	for _, gone := range []bool{true, false} { // A package may go for that of another architecture.
+		for _, c := range changes {
+			if name, _ := splitKey(c.Name); gone == (c.To == "") {
+				versions[name] = c.To
+			}
+		}
+	}
+	return versions
+}

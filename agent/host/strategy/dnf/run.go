@@ -14,18 +14,37 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/program"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
 )
 
 // call is what one call of the strategy has in common.
 type call struct {
 	*Strategy
+	// what is to be installed, and field what lists its packages, for errors.
+	what  release.Packages
+	field string
+	// options are those of every dnf.
+	options  []string
 	progress func(percent int, text string)
 	// until is when waiting for a lock ends; the zero time never.
 	until time.Time
 }
 
-func (s *Strategy) call(job strategy.Job) *call {
-	return &call{Strategy: s, progress: job.Progress, until: time.Now().Add(s.LockLimit)}
+func (s *Strategy) call(ctx context.Context, job strategy.Job) (*call, error) {
+	what, err := job.Packages(s.Declared)
+	call := &call{Strategy: s, what: what, field: "dnf-packages", options: s.options, progress: job.Progress, until: time.Now().Add(s.LockLimit)}
+	if job.Release != nil {
+		call.field = "only of the release"
+	}
+	if err == nil {
+		err = call.checkWhat()
+	}
+	if err == nil && !what.AsOf.IsZero() {
+		var past []string
+		past, err = call.past(ctx)
+		call.options = slices.Concat(s.options, past)
+	}
+	return call, err
 }
 
 // offline has dnf use nothing but what it has fetched.
@@ -62,7 +81,7 @@ func (s *Strategy) read(ctx context.Context, name string, args ...string) (strin
 }
 
 // query asks dnf about packages by what it has fetched, for some fields of each.
-func (s *Strategy) query(ctx context.Context, fields []string, args ...string) ([][]string, error) {
+func (s *call) query(ctx context.Context, fields []string, args ...string) ([][]string, error) {
 	format := strings.Join(fields, "\t") + s.rowEnd
 	printed, err := s.readDNF(ctx, slices.Concat([]string{"repoquery", "--qf", format}, args)...)
 	if err != nil {
@@ -89,7 +108,7 @@ func parseRows(printed string, width int) (rows [][]string, err error) {
 }
 
 // readDNF runs a dnf that only reads what it has fetched, and returns its standard output.
-func (s *Strategy) readDNF(ctx context.Context, args ...string) (string, error) {
+func (s *call) readDNF(ctx context.Context, args ...string) (string, error) {
 	return s.read(ctx, s.command, slices.Concat(s.options, []string{"--quiet", offline}, args)...)
 }
 
@@ -170,10 +189,10 @@ func (s *call) reasons(ctx context.Context, changes []message.Change, otherwise 
 	}, nil
 }
 
-// wanted returns "user" for a package that dnf-packages names.
+// wanted returns "user" for a package of a list.
 func (s *call) wanted(key string) string {
 	name, _ := splitKey(key)
-	for _, word := range s.Packages {
+	for _, word := range s.list() {
 		if bare, _, _ := strings.Cut(word, "="); bare == name {
 			return "user"
 		}

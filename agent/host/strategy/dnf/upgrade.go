@@ -18,7 +18,11 @@ import (
 // Upgrade implements strategy.Strategy: dnf replays the transaction of the plan from what
 // prepare has fetched. dnf refuses when that would change anything else.
 func (s *Strategy) Upgrade(ctx context.Context, job strategy.Job) (strategy.Outcome, error) {
-	outcome, err := s.call(job).upgrade(ctx, job.Plan)
+	var outcome strategy.Outcome
+	call, err := s.call(ctx, job)
+	if err == nil {
+		outcome, err = call.upgrade(ctx, job.Plan)
+	}
 	if err != nil {
 		return 0, fmt.Errorf("cannot upgrade: %w", err)
 	}
@@ -128,9 +132,12 @@ func aboutPlan(problems []problem, changes []message.Change) (planned, other []s
 // Resume implements strategy.Strategy. It waits for a dnf that has outlived the agent: it
 // holds its locks until it ends.
 func (s *Strategy) Resume(ctx context.Context, job strategy.Job) (strategy.Outcome, error) {
-	call := s.call(job)
-	call.until = time.Time{}
-	outcome, err := call.resume(ctx, job.Plan)
+	var outcome strategy.Outcome
+	call, err := s.call(ctx, job)
+	if err == nil {
+		call.until = time.Time{}
+		outcome, err = call.resume(ctx, job.Plan)
+	}
 	if err != nil {
 		return 0, fmt.Errorf("cannot finish the interrupted upgrade: %w", err)
 	}
@@ -219,8 +226,10 @@ func (s *call) stuck(ctx context.Context, err error) error {
 
 // Verify implements strategy.Strategy.
 func (s *Strategy) Verify(ctx context.Context, job strategy.Job) error {
-	call := s.call(job)
-	err := call.consistent(ctx, job.Plan.Changes)
+	call, err := s.call(ctx, job)
+	if err == nil {
+		err = call.consistent(ctx, job.Plan.Changes)
+	}
 	if err == nil {
 		err = call.verifyKernel(job.Plan)
 	}
@@ -238,8 +247,11 @@ func (s *Strategy) Verify(ctx context.Context, job strategy.Job) error {
 // host was prepared stays. It does not go by the history of dnf: what an interrupted upgrade
 // and its repair changed is several transactions there.
 func (s *Strategy) Rollback(ctx context.Context, job strategy.Job) (strategy.Outcome, error) {
-	call := s.call(job)
-	outcome, err := call.rollback(ctx, job.Plan.Changes)
+	var outcome strategy.Outcome
+	call, err := s.call(ctx, job)
+	if err == nil {
+		outcome, err = call.rollback(ctx, job.Plan.Changes)
+	}
 	if err != nil {
 		err = fmt.Errorf("cannot go back: %w", err)
 		job.Progress(-1, message.CleanText(err.Error())) // ErrNoRollback has no text for the worker.

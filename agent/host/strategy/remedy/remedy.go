@@ -76,6 +76,7 @@ const (
 	DNFTooOld       Remedy = "this strategy needs dnf 4.4 (Red Hat Enterprise Linux 8.4) or dnf5 5.2.5 (Fedora 41), or later"
 	DNFDuplicates   Remedy = "run: %s remove --duplicates"
 	DNFOldVersions  Remedy = "restore a backup, or offer them again in a repository of this host; run: %s"
+	DNFNoPast       Remedy = "set dnf-snapshot to the address of a mirror with dates, or leave as-of out of the release"
 	DNFNotThere     Remedy = "write %[1]s=VERSION to install it"
 )
 

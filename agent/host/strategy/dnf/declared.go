@@ -1,0 +1,73 @@
+package dnf
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
+)
+
+// modes are what the values of dnf-mode select.
+var modes = map[string]string{"all": release.All, "security": release.Security, "packages": release.Listed}
+
+// packageWord is a package, or a pattern of packages, with or without a version. It
+// begins with no "-", so dnf takes it for no option.
+var packageWord = text.Pattern(`^[A-Za-z0-9*?_][A-Za-z0-9+.*?_-]*(=[A-Za-z0-9][A-Za-z0-9.+:~^_-]*)?$`)
+
+// Declare returns what dnf-mode and dnf-packages declare to be installed by a run that has no
+// release.
+func Declare(mode string, words []string) (release.Packages, error) {
+	mode = cmp.Or(mode, "all")
+	selected, known := modes[mode]
+	var err error
+	switch {
+	case !known:
+		err = fmt.Errorf("dnf-mode: %.100q is invalid; use one of all, security, packages", mode)
+	case mode == "packages" && len(words) == 0:
+		err = errors.New("dnf-packages: none is given; name the packages that dnf-mode packages upgrades")
+	case mode != "packages" && len(words) > 0:
+		err = fmt.Errorf("dnf-packages: %s is given, and dnf-mode is %s; use dnf-mode packages", few(words), mode)
+	default:
+		err = checkWords("dnf-packages", words, true)
+	}
+	if err != nil {
+		return release.Packages{}, fmt.Errorf("cannot use dnf strategy: %w", err)
+	}
+	return release.Packages{Select: selected, Only: words}, nil
+}
+
+// checkWords checks packages, or patterns of them, and whether one of them may name a version.
+func checkWords(field string, words []string, versions bool) error {
+	for _, word := range words {
+		if !packageWord().MatchString(word) {
+			return fmt.Errorf("%s: %.100q is not a package; use a name such as nginx, a pattern such as kernel-*, or name=version", field, word)
+		}
+		if name, _, exact := strings.Cut(word, "="); exact && (strings.ContainsAny(name, "*?") || !versions) {
+			return fmt.Errorf("%s: %.100q names a version; a pattern has none", field, word)
+		}
+	}
+	return nil
+}
+
+// checkWhat returns an error if dnf cannot install what a release selects.
+func (s *call) checkWhat() error {
+	if s.what.Distribution != "" {
+		return strategy.Fail(message.Artifact, fmt.Errorf("the release goes to %s of the distribution, and dnf upgrades within one; leave distribution out", s.what.Distribution))
+	}
+	exact := slices.DeleteFunc(slices.Clone(s.list()), func(word string) bool { return !strings.Contains(word, "=") })
+	return strategy.Fail(message.Artifact, checkWords(s.field, exact, true))
+}
+
+// list are the packages of a list; none if there is no list.
+func (s *call) list() []string {
+	if s.what.Select != release.Listed {
+		return nil
+	}
+	return s.what.Only
+}
