@@ -251,16 +251,26 @@ func (o *Oracle) waited() {
 	}
 }
 
+// toldOfWait reports whether a wait for a person was told: a pause with or without the stage whose step has
+// failed and is done again once the run is resumed.
+func (o *Oracle) toldOfWait(w wait) bool {
+	if w.paused == 0 {
+		return len(o.news.ids[matter{kind: newsWaiting, run: w.run, about: w.approval}]) > 0
+	}
+	for m := range o.news.ids {
+		if m.kind == newsWaiting && m.run == w.run && m.record == w.paused {
+			return true
+		}
+	}
+	return false
+}
+
 func (o *Oracle) waitedFor(w wait) {
 	if !w.sure || o.Calm == nil || min(o.Calm(), o.least().Sub(o.newest)) < longWait {
 		return
 	}
-	m := matter{kind: newsWaiting, run: w.run, about: w.approval}
-	if w.paused != 0 {
-		m.about, m.record = "", w.paused
-	}
 	o.count("long waits for a person")
-	if len(o.news.ids[m]) == 0 {
+	if !o.toldOfWait(w) {
 		o.violated("run %d has waited for a person since record %d, and no news say so: %+v", w.run, o.seen, w)
 	}
 }
