@@ -142,6 +142,11 @@ func adviseWaiting(r v1.Run) []advice {
 		return adviseResume(r)
 	case waitsForHosts(r):
 		return adviseHosts(w.Hosts)
+	case w.LacksHost():
+		return []advice{
+			{"bring up a host that step " + w.Stage + " matches", command("hosts")},
+			{"or end the run", withReason("abort")},
+		}
 	case w.What == run.ForBudget && strings.Contains(w.Detail, " to allow it: "): // Its query is asked again by itself.
 		return []advice{{"wait for the query of the disruption budget, or edit the budget", command("edit", "budgets")}}
 	case w.What == run.ForBudget && w.Until == nil && !w.Sending:

@@ -149,6 +149,9 @@ func (t *Teller) person(r *run.State, now time.Time, in string) []v1.News {
 	case blocked:
 		t.blocked++
 		kind, data.Command = v1.NewsRunBlocked, run.Typed("release NAME")
+		if w.Stage != "" { // Its step waits for a host that is in no slot.
+			data.Command = run.Command("hosts")
+		}
 		data.WaitingFor.Hosts = w.Hosts[:min(len(w.Hosts), 10)]
 		data.Text = fmt.Sprintf("Run %d of %s is blocked: it waits for %s.", r.Key(), t.owner(), w.Detail)
 	case w.What == run.ForApproval:
