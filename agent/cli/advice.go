@@ -142,6 +142,11 @@ func adviseWaiting(r v1.Run) []advice {
 		return adviseResume(r)
 	case waitsForHosts(r):
 		return adviseHosts(w.Hosts)
+	case w.LacksHost():
+		return []advice{
+			{"bring up a host that step " + w.Stage + " matches", command("hosts")},
+			{"or end the run", withReason("abort")},
+		}
 	case w.Budget != "": // Its query is asked again by itself.
 		return []advice{{"wait until the query of the disruption budget allows it, or edit the budget", command("edit", "budgets")}}
 	case w.What == run.ForBudget && w.Until == nil && !w.Sending:

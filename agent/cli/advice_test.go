@@ -53,6 +53,10 @@ func TestAdvice(t *testing.T) {
 			idle, under(v1.WaitingFor{What: "resume", Stage: "swact"}, "by ann: lunch"),
 			"repair what step swact needs, then resume the run: it does the step again: osupgrade-agent resume --reason …\nor end it: osupgrade-agent abort --reason …",
 		},
+		"a step without a host": {
+			idle, under(v1.WaitingFor{What: "host", Stage: "swact"}, ""),
+			"bring up a host that step swact matches: osupgrade-agent hosts\nor end the run: osupgrade-agent abort --reason …",
+		},
 		"aborting during a step": {idle, &v1.Run{
 			ID: 7, Phase: "upgrading", Aborted: "by ann: wrong release", Stages: []v1.RunStage{{Name: "swact", Phase: "running", Step: &v1.RunStep{Since: &at}}},
 		}, "wait for step swact, or end the run at once: osupgrade-agent abort --now --reason …"},

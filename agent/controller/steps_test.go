@@ -234,3 +234,52 @@ func TestStepGoesOnWhileTheRunIsAborted(t *testing.T) {
 		}
 	})
 }
+
+// TestNewsOfAStepWithoutAHost checks that a person is told, once, when no host is present that a step
+// matches for a minute, also after a restart; and not when one is there.
+func TestNewsOfAStepWithoutAHost(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory("h01")
+		m.rollout, m.news = platform(), newShelf()
+		m.rollout.Stages = m.rollout.Stages[1:]
+		c, _ := m.control(t)
+		m.beat("h01")
+		r, err := c.Start(t.Context(), "test", start)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.reply("h01", r.ID, message.Prepare)
+		blocked := func() (all []string) {
+			for _, told := range m.news.told() {
+				if strings.HasPrefix(told, "run.blocked") {
+					all = append(all, told)
+				}
+			}
+			return all
+		}
+		m.pass(50*time.Second, "h01")
+		if got := blocked(); len(got) != 0 {
+			t.Errorf("after 50 s are told %q", got)
+		}
+		m.pass(10*time.Minute, "h01")
+		const want = "run.blocked: Run 2 of tenant acme is blocked: it waits for a host that step swact matches to be present."
+		if got := blocked(); len(got) != 1 || got[0] != want {
+			t.Errorf("told are %q", got)
+		}
+		c = m.restart(t)
+		m.pass(10*time.Minute, "h01")
+		if got := blocked(); len(got) != 1 {
+			t.Errorf("after a restart are told %q", got)
+		}
+		m.is("controller", format.StepProtocol, "h01")
+		m.tells("h01", m.askedOf("h01").Outcome(false, "no quorum"))
+		m.pass(10*time.Minute, "h01")
+		if _, err := c.Ask(t.Context(), "ann", run.Resume, why); err != nil {
+			t.Error(err)
+		}
+		if got := blocked(); len(got) != 1 {
+			t.Errorf("with a host that matches are told %q", got)
+		}
+	})
+}

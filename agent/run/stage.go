@@ -181,7 +181,7 @@ func (s *stages) setBack(now time.Time) {
 	for n := range s.list {
 		g := &s.list[n]
 		g.doneAt, g.approvedAt, g.lateSince = times.Earlier(g.doneAt, now), times.Earlier(g.approvedAt, now), times.Earlier(g.lateSince, now)
-		g.doing.Since = times.Earlier(g.doing.Since, now)
+		g.doing.Since, g.doing.Ended = times.Earlier(g.doing.Since, now), times.Earlier(g.doing.Ended, now)
 	}
 	if s.index > 0 {
 		s.soakEnds = times.Earlier(s.soakEnds, now.Add(s.list[s.soaks].Soak.Duration()))

@@ -172,6 +172,9 @@ func (s *State) unblocks(now time.Time) time.Time {
 	} else if !s.stages.current().approved() {
 		at = times.Sooner(at, s.stages.approvalEnds(s.NotAfter))
 	}
+	if told := s.lacksHost(); now.Before(told) {
+		at = times.Sooner(at, told)
+	}
 	if i, some := s.firstCandidate(); some && now.Before(s.starts(i)) {
 		at = times.Sooner(at, s.starts(i))
 	}

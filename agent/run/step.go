@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/times"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/reached"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/schedule/window"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
@@ -22,8 +23,9 @@ type Doing struct {
 	Attempt int
 	// Trouble is why it failed last; empty once it is done.
 	Trouble string
-	// Took is how long it took when it ended last.
-	Took time.Duration
+	// Ended is when it ended last, Took how long it took then.
+	Ended time.Time
+	Took  time.Duration
 	// Outputs are its outputs, sealed; nil while it has given none.
 	Outputs *message.Outputs
 }
@@ -118,7 +120,7 @@ func (s *State) stepRan(o message.Outcome, at time.Time) error {
 		return fmt.Errorf("nobody waits for the outcome of step %s %d", o.Stage, o.Attempt)
 	}
 	g := s.stages.current()
-	g.doing.Since, g.doing.Took, g.doing.Trouble = time.Time{}, at.Sub(g.doing.Since), ""
+	g.doing.Since, g.doing.Ended, g.doing.Took, g.doing.Trouble = time.Time{}, at, at.Sub(g.doing.Since), ""
 	g.doing.Attempt++
 	s.counts.underWay--
 	s.changed = at
@@ -198,9 +200,29 @@ func (s *State) waitingForStep() (Waiting, bool) {
 	case underWay:
 		return Waiting{What: ForStep, Detail: "step " + g.Name, Since: g.doing.Since, Until: s.stepEnds(t), Stage: g.Name}, true
 	case g.awaitsStep() && g.Step.OnHost():
-		return Waiting{What: ForHost, Detail: "a host that step " + g.Name + " matches to be present", Since: s.changed, Stage: g.Name}, true
+		return Waiting{What: ForHost, Detail: "a host that step " + g.Name + " matches to be present", Since: s.stepDue(), Stage: g.Name}, true
 	}
 	return Waiting{}, false
+}
+
+// hostPatience is how long a step waits for its host before a person is told: one that is present begins
+// it at once.
+const hostPatience = time.Minute
+
+// stepDue is since when the step of the current stage could begin, or begin again, if nothing else kept
+// it from that.
+func (s *State) stepDue() time.Time {
+	g := s.stages.current()
+	return times.Later(times.Later(s.stages.reached(), g.approvedAt), g.doing.Ended)
+}
+
+// lacksHost is from when on a person is told that the step of the current stage waits for a host that it
+// matches; zero if it waits for none.
+func (s *State) lacksHost() time.Time {
+	if g := s.stages.current(); g.awaitsStep() && g.Step.OnHost() && !g.doing.underWay() {
+		return s.changed.Add(hostPatience) // Somebody may just have resumed the run.
+	}
+	return time.Time{}
 }
 
 // failedSteps returns the stages whose steps were passed over though they failed, and how many steps

@@ -96,7 +96,7 @@ func (s *State) blocked(now time.Time) (Waiting, bool) {
 
 // NeedsPerson returns what the run waits for if a person has to do something about it; false
 // when the run goes on by itself. Hosts block a run if no host is under way and none may start
-// before others recover, are released or are deleted.
+// before others recover, are released or are deleted, or if a step has waited for its host for a while.
 func (s *State) NeedsPerson(now time.Time) (w Waiting, blocked, some bool) {
 	if s.Over() || s.Phase == Open || s.aborted != nil || s.failures.halt != "" || s.overAt(now) {
 		return Waiting{}, false, false
@@ -105,6 +105,12 @@ func (s *State) NeedsPerson(now time.Time) (w Waiting, blocked, some bool) {
 	case pausing, approval:
 		w, _ = s.blocked(now)
 		return w, false, true
+	case nothing:
+		told := s.lacksHost()
+		if _, checks := s.fleetTask(now); !told.IsZero() && !now.Before(told) && !checks {
+			w, some = s.waitingForStep()
+			return w, some, some
+		}
 	case slots, budgets, allBusy:
 		if s.counts.underWay == 0 {
 			w, _ = s.blocked(now)

@@ -144,12 +144,9 @@ func (t *Teller) person(r *run.State, now time.Time, in string) []v1.News {
 	}
 	data, kind := t.waitsFor(r, w), v1.NewsRunWaiting
 	switch {
-	case blocked && len(w.Hosts) == 0: // A budget that lets no host leave service.
-		t.blocked++
-		kind, data = v1.NewsRunBlocked, t.blockedBy(r, w, run.Command("edit budgets"))
 	case blocked:
 		t.blocked++
-		kind, data = v1.NewsRunBlocked, t.blockedBy(r, w, run.Typed("release NAME"))
+		kind, data = v1.NewsRunBlocked, t.blockedBy(r, w, unblock(w))
 	case w.What == run.ForApproval:
 		data.Command = run.TypedIn(in, "approve "+w.Stage)
 		data.Text = fmt.Sprintf("Run %d of %s waits for a person: %s.", r.Key(), t.owner(), w.Detail)
@@ -158,6 +155,17 @@ func (t *Teller) person(r *run.State, now time.Time, in string) []v1.News {
 		data.Text = fmt.Sprintf("Run %d of %s waits for a person: %s.", r.Key(), t.owner(), w.Detail)
 	}
 	return []v1.News{t.news(kind, key, w.Since, data)}
+}
+
+// unblock is what a person types to find out about a wait of a run that is blocked, or to end it.
+func unblock(w run.Waiting) string {
+	switch {
+	case w.Stage != "": // No host is present that its step matches.
+		return run.Command("hosts")
+	case len(w.Hosts) == 0: // A budget lets no host leave service.
+		return run.Command("edit budgets")
+	}
+	return run.Typed("release NAME")
 }
 
 // Refused returns what a run tells whose hosts the query of a budget keeps in service, by its answer.

@@ -160,7 +160,7 @@ func (r Run) needs() (found []string) {
 	case w == nil:
 	case w.What == needsApproval || w.What == needsResume:
 		found = append(found, w.What)
-	case w.ForPerson():
+	case w.ForPerson(), w.LacksHost():
 		found = append(found, needsHosts)
 	case w.What == needsBudget && w.Until == nil && !w.Sending:
 		found = append(found, needsBudget)
@@ -181,6 +181,11 @@ func (r Run) needs() (found []string) {
 // ForPerson reports whether the wait is for hosts about which a person has to do something.
 func (w WaitingFor) ForPerson() bool {
 	return (w.What == "slot" || w.What == needsBudget || w.What == "host") && w.Until == nil && len(w.Hosts) > 0 && !w.Sending
+}
+
+// LacksHost reports whether a step waits for a host that it matches, and none is present.
+func (w WaitingFor) LacksHost() bool {
+	return w.What == "host" && w.Stage != "" && w.Until == nil && len(w.Hosts) == 0
 }
 
 // needs returns what needs a person while no run is in progress; last is the one that has ended, nil
