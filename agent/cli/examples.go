@@ -32,7 +32,7 @@ var examples = map[string][]string{
 	"start": {
 		`osupgrade-agent start --dry-run`, `osupgrade-agent start --override-window --duration 2h --reason "CVE-2026-1234" --wait`,
 		`osupgrade-agent start --host h03 --host h04 --override-window --reason "the new kernel, on two hosts first"`,
-		`osupgrade-agent start --label shop=basel --dry-run`,
+		`osupgrade-agent start --label shop=basel --dry-run`, `osupgrade-agent start --until standby --override-window --reason "the first night"`,
 	},
 	"watch":        {"osupgrade-agent watch", "osupgrade-agent watch 57 --output json"},
 	"runs":         {"osupgrade-agent runs --result failed --since 2026-11-01", "osupgrade-agent runs 57"},

@@ -63,7 +63,14 @@ func showPreflight(to *terminal, at timeFormat, p v1.Preflight) {
 	f.add("changes", offersLine(at, members, offers))
 	f.add("reported", agesLine(at, members, offers))
 	for _, stage := range p.Run.Stages {
-		if stage.Step != nil {
+		switch {
+		case stage.DoneIn != 0:
+			f.add("stage "+stage.Name, fmt.Sprintf("done in run %d", stage.DoneIn))
+			continue
+		case stage.Phase == v1.StageLater:
+			f.add("stage "+stage.Name, "for a later run")
+			continue
+		case stage.Step != nil:
 			f.add("stage "+stage.Name, "a step")
 			continue
 		}

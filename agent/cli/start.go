@@ -12,18 +12,22 @@ import (
 )
 
 // startCommand starts a run by hand.
-type startCommand struct{ starting }
+type startCommand struct {
+	starting
+	Until string `placeholder:"STAGE" complete:"stages" help:"End the run after this stage. The next run goes on there: hosts that are upgraded are left out, steps that are done stay done."`
+}
 
 // Help is the longer text of --help.
 func (c *startCommand) Help() string {
 	return "Without --host, --label and --role, the run has all hosts of its environment. With them, the site chooses the hosts when the run starts. " +
 		"A run has hosts of one environment: without --environment, of the only one that has such hosts. " +
-		"If a window is open, the run is the run of this window: no other starts in it."
+		"If a window is open, the run is the run of this window: no other starts in it. " +
+		"Runs go on where earlier ones ended as long as no stage of the rollout is added, removed, renamed or moved, and until a run has passed the last stage."
 }
 
 // Run implements the command.
 func (c *startCommand) Run(ctx context.Context, out io.Writer) error {
-	return c.start(ctx, out, v1.Start{})
+	return c.start(ctx, out, v1.Start{Until: c.Until})
 }
 
 // starting is the common part of the commands that start a run.
@@ -89,7 +93,11 @@ func (c *starting) start(ctx context.Context, out io.Writer, body v1.Start) erro
 		if !selector.IsZero() {
 			hosts += fmt.Sprintf(" (%s)", selector)
 		}
-		to.linef("Run %d%s has begun with %s; it ends by %s.", run.ID, ofEnvironment(run), hosts, at.at(ends))
+		after := ""
+		if run.Until != "" {
+			after = "after stage " + run.Until + ", "
+		}
+		to.linef("Run %d%s has begun with %s; it ends %sby %s.", run.ID, ofEnvironment(run), hosts, after, at.at(ends))
 		return nil
 	})
 }

@@ -304,6 +304,12 @@ func runFacts(f *facts, to *terminal, at timeFormat, r v1.Run) {
 	if r.RetryOf != 0 {
 		f.add("retry of", fmt.Sprintf("run %d", r.RetryOf))
 	}
+	if r.GoesOnSince != 0 {
+		f.add("goes on", fmt.Sprintf("where the runs since run %d ended", r.GoesOnSince))
+	}
+	if r.Until != "" {
+		f.add("until", "stage "+r.Until+"; the next run goes on there")
+	}
 	f.add("follows", followedRuns(r))
 	f.add("overrides after", r.OverrideAfter)
 	f.add("way back", wayBack(at, r.WayBack))
@@ -438,7 +444,11 @@ func showStages(to *terminal, r v1.Run) {
 	t.add("STAGE", "PHASE", "HOSTS", "UPGRADED", "FAILED", "OUT OF SERVICE")
 	for _, g := range r.Stages {
 		if g.Step != nil {
-			t.addIn(map[int]string{1: phaseColour(g.Phase)}, g.Name, g.Phase, "-", "-", "-", stepText(*g.Step))
+			t.addIn(map[int]string{1: phaseColour(g.Phase)}, g.Name, g.Phase, "-", "-", "-", stepText(g))
+			continue
+		}
+		if g.DoneIn != 0 || g.Phase == v1.StageLater {
+			t.addIn(map[int]string{1: phaseColour(g.Phase)}, g.Name, g.Phase, fmt.Sprint(g.Hosts), fmt.Sprint(g.Upgraded), "-", strings.TrimPrefix(doneIn(g), ", "))
 			continue
 		}
 		held := fmt.Sprintf("%d, at most %d", g.OutOfService, g.MaxUnavailable)
@@ -451,8 +461,8 @@ func showStages(to *terminal, r v1.Run) {
 }
 
 // stepText tells of a step where the table of stages has the hosts out of service.
-func stepText(s v1.RunStep) string {
-	said := "a step"
+func stepText(g v1.RunStage) string {
+	s, said := *g.Step, "a step"+doneIn(g)
 	if s.Host != "" {
 		said += " on " + s.Host
 	}
@@ -460,6 +470,14 @@ func stepText(s v1.RunStep) string {
 		said += fmt.Sprintf(", failed %s: %s", text.Count(s.Tries, "time", "times"), s.Error)
 	}
 	return said
+}
+
+// doneIn tells of a stage in which earlier run it was done; empty for a stage of this run or a later one.
+func doneIn(g v1.RunStage) string {
+	if g.DoneIn == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", in run %d", g.DoneIn)
 }
 
 // showHosts prints the hosts of a run: each of a few, and of many those that are
@@ -605,7 +623,7 @@ func phaseColour(phase string) string {
 		return green
 	case "waiting-for-approval", "soaking":
 		return yellow
-	case "skipped":
+	case "skipped", v1.StageLater:
 		return grey
 	}
 	return ""

@@ -40,6 +40,8 @@ type moment struct {
 	retryAt         time.Time
 	started, joined time.Time
 	members, silent int
+	// ofSteps means that there are only steps to do.
+	ofSteps bool
 }
 
 // hadRun reports whether an open window had its run: it is the window of the last
@@ -114,7 +116,7 @@ func due(m moment) (bool, time.Time) {
 	switch at := m.started.Add(windowGracePeriod); {
 	case m.silent > 0 && m.now.Before(at):
 		return false, at
-	case m.members == m.silent:
+	case m.members == m.silent && !m.ofSteps:
 		return false, time.Time{}
 	}
 	return true, time.Time{}

@@ -184,7 +184,7 @@ func (c *Controller) Health(ctx context.Context, request v1.AskHealth) (v1.Healt
 		if err != nil {
 			return askedHealth{}, err
 		}
-		planned, err := s.intent.plan(env.name, s.fleet(env, nil))
+		planned, err := s.intent.plan(env.name, s.fleet(env, nil), env.course(v1.Start{}))
 		if err != nil {
 			return askedHealth{}, &run.Refused{Message: err.Error()}
 		}

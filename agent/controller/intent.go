@@ -11,6 +11,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/plan"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/reached"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/schedule/calendar"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/schedule/window"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
@@ -376,15 +377,16 @@ func (i *intent) reserve(environment string) time.Duration {
 	return i.effectiveOf(environment).Reserve.Duration()
 }
 
-// plan resolves the rollout of an environment for its hosts.
-func (i *intent) plan(environment string, hosts []plan.Host) (plan.Plan, error) {
+// plan resolves the rollout of an environment for its hosts, and for a run that goes on where its course
+// says.
+func (i *intent) plan(environment string, hosts []plan.Host, course reached.Course) (plan.Plan, error) {
 	if err := i.unusable[theRollout]; err != nil {
 		return plan.Plan{}, err
 	}
 	if err := i.unplannable(); err != nil {
 		return plan.Plan{}, err
 	}
-	return plan.New(i.rolloutOf(environment), hosts)
+	return plan.New(i.rolloutOf(environment), hosts, course)
 }
 
 // hold is what holds up the run of an environment now; nil when nothing does. What holds up the

@@ -53,11 +53,11 @@ func (s *state) openWhenDue(ctx context.Context, env *environment, now time.Time
 	if before.Waits != "" {
 		return s.idles(env, now, "after", before.Waits, times.Sooner(before.Until, span.End))
 	}
-	planned, err := s.intent.plan(env.name, s.fleet(env, nil))
+	planned, err := s.intent.plan(env.name, s.fleet(env, nil), env.course(v1.Start{}))
 	if err != nil {
 		return s.idles(env, now, "window", fmt.Sprintf("somebody to repair the rollout: %v", err), span.End)
 	}
-	f.members, f.silent = len(planned.Hosts), len(planned.Silent)
+	f.members, f.silent, f.ofSteps = len(planned.Hosts), len(planned.Silent), planned.OfSteps()
 	end, heardBy := span.End.Add(-planned.Reserve()), s.started.Add(gracePeriod)
 	switch isDue, at := due(f); {
 	case !isDue && !at.IsZero() && now.Before(heardBy):
@@ -65,6 +65,7 @@ func (s *state) openWhenDue(ctx context.Context, env *environment, now time.Time
 	case !isDue && !at.IsZero() && f.silent < f.members:
 		return s.idles(env, now, "host", fmt.Sprintf("%s to come back after the start of the agent; the run is opened without the others at %s",
 			text.Count(f.silent, "host", "hosts"), view.Time(at).Format(time.RFC3339)), at)
+	case f.ofSteps:
 	case f.members == 0 && len(planned.Exempt) > 0:
 		return s.idles(env, now, "window", fmt.Sprintf("nobody: the rollout leaves out every one of %s", text.Count(len(planned.Exempt), "host", "hosts")), span.End)
 	case f.members == 0 && s.elsewhere(env) != nil:
@@ -76,7 +77,8 @@ func (s *state) openWhenDue(ctx context.Context, env *environment, now time.Time
 		return s.idles(env, now, "host", "a worker to be started: no host of a listed worker application is known", span.End)
 	case !isDue:
 		return s.idles(env, now, "host", fmt.Sprintf("a host to come back: %s, all silent", text.Count(f.silent, "host", "hosts")), span.End)
-	case !now.Before(end):
+	}
+	if !now.Before(end) {
 		return s.idles(env, now, "window", fmt.Sprintf("the next window: this one has no time left before the reserve of %s", window.FormatDuration(planned.Reserve())), span.End)
 	}
 	env.idle = v1.WaitingFor{}
@@ -108,6 +110,7 @@ func (s *state) open(ctx context.Context, env *environment, e message.Opened, pl
 func (s *state) opening(env *environment, e message.Opened, planned plan.Plan) message.Opened {
 	e.Environment = env.name
 	e.Members, e.Exempt, e.Rollout = planned.Hosts, planned.Exempt, planned.Rollout
+	e.Until, e.Reached = planned.Until, planned.Reached
 	e.Roster = s.ledger.Opening(env.name, planned.Hosts, planned.Silent, planned.Others)
 	e.Considered = env.ledger.Considered()
 	if len(s.intent.followers()[env.name]) > 0 {

@@ -192,7 +192,7 @@ func (s *state) rehearsal(env *environment, now time.Time, by string, request v1
 		}
 		return e, p, "", err
 	}
-	p, unplanned := s.intent.plan(env.name, s.fleet(env, s.only(request, left)))
+	p, unplanned := s.intent.plan(env.name, s.fleet(env, s.only(request, left)), env.course(request))
 	if unplanned != nil {
 		return e, plan.Plan{}, why.Message, nil //nolint:nilerr // why says it
 	}

@@ -6,14 +6,17 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/plan"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/reached"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/trace"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/view"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/schedule/window"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/document"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
@@ -122,6 +125,9 @@ func (s *state) decideStart(env *environment, now time.Time, by string, request 
 	if err := s.intent.unreadable(); err != nil {
 		return e, planned, &run.Refused{Message: err.Error()}
 	}
+	if stages := plan.StageNames(s.intent.rolloutOf(env.name)); request.Until != "" && !slices.Contains(stages, request.Until) {
+		return e, planned, v1.Problems{document.Wrong("until", request.Until, "is no stage of the rollout; use one of "+strings.Join(stages, ", "))}
+	}
 	switch current := env.ledger.Current(); {
 	case current == nil:
 	case current.ID == 0 && !current.AsksFirst():
@@ -142,7 +148,7 @@ func (s *state) decideStart(env *environment, now time.Time, by string, request 
 	if planned, err = s.planStart(env, now, request, left); err != nil {
 		return e, planned, err
 	}
-	e.Chosen = !s.alone() && (request.RetryOf != 0 || !request.Selector().IsZero())
+	e.Chosen = request.OfChosen() && (!s.alone() || planned.Reached != nil)
 	if err = s.mayFollow(env, now, request, &e); err != nil {
 		return e, planned, err
 	}
@@ -162,11 +168,20 @@ func (s *state) planStart(env *environment, now time.Time, request v1.Start, lef
 	if only != nil && !slices.ContainsFunc(fleet, func(h plan.Host) bool { return !h.NonMember }) {
 		return plan.Plan{}, &run.Refused{Run: request.RetryOf, Message: s.startsNone(env, request, left)}
 	}
-	planned, err := s.intent.plan(env.name, fleet)
+	planned, err := s.intent.plan(env.name, fleet, env.course(request))
 	if err != nil {
 		return plan.Plan{}, &run.Refused{Message: err.Error()}
 	}
+	if until := planned.Until; until != "" && len(planned.Rollout.Stages) == 0 && reached.GoesOn(planned.Reached) {
+		return planned, &run.Refused{Run: planned.Reached.Since, Message: fmt.Sprintf(
+			"nothing is left to do until stage %s: the runs since run %d have done it; name a later stage", until, planned.Reached.Since)}
+	}
 	return planned, s.startable(now, planned)
+}
+
+// course says where a run that is started goes on, and where it ends; by a window for the zero request.
+func (e *environment) course(request v1.Start) reached.Course {
+	return reached.Course{Before: e.ledger.Reached(), Until: request.Until, Chosen: request.OfChosen()}
 }
 
 // inFleet refuses a start of a host that is none of the fleet of an environment.
@@ -233,6 +248,9 @@ func startWords(request v1.Start) string {
 	if selector := request.Selector(); !selector.IsZero() {
 		words += " " + selector.String()
 	}
+	if request.Until != "" {
+		words += " --until " + request.Until
+	}
 	return words
 }
 
@@ -285,6 +303,7 @@ func reserve(now time.Time, e *message.Opened, request v1.Start, span time.Durat
 func (s *state) startable(now time.Time, p plan.Plan) error {
 	silent := slices.IndexFunc(p.Others, func(e message.Entry) bool { return e.Silent })
 	switch {
+	case p.OfSteps() && len(p.Hosts) == 0:
 	case len(p.Hosts) == 0 && len(p.Exempt) > 0:
 		return &run.Refused{Message: fmt.Sprintf("the rollout leaves out every one of %s; the first is %s: %s; to change that: %s", text.Count(len(p.Exempt), "host", "hosts"), p.Exempt[0].Host, p.Exempt[0].Reason, run.Command("edit rollout"))}
 	case len(p.Hosts) == 0:
@@ -293,7 +312,7 @@ func (s *state) startable(now time.Time, p plan.Plan) error {
 		return s.unheard(p.Others[silent].Host)
 	case len(p.Silent) > 0 && now.Before(s.started.Add(gracePeriod)):
 		return s.unheard(p.Silent[0])
-	case len(p.Hosts) == len(p.Silent):
+	case len(p.Hosts) == len(p.Silent) && !p.OfSteps():
 		return &run.Refused{Message: fmt.Sprintf("none of %s is online; host %s was not heard of for %s; to see since when: %s",
 			text.Count(len(p.Silent), "host", "hosts"), p.Silent[0], message.Silence, run.Command("hosts"))}
 	}

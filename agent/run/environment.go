@@ -29,6 +29,8 @@ type Environment struct {
 	// followed.
 	completed []message.Completion
 	follows   []message.Follow
+	// reached is what the runs so far have done; nil if the next one begins with the first stage.
+	reached *message.Reached
 }
 
 // Newest returns the run that was opened last, ended or not; nil before the
@@ -104,6 +106,10 @@ func (e *Environment) Missed(now time.Time) *message.Missed {
 	return e.missed
 }
 
+// Reached is what the runs so far have done, for the next one to go on from; nil if that begins with the
+// first stage.
+func (e *Environment) Reached() *message.Reached { return e.reached }
+
 // Considered is when the last window opened that had its run or was missed;
 // zero when none did. Windows before it are done with.
 func (e *Environment) Considered() time.Time { return e.considered }
@@ -140,7 +146,7 @@ func (e *Environment) open(r message.Record, o message.Opened, locks map[string]
 	e.roster = roster.Open(o, r.Time)
 	lockAll(e.roster, locks)
 	e.newest = open(r, o, e.roster)
-	e.follows, e.completed = o.Follows, o.Completed
+	e.follows, e.completed, e.reached = o.Follows, o.Completed, o.Reached
 	if e.from = r.Seq; o.RosterAsOf != 0 {
 		e.from = min(r.Seq, o.RosterAsOf+1)
 	}
@@ -164,5 +170,5 @@ func (e *Environment) carry(r message.Record, c message.Carried, locks map[strin
 	e.roster.Begin(c.Run)
 	e.roster.Finish()
 	e.ended, e.considered, e.from = nil, c.Considered, r.Seq
-	e.follows, e.completed = c.Follows, c.Completed
+	e.follows, e.completed, e.reached = c.Follows, c.Completed, c.Reached
 }

@@ -72,6 +72,9 @@ func (s *State) foldPrepare(r message.Decoded, command *message.Command) error {
 			return err
 		}
 	}
+	if len(command.Hosts) == 0 && s.counts.unstarted > 0 {
+		return fmt.Errorf("prepare names none of the hosts of run %d", s.Key())
+	}
 	s.ID, s.Phase = r.Seq, Preparing
 	s.roster.Begin(s.ID)
 	s.order()
@@ -503,6 +506,7 @@ func (s *State) finish(e message.Finished, r message.Record) error {
 	}
 	s.Phase, s.Result, s.Reason = Finished, result, e.Reason
 	s.EndedSeq, s.EndedAt, s.changed = r.Seq, r.Time, r.Time
+	s.after = s.reachedBy()
 	s.roster.Finish()
 	s.closeStep()
 	for i := range s.members {

@@ -294,6 +294,7 @@ func (l *Ledger) apply(e *Environment, r message.Decoded) error {
 	case run.Over() && !wasOver:
 		e.ended = run
 		e.complete(run)
+		e.reached = run.after
 		l.underWay = slices.DeleteFunc(l.underWay, func(other *Environment) bool { return other == e })
 	}
 	return err

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
@@ -265,7 +266,7 @@ func (s *State) done(result Result, ends bool) bool {
 
 // prepare begins a run, if there is anybody to prepare and the checks before that have passed.
 func (s *State) prepare(now time.Time, result Result, ends bool) Decision {
-	nobody := s.counts.unstarted == 0
+	nobody := s.counts.unstarted == 0 && !s.isOfSteps()
 	switch {
 	case ends:
 		return finish(result, s.why(result, now))
@@ -346,11 +347,8 @@ func finish(result Result, reason string) Decision {
 // end finishes a run that has nothing left to do. One in which hosts failed and
 // none was upgraded has failed, whatever the rollout does at a failure.
 func (s *State) end() Decision {
-	reason := Achieved(len(s.members), s.counts.status[Upgraded], s.counts.upToDate)
 	failed, done, steps := s.failedSteps()
-	if steps > 0 {
-		reason += fmt.Sprintf(", %d of %s done", done, text.Count(steps, "step", "steps"))
-	}
+	reason := s.achieved(done, steps)
 	if s.counts.status[Upgraded] == len(s.members) && done == steps {
 		return finish(Completed, reason)
 	}
@@ -370,4 +368,19 @@ func (s *State) end() Decision {
 		return finish(Failed, reason)
 	}
 	return finish(Partial, reason)
+}
+
+// achieved says what a run has done of its hosts and steps, and where it was to end.
+func (s *State) achieved(done, steps int) string {
+	var parts []string
+	if len(s.members) > 0 {
+		parts = append(parts, Achieved(len(s.members), s.counts.status[Upgraded], s.counts.upToDate))
+	}
+	if steps > 0 {
+		parts = append(parts, fmt.Sprintf("%d of %s done", done, text.Count(steps, "step", "steps")))
+	}
+	if s.Until != "" {
+		parts = append(parts, "until stage "+s.Until)
+	}
+	return strings.Join(parts, ", ")
 }

@@ -11,7 +11,7 @@ import (
 
 // Order says which environments an environment comes after: its runs follow theirs.
 //
-// A run can be followed if it had all hosts of its environment and completed. When a later run of
+// A run can be followed if it had all hosts of its environment, went to its last stage and completed. When a later run of
 // that environment ends with another result, it can be followed no longer: the environments that
 // come after wait for the next run that completes. Each follows a run after its soak, and only once.
 // All of this is decided from the log, so a restart does not change it.
@@ -78,6 +78,8 @@ func (e *Environment) whyIncomplete(followed uint64) string {
 		return fmt.Sprintf("%s: run %d is in progress", complete, newest.Key())
 	case newest.Key() == followed:
 		return fmt.Sprintf("%s another run: run %d was followed already", complete, followed)
+	case newest.Result == Completed && newest.Until != "":
+		return fmt.Sprintf("%s a run of all its stages: run %d ended after stage %s", complete, newest.Key(), newest.Until)
 	case newest.Result == Completed && newest.Chosen:
 		return fmt.Sprintf("%s a run of all its hosts: run %d was of chosen ones", complete, newest.Key())
 	}
@@ -127,7 +129,7 @@ func (e *Environment) mayRepeat() bool {
 
 // complete notes the end of a run for those that follow it.
 func (e *Environment) complete(ended *State) {
-	if ended.Result != Completed || ended.Chosen {
+	if ended.Result != Completed || ended.Chosen || ended.Until != "" {
 		e.completed = nil
 		return
 	}

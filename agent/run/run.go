@@ -145,6 +145,11 @@ type Origin struct {
 	// started it before they had completed; see Order.
 	Follows       []message.Follow
 	OverrideAfter string
+	// Until is the stage after which the run ends; empty if it goes on to the last one.
+	Until string
+	// Reached is what earlier runs have done of its rollout; nil if the next run does not go on where
+	// this one ends.
+	Reached *message.Reached
 }
 
 // End is how a run ended; zero while it has not.
@@ -194,6 +199,8 @@ type State struct {
 	touched bool
 	// closedAt is when the point of no return has begun; zero before.
 	closedAt time.Time
+	// after is how far the runs have come once this one has ended; nil before.
+	after *message.Reached
 	// busyHosts are the members that are passed over because they are busy.
 	busyHosts busyHosts
 	// changed is the time of the last record that changed the run.
@@ -210,6 +217,7 @@ func open(r message.Record, e message.Opened, hosts *roster.Roster) *State {
 			OpenedSeq: r.Seq, OpenedAt: r.Time, Trigger: e.Trigger, By: e.By, Why: e.Why, RetryOf: e.RetryOf, RequestID: e.RequestID,
 			Window: e.Window, WindowEnd: e.WindowEnd, WindowUsed: e.WindowUsed, Exempt: e.Exempt,
 			Chosen: e.Chosen || e.RetryOf != 0, Follows: e.Follows, OverrideAfter: e.OverrideAfter,
+			Until: e.Until, Reached: e.Reached,
 		},
 		Deadline: newDeadline(e.NotAfter, e.Rollout.OverrunLimit.Duration()), Phase: Open, LastSeq: r.Seq, changed: r.Time,
 		rollout: newRules(e.Rollout, len(e.Members), e.NotAfter.Sub(r.Time)), failures: failures{most: e.Rollout.MaxFailures},
@@ -218,6 +226,7 @@ func open(r message.Record, e message.Opened, hosts *roster.Roster) *State {
 	if s.rollout.Paused {
 		s.Paused = &Pausing{By: message.ByRollout, At: r.Time}
 	}
+	s.closedAt = closedBefore(e.Reached)
 	s.enlist(len(e.Members))
 	s.start = newStartChecks(&s.rollout.Resolved, r.Time)
 	s.leaveOutSilent(r.Time)

@@ -3,8 +3,10 @@ package run
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/reached"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/schedule/window"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
@@ -31,6 +33,15 @@ func (d *Doing) underWay() bool { return !d.Since.IsZero() }
 
 // awaitsStep reports whether the stage has a step that is not done.
 func (g *stage) awaitsStep() bool { return g.Step != nil && g.left > 0 }
+
+// stepDone reports whether the stage has a step that is done.
+func (g *stage) stepDone() bool { return g.Step != nil && g.left == 0 && g.doing.Trouble == "" }
+
+// isOfSteps reports whether the run has steps to do also if it has no hosts: it ends after a stage, or
+// goes on where earlier runs have upgraded them.
+func (s *State) isOfSteps() bool {
+	return (s.Until != "" || reached.GoesOn(s.Reached)) && slices.ContainsFunc(s.stages.list, func(g stage) bool { return g.awaitsStep() })
+}
 
 // noneLeft reports whether nothing is left to begin in the current stage or after it.
 func (s *State) noneLeft() bool { return s.counts.unstarted == 0 && !s.stages.current().awaitsStep() }
@@ -182,7 +193,7 @@ func (s *State) failedSteps() (failed []string, done, all int) {
 			continue
 		case g.doing.Trouble != "":
 			failed = append(failed, g.Name)
-		case g.left == 0:
+		case g.stepDone():
 			done++
 		}
 		all++
@@ -196,8 +207,15 @@ type Given struct {
 	Sealed string
 }
 
-// Outputs returns the outputs of the steps that are done, in their order.
+// Outputs returns the outputs of the steps that are done, those of earlier runs first, in their order.
 func (s *State) Outputs() (all []Given) {
+	if s.Reached != nil {
+		for _, before := range s.Reached.Stages {
+			if before.Outputs != nil {
+				all = append(all, Given{before.Name, before.Outputs.Sealed})
+			}
+		}
+	}
 	for n := range s.stages.list {
 		if g := &s.stages.list[n]; g.doing.Outputs != nil {
 			all = append(all, Given{g.Name, g.doing.Outputs.Sealed})
@@ -219,6 +237,13 @@ func (s *State) WayBack() (w WayBack) {
 	for n := range s.stages.list {
 		if g := &s.stages.list[n]; g.PointOfNoReturn {
 			w.Stage, w.Closed = g.Name, s.closedAt
+		}
+	}
+	if s.Reached != nil {
+		for _, before := range s.Reached.Stages {
+			if !before.Closed.IsZero() {
+				w.Stage, w.Closed = before.Name, before.Closed
+			}
 		}
 	}
 	return w

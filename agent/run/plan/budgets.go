@@ -59,7 +59,7 @@ func (u *unmatched) budget(b Budget) {
 // mistake: the smaller number counts.
 func (u *unmatched) smaller(b Budget, declared *v1.Rollout) (stage, field, what string) {
 	full := cmp.Or(declared, &v1.Rollout{}).WithDefaults()
-	stages, _ := divide(full, u.Hosts)
+	stages, _ := divide(full, u.Hosts, nil)
 	for _, c := range (Budgets{b}).Cells(u.Hosts, rollout.Skip) {
 		if c.MaxUnavailable == 0 {
 			continue

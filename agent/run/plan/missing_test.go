@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/plan"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/reached"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
@@ -16,11 +17,11 @@ func TestMissing(t *testing.T) {
 	p, err := plan.New(&v1.Rollout{
 		Checks: &v1.RolloutChecks{BeforeHost: script("before"), AfterHost: []v1.Check{{Type: "tcp", Address: "localhost:22"}}, Fleet: script("fleet")},
 		Hooks:  &v1.RolloutHooks{Drain: &v1.Hook{Type: "exec", Script: "drain"}, Undrain: &v1.Hook{Type: "exec", Script: "undrain", On: "site"}},
-	}, []plan.Host{{Name: "h01"}})
+	}, []plan.Host{{Name: "h01"}}, reached.Course{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	bare, err := plan.New(nil, []plan.Host{{Name: "h01"}})
+	bare, err := plan.New(nil, []plan.Host{{Name: "h01"}}, reached.Course{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,8 +10,10 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/reached"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
@@ -46,7 +48,31 @@ type Plan struct {
 	// Exempt are the hosts that the run leaves out, by name, each with the reason.
 	Exempt  []rollout.Exempt
 	Rollout rollout.Resolved
+	// Until is the stage after which the run ends; empty if it goes on to the last one.
+	Until string
+	// Reached is what earlier runs have done; nil if the next run does not go on where this one ends.
+	Reached *message.Reached
 }
+
+// OfSteps reports whether only steps can be done now, and a run may have nothing else: it ends after a
+// stage, or the hosts are done.
+func (p Plan) OfSteps() bool {
+	alone := len(p.Hosts) == 0
+	switch {
+	case !p.hasStep():
+		return false
+	case reached.GoesOn(p.Reached):
+		return alone || len(p.Hosts) == len(p.Silent) && p.Rollout.Absent == rollout.Skip
+	}
+	return alone && p.Until != ""
+}
+
+func (p Plan) hasStep() bool {
+	return slices.ContainsFunc(p.Rollout.Stages, func(s rollout.ResolvedStage) bool { return s.Step != nil })
+}
+
+// isLeft reports whether the run can do anything: there is a step, or a host that is heard of.
+func (p Plan) isLeft() bool { return len(p.Hosts) > len(p.Silent) || p.hasStep() }
 
 // Reserve returns how long before the end of its window the run ends.
 func (p Plan) Reserve() time.Duration { return p.Rollout.Reserve.Duration() }
@@ -69,26 +95,85 @@ const NoStage = "no stage of the rollout matches it"
 // absent reports whether a host was silent before any run took it out of service.
 func (h Host) absent() bool { return h.Silent && !h.OutOfService }
 
-// New applies a rollout to hosts, whose names differ. A nil rollout has the
-// defaults only. The error names the first value of the rollout that cannot be
-// read.
-func New(r *v1.Rollout, hosts []Host) (Plan, error) {
+// New applies a rollout to hosts, whose names differ, for a run that goes on where its course says. A nil
+// rollout has the defaults only. The error names the first value of the rollout that cannot be read, or the
+// stage that it does not have.
+func New(r *v1.Rollout, hosts []Host, course reached.Course) (Plan, error) {
 	if r == nil {
 		r = &v1.Rollout{}
 	}
 	full := r.WithDefaults()
 	sorted := slices.Clone(hosts)
 	slices.SortFunc(sorted, func(a, b Host) int { return cmp.Compare(a.Name, b.Name) })
-	stages, exempt := divide(full, sorted)
 	resolved, err := r.Resolve()
 	if err != nil {
 		return Plan{}, fmt.Errorf("cannot plan a run by the rollout: %w", err)
 	}
-	planned := Plan{Exempt: exempt, Rollout: resolved}
-	planned.count(full, stages)
-	planned.enlist(full.Stages, stages, compile(full.ExemptReboot))
-	planned.groupStart(full.Checks.Start, sorted)
+	stages := StageNames(r)
+	last := slices.Index(stages, course.Until)
+	if last < 0 && course.Until != "" {
+		return Plan{}, fmt.Errorf("cannot plan a run until stage %s, which is none of the rollout: it has %s", course.Until, strings.Join(stages, ", "))
+	}
+	planned := goOn(full, resolved, sorted, course, len(stages))
+	if reached.GoesOn(planned.Reached) && !course.Chosen && !planned.isLeft() {
+		course.Before = nil
+		planned = goOn(full, resolved, sorted, course, len(stages))
+	}
+	if last >= 0 && last+1 < len(stages) {
+		planned = goOn(full, resolved, sorted, course, last+1)
+		planned.Until = course.Until
+	}
 	return planned, nil
+}
+
+// StageNames returns the names of the stages of a rollout, which may be nil.
+func StageNames(r *v1.Rollout) (all []string) {
+	if r == nil {
+		r = &v1.Rollout{}
+	}
+	for _, s := range r.WithDefaults().Stages {
+		all = append(all, s.Name)
+	}
+	return all
+}
+
+// goOn plans a run of the first stages of a rollout, which is resolved already.
+func goOn(full v1.Rollout, resolved rollout.Resolved, hosts []Host, course reached.Course, stages int) Plan {
+	planned := Plan{Rollout: resolved, Reached: course.Begin(full.Stages)}
+	known := reached.HostsOf(planned.Reached)
+	if !course.Chosen {
+		hosts = slices.Clone(hosts)
+		for i := range hosts {
+			hosts[i].NonMember = hosts[i].NonMember || known[hosts[i].Name].Done
+		}
+	}
+	var divided [][]Host
+	divided, planned.Exempt = divide(full, hosts, known)
+	planned.Reached = reached.Meet(planned.Reached, met(full.Stages, divided, known))
+	left, in := full.Stages[:0:0], divided[:0:0]
+	for i, s := range full.Stages[:stages] {
+		if s.Step == nil || !reached.StepDone(planned.Reached, s.Name) && !(course.Chosen && reached.GoesOn(planned.Reached)) {
+			left, in = append(left, s), append(in, divided[i])
+		}
+	}
+	full.Stages = left
+	planned.count(full, in)
+	planned.enlist(left, in, compile(full.ExemptReboot))
+	planned.groupStart(full.Checks.Start, hosts)
+	return planned
+}
+
+// met returns the members that no earlier run has met, by their stage.
+func met(stages []v1.Stage, divided [][]Host, known reached.Hosts) map[string][]string {
+	all := map[string][]string{}
+	for i, hosts := range divided {
+		for _, h := range hosts {
+			if _, is := known[h.Name]; !is && !h.NonMember {
+				all[stages[i].Name] = append(all[stages[i].Name], h.Name)
+			}
+		}
+	}
+	return all
 }
 
 // groupStart decides where each check before the run is asked: of the members, those that are heard
@@ -136,9 +221,9 @@ func (p *Plan) count(full v1.Rollout, stages [][]Host) {
 	p.Rollout.MinPrepared = min(present, full.MinPrepared.Of(present, rollout.Up))
 }
 
-// divide assigns each host to the first stage that matches it, or leaves it out.
-// A stage without members is empty, as is one with a step.
-func divide(r v1.Rollout, hosts []Host) (stages [][]Host, exempt []rollout.Exempt) {
+// divide assigns each host to the stage that it had in an earlier run, or else to the first that matches
+// it, or leaves it out. A stage without members is empty, as is one with a step.
+func divide(r v1.Rollout, hosts []Host, known reached.Hosts) (stages [][]Host, exempt []rollout.Exempt) {
 	out := compile(r.Exempt)
 	matchers := make([]*matcher, len(r.Stages))
 	for i, stage := range r.Stages {
@@ -149,6 +234,9 @@ func divide(r v1.Rollout, hosts []Host) (stages [][]Host, exempt []rollout.Exemp
 	stages = make([][]Host, len(matchers))
 	for _, host := range hosts {
 		stage := slices.IndexFunc(matchers, func(m *matcher) bool { return m.matches(host) })
+		if before, is := known[host.Name]; is {
+			stage = slices.IndexFunc(r.Stages, func(s v1.Stage) bool { return s.Name == before.Stage })
+		}
 		switch {
 		case host.NonMember && (stage < 0 || out.matches(host)):
 		case out.matches(host):

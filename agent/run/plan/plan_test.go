@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/reached"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
@@ -24,7 +25,7 @@ func fleet() []Host {
 
 func resolve(t *testing.T, r *v1.Rollout, hosts []Host) Plan {
 	t.Helper()
-	planned, err := New(r, hosts)
+	planned, err := New(r, hosts, reached.Course{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -351,7 +352,7 @@ func TestWhatCannotBeRead(t *testing.T) {
 			r := full()
 			change(r)
 			name, _, _ := strings.Cut(field, ",")
-			_, err := New(r, fleet())
+			_, err := New(r, fleet(), reached.Course{})
 			if want := "cannot plan a run by the rollout: " + name + `: "x" is not a`; err == nil || !strings.HasPrefix(err.Error(), want) {
 				t.Errorf("got error %v, want %s", err, want)
 			}

@@ -11,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/reached"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
@@ -67,7 +68,7 @@ func TestPlanHolds(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		hosts, r := drawFleet(rt), drawRollout(rt)
-		planned, err := New(r, hosts)
+		planned, err := New(r, hosts, reached.Course{})
 		if err != nil {
 			rt.Fatal(err)
 		}
@@ -77,7 +78,7 @@ func TestPlanHolds(t *testing.T) {
 		shuffled := slices.Clone(hosts)
 		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "order"), 1))
 		random.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
-		if again, err := New(r, shuffled); err != nil || !reflect.DeepEqual(planned, again) {
+		if again, err := New(r, shuffled, reached.Course{}); err != nil || !reflect.DeepEqual(planned, again) {
 			rt.Fatalf("in another order, %+v became %+v, %v", planned, again, err)
 		}
 	})
@@ -157,7 +158,7 @@ func BenchmarkPlan(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		if planned, err := New(r, hosts); err != nil || len(planned.Hosts) != size {
+		if planned, err := New(r, hosts, reached.Course{}); err != nil || len(planned.Hosts) != size {
 			b.Fatal(len(planned.Hosts), err)
 		}
 	}

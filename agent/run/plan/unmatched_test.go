@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/plan"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/reached"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
@@ -149,7 +150,7 @@ func TestUnmatchedAgreesWithThePlan(t *testing.T) {
 				r.Stages = append(r.Stages, v1.Stage{Name: fmt.Sprint("s", i), Match: m})
 			}
 		}
-		planned, err := plan.New(r, fleet)
+		planned, err := plan.New(r, fleet, reached.Course{})
 		if err != nil {
 			t.Fatal(err)
 		}

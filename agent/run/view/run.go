@@ -65,11 +65,9 @@ func Run(r *run.State, now time.Time, forecast *run.Forecast, silent map[string]
 	if !r.Over() {
 		view.Paused, view.Aborted = who(r.Paused), who(r.Aborted())
 	}
-	for _, g := range r.Stages(now) {
-		view.Stages = append(view.Stages, v1.RunStage{
-			Name: g.Name, Phase: g.Phase, Hosts: g.Size, MaxUnavailable: g.MaxUnavailable,
-			OutOfService: g.OutOfService, Upgraded: g.Upgraded, Failed: g.Failed, Step: runStep(g), PointOfNoReturn: g.PointOfNoReturn,
-		})
+	view.Until, view.Stages = r.Until, stages(r, now)
+	if r.Reached != nil {
+		view.GoesOnSince = r.Reached.Since
 	}
 	if back := r.WayBack(); back.Stage != "" {
 		view.WayBack = &v1.WayBack{Until: back.Stage, Closed: OptionalTime(back.Closed)}

@@ -72,6 +72,9 @@ func tellEvent(e v1.RunEvent, event message.Event) v1.RunEvent {
 	switch event := event.(type) {
 	case message.Opened:
 		e.By, texts = event.By, []string{event.Trigger, event.Why}
+		if event.Until != "" {
+			texts = append(texts, "until stage "+event.Until)
+		}
 	case message.Begun:
 		e.Host, texts = event.Host, []string{event.Stage}
 	case message.Ran:

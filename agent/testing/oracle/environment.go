@@ -115,6 +115,12 @@ func (o *Oracle) carried(r message.Decoded, c message.Carried) {
 	e := message.Opened{Environment: c.Environment, Roster: c.Roster, Budgets: c.Budgets, Cells: c.Cells}
 	o.compareDebts(r, e, announced(e))
 	o.compareWorks(r, e)
+	switch before := o.soFar[c.Environment]; {
+	case (c.Reached == nil) != (before == nil):
+		o.violated("invariant 15: record %d carries %+v of environment %q, and its runs have done %+v", r.Seq, c.Reached, c.Environment, before)
+	case before != nil:
+		o.sameReached(r.Seq, c.Reached, before)
+	}
 	for _, h := range o.hosts {
 		if h.homed && h.home == c.Environment {
 			h.member, h.worksBefore = nil, true

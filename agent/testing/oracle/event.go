@@ -321,13 +321,13 @@ func (o *Oracle) hostEvent(r message.Decoded, e message.Event, name string, sent
 		o.mayBegin(m, r, sent)
 		o.mayTakePlace(m, m.name+" is admitted", r)
 		o.takes(r)
-		o.run.stages[m.stage].begun = true
+		o.run.stages[m.stage].begins(r.Time)
 		m.phase, m.keeps = checking, m.held()
 	case message.Slot:
 		o.mayBegin(m, r, sent)
 		o.mayTakeSlot(m, r, sent)
 		o.takes(r)
-		o.run.stages[m.stage].begun = true
+		o.run.stages[m.stage].begins(r.Time)
 		m.tookAt = r.Time
 		m.phase, m.owes.undrain, o.run.touched = draining, o.run.policy.Hooks.Undrain != nil, true
 		if o.run.policy.Hooks.Drain == nil {
@@ -426,6 +426,7 @@ func (o *Oracle) outcome(m *member, kind message.TaskKind, ok bool, r message.De
 // finish judges and applies the end of a run.
 func (o *Oracle) finish(r message.Decoded, e message.Finished, sent time.Time) {
 	o.checkFinished(r, e, sent)
+	o.noteReached()
 	o.noteEnding(r, e)
 	o.count("result " + e.Result)
 	if o.run.id != 0 {

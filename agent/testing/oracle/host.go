@@ -136,6 +136,8 @@ func (o *Oracle) open(r message.Decoded, e message.Opened, sent time.Time) {
 	}
 	o.usesWindow(r, e)
 	o.mayFollow(r, e, sent)
+	o.goesOn(r, e)
+	o.untilReached(r, e)
 	o.run = newRun(r, e)
 	o.runs[e.Environment] = o.run
 	o.windowTold(Opening{e.Environment, e.Window})

@@ -37,6 +37,7 @@
 //     stepBegun and stepsAllow in step.go. It counts as done once, and only if it was done; nobody
 //     takes it back: StepRuns there, by what was run.
 //  14. Nothing of a run is touched whose start checks have not all passed: health.go.
+//  15. A run goes on where the runs before it have ended: reached.go.
 //
 // All of them hold for each environment by itself: the runs of environments go side by side,
 // and the limit of a stage is that of its run. Only the cells are those of the tenant.
@@ -111,6 +112,8 @@ type Oracle struct {
 	schedule schedule
 	orders   orders
 	news     news
+	// soFar is what the runs of each environment have done that the next one goes on from.
+	soFar map[string]*soFar
 	// cells are those of the disruption budgets, and budgets identifies these.
 	cells   map[message.CellKey]*cell
 	budgets string
@@ -120,7 +123,7 @@ type Oracle struct {
 // record and effect.
 func New(violated func(format string, args ...any), count func(what string)) *Oracle {
 	return &Oracle{
-		violated: violated, count: count, checks: map[uint64]bool{}, runs: map[string]*run{}, named: map[uint64][]string{}, hosts: map[string]*host{}, machines: map[string]*machine{}, cells: map[message.CellKey]*cell{}, schedule: newSchedule(),
+		violated: violated, count: count, checks: map[uint64]bool{}, runs: map[string]*run{}, named: map[uint64][]string{}, hosts: map[string]*host{}, machines: map[string]*machine{}, soFar: map[string]*soFar{}, cells: map[message.CellKey]*cell{}, schedule: newSchedule(),
 		news: news{owed: map[matter]int{}, ids: map[matter][]string{}, waits: map[uint64]map[uint64]wait{}},
 		// Who applies records alone says nothing of their sending: their writer knew all.
 		knows: math.MaxUint64,
@@ -335,7 +338,7 @@ func (o *Oracle) setBack(p *run, now time.Time) {
 	for n := range p.stages {
 		s := &p.stages[n]
 		s.soaked = s.soaked || !s.doneAt.IsZero() && !o.least().Before(s.doneAt.Add(s.Soak.Duration()))
-		s.doneAt = earlier(s.doneAt, now)
+		s.doneAt, s.begunAt = earlier(s.doneAt, now), earlier(s.begunAt, now)
 		s.approvedAt = earlier(s.approvedAt, now)
 	}
 	p.patience.clock(o.least(), now)

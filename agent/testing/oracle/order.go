@@ -27,7 +27,7 @@ type orders struct {
 type ending struct {
 	run uint64
 	at  time.Time
-	// counts tells that the run completed and was of all hosts.
+	// counts tells that the run completed, was of all hosts and went to the last stage.
 	counts bool
 }
 
@@ -49,7 +49,7 @@ func (o *Oracle) noteEnding(r message.Decoded, e message.Finished) {
 	if id == 0 {
 		id = p.opened
 	}
-	o.orders.endings[o.environment] = append(o.orders.endings[o.environment], ending{id, r.Time, e.Result == "completed" && !p.chosen})
+	o.orders.endings[o.environment] = append(o.orders.endings[o.environment], ending{id, r.Time, e.Result == "completed" && !p.chosen && p.until == ""})
 }
 
 // mayFollow judges that a run is opened only after the environments that its own comes after have

@@ -45,6 +45,10 @@ type run struct {
 	// chosen means that somebody has chosen its hosts, overrides that somebody has started it before
 	// the environments that its own comes after had completed theirs.
 	chosen, overrides bool
+	// until is the stage after which it ends, reached what earlier runs have done by its opening; nil if
+	// the next run does not go on where it ends.
+	until   string
+	reached *message.Reached
 	// allPrepared means that each member that is waited for has answered prepare, or that
 	// the run begins without those that have not: they are late.
 	allPrepared bool
@@ -65,10 +69,10 @@ type stage struct {
 	// hosts are the stage's members, and the non-members that count in it.
 	hosts    []*host
 	approved bool
-	// begun means that a host of the stage was admitted; doneAt is when the last host
+	// begun means that a host of the stage was admitted, begunAt when the first was; doneAt is when the last host
 	// of this stage and the stages before it was done.
-	begun  bool
-	doneAt time.Time
+	begun           bool
+	begunAt, doneAt time.Time
 	// soaked means that the stage had soaked before the log's clock was set back.
 	soaked bool
 	// approvedAt is when it was approved.
@@ -77,6 +81,13 @@ type stage struct {
 	unmet bool
 	// doing is how its step stands, if it has one.
 	doing doing
+}
+
+// begins notes that a host or the step of the stage begins.
+func (s *stage) begins(at time.Time) {
+	if !s.begun {
+		s.begun, s.begunAt = true, at
+	}
 }
 
 // phase is how far a member has come.
@@ -245,7 +256,7 @@ func (m *member) wants() message.TaskKind {
 func newRun(r message.Decoded, e message.Opened) *run {
 	p := &run{
 		roster: map[string]bool{}, opened: r.Seq, policy: e.Rollout, notAfter: e.NotAfter, ends: e.NotAfter, overAt: e.NotAfter, window: e.Window, windowUsed: e.WindowUsed,
-		chosen: e.Chosen || e.RetryOf != 0, overrides: e.OverrideAfter != "", health: newHealth(e.Rollout.Start),
+		chosen: e.Chosen || e.RetryOf != 0, overrides: e.OverrideAfter != "", until: e.Until, reached: e.Reached, health: newHealth(e.Rollout.Start),
 	}
 	for _, name := range e.Members {
 		p.roster[name] = true
@@ -320,11 +331,21 @@ func (p *run) commandCounts(r message.Decoded, c message.Command) bool {
 				return false
 			}
 		}
-		return p.id == 0
+		return p.id == 0 && (len(c.Hosts) > 0 || !p.hasPending())
 	}
 	m := p.member(c.Host)
 	to := map[message.Action]phase{message.Upgrade: upgrading, message.Reboot: rebooting}[c.Action]
 	return m != nil && r.Run == p.id && has(follows[to], m.phase)
+}
+
+// hasPending reports whether a member is there to be prepared.
+func (p *run) hasPending() bool {
+	for _, m := range p.members {
+		if m.phase == pending && !m.ended {
+			return true
+		}
+	}
+	return false
 }
 
 // command applies a command.
@@ -349,7 +370,7 @@ func (o *Oracle) command(r message.Decoded, c message.Command) {
 			o.takes(r)
 		}
 		m.phase, m.upgrade, p.touched = upgrading, r.Seq, true
-		p.stages[m.stage].begun = true
+		p.stages[m.stage].begins(r.Time)
 	case message.Reboot:
 		m := p.member(c.Host)
 		m.phase, m.reboot = rebooting, r.Seq

@@ -16,6 +16,8 @@ type doing struct {
 	// on after it.
 	attempt      int
 	done, passed bool
+	// sealed are its outputs as the log keeps them.
+	sealed string
 }
 
 // taskRun is how a task came out where it was run.
@@ -72,7 +74,8 @@ func (o *Oracle) stepBegun(r message.Decoded, e message.Begun, sent time.Time) {
 		o.count("steps that are taken again")
 	}
 	o.takes(r)
-	s.begun, s.doing.underWay, s.doing.host = true, true, e.Host
+	s.begins(r.Time)
+	s.doing.underWay, s.doing.host = true, e.Host
 	p.touched = true
 }
 
@@ -132,6 +135,9 @@ func (o *Oracle) stepRan(t message.Outcome, r message.Decoded) {
 	switch {
 	case t.OK:
 		s.doing.done, s.doing.passed = true, true
+		if t.Outputs != nil {
+			s.doing.sealed = t.Outputs.Sealed
+		}
 	case p.policy.OnFailure == rollout.Continue:
 		s.doing.passed = true
 		o.count("steps that failed and are passed over")

@@ -11,7 +11,7 @@ import (
 // Command is what the controller tells hosts to do.
 type Command struct {
 	Action Action
-	// Hosts are the members of the run; of prepare alone.
+	// Hosts are the members of the run; of prepare alone. A run of steps has none.
 	Hosts []string
 	// NotAfter is when the run ends at the latest; of prepare alone.
 	NotAfter time.Time
@@ -55,9 +55,6 @@ func DecodeCommand(data []byte) (Command, error) {
 func decodePrepare(body commandBody) (Command, error) {
 	if body.Host != "" {
 		return Command{}, fmt.Errorf("cannot read prepare: host %q does not belong there; use hosts", body.Host)
-	}
-	if len(body.Hosts) == 0 {
-		return Command{}, fmt.Errorf("cannot read prepare: hosts is empty")
 	}
 	for _, host := range body.Hosts {
 		if !names.ValidHost(host) {

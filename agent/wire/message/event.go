@@ -44,7 +44,8 @@ type Opened struct {
 	Environment string `json:"environment,omitempty"`
 	// Trigger is TriggerWindow or TriggerManual.
 	Trigger string `json:"trigger"`
-	// Members are the hosts that the run upgrades, in the order in which they go.
+	// Members are the hosts that the run upgrades, in the order in which they go. A run of steps has
+	// none.
 	Members []string `json:"members"`
 	// Roster are the hosts, members or not, that are out of service now, and the
 	// hosts that are no members and count in a stage.
@@ -91,6 +92,12 @@ type Opened struct {
 	// Completed are the runs of this environment that others may follow, oldest first; absent if
 	// none comes after it.
 	Completed []Completion `json:"completed,omitempty"`
+	// Until is the stage after which the run ends; empty if it goes on to the last one. It has no
+	// stage after that.
+	Until string `json:"until,omitempty"`
+	// Reached is what earlier runs have done of the same rollout; nil if the next run does not go
+	// on where this one ends. It has no stage that they have done.
+	Reached *Reached `json:"reached,omitempty"`
 	// NotAfter is when the run ends at the latest.
 	NotAfter time.Time `json:"not-after"`
 	// By and Why are who asked for the run, and the reason given.
@@ -264,6 +271,8 @@ type Carried struct {
 	// Follows and Completed are those of the environment (Opened).
 	Follows   []Follow     `json:"follows,omitempty"`
 	Completed []Completion `json:"completed,omitempty"`
+	// Reached is that of the environment (Opened).
+	Reached *Reached `json:"reached,omitempty"`
 	// Roster are the hosts that are out of service, or were released and may still be at
 	// work.
 	Roster []Entry `json:"roster,omitempty"`
@@ -523,10 +532,10 @@ func (e Opened) check() error {
 	if err := checkEnvironment(e.Environment); err != nil {
 		return err
 	}
-	if err := checkHosts(e.Members); err != nil {
+	if err := checkHosts(e.Members); err != nil && !e.ofSteps() {
 		return fmt.Errorf("members: %w", err)
 	}
-	if err := cmp.Or(present("not-after", !e.NotAfter.IsZero()), checkOrder(e.Environment, e.Follows, e.Completed)); err != nil {
+	if err := cmp.Or(present("not-after", !e.NotAfter.IsZero()), checkOrder(e.Environment, e.Follows, e.Completed), e.checkReached()); err != nil {
 		return err
 	}
 	if err := e.Rollout.Check(len(e.Members)); err != nil {
@@ -540,6 +549,9 @@ func (e Opened) check() error {
 	}
 	return checkCells(e.Cells, nil)
 }
+
+// ofSteps reports whether the run has steps and no hosts.
+func (e Opened) ofSteps() bool { return len(e.Members) == 0 && len(e.Rollout.Stages) > 0 }
 
 // checkStart returns an error for checks before a run that ask a host which is no member.
 func (e Opened) checkStart() error {

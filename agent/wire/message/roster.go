@@ -95,6 +95,9 @@ func (e Carried) check() error {
 			return fmt.Errorf("roster: %w", err)
 		}
 	}
+	if err := e.Reached.check(); err != nil {
+		return fmt.Errorf("reached: %w", err)
+	}
 	return checkCellsOf(nil, e.Roster, e.Cells)
 }
 

@@ -38,10 +38,17 @@ type Start struct {
 	Hosts  []string          `json:"hosts,omitempty"`
 	Labels map[string]string `json:"labels,omitempty"`
 	Roles  []string          `json:"roles,omitempty"`
+	// Until is the stage of the rollout after which the run ends. The next run of the environment goes on
+	// there: hosts that are upgraded are left out, steps that are done stay done. Empty means the last
+	// stage. Such a run has all hosts of its environment.
+	Until string `json:"until,omitempty"`
 	// RequestID names this request: a start with the request id of the newest run returns
 	// that run, so a start whose answer was lost can be repeated. Empty means no id.
 	RequestID string `json:"request-id,omitempty"`
 }
+
+// OfChosen reports whether somebody chooses the hosts of the run, as a retry does.
+func (s Start) OfChosen() bool { return s.RetryOf != 0 || !s.Selector().IsZero() }
 
 // MaxRequestID is how long the id of a request may be.
 const MaxRequestID = 100
@@ -67,6 +74,13 @@ func (s Start) Validate() Problems {
 	found = append(found, under("override-after", validateReason(s.OverrideAfter))...)
 	if s.OverrideAfter != "" && strings.TrimSpace(s.OverrideAfter) == "" {
 		found = append(found, document.Wrong("override-after", s.OverrideAfter, "is no reason; say why the run does not wait"))
+	}
+	switch {
+	case s.Until == "":
+	case !names.Valid(s.Until):
+		found = append(found, document.Wrong("until", s.Until, "is not the name of a stage; "+names.Form))
+	case s.OfChosen():
+		found = append(found, document.Wrong("until", s.Until, "ends a run of all hosts of its environment; leave it out, or leave out hosts, labels, roles and retry-of"))
 	}
 	if s.RequestID != "" && (len(s.RequestID) > MaxRequestID || strings.Trim(s.RequestID, requestIDLetters) != "") {
 		found = append(found, document.Wrong("request-id", s.RequestID, fmt.Sprintf("is not the id of a request; use at most %d of a-z, 0-9 and -", MaxRequestID)))

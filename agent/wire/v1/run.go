@@ -29,6 +29,11 @@ type Run struct {
 	Environment string `json:"environment,omitempty"`
 	// RetryOf is the run whose failed and skipped hosts these are.
 	RetryOf uint64 `json:"retry-of,omitempty"`
+	// Until is the stage after which the run ends; absent if it goes on to the last one.
+	Until string `json:"until,omitempty"`
+	// GoesOnSince is the run that began with the first stage, if this run goes on where earlier ones
+	// ended; absent if it begins itself with the first stage.
+	GoesOnSince uint64 `json:"goes-on-since,omitempty"`
 	// Follows are the runs of other environments that this one follows. OverrideAfter is why
 	// somebody started it before these had completed and soaked; absent when they had.
 	Follows       []FollowedRun `json:"follows,omitempty"`
@@ -68,12 +73,22 @@ type FollowedRun struct {
 	Run         uint64 `json:"run"`
 }
 
-// RunStage is one stage of a run.
+// The phases of a stage that is not in the run but in an earlier or a later one.
+const (
+	StageDone  = "done"
+	StageLater = "later"
+)
+
+// RunStage is one stage of a run, or of the runs that it goes on from or that go on from it.
 type RunStage struct {
 	Name string `json:"name"`
-	// Phase is pending, waiting-for-approval, running, soaking, done, failed if its step failed or,
-	// when it ended before any of its hosts or its step began, skipped.
-	Phase          string `json:"phase"`
+	// Phase is pending, waiting-for-approval, running, soaking, done, failed if its step failed, later
+	// if the run ends before it and a later run goes on there or, when it ended before any of its hosts
+	// or its step began, skipped.
+	Phase string `json:"phase"`
+	// DoneIn is the earlier run in which its step was done, or its last host so far upgraded; absent for a
+	// stage of this run.
+	DoneIn         uint64 `json:"done-in,omitempty"`
 	Hosts          int    `json:"hosts"`
 	MaxUnavailable int    `json:"max-unavailable"`
 	// OutOfService counts the hosts that are out of service, because they are being

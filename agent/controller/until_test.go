@@ -1,0 +1,130 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/format"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
+)
+
+// nights is an upgrade over several runs: a step that gives an output, the standby controller, a step on
+// the active one, and the other hosts.
+func nights() *v1.Rollout {
+	return &v1.Rollout{OnFailure: "stop", Stages: []v1.Stage{
+		{Name: "token", Step: &v1.Step{Do: &v1.Hook{Type: "exec", Script: "token", On: "site"}, Gives: []string{"JOIN"}}},
+		{Name: "standby", Match: &v1.Match{Roles: []string{"standby"}}, PointOfNoReturn: true},
+		{Name: "swact", Step: &v1.Step{Do: &v1.Hook{Type: "exec", Script: "swact"}, Match: &v1.Match{Roles: []string{"active"}}}},
+		{Name: "rest"},
+	}}
+}
+
+// until starts a run of all hosts until a stage.
+func (m *memory) until(t *testing.T, c *Controller, stage string) v1.Run {
+	t.Helper()
+	r, err := c.Start(t.Context(), "test", v1.Start{OverrideWindow: true, Reason: "test", Until: stage})
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Wait()
+	return r
+}
+
+// found returns a run.
+func found(t *testing.T, c *Controller, id uint64) v1.Run {
+	t.Helper()
+	r, err := c.Find(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// TestUntil plays an upgrade over three runs: the first ends after its first step and has no host, the
+// second after the standby controller, and the third goes on to the end though the controllers have
+// swapped their roles. No step is taken twice, no host upgraded twice, and the last step has the output of
+// the first.
+func TestUntil(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory("c1", "c2", "w1")
+		m.rollout, m.secrets = nights(), &box{}
+		tokens := 0
+		m.site = func(_ context.Context, task message.Task) message.Outcome {
+			tokens++
+			return gives(task, map[string]string{"JOIN": "secret"})
+		}
+		c, _ := m.control(t)
+		m.is("active", format.StepProtocol, "c1")
+		m.is("standby", format.StepProtocol, "c2")
+		m.is("worker", format.StepProtocol, "w1")
+
+		r := m.until(t, c, "token")
+		if first := found(t, c, r.ID); first.Result != "completed" || first.Reason != "1 of 1 step done, until stage token" || len(first.Hosts) != 0 {
+			t.Fatalf("the first run: %+v", first)
+		}
+		if prepared := m.events(`"action":"prepare"`); len(prepared) != 1 || !strings.HasPrefix(prepared[0], `{"action":"prepare","not-after":`) {
+			t.Errorf("its prepare is %s", prepared)
+		}
+
+		r = m.until(t, c, "standby")
+		m.reply("c2", r.ID, message.Prepare)
+		m.reply("c2", r.ID, message.Upgrade)
+		second := found(t, c, r.ID)
+		if second.Result != "completed" || second.Reason != "1 of 1 host upgraded, until stage standby" {
+			t.Fatalf("the second run: %+v", second)
+		}
+		var refused *run.Refused
+		if _, err := c.Start(t.Context(), "test", v1.Start{OverrideWindow: true, Reason: "test", Until: "token"}); !errors.As(err, &refused) || !strings.Contains(err.Error(), "nothing is left to do until stage token") {
+			t.Errorf("a run until a stage that is done: %v", err)
+		}
+
+		m.is("standby", format.StepProtocol, "c1")
+		m.is("active", format.StepProtocol, "c2")
+		r = m.until(t, c, "")
+		m.reply("c1", r.ID, message.Prepare)
+		m.reply("w1", r.ID, message.Prepare)
+		asked := m.tasks()
+		if len(asked) != 1 || asked[0].Host != "c2" || asked[0].Stage != "swact" || asked[0].Outputs["JOIN"] != "secret" {
+			t.Fatalf("the third run asks for %+v", asked)
+		}
+		m.tells("c2", asked[0].Outcome(true, ""))
+		m.reply("c1", r.ID, message.Upgrade)
+		m.reply("w1", r.ID, message.Upgrade)
+		third := found(t, c, r.ID)
+		if third.Result != "completed" || third.Reason != "2 of 2 hosts upgraded, 1 of 1 step done" || third.WayBack == nil || third.WayBack.Closed == nil || third.WayBack.Until != "standby" {
+			t.Errorf("the third run: %+v", third)
+		}
+		if tokens != 1 {
+			t.Errorf("the token was made %d times", tokens)
+		}
+
+		r = m.until(t, c, "token")
+		if again := found(t, c, r.ID); again.Result != "completed" || tokens != 2 {
+			t.Errorf("after the last stage the next run begins anew: %+v, %d tokens", again, tokens)
+		}
+	})
+}
+
+// TestUntilAnUnknownStage checks that the error names the member and the stages, whether a window is open
+// or not.
+func TestUntilAnUnknownStage(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory("h01")
+		m.rollout = nights()
+		c, _ := m.control(t)
+		m.beat("h01")
+		for _, request := range []v1.Start{{Until: "swap"}, {Until: "swap", OverrideWindow: true, Reason: "test"}} {
+			_, err := c.Start(t.Context(), "test", request)
+			if problems, are := errors.AsType[v1.Problems](err); !are || problems.Error() != `until: "swap" is no stage of the rollout; use one of token, standby, swact, rest` {
+				t.Errorf("%+v: %v", request, err)
+			}
+		}
+	})
+}

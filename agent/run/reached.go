@@ -1,0 +1,51 @@
+package run
+
+import (
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/reached"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+)
+
+// reachedBy returns how far the runs of the environment have come with this one, which ends.
+func (s *State) reachedBy() *message.Reached {
+	if s.Reached == nil {
+		return nil
+	}
+	did := message.Reached{Since: s.Key()}
+	for n := range s.stages.list {
+		did.Stages = append(did.Stages, s.stageReached(&s.stages.list[n]))
+	}
+	_, passed := s.stages.doneAt()
+	return reached.After(s.Reached, did, passed && s.Until == "" && !s.Chosen)
+}
+
+// stageReached returns what the run has done in one of its stages.
+func (s *State) stageReached(g *stage) message.ReachedStage {
+	did := message.ReachedStage{Name: g.Name, Step: g.Step != nil}
+	if g.stepDone() {
+		did.Run, did.Outputs = s.Key(), g.doing.Outputs
+	}
+	for i := g.first; i < g.first+g.Size; i++ {
+		if m := &s.members[i]; m.final == Upgraded {
+			did.Run, did.Done = s.Key(), append(did.Done, m.Name)
+		}
+	}
+	if g.PointOfNoReturn && g.begun && closedBefore(s.Reached).IsZero() {
+		did.Closed = s.closedAt
+	}
+	return did
+}
+
+// closedBefore is when the point of no return has begun in an earlier run; zero if it has not.
+func closedBefore(r *message.Reached) (at time.Time) {
+	if r == nil {
+		return at
+	}
+	for _, s := range r.Stages {
+		if !s.Closed.IsZero() {
+			at = s.Closed
+		}
+	}
+	return at
+}

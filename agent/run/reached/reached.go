@@ -1,0 +1,156 @@
+// Package reached decides where the next run of an environment goes on, and what earlier runs have done for
+// it: steps that are done stay done, hosts that are upgraded are left out, and each host keeps the stage that
+// it had in the first of these runs.
+//
+// This begins with a run of all hosts whose rollout has steps, or that is to end after a stage (start
+// --until): after other runs the next one begins with the first stage. It is over when a run of all hosts has
+// passed the last stage, whatever has failed on the way: else one host that always fails would keep all
+// others from their next upgrade. It is also over when no step is left, and of the hosts only silent ones.
+// And the next run begins with the first stage if a stage was added, removed, renamed or moved, because then
+// nobody can tell what of the new order is done. Whatever else is edited, such as the script of a step that
+// has failed, the next run goes on.
+//
+// A run of chosen hosts, such as a retry, takes no step of runs that go on like this, and never begins or
+// ends them. The hosts that it upgrades are done.
+//
+// It is pure: the log keeps in `opened` how far the runs have come (message.Reached), and package run
+// folds it.
+package reached
+
+import (
+	"slices"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
+)
+
+// Course says how a run goes through its stages.
+type Course struct {
+	// Before is how far the runs before have come; nil if the run begins with the first stage.
+	Before *message.Reached
+	// Until is the stage after which the run ends; empty if it goes on to the last one.
+	Until string
+	// Chosen means that somebody has chosen the hosts of the run.
+	Chosen bool
+}
+
+// Begin returns what a run of declared stages is opened with; nil if the next run does not go on where it
+// ends.
+func (c Course) Begin(stages []rollout.Stage) *message.Reached {
+	switch {
+	case fits(c.Before, stages):
+		return c.Before
+	case c.Chosen, c.Until == "" && !slices.ContainsFunc(stages, hasStep):
+		return nil
+	}
+	r := &message.Reached{}
+	for _, s := range stages {
+		r.Stages = append(r.Stages, message.ReachedStage{Name: s.Name, Step: s.Step != nil})
+	}
+	return r
+}
+
+func hasStep(s rollout.Stage) bool { return s.Step != nil }
+
+// fits reports whether earlier runs had stages with these names and steps, in this order.
+func fits(r *message.Reached, stages []rollout.Stage) bool {
+	return r != nil && slices.EqualFunc(r.Stages, stages, func(a message.ReachedStage, b rollout.Stage) bool {
+		return a.Name == b.Name && a.Step == (b.Step != nil)
+	})
+}
+
+// GoesOn reports whether earlier runs have done something.
+func GoesOn(r *message.Reached) bool { return r != nil && r.Since != 0 }
+
+// Hosts are the stages of the hosts that earlier runs have met.
+type Hosts map[string]Host
+
+// Host is where a host is.
+type Host struct {
+	Stage string
+	// Done means that it was upgraded.
+	Done bool
+}
+
+// HostsOf returns where the hosts are.
+func HostsOf(r *message.Reached) Hosts {
+	if r == nil {
+		return nil
+	}
+	all := Hosts{}
+	for _, s := range r.Stages {
+		for _, host := range s.Done {
+			all[host] = Host{Stage: s.Name, Done: true}
+		}
+		for _, host := range s.Left {
+			all[host] = Host{Stage: s.Name}
+		}
+	}
+	return all
+}
+
+// Meet returns r with further hosts in its stages, by name: they keep these from then on.
+func Meet(r *message.Reached, hosts map[string][]string) *message.Reached {
+	if r == nil || len(hosts) == 0 {
+		return r
+	}
+	met := message.Reached{Since: r.Since, Stages: slices.Clone(r.Stages)}
+	for i := range met.Stages {
+		if s := &met.Stages[i]; len(hosts[s.Name]) > 0 {
+			s.Left = union(s.Left, hosts[s.Name])
+		}
+	}
+	return &met
+}
+
+// StepDone reports whether the step of a stage is done.
+func StepDone(r *message.Reached, stage string) bool {
+	of := r.Stage(stage)
+	return of != nil && of.Step && of.Run != 0
+}
+
+// After returns how far the runs have come after one that was opened with that and has done more; nil if
+// the next run begins with the first stage. over means that the run had all hosts and has passed the last stage.
+func After(opened *message.Reached, run message.Reached, over bool) *message.Reached {
+	if opened == nil || over {
+		return nil
+	}
+	after := message.Reached{Since: opened.Since, Stages: slices.Clone(opened.Stages)}
+	some := opened.Since != 0
+	for i := range after.Stages {
+		if did := run.Stage(after.Stages[i].Name); did != nil {
+			after.Stages[i] = added(after.Stages[i], *did)
+			some = some || did.Run != 0
+		}
+	}
+	switch {
+	case !some:
+		return nil
+	case after.Since == 0:
+		after.Since = run.Since
+	}
+	return &after
+}
+
+// added returns a stage with what a run has done in it.
+func added(s, did message.ReachedStage) message.ReachedStage {
+	if did.Run != 0 {
+		s.Run, s.Outputs = did.Run, did.Outputs
+	}
+	if s.Closed.IsZero() {
+		s.Closed = did.Closed
+	}
+	s.Done = union(s.Done, did.Done)
+	s.Left = slices.DeleteFunc(slices.Clone(s.Left), func(host string) bool {
+		_, done := slices.BinarySearch(s.Done, host)
+		return done
+	})
+	return s
+}
+
+// union returns the hosts of both lists, sorted; it changes none of them.
+func union(a, b []string) []string {
+	all := slices.Concat(a, b)
+	slices.Sort(all)
+	return slices.Compact(all)
+}

@@ -1,0 +1,90 @@
+package reached_test
+
+import (
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/reached"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
+)
+
+func hosts(name string) rollout.Stage { return rollout.Stage{Name: name} }
+
+func step(name string) rollout.Stage { return rollout.Stage{Name: name, Step: &rollout.Step{}} }
+
+// TestBegin checks with what a run is opened: it goes on as long as the stages are the same, in their
+// order.
+func TestBegin(t *testing.T) {
+	t.Parallel()
+	declared := []rollout.Stage{step("backup"), hosts("standby"), hosts("workers")}
+	before := &message.Reached{Since: 41, Stages: []message.ReachedStage{
+		{Name: "backup", Step: true, Run: 41}, {Name: "standby", Run: 41, Done: []string{"c1"}}, {Name: "workers", Left: []string{"w1"}},
+	}}
+	fresh := &message.Reached{Stages: []message.ReachedStage{{Name: "backup", Step: true}, {Name: "standby"}, {Name: "workers"}}}
+	edited := []rollout.Stage{step("backup"), {Name: "standby", PointOfNoReturn: true, Soak: "1h"}, hosts("workers")}
+	for name, c := range map[string]struct {
+		course reached.Course
+		stages []rollout.Stage
+		want   *message.Reached
+	}{
+		"goes on":                                {reached.Course{Before: before}, declared, before},
+		"goes on until a stage":                  {reached.Course{Before: before, Until: "standby"}, declared, before},
+		"goes on with chosen hosts":              {reached.Course{Before: before, Chosen: true}, declared, before},
+		"goes on after an edit of a stage":       {reached.Course{Before: before}, edited, before},
+		"a stage more":                           {reached.Course{Before: before}, append(declared, hosts("rest")), &message.Reached{Stages: append(fresh.Stages, message.ReachedStage{Name: "rest"})}},
+		"a stage moved, without steps":           {reached.Course{Before: before}, []rollout.Stage{hosts("workers"), hosts("standby")}, nil},
+		"a step in place of hosts":               {reached.Course{Before: before, Chosen: true}, []rollout.Stage{step("backup"), step("standby"), hosts("workers")}, nil},
+		"the first run":                          {reached.Course{}, declared, fresh},
+		"the first run, with chosen hosts":       {reached.Course{Chosen: true}, declared, nil},
+		"the first run, without steps":           {reached.Course{}, declared[1:], nil},
+		"the first run, without steps and until": {reached.Course{Until: "standby"}, declared[1:], &message.Reached{Stages: fresh.Stages[1:]}},
+	} {
+		if got := c.course.Begin(c.stages); !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s: got %+v, want %+v", name, got, c.want)
+		}
+	}
+}
+
+// TestAfter checks what a run adds to what earlier ones have done, and when the next one begins anew.
+func TestAfter(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 11, 28, 2, 0, 0, 0, time.UTC)
+	fresh := reached.Meet(&message.Reached{Stages: []message.ReachedStage{{Name: "backup", Step: true}, {Name: "standby"}, {Name: "workers"}}},
+		map[string][]string{"standby": {"c2", "c1"}, "workers": {"w1", "w2"}})
+	outputs := &message.Outputs{Names: []string{"JOIN"}, Sealed: "sealed"}
+	first := message.Reached{Since: 41, Stages: []message.ReachedStage{
+		{Name: "backup", Step: true, Run: 41, Outputs: outputs}, {Name: "standby", Run: 41, Done: []string{"c2"}, Closed: at},
+	}}
+	night1 := reached.After(fresh, first, false)
+	want := &message.Reached{Since: 41, Stages: []message.ReachedStage{
+		{Name: "backup", Step: true, Run: 41, Outputs: outputs}, {Name: "standby", Run: 41, Done: []string{"c2"}, Left: []string{"c1"}, Closed: at}, {Name: "workers", Left: []string{"w1", "w2"}},
+	}}
+	if !reflect.DeepEqual(night1, want) {
+		t.Errorf("after the first run: %+v, want %+v", night1, want)
+	}
+	second := message.Reached{Since: 57, Stages: []message.ReachedStage{
+		{Name: "standby", Run: 57, Done: []string{"c1"}, Closed: at.Add(time.Hour)}, {Name: "workers"},
+	}}
+	want = &message.Reached{Since: 41, Stages: []message.ReachedStage{
+		{Name: "backup", Step: true, Run: 41, Outputs: outputs}, {Name: "standby", Run: 57, Done: []string{"c1", "c2"}, Closed: at}, {Name: "workers", Left: []string{"w1", "w2"}},
+	}}
+	if night2 := reached.After(night1, second, false); !equal(night2, want) {
+		t.Errorf("after the second run: %+v, want %+v", night2, want)
+	}
+	for name, got := range map[string]*message.Reached{
+		"over":                      reached.After(night1, second, true),
+		"nothing is done":           reached.After(fresh, message.Reached{Since: 41, Stages: []message.ReachedStage{{Name: "standby"}}}, false),
+		"no run goes on from there": reached.After(nil, first, false),
+	} {
+		if got != nil {
+			t.Errorf("%s: the next run goes on after %+v", name, got)
+		}
+	}
+}
+
+// equal compares but for lists that are empty or absent.
+func equal(a, b *message.Reached) bool {
+	return string(message.EncodeEvent(message.Carried{Reached: a})) == string(message.EncodeEvent(message.Carried{Reached: b}))
+}
