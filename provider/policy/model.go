@@ -67,17 +67,17 @@ func (*Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resou
 // API's rules.
 func attributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"rest_api": schema.SingleNestedAttribute{
+		"rest_api": tenantobject.Typed(schema.SingleNestedAttribute{
 			Required: true, MarkdownDescription: "The rules for requests.",
 			Attributes: map[string]schema.Attribute{
-				"rules": schema.ListNestedAttribute{
+				"rules": tenantobject.Typed(schema.ListNestedAttribute{
 					Required:            true,
 					MarkdownDescription: "The rules, at most 100, in any order; `[]` allows nothing. Of the rules that match a path and name the operation, the most specific decides; between two with the same path, `reject` wins.",
 					NestedObject:        schema.NestedAttributeObject{Attributes: ruleAttributes()},
 					Validators:          []validator.List{listvalidator.NoNullValues()},
-				},
+				}),
 			},
-		},
+		}),
 	}
 }
 

@@ -157,18 +157,18 @@ func resultAttributes() map[string]schema.Attribute {
 		"result":    computed("The result of the run: `completed`, `partial`, `failed`, `aborted` or `timed-out`; null until it ends."),
 		"opened_at": computed("When the run was opened (RFC 3339)."),
 		"ended_at":  computed("When the run ended (RFC 3339); null until it ends."),
-		"hosts": schema.ListNestedAttribute{
+		"hosts": tenantobject.Typed(schema.ListNestedAttribute{
 			Computed:            true,
 			MarkdownDescription: "The result of each host.",
 			PlanModifiers:       []planmodifier.List{listplanmodifier.UseStateForUnknown()},
 			NestedObject:        schema.NestedAttributeObject{Attributes: memberAttributes()},
-		},
-		"way_back": schema.SingleNestedAttribute{
+		}),
+		"way_back": tenantobject.Typed(schema.SingleNestedAttribute{
 			Computed:            true,
 			MarkdownDescription: wayback.About + " With `wait = false` it is null until the run has ended; `osupgrade_runs` has it before.",
 			PlanModifiers:       []planmodifier.Object{objectplanmodifier.UseStateForUnknown()},
 			Attributes:          wayback.Attributes(computedText),
-		},
+		}),
 	}
 }
 

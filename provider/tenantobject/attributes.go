@@ -93,14 +93,29 @@ func RequiredTextSet(description string) schema.Attribute {
 
 // ObjectAttribute is an optional object.
 func ObjectAttribute(description string, of map[string]schema.Attribute) schema.Attribute {
-	return schema.SingleNestedAttribute{Optional: true, MarkdownDescription: description, Attributes: of}
+	return Typed(schema.SingleNestedAttribute{Optional: true, MarkdownDescription: description, Attributes: of})
 }
 
 // ObjectListAttribute is an optional list of objects.
 func ObjectListAttribute(description string, of map[string]schema.Attribute) schema.Attribute {
-	return schema.ListNestedAttribute{
+	return Typed(schema.ListNestedAttribute{
 		Optional: true, MarkdownDescription: description,
 		NestedObject: schema.NestedAttributeObject{Attributes: of},
 		Validators:   []validator.List{listvalidator.NoNullValues()},
+	})
+}
+
+// Typed returns an attribute with its type. The framework asks each attribute for it at each path of a
+// value, and would otherwise put the type of a whole tree together each time.
+func Typed(attribute schema.Attribute) schema.Attribute {
+	switch a := attribute.(type) {
+	case schema.SingleNestedAttribute:
+		a.CustomType, _ = a.GetType().(types.ObjectType)
+		return a
+	case schema.ListNestedAttribute:
+		a.NestedObject.CustomType, _ = a.NestedObject.Type().(types.ObjectType)
+		a.CustomType, _ = a.GetType().(types.ListType)
+		return a
 	}
+	return attribute
 }

@@ -35,10 +35,10 @@ func TimeoutsAttribute(operations map[string]string) schema.Attribute {
 			Validators: TimeoutValidators(),
 		}
 	}
-	return schema.SingleNestedAttribute{
+	return Typed(schema.SingleNestedAttribute{
 		Optional: true, Attributes: attributes,
 		MarkdownDescription: AboutTimeouts,
-	}
+	})
 }
 
 // Timeout returns the timeout of an operation in the attribute timeouts, or usual if it is

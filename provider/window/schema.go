@@ -53,7 +53,7 @@ func Attributes() map[string]schema.Attribute {
 
 // ListAttribute is the attribute maintenance_windows of a resource.
 func ListAttribute(description string) schema.Attribute {
-	return schema.ListNestedAttribute{
+	return tenantobject.Typed(schema.ListNestedAttribute{
 		Optional:            true,
 		MarkdownDescription: description,
 		NestedObject:        schema.NestedAttributeObject{Attributes: Attributes()},
@@ -62,7 +62,7 @@ func ListAttribute(description string) schema.Attribute {
 			listvalidator.SizeAtMost(v1.MaxWindows),
 			Distinct(),
 		},
-	}
+	})
 }
 
 // DataAttribute is the attribute maintenance_windows of a data source.

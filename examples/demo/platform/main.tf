@@ -22,6 +22,8 @@ module "platform" {
 
 resource "osupgrade_config" "platform" {
   worker_applications = ["os-upgrade-simulated"]
+
+  depends_on = [osupgrade_rollout.platform]
 }
 
 # A failed step pauses the run. Until the run has ended, nobody changes the configuration under it.
@@ -33,7 +35,7 @@ resource "osupgrade_rollout" "platform" {
 }
 
 data "osupgrade_health" "platform" {
-  depends_on = [osupgrade_config.platform, osupgrade_rollout.platform]
+  depends_on = [osupgrade_config.platform]
 }
 
 # The run waits for people, so the apply does not wait for its end.
@@ -42,6 +44,8 @@ resource "osupgrade_run" "upgrade" {
   override_window = true
   reason          = "Release 2"
   wait            = false
+
+  depends_on = [osupgrade_rollout.platform]
 
   lifecycle {
     precondition {
