@@ -125,7 +125,10 @@ func TestApplyEnvironments(t *testing.T) {
 	do("environments: {bern: {}}", "standard input:1: environments.bern.match: it is missing", "apply", "-f", "-")
 	do("environments: {bern: null}", "environment bern: deleted", "apply", "-f", "-")
 	do("", "tenant acme has no environment bern", "get", "environment/bern")
-	do("environments: {basel: null}", "environment basel is in use", "apply", "-f", "-")
+	const inUse = "osupgrade-agent: nothing was written; the site refuses it:\nenvironment basel: environment basel is in use"
+	do("environments: {basel: null}\nrollout: {}\n", inUse, "apply", "-f", "-")
+	do("environments: {basel: null}\nrollout: {}\n", inUse, "apply", "-f", "-", "--dry-run")
+	do("", "tenant acme has no rollout", "get", "rollout")
 	do("", "environment basel is in use", "delete", "environment", "basel")
 	do("", "Deleted environment basel of tenant acme.", "delete", "environment", "basel", "--force")
 }

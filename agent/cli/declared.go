@@ -192,6 +192,9 @@ func (d *siteIntent) read(ctx context.Context, key intent.Key) error {
 // what is to be warned of, for an object that stays as it is, too.
 func (d *siteIntent) validate(ctx context.Context, s intent.ObjectChange, want intent.Intent) ([]v1.IntentWarning, error) {
 	k := kindOf(s.Key.Kind)
+	if s.Action == intent.Delete && s.Key.Kind == intent.Environment { // One that is in use is not deleted.
+		return nil, k.removable(ctx, d, s.Key.Name, client.Precondition{IfMatch: d.etags[s.Key]})
+	}
 	if s.Action == intent.Delete || s.Action == intent.Keep && (!isWarnedOf(s.Key.Kind) || want.Deletions[s.Key]) {
 		return nil, nil
 	}
@@ -280,7 +283,7 @@ func (d *siteIntent) validateAll(ctx context.Context, changes []intent.ObjectCha
 		found = append(found, warnings...)
 		switch {
 		case err == nil, s.Action == intent.Keep: // It is written already.
-		case !client.HasStatus(err, 400):
+		case !client.HasStatus(err, 400) && !client.HasStatus(err, 412):
 			return nil, err
 		default:
 			refused = append(refused, fmt.Errorf("%s: %s", s.Key, explain(err)))
@@ -311,7 +314,7 @@ func (d *siteIntent) writeAll(ctx context.Context, changes []intent.ObjectChange
 		found = append(found, withoutNew(warnings, want)...)
 		if err != nil {
 			reason := explain(err)
-			if client.HasStatus(err, 412) && !client.Frozen(err) {
+			if client.HasStatus(err, 412) && d.hasChanged(ctx, s.Key) {
 				reason = "it changed meanwhile: " + reason
 			}
 			return i, placed(want, found), fmt.Errorf("cannot %s %s: %s\nwritten: %s\nnot written: %s\nRun the command again: it writes what is left",
@@ -319,6 +322,12 @@ func (d *siteIntent) writeAll(ctx context.Context, changes []intent.ObjectChange
 		}
 	}
 	return len(changes), placed(want, found), nil
+}
+
+// hasChanged reports whether an object is not as it was read any more.
+func (d *siteIntent) hasChanged(ctx context.Context, key intent.Key) bool {
+	etag, err := kindOf(key.Kind).read(ctx, d, key.Name)
+	return err == nil && etag != d.etags[key] || client.Missing(err) && d.etags[key] != ""
 }
 
 // changing returns the changes that are not to keep an object.

@@ -25,6 +25,8 @@ type kind struct {
 	read func(ctx context.Context, d *siteIntent, name string) (etag string, err error)
 	// validate asks the site whether it would accept an object.
 	validate func(ctx context.Context, d *siteIntent, want intent.Intent, key intent.Key) ([]v1.IntentWarning, error)
+	// removable asks the site whether it would delete an object.
+	removable func(ctx context.Context, d *siteIntent, name string, when client.Precondition) error
 	// write and remove return what the site warns of.
 	write  func(ctx context.Context, d *siteIntent, want intent.Intent, key intent.Key, when client.Precondition) ([]v1.IntentWarning, error)
 	remove func(ctx context.Context, d *siteIntent, name string, when client.Precondition, force bool) ([]v1.IntentWarning, error)
@@ -121,6 +123,9 @@ func kindFrom[T any](
 		},
 		validate: func(ctx context.Context, d *siteIntent, want intent.Intent, key intent.Key) ([]v1.IntentWarning, error) {
 			return object(key.Name).Validate(ctx, d.api, d.tenant, client.Stored[T]{}, written(d, want, key), client.Precondition{})
+		},
+		removable: func(ctx context.Context, d *siteIntent, name string, when client.Precondition) error {
+			return object(name).ValidateDelete(ctx, d.api, d.tenant, when)
 		},
 		write: func(ctx context.Context, d *siteIntent, want intent.Intent, key intent.Key, when client.Precondition) ([]v1.IntentWarning, error) {
 			now, err := object(key.Name).Put(ctx, d.api, d.tenant, client.Stored[T]{}, written(d, want, key), when)

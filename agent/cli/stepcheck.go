@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"time"
 
 	runner "github.com/osupgrade/terraform-provider-osupgrade/agent/host/check"
@@ -60,6 +61,9 @@ func (c *stepCheckCommand) options() (stepcheck.Options, error) {
 	}
 	if c.Undo != "" {
 		o.Step.Undo = &rollout.Hook{Type: rollout.Exec, Script: c.Undo, Args: c.UndoArgs}
+	}
+	if info, err := os.Stat(c.Checks); err != nil || !info.IsDir() {
+		return o, fmt.Errorf("checks: %q is not a folder; give the folder of the scripts", c.Checks)
 	}
 	for flag, script := range map[string]string{"do": c.Do, "undo": c.Undo} {
 		if script != "" && !rollout.ValidScript(script) {

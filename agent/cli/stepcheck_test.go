@@ -36,6 +36,7 @@ func TestStepCheck(t *testing.T) {
 	}{
 		{"no script", []string{"--checks", scripts}, exitUsage, "--do"},
 		{"not told that it may be done", with(), exitUsage, "yes: the check really does the step"},
+		{"no folder", []string{"--checks", scripts + "/gone", "--do", "backup", "--yes"}, exitUsage, `gone" is not a folder; give the folder of the scripts`},
 		{"no name of a script", with("--yes", "--undo", "../undo"), exitUsage, `undo: "../undo" is not the name of a script`},
 		{"no name of an output", with("--yes", "--gives", "A-B"), exitUsage, `gives: "A-B" is not the name of an output`},
 		{"no host name", with("--yes", "--host", "a b"), exitUsage, `host: "a b" is not a host name`},

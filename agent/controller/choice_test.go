@@ -167,6 +167,10 @@ func TestStartsChooseTheirEnvironment(t *testing.T) {
 		if which, is := errors.AsType[*run.Ambiguous](err); !is || len(which.Choices) != 2 || which.Choices[1].Command != "osupgrade-agent start --environment lisbon --dry-run" {
 			t.Errorf("a rehearsal that names no environment is answered %v", err)
 		}
+		_, err = c.Health(t.Context(), v1.AskHealth{})
+		if which, is := errors.AsType[*run.Ambiguous](err); !is || len(which.Choices) != 2 || which.Choices[1].Command != "osupgrade-agent health --environment lisbon" {
+			t.Errorf("who asks for the health and names no environment is answered %v", err)
+		}
 		if p, err := c.Preflight(t.Context(), "test", startIn("lisbon")); err != nil || p.Run == nil || p.Run.Environment != "lisbon" || len(p.Run.Hosts) != 1 {
 			t.Errorf("a rehearsal of lisbon is answered %+v, %v", p, err)
 		}

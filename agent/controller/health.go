@@ -166,7 +166,7 @@ func (c *Controller) Health(ctx context.Context, request v1.AskHealth) (v1.Healt
 		if s.intent.config == nil && s.intent.unusable[theConfig] == nil {
 			return askedHealth{}, run.ErrNotConfigured
 		}
-		env, err := s.startsIn(v1.Start{Environment: request.Environment}, choice{}, "")
+		env, err := s.startsIn(v1.Start{Environment: request.Environment}, choice{}, func(r v1.Start) string { return run.Command("health --environment " + r.Environment) })
 		if err != nil {
 			return askedHealth{}, err
 		}

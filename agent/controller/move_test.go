@@ -195,3 +195,15 @@ func TestMovedTwice(t *testing.T) {
 		t.Errorf("after %d writes h01 is kept as %+v", puts, h)
 	}
 }
+
+// TestMovedToDeleted checks that an environment which was deleted while its run is in progress is not
+// listed as one that there is.
+func TestMovedToDeleted(t *testing.T) {
+	t.Parallel()
+	_, s := moving(t)
+	s.environment("berlin")
+	s.environment("lisbon")
+	if _, err := s.declared("berlin"); err == nil || err.Error() != "there is no environment berlin; there are: default, lisbon" {
+		t.Errorf("the error is %v", err)
+	}
+}

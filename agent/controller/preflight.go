@@ -42,7 +42,7 @@ func (c *Controller) Preflight(ctx context.Context, by string, request v1.Start)
 		if err := s.mayWrite(); err != nil { // A start would be refused until somebody mends the site.
 			return found{}, err
 		}
-		env, err := s.startsIn(request, chosen, " --dry-run")
+		env, err := s.startsIn(request, chosen, func(r v1.Start) string { return startAgain(r, " --dry-run") })
 		if err != nil {
 			return found{}, err
 		}

@@ -151,11 +151,13 @@ func (s *state) existing(name string) (*environment, error) {
 	return nil, s.noEnvironment(name)
 }
 
-// noEnvironment is the error that there is no environment of a name.
+// noEnvironment is the error that there is no environment of a name, or that it was deleted.
 func (s *state) noEnvironment(name string) error {
 	var known []string
 	for _, env := range s.inOrder {
-		known = append(known, nameOf(env.name))
+		if nameOf(env.name) != name {
+			known = append(known, nameOf(env.name))
+		}
 	}
 	slices.Sort(known)
 	return &run.NoEnvironment{Name: name, Known: known}

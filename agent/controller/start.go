@@ -41,7 +41,7 @@ func (c *Controller) Start(ctx context.Context, by string, request v1.Start) (v1
 	var of string // is the name on the log of its environment.
 	look := func(s *state) (v1.Run, error) {
 		if seq == 0 {
-			env, err := s.startsIn(request, chosen, "")
+			env, err := s.startsIn(request, chosen, func(r v1.Start) string { return startAgain(r, "") })
 			if err != nil {
 				return v1.Run{}, err
 			}
@@ -341,9 +341,9 @@ func (c *Controller) choose(ctx context.Context, request v1.Start) (choice, erro
 }
 
 // startsIn returns the environment in which a run is started. A request that names none means that of
-// the retried run, or the only one that has hosts to upgrade. flags are added to the commands in an
-// error.
-func (s *state) startsIn(request v1.Start, chosen choice, flags string) (*environment, error) {
+// the retried run, or the only one that has hosts to upgrade. again is the command for one of several
+// environments, in an error.
+func (s *state) startsIn(request v1.Start, chosen choice, again func(v1.Start) string) (*environment, error) {
 	name := cmp.Or(request.Environment, chosen.environment)
 	switch {
 	case name != "":
@@ -356,12 +356,12 @@ func (s *state) startsIn(request v1.Start, chosen choice, flags string) (*enviro
 			return env, nil
 		}
 	}
-	return s.onlyWithHosts(request, flags)
+	return s.onlyWithHosts(request, again)
 }
 
 // onlyWithHosts returns the only environment that has hosts which a start chooses; default if none
 // has.
-func (s *state) onlyWithHosts(request v1.Start, flags string) (*environment, error) {
+func (s *state) onlyWithHosts(request v1.Start, again func(v1.Start) string) (*environment, error) {
 	env, only, found := s.standard(), s.only(request, nil), ambiguity{}
 	for _, candidate := range s.inOrder {
 		hosts := s.fleet(candidate, only)
@@ -370,7 +370,7 @@ func (s *state) onlyWithHosts(request v1.Start, flags string) (*environment, err
 			continue
 		}
 		env, request.Environment = candidate, nameOf(candidate.name)
-		choice := v1.Choice{Environment: request.Environment, Command: startAgain(request, flags)}
+		choice := v1.Choice{Environment: request.Environment, Command: again(request)}
 		if current := env.ledger.Current(); current != nil {
 			choice.Run = current.Key()
 		}

@@ -23,9 +23,11 @@ func (c *Controller) Vacant(ctx context.Context, environment string) error {
 func (s *state) vacant(environment string) error {
 	var reasons, ways []string
 	var id uint64
+	meanwhile := ""
 	if env := s.environments[environment]; env != nil && env.ledger.Current() != nil {
 		id = env.ledger.Current().Key()
 		reasons = append(reasons, fmt.Sprintf("run %d is in progress", id))
+		meanwhile = ", which does not end the run"
 		ways = append(ways, fmt.Sprintf("wait until the run ends, or end it with %s", run.TypedIn(environment, "abort")))
 	}
 	if hosts := slices.Sorted(maps.Keys(s.hosts.in(environment))); len(hosts) > 0 {
@@ -36,6 +38,6 @@ func (s *state) vacant(environment string) error {
 		return nil
 	}
 	return &run.Refused{Run: id, Message: fmt.Sprintf(
-		"environment %s is in use: %s; %s; or add force=true, which does not end the run: then its hosts are in the environment that matches them, or else in default",
-		environment, strings.Join(reasons, " and "), strings.Join(ways, "; "))}
+		"environment %s is in use: %s; %s; or add force=true (--force)%s: then its hosts are in the environment that matches them, or else in default",
+		environment, strings.Join(reasons, " and "), strings.Join(ways, "; "), meanwhile)}
 }

@@ -101,8 +101,8 @@ func TestCalendarByURL(t *testing.T) {
 	}
 }
 
-// answers waits until the API of the site answers a request with a text.
-func (f *fleet) answers(path, want string) {
+// answers waits until the API of the site answers a request with a text, and returns its answer.
+func (f *fleet) answers(path, want string) string {
 	f.t.Helper()
 	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
 		r, err := http.NewRequestWithContext(f.t.Context(), http.MethodGet, "http://"+f.api+path, nil)
@@ -118,7 +118,7 @@ func (f *fleet) answers(path, want string) {
 		_ = answer.Body.Close()
 		switch {
 		case err == nil && strings.Contains(string(body), want):
-			return
+			return string(body)
 		case time.Now().After(deadline):
 			f.t.Fatalf("%s answers %v; want %s:\n%s", path, err, want, body)
 		}

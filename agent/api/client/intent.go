@@ -185,6 +185,19 @@ func (o Object[T]) Delete(ctx context.Context, c *Client, tenant string, when Pr
 	return err
 }
 
+// ValidateDelete asks the server whether Delete would be accepted. An object that is not there is no
+// error.
+func (o Object[T]) ValidateDelete(ctx context.Context, c *Client, tenant string, when Precondition) error {
+	path, err := o.path(tenant)
+	if err != nil {
+		return err
+	}
+	if _, err := c.do(ctx, request{method: http.MethodDelete, path: path, query: url.Values{"validate": {"true"}}, when: when}); err != nil && !Missing(err) {
+		return err
+	}
+	return nil
+}
+
 // Remove is Delete, and returns what the server warns of: what refers to the object.
 func (o Object[T]) Remove(ctx context.Context, c *Client, tenant string, when Precondition) ([]v1.IntentWarning, error) {
 	path, err := o.path(tenant)

@@ -3,6 +3,7 @@ package rollout
 import (
 	"fmt"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/names"
@@ -11,7 +12,7 @@ import (
 // maxQuery bounds a query, in bytes: it goes into a URL.
 const maxQuery = 2048
 
-// query checks an expression of Prometheus as far as its text alone tells: quotes and brackets.
+// query checks an expression of Prometheus as far as its text alone tells: quotes, brackets and its end.
 // Whether the server understands it, the server says.
 func (i *inspector) query(field, text string) {
 	switch wrong := wrongQuery(text); {
@@ -26,13 +27,17 @@ func (i *inspector) query(field, text string) {
 	}
 }
 
-// wrongQuery returns what is wrong with the quotes and brackets of an expression; empty if
+// wrongQuery returns what is wrong with the quotes, brackets and end of an expression; empty if
 // nothing is.
 func wrongQuery(text string) string {
 	var open []rune
+	end := ' '
 	for at := 0; at < len(text); {
 		r, size := utf8.DecodeRuneInString(text[at:])
 		at += size
+		if r != '#' && !unicode.IsSpace(r) {
+			end = r
+		}
 		switch r {
 		case '"', '\'', '`':
 			length := quoted(text[at:], r)
@@ -41,8 +46,8 @@ func wrongQuery(text string) string {
 			}
 			at += length
 		case '#':
-			if end := strings.IndexByte(text[at:], '\n'); end >= 0 {
-				at += end
+			if line := strings.IndexByte(text[at:], '\n'); line >= 0 {
+				at += line
 			} else {
 				at = len(text)
 			}
@@ -58,6 +63,9 @@ func wrongQuery(text string) string {
 	if len(open) > 0 {
 		last := open[len(open)-1]
 		return fmt.Sprintf("a %c is not closed; add %c", last, closing[last])
+	}
+	if strings.ContainsRune("+-*/%^=<>!~,", end) {
+		return fmt.Sprintf("it ends with %c; add what follows", end)
 	}
 	return ""
 }

@@ -102,6 +102,8 @@ func TestQueries(t *testing.T) {
 		"":                                                             `"" is not a query; use an expression such as up{job="ceph"} == 0`,
 		" ":                                                            `" " is not a query; use an expression such as up{job="ceph"} == 0`,
 		`sum(up`:                                                       `"sum(up" is not a query: a ( is not closed; add )`,
+		`up == `:                                                       `"up == " is not a query: it ends with =; add what follows`,
+		"up > # more":                                                  `"up > # more" is not a query: it ends with >; add what follows`,
 		`sum(up}`:                                                      `"sum(up}" is not a query: nothing is open that the } at byte 7 could close`,
 		`up{job="a}`:                                                   `"up{job=\"a}" is not a query: the " at byte 8 has no other one to end its text`,
 		`up]`:                                                          `"up]" is not a query: nothing is open that the ] at byte 3 could close`,
