@@ -78,6 +78,11 @@ var faults = []fault{
 	{"killed-action-has-failed", "agent/host/strategy/exec.Strategy.endedBy", `return $1.class()`, "", tests("agent/host/strategy/exec", "TestClassOfScripts|TestKilledStrategyIsResumed")},
 	{"remedy-needs-what-no-repository-has", "agent/host/strategy/apt.call.gone", `return nil, nil`, "", tests("agent/host/strategy/apt", "TestRepairIsHonest")},
 	{"remedy-leaves-a-package-in-a-mess", "agent/host/strategy/apt.condition.remedy", `return "dpkg --configure -a; apt-get -f install"`, "", tests("agent/host/strategy/apt", "TestRepairIsHonest")},
+	{"release-leaves-nothing-out", "agent/host/strategy.LeftOut", `return ""`, "", append(tests("agent/host/strategy", "TestLeftOut"), tests("agent/host/strategy/apt", "TestReleaseDecides")...)},
+	{"done-lacks-what-the-release-installs", "agent/host/strategy.Job.WithInstalls", `return $1`, "", append(tests("agent/host/strategy", "TestInstalls"), tests("agent/host/strategy/apt", "TestMissingInstalls")...)},
+	{"options-of-the-host-beat-its-release", "agent/host/strategy.Job.Packages", `return $1, nil`, "", append(tests("agent/host/strategy", "TestPackages"), tests("agent/host/strategy/apt", "TestReleaseDecides")...)},
+	{"source-without-a-past-is-taken-as-it-is", "agent/host/strategy/apt.call.allPast", `return nil`, "", tests("agent/host/strategy/apt", "TestAsOf")},
+	{"metadata-of-now-counts-as-of-then", "agent/host/strategy/dnf.call.past", `return nil, nil`, "", tests("agent/host/strategy/dnf", "TestAsOf|TestReleaseDecides")},
 	{"damaged-bundle-is-kept", "agent/host/strategy/rauc.Strategy.forget", `return nil`, "", tests("agent/host/strategy/rauc", "TestDamagedBundle")},
 	{"image-is-done-by-its-exit-status", "agent/host/strategy.Systems.Missing", `return nil`, "", tests("agent/host/strategy", "TestSystems")},
 
