@@ -80,6 +80,11 @@ var faults = []fault{
 	{"remedy-leaves-a-package-in-a-mess", "agent/host/strategy/apt.condition.remedy", `return "dpkg --configure -a; apt-get -f install"`, "", tests("agent/host/strategy/apt", "TestRepairIsHonest")},
 	{"damaged-bundle-is-kept", "agent/host/strategy/rauc.driver.forget", `return nil`, "", tests("agent/host/strategy/rauc", "TestDamagedBundle")},
 	{"image-is-done-by-its-exit-status", "agent/host/strategy/image.Systems.Missing", `return nil`, "", tests("agent/host/strategy/image", "TestSystems")},
+	{"release-leaves-nothing-out", "agent/host/strategy.LeftOut", `return ""`, "", append(tests("agent/host/strategy", "TestLeftOut"), tests("agent/host/strategy/apt", "TestReleaseDecides")...)},
+	{"done-lacks-what-the-release-installs", "agent/host/strategy.Job.WithInstalls", `return $1`, "", append(tests("agent/host/strategy", "TestInstalls"), tests("agent/host/strategy/apt", "TestMissingInstalls")...)},
+	{"options-of-the-host-beat-its-release", "agent/host/strategy.Job.Packages", `return $1, nil`, "", append(tests("agent/host/strategy", "TestPackages"), tests("agent/host/strategy/apt", "TestReleaseDecides")...)},
+	{"source-without-a-past-is-taken-as-it-is", "agent/host/strategy/apt.call.allPast", `return nil`, "", tests("agent/host/strategy/apt", "TestAsOf")},
+	{"metadata-of-now-counts-as-of-then", "agent/host/strategy/dnf.call.past", `return nil, nil`, "", tests("agent/host/strategy/dnf", "TestAsOf|TestReleaseDecides")},
 
 	// 3. No command after not-after, after an abort, inside a freeze, or before enough hosts
 	// are prepared.

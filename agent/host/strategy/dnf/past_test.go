@@ -121,6 +121,8 @@ func (r *repositories) run(_ context.Context, c program.Command) (program.Ended,
 		return program.Ended{Stdout: "a 0 1 1 noarch 9\nb 0 1 1 noarch 9\nc 0 1 1 noarch 9\n"}, nil
 	case slices.Contains(c.Args, "repolist"):
 		return program.Ended{Stdout: "repo id   repo name\nappliance appliance\n"}, nil
+	case slices.Contains(c.Args, "--upgrades") && slices.Contains(c.Args, "--security"):
+		rows = []string{"a.noarch", "c.noarch"}
 	case slices.Contains(c.Args, "--upgrades"):
 		for _, name := range slices.Sorted(maps.Keys(newest)) {
 			rows = append(rows, name+".noarch\t0\t"+newest[name]+"\t1")
@@ -155,7 +157,8 @@ func TestReleaseDecides(t *testing.T) {
 			release.Packages{Select: release.Security, Only: []string{"a"}}, []string{"upgrade", "--security", "NOBEST", "a.noarch"},
 			[]string{"a.noarch not a security update", "b" + unnamed},
 		},
-		"a list": {release.Packages{Select: release.Listed, Only: []string{"a", "c=1-0"}}, []string{"install", "a-2-1.noarch", "c-1-0"}, []string{"a.noarch only of the release names another version"}},
+		"none of security": {release.Packages{Select: release.Security, Only: []string{"b"}}, nil, []string{"a" + unnamed, "b.noarch not a security update"}},
+		"a list":           {release.Packages{Select: release.Listed, Only: []string{"a", "c=1-0"}}, []string{"install", "a-2-1.noarch", "c-1-0"}, []string{"a.noarch only of the release names another version"}},
 	} {
 		both(t, name, func(t *testing.T, s *Strategy) {
 			r := &repositories{now: map[string]string{"a": "2", "b": "2"}}

@@ -115,13 +115,18 @@ func (s *call) sound(ctx context.Context) error {
 }
 
 // duplicates returns the packages with two versions that must not be beside each other.
-func (s *call) duplicates(ctx context.Context) (names []string, err error) {
-	rows, err := s.query(ctx, []string{"%{name}.%{arch}"}, "--duplicates")
+func (s *call) duplicates(ctx context.Context) ([]string, error) {
+	return s.keys(ctx, "--duplicates")
+}
+
+// keys asks dnf for packages, each once.
+func (s *call) keys(ctx context.Context, args ...string) (keys []string, err error) {
+	rows, err := s.query(ctx, []string{"%{name}.%{arch}"}, args...)
 	for _, row := range rows {
-		names = append(names, row[0])
+		keys = append(keys, row[0])
 	}
-	slices.Sort(names)
-	return slices.Compact(names), err
+	slices.Sort(keys)
+	return slices.Compact(keys), err
 }
 
 // mending is what strategy.Mend calls.
@@ -235,25 +240,36 @@ func (s *call) choose(ctx context.Context, facts heldBack) (resolved, error) {
 		}
 		return s.resolve(ctx, slices.Concat([]string{"install"}, args, targets)...)
 	}
-	only := named(s.what, facts.offered)
-	if len(only) == 0 && len(s.what.Only) > 0 {
-		return resolved{}, nil
-	}
-	command := []string{"upgrade", s.nobest}
+	command, upgradable := []string{"upgrade", s.nobest}, slices.Collect(maps.Keys(facts.offered))
 	if s.what.Select == release.Security {
 		command = []string{"upgrade", "--security", s.nobest}
+	}
+	if len(s.what.Only) == 0 {
+		return s.resolve(ctx, slices.Concat(command, args)...)
+	}
+	if s.what.Select == release.Security {
+		// dnf5 refuses to be told of a package without a security update.
+		var err error
+		if upgradable, err = s.keys(ctx, "--upgrades", "--security"); err != nil {
+			return resolved{}, err
+		}
+	}
+	only := named(s.what, upgradable)
+	if len(only) == 0 {
+		return resolved{}, nil
 	}
 	return s.resolve(ctx, slices.Concat(command, args, only)...)
 }
 
-// named returns what dnf upgrade is told of the packages that a release names; nothing for all.
-func named(what release.Packages, offered available) (only []string) {
-	for _, key := range slices.Sorted(maps.Keys(offered)) {
-		if name, _ := splitKey(key); len(what.Only) > 0 && strategy.LeftOut(what, name) == "" {
+// named returns those of some packages that a release names.
+func named(what release.Packages, keys []string) (only []string) {
+	for _, key := range keys {
+		if name, _ := splitKey(key); strategy.LeftOut(what, name) == "" {
 			only = append(only, key)
 		}
 	}
-	return only
+	slices.Sort(only)
+	return slices.Compact(only)
 }
 
 // names reports whether the list of packages names one.
