@@ -7,6 +7,7 @@
 #   images              bookworm with what upgrades images and rpms: RAUC, OSTree, dnf
 #   trixie-images       trixie with RAUC
 #   dnf5                forky, the Debian to come, with dnf5: no other has it
+#   sysupdate           forky with systemd-sysupdate: no released Debian has it
 #   trixie-archives     the packages by which the tree bookworm becomes a trixie, with their index
 #
 # It writes, in .cache/images:
@@ -35,8 +36,9 @@ packages() {
 	bookworm | trixie) echo "$base" ;;
 	images) echo "$base,rauc,rauc-service,ostree,dnf,rpm,createrepo-c,grub-common,curl,squashfs-tools,openssl,needrestart" ;;
 	dnf5) echo "systemd,systemd-sysv,dbus,kmod,iproute2,procps,e2fsprogs,ca-certificates,dnf5,rpm,createrepo-c" ;;
+	sysupdate) echo "systemd,systemd-sysv,systemd-container,dbus,kmod,iproute2,procps,e2fsprogs,ca-certificates" ;;
 	trixie-images) echo "$base,rauc,rauc-service,grub-common,squashfs-tools,openssl" ;;
-	*) echo "make images: there is no tree $1; use bookworm, trixie, images, trixie-images, dnf5 or trixie-archives" >&2; exit 1 ;;
+	*) echo "make images: there is no tree $1; use bookworm, trixie, images, trixie-images, dnf5, sysupdate or trixie-archives" >&2; exit 1 ;;
 	esac
 }
 
@@ -96,7 +98,7 @@ for name in "${@:-bookworm}"; do
 	case $name in
 	images) suite=bookworm ;;
 	# A mirror may have a suite that is not released beyond its Valid-Until. Its signature is checked all the same.
-	dnf5) suite=forky apt=(--aptopt='Acquire::Check-Valid-Until "false"') ;;
+	dnf5 | sysupdate) suite=forky apt=(--aptopt='Acquire::Check-Valid-Until "false"') ;;
 	*) suite=${name%-images} ;;
 	esac
 	made=$(printf '%s %s' "$suite" "$list" | sha256sum | cut -c 1-16)
@@ -107,8 +109,8 @@ for name in "${@:-bookworm}"; do
 			--dpkgopt='path-exclude=/usr/share/locale/*' --aptopt='Acquire::Languages "none"' "${apt[@]}" \
 			"$suite" "$work/$name.tar" "$mirror" || {
 			# A mirror need not have a suite that is not released: the others are built all the same.
-			[ "$name" = dnf5 ] && [ $# -gt 1 ] || exit 1
-			echo "dnf5: NOT BUILT, since mmdebstrap failed with $suite; make test-hosts skips its tests, and names them" >&2
+			[ "$suite" = forky ] && [ $# -gt 1 ] || exit 1
+			echo "$name: NOT BUILT, since mmdebstrap failed with $suite; make test-hosts skips its tests, and names them" >&2
 			continue
 		}
 		zstd -q -T0 -3 --rm "$work/$name.tar" -o "$out/$name.tar.zst.new"

@@ -25,9 +25,9 @@ packages() {
 	done | sort -u
 }
 # trees LEVEL prints the trees that the tests start from.
-trees() { case $1 in quick) echo bookworm images ;; hosts) echo bookworm images dnf5 ;; *) echo bookworm images trixie-images trixie-archives dnf5 ;; esac; }
+trees() { case $1 in quick) echo bookworm images ;; hosts) echo bookworm images dnf5 sysupdate ;; *) echo bookworm images trixie-images trixie-archives dnf5 sysupdate ;; esac; }
 # spare TREE: whether its tests may be skipped, as in agent/testing/realhost. They are named in the last lines.
-spare() { [ "$1" = dnf5 ]; }
+spare() { [ "$1" = dnf5 ] || [ "$1" = sysupdate ]; }
 
 case ${1:-} in
 install)

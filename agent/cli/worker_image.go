@@ -7,6 +7,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/ostree"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/rauc"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/sysupdate"
 )
 
 // raucOptions are the flags of the strategy rauc.
@@ -48,4 +49,17 @@ func openOSTree(tool ostree.Tool) func(o strategyOptions) (strategy.Strategy, er
 		}
 		return s, nil
 	}
+}
+
+// sysupdateOptions are the flags of the strategy sysupdate.
+type sysupdateOptions struct {
+	Version string `help:"Version to upgrade to (default: the newest that the source has)." env:"OSUPGRADE_SYSUPDATE_VERSION"`
+}
+
+func openSysupdate(o strategyOptions) (strategy.Strategy, error) {
+	s, err := sysupdate.New(sysupdate.Options{Version: o.Sysupdate.Version, Output: os.Stderr})
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
 }

@@ -31,12 +31,15 @@ type strategyOptions struct {
 	DNF    dnfOptions    `embed:"" prefix:"dnf-" json:"dnf"`
 	RAUC   raucOptions   `embed:"" prefix:"rauc-" json:"rauc"`
 	OSTree ostreeOptions `embed:"" prefix:"ostree-" json:"ostree"`
+
+	Sysupdate sysupdateOptions `embed:"" prefix:"sysupdate-" json:"sysupdate"`
 }
 
 // native is a strategy of this program.
 type native struct {
 	open func(o strategyOptions) (strategy.Strategy, error)
-	// signs are the files that a host has that is upgraded this way; one suffices.
+	// signs are the files that a host has that is upgraded this way, or patterns of them; one
+	// suffices.
 	signs []string
 	// also is a file that it must have besides; unless are files that it must not have.
 	also   string
@@ -59,6 +62,8 @@ var natives = map[string]native{
 	"ostree":     {open: openOSTree(ostree.OSTree), signs: []string{ostreeBooted}, unless: []string{"/usr/bin/rpm-ostree", "/usr/bin/bootc"}, image: true, aims: aimsOfOSTree},
 	"rpm-ostree": {open: openOSTree(ostree.RPMOSTree), signs: []string{"/usr/bin/rpm-ostree"}, also: ostreeBooted, image: true, aims: aimsOfOSTree},
 	"bootc":      {open: openOSTree(ostree.Bootc), signs: []string{"/usr/bin/bootc"}, also: ostreeBooted, image: true, aims: aimsOfOSTree},
+	// Before systemd 257 a transfer file ended with .conf; the strategy needs 257.
+	"sysupdate": {open: openSysupdate, signs: []string{"/etc/sysupdate.d/*.transfer", "/usr/lib/sysupdate.d/*.transfer"}, image: true, aims: func(o strategyOptions) (string, string) { return "", o.Sysupdate.Version }},
 }
 
 const (
@@ -122,7 +127,7 @@ func detectStrategy(scripts string, exists func(path string) bool) (name, why st
 // checkStrategy checks the flags that say how this host is upgraded.
 func (c *workerCommand) checkStrategy() (err error) {
 	if c.Strategy == detected {
-		exists := func(path string) bool { _, err := os.Stat(path); return err == nil }
+		exists := func(path string) bool { found, _ := filepath.Glob(path); return len(found) > 0 } // The patterns are right.
 		if c.Strategy, c.strategyWhy, err = detectStrategy(c.Scripts, exists); err != nil {
 			return err
 		}

@@ -93,6 +93,7 @@ func TestDetectStrategy(t *testing.T) { //nolint:paralleltest // it adds to nati
 		"Fedora Silverblue":         {"", []string{"/var/lib/rpm", "/run/ostree-booted", "/usr/bin/rpm-ostree"}, "rpm-ostree", "/usr/bin/rpm-ostree exists", ""},
 		"rpm-ostree in packages":    {"", []string{"/var/lib/rpm", "/usr/bin/rpm-ostree"}, "of-rpm", "/var/lib/rpm exists", ""},
 		"two managers":              {"", []string{"/run/ostree-booted", "/usr/bin/rpm-ostree", "/usr/bin/bootc"}, "", "", "may be upgraded by bootc or by rpm-ostree (/usr/bin/bootc exists, /usr/bin/rpm-ostree exists); name the one to use"},
+		"updated by systemd":        {"", []string{dpkg, "/usr/lib/sysupdate.d/*.transfer"}, "sysupdate", "/usr/lib/sysupdate.d/*.transfer exists", ""},
 		"an unknown system":         {"", nil, "", "", " /etc/image.conf or /run/image (of-an-image), "},
 	} {
 		t.Run(name, func(t *testing.T) {

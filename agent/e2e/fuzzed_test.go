@@ -51,6 +51,7 @@ var fuzzed = map[string]string{
 	"agent/host/strategy/dnf.parseVersionlocks": "FuzzVersionlocks", "agent/host/strategy/dnf.parseRows": "FuzzRows", "agent/host/strategy/dnf.parseRepositories": "FuzzRepositories", "agent/host/strategy/dnf.parseDatabase": "FuzzParseDatabase",
 	"agent/host/strategy/ostree.parseStatus": "FuzzParseStatus", "agent/host/strategy/ostree.parseHead": "FuzzParseStatus",
 	"agent/host/strategy/ostree.parseBootcStatus": "FuzzParseJSON", "agent/host/strategy/ostree.parseRPMStatus": "FuzzParseJSON",
+	"agent/host/strategy/sysupdate.parse":        "FuzzParse",
 	"agent/host/strategy/simulated.parseEffects": "FuzzEffects",
 	"agent/host/osinfo.ParseRelease":             "FuzzParseRelease", "agent/host/hardware.parseMemory": "FuzzParse", "agent/host/hardware.parseIPv6": "FuzzParse",
 	"agent/host/check.parseUnits": "FuzzParseUnits", "agent/host/labels.parse": "FuzzParse", "agent/host/download.parseRange": "FuzzDecide",

@@ -55,7 +55,7 @@ func TestGuideJSON(t *testing.T) {
 // strategy shows.
 func TestGuideStrategies(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"apt", "dnf", "rauc", "ostree"} {
+	for _, name := range []string{"apt", "dnf", "rauc", "ostree", "sysupdate"} {
 		shown := regexp.MustCompile("(?s)```yaml\n# /etc/osupgrade/worker.yaml\n(.*?)```").FindAllStringSubmatch(read(t, "../../docs/guides/"+name+".md"), -1)
 		if len(shown) == 0 {
 			t.Errorf("the guide of %s shows no worker.yaml", name)

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -130,8 +131,8 @@ func (c *Container) boot() error {
 	}
 	nspawn := exec.CommandContext(context.WithoutCancel(c.t.Context()), "sh", c.group.run(args...)...) //nolint:gosec // our own arguments
 	nspawn.Stdout, nspawn.Stderr = console, console
-	if c.options.Tree == DNF5 {
-		// Its systemd knows control groups of version 2 alone, and systemd-nspawn gives it
+	if slices.Contains(spare, c.options.Tree) {
+		// Their systemd knows control groups of version 2 alone, and systemd-nspawn gives it
 		// those of this machine, which may be of version 1.
 		nspawn.Env = append(os.Environ(), "SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1")
 	}

@@ -109,11 +109,13 @@ const (
 	TrixieImages Tree = "trixie-images"
 	// DNF5 is the Debian to come, which alone has dnf5.
 	DNF5 Tree = "dnf5"
+	// Sysupdate is the Debian to come, which alone has systemd-sysupdate.
+	Sysupdate Tree = "sysupdate"
 )
 
 // spare are trees of a Debian that is not released: a mirror need not have it, so a CI may
 // skip their tests. make names them in its last lines.
-var spare = []Tree{DNF5}
+var spare = []Tree{DNF5, Sysupdate}
 
 // Need skips the test unless tests of its level are wanted and the machine can run
 // them on the trees (Bookworm if none is named).
