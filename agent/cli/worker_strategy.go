@@ -177,6 +177,9 @@ func (c *workerCommand) openStrategy() (*exec.Strategy, error) {
 		return nil, err
 	}
 	o.Program, o.Fits = []string{self, "strategy", c.Strategy}, s.Detect
+	if r, ok := s.(strategy.Releaser); ok {
+		o.Releases = r.Releases()
+	}
 	if w, ok := s.(strategy.Watcher); ok && len(o.VersionPaths) == 0 {
 		o.VersionPaths = w.VersionPaths()
 	}

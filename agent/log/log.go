@@ -92,6 +92,9 @@ type HostLog interface {
 	Report(ctx context.Context, r report.Report) error
 	// LastReport says which report of a kind that is of no run was stored last.
 	LastReport(ctx context.Context, kind *report.Kind) (report.Told, error)
+	// Release returns the text of the release of a run that this host is a member of. The
+	// caller compares it with the digest of the prepare.
+	Release(ctx context.Context, run uint64) ([]byte, error)
 	// Alive and Progress send telemetry: it is stored nowhere and may be lost.
 	Alive(a message.Alive) error
 	Progress(p message.Progress) error

@@ -23,6 +23,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
 )
 
 // State is all that a worker decides by, besides what it sees at the moment (Seen). Next
@@ -184,12 +185,19 @@ type Ended struct {
 	Err     error
 	// UpToDate says of DoVerify that the plan has nothing to change.
 	UpToDate bool
-	Began    time.Time
+	// Release is what DoGetRelease has got, with its text.
+	Release *release.Pin
+	Began   time.Time
 	Limit    time.Duration
 }
 
 // After returns the state after an action. again means that the action is to be taken again.
 func (s State) After(e Ended, bootID string, now time.Time) (next State, again bool) {
+	if e.Do == DoGetRelease && e.Err == nil {
+		j := s.Journal
+		j.Release = e.Release
+		return s.begin(j), false
+	}
 	if j, again := s.retry(e.Do, e.Err, e.Began, now, e.Limit); again {
 		return s.begin(j), true
 	}

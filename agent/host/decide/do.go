@@ -6,7 +6,9 @@ type Do string
 // The actions. Each value is also the action's label.
 const (
 	Nothing    Do = "nothing"
-	DoPrepare  Do = "prepare"
+	// DoGetRelease gets the text of the release that the run installs.
+	DoGetRelease Do = "get release"
+	DoPrepare    Do = "prepare"
 	DoUpgrade  Do = "upgrade"
 	DoResume   Do = "resume"
 	DoVerify   Do = "verify"

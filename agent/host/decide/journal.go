@@ -7,6 +7,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/format"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
 )
 
 // Phase is how far the worker has come with a command.
@@ -102,6 +103,9 @@ type Journal struct {
 	Unchanged bool `json:"unchanged,omitempty"`
 	// Retry is set while an action is taken again; zero otherwise.
 	Retry Retry `json:"retry,omitzero"`
+	// Release is what the run installs; nil if it has none. Its text is on disk before the host
+	// is prepared, and each later action of the run goes by it.
+	Release *release.Pin `json:"release,omitempty"`
 	// Lost is the last action of the current run that the log has lost; zero if it has
 	// lost none.
 	Lost LostAction `json:"lost-action,omitzero"`
@@ -157,6 +161,9 @@ func (j Journal) Position() *message.Position {
 // PastPrepare reports that the journal is past its run's prepare.
 func (j Journal) PastPrepare() bool { return j.Action == message.Upgrade || j.Action == message.Reboot }
 
+// lacksRelease reports that the run installs a release whose text this host has yet to get.
+func (j Journal) lacksRelease() bool { return j.Release != nil && len(j.Release.Text) == 0 }
+
 // works reports that the command of the journal may still change what the host runs.
 func (j Journal) works() bool {
 	switch j.Phase {
@@ -197,6 +204,10 @@ func (j Journal) check() error {
 		return fmt.Errorf("outcome %q is unknown", j.Result.Outcome)
 	case j.Retry.Tries < 0, j.Retry.Ends < 0:
 		return fmt.Errorf("%d tries and %d ends cannot be", j.Retry.Tries, j.Retry.Ends)
+	case j.Release != nil && j.Release.Check() != nil:
+		return j.Release.Check()
+	case j.lacksRelease() && j.PastPrepare() && j.Phase != Answering && j.Phase != Answered:
+		return fmt.Errorf("the text of release %.100q is missing", j.Release.Name)
 	case j.Run == 0 || j.Seq < j.Run:
 		return fmt.Errorf("command %d cannot be of run %d", j.Seq, j.Run)
 	case !j.Action.Known():

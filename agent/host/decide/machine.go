@@ -8,6 +8,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
 )
 
 // The reasons to ignore a command for which nobody waits.
@@ -36,7 +37,7 @@ func (j Journal) receiveKnown(r message.Record, host string, now time.Time) (Jou
 	case !now.Before(j.NotAfter):
 		return Journal{}, tooLate(j.NotAfter, now, r.Time)
 	}
-	next := Journal{Run: j.Run, NotAfter: j.NotAfter, RunAt: j.RunAt, Seq: r.Seq, Action: command.Action, Phase: begins(command.Action)}
+	next := Journal{Run: j.Run, NotAfter: j.NotAfter, RunAt: j.RunAt, Release: j.Release, Seq: r.Seq, Action: command.Action, Phase: begins(command.Action)}
 	if result, done := j.Lost.reply(command.Action); done {
 		next.Lost = j.Lost
 		return next.answer(result), nil
@@ -62,7 +63,20 @@ func receivePrepare(r message.Record, command message.Command, host string, now 
 	case !now.Before(command.NotAfter):
 		return Journal{}, tooLate(command.NotAfter, now, r.Time)
 	}
-	return Journal{Run: r.Seq, NotAfter: command.NotAfter, RunAt: timeOf(r), Seq: r.Seq, Action: message.Prepare, Phase: Preparing}, nil
+	pinned, err := pinOf(r)
+	if err != nil {
+		return Journal{}, err
+	}
+	return Journal{Run: r.Seq, NotAfter: command.NotAfter, RunAt: timeOf(r), Release: pinned, Seq: r.Seq, Action: message.Prepare, Phase: Preparing}, nil
+}
+
+// pinOf returns the release that a prepare names, still without its text; nil if it names none.
+func pinOf(r message.Record) (*release.Pin, error) {
+	ref, err := release.ParseRef(r.Release)
+	if err != nil || ref.IsZero() {
+		return nil, err
+	}
+	return &release.Pin{Name: ref.Name, Digest: ref.Digest}, nil
 }
 
 // tooLate shows both clocks, because a wrong clock is the likeliest cause.
@@ -107,6 +121,9 @@ func (j Journal) next(fresh bool, bootID string, now time.Time) Do {
 	}
 	switch j.Phase {
 	case Preparing:
+		if j.lacksRelease() {
+			return DoGetRelease
+		}
 		return DoPrepare
 	case Upgrading:
 		if fresh && !j.Retry.Resume {
@@ -183,6 +200,8 @@ func (j Journal) after(done Do, outcome strategy.Outcome, err error, now time.Ti
 
 func (j Journal) afterAction(done Do, outcome strategy.Outcome, err error, now time.Time) Journal {
 	switch done {
+	case DoGetRelease:
+		return j.fail(err)
 	case DoPrepare:
 		return j.answer(resultOf(message.Done, err))
 	case DoUpgrade, DoResume:

@@ -56,7 +56,7 @@ func (j Journal) allow(do Do, s Lease, away bool) Do {
 		// The machine may have been asked. To ask again is for the worker of the
 		// host alone.
 		return DoAwaitReboot
-	case s == Taken || s == Unanswered && (away || do == Nothing || do == DoReply):
+	case s == Taken || s == Unanswered && (away || do == Nothing || do == DoGetRelease || do == DoReply):
 		return DoWait
 	case away && do == DoReply && j.Action != message.Prepare:
 		// The reply is true, and no other worker can give it.

@@ -10,11 +10,13 @@ package strategy
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path"
 	"slices"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
 )
 
 // Job describes the run and host of an action.
@@ -30,6 +32,10 @@ type Job struct {
 	// Plan is what Prepare returned in this run, as the worker has it on disk. Plan and
 	// Prepare get none.
 	Plan message.ChangeSet
+	// Release is what the run installs; nil if it has none, and then the options of the strategy
+	// decide. ReleaseName is its name.
+	Release     *release.Release
+	ReleaseName string
 	// Rejected are the versions that were rolled back on this host. A plan holds
 	// them back until there is another version.
 	Rejected message.Rejected
@@ -140,6 +146,28 @@ type Planner interface {
 	// Plans reports whether Prepare makes a plan, so that one without changes changes
 	// nothing. Without a plan nothing of an upgrade is proved.
 	Plans() bool
+}
+
+// Releaser is implemented by a Strategy that carries out releases. A host whose strategy is none is
+// never a member of a run that has a release: it would install something else.
+type Releaser interface {
+	// Releases are the kinds of releases that it carries out (release.Kind).
+	Releases() []release.Kind
+}
+
+// CheckRelease returns an error for a release that a strategy does not carry out.
+func CheckRelease(s Strategy, job Job) error {
+	if job.Release == nil {
+		return nil
+	}
+	var takes []release.Kind
+	if r, ok := s.(Releaser); ok {
+		takes = r.Releases()
+	}
+	if kind := job.Release.Kind(); !slices.Contains(takes, kind) {
+		return Fail(message.Artifact, fmt.Errorf("release %s is of %s; this host carries out %s", job.ReleaseName, kind, release.Kinds(takes)))
+	}
+	return nil
 }
 
 // ErrNoRollback is returned by Rollback if the strategy has no rollback.

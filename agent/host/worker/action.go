@@ -27,13 +27,16 @@ func (w *Worker) act(ctx context.Context, now leaseTerm, do decide.Do) error {
 	if accepted := do == decide.DoReboot && err == nil; ctx.Err() != nil && !accepted {
 		return ctx.Err()
 	}
+	if do == decide.DoGetRelease && err != nil && strategy.ClassOf(err) == "" {
+		return w.yield(now, err) // The site was not heard: the worker asks again.
+	}
 	if do == decide.DoReply && err != nil {
 		// The phase must stay Answering.
 		return w.yield(now, err)
 	}
 	w.At("after " + string(do))
 	next, again := w.state.After(decide.Ended{
-		Do: do, Outcome: outcome, Err: err, UpToDate: do == decide.DoVerify && err == nil && w.foundUpToDate(), Began: began, Limit: w.Limits.Action,
+		Do: do, Outcome: outcome, Err: err, UpToDate: do == decide.DoVerify && err == nil && w.foundUpToDate(), Release: w.gotten, Began: began, Limit: w.Limits.Action,
 	}, w.bootID, w.Now())
 	switch {
 	case again:
@@ -52,6 +55,8 @@ func (w *Worker) perform(ctx context.Context, now leaseTerm, do decide.Do) (stra
 		return 0, w.bounded(now.ctx, w.reply)
 	case decide.DoReboot:
 		return 0, w.askReboot(ctx)
+	case decide.DoGetRelease:
+		return 0, w.bounded(now.ctx, w.getRelease)
 	}
 	// The host does one thing at a time: a plan that is asked for beside the loop (sendOffers)
 	// might hold a lock that this action needs.
@@ -71,9 +76,11 @@ func (w *Worker) perform(ctx context.Context, now leaseTerm, do decide.Do) (stra
 }
 
 func (w *Worker) call(ctx context.Context, do decide.Do) (strategy.Outcome, error) {
-	job := w.job()
+	job, err := w.jobOfRun()
+	if err != nil {
+		return 0, err
+	}
 	job.Rejected = decide.ByName(w.stillRejected())
-	var err error
 	if job.Plan, err = w.planFor(do); err != nil {
 		return 0, err
 	}
@@ -107,6 +114,9 @@ func (w *Worker) call(ctx context.Context, do decide.Do) (strategy.Outcome, erro
 
 // callPrepare prepares the host and keeps the plan.
 func (w *Worker) callPrepare(ctx context.Context, job strategy.Job) error {
+	if err := w.checkRelease(ctx, job); err != nil {
+		return err
+	}
 	plan, err := within(ctx, w, string(decide.DoPrepare), job, w.Strategy.Prepare)
 	if err != nil {
 		return err
@@ -138,6 +148,9 @@ func (w *Worker) callVerify(ctx context.Context, job strategy.Job) error {
 		return err
 	}
 	if err := w.nothingMissing(ctx, job); err != nil {
+		return err
+	}
+	if err := w.hasRelease(ctx, job); err != nil {
 		return err
 	}
 	if !w.proves(job.Plan) {

@@ -9,7 +9,8 @@
 // The files, from the top down: run.go starts and ends a worker; loop.go is the loop; action.go
 // takes an action of a command; confirm.go confirms the system that has started. hold.go holds the
 // lease and runs the jobs beside the loop: checks.go, versions.go, offer.go, output.go, plan.go,
-// busy.go, labels.go and report.go. Both stand on call.go (calls of the strategy), disk.go (writes the
+// busy.go, labels.go and report.go. Both stand on call.go (calls of the strategy), release.go (what a
+// run installs), disk.go (writes the
 // state), alive.go (heartbeats), see.go and accept.go (what the worker sees), and supervisor.go
 // (promises to the supervisor). worker.go and options.go are what a worker has. lease.go,
 // tasks.go, telling.go, self.go, queue.go and files.go know nothing of a Worker.
@@ -22,6 +23,14 @@
 // before the machine accepted the reboot: it asks once more, until not-after, and unless
 // another worker has held the lease since. A reboot request does not survive the boot, so
 // asking twice cannot reboot twice.
+//
+// # Releases
+//
+// The prepare of a run may name a release by its digest. The worker gets its text from the site,
+// compares the digest, and writes the text to its journal before it prepares. Each later action of
+// the run goes by the journal, whatever becomes of the release. A host that the release is not for,
+// by the versions that it has now, refuses it. Done then also means that the host reports each
+// version that the release says it installs.
 //
 // # What done means
 //

@@ -32,6 +32,8 @@ type fakeLog struct {
 	// asked are the tasks to run, outcomes the received outcomes.
 	asked    []message.Task
 	outcomes []message.Outcome
+	// release is the text of the release of the run.
+	release []byte
 	// progress is the reported progress.
 	progress []message.Progress
 	// calls are the names of the calls that changed something, in order.
@@ -132,6 +134,16 @@ func (s *fakeLog) Commands(ctx context.Context, deliver func(message.Record)) er
 		case <-s.wake:
 		}
 	}
+}
+
+// Release implements log.HostLog.
+func (s *fakeLog) Release(ctx context.Context, _ uint64) ([]byte, error) {
+	if err := s.try(ctx, "release"); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.release, nil
 }
 
 func (s *fakeLog) Reply(ctx context.Context, _ uint64, reply message.Reply) error {

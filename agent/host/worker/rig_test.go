@@ -53,8 +53,10 @@ type rig struct {
 	log lockedText
 	// starts counts the workers that were started.
 	starts int
-	// checks is what commands say about checks after the upgrade.
-	checks bool
+	// checks is what commands say about checks after the upgrade, release what prepare says about a
+	// release.
+	checks  bool
+	release string
 }
 
 func newRig(t *testing.T) *rig {
@@ -302,7 +304,7 @@ func (r *rig) effects(action string) int {
 
 func (r *rig) prepare() {
 	c := message.Command{Action: message.Prepare, Hosts: []string{"h01"}, NotAfter: time.Now().Add(time.Hour)}
-	r.hostLog.send(message.Record{Seq: 10, Kind: message.CommandAll, Checks: r.checks, Body: c.Encode()})
+	r.hostLog.send(message.Record{Seq: 10, Kind: message.CommandAll, Checks: r.checks, Release: r.release, Body: c.Encode()})
 }
 
 func (r *rig) command(seq uint64, action message.Action) {

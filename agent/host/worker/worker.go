@@ -8,6 +8,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/wait"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/decide"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
 )
 
 // Worker is a worker of one host.
@@ -23,6 +24,8 @@ type Worker struct {
 	written atomic.Pointer[decide.State]
 	// prepared is the plan that the strategy has just made, until it is on disk.
 	prepared message.ChangeSet
+	// gotten is the release that the site has just given, until it is on disk.
+	gotten *release.Pin
 	// lastFailure is why the last try of the action that is being retried has failed.
 	lastFailure string
 	// failedAt is the largest percentage that a failed try of the action has told, reached that of

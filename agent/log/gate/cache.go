@@ -2,6 +2,7 @@ package gate
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"sync"
 
@@ -35,6 +36,8 @@ type prepared struct {
 	raw     []byte
 	command message.Command
 	members map[string]struct{}
+	// release is the text of its release; nil until the first host has asked for it.
+	release json.RawMessage
 	// toHost are the newest commands of the run by host.
 	toHost map[string]message.Record
 }

@@ -323,7 +323,7 @@ func (c *Client) newest(ctx context.Context, verb ...string) ([]message.Record, 
 func (c *Client) record(in Command) message.Record {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	r := message.Record{Log: c.log, Seq: in.Seq, Time: in.Time, Kind: in.Kind, Run: in.Run, Epoch: in.Epoch, Checks: in.Checks, Body: in.Body}
+	r := message.Record{Log: c.log, Seq: in.Seq, Time: in.Time, Kind: in.Kind, Run: in.Run, Epoch: in.Epoch, Checks: in.Checks, Release: in.Release, Body: in.Body}
 	if r.Kind == message.CommandHost {
 		r.Host = c.Host
 	}
@@ -390,6 +390,12 @@ func (c *Client) LastReport(ctx context.Context, kind *report.Kind) (told report
 		return told, fmt.Errorf("cannot read which %s the site has: %w", kind.Name, err)
 	}
 	return told, nil
+}
+
+// Release implements log.HostLog.
+func (c *Client) Release(ctx context.Context, run uint64) ([]byte, error) {
+	r, err := c.ask(ctx, nil, verbRelease, strconv.FormatUint(run, 10))
+	return r.Body, err
 }
 
 // Reply implements log.HostLog. When the acknowledgement is lost the reply is sent

@@ -31,6 +31,12 @@
 // environment. The hint of a prepare goes to its members, and to all hosts for the default
 // environment.
 //
+// # Releases
+//
+// The prepare of a run with a release names it with its digest, and each member asks for the text.
+// The gate reads it from the event that has opened the run, never from the object that somebody
+// declares: a run installs what it was opened with. The host compares the digest.
+//
 // # Leases
 //
 // One worker acts for a host: the holder of the host's lease. The lease is one record,

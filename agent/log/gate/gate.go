@@ -43,6 +43,8 @@ type Log interface {
 	// FollowCommands delivers each command and event from a sequence on, in
 	// order, then each later one. log.ErrStale means that some may be missing.
 	FollowCommands(ctx context.Context, from uint64, deliver func(message.Record)) error
+	// Read delivers the records from one sequence to another (log.Log).
+	Read(ctx context.Context, from, to uint64, deliver func(message.Record)) error
 }
 
 // Keeper stores the reports and the lease of each host. Of each kind of report and of the lease
@@ -173,6 +175,8 @@ func (g *Gate) Answer(ctx context.Context, host string, q Request) Response {
 		return g.report(ctx, host, q.Verb[1:], q.Body)
 	case verb == verbLastReport && len(q.Verb) == 2:
 		return g.lastReport(ctx, host, q.Verb[1])
+	case verb == verbRelease && len(q.Verb) == 2:
+		return g.release(ctx, host, q.Verb[1])
 	case verb == verbNewest && len(q.Verb) == 1:
 		return Response{Log: g.Log.Identity(), Commands: g.cache.newest(host)}
 	case verb == verbNewest && len(q.Verb) == 2 && q.Verb[1] == current:

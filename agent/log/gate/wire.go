@@ -17,6 +17,8 @@ const (
 	// A report of a kind, and which one of it the site has.
 	verbReport     = "report"
 	verbLastReport = "last-report"
+	// verbRelease asks for the text of the release of a run.
+	verbRelease = "release"
 )
 
 // current ends the verb of a call for the newest commands that must not be behind the
@@ -65,7 +67,7 @@ type Response struct {
 	// the log.
 	Commands []Command `json:"commands,omitempty"`
 	Log      string    `json:"log,omitempty"`
-	// Body is a report.Told, in the response to last-report.
+	// Body is a report.Told, in the response to last-report, or the text of a release.
 	Body json.RawMessage `json:"body,omitempty"`
 }
 
@@ -122,10 +124,12 @@ type Command struct {
 	Run   uint64       `json:"run,omitempty"`
 	Epoch uint64       `json:"epoch,omitempty"`
 	// Checks is message.Record.Checks.
-	Checks bool            `json:"checks,omitempty"`
-	Body   json.RawMessage `json:"body"`
+	Checks bool `json:"checks,omitempty"`
+	// Release is message.Record.Release.
+	Release string          `json:"release,omitempty"`
+	Body    json.RawMessage `json:"body"`
 }
 
 func toCommand(r message.Record, body []byte) Command {
-	return Command{Kind: r.Kind, Seq: r.Seq, Time: r.Time, Run: r.Run, Epoch: r.Epoch, Checks: r.Checks, Body: body}
+	return Command{Kind: r.Kind, Seq: r.Seq, Time: r.Time, Run: r.Run, Epoch: r.Epoch, Checks: r.Checks, Release: r.Release, Body: body}
 }

@@ -35,6 +35,8 @@ const (
 	headerEpoch = "Osu-Epoch"
 	// headerChecks is set when message.Record.Checks is.
 	headerChecks = "Osu-Checks"
+	// headerRelease is of a prepare: message.Record.Release.
+	headerRelease = "Osu-Release"
 	// headerOutcome, headerClass and headerUpToDate are of a reply: what of its result is not
 	// in the body. A host sends them with its reply, too.
 	headerOutcome  = "Osu-Outcome"
@@ -148,6 +150,9 @@ func (l *Log) append(ctx context.Context, r message.Record, expect uint64, more 
 	setEpoch(msg.Header, r.Epoch)
 	if r.Checks {
 		msg.Header.Set(headerChecks, "true")
+	}
+	if r.Release != "" {
+		msg.Header.Set(headerRelease, r.Release)
 	}
 	ctx, cancel := context.WithTimeout(ctx, appendTimeout)
 	defer cancel()
@@ -403,6 +408,9 @@ func withHeaders(r message.Record, header nats.Header) message.Record {
 	}
 	if epoch, err := strconv.ParseUint(header.Get(headerEpoch), 10, 64); err == nil {
 		r.Epoch = epoch
+	}
+	if r.Kind == message.CommandAll {
+		r.Release = header.Get(headerRelease)
 	}
 	r.Checks = (r.Kind == message.CommandAll || r.Kind == message.CommandHost) && header.Get(headerChecks) != ""
 	if r.Kind == message.ReplyRecord {

@@ -264,6 +264,9 @@ func consequence(kind string) string {
 
 func (t *Teller) opened(r *run.State) v1.News {
 	said := fmt.Sprintf("Run %d of %s was opened with %s", r.Key(), t.owner(), text.Count(r.Size(), "host", "hosts"))
+	if r.Release != nil {
+		said += ", to release " + r.Release.Name
+	}
 	switch {
 	case r.By != "" && r.Why != "":
 		said += fmt.Sprintf(" by %s: %s", r.By, r.Why)

@@ -163,7 +163,7 @@ func (w *World) replay(host string) {
 		return
 	}
 	r := all[old[w.rng.n("replay which/"+host, len(old))]]
-	p := gate.Push{Command: &gate.Command{Kind: r.Kind, Seq: r.Seq, Time: r.Time, Run: r.Run, Epoch: r.Epoch, Checks: r.Checks, Body: r.Body}}
+	p := gate.Push{Command: &gate.Command{Kind: r.Kind, Seq: r.Seq, Time: r.Time, Run: r.Run, Epoch: r.Epoch, Checks: r.Checks, Release: r.Release, Body: r.Body}}
 	body, err := json.Marshal(p)
 	w.must(err)
 	w.after(w.rng.span("replay when/"+host, time.Millisecond, time.Minute), func() { w.pushTo(host, p, body) })

@@ -3,11 +3,13 @@ package message
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/names"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
 )
 
 // Heartbeat is how often a worker says that it is alive, and Silence how long
@@ -58,6 +60,9 @@ type Alive struct {
 	// Changes is how many packages an upgrade that begins now would change; nil while the
 	// worker does not know.
 	Changes *int `json:"changes,omitempty"`
+	// Releases are the kinds of releases that the host carries out; none for an older worker, which
+	// would install something else.
+	Releases []release.Kind `json:"releases,omitempty"`
 	SelfReport
 }
 
@@ -166,6 +171,7 @@ func DecodeAlive(data []byte) (Alive, error) {
 		alive.RolledBack[i].Version, alive.RolledBack[i].Running = text.Cut(CleanText(r.Version), MaxPlanName, ""), text.Cut(CleanText(r.Running), MaxPlanName, "")
 	}
 	alive.Busy = alive.Busy.clean()
+	alive.Releases = slices.DeleteFunc(alive.Releases, func(kind release.Kind) bool { return !kind.Known() })
 	alive.AgentVersion = text.Cut(CleanText(alive.AgentVersion), maxVersion, "")
 	alive.Worker = text.Cut(CleanText(alive.Worker), names.MaxLength, "")
 	alive.Role = text.Cut(CleanText(alive.Role), names.MaxLength, "")

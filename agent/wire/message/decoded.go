@@ -1,6 +1,10 @@
 package message
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
+)
 
 // Decoded is a record with its body decoded. Exactly one of Command, Reply
 // and Event is set, or Err is.
@@ -20,7 +24,11 @@ func (r Record) Decode() Decoded {
 	switch r.Kind {
 	case CommandAll, CommandHost:
 		e.Command, e.Err = decoded(DecodeCommand(r.Body))
-		if err := checkEnvironment(r.Environment); err != nil {
+		err := checkEnvironment(r.Environment)
+		if _, unreadable := release.ParseRef(r.Release); err == nil {
+			err = unreadable
+		}
+		if err != nil {
 			e.Command, e.Err = nil, fmt.Errorf("cannot read %s: %w", Prepare, err)
 		}
 	case ReplyRecord:

@@ -10,6 +10,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/format"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/names"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
 )
 
@@ -62,6 +63,9 @@ type Opened struct {
 	Cells   []Cell `json:"cells,omitempty"`
 	// Rollout is how the run goes about its hosts.
 	Rollout rollout.Resolved `json:"policy"`
+	// Release is what the run installs; nil for a run without a release, whose hosts install what
+	// their own options say.
+	Release *release.Pin `json:"release,omitempty"`
 	// RetryOf is the run whose failed and skipped hosts these are.
 	RetryOf uint64 `json:"retry-of,omitempty"`
 	// RequestID is the id that whoever asked for the run gave to the request.
@@ -538,7 +542,19 @@ func (e Opened) check() error {
 	if err := e.checkRoster(); err != nil {
 		return fmt.Errorf("roster: %w", err)
 	}
+	if err := e.checkRelease(); err != nil {
+		return fmt.Errorf("release: %w", err)
+	}
 	return checkCells(e.Cells, nil)
+}
+
+// checkRelease returns an error for a release without its text, or with another one than its digest
+// says.
+func (e Opened) checkRelease() error {
+	if e.Release == nil {
+		return nil
+	}
+	return cmp.Or(present("text", len(e.Release.Text) > 0), e.Release.Check())
 }
 
 // checkStart returns an error for checks before a run that ask a host which is no member.

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
 )
 
@@ -20,6 +21,7 @@ func TestEventBodies(t *testing.T) {
 	opens := time.Date(2026, 11, 21, 1, 0, 0, 0, time.UTC)
 	end := opens.Add(4 * time.Hour)
 	policy := string(encode(rollout.Default(2)))
+	spring := release.Release{Version: "2.0", Scheme: release.Semver, From: []string{">= 1.0, < 2.0"}, Data: []byte(`{"a":"<b>"}`)}.Pin("spring")
 	for body, event := range map[string]Event{
 		`{"event":"opened","trigger":"window","members":["h01","h03"],"roster":[{"host":"h03","silent":true},` +
 			`{"host":"h02","stage":"all","since":"2026-11-21T01:00:00Z","owes":{"answer":"upgrade","undrain":true,"checks":"after-host"}},{"host":"h04","works":"reboot"}],"policy":` + policy +
@@ -29,6 +31,9 @@ func TestEventBodies(t *testing.T) {
 		},
 		`{"event":"opened","trigger":"manual","members":["h01","h02"],"policy":` + policy + `,"not-after":"2026-11-21T05:00:00Z","by":"ann","why":"CVE"}`: Opened{
 			Trigger: TriggerManual, Members: []string{"h01", "h02"}, Rollout: rollout.Default(2), NotAfter: end, By: "ann", Why: "CVE",
+		},
+		`{"event":"opened","trigger":"manual","members":["h01","h02"],"policy":` + policy + `,"release":{"name":"spring","digest":"` + spring.Digest + `","text":` + string(spring.Text) + `},"not-after":"2026-11-21T05:00:00Z"}`: Opened{
+			Trigger: TriggerManual, Members: []string{"h01", "h02"}, Rollout: rollout.Default(2), Release: &spring, NotAfter: end,
 		},
 		`{"event":"silent","hosts":["h03"]}`:                                                    Silent{Hosts: []string{"h03"}},
 		`{"event":"recovered","hosts":["h03"]}`:                                                 Recovered{Hosts: []string{"h03"}},

@@ -63,6 +63,9 @@ type Record struct {
 	// more than one bootable system confirms the new one only when these checks have
 	// passed. It travels beside the body, which is Avassa's.
 	Checks bool
+	// Release is of a prepare: the release that its run installs, as a release.Ref is written;
+	// empty if it has none. It travels beside the body, too.
+	Release string
 	// Outcome, Class and UpToDate are of a reply: what of its result is not in the body.
 	Outcome  ReplyOutcome
 	Class    Class

@@ -208,7 +208,7 @@ func differing(was, is []byte) string {
 type Pin struct {
 	Name   string          `json:"name"`
 	Digest string          `json:"digest"`
-	Text   json.RawMessage `json:"text"`
+	Text   json.RawMessage `json:"text,omitempty"`
 }
 
 // Pin returns the release as a run pins it.

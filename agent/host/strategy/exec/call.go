@@ -178,7 +178,7 @@ func (s *Strategy) start(c call, lock *os.File, out *output) (p *script.Process,
 		Path:       command[0],
 		Args:       command,
 		Dir:        s.workDir(),
-		Env:        slices.Concat(s.env, jobEnvironment(c.action, c.job)),
+		Env:        slices.Concat(s.env, jobEnvironment(c.action, c.job), releaseEnvironment(s.stateDir, c.job)),
 		Stdin:      stdin,
 		Stdout:     out.stdout(),
 		Stderr:     out.log,
@@ -220,6 +220,18 @@ func jobEnvironment(a action, job strategy.Job) []string {
 		env = append(env, "OSUPGRADE_RUN="+strconv.FormatUint(job.Run, 10))
 	}
 	return env
+}
+
+// releaseEnvironment returns the variables that describe the release of a job: its name, its digest
+// and the file with its text.
+func releaseEnvironment(stateDir string, job strategy.Job) []string {
+	if job.Release == nil {
+		return nil
+	}
+	return []string{
+		"OSUPGRADE_RELEASE=" + job.ReleaseName, "OSUPGRADE_RELEASE_DIGEST=" + job.Release.Digest(),
+		"OSUPGRADE_RELEASE_JSON=" + filepath.Join(stateDir, releaseFile),
+	}
 }
 
 // checkAll checks the program, or the folder and its scripts.

@@ -35,11 +35,13 @@
 // must compare the host with "to" of each change, not with what it has stored of the upgrade,
 // and print what the host has as "from". A change without "to" is a package that was not there
 // before. Without a plan nothing is proved, and the reply says so.
-// confirm gets "boot", which is what booted printed.
+// confirm gets "boot", which is what booted printed. Each action of a run with a release gets
+// "release": its name, its digest and, as "text", what the release is.
 //
 // The environment holds PATH and HOME (the worker's), LANG=C.UTF-8,
 // OSUPGRADE_ACTION, OSUPGRADE_TENANT, OSUPGRADE_HOST, OSUPGRADE_RUN and
-// OSUPGRADE_LOCK_FD; nothing else. What else a script needs it reads from a file of
+// OSUPGRADE_LOCK_FD; in a run with a release also OSUPGRADE_RELEASE, its name,
+// OSUPGRADE_RELEASE_DIGEST and OSUPGRADE_RELEASE_JSON, the file with its text; nothing else. What else a script needs it reads from a file of
 // its folder.
 //
 // # Output
@@ -104,6 +106,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/script"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
 )
 
 const (
@@ -122,6 +125,8 @@ type Options struct {
 	// the other half.
 	Program []string
 	Options json.RawMessage
+	// Releases are the kinds of releases that the program carries out. Scripts get those of data.
+	Releases []release.Kind
 	// Fits finds out whether the program can upgrade this host; nil means that it can.
 	Fits func(context.Context) error
 	// Wrap is put before each command: a program, with its arguments, that becomes the
@@ -153,6 +158,7 @@ type Strategy struct {
 	dir      string
 	program  []string
 	options  json.RawMessage
+	releases []release.Kind
 	fits     func(context.Context) error
 	wrap     []string
 	started  func(string, int)
@@ -171,6 +177,7 @@ var (
 	_ strategy.Watcher   = (*Strategy)(nil)
 	_ strategy.Planner   = (*Strategy)(nil)
 	_ strategy.Printer   = (*Strategy)(nil)
+	_ strategy.Releaser  = (*Strategy)(nil)
 )
 
 // New checks the options and creates the state folder. Detect checks the scripts,
@@ -209,8 +216,11 @@ func configure(o Options) (*Strategy, error) {
 		return nil, fmt.Errorf("output limit %d and grace %s must not be negative", o.OutputLimit, o.Grace)
 	}
 	s := &Strategy{
-		dir: dir, program: o.Program, options: o.Options, fits: o.Fits, wrap: o.Wrap, started: o.Started, stateDir: stateDir,
+		dir: dir, program: o.Program, options: o.Options, releases: o.Releases, fits: o.Fits, wrap: o.Wrap, started: o.Started, stateDir: stateDir,
 		watched: o.VersionPaths, limits: limits, output: o.OutputLimit, env: script.Environment(os.Getenv, nil), grace: o.Grace, after: o.After,
+	}
+	if o.Program == nil {
+		s.releases = []release.Kind{release.OfData}
 	}
 	s.setDefaults()
 	return s, nil
@@ -282,6 +292,9 @@ func (s *Strategy) Prepare(ctx context.Context, job strategy.Job) (plan message.
 	}
 	return plan, err
 }
+
+// Releases implements strategy.Releaser.
+func (s *Strategy) Releases() []release.Kind { return s.releases }
 
 // Plans implements strategy.Planner: scripts need make no plan.
 func (s *Strategy) Plans() bool { return s.program != nil }

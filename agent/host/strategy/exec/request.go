@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/format"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
 )
 
 // request is the JSON object on standard input of an action. It bears a format number,
@@ -35,6 +37,8 @@ type request struct {
 	// Options are those of a program, as the worker was given them.
 	Options json.RawMessage    `json:"options,omitempty"`
 	Plan    *message.ChangeSet `json:"plan,omitempty"`
+	// Release is what the run installs; nil if it has no release.
+	Release *release.Pin `json:"release,omitempty"`
 }
 
 func requestOf(c call, options json.RawMessage) request {
@@ -46,6 +50,9 @@ func requestOf(c call, options json.RawMessage) request {
 	if !job.Plan.Empty() {
 		r.Plan = &job.Plan
 	}
+	if job.Release != nil {
+		r.Release = new(job.Release.Pin(job.ReleaseName))
+	}
 	if c.boot != (strategy.Boot{}) {
 		r.Boot = &boot{Running: c.boot.Running, Failed: c.boot.Failed}
 	}
@@ -53,7 +60,7 @@ func requestOf(c call, options json.RawMessage) request {
 }
 
 // job returns the job of a request.
-func (r request) job(progress func(int, string)) strategy.Job {
+func (r request) job(progress func(int, string)) (strategy.Job, error) {
 	job := strategy.Job{
 		Tenant: r.Tenant, Host: r.Host, Run: r.Run, NotAfter: r.NotAfter, BootID: r.BootID,
 		Staged: r.Staged, Reversed: r.Reversed, Fetch: r.Fetch, Rejected: r.Rejected, Progress: progress,
@@ -61,7 +68,14 @@ func (r request) job(progress func(int, string)) strategy.Job {
 	if r.Plan != nil {
 		job.Plan = *r.Plan
 	}
-	return job
+	if r.Release != nil {
+		installs, err := r.Release.Release()
+		if err != nil {
+			return strategy.Job{}, strategy.Fail(message.Artifact, err)
+		}
+		job.Release, job.ReleaseName = &installs, r.Release.Name
+	}
+	return job, nil
 }
 
 // open writes the request to a file and opens it. The action finds it complete even if
@@ -72,11 +86,29 @@ func (r request) open(stateDir string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := r.writeRelease(stateDir); err != nil {
+		return nil, err
+	}
 	path := filepath.Join(stateDir, "request.json")
 	if err := os.WriteFile(path, append(data, '\n'), 0o600); err != nil {
 		return nil, fmt.Errorf("cannot write its input: %w", err)
 	}
 	return os.Open(path)
+}
+
+// releaseFile is the file of the text of a release, in the state folder.
+const releaseFile = "release.json"
+
+// writeRelease writes the text of the release to its file, if there is one. It is a file and no
+// variable, because a text may be larger than a variable can be.
+func (r request) writeRelease(stateDir string) error {
+	if r.Release == nil {
+		return nil
+	}
+	if err := os.WriteFile(filepath.Join(stateDir, releaseFile), append(bytes.Clone(r.Release.Text), '\n'), 0o600); err != nil {
+		return fmt.Errorf("cannot write its release: %w", err)
+	}
+	return nil
 }
 
 // maxBootSize bounds what booted prints, in bytes.

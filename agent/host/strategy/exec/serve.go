@@ -96,7 +96,10 @@ func readRequest(from io.Reader) (request, error) {
 }
 
 func (v *server) call(ctx context.Context, s strategy.Strategy, r request) (strategy.Outcome, error) {
-	job := r.job(v.progress)
+	job, err := r.job(v.progress)
+	if err != nil {
+		return 0, err
+	}
 	switch v.action {
 	case actionVersions:
 		versions, err := s.Versions(ctx)

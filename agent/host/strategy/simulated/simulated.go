@@ -62,6 +62,7 @@ var (
 	_ strategy.Confirmer = (*Host)(nil)
 	_ strategy.Watcher   = (*Host)(nil)
 	_ strategy.Printer   = (*Host)(nil)
+	_ strategy.Releaser  = (*Host)(nil)
 )
 
 // maxEvents is how many events wait for the supervisor.

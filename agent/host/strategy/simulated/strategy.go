@@ -11,6 +11,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/format"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
 )
 
 // Detect reads every file of the host and returns their errors.
@@ -57,7 +58,13 @@ func (h *Host) Output(run uint64, action string, limit int) (printed []byte, cut
 	return printed, cut, err
 }
 
-// Plan returns the next version of each package, without those that were rolled back.
+// Releases implements strategy.Releaser. Of a release of any kind the host gets what it installs.
+func (h *Host) Releases() []release.Kind {
+	return []release.Kind{release.OfData, release.OfImages, release.OfPackages}
+}
+
+// Plan returns the next version of each package, or those that the release installs, without those
+// that were rolled back.
 func (h *Host) Plan(ctx context.Context, job strategy.Job) (message.ChangeSet, error) {
 	if err := ctx.Err(); err != nil {
 		return message.ChangeSet{}, err
@@ -72,7 +79,14 @@ func (h *Host) plan(job strategy.Job) (message.ChangeSet, error) {
 	if err != nil {
 		return message.ChangeSet{}, err
 	}
-	plan := current.planTo(current.next()).Withhold(job.Rejected, "it was rolled back")
+	next := current.next()
+	if job.Release != nil {
+		if err := strategy.CheckRelease(h, job); err != nil {
+			return message.ChangeSet{}, err
+		}
+		next = current.with(job.Release.Installs)
+	}
+	plan := current.planTo(next).Withhold(job.Rejected, "it was rolled back")
 	if slices.ContainsFunc(plan.Changes, func(c message.Change) bool { return c.Name == kernel }) {
 		plan.Reboot = "the kernel changes"
 	}

@@ -1,0 +1,65 @@
+package gate_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
+)
+
+// opens appends what a controller writes when it opens a run with a release, with a record in between,
+// and returns the id of the run.
+func (r *rig) opens(environment string, pinned release.Pin, hosts ...string) uint64 {
+	r.t.Helper()
+	end := time.Now().Add(time.Hour)
+	r.add(message.Record{Kind: message.EventRecord, Body: message.EncodeEvent(message.Opened{
+		Environment: environment, Trigger: message.TriggerManual, Members: hosts, NotAfter: end, Rollout: rollout.Default(len(hosts)), Release: &pinned,
+	})})
+	r.add(message.Record{Kind: message.EventRecord, Body: message.EncodeEvent(message.Opened{
+		Environment: "other", Trigger: message.TriggerManual, Members: []string{"h09"}, NotAfter: end, Rollout: rollout.Default(1),
+	})})
+	return r.add(message.Record{
+		Kind: message.CommandAll, Environment: environment, Release: pinned.Ref().String(),
+		Body: message.Command{Action: message.Prepare, Hosts: hosts, NotAfter: end}.Encode(),
+	})
+}
+
+// TestReleaseOfRun checks that a member gets the text that its run was opened with, from a gate that
+// has seen the run begin and from one that starts later, and that nobody else gets it.
+func TestReleaseOfRun(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		early := r.gate(r.log)
+		pinned := release.Release{Version: "2.0", Scheme: release.Semver, From: []string{">= 1.0, < 2.0"}, Data: []byte(`{"a":"<b>"}`)}.Pin("spring")
+		id := r.opens("shop", pinned, "h01", "h02")
+		for _, g := range []*process{r.process(early, "h01"), r.process(r.gate(r.log), "h02")} {
+			if _, err := g.Lease(t.Context(), "w"); err != nil {
+				t.Fatal(err)
+			}
+			for range 2 { // The second answer is from memory.
+				if text, err := g.Release(t.Context(), id); err != nil || string(text) != string(pinned.Text) {
+					t.Errorf("%s gets %s, %v; not %s", g.Host, text, err, pinned.Text)
+				}
+			}
+			if newest, err := g.Newest(t.Context()); err != nil || newest[0].Release != pinned.Ref().String() {
+				t.Errorf("%s gets the commands %+v, %v", g.Host, newest, err)
+			}
+			for _, other := range []uint64{id - 1, id + 7} {
+				if _, err := g.Release(t.Context(), other); !errors.Is(err, log.ErrRefused) {
+					t.Errorf("%s gets the release of run %d: %v", g.Host, other, err)
+				}
+			}
+		}
+		stranger := r.process(early, "h03")
+		if _, err := stranger.Lease(t.Context(), "w"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := stranger.Release(t.Context(), id); !errors.Is(err, log.ErrRefused) {
+			t.Errorf("a host that is no member gets %v", err)
+		}
+	})
+}

@@ -1,0 +1,71 @@
+package release
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/names"
+)
+
+// Ref names a release by its name and digest. A name and a digest are the same thing for ever.
+type Ref struct {
+	Name   string
+	Digest string
+}
+
+// IsZero reports whether it names no release.
+func (r Ref) IsZero() bool { return r == Ref{} }
+
+// String returns the reference as it travels in a header: the name, a blank and the digest.
+func (r Ref) String() string {
+	if r.IsZero() {
+		return ""
+	}
+	return r.Name + " " + r.Digest
+}
+
+// ParseRef reads what String has returned.
+func ParseRef(text string) (Ref, error) {
+	if text == "" {
+		return Ref{}, nil
+	}
+	name, digest, found := strings.Cut(text, " ")
+	r := Ref{Name: name, Digest: digest}
+	if !found {
+		return Ref{}, fmt.Errorf("release %.100q has no digest; it is to be NAME sha256:HEX", text)
+	}
+	return r, r.check()
+}
+
+// check tells what is wrong with a reference.
+func (r Ref) check() error {
+	switch sum, isSHA256 := strings.CutPrefix(r.Digest, digestPrefix); {
+	case !names.Valid(r.Name):
+		return fmt.Errorf("release %.100q is not a name: %s", r.Name, names.Form)
+	case !isSHA256 || len(sum) != digestLength || strings.Trim(sum, "0123456789abcdef") != "":
+		return fmt.Errorf("digest %.100q of release %s is to be sha256: and %d hex digits", r.Digest, r.Name, digestLength)
+	}
+	return nil
+}
+
+// digestPrefix begins each digest, digestLength is how many hex digits follow.
+const (
+	digestPrefix = "sha256:"
+	digestLength = 64
+)
+
+// Ref returns the name and the digest.
+func (p Pin) Ref() Ref { return Ref{Name: p.Name, Digest: p.Digest} }
+
+// Check tells what is wrong with a pin: with its name, its digest, or a text that does not have the
+// digest. A text that is not there yet is right.
+func (p Pin) Check() error {
+	if err := p.Ref().check(); err != nil {
+		return err
+	}
+	if len(p.Text) == 0 {
+		return nil
+	}
+	_, err := p.Release()
+	return err
+}
