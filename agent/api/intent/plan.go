@@ -140,7 +140,11 @@ func change(key Key, has, want Intent) ObjectChange {
 		if want.Deletions[key] {
 			rank = 7
 		}
-		return changeOf(key, rank, entry(has.Releases, key), entry(want.Releases, key), v1.Release.Canonical, func(a, b v1.Release) bool { return v1.SameRelease(a, v1.ReleaseOver(a, b)) })
+		before, after := entry(has.Releases, key), entry(want.Releases, key)
+		if before != nil && after != nil {
+			after = new(v1.ReleaseOver(*before, *after))
+		}
+		return changeOf(key, rank, before, after, v1.Release.Canonical, v1.SameRelease)
 	case Policy:
 		rank := 1
 		if want.Deletions[key] {
