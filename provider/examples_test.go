@@ -30,8 +30,8 @@ var exampleSecrets = map[string]string{"ann_password": "correct horse", "chat_se
 func TestExamples_run(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{
-		"resources/osupgrade_config/resource.tf", "resources/osupgrade_maintenance_window/resource.tf", "resources/osupgrade_calendar/resource.tf", "resources/osupgrade_rollout/resource.tf", "resources/osupgrade_rollout/steps.tf", "resources/osupgrade_run/resource.tf", "resources/osupgrade_run/without-waiting.tf", "resources/osupgrade_policy/resource.tf", "resources/osupgrade_user/resource.tf", "resources/osupgrade_approle/resource.tf", "resources/osupgrade_webhook/resource.tf", "resources/osupgrade_tenant/resource.tf", "resources/osupgrade_disruption_budget/resource.tf", "resources/osupgrade_environment/resource.tf",
-		"data-sources/osupgrade_state/data-source.tf", "data-sources/osupgrade_hosts/data-source.tf", "data-sources/osupgrade_runs/data-source.tf", "data-sources/osupgrade_environment/data-source.tf", "data-sources/osupgrade_health/data-source.tf",
+		"resources/osupgrade_config/resource.tf", "resources/osupgrade_maintenance_window/resource.tf", "resources/osupgrade_calendar/resource.tf", "resources/osupgrade_rollout/resource.tf", "resources/osupgrade_rollout/steps.tf", "resources/osupgrade_run/resource.tf", "resources/osupgrade_run/without-waiting.tf", "resources/osupgrade_policy/resource.tf", "resources/osupgrade_user/resource.tf", "resources/osupgrade_approle/resource.tf", "resources/osupgrade_webhook/resource.tf", "resources/osupgrade_tenant/resource.tf", "resources/osupgrade_disruption_budget/resource.tf", "resources/osupgrade_environment/resource.tf", "resources/osupgrade_release/resource.tf",
+		"data-sources/osupgrade_state/data-source.tf", "data-sources/osupgrade_hosts/data-source.tf", "data-sources/osupgrade_runs/data-source.tf", "data-sources/osupgrade_environment/data-source.tf", "data-sources/osupgrade_health/data-source.tf", "data-sources/osupgrade_releases/data-source.tf",
 	} {
 		t.Run(path, func(t *testing.T) {
 			t.Parallel()

@@ -36,6 +36,7 @@ func TestIdentity_import(t *testing.T) {
 		"osupgrade_approle":           {"name": text("deploy")},
 		"osupgrade_disruption_budget": {"name": text("racks")},
 		"osupgrade_environment":       {"name": text("basel")},
+		"osupgrade_release":           {"name": text("nov")},
 		"osupgrade_maintenance_window": {
 			"days_of_week": text("Friday, Saturday"), "start_time": text("22:30"), "timezone": text("Europe/Stockholm"), "duration": text("2h"),
 		},

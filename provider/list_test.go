@@ -13,6 +13,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/principal"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/fakeapi"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest"
 )
@@ -72,6 +73,10 @@ func setAccess(api *fakeapi.Server) {
 	api.SetApproleOf(principal.Approle{Tenant: acctest.Tenant, Name: "deploy", Allow: []string{"read"}, Uses: new(0)})
 	api.SetTenant("beta", "Beta Ltd")
 	api.SetBudget(acctest.Tenant, "racks", v1.Budget{Per: "rack", MaxUnavailable: "1"})
+	api.SetRelease(acctest.Tenant, "nov", v1.Release{
+		Description: "November", Version: "2.1.0", Scheme: "semver", From: []string{">= 2.0, < 2.1"}, Requires: map[string]string{"kernel": ">= 6"}, Installs: map[string]string{"app": "2.1.0"},
+		Data: []byte(`{"image":"box<2>"}`), Withdrawn: &release.Withdrawn{Reason: "loses routes", By: "ann"},
+	})
 	api.SetEnvironment(acctest.Tenant, "basel", v1.Environment{
 		Match:              v1.Match{Labels: map[string]string{"shop": "basel"}},
 		MaintenanceWindows: []v1.MaintenanceWindow{{DaysOfWeek: "Monday, Tuesday", StartTime: "02:00", Duration: "3h"}},
@@ -98,6 +103,7 @@ func TestList(t *testing.T) {
 		"osupgrade_webhook":            {"acme/chat"},
 		"osupgrade_disruption_budget":  {"acme/racks"},
 		"osupgrade_environment":        {"acme/basel"},
+		"osupgrade_release":            {"acme/nov"},
 		"osupgrade_approle":            {"acme/deploy"},
 		"osupgrade_run":                {"acme/42 2026-11-20T01:00:00Z failed", "acme/41 0001-01-01T00:00:00Z completed"},
 	}
@@ -160,7 +166,7 @@ func TestList_nothing(t *testing.T) {
 		if name != "osupgrade_tenant" {
 			says(t, told.errors, "There is no tenant")
 		}
-		path := map[string]string{"osupgrade_calendar": "/calendars", "osupgrade_rollout": "/rollout", "osupgrade_run": "/runs", "osupgrade_policy": "/policies", "osupgrade_user": "/userpass", "osupgrade_approle": "/approles", "osupgrade_webhook": "/webhooks", "osupgrade_disruption_budget": "/budgets", "osupgrade_environment": "/environments", "osupgrade_tenant": "/config/tenants"}[name]
+		path := map[string]string{"osupgrade_calendar": "/calendars", "osupgrade_rollout": "/rollout", "osupgrade_run": "/runs", "osupgrade_policy": "/policies", "osupgrade_user": "/userpass", "osupgrade_approle": "/approles", "osupgrade_webhook": "/webhooks", "osupgrade_disruption_budget": "/budgets", "osupgrade_environment": "/environments", "osupgrade_release": "/releases", "osupgrade_tenant": "/config/tenants"}[name]
 		api.Inject(http.MethodGet, cmp.Or(path, "/os-upgrade"), fakeapi.Status(http.StatusForbidden, "not for you"))
 		_, _, told = configured(t, server).list(t, name, nil, 0, true)
 		says(t, told.errors, "^Unable to list "+name+".*403.*not for you")
@@ -175,7 +181,7 @@ func TestQueryCLI(t *testing.T) {
 	_, server := full(t)
 	w := acctest.NewWorkspace(t, server.Env()...)
 	w.Write(t, "main.tf", acctest.Requirement+"provider \"osupgrade\" {}\n")
-	for _, name := range []string{"config", "maintenance_window", "calendar", "rollout", "run", "policy", "user", "approle", "webhook", "tenant", "disruption_budget", "environment"} {
+	for _, name := range []string{"config", "maintenance_window", "calendar", "rollout", "run", "policy", "user", "approle", "webhook", "tenant", "disruption_budget", "environment", "release"} {
 		text := example(t, "list-resources/osupgrade_"+name+"/list-resource.tfquery.hcl")
 		w.Write(t, name+".tfquery.hcl", strings.ReplaceAll(text, `["acme", "globex"]`, `["acme"]`))
 	}
@@ -187,7 +193,7 @@ func TestQueryCLI(t *testing.T) {
 	}
 	w = acctest.NewWorkspace(t, server.Env()...)
 	w.Write(t, "main.tf", acctest.Requirement+"provider \"osupgrade\" {}\n")
-	for _, name := range []string{"config", "calendar", "rollout", "policy", "user", "approle", "webhook", "tenant", "disruption_budget", "environment"} {
+	for _, name := range []string{"config", "calendar", "rollout", "policy", "user", "approle", "webhook", "tenant", "disruption_budget", "environment", "release"} {
 		w.Write(t, name+".tfquery.hcl", "list \"osupgrade_"+name+"\" \"all\" {\n  provider = osupgrade\n}\n")
 	}
 	w.Run(t, 0, "query", "-no-color", "-generate-config-out=generated.tf")

@@ -29,6 +29,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/hosts"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/policy"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/providerdata"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/release"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/rollout"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/run"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/runs"
@@ -90,12 +91,12 @@ func (p *Osupgrade) Configure(ctx context.Context, req provider.ConfigureRequest
 
 // Resources lists the resources.
 func (*Osupgrade) Resources(context.Context) []func() resource.Resource {
-	return []func() resource.Resource{config.New, window.New, calendar.New, rollout.New, run.New, policy.New, user.New, approle.New, webhook.New, tenant.New, disruptionbudget.New, environment.New}
+	return []func() resource.Resource{config.New, window.New, calendar.New, rollout.New, run.New, policy.New, user.New, approle.New, webhook.New, tenant.New, disruptionbudget.New, environment.New, release.New}
 }
 
 // DataSources lists the data sources.
 func (*Osupgrade) DataSources(context.Context) []func() datasource.DataSource {
-	return []func() datasource.DataSource{config.NewDataSource, state.New, environment.NewDataSource, health.New, hosts.New, runs.New}
+	return []func() datasource.DataSource{config.NewDataSource, state.New, environment.NewDataSource, health.New, release.NewDataSource, hosts.New, runs.New}
 }
 
 // Actions lists the actions.
@@ -103,7 +104,7 @@ func (*Osupgrade) Actions(context.Context) []func() action.Action { return run.A
 
 // ListResources lists the lists for terraform query: one for each resource.
 func (*Osupgrade) ListResources(context.Context) []func() list.ListResource {
-	return []func() list.ListResource{config.NewList, window.NewList, calendar.NewList, rollout.NewList, run.NewList, policy.NewList, user.NewList, approle.NewList, webhook.NewList, tenant.NewList, disruptionbudget.NewList, environment.NewList}
+	return []func() list.ListResource{config.NewList, window.NewList, calendar.NewList, rollout.NewList, run.NewList, policy.NewList, user.NewList, approle.NewList, webhook.NewList, tenant.NewList, disruptionbudget.NewList, environment.NewList, release.NewList}
 }
 
 // EphemeralResources lists the ephemeral resources.

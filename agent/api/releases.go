@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/names"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
@@ -37,9 +38,14 @@ func (s *server) release(c *call) (*object[v1.Release], error) {
 		stamped: func(now stored[v1.Release], next v1.Release) v1.Release {
 			return v1.Stamped(now.value.Value, next, time.Now(), c.who.Name)
 		},
-		inUse: func(ctx context.Context, _ Controller) error { return s.unnamed(ctx, c.tenant, name) },
-		lock:  &s.environmentLock,
-		room:  s.Store.RoomForRelease,
+		inUse: func(ctx context.Context, controller Controller) error {
+			if err := s.unnamed(ctx, c.tenant, name); err != nil {
+				return err
+			}
+			return unpinned(ctx, controller, name)
+		},
+		lock: &s.environmentLock,
+		room: s.Store.RoomForRelease,
 	}, nil
 }
 
@@ -50,6 +56,21 @@ func (s *server) unnamed(ctx context.Context, tenant, name string) error {
 		return err
 	}
 	return problem(http.StatusPreconditionFailed, "", "", "release %s is named by %s; have them name another one first", name, strings.Join(naming[name], ", "))
+}
+
+// unpinned returns why a release cannot be deleted: a run under way installs it, and could not be told
+// any more that it is withdrawn.
+func unpinned(ctx context.Context, controller Controller, name string) error {
+	all, err := controller.EnvironmentStatuses(ctx)
+	if err != nil {
+		return err
+	}
+	for _, e := range all {
+		if r := e.Run; r != nil && !r.Finished() && r.Release != nil && r.Release.Name == name {
+			return &run.Refused{Run: r.ID, Message: fmt.Sprintf("run %d of environment %s installs release %s; wait until it has ended. To have it ask no further host, withdraw the release", r.ID, e.Name, name)}
+		}
+	}
+	return nil
 }
 
 // naming returns what names each release: the configuration, and environments by name.

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/identity/access"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 const releasesPath = "/v1/config/tenants/acme/os-upgrade/releases"
@@ -113,4 +115,32 @@ func TestReleaseNamed(t *testing.T) {
 	s.want("PATCH", config, `{"releases":null}`, 204, "")
 	s.want("GET", config, "", 200, `{"worker-applications":[]}`)
 	s.want("DELETE", nov, "", 204, "")
+}
+
+// installing is a controller with a run under way that installs release nov.
+type installing struct {
+	memory
+	ended bool
+}
+
+func (i *installing) EnvironmentStatuses(context.Context) ([]v1.EnvironmentStatus, error) {
+	r := &v1.Run{ID: 41, Phase: "upgrading", Release: &v1.RunRelease{Name: "nov"}}
+	if i.ended {
+		r.Phase = "finished"
+	}
+	return []v1.EnvironmentStatus{{Name: "basel"}, {Name: "default", Run: r}}, nil
+}
+
+// TestReleaseInstalled checks that a release that a run installs is withdrawn and not deleted.
+func TestReleaseInstalled(t *testing.T) {
+	t.Parallel()
+	c := &installing{}
+	s := serve(t, c, access.Reads, access.Writes)
+	s.want("PUT", releasesPath+"/nov", `{"data":1}`, 201, "")
+	s.want("PUT", releasesPath+"/dec", `{"data":2}`, 201, "")
+	s.want("DELETE", releasesPath+"/dec", "", 204, "")
+	s.want("DELETE", releasesPath+"/nov", "", 412, "run 41 of environment default installs release nov; wait until it has ended")
+	s.want("PATCH", releasesPath+"/nov", `{"withdrawn":{"reason":"bad"}}`, 204, "")
+	c.ended = true
+	s.want("DELETE", releasesPath+"/nov", "", 204, "")
 }

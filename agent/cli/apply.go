@@ -23,7 +23,7 @@ type applyCommand struct {
 
 // Help is the longer text of --help.
 func (c *applyCommand) Help() string {
-	return "A file has up to nine members: config, rollout, and by name calendars, environments, budgets, policies, users, approles and webhooks. Instead of ics, a calendar may have ics-file, the path of an .ics file, relative to the folder of this file. " +
+	return "A file has up to ten members: config, rollout, and by name calendars, environments, budgets, releases, policies, users, approles and webhooks. Instead of ics, a calendar may have ics-file, the path of an .ics file, relative to the folder of this file. " +
 		"The password of a new user is read from the file named in password-file, the secret of a new webhook from secret-file. To change them later, use password, credentials user or webhook add. " +
 		"Each object is written as a whole. An object that no " +
 		"file mentions stays as it is; one that is null is deleted. Freezes are written first, and what may start a run last. " +
@@ -130,7 +130,7 @@ type getCommand struct {
 	siteAPI
 	timeFlags
 	Tenant string   `help:"Tenant to act on." required:"" env:"OSUPGRADE_TENANT" complete:"tenants"`
-	What   []string `arg:"" optional:"" help:"What to print: config, rollout, calendars, environments, budgets, policies, users, approles or webhooks, or one of them, such as calendar/NAME (default: config, rollout, and all calendars, environments and budgets)." complete:"objects"`
+	What   []string `arg:"" optional:"" help:"What to print: config, rollout, calendars, environments, budgets, releases, policies, users, approles or webhooks, or one of them, such as calendar/NAME (default: config, rollout, and all calendars, environments, budgets and releases)." complete:"objects"`
 	Output format   `help:"Output format: text (a table for all of a kind, or else YAML), json or yaml." default:"text" short:"o" placeholder:"text|json|yaml"`
 }
 
@@ -187,7 +187,7 @@ func (c *getCommand) Run(ctx context.Context, out io.Writer, log *slog.Logger) e
 // orIntent is what is meant by nothing.
 func orIntent(what []string) []string {
 	if len(what) == 0 {
-		return []string{"config", "rollout", "calendars", "environments", "budgets"}
+		return []string{"config", "rollout", "calendars", "environments", "budgets", "releases"}
 	}
 	return what
 }

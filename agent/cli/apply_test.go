@@ -70,7 +70,7 @@ func TestApply(t *testing.T) {
 	want(do("calendars: {holidays: null}\nrollout: null\n", exitOK, "apply", "-f", "-", "-o", "json"), `"action": "delete"`, `"written": true`)
 	want(do("", exitFailed, "get", "calendar/holidays"), "tenant acme has no calendar holidays")
 	want(do("", exitOK, "get"), "days-of-week: Monday")
-	want(do("", exitUsage, "get", "windows"), `"windows" is not an object; use config, rollout, calendars, calendar/NAME, environments, environment/NAME, budgets, budget/NAME, policies, policy/NAME, users, user/NAME, approles, approle/NAME, webhooks or webhook/NAME`)
+	want(do("", exitUsage, "get", "windows"), `"windows" is not an object; use config, rollout, calendars, calendar/NAME, environments, environment/NAME, budgets, budget/NAME, releases, release/NAME, policies, policy/NAME, users, user/NAME, approles, approle/NAME, webhooks or webhook/NAME`)
 }
 
 // TestApplyBudgets checks that disruption budgets are written, read, warned of and deleted as
@@ -133,6 +133,39 @@ func TestApplyEnvironments(t *testing.T) {
 	do("", "Deleted environment basel of tenant acme.", "delete", "environment", "basel", "--force")
 }
 
+// TestApplyReleases checks that releases are written before what names them, read, withdrawn and deleted,
+// and that one that differs is refused before anything is written.
+func TestApplyReleases(t *testing.T) {
+	t.Parallel()
+	s := fakeapi.New(t)
+	do := func(stdin, want string, args ...string) {
+		t.Helper()
+		if _, stdout, stderr := callWith(t, stdin, as(t, s.URL, s.Token, "acme", args...)...); !strings.Contains(stdout+stderr, want) {
+			t.Errorf("%q prints\n%s%s, without %q", args, stdout, stderr, want)
+		}
+	}
+	const text = "releases:\n    nov:\n        version: \"2.1.0\"\n        data:\n            image: box<2>\n            slots:\n                - 1\n                - true\n"
+	const names = "environments: {basel: {match: {roles: [edge]}, releases: {os: nov}}}\nconfig: {worker-applications: [{name: app}], releases: {os: nov}}\n"
+	do(names, `releases.os: "nov" is no release of tenant acme; declare it first`, "apply", "-f", "-")
+	do(text+names, "Written, in this order: release nov, environment basel, config.", "apply", "-f", "-")
+	do(text+names, "Nothing to write: the site has it all.", "apply", "-f", "-")
+	do("", strings.ReplaceAll(text, "box<2>", `"box<2>"`), "get", "release/nov")
+	do("", "nov   2.1.0    the configuration, environment basel", "get", "releases")
+	do(strings.Replace(text, "2.1.0", "2.1.1", 1)+"rollout: {}\n", "nothing was written; the site refuses it:\nrelease nov: version: it differs from that of release nov", "apply", "-f", "-")
+	do("releases: {dec: {packages: {select: listed}}}", "standard input:1: releases.dec.packages.only: it is missing", "apply", "-f", "-")
+	do("", "release nov is named by the configuration, environment basel; have them name another one first", "delete", "release", "nov")
+	do("", "--reason: it is missing; say why", "withdraw", "nov")
+	do("", "--reason: it is given, and so is --undo", "withdraw", "nov", "--reason", "x", "--undo")
+	do("", "Release nov is withdrawn by fakeapi: loses routes", "withdraw", "nov", "--reason", "loses routes")
+	do("", "loses routes", "get", "releases")
+	do(text, "release nov: unchanged", "apply", "-f", "-")
+	do("environments: {bern: {match: {roles: [till]}, releases: {os: nov}}}", `releases.os: "nov" is withdrawn (loses routes)`, "apply", "-f", "-")
+	do("", "Release nov may be installed again.", "withdraw", "nov", "--undo")
+	do("", "nothing was withdrawn: tenant acme has no release dec; it has nov", "withdraw", "dec", "--reason", "x")
+	do("environments: {basel: null}\nconfig: {worker-applications: []}\nreleases: {nov: null}", "Written, in this order: config, environment basel, release nov.", "apply", "-f", "-")
+	do("", "Tenant acme has no releases.", "get", "releases")
+}
+
 // TestMoveHosts checks what move says, and what is wrong with its flags.
 func TestMoveHosts(t *testing.T) {
 	t.Parallel()
@@ -193,7 +226,7 @@ func TestApplyFiles(t *testing.T) {
 		{[]string{"-f", wrong}, exitUsage, wrong + `:2: config.maintenance-windows: "all" is not a list`},
 		{[]string{"-f", dir + "/empty"}, exitUsage, "has no .yaml, .yml or .json file"},
 		{[]string{"-f", dir + "/none"}, exitUsage, "no such file"},
-		{[]string{"-f", file("e.txt", "{}")}, exitUsage, "declares nothing; give at least one of config, rollout, calendars, environments, budgets, policies, users, approles and webhooks"},
+		{[]string{"-f", file("e.txt", "{}")}, exitUsage, "declares nothing; give at least one of config, rollout, calendars, environments, budgets, releases, policies, users, approles and webhooks"},
 		{nil, exitUsage, "missing flags: --file"},
 	} {
 		code, stdout, stderr := call(t, as(t, s.URL, s.Token, "acme", append([]string{"apply"}, c.args...)...)...)

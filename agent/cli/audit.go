@@ -202,7 +202,7 @@ type historyCommand struct {
 	timeFlags
 	Tenant string `help:"Tenant of the object; * for users and approles of all tenants." required:"" env:"OSUPGRADE_TENANT"`
 	Output format `help:"Output format: text or json." default:"text" short:"o" placeholder:"text|json"`
-	Object string `arg:"" help:"The object: config, rollout, calendar/NAME, environment/NAME, budget/NAME, user/NAME or approle/NAME."`
+	Object string `arg:"" help:"The object: config, rollout, calendar/NAME, environment/NAME, budget/NAME, release/NAME, user/NAME or approle/NAME."`
 	Limit  int    `help:"Show at most this many changes, the newest ones." default:"10"`
 }
 
@@ -220,9 +220,9 @@ func (c *historyCommand) Validate() error {
 	kind, name, named := strings.Cut(c.Object, "/")
 	switch {
 	case (kind == "config" || kind == "rollout") && !named:
-	case (kind == "calendar" || kind == "environment" || kind == "budget" || kind == "user" || kind == "approle") && name != "":
+	case (kind == "calendar" || kind == "environment" || kind == "budget" || kind == "release" || kind == "user" || kind == "approle") && name != "":
 	default:
-		return fmt.Errorf("%.100q is no object that has a history; use config, rollout, calendar/NAME, environment/NAME, budget/NAME, user/NAME or approle/NAME", c.Object)
+		return fmt.Errorf("%.100q is no object that has a history; use config, rollout, calendar/NAME, environment/NAME, budget/NAME, release/NAME, user/NAME or approle/NAME", c.Object)
 	}
 	return nil
 }

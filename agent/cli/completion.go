@@ -137,6 +137,11 @@ func namesOf(ctx context.Context, api *client.Client, tenant, what string) []she
 		for _, e := range environments {
 			add(e.Name, e.Status)
 		}
+	case "releases":
+		releases, _ := api.Releases(ctx, tenant)
+		for _, r := range releases {
+			add(r.Name, r.Version)
+		}
 	case "tenants":
 		statuses, _ := api.Statuses(ctx)
 		for _, s := range statuses {

@@ -17,6 +17,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/intent"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/schedule/calendar"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
@@ -48,7 +49,7 @@ func (f *files) read(stdin io.Reader) (intent.Intent, error) {
 	case err != nil:
 		return want, misusedf("nothing was written; the input is invalid:\n%w", err)
 	case len(want.Keys()) == 0:
-		return want, misusedf("%s declares nothing; give at least one of config, rollout, calendars, environments, budgets, policies, users, approles and webhooks", strings.Join(f.File, ", "))
+		return want, misusedf("%s declares nothing; give at least one of config, rollout, calendars, environments, budgets, releases, policies, users, approles and webhooks", strings.Join(f.File, ", "))
 	}
 	return want, nil
 }
@@ -198,7 +199,7 @@ func (d *siteIntent) validate(ctx context.Context, s intent.ObjectChange, want i
 	if s.Action == intent.Delete || s.Action == intent.Keep && (!isWarnedOf(s.Key.Kind) || want.Deletions[s.Key]) {
 		return nil, nil
 	}
-	checked, ok := d.withoutNewPolicies(want, s.Key)
+	checked, ok := d.checkable(want, s.Key)
 	if !ok {
 		return nil, nil
 	}
@@ -246,15 +247,31 @@ func entryAt(path, list string, entries []string) (entry string, some bool) {
 	return entries[n], true
 }
 
-// withoutNewPolicies returns what the site can check of a user or an approle before the policies
-// that are written first are there. It can check nothing of one that has no others.
-func (d *siteIntent) withoutNewPolicies(want intent.Intent, key intent.Key) (checked intent.Intent, ok bool) {
+// checkable returns what the site can check of an object before the policies and releases that it names
+// and that are written first are there. It can check nothing of a user or an approle that has no other
+// policies.
+func (d *siteIntent) checkable(want intent.Intent, key intent.Key) (checked intent.Intent, ok bool) {
 	isNew := func(name string) bool {
 		_, declared := want.Policies[name]
 		_, exists := d.etags[intent.Key{Kind: intent.Policy, Name: name}]
 		return declared && !exists
 	}
+	withoutNewRelease := func(of release.OfEnvironment) release.OfEnvironment {
+		_, declared := want.Releases[of.Named()]
+		if _, exists := d.etags[intent.Key{Kind: intent.Release, Name: of.Named()}]; declared && !exists {
+			of.Releases = nil
+		}
+		return of
+	}
 	switch key.Kind {
+	case intent.Config:
+		c := *want.Config
+		c.OfEnvironment = withoutNewRelease(c.OfEnvironment)
+		want.Config = &c
+	case intent.Environment:
+		e := want.Environments[key.Name]
+		e.OfEnvironment = withoutNewRelease(e.OfEnvironment)
+		want.Environments = map[string]v1.Environment{key.Name: e}
 	case intent.User:
 		u := want.Users[key.Name]
 		u.TokenPolicies = slices.DeleteFunc(slices.Clone(u.TokenPolicies), isNew)
@@ -265,7 +282,7 @@ func (d *siteIntent) withoutNewPolicies(want intent.Intent, key intent.Key) (che
 		a.TokenPolicies = slices.DeleteFunc(slices.Clone(a.TokenPolicies), isNew)
 		want.Approles = map[string]v1.Approle{key.Name: a}
 		return want, len(a.TokenPolicies) > 0
-	case intent.Config, intent.Rollout, intent.Calendar, intent.Environment, intent.Budget, intent.Policy, intent.Webhook:
+	case intent.Rollout, intent.Calendar, intent.Budget, intent.Release, intent.Policy, intent.Webhook:
 	}
 	return want, true
 }
@@ -283,7 +300,7 @@ func (d *siteIntent) validateAll(ctx context.Context, changes []intent.ObjectCha
 		found = append(found, warnings...)
 		switch {
 		case err == nil, s.Action == intent.Keep: // It is written already.
-		case !client.HasStatus(err, 400) && !client.HasStatus(err, 412):
+		case !client.HasStatus(err, 400) && !client.HasStatus(err, 412) && !client.HasStatus(err, 413):
 			return nil, err
 		default:
 			refused = append(refused, fmt.Errorf("%s: %s", s.Key, explain(err)))

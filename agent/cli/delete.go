@@ -20,7 +20,7 @@ type deleteCommand struct {
 // Help is the longer text of --help.
 func (c *deleteCommand) Help() string {
 	return "The logins of a user or an approle end. A deleted policy no longer allows anything to users, approles and tokens that still name it. " +
-		"The hosts of an environment are in the one that matches them, or else in default. What is queued for a webhook is dropped. If somebody else changes an object meanwhile, it stays."
+		"The hosts of an environment are in the one that matches them, or else in default. A release can be deleted once nothing names it. What is queued for a webhook is dropped. If somebody else changes an object meanwhile, it stays."
 }
 
 // Run implements the command.

@@ -22,7 +22,7 @@ import (
 // editCommand opens what a site has in an editor and writes what was changed.
 type editCommand struct {
 	siteOperator
-	What []string `arg:"" optional:"" help:"What to edit: config, rollout, calendars, environments, budgets, policies, users, approles or webhooks, or one of them, such as calendar/NAME (default: config, rollout, and all calendars, environments and budgets)." complete:"objects"`
+	What []string `arg:"" optional:"" help:"What to edit: config, rollout, calendars, environments, budgets, releases, policies, users, approles or webhooks, or one of them, such as calendar/NAME (default: config, rollout, and all calendars, environments, budgets and releases)." complete:"objects"`
 }
 
 // Help is the longer text of --help.

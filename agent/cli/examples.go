@@ -40,6 +40,7 @@ var examples = map[string][]string{
 	"resume":       {`osupgrade-agent resume --reason "the database was moved"`},
 	"abort":        {`osupgrade-agent abort --reason "wrong kernel"`, `osupgrade-agent abort --now --reason "h03 hangs"`},
 	"approve":      {`osupgrade-agent approve rest --reason "the canary has run for a day"`},
+	"withdraw":     {`osupgrade-agent withdraw nov --reason "loses routes"`, "osupgrade-agent withdraw nov --undo"},
 	"release":      {`osupgrade-agent release h03 --reason "it is being repaired"`},
 	"retry":        {`osupgrade-agent retry 57 --reason "the disk was cleaned" --wait`},
 	"approve-host": {"osupgrade-agent approve-host shop-07"},

@@ -40,19 +40,21 @@ type kind struct {
 var kinds = []kind{
 	single(intent.Config, client.Configs, func(i *intent.Intent) **v1.OSUpgrade { return &i.Config }),
 	single(intent.Rollout, client.Rollouts, func(i *intent.Intent) **v1.Rollout { return &i.Rollout }),
-	named(intent.Calendar, "calendars", client.CalendarNamed, func(i *intent.Intent) *map[string]v1.Calendar { return &i.Calendars }, same[v1.Calendar], same[v1.Calendar],
+	named(intent.Calendar, "calendars", client.CalendarNamed, func(i *intent.Intent) *map[string]v1.Calendar { return &i.Calendars }, same[v1.Calendar], always(same[v1.Calendar]),
 		listing{[]string{"NAME", "KIND", "EVENTS", "DESCRIPTION"}, listCalendars}),
-	named(intent.Environment, "environments", client.EnvironmentNamed, func(i *intent.Intent) *map[string]v1.Environment { return &i.Environments }, same[v1.Environment], same[v1.Environment],
+	named(intent.Environment, "environments", client.EnvironmentNamed, func(i *intent.Intent) *map[string]v1.Environment { return &i.Environments }, same[v1.Environment], always(same[v1.Environment]),
 		listing{[]string{"NAME", "HOSTS", "WINDOWS", "ROLLOUT", "DESCRIPTION"}, listEnvironments}),
-	named(intent.Budget, "budgets", client.BudgetNamed, func(i *intent.Intent) *map[string]v1.Budget { return &i.Budgets }, same[v1.Budget], same[v1.Budget],
+	named(intent.Budget, "budgets", client.BudgetNamed, func(i *intent.Intent) *map[string]v1.Budget { return &i.Budgets }, same[v1.Budget], always(same[v1.Budget]),
 		listing{[]string{"NAME", "PER", "MAX-UNAVAILABLE", "MIN-AVAILABLE", "QUERY"}, listBudgets}),
-	named(intent.Policy, "policies", client.PolicyNamed, func(i *intent.Intent) *map[string]v1.Policy { return &i.Policies }, withoutName, same[v1.Policy],
+	named(intent.Release, "releases", client.ReleaseNamed, func(i *intent.Intent) *map[string]v1.Release { return &i.Releases }, same[v1.Release], v1.ReleaseOver,
+		listing{[]string{"NAME", "VERSION", "NAMED BY", "WITHDRAWN", "DESCRIPTION"}, listReleases}),
+	named(intent.Policy, "policies", client.PolicyNamed, func(i *intent.Intent) *map[string]v1.Policy { return &i.Policies }, withoutName, always(same[v1.Policy]),
 		listing{[]string{"NAME", "RULE"}, listPolicies}),
-	named(intent.User, "users", client.UserNamed, func(i *intent.Intent) *map[string]v1.User { return &i.Users }, v1.User.Canonical, v1.User.Canonical,
+	named(intent.User, "users", client.UserNamed, func(i *intent.Intent) *map[string]v1.User { return &i.Users }, v1.User.Canonical, always(v1.User.Canonical),
 		listing{[]string{"NAME", "ALLOWS", "TOKEN VALID", "EXTENDED AT MOST"}, listUsers}),
-	named(intent.Approle, "approles", client.ApproleNamed, func(i *intent.Intent) *map[string]v1.Approle { return &i.Approles }, v1.Approle.Canonical, same[v1.Approle],
+	named(intent.Approle, "approles", client.ApproleNamed, func(i *intent.Intent) *map[string]v1.Approle { return &i.Approles }, v1.Approle.Canonical, always(same[v1.Approle]),
 		listing{[]string{"NAME", "ALLOWS", "SECRET-ID VALID", "TOKEN VALID", "EXTENDED AT MOST"}, listApproles}),
-	named(intent.Webhook, "webhooks", client.WebhookNamed, func(i *intent.Intent) *map[string]v1.Webhook { return &i.Webhooks }, v1.Webhook.WithoutSecret, v1.Webhook.WithoutSecret,
+	named(intent.Webhook, "webhooks", client.WebhookNamed, func(i *intent.Intent) *map[string]v1.Webhook { return &i.Webhooks }, v1.Webhook.WithoutSecret, always(v1.Webhook.WithoutSecret),
 		listing{[]string{"NAME", "NEWS", "URL", "DISABLED", "DESCRIPTION"}, listDeclaredWebhooks}),
 }
 
@@ -63,6 +65,11 @@ func kindOf(name intent.Kind) kind {
 
 func same[T any](value T) T { return value }
 
+// always is what is written of an object that there is already, if that does not depend on what it is.
+func always[T any](known func(T) T) func(was, value T) T {
+	return func(_, value T) T { return known(value) }
+}
+
 func withoutName(p v1.Policy) v1.Policy {
 	p.Name = ""
 	return p
@@ -71,7 +78,7 @@ func withoutName(p v1.Policy) v1.Policy {
 // single is a kind of which a tenant has one object.
 func single[T any](name intent.Kind, object client.Object[T], in func(*intent.Intent) **T) kind {
 	return kindFrom(name, func(string) client.Object[T] { return object },
-		func(i *intent.Intent, _ string) *T { return *in(i) }, func(i *intent.Intent, _ string, value T) { *in(i) = &value }, same[T])
+		func(i *intent.Intent, _ string) *T { return *in(i) }, func(i *intent.Intent, _ string, value T) { *in(i) = &value }, always(same[T]))
 }
 
 // listing is a table of objects.
@@ -83,7 +90,7 @@ type listing struct {
 // named is a kind whose objects have names. shown is how an object is shown, and known what is
 // written of one that there is already: a secret is written once.
 func named[T any](
-	name intent.Kind, plural string, object func(name string) client.Object[T], in func(*intent.Intent) *map[string]T, shown, known func(T) T, all listing,
+	name intent.Kind, plural string, object func(name string) client.Object[T], in func(*intent.Intent) *map[string]T, shown func(T) T, known func(was, value T) T, all listing,
 ) kind {
 	k := kindFrom(name, object, func(i *intent.Intent, name string) *T {
 		value, there := (*in(i))[name]
@@ -102,13 +109,13 @@ func named[T any](
 }
 
 func kindFrom[T any](
-	name intent.Kind, object func(name string) client.Object[T], get func(*intent.Intent, string) *T, set func(*intent.Intent, string, T), known func(T) T,
+	name intent.Kind, object func(name string) client.Object[T], get func(*intent.Intent, string) *T, set func(*intent.Intent, string, T), known func(was, value T) T,
 ) kind {
 	// written is what is to be written of an object that is wanted.
 	written := func(d *siteIntent, want intent.Intent, key intent.Key) T {
 		value := *get(&want, key.Name)
 		if _, exists := d.etags[key]; exists {
-			value = known(value)
+			value = known(*get(&d.has, key.Name), value)
 		}
 		return value
 	}
@@ -198,6 +205,18 @@ func listBudgets(ctx context.Context, api *client.Client, tenant string) (rows [
 		rows = append(rows, []string{name, b.Per, string(b.MaxUnavailable), string(b.MinAvailable), query})
 	}
 	return rows, nil
+}
+
+func listReleases(ctx context.Context, api *client.Client, tenant string) (rows [][]string, err error) {
+	all, err := api.Releases(ctx, tenant)
+	for _, r := range all {
+		withdrawn := ""
+		if r.Withdrawn != nil {
+			withdrawn = r.Withdrawn.Reason
+		}
+		rows = append(rows, []string{r.Name, r.Version, text.ListOf(r.NamedBy, len(r.NamedBy), mostNames), withdrawn, r.Description})
+	}
+	return rows, err
 }
 
 func listPolicies(ctx context.Context, api *client.Client, tenant string) (rows [][]string, err error) {

@@ -56,6 +56,8 @@ func keyOf(w v1.IntentWarning) intent.Key {
 		return intent.Key{Kind: intent.Environment, Name: name}
 	case "budgets":
 		return intent.Key{Kind: intent.Budget, Name: name}
+	case "releases":
+		return intent.Key{Kind: intent.Release, Name: name}
 	}
 	return intent.Key{Kind: intent.Kind(w.Object)}
 }

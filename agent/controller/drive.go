@@ -60,6 +60,7 @@ func (s *state) seen(env *environment, now time.Time, q *request) run.Seen {
 	if freeze, found := s.intent.nextFreeze(s.clock.forFreezes(now)); found {
 		seen.Freeze = &message.Frozen{Freeze: message.CleanText(freezeName(freeze)), NotAfter: freeze.Start, Until: freeze.End}
 	}
+	seen.Withdrawn = s.intent.withdrawn(current.Release)
 	seen.Hold = cmp.Or(s.intent.hold(env.name), s.witnesses.hold(s.hosts.present.online))
 	seen.Busy, seen.HostOf = s.hosts.busy, s.stepHost(env)
 	seen.Doing = func(host string) string {

@@ -53,7 +53,15 @@ func (s *state) openWhenDue(ctx context.Context, env *environment, now time.Time
 	if before.Waits != "" {
 		return s.idles(env, now, "after", before.Waits, times.Sooner(before.Until, span.End))
 	}
-	planned, err := s.intent.plan(env.name, s.fleet(env, nil), env.course(v1.Start{}))
+	pinned, err := s.intent.releaseOf(env.name, now)
+	if err != nil {
+		return s.idles(env, now, "window", fmt.Sprintf("a release: %v", err), span.End)
+	}
+	fleet := s.fleet(env, nil)
+	if err := s.fit(fleet, pinned); err != nil {
+		return s.idles(env, now, "window", fmt.Sprintf("a release that can be read: %v", err), span.End)
+	}
+	planned, err := s.intent.plan(env.name, fleet, env.course(v1.Start{}))
 	if err != nil {
 		return s.idles(env, now, "window", fmt.Sprintf("somebody to repair the rollout: %v", err), span.End)
 	}
@@ -66,6 +74,8 @@ func (s *state) openWhenDue(ctx context.Context, env *environment, now time.Time
 		return s.idles(env, now, "host", fmt.Sprintf("%s to come back after the start of the agent; the run is opened without the others at %s",
 			text.Count(f.silent, "host", "hosts"), view.Time(at).Format(time.RFC3339)), at)
 	case f.ofSteps:
+	case f.members == 0 && len(planned.Exempt) > 0 && pinned != nil:
+		return s.idles(env, now, "window", "nobody: "+leavesAll(planned, pinned), span.End)
 	case f.members == 0 && len(planned.Exempt) > 0:
 		return s.idles(env, now, "window", fmt.Sprintf("nobody: the rollout leaves out every one of %s", text.Count(len(planned.Exempt), "host", "hosts")), span.End)
 	case f.members == 0 && s.elsewhere(env) != nil:
@@ -82,7 +92,7 @@ func (s *state) openWhenDue(ctx context.Context, env *environment, now time.Time
 		return s.idles(env, now, "window", fmt.Sprintf("the next window: this one has no time left before the reserve of %s", window.FormatDuration(planned.Reserve())), span.End)
 	}
 	env.idle = v1.WaitingFor{}
-	return s.open(ctx, env, message.Opened{Trigger: message.TriggerWindow, Window: span.Start, WindowEnd: span.End, NotAfter: end, Follows: before.Follows}, planned)
+	return s.open(ctx, env, message.Opened{Trigger: message.TriggerWindow, Window: span.Start, WindowEnd: span.End, NotAfter: end, Follows: before.Follows, Release: pinned}, planned)
 }
 
 // whyAgain tells why the next run of an open window is opened at a time.

@@ -46,7 +46,7 @@ func (c *Controller) Preflight(ctx context.Context, by string, request v1.Start)
 		if err != nil {
 			return found{}, err
 		}
-		e, planned, refused, err := s.rehearsal(env, s.Now(), by, request, chosen.left)
+		e, planned, refused, err := s.rehearsal(env, s.Now(), by, request, chosen)
 		e.steps = env.ledger.StepTimes()
 		f := found{rehearsed: e, Preflight: v1.Preflight{Refused: refused, SkippedWindow: s.intent.skips[env.name].Of(e.Window)}}
 		if len(planned.Hosts) > 0 {
@@ -185,8 +185,8 @@ type rehearsed struct {
 
 // rehearsal returns what a start would open a run with, or why it is refused and
 // what the next window would open a run with.
-func (s *state) rehearsal(env *environment, now time.Time, by string, request v1.Start, left map[string]bool) (e rehearsed, p plan.Plan, refused string, err error) {
-	opened, p, err := s.decideStart(env, now, by, request, left)
+func (s *state) rehearsal(env *environment, now time.Time, by string, request v1.Start, chosen choice) (e rehearsed, p plan.Plan, refused string, err error) {
+	opened, p, err := s.decideStart(env, now, by, request, chosen)
 	e = rehearsed{Opened: opened, at: now}
 	why, ok := errors.AsType[*run.Refused](err)
 	if !ok {
@@ -195,11 +195,17 @@ func (s *state) rehearsal(env *environment, now time.Time, by string, request v1
 		}
 		return e, p, "", err
 	}
-	p, unplanned := s.intent.plan(env.name, s.fleet(env, s.only(request, left)), env.course(request))
+	pinned, unpinned := s.releaseToStart(env, now, request, chosen.release)
+	fleet := s.fleet(env, s.only(request, chosen.left))
+	if errors.Join(unpinned, s.fit(fleet, pinned)) != nil {
+		return e, plan.Plan{}, why.Message, nil
+	}
+	p, unplanned := s.intent.plan(env.name, fleet, env.course(request))
 	if unplanned != nil {
 		return e, plan.Plan{}, why.Message, nil //nolint:nilerr // why says it
 	}
 	e = s.nextChance(env, now, request, p)
+	e.Release = pinned
 	e.Opened = s.opening(env, e.Opened, p)
 	return e, p, why.Message, nil
 }

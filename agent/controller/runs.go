@@ -109,7 +109,7 @@ func (l *listing) add(r v1.Run) bool {
 		if r.Finished() {
 			r.Hosts = []v1.RunHost{}
 		}
-		r.Events = nil
+		r.Events, r.Release = nil, r.Release.WithoutText()
 		l.runs = append(l.runs, r)
 	}
 	return l.hasRoom()

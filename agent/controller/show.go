@@ -69,6 +69,9 @@ func (e *environment) visible() *run.State {
 func (s *state) fullView(env *environment, r *run.State) v1.Run {
 	full := s.view(env, r)
 	full.Events = env.story.Events()
+	if r.Release != nil {
+		full.Release.Text = r.Release.Text
+	}
 	return full
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/schedule/window"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/document"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
@@ -55,7 +56,7 @@ func (c *Controller) Start(ctx context.Context, by string, request v1.Start) (v1
 		if seq == 0 {
 			// What is begun is finished though the caller has gone: a record half
 			// appended would hold up the next.
-			opened, err := s.start(context.WithoutCancel(ctx), env, by, request, chosen.left)
+			opened, err := s.start(context.WithoutCancel(ctx), env, by, request, chosen)
 			if err != nil {
 				return v1.Run{}, err
 			}
@@ -98,13 +99,12 @@ func (s *state) opened(env *environment, seq uint64) (v1.Run, error) {
 	return s.view(env, newest), nil
 }
 
-// start opens a run by hand and returns the sequence of its first record. left are the hosts
-// that the run left which it retries; nil if it retries none.
-func (s *state) start(ctx context.Context, env *environment, by string, request v1.Start, left map[string]bool) (uint64, error) {
+// start opens a run by hand and returns the sequence of its first record.
+func (s *state) start(ctx context.Context, env *environment, by string, request v1.Start, chosen choice) (uint64, error) {
 	if err := s.mayWrite(); err != nil {
 		return 0, err
 	}
-	e, planned, err := s.decideStart(env, s.Now(), by, request, left)
+	e, planned, err := s.decideStart(env, s.Now(), by, request, chosen)
 	if err != nil {
 		return 0, err
 	}
@@ -117,7 +117,7 @@ func (s *state) start(ctx context.Context, env *environment, by string, request 
 
 // decideStart returns what a run that is started by hand is opened with, or why
 // none is.
-func (s *state) decideStart(env *environment, now time.Time, by string, request v1.Start, left map[string]bool) (e message.Opened, planned plan.Plan, err error) {
+func (s *state) decideStart(env *environment, now time.Time, by string, request v1.Start, chosen choice) (e message.Opened, planned plan.Plan, err error) {
 	request.Environment = s.inCommand(env)
 	if s.intent.config == nil && s.intent.unusable[theConfig] == nil {
 		return e, planned, run.ErrNotConfigured
@@ -145,7 +145,10 @@ func (s *state) decideStart(env *environment, now time.Time, by string, request 
 	if !freeze.IsZero() && freeze.Before(e.NotAfter) {
 		e.NotAfter = freeze
 	}
-	if planned, err = s.planStart(env, now, request, left); err != nil {
+	if e.Release, err = s.releaseToStart(env, now, request, chosen.release); err != nil {
+		return e, planned, err
+	}
+	if planned, err = s.planStart(env, now, request, chosen.left, e.Release); err != nil {
 		return e, planned, err
 	}
 	e.Chosen = request.OfChosen() && (!s.alone() || planned.Reached != nil)
@@ -157,9 +160,9 @@ func (s *state) decideStart(env *environment, now time.Time, by string, request 
 	return e, planned, err
 }
 
-// planStart plans a run that is started by hand, of the hosts that the request chooses, if it can
-// start now.
-func (s *state) planStart(env *environment, now time.Time, request v1.Start, left map[string]bool) (plan.Plan, error) {
+// planStart plans a run that is started by hand, of the hosts that the request chooses and that may go
+// to its release, if it can start now.
+func (s *state) planStart(env *environment, now time.Time, request v1.Start, left map[string]bool, pinned *release.Pin) (plan.Plan, error) {
 	only := s.only(request, left)
 	fleet := s.fleet(env, only)
 	if err := s.inFleet(env, fleet, request.Hosts); err != nil {
@@ -167,6 +170,9 @@ func (s *state) planStart(env *environment, now time.Time, request v1.Start, lef
 	}
 	if only != nil && !slices.ContainsFunc(fleet, func(h plan.Host) bool { return !h.NonMember }) {
 		return plan.Plan{}, &run.Refused{Run: request.RetryOf, Message: s.startsNone(env, request, left)}
+	}
+	if err := s.fit(fleet, pinned); err != nil {
+		return plan.Plan{}, err
 	}
 	planned, err := s.intent.plan(env.name, fleet, env.course(request))
 	if err != nil {
@@ -176,7 +182,7 @@ func (s *state) planStart(env *environment, now time.Time, request v1.Start, lef
 		return planned, &run.Refused{Run: planned.Reached.Since, Message: fmt.Sprintf(
 			"nothing is left to do until stage %s: the runs since run %d have done it; name a later stage", until, planned.Reached.Since)}
 	}
-	return planned, s.startable(now, planned)
+	return planned, s.startable(now, planned, pinned)
 }
 
 // course says where a run that is started goes on, and where it ends; by a window for the zero request.
@@ -244,6 +250,9 @@ func startWords(request v1.Start) string {
 	if request.RetryOf != 0 {
 		words = fmt.Sprintf("retry %d", request.RetryOf)
 	}
+	if request.Release != "" {
+		words += " --release " + request.Release
+	}
 	words = run.In(request.Environment, words)
 	if selector := request.Selector(); !selector.IsZero() {
 		words += " " + selector.String()
@@ -300,12 +309,12 @@ func reserve(now time.Time, e *message.Opened, request v1.Start, span time.Durat
 }
 
 // startable tells why a run cannot start as it was planned.
-func (s *state) startable(now time.Time, p plan.Plan) error {
+func (s *state) startable(now time.Time, p plan.Plan, pinned *release.Pin) error {
 	silent := slices.IndexFunc(p.Others, func(e message.Entry) bool { return e.Silent })
 	switch {
 	case p.OfSteps() && len(p.Hosts) == 0:
 	case len(p.Hosts) == 0 && len(p.Exempt) > 0:
-		return &run.Refused{Message: fmt.Sprintf("the rollout leaves out every one of %s; the first is %s: %s; to change that: %s", text.Count(len(p.Exempt), "host", "hosts"), p.Exempt[0].Host, p.Exempt[0].Reason, run.Command("edit rollout"))}
+		return &run.Refused{Message: leavesAll(p, pinned)}
 	case len(p.Hosts) == 0:
 		return &run.Refused{Message: "no host of a listed worker application is known; start a worker under one of worker-applications first"}
 	case silent >= 0 && now.Before(s.started.Add(gracePeriod)):
@@ -326,10 +335,11 @@ func (s *state) unheard(name string) error {
 }
 
 // choice is what a retry is of: the hosts that an ended run left, and its environment. Of another
-// start it is zero: left is nil for all hosts.
+// start it is zero: left is nil for all hosts. release is that of the run.
 type choice struct {
 	environment string
 	left        map[string]bool
+	release     *release.Pin
 }
 
 // choose returns what a start is of.
@@ -459,7 +469,7 @@ func (c *Controller) leftOf(ctx context.Context, id uint64) (chosen choice, err 
 	if len(left) == 0 {
 		return chosen, &run.Refused{Run: id, Message: fmt.Sprintf("run %d left no host to retry", id)}
 	}
-	return choice{environment: nameOf(r.Environment), left: left}, nil
+	return choice{environment: nameOf(r.Environment), left: left, release: r.Release.Pin()}, nil
 }
 
 // exempt reports whether a host was left out by the rollout: it was no member.

@@ -82,3 +82,10 @@ sed 's/^  canary:$/&\n    after: {environments: [shops]}/' shops.yaml >cycle.yam
 		}
 	}
 }
+
+// TestReleasesGuide executes the guide "Releases".
+func TestReleasesGuide(t *testing.T) {
+	t.Parallel()
+	playShops(t, "releases", "cp shops.yaml november.yaml\n", "shop", []string{"basel", "basel"},
+		"Written, in this order: release security-2026-11-21, environment basel.", "environment basel", "Release security-2026-11-21 is withdrawn by", "Release security-2026-11-21 may be installed again.")
+}

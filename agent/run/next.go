@@ -75,6 +75,8 @@ type Seen struct {
 	// HostOf returns the host on which a step is to be done: the first that is present and that it
 	// matches; empty when there is none. Nil means that there is none.
 	HostOf func(*rollout.Step) string
+	// Withdrawn tells that the release of the run was withdrawn, by whom and why; nil while it was not.
+	Withdrawn *message.Aborted
 	// Hold says why no run may start a host now; nil when runs may.
 	Hold *message.Paused
 	// Outcomes are the outcomes of tasks.
@@ -122,7 +124,7 @@ func (s *State) nextAct(now time.Time, seen Seen) Decision {
 	case now.Before(seen.JudgeAt):
 		return Decision{Until: seen.JudgeAt}
 	}
-	for _, news := range []func(Seen) message.Event{s.tellPresence, s.tellBudgets, s.tellFreeze, s.tellHold, s.tellOutcome, s.tellBusy} {
+	for _, news := range []func(Seen) message.Event{s.tellPresence, s.tellBudgets, s.tellFreeze, s.tellWithdrawn, s.tellHold, s.tellOutcome, s.tellBusy} {
 		if e := news(seen); e != nil {
 			return note(e)
 		}
@@ -213,6 +215,15 @@ func (s *State) tellFreeze(seen Seen) message.Event {
 		return nil
 	}
 	return *seen.Freeze
+}
+
+// tellWithdrawn returns the event that ends a run whose release was withdrawn: no further host gets it,
+// and the hosts under way finish. Nil if it was not withdrawn, or somebody has aborted the run.
+func (s *State) tellWithdrawn(seen Seen) message.Event {
+	if seen.Withdrawn == nil || s.aborted != nil {
+		return nil
+	}
+	return *seen.Withdrawn
 }
 
 // tellOutcome returns the event of an outcome that is not on the log yet; nil when

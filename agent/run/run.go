@@ -90,6 +90,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/roster"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
 )
 
@@ -137,6 +138,8 @@ type Origin struct {
 	Window, WindowEnd time.Time
 	// WindowUsed means that an earlier run has used up the window.
 	WindowUsed bool
+	// Release is what the run installs; nil for a run without one. Nothing changes it.
+	Release *release.Pin
 	// Exempt are the hosts that the rollout left out.
 	Exempt []rollout.Exempt
 	// Chosen means that somebody has chosen some hosts of the environment for it.
@@ -216,7 +219,7 @@ type State struct {
 func open(r message.Record, e message.Opened, hosts *roster.Roster, took StepTimes) *State {
 	s := &State{
 		Origin: Origin{
-			OpenedSeq: r.Seq, OpenedAt: r.Time, Trigger: e.Trigger, By: e.By, Why: e.Why, RetryOf: e.RetryOf, RequestID: e.RequestID,
+			OpenedSeq: r.Seq, OpenedAt: r.Time, Trigger: e.Trigger, By: e.By, Why: e.Why, RetryOf: e.RetryOf, RequestID: e.RequestID, Release: e.Release,
 			Window: e.Window, WindowEnd: e.WindowEnd, WindowUsed: e.WindowUsed, Exempt: e.Exempt,
 			Chosen: e.Chosen || e.RetryOf != 0, Follows: e.Follows, OverrideAfter: e.OverrideAfter,
 			Until: e.Until, Reached: e.Reached,

@@ -58,7 +58,8 @@ func New() resource.Resource {
 // ConfigValidators refuses a resource that manages nothing.
 func (*Resource) ConfigValidators(context.Context) []resource.ConfigValidator {
 	return []resource.ConfigValidator{
-		resourcevalidator.AtLeastOneOf(path.MatchRoot(applications), path.MatchRoot(windows)),
+		resourcevalidator.AtLeastOneOf(path.MatchRoot(applications), path.MatchRoot(windows), path.MatchRoot(releases), path.MatchRoot(follow)),
+		resourcevalidator.Conflicting(path.MatchRoot(releases), path.MatchRoot(follow)),
 	}
 }
 
@@ -72,7 +73,7 @@ func locate(field string) (path.Path, bool) {
 	switch at.Steps()[0].String() {
 	case applications:
 		return path.Root(applications), true
-	case windows:
+	case windows, releases, follow:
 		return at, true
 	default:
 		return path.Empty(), false

@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/release"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantobject"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/window"
 )
@@ -20,9 +21,10 @@ type model struct {
 	tenantobject.Common
 	WorkerApplications types.Set  `tfsdk:"worker_applications"`
 	MaintenanceWindows types.List `tfsdk:"maintenance_windows"`
+	release.Target
 }
 
-// ToAPI returns the owned lists. A list that is not managed is nil; a managed
+// ToAPI returns what is owned. A list that is not managed is nil; a managed
 // list without elements is empty but not nil. All values must be known.
 func (m *model) ToAPI(ctx context.Context, diags *diag.Diagnostics) v1.OSUpgrade {
 	var owned v1.OSUpgrade
@@ -32,6 +34,7 @@ func (m *model) ToAPI(ctx context.Context, diags *diag.Diagnostics) v1.OSUpgrade
 		owned.WorkerApplications = toApplications(names)
 	}
 	owned.MaintenanceWindows = window.ToAPI(ctx, m.MaintenanceWindows, diags)
+	owned.OfEnvironment = m.Target.ToAPI(ctx, diags)
 	return owned
 }
 
@@ -55,6 +58,9 @@ func (m *model) FromAPI(ctx context.Context, server v1.OSUpgrade, all bool, diag
 		prior := window.Models(ctx, m.MaintenanceWindows, diags)
 		m.MaintenanceWindows = window.List(ctx, window.Keep(prior, server.MaintenanceWindows), diags)
 	}
+	if !m.Target.IsNull() || all && !server.OfEnvironment.IsZero() {
+		m.Target.FromAPI(ctx, server.OfEnvironment, diags)
+	}
 }
 
 func fromApplications(list []v1.WorkerApplication) types.Set {
@@ -68,7 +74,7 @@ func fromApplications(list []v1.WorkerApplication) types.Set {
 	return types.SetValueMust(types.StringType, names)
 }
 
-// Claims returns the managed lists.
+// Claims returns what is managed.
 func (m *model) Claims() map[string]path.Path {
 	owned := map[string]path.Path{}
 	if !m.WorkerApplications.IsNull() {
@@ -76,6 +82,9 @@ func (m *model) Claims() map[string]path.Path {
 	}
 	if !m.MaintenanceWindows.IsNull() {
 		owned[windows] = path.Root(windows)
+	}
+	if !m.Target.IsNull() {
+		owned[releases] = path.Root(releases)
 	}
 	return owned
 }

@@ -10,10 +10,12 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/window"
 )
 
-// parts are the lists of a configuration. A list that is nil is not owned; see model.ToAPI.
+// parts are the lists of a configuration, and what runs install. A list that is nil is not owned; see
+// model.ToAPI.
 var parts = tenantobject.Parts[v1.OSUpgrade]{
 	listOf(applications, func(c *v1.OSUpgrade) *[]v1.WorkerApplication { return &c.WorkerApplications }, names),
 	listOf(windows, func(c *v1.OSUpgrade) *[]v1.MaintenanceWindow { return &c.MaintenanceWindows }, window.Keys),
+	target,
 }
 
 // listOf returns the part that is a list. keys returns what the elements mean, sorted.

@@ -45,7 +45,7 @@ func Attribute(at path.Path) string {
 var members = sync.OnceValue(func() map[string]bool {
 	names := map[string]bool{}
 	for _, object := range []reflect.Type{
-		reflect.TypeFor[v1.OSUpgrade](), reflect.TypeFor[v1.Rollout](), reflect.TypeFor[v1.Calendar](), reflect.TypeFor[v1.Budget](), reflect.TypeFor[v1.Environment](), reflect.TypeFor[v1.Start](),
+		reflect.TypeFor[v1.OSUpgrade](), reflect.TypeFor[v1.Rollout](), reflect.TypeFor[v1.Calendar](), reflect.TypeFor[v1.Budget](), reflect.TypeFor[v1.Environment](), reflect.TypeFor[v1.Release](), reflect.TypeFor[v1.Start](),
 	} {
 		collect(object, names)
 	}

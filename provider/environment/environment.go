@@ -15,6 +15,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/calendar"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/release"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/rollout"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantobject"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/window"
@@ -87,9 +88,12 @@ func New() resource.Resource {
 		Refused: "Wait until its run has ended, and move its hosts to other environments first: change the match of those, or use osupgrade-agent move. " +
 			"To delete it anyway, set force_destroy = true, apply, and then delete it: each host goes to the environment that matches it, or else to default, and a run in progress continues.",
 		Needs: func(want v1.Environment, at tenantobject.Key) []string {
-			needed := make([]string, len(want.Calendars))
-			for i, name := range want.Calendars {
-				needed[i] = tenantobject.Needed(calendar.TypeName, tenantobject.Key{Tenant: at.Tenant, Name: name})
+			var needed []string
+			for _, name := range want.Calendars {
+				needed = append(needed, tenantobject.Needed(calendar.TypeName, tenantobject.Key{Tenant: at.Tenant, Name: name}))
+			}
+			if name := want.Named(); name != "" {
+				needed = append(needed, tenantobject.Needed(release.TypeName, tenantobject.Key{Tenant: at.Tenant, Name: name}))
 			}
 			return needed
 		},

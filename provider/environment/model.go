@@ -3,6 +3,7 @@ package environment
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
@@ -13,6 +14,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/release"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/rollout"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantobject"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/validators"
@@ -34,6 +36,7 @@ type Declaration struct {
 	Calendars          types.Set    `tfsdk:"calendars"`
 	Rollout            types.Object `tfsdk:"rollout"`
 	After              types.Object `tfsdk:"after"`
+	release.Target
 }
 
 var _ tenantobject.Forcible = (*model)(nil)
@@ -96,7 +99,7 @@ func declarable() validator.String {
 
 // attributes are the attributes of the API's object.
 func attributes() map[string]schema.Attribute {
-	return map[string]schema.Attribute{
+	all := map[string]schema.Attribute{
 		"description": tenantobject.TextAttribute("A text for people."),
 		"match":       matchAttribute(),
 		"maintenance_windows": window.ListAttribute("The maintenance windows of the environment's runs, in place of those of the tenant. At most 100. " +
@@ -112,6 +115,8 @@ func attributes() map[string]schema.Attribute {
 			"soak":         tenantobject.DurationAttribute("How long ago they must have completed, from `0s` to `30d`; `0s` by default."),
 		}),
 	}
+	maps.Copy(all, release.TargetAttributes("what the configuration of the tenant says."))
+	return all
 }
 
 func matchAttribute() schema.Attribute {

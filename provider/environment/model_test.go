@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
@@ -20,6 +21,7 @@ const declared = `{
     {"days-of-week": ["Friday"], "start-time": "23:00", "timezone": "site-local", "duration": "1h"}],
   "calendars": ["inventory", "stocktaking"],
   "after": {"environments": ["canary", "pilot"], "soak": "24h"},
+  "releases": {"os": "nov"},
   "rollout": {"max-failures": "2", "stages": [{"name": "all", "max-unavailable": "2", "soak": "60m"}], "timeouts": {"reboot": "1200s"}}}`
 
 func parse(t *testing.T, text string) map[string]any {
@@ -62,7 +64,9 @@ func TestToAPI(t *testing.T) {
 			},
 			Calendars: []string{"inventory", "stocktaking"},
 			After:     &v1.After{Environments: []string{"canary", "pilot"}, Soak: "24h"},
-			Rollout:   &v1.Rollout{MaxFailures: "2", Stages: []v1.Stage{{Name: "all", MaxUnavailable: "2", Soak: "60m"}}, Timeouts: &v1.CommandTimeouts{Reboot: "1200s"}},
+
+			OfEnvironment: release.OfEnvironment{Releases: map[string]string{"os": "nov"}},
+			Rollout:       &v1.Rollout{MaxFailures: "2", Stages: []v1.Stage{{Name: "all", MaxUnavailable: "2", Soak: "60m"}}, Timeouts: &v1.CommandTimeouts{Reboot: "1200s"}},
 		}},
 		"what is absent is the tenant's": {`{"match": {"hosts": ["h01"]}}`, v1.Environment{Match: v1.Match{Hosts: []string{"h01"}}}},
 		"nothing is not absent": {

@@ -69,6 +69,8 @@ type Kind[T any] struct {
 	Secret *Secret[T]
 	// Computed are the attributes that the server gives a new object: see Completed.
 	Computed []string
+	// Immutable tells that an object cannot become the one that replaces it: it is deleted first.
+	Immutable bool
 	// ForAll is set if there are objects of all tenants, of the tenant *. ValidName reports
 	// whether a text is the name of an object; nil is the rule of most.
 	ForAll    bool
@@ -207,8 +209,8 @@ type Named interface {
 }
 
 // renewed reports whether a replacement by the same object begins anew: the server gives the new
-// object what only the old one had, or nobody can see what it has.
-func (k Kind[T]) renewed() bool { return len(k.Computed) > 0 || k.Secret != nil }
+// object what only the old one had, nobody can see what it has, or the old one cannot become it.
+func (k Kind[T]) renewed() bool { return len(k.Computed) > 0 || k.Secret != nil || k.Immutable }
 
 // Completed is a model with attributes that the object of the API does not have.
 type Completed interface {

@@ -147,6 +147,13 @@ var faults = []fault{
 	// 8. A window that opens while the site is up has its run, or a reason that is told.
 	{"window-has-no-run", "agent/controller.hadRun", `return true`, "", simulated(tests("agent/controller", "TestDue")...)},
 	{"skip-of-a-window-is-ignored", "agent/wire/v1.Skips.Of", `return nil`, "", simulated(append(tests("agent/wire/v1", "TestSkips"), tests("agent/controller", "TestSkipWindow")...)...)},
+	{"release-becomes-another", "agent/wire/release.Changed", `return ""`, "", append(tests("agent/wire/release", "TestChanged"), tests("agent/api", "TestReleaseObject")...)},
+	{"release-of-an-environment-is-deleted", "agent/api.server.unnamed", `return nil`, "", tests("agent/api", "TestReleaseNamed")},
+	{"release-of-a-run-is-deleted", "agent/api.unpinned", `return nil`, "", tests("agent/api", "TestReleaseInstalled")},
+	{"withdrawn-release-is-named", "agent/api.server.nameable", `return nil`, "", tests("agent/api", "TestReleaseNamed")},
+	{"client-says-who-withdrew-a-release", "agent/wire/v1.Stamped", `return $2`, "", append(tests("agent/wire/v1", "TestStamped"), tests("agent/api", "TestReleaseWithdrawn")...)},
+	{"old-file-takes-a-withdrawal-back", "agent/wire/v1.ReleaseOver", `return $2`, "", tests("agent/cli", "TestApplyReleases")},
+	{"text-of-a-release-is-not-compared-with-its-digest", "agent/wire/release.digestOf", `return "sha256:" + hex.EncodeToString(sha256.New().Sum(nil))`, "", tests("agent/wire/release", "TestText|TestDecode_refuses")},
 	{"skips-outlive-an-environment", "agent/api.server.forgetSkips", `return nil`, "", tests("agent/api", "TestSkipsEndWithEnvironment")},
 	{"skip-of-another-environment-is-shown", "agent/controller.skippedOf", `return nil`, "", tests("agent/controller", "TestSkipIsShown")},
 	{"skips-that-cannot-be-read-are-none", "agent/controller.skipsOf", `return store.Object{}`, "", tests("agent/controller", "TestSkipsUnreadable")},

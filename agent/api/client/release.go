@@ -3,8 +3,10 @@ package client
 import (
 	"context"
 	"fmt"
+	"net/http"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/names"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
@@ -25,4 +27,20 @@ func (c *Client) Releases(ctx context.Context, tenant string) ([]v1.ReleaseInfo,
 // StoredReleases gets all releases of a tenant at once, by name, as StoredCalendars does.
 func (c *Client) StoredReleases(ctx context.Context, tenant string) (map[string]Stored[v1.Release], error) {
 	return storedList[v1.Release](ctx, c, tenant, "/releases", "release")
+}
+
+// WithdrawRelease withdraws a release for a reason; without one it takes the withdrawal back.
+func (c *Client) WithdrawRelease(ctx context.Context, tenant, name, reason string) error {
+	path, err := ReleaseNamed(name).path(tenant)
+	if err != nil {
+		return err
+	}
+	var change struct {
+		Withdrawn *release.Withdrawn `json:"withdrawn"`
+	}
+	if reason != "" {
+		change.Withdrawn = &release.Withdrawn{Reason: reason}
+	}
+	_, err = c.do(ctx, request{method: http.MethodPatch, path: path, body: change, repeatable: true})
+	return err
 }

@@ -1,6 +1,6 @@
 // Package intent reads and writes what an operator declares for a tenant as one
 // text: the configuration, the rollout, the calendars, the environments, the disruption budgets,
-// the webhooks, and who may do what. It decides what is wrong with such a text, how it differs from
+// the releases, the webhooks, and who may do what. It decides what is wrong with such a text, how it differs from
 // what a site has, and in which order the difference is written, so that a freeze is in effect
 // before anything that could open a run.
 //
@@ -25,6 +25,7 @@ type Intent struct {
 	Calendars    map[string]v1.Calendar    `json:"calendars,omitempty"`
 	Environments map[string]v1.Environment `json:"environments,omitempty"`
 	Budgets      map[string]v1.Budget      `json:"budgets,omitempty"`
+	Releases     map[string]v1.Release     `json:"releases,omitempty"`
 	Policies     map[string]v1.Policy      `json:"policies,omitempty"`
 	Users        map[string]v1.User        `json:"users,omitempty"`
 	Approles     map[string]v1.Approle     `json:"approles,omitempty"`
@@ -77,6 +78,7 @@ const (
 	Calendar    Kind = "calendar"
 	Environment Kind = "environment"
 	Budget      Kind = "budget"
+	Release     Kind = "release"
 	Policy      Kind = "policy"
 	User        Kind = "user"
 	Approle     Kind = "approle"
@@ -90,7 +92,7 @@ func (k Kind) one() string {
 		return "an " + string(k)
 	case Budget:
 		return "a disruption budget"
-	case Config, Rollout, Calendar, Policy, User, Webhook:
+	case Config, Rollout, Calendar, Release, Policy, User, Webhook:
 	}
 	return "a " + string(k)
 }
@@ -169,7 +171,7 @@ func (p Problems) Error() string {
 func Decode(sources ...Source) (Intent, error) {
 	r := reader{
 		intent: Intent{
-			Calendars: map[string]v1.Calendar{}, Environments: map[string]v1.Environment{}, Budgets: map[string]v1.Budget{},
+			Calendars: map[string]v1.Calendar{}, Environments: map[string]v1.Environment{}, Budgets: map[string]v1.Budget{}, Releases: map[string]v1.Release{},
 			Policies: map[string]v1.Policy{}, Users: map[string]v1.User{}, Approles: map[string]v1.Approle{}, Webhooks: map[string]v1.Webhook{},
 			Deletions: map[Key]bool{}, places: map[Key]place{},
 		},
@@ -196,6 +198,9 @@ func Decode(sources ...Source) (Intent, error) {
 	}
 	if n := len(r.intent.Budgets); n > v1.MaxBudgets {
 		r.found = append(r.found, Problem{Source: sources[0].Name, Problem: document.TooMany("budgets", n, v1.MaxBudgets)})
+	}
+	if n := len(r.intent.Releases); n > v1.MaxReleases {
+		r.found = append(r.found, Problem{Source: sources[0].Name, Problem: document.TooMany("releases", n, v1.MaxReleases)})
 	}
 	if len(r.found) > 0 {
 		return Intent{}, r.found
@@ -267,6 +272,10 @@ func (r *reader) read(s Source, d *document.Document) document.Problems {
 	problems = append(problems, named(r, s, d, Budget, "budgets", validName, func(name string, _ document.Object, b *v1.Budget) document.Problems {
 		r.intent.Budgets[name] = *b
 		return b.Validate()
+	})...)
+	problems = append(problems, named(r, s, d, Release, "releases", validName, func(name string, _ document.Object, one *v1.Release) document.Problems {
+		r.intent.Releases[name] = *one
+		return one.Validate()
 	})...)
 	return append(problems, r.readAccess(s, d)...)
 }

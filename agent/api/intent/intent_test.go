@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/document"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
@@ -50,7 +51,7 @@ func TestDecodeTellsWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct{ file, text, want string }{
 		"a value":           {"a.yaml", "---\n---\nconfig:\n  maintenance-windows:\n    - days-of-week: Frday\n      start-time: 01:00\n      duration: 4h\n", `a.yaml:5: config.maintenance-windows[0].days-of-week: "Frday"`},
-		"an unknown key":    {"a.yaml", "\nworker-applications: []\n", "a.yaml:2: worker-applications: unknown key; use approles, budgets, calendars, config, environments, policies, rollout, users, webhooks"},
+		"an unknown key":    {"a.yaml", "\nworker-applications: []\n", "a.yaml:2: worker-applications: unknown key; use approles, budgets, calendars, config, environments, policies, releases, rollout, users, webhooks"},
 		"a nested key":      {"a.yaml", "rollout:\n  splay: 1s\n  stagse: []\n", "a.yaml:3: rollout.stagse: unknown key; did you mean stages?"},
 		"the type":          {"a.yaml", "config: all\n", `a.yaml:1: config: "all" is not an object`},
 		"a calendar":        {"a.yaml", "calendars:\n  x: {kind: frieze}\n", `a.yaml:2: calendars.x.kind: "frieze" is not a kind of calendar; use allow or freeze`},
@@ -122,6 +123,30 @@ func TestOrder(t *testing.T) {
 	}
 	if s := Compare(Intent{}, Intent{Deletions: del("none")}); s[0].Action != Keep {
 		t.Errorf("what is not there is deleted: %+v", s)
+	}
+}
+
+// TestOrder_releases checks that a release is there before what names it, and goes after it.
+func TestOrder_releases(t *testing.T) {
+	t.Parallel()
+	names := func(name string) v1.Environment {
+		return v1.Environment{Match: v1.Match{Roles: []string{"edge"}}, OfEnvironment: release.OfEnvironment{Releases: map[string]string{release.OS: name}}}
+	}
+	oct, nov := v1.Release{Data: []byte("1")}, v1.Release{Data: []byte("2")}
+	withdrawn := oct
+	withdrawn.Withdrawn = &release.Withdrawn{Reason: "bad"}
+	has := Intent{Environments: map[string]v1.Environment{"basel": names("oct")}, Releases: map[string]v1.Release{"oct": oct, "sep": withdrawn}}
+	want := Intent{
+		Environments: map[string]v1.Environment{"basel": names("nov")}, Releases: map[string]v1.Release{"nov": nov, "sep": oct},
+		Config: &v1.OSUpgrade{}, Deletions: map[Key]bool{{Kind: Release, Name: "oct"}: true},
+	}
+	var got []string
+	for _, s := range Compare(has, want) {
+		got = append(got, string(s.Action)+" "+s.Key.String())
+	}
+	// A text without the withdrawal leaves it as it is.
+	if want := []string{"create release nov", "keep release sep", "change environment basel", "create config", "delete release oct"}; !slices.Equal(got, want) {
+		t.Errorf("the order is %q,\nnot %q", got, want)
 	}
 }
 

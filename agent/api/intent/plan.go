@@ -42,6 +42,7 @@ func (i Intent) Keys() []Key {
 	keys = append(keys, keysOf(Calendar, i.Calendars)...)
 	keys = append(keys, keysOf(Environment, i.Environments)...)
 	keys = append(keys, keysOf(Budget, i.Budgets)...)
+	keys = append(keys, keysOf(Release, i.Releases)...)
 	keys = append(keys, keysOf(Policy, i.Policies)...)
 	keys = append(keys, keysOf(User, i.Users)...)
 	keys = append(keys, keysOf(Approle, i.Approles)...)
@@ -71,11 +72,11 @@ func compareKeys(a, b Key) int {
 //	1  policies
 //	2  users, approles, webhooks
 //	3  the deletion of policies
-//	4  the rollout and the disruption budgets, by which a run goes
+//	4  the rollout and the disruption budgets, by which a run goes, and the releases that it installs
 //	5  environments, which take their hosts out of the windows of the tenant
 //	6  the configuration with its windows
-//	7  calendars that allow; the deletion of freezes, and of environments, whose hosts then get the
-//	   windows of the tenant
+//	7  calendars that allow; the deletion of freezes, of environments, whose hosts then get the windows
+//	   of the tenant, and of releases, which nothing names any more
 func Compare(has, want Intent) []ObjectChange {
 	var changes []ObjectChange
 	for _, key := range want.Keys() {
@@ -134,6 +135,16 @@ func change(key Key, has, want Intent) ObjectChange {
 		return changeOf(key, rank, entry(has.Environments, key), entry(want.Environments, key), v1.Environment.Canonical, v1.SameEnvironment)
 	case Budget:
 		return changeOf(key, 4, entry(has.Budgets, key), entry(want.Budgets, key), func(b v1.Budget) v1.Budget { return b }, v1.SameBudget)
+	case Release:
+		rank := 4
+		if want.Deletions[key] {
+			rank = 7
+		}
+		before, after := entry(has.Releases, key), entry(want.Releases, key)
+		if before != nil && after != nil {
+			after = new(v1.ReleaseOver(*before, *after))
+		}
+		return changeOf(key, rank, before, after, v1.Release.Canonical, v1.SameRelease)
 	case Policy:
 		rank := 1
 		if want.Deletions[key] {

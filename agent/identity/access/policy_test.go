@@ -177,3 +177,27 @@ func TestCheckPattern(t *testing.T) {
 		}
 	}
 }
+
+// TestPolicy_releases checks that whoever may declare a release need not be able to promote it, and the
+// other way round.
+func TestPolicy_releases(t *testing.T) {
+	t.Parallel()
+	const release, environment = "/v1/config/os-upgrade/releases/nov", "/v1/config/os-upgrade/environments/basel"
+	write := []Operation{Update, Delete}
+	for name, row := range map[string]struct {
+		rules    []Rule
+		releases bool
+	}{
+		"declares": {Rule{Path: "/v1/config/os-upgrade/releases/**", Allow: write}.InTenant(), true},
+		"promotes": {Rule{Path: "/v1/config/os-upgrade/environments/**", Allow: write}.InTenant(), false},
+		"writes all but releases": {append(Rule{Path: "/v1/config/os-upgrade/**", Allow: write}.InTenant(),
+			Rule{Path: "/v1/config/os-upgrade/releases/**", Reject: write}.InTenant()...), false},
+	} {
+		got := decisions(row.rules, []string{release, environment})
+		for _, method := range []string{"PUT", "PATCH", "DELETE"} {
+			if got[method+" "+release] != row.releases || got[method+" "+environment] == row.releases {
+				t.Errorf("%s: %s of the release %v, of the environment %v", name, method, got[method+" "+release], got[method+" "+environment])
+			}
+		}
+	}
+}

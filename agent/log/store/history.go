@@ -115,7 +115,7 @@ func (s *Store) writeRun(ctx context.Context, tenant string, run v1.Run, asOf, b
 	}
 	msg := nats.NewMsg(runSubject(tenant, run.ID))
 	summary := run
-	summary.Hosts, summary.Events = nil, nil
+	summary.Hosts, summary.Events, summary.Release = nil, nil, summary.Release.WithoutText()
 	header, err := json.Marshal(summary)
 	if err != nil {
 		return err

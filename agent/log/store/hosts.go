@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/format"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/report"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
@@ -21,6 +22,8 @@ type Host struct {
 	Application  string `json:"application"`
 	AgentVersion string `json:"agent-version,omitempty"`
 	Protocol     int    `json:"protocol,omitempty"`
+	// Releases are the kinds of releases that it carries out.
+	Releases []release.Kind `json:"releases,omitempty"`
 	// Role and Labels are what a rollout chooses the host by.
 	Role   string            `json:"role,omitempty"`
 	Labels map[string]string `json:"labels,omitempty"`

@@ -298,6 +298,9 @@ func consequence(kind string) string {
 
 func (t *Teller) opened(r *run.State) v1.News {
 	said := fmt.Sprintf("Run %d of %s was opened with %s", r.Key(), t.owner(), text.Count(r.Size(), "host", "hosts"))
+	if r.Release != nil {
+		said += ", to release " + r.Release.Name
+	}
 	if r.Until != "" {
 		said += " until stage " + r.Until
 	}

@@ -35,6 +35,9 @@ type Host struct {
 	// NonMember says that the run leaves the host alone, as a retry does with those
 	// that were upgraded. It counts in its stage while it is out of service.
 	NonMember bool
+	// Unfit is why the host must not go to the release of the run; empty if it may, or if the run has
+	// no release.
+	Unfit string
 }
 
 // Plan has what a run is opened with.
@@ -243,6 +246,8 @@ func divide(r v1.Rollout, hosts []Host, known reached.Hosts) (stages [][]Host, e
 			exempt = append(exempt, rollout.Exempt{Host: host.Name, Reason: "the rollout's exempt matches " + out.words(host)})
 		case stage < 0:
 			exempt = append(exempt, rollout.Exempt{Host: host.Name, Reason: NoStage})
+		case host.Unfit != "" && !host.NonMember:
+			exempt = append(exempt, rollout.Exempt{Host: host.Name, Reason: host.Unfit})
 		default:
 			stages[stage] = append(stages[stage], host)
 		}

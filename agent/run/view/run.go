@@ -11,6 +11,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/times"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
@@ -46,6 +47,7 @@ func Run(r *run.State, now time.Time, forecast *run.Forecast, silent map[string]
 		ID: r.Key(), Phase: string(r.Phase), Result: string(r.Result), Reason: r.Reason, Trigger: r.Trigger, RetryOf: r.RetryOf, RequestID: r.RequestID,
 		RequestedBy: r.By, RequestReason: r.Why, OpenedAt: Time(r.OpenedAt), NotAfter: Time(r.NotAfter), EndedAt: OptionalTime(r.EndedAt),
 	}
+	view.Release = runRelease(r.Release)
 	if view.OverrideAfter = r.OverrideAfter; view.OverrideAfter == "" && !r.Chosen {
 		for _, f := range r.Follows {
 			view.Follows = append(view.Follows, v1.FollowedRun{Environment: cmp.Or(f.Environment, v1.DefaultEnvironment), Run: f.Run})
@@ -93,6 +95,18 @@ func Run(r *run.State, now time.Time, forecast *run.Forecast, silent map[string]
 		foresee(r, &view, now, *forecast)
 	}
 	return view
+}
+
+// runRelease shows the release of a run; nil if it has none.
+func runRelease(pinned *release.Pin) *v1.RunRelease {
+	if pinned == nil {
+		return nil
+	}
+	shown := v1.RunRelease{Name: pinned.Name, Digest: pinned.Digest}
+	if r, err := pinned.Release(); err == nil { // The log has no other.
+		shown.Version = r.Version
+	}
+	return &shown
 }
 
 // runStep shows the step of a stage; nil if it has none.

@@ -68,6 +68,11 @@ func (s *Server) SetRelease(tenant, name string, r v1.Release) (etag string) {
 	return s.release(tenant, name).set(r)
 }
 
+// Release is what is stored, its ETag, and whether there is any.
+func (s *Server) Release(tenant, name string) (r v1.Release, etag string, ok bool) {
+	return s.release(tenant, name).look()
+}
+
 func (s *Server) environment(tenant, name string) object[v1.Environment] {
 	return named(tenant, name, s.store.Environment, s.store.PutEnvironment, s.store.DeleteEnvironment)
 }

@@ -26,6 +26,8 @@ type ReleaseInfo struct {
 	Digest string `json:"digest"`
 	// Withdrawn says why the release must not be installed any more; absent while it may.
 	Withdrawn *release.Withdrawn `json:"withdrawn,omitempty"`
+	// Installs are the versions that a host must report afterwards, by their names.
+	Installs map[string]string `json:"installs,omitempty"`
 	// NamedBy is what names the release: "the configuration", and "environment NAME".
 	NamedBy []string `json:"named-by,omitempty"`
 	// ETag is the ETag of the release.
@@ -84,6 +86,15 @@ func SameRelease(a, b Release) bool {
 	return a.Digest() == b.Digest() && a.Description == b.Description && reasonOf(a) == reasonOf(b)
 }
 
+// ReleaseOver returns what a text that declares a release writes over the one that is there: a text
+// that says nothing of a withdrawal may be older, and leaves it.
+func ReleaseOver(before, after Release) Release {
+	if after.Withdrawn == nil {
+		after.Withdrawn = before.Withdrawn
+	}
+	return after
+}
+
 func reasonOf(r Release) string {
 	if r.Withdrawn == nil {
 		return ""
@@ -107,5 +118,5 @@ func Stamped(before, after Release, now time.Time, by string) Release {
 
 // ReleaseInfoOf returns the entry of a release in a list.
 func ReleaseInfoOf(name, etag string, r Release) ReleaseInfo {
-	return ReleaseInfo{Name: name, Version: r.Version, Description: r.Description, Digest: r.Digest(), Withdrawn: r.Withdrawn, ETag: etag}
+	return ReleaseInfo{Name: name, Version: r.Version, Description: r.Description, Digest: r.Digest(), Withdrawn: r.Withdrawn, Installs: r.Installs, ETag: etag}
 }

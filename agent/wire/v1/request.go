@@ -32,6 +32,9 @@ type Start struct {
 	// RetryOf is the id of an ended run: the new run has only those of its hosts that failed or
 	// were skipped there.
 	RetryOf uint64 `json:"retry-of,omitempty" within:"1 9223372036854775807"`
+	// Release is the name of the release that the run installs, in place of that of the environment;
+	// empty means that of the environment, or of the run that is retried.
+	Release string `json:"release,omitempty"`
 	// Hosts, Labels and Roles choose the hosts of the run when it is started: those that are of
 	// one of these names, have all these labels and one of these roles. The value of a label may
 	// be several, joined by commas: one of them. Without any, the run has all hosts.
@@ -74,6 +77,9 @@ func (s Start) Validate() Problems {
 	found = append(found, under("override-after", validateReason(s.OverrideAfter))...)
 	if s.OverrideAfter != "" && strings.TrimSpace(s.OverrideAfter) == "" {
 		found = append(found, document.Wrong("override-after", s.OverrideAfter, "is no reason; say why the run does not wait"))
+	}
+	if s.Release != "" && !names.Valid(s.Release) {
+		found = append(found, document.Wrong("release", s.Release, "is not the name of a release; "+names.Form))
 	}
 	switch {
 	case s.Until == "":

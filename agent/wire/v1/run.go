@@ -2,10 +2,12 @@ package v1
 
 import (
 	"cmp"
+	"encoding/json"
 	"slices"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/document"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
 )
 
 // Run is one pass over the hosts of a tenant, an entry of
@@ -27,6 +29,9 @@ type Run struct {
 	RequestReason string `json:"request-reason,omitempty"`
 	// Environment is the environment whose hosts it upgrades; absent for the default one.
 	Environment string `json:"environment,omitempty"`
+	// Release is what the run installs; absent for a run without a release, whose hosts decide what
+	// they install.
+	Release *RunRelease `json:"release,omitempty"`
 	// RetryOf is the run whose failed and skipped hosts these are.
 	RetryOf uint64 `json:"retry-of,omitempty"`
 	// Until is the stage after which the run ends; absent if it goes on to the last one.
@@ -341,4 +346,33 @@ func (f RunFilter) Keeps(r Run) bool {
 		return false
 	}
 	return (f.Result == "" || f.Result == r.Result) && !r.OpenedAt.Before(f.Since) && (f.Until.IsZero() || r.OpenedAt.Before(f.Until))
+}
+
+// RunRelease is the release that a run installs. The run is pinned to it: it stays the same whatever
+// becomes of the release of that name.
+type RunRelease struct {
+	Name string `json:"name"`
+	// Version is what the release calls itself.
+	Version string `json:"version,omitempty"`
+	Digest  string `json:"digest"`
+	// Text is the release itself; only in the answer for one run.
+	Text json.RawMessage `json:"text,omitempty"`
+}
+
+// WithoutText returns the release as lists show it.
+func (r *RunRelease) WithoutText() *RunRelease {
+	if r == nil {
+		return nil
+	}
+	short := *r
+	short.Text = nil
+	return &short
+}
+
+// Pin returns the release as a run is pinned to it; nil if there is none.
+func (r *RunRelease) Pin() *release.Pin {
+	if r == nil {
+		return nil
+	}
+	return &release.Pin{Name: r.Name, Digest: r.Digest, Text: r.Text}
 }

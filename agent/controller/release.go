@@ -1,0 +1,135 @@
+package controller
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/plan"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
+)
+
+// named returns a release as a run is pinned to it, unless it is withdrawn or is not there.
+func (i *intent) named(name string) (*release.Pin, error) {
+	declared, known := i.releases[name]
+	switch err := i.unusable[store.Object{Kind: store.Release, Name: name}]; {
+	case err != nil:
+		return nil, fmt.Errorf("release %s cannot be read: %w; write it anew", name, err)
+	case !known:
+		return nil, fmt.Errorf("there is no release %s; to see those that there are: %s", name, run.Command("get releases"))
+	case declared.Withdrawn != nil:
+		return nil, fmt.Errorf("release %s is withdrawn, %s; name another one", name, whyWithdrawn(*declared.Withdrawn))
+	}
+	return new(declared.Pin(name)), nil
+}
+
+// whyWithdrawn tells who has withdrawn a release, and why.
+func whyWithdrawn(w release.Withdrawn) string {
+	return fmt.Sprintf("by %s: %s", cmp.Or(w.By, message.ByAgent), w.Reason)
+}
+
+// withdrawn returns the event that ends a run whose release was withdrawn; nil if it was not.
+func (i *intent) withdrawn(pinned *release.Pin) *message.Aborted {
+	if pinned == nil {
+		return nil
+	}
+	declared := i.releases[pinned.Name]
+	if declared.Withdrawn == nil || declared.Digest() != pinned.Digest {
+		return nil
+	}
+	return &message.Aborted{
+		By: cmp.Or(declared.Withdrawn.By, message.ByAgent), Why: message.CleanText(fmt.Sprintf("release %s is withdrawn: %s", pinned.Name, declared.Withdrawn.Reason)),
+	}
+}
+
+// releaseOf returns the release to which a run of an environment goes that is opened now; nil for none.
+func (i *intent) releaseOf(environment string, now time.Time) (*release.Pin, error) {
+	goes := i.goesTo(environment)
+	if goes.Follow != nil {
+		name, made := release.Followed(*goes.Follow, now)
+		return new(made.Pin(name)), nil
+	}
+	if name := goes.Named(); name != "" {
+		return i.named(name)
+	}
+	return nil, nil
+}
+
+// releaseToStart returns the release to which a run goes that is started by hand: the one that the
+// request names, that of the run that it retries, or that of the environment.
+func (s *state) releaseToStart(env *environment, now time.Time, request v1.Start, retried *release.Pin) (pinned *release.Pin, err error) {
+	switch {
+	case request.Release != "":
+		pinned, err = s.intent.named(request.Release)
+	case request.RetryOf == 0:
+		pinned, err = s.intent.releaseOf(env.name, now)
+	default:
+		if w := s.intent.withdrawn(retried); w != nil {
+			err = fmt.Errorf("%s, by %s; to go to another release: %s", w.Why, w.By, run.Typed(startWords(request)+" --release NAME"))
+		}
+		pinned = retried
+	}
+	if err != nil {
+		return nil, &run.Refused{Run: request.RetryOf, Message: err.Error()}
+	}
+	return pinned, nil
+}
+
+// fit notes of each host why it must not go to a release. The host has the last word: it compares the
+// versions that it has by then.
+func (s *state) fit(fleet []plan.Host, pinned *release.Pin) error {
+	if pinned == nil {
+		return nil
+	}
+	r, err := pinned.Release()
+	if err != nil {
+		return err
+	}
+	for i := range fleet {
+		fleet[i].Unfit = s.hosts.unfit(fleet[i].Name, r)
+	}
+	return nil
+}
+
+// unfit is why a host must not go to a release, by what it has said last; empty if it may.
+func (h *hosts) unfit(name string, r release.Release) string {
+	known := h.known[name]
+	switch {
+	case known == nil || len(known.Releases) == 0:
+		return "its agent cannot carry out releases; upgrade the agent"
+	case !slices.Contains(known.Releases, r.Kind()):
+		return fmt.Sprintf("it carries out %s, and the release is of %s", release.Kinds(known.Releases), r.Kind())
+	}
+	return r.Misfit(h.versions[name].versions)
+}
+
+// leavesAll says why no host is left for a run: each is left out, by the rollout or because the release
+// is not for it.
+func leavesAll(p plan.Plan, pinned *release.Pin) string {
+	by := "the rollout leaves"
+	if pinned != nil {
+		by = fmt.Sprintf("the rollout and release %s leave", pinned.Name)
+	}
+	said := fmt.Sprintf("%s out every one of %s; the first is %s: %s", by, text.Count(len(p.Exempt), "host", "hosts"), p.Exempt[0].Host, p.Exempt[0].Reason)
+	if pinned == nil {
+		said += "; to change that: " + run.Command("edit rollout")
+	}
+	return said
+}
+
+// goesTo returns to which release an environment goes: its own, or else that of the tenant.
+func (i *intent) goesTo(environment string) release.OfEnvironment {
+	if d := i.environments[environment]; d != nil && !d.OfEnvironment.IsZero() {
+		return d.OfEnvironment
+	}
+	if i.config == nil {
+		return release.OfEnvironment{}
+	}
+	return i.config.OfEnvironment
+}

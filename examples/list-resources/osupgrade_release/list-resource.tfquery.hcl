@@ -1,0 +1,3 @@
+list "osupgrade_release" "all" {
+  provider = osupgrade
+}

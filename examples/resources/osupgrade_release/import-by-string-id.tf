@@ -1,0 +1,4 @@
+import {
+  to = osupgrade_release.packages
+  id = "acme/security-2026-11-21"
+}
