@@ -170,7 +170,15 @@ func (c *Controller) Health(ctx context.Context, request v1.AskHealth) (v1.Healt
 		if err != nil {
 			return askedHealth{}, err
 		}
-		planned, err := s.intent.plan(env.name, s.fleet(env, nil), env.course(v1.Start{}))
+		fleet := s.fleet(env, nil)
+		pinned, err := s.releaseOf(env, s.Now())
+		if err == nil {
+			err = s.fit(fleet, pinned)
+		}
+		if err != nil {
+			return askedHealth{}, &run.Refused{Message: err.Error()}
+		}
+		planned, err := s.intent.plan(env.name, fleet, env.course(v1.Start{}, pinned))
 		if err != nil {
 			return askedHealth{}, &run.Refused{Message: err.Error()}
 		}

@@ -53,7 +53,7 @@ func (s *state) openWhenDue(ctx context.Context, env *environment, now time.Time
 	if before.Waits != "" {
 		return s.idles(env, now, "after", before.Waits, times.Sooner(before.Until, span.End))
 	}
-	pinned, err := s.intent.releaseOf(env.name, now)
+	pinned, err := s.releaseOf(env, now)
 	if err != nil {
 		return s.idles(env, now, "window", fmt.Sprintf("a release: %v", err), span.End)
 	}
@@ -61,7 +61,7 @@ func (s *state) openWhenDue(ctx context.Context, env *environment, now time.Time
 	if err := s.fit(fleet, pinned); err != nil {
 		return s.idles(env, now, "window", fmt.Sprintf("a release that can be read: %v", err), span.End)
 	}
-	planned, err := s.intent.plan(env.name, fleet, env.course(v1.Start{}))
+	planned, err := s.intent.plan(env.name, fleet, env.course(v1.Start{}, pinned))
 	if err != nil {
 		return s.idles(env, now, "window", fmt.Sprintf("somebody to repair the rollout: %v", err), span.End)
 	}

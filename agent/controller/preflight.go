@@ -200,7 +200,7 @@ func (s *state) rehearsal(env *environment, now time.Time, by string, request v1
 	if errors.Join(unpinned, s.fit(fleet, pinned)) != nil {
 		return e, plan.Plan{}, why.Message, nil
 	}
-	p, unplanned := s.intent.plan(env.name, fleet, env.course(request))
+	p, unplanned := s.intent.plan(env.name, fleet, env.course(request, pinned))
 	if unplanned != nil {
 		return e, plan.Plan{}, why.Message, nil //nolint:nilerr // why says it
 	}

@@ -61,6 +61,17 @@ func (i *intent) releaseOf(environment string, now time.Time) (*release.Pin, err
 	return nil, nil
 }
 
+// releaseOf returns the release to which the next run of an environment goes. An environment that
+// follows goes on to the release of the runs before, until all their stages are done: all its hosts get
+// the same.
+func (s *state) releaseOf(env *environment, now time.Time) (*release.Pin, error) {
+	before, last := env.ledger.Reached(), env.ledger.Newest()
+	if before != nil && last != nil && last.Release != nil && last.Release.Digest == before.Release && s.intent.goesTo(env.name).Follow != nil {
+		return last.Release, nil
+	}
+	return s.intent.releaseOf(env.name, now)
+}
+
 // releaseToStart returns the release to which a run goes that is started by hand: the one that the
 // request names, that of the run that it retries, or that of the environment.
 func (s *state) releaseToStart(env *environment, now time.Time, request v1.Start, retried *release.Pin) (pinned *release.Pin, err error) {
@@ -68,7 +79,7 @@ func (s *state) releaseToStart(env *environment, now time.Time, request v1.Start
 	case request.Release != "":
 		pinned, err = s.intent.named(request.Release)
 	case request.RetryOf == 0:
-		pinned, err = s.intent.releaseOf(env.name, now)
+		pinned, err = s.releaseOf(env, now)
 	default:
 		if w := s.intent.withdrawn(retried); w != nil {
 			err = fmt.Errorf("%s, by %s; to go to another release: %s", w.Why, w.By, run.Typed(startWords(request)+" --release NAME"))

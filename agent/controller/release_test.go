@@ -279,3 +279,39 @@ func TestReleaseOfEnvironment(t *testing.T) {
 		})
 	}
 }
+
+// TestRunsThatGoOnKeepTheirRelease checks that an environment that follows goes on to the release of its
+// first run until all stages are done, and begins with the first stage when it goes to another one.
+func TestRunsThatGoOnKeepTheirRelease(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(2 * day)
+		m := newMemory()
+		m.config.OfEnvironment = release.OfEnvironment{Follow: &release.Follow{Age: "1d"}}
+		m.rollout = &v1.Rollout{Stages: []v1.Stage{{Name: "canary", Match: &v1.Match{Hosts: []string{"h01"}}}, {Name: "rest"}}}
+		c, _ := m.control(t)
+		for _, host := range []string{"h01", "h02"} {
+			m.Alive(host, message.Alive{Application: "app", Releases: []release.Kind{release.OfPackages}})
+		}
+		synctest.Wait()
+		r := m.until(t, c, "canary")
+		m.reply("h01", r.ID, message.Prepare)
+		m.reply("h01", r.ID, message.Upgrade)
+		time.Sleep(time.Hour)
+		for _, host := range []string{"h01", "h02"} {
+			m.Alive(host, message.Alive{Application: "app", Releases: []release.Kind{release.OfPackages}})
+		}
+		synctest.Wait()
+		if _, err := c.Start(t.Context(), "test", start); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		opened, _ := m.pins()
+		if len(opened) != 2 || !same(opened[0], opened[1]) || opened[0].Name != "all-20000102t0000z" {
+			t.Fatalf("opened %+v", opened)
+		}
+		if last := m.events(`"opened"`)[1]; !strings.Contains(last, `"members":["h02"]`) {
+			t.Errorf("the second run is %s", last)
+		}
+	})
+}

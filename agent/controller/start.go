@@ -174,7 +174,7 @@ func (s *state) planStart(env *environment, now time.Time, request v1.Start, lef
 	if err := s.fit(fleet, pinned); err != nil {
 		return plan.Plan{}, err
 	}
-	planned, err := s.intent.plan(env.name, fleet, env.course(request))
+	planned, err := s.intent.plan(env.name, fleet, env.course(request, pinned))
 	if err != nil {
 		return plan.Plan{}, &run.Refused{Message: err.Error()}
 	}
@@ -186,8 +186,12 @@ func (s *state) planStart(env *environment, now time.Time, request v1.Start, lef
 }
 
 // course says where a run that is started goes on, and where it ends; by a window for the zero request.
-func (e *environment) course(request v1.Start) reached.Course {
-	return reached.Course{Before: e.ledger.Reached(), Until: request.Until, Chosen: request.OfChosen()}
+func (e *environment) course(request v1.Start, pinned *release.Pin) reached.Course {
+	c := reached.Course{Before: e.ledger.Reached(), Until: request.Until, Chosen: request.OfChosen()}
+	if pinned != nil {
+		c.Release = pinned.Digest
+	}
+	return c
 }
 
 // inFleet refuses a start of a host that is none of the fleet of an environment.

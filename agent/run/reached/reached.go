@@ -7,7 +7,7 @@
 // passed the last stage, whatever has failed on the way: else one host that always fails would keep all
 // others from their next upgrade. It is also over when no step is left, and of the hosts only silent ones.
 // And the next run begins with the first stage if a stage was added, removed, renamed or moved, because then
-// nobody can tell what of the new order is done. Whatever else is edited, such as the script of a step that
+// nobody can tell what of the new order is done, or if the run goes to another release. Whatever else is edited, such as the script of a step that
 // has failed, the next run goes on.
 //
 // A run of chosen hosts, such as a retry, takes no step of runs that go on like this, and never begins or
@@ -28,6 +28,8 @@ import (
 type Course struct {
 	// Before is how far the runs before have come; nil if the run begins with the first stage.
 	Before *message.Reached
+	// Release is the digest of the release to which the run goes; empty if it has none.
+	Release string
 	// Until is the stage after which the run ends; empty if it goes on to the last one.
 	Until string
 	// Chosen means that somebody has chosen the hosts of the run.
@@ -38,12 +40,12 @@ type Course struct {
 // ends.
 func (c Course) Begin(stages []rollout.Stage) *message.Reached {
 	switch {
-	case fits(c.Before, stages):
+	case fits(c.Before, stages) && c.Before.Release == c.Release:
 		return c.Before
 	case c.Chosen, c.Until == "" && !slices.ContainsFunc(stages, hasStep):
 		return nil
 	}
-	r := &message.Reached{}
+	r := &message.Reached{Release: c.Release}
 	for _, s := range stages {
 		r.Stages = append(r.Stages, message.ReachedStage{Name: s.Name, Step: s.Step != nil})
 	}
@@ -94,7 +96,7 @@ func Meet(r *message.Reached, hosts map[string][]string) *message.Reached {
 	if r == nil || len(hosts) == 0 {
 		return r
 	}
-	met := message.Reached{Since: r.Since, Stages: slices.Clone(r.Stages)}
+	met := message.Reached{Since: r.Since, Release: r.Release, Stages: slices.Clone(r.Stages)}
 	for i := range met.Stages {
 		if s := &met.Stages[i]; len(hosts[s.Name]) > 0 {
 			s.Left = union(s.Left, hosts[s.Name])
@@ -115,7 +117,7 @@ func After(opened *message.Reached, run message.Reached, over bool) *message.Rea
 	if opened == nil || over {
 		return nil
 	}
-	after := message.Reached{Since: opened.Since, Stages: slices.Clone(opened.Stages)}
+	after := message.Reached{Since: opened.Since, Release: opened.Release, Stages: slices.Clone(opened.Stages)}
 	some := opened.Since != 0
 	for i := range after.Stages {
 		if did := run.Stage(after.Stages[i].Name); did != nil {

@@ -23,6 +23,7 @@ func TestBegin(t *testing.T) {
 		{Name: "backup", Step: true, Run: 41}, {Name: "standby", Run: 41, Done: []string{"c1"}}, {Name: "workers", Left: []string{"w1"}},
 	}}
 	fresh := &message.Reached{Stages: []message.ReachedStage{{Name: "backup", Step: true}, {Name: "standby"}, {Name: "workers"}}}
+	to1 := &message.Reached{Since: 41, Release: "sha256:1", Stages: before.Stages}
 	edited := []rollout.Stage{step("backup"), {Name: "standby", PointOfNoReturn: true, Soak: "1h"}, hosts("workers")}
 	for name, c := range map[string]struct {
 		course reached.Course
@@ -36,6 +37,8 @@ func TestBegin(t *testing.T) {
 		"a stage more":                           {reached.Course{Before: before}, append(declared, hosts("rest")), &message.Reached{Stages: append(fresh.Stages, message.ReachedStage{Name: "rest"})}},
 		"a stage moved, without steps":           {reached.Course{Before: before}, []rollout.Stage{hosts("workers"), hosts("standby")}, nil},
 		"a step in place of hosts":               {reached.Course{Before: before, Chosen: true}, []rollout.Stage{step("backup"), step("standby"), hosts("workers")}, nil},
+		"another release":                        {reached.Course{Before: before, Release: "sha256:2"}, declared, &message.Reached{Release: "sha256:2", Stages: fresh.Stages}},
+		"the same release":                       {reached.Course{Before: to1, Release: "sha256:1"}, declared, to1},
 		"the first run":                          {reached.Course{}, declared, fresh},
 		"the first run, with chosen hosts":       {reached.Course{Chosen: true}, declared, nil},
 		"the first run, without steps":           {reached.Course{}, declared[1:], nil},
@@ -51,14 +54,14 @@ func TestBegin(t *testing.T) {
 func TestAfter(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 28, 2, 0, 0, 0, time.UTC)
-	fresh := reached.Meet(&message.Reached{Stages: []message.ReachedStage{{Name: "backup", Step: true}, {Name: "standby"}, {Name: "workers"}}},
+	fresh := reached.Meet(&message.Reached{Release: "sha256:1", Stages: []message.ReachedStage{{Name: "backup", Step: true}, {Name: "standby"}, {Name: "workers"}}},
 		map[string][]string{"standby": {"c2", "c1"}, "workers": {"w1", "w2"}})
 	outputs := &message.Outputs{Names: []string{"JOIN"}, Sealed: "sealed"}
 	first := message.Reached{Since: 41, Stages: []message.ReachedStage{
 		{Name: "backup", Step: true, Run: 41, Outputs: outputs}, {Name: "standby", Run: 41, Done: []string{"c2"}, Closed: at},
 	}}
 	night1 := reached.After(fresh, first, false)
-	want := &message.Reached{Since: 41, Stages: []message.ReachedStage{
+	want := &message.Reached{Since: 41, Release: "sha256:1", Stages: []message.ReachedStage{
 		{Name: "backup", Step: true, Run: 41, Outputs: outputs}, {Name: "standby", Run: 41, Done: []string{"c2"}, Left: []string{"c1"}, Closed: at}, {Name: "workers", Left: []string{"w1", "w2"}},
 	}}
 	if !reflect.DeepEqual(night1, want) {
@@ -67,7 +70,7 @@ func TestAfter(t *testing.T) {
 	second := message.Reached{Since: 57, Stages: []message.ReachedStage{
 		{Name: "standby", Run: 57, Done: []string{"c1"}, Closed: at.Add(time.Hour)}, {Name: "workers"},
 	}}
-	want = &message.Reached{Since: 41, Stages: []message.ReachedStage{
+	want = &message.Reached{Since: 41, Release: "sha256:1", Stages: []message.ReachedStage{
 		{Name: "backup", Step: true, Run: 41, Outputs: outputs}, {Name: "standby", Run: 57, Done: []string{"c1", "c2"}, Closed: at}, {Name: "workers", Left: []string{"w1", "w2"}},
 	}}
 	if night2 := reached.After(night1, second, false); !equal(night2, want) {

@@ -14,6 +14,8 @@ import (
 type Reached struct {
 	// Since is the run that began with the first stage; 0 in the opening of that run.
 	Since uint64 `json:"since,omitempty"`
+	// Release is the digest of the release to which these runs go; empty if they have none.
+	Release string `json:"release,omitempty"`
 	// Stages are all stages of the rollout as declared, in their order.
 	Stages []ReachedStage `json:"stages"`
 }
