@@ -125,6 +125,15 @@ var orders = map[string]func(*ordered){
 		o.run(message.Opened{Environment: "shops", Chosen: true, Follows: o.ledger.Of("shops").FollowsOfChosen()}, "s1", "completed")
 		o.waits("to complete another run")
 	},
+	"a run until a stage is not followed": func(o *ordered) {
+		o.canary("completed")
+		id := o.run(message.Opened{Environment: "canary", Until: "all", Reached: &message.Reached{Stages: []message.ReachedStage{{Name: "all", Left: []string{"c1"}}, {Name: "rest", Left: []string{"c2"}}}}}, "c1", "completed")
+		o.now = o.now.Add(24 * time.Hour)
+		o.waits(fmt.Sprintf("environment canary to complete a run of all its stages: run %d ended after stage all", id))
+		o.canary("completed")
+		o.now = o.now.Add(24 * time.Hour)
+		o.waits("")
+	},
 	"a later run that soaks holds nobody up": func(o *ordered) {
 		first := o.canary("completed")
 		o.now = o.now.Add(20 * time.Hour)

@@ -212,6 +212,16 @@ var faults = []fault{
 	{"outputs-stay-on-the-disk", "agent/host/check.Runner.Clean", `return nil`, "", tests("agent/host/check", "TestOutputsOfEarlierSteps")},
 	{"step-overlaps-with-the-one-before", "agent/host/worker.tasks.runs", `return false`, "", tests("agent/host/worker", "TestStepsFollowOneAnother")},
 
+	// 15. A run that goes on where others ended takes no step and upgrades no host that they have done.
+	{"step-that-is-done-is-taken-again", "agent/run/reached.StepDone", `return false`, "", append(tests("agent/run/plan", "TestCourse"), overRuns)},
+	{"host-that-is-done-goes-again", "agent/run/reached.HostsOf", `all := Hosts{}; if $1 == nil { return nil }; for _, s := range $1.Stages { for _, host := range slices.Concat(s.Done, s.Left) { all[host] = Host{Stage: s.Name} } }; return all`, "", append(tests("agent/run/plan", "TestCourse"), overRuns)},
+	{"stage-of-a-host-is-decided-anew", "agent/run/reached.Meet", `return $1`, "", append(tests("agent/controller", "TestUntil"), overRuns)},
+	{"each-run-begins-with-the-first-stage", "agent/run/reached.fits", `return false`, "", append(tests("agent/run/reached", "TestBegin"), overRuns)},
+	{"what-runs-have-done-is-trimmed", "agent/run.Ledger.Carrying", `c := message.Carried{Environment: $1.Name, Run: $1.Key(), Considered: $1.Considered(), Follows: $1.follows, Completed: $1.completed, Roster: $1.Roster().Opening(nil, nil)}; c.Budgets, c.Cells = $0.cells.Budgets(), $0.cells.Of(named(message.Opened{Roster: c.Roster})); return c`, "", []suite{overRuns}},
+	{"outputs-are-those-of-one-run", "agent/run.State.Outputs", `var all []Given; for n := range $0.stages.list { if g := &$0.stages.list[n]; g.doing.Outputs != nil { all = append(all, Given{g.Name, g.doing.Outputs.Sealed}) } }; return all`, "", tests("agent/controller", "TestUntil")},
+	{"run-begins-anew-while-a-host-is-left", "agent/run/plan.Plan.isLeft", `return false`, "", append(tests("agent/run/plan", "TestCourse|TestCourseBeginsAnew"), overRuns)},
+	{"upgrade-never-ends", "agent/run.State.reachedBy", `if $0.Reached == nil { return nil }; did := message.Reached{Since: $0.Key()}; for n := range $0.stages.list { did.Stages = append(did.Stages, $0.stageReached(&$0.stages.list[n])) }; return reached.After($0.Reached, did, false)`, "", append(tests("agent/controller", "TestUntil"), overRuns)},
+
 	// What runs and steps ask of hosts and of the site.
 	{"task-is-of-any-host", "agent/wire/message.TaskKind.mayBeOf", `return true`, "", tests("agent/wire/message", "TestTasksOfAStep")},
 	{"checks-of-hosts-are-asked-at-the-site", "agent/wire/message.Task.OnSite", `return true`, "", tests("agent/wire/message", "TestTaskKinds")},

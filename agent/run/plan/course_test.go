@@ -56,8 +56,12 @@ func outline(p plan.Plan) string {
 func TestCourse(t *testing.T) {
 	t.Parallel()
 	afterSwact := &message.Reached{Since: 41, Stages: []message.ReachedStage{
-		{Name: "backup", Step: true, Run: 41}, {Name: "standby", Run: 41, Done: []string{"c2"}}, {Name: "swact", Step: true, Run: 41},
-		{Name: "former", Left: []string{"c1"}}, {Name: "workers"}, {Name: "complete", Step: true},
+		{Name: "backup", Step: true, Run: 41},
+		{Name: "standby", Run: 41, Done: []string{"c2"}},
+		{Name: "swact", Step: true, Run: 41},
+		{Name: "former", Left: []string{"c1"}},
+		{Name: "workers"},
+		{Name: "complete", Step: true},
 	}}
 	allHosts := &message.Reached{Since: 41, Stages: slices.Clone(afterSwact.Stages)}
 	allHosts.Stages[3].Run, allHosts.Stages[3].Done, allHosts.Stages[3].Left = 57, []string{"c1"}, nil

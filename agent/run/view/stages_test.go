@@ -23,8 +23,12 @@ func TestStagesOverRuns(t *testing.T) {
 		Trigger: message.TriggerManual, Members: []string{"w2"}, Rollout: policy, NotAfter: opens.Add(time.Hour), Until: "workers",
 		Reached: &message.Reached{Since: 41, Stages: []message.ReachedStage{
 			{Name: "backup", Step: true, Run: 41, Outputs: &message.Outputs{Names: []string{"COPY"}, Sealed: "x"}},
-			{Name: "standby", Run: 43, Done: []string{"c1", "c2"}, Closed: opens.Add(-time.Hour)}, {Name: "spare"},
-			{Name: "workers", Left: []string{"w2"}}, {Name: "storage", Left: []string{"s1", "s2"}}, {Name: "arbiter"}, {Name: "complete", Step: true},
+			{Name: "standby", Run: 43, Done: []string{"c1", "c2"}, Closed: opens.Add(-time.Hour)},
+			{Name: "spare"},
+			{Name: "workers", Left: []string{"w2"}},
+			{Name: "storage", Left: []string{"s1", "s2"}},
+			{Name: "arbiter"},
+			{Name: "complete", Step: true},
 		}},
 	}, run.Usual{})
 	shown := view.Run(opened, opens, nil, nil, nil)

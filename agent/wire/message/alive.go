@@ -194,7 +194,7 @@ const (
 	maxVersion = 100
 )
 
-// Reached is word of how a host's work goes on, for people.
+// Progress is word of how a host's work goes on, for people.
 type Progress struct {
 	// Run is the run that the work belongs to.
 	Run uint64 `json:"run"`
