@@ -180,6 +180,10 @@ var situations = []situation{
 		s.failsAtSite(`check alarms: the query returned 1 series, and should return nothing: ALERTS{alertname="DiskFull"} is 1`)
 		s.until(1, 5, 0)
 	}, 0, nil},
+	{"goes on", intended{windows: saturdays, rollout: stepped()}, func(s *scene) {
+		s.types("start", "--until", "switch-over", "--override-window", "--reason", "the first night")
+		s.until(1, 2, 0)
+	}, 0, nil},
 }
 
 // file is the name of the transcript of the n-th situation.

@@ -51,3 +51,30 @@ func TestStartOfChosenHosts(t *testing.T) {
 		t.Errorf("start prints %s", got)
 	}
 }
+
+// TestStartUntil checks what a run until a stage says of itself, also once it has ended, and that a stage
+// which the rollout does not have is refused with those that it has.
+func TestStartUntil(t *testing.T) {
+	t.Parallel()
+	play(t, intended{rollout: stepped()}, threeHosts, func(s *scene) {
+		until := func(stage string, more ...string) string {
+			return s.types(append([]string{"start", "--until", stage, "--override-window", "--reason", "a test"}, more...)...)
+		}
+		unknown, planned, begun := until("swap"), until("standby", "--dry-run"), until("standby")
+		s.pass(10 * time.Minute)
+		got := unknown + planned + begun + s.types("status") + until("standby")
+		for _, want := range []string{
+			`until: "swap" is no stage of the rollout; use one of standby, switch-over, rest`,
+			"stage switch-over:  for a later run\nstage rest:         for a later run\n",
+			"has begun with 1 host; it ends after stage standby, by ",
+			"until:        stage standby; the next run goes on there\n",
+			"completed: 1 of 1 host upgraded, until stage standby\n",
+			"switch-over  later  -      -         -       a step\nrest         later  2      0         -\n",
+			"nothing is left to do until stage standby: the runs since run 2 have done it; name a later stage",
+		} {
+			if !strings.Contains(got, want) {
+				t.Errorf("%q is missing in:\n%s", want, got)
+			}
+		}
+	})
+}

@@ -66,16 +66,19 @@ func (w *World) drawInLine(name string) v1.Environment {
 	}
 }
 
-// drawStart draws what an operator starts in addition to its bounds: some hosts of an environment, or
-// all of them in spite of the order of environments.
+// drawStart draws what an operator starts in addition to its bounds: a run until a stage, which the rollout
+// may not have, some hosts of an environment, or all of them in spite of the order of environments.
 func (w *World) drawStart(start v1.Start) v1.Start {
+	if start.RetryOf == 0 && w.rng.chance("operator starts until a stage", 0.3) {
+		start.Until = one(w.rng, "operator until", "first", "s0", "s0", "s1", "s1", "s2", "rest", "all")
+	}
 	if len(w.orders) == 0 {
 		return start
 	}
 	if w.rng.chance("operator overrides the order", 0.3) {
 		start.OverrideAfter = "now"
 	}
-	if start.RetryOf == 0 && w.rng.chance("operator chooses hosts", 0.2) {
+	if start.RetryOf == 0 && start.Until == "" && w.rng.chance("operator chooses hosts", 0.2) {
 		start.Hosts = []string{w.inOrder[w.rng.n("chosen host", len(w.inOrder))].name}
 	}
 	return start
