@@ -106,7 +106,7 @@ func TestAction_start(t *testing.T) {
 	t.Parallel()
 	api, p := fleet(t)
 	api.OnStart(func(tenant string, run v1.Run) { api.FinishRun(tenant, run.ID, "completed", "done") })
-	got := p.invoke(t, "osupgrade_start", values{"reason": text("CVE-2026-1"), "override_window": boolean(true)})
+	got := p.invoke(t, "osupgrade_start", values{"reason": text("CVE-2026-1"), "override_window": boolean(true), "until": text("canary")})
 	if len(got.errors)+len(got.warnings) > 0 {
 		t.Fatal(got)
 	}
@@ -115,7 +115,7 @@ func TestAction_start(t *testing.T) {
 			t.Errorf("there is no %q in %q", want, got.progress)
 		}
 	}
-	if runs := api.Runs(acctest.Tenant); len(runs) != 1 || runs[0].RequestReason != "CVE-2026-1" {
+	if runs := api.Runs(acctest.Tenant); len(runs) != 1 || runs[0].RequestReason != "CVE-2026-1" || runs[0].Until != "canary" {
 		t.Errorf("the runs are %v", runs)
 	}
 }

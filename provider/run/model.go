@@ -30,6 +30,7 @@ type request struct {
 	HostNames      types.Set    `tfsdk:"host_names"`
 	Labels         types.Map    `tfsdk:"labels"`
 	Roles          types.Set    `tfsdk:"roles"`
+	Until          types.String `tfsdk:"until"`
 	Accept         types.Set    `tfsdk:"accept"`
 	Timeouts       types.Object `tfsdk:"timeouts"`
 }
@@ -56,6 +57,7 @@ func (m request) start() v1.Start {
 		Reason:         m.Reason.ValueString(),
 		Duration:       m.Duration.ValueString(),
 		RetryOf:        uint64(m.RetryOf.ValueInt64()),
+		Until:          m.Until.ValueString(),
 	}
 }
 
@@ -99,6 +101,9 @@ func (m request) purpose(typeName string) string {
 	}
 	if name := m.Environment.ValueString(); name != "" {
 		parts = append(parts, "environment "+name)
+	}
+	if stage := m.Until.ValueString(); stage != "" {
+		parts = append(parts, "until "+stage)
 	}
 	text, err := json.Marshal(parts)
 	if err != nil {

@@ -184,7 +184,7 @@ func parseID(text string) (tenant *string, id int64, err error) {
 // that the same values in the configuration are no change.
 func (m *model) takeRequest(r v1.Run) {
 	m.Reason = conversion.Text(r.RequestReason)
-	m.Environment = conversion.Text(r.Environment)
+	m.Environment, m.Until = conversion.Text(r.Environment), conversion.Text(r.Until)
 	if r.RetryOf != 0 {
 		m.RetryOf = types.Int64Value(int64(r.RetryOf))
 	}

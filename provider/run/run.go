@@ -7,6 +7,7 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -23,6 +24,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/diagnostics"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/environment"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/providerdata"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/rollout"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantobject"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/wayback"
 )
@@ -131,7 +133,7 @@ func (r *Resource) planExisting(ctx context.Context, plan model, req resource.Mo
 // apply a window may have opened.
 func preflight(ctx context.Context, data *providerdata.Data, typeName string, m request, diags *diag.Diagnostics) {
 	if !data.Reachable() || !data.ValidateAtPlan || m.Tenant.IsUnknown() ||
-		m.Environment.IsUnknown() || m.OverrideAfter.IsUnknown() || m.OverrideWindow.IsUnknown() || m.Reason.IsUnknown() || m.Duration.IsUnknown() || m.RetryOf.IsUnknown() {
+		m.Environment.IsUnknown() || m.OverrideAfter.IsUnknown() || m.OverrideWindow.IsUnknown() || m.Reason.IsUnknown() || m.Duration.IsUnknown() || m.RetryOf.IsUnknown() || m.Until.IsUnknown() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, preflightLimit)
@@ -153,12 +155,20 @@ func preflight(ctx context.Context, data *providerdata.Data, typeName string, m 
 		diagnostics.Failure{Operation: "The token may not start " + typeName, Tenant: tenant, Err: err}.Warn(diags, "An apply with this token will fail.")
 	case client.HasStatus(err, http.StatusConflict), client.HasStatus(err, http.StatusNotFound) && m.Environment.ValueString() != "":
 		diagnostics.Failure{Operation: "A run could not start now", Tenant: tenant, Err: err}.Warn(diags, "If this is still so at the apply, the apply fails.")
+	case noStage(err) && !tenantobject.Planned(data, tenantobject.Needed(rollout.TypeName, tenantobject.Key{Tenant: tenant})):
+		diags.AddAttributeWarning(path.Root("until"), "There is no such stage", "If this is still so at the apply, the apply fails. The server says: "+diagnostics.HCL(err.Error()))
 	case err == nil && found.Refused != "":
 		diags.AddWarning("A run could not start now", "If this is still so at the apply, the apply fails or waits for the run in progress. The server says: "+diagnostics.HCL(found.Refused))
 	}
 	if w := found.SkippedWindow; err == nil && w != nil {
 		diags.AddWarning("Somebody has skipped the window", fmt.Sprintf("The window that opens at %s was skipped by %s: %s. It opens no run by itself, but this starts one in it.", w.Start.Format(time.RFC3339), w.By, w.Reason))
 	}
+}
+
+// noStage reports whether the server refuses a start because the rollout has no stage of that name.
+func noStage(err error) bool {
+	var answer *client.Error
+	return errors.As(err, &answer) && answer.Status == http.StatusBadRequest && answer.Errors[0].Info.Field == "until"
 }
 
 // ValidateConfig applies the API's rules for a start.
@@ -178,11 +188,20 @@ func (*Resource) ValidateConfig(ctx context.Context, req resource.ValidateConfig
 // validate applies the API's rules for a start. The rules concern several attributes
 // together, so it waits until all of them are known.
 func (m request) validate(typeName string, diags *diag.Diagnostics) {
+	if m.chosen() && m.Until.ValueString() != "" {
+		diags.AddAttributeError(path.Root("until"), "Invalid configuration of "+typeName,
+			"until ends a run of all hosts of its environment. Remove until, or host_names, labels, roles and retry_of.")
+	}
 	if !m.Environment.IsUnknown() && !m.OverrideAfter.IsUnknown() && !m.OverrideWindow.IsUnknown() && !m.Reason.IsUnknown() && !m.Duration.IsUnknown() {
 		start := m.start()
-		start.Hosts, start.Labels, start.Roles = nil, nil, nil // Their attributes have rules of their own.
+		start.Hosts, start.Labels, start.Roles, start.Until = nil, nil, nil, "" // Their attributes have rules of their own.
 		invalid(typeName, start.Validate(), diags)
 	}
+}
+
+// chosen reports whether the configuration chooses the hosts of the run.
+func (m request) chosen() bool {
+	return !m.HostNames.IsNull() || !m.Labels.IsNull() || !m.Roles.IsNull() || !m.RetryOf.IsNull()
 }
 
 // invalid adds the problems of a request at their attributes.

@@ -72,6 +72,7 @@ func (*startAction) Schema(_ context.Context, _ action.SchemaRequest, resp *acti
 			"host_names":     schema.SetAttribute{ElementType: types.StringType, Optional: true, MarkdownDescription: aboutHostNames, Validators: hostNameValidators()},
 			"labels":         schema.MapAttribute{ElementType: types.StringType, Optional: true, MarkdownDescription: aboutLabels, Validators: labelValidators()},
 			"roles":          schema.SetAttribute{ElementType: types.StringType, Optional: true, MarkdownDescription: aboutRoles, Validators: roleValidators()},
+			"until":          schema.StringAttribute{Optional: true, MarkdownDescription: aboutUntil, Validators: []validator.String{validators.Name()}},
 		},
 	}
 	maps.Copy(resp.Schema.Attributes, waitAttributes(true))

@@ -31,7 +31,7 @@ func withRuns(t *testing.T) (*fakeapi.Server, acctest.Server) {
 	api, server := acctest.Fake(t)
 	ended := noon.Add(time.Hour)
 	api.AddRun(acctest.Tenant, v1.Run{
-		Environment: "basel", Phase: "finished", Result: "completed", Trigger: "window", OpenedAt: noon, EndedAt: &ended, NotAfter: noon.Add(4 * time.Hour),
+		Environment: "basel", Until: "canary", Phase: "finished", Result: "completed", Trigger: "window", OpenedAt: noon, EndedAt: &ended, NotAfter: noon.Add(4 * time.Hour),
 		Hosts: []v1.RunHost{{Hostname: "h01", Status: "upgraded", UpToDate: true, Stage: "canary", Note: "its reboot was skipped"}},
 	})
 	api.AddRun(acctest.Tenant, v1.Run{
@@ -61,17 +61,17 @@ func TestAccRuns_complete(t *testing.T) {
 			statecheck.ExpectKnownValue(address, tfjsonpath.New("tenant"), text("acme")),
 			statecheck.ExpectKnownValue(address, tfjsonpath.New("runs"), knownvalue.ListExact([]knownvalue.Check{
 				knownvalue.ObjectExact(map[string]knownvalue.Check{
-					"id": knownvalue.Int64Exact(43), "environment": null, "phase": text("preparing"), "result": null, "reason": null, "trigger": text("window"),
+					"id": knownvalue.Int64Exact(43), "environment": null, "until": null, "phase": text("preparing"), "result": null, "reason": null, "trigger": text("window"),
 					"opened_at": text("2026-11-27T14:00:00Z"), "ended_at": null, "not_after": text("2026-11-27T18:00:00Z"), "hosts": knownvalue.ListSizeExact(0),
 					"way_back": back(null),
 				}),
 				knownvalue.ObjectExact(map[string]knownvalue.Check{
-					"id": knownvalue.Int64Exact(42), "environment": null, "phase": text("finished"), "result": text("failed"), "reason": text("h02 failed"), "trigger": text("manual"),
+					"id": knownvalue.Int64Exact(42), "environment": null, "until": null, "phase": text("finished"), "result": text("failed"), "reason": text("h02 failed"), "trigger": text("manual"),
 					"opened_at": text("2026-11-27T13:00:00Z"), "ended_at": text("2026-11-27T13:00:00Z"), "not_after": text("2026-11-27T17:00:00Z"),
 					"hosts": host("h02", "failed", text("no space left"), null, null), "way_back": back(text("2026-11-27T13:00:00Z")),
 				}),
 				knownvalue.ObjectExact(map[string]knownvalue.Check{
-					"id": knownvalue.Int64Exact(41), "environment": text("basel"), "phase": text("finished"), "result": text("completed"), "reason": null, "trigger": text("window"),
+					"id": knownvalue.Int64Exact(41), "environment": text("basel"), "until": text("canary"), "phase": text("finished"), "result": text("completed"), "reason": null, "trigger": text("window"),
 					"opened_at": text("2026-11-27T12:00:00Z"), "ended_at": text("2026-11-27T13:00:00Z"), "not_after": text("2026-11-27T16:00:00Z"),
 					"hosts": host("h01", "upgraded", null, text("canary"), text("its reboot was skipped")), "way_back": null,
 				}),

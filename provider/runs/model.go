@@ -27,6 +27,7 @@ type model struct {
 type pastRun struct {
 	ID          types.Int64    `tfsdk:"id"`
 	Environment types.String   `tfsdk:"environment"`
+	Until       types.String   `tfsdk:"until"`
 	Phase       types.String   `tfsdk:"phase"`
 	Result      types.String   `tfsdk:"result"`
 	Reason      types.String   `tfsdk:"reason"`
@@ -77,7 +78,7 @@ func fromAPI(r v1.Run) pastRun {
 		hosts = append(hosts, host{run.HostOf(h.Hostname, h.Status, h.Error), types.BoolValue(h.UpToDate), conversion.Text(h.Stage), conversion.Text(h.Note)})
 	}
 	return pastRun{
-		ID: types.Int64Value(int64(r.ID)), Environment: conversion.Text(r.Environment), Phase: conversion.Text(r.Phase), Result: conversion.Text(r.Result), Reason: conversion.Text(r.Reason),
+		ID: types.Int64Value(int64(r.ID)), Environment: conversion.Text(r.Environment), Until: conversion.Text(r.Until), Phase: conversion.Text(r.Phase), Result: conversion.Text(r.Result), Reason: conversion.Text(r.Reason),
 		Trigger: conversion.Text(r.Trigger), OpenedAt: conversion.Time(&r.OpenedAt), EndedAt: conversion.Time(r.EndedAt), NotAfter: conversion.Time(&r.NotAfter),
 		Hosts: hosts, WayBack: wayback.Of(r.WayBack),
 	}

@@ -56,6 +56,7 @@ func runAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"id":          tenantobject.ComputedNumber("The id of the run."),
 		"environment": tenantobject.ComputedText("The environment whose hosts the run upgraded; null for `default`."),
+		"until":       tenantobject.ComputedText("The stage after which the run ends; null for the last one."),
 		"phase":       tenantobject.ComputedText("The phase of the run: `open`, `preparing`, `upgrading` or `finished`."),
 		"result":      tenantobject.ComputedText("The result of the run: `completed`, `partial`, `failed`, `aborted` or `timed-out`; null until it ends."),
 		"reason":      tenantobject.ComputedText("The reason of the result, or why the run does not proceed; null if there is none."),
