@@ -128,7 +128,7 @@ func (o *connection) AfterApply(parsed *kong.Context, program version, dial dial
 
 // errNoToken is the answer to a command that needs one.
 var errNoToken = errors.New("there is no token; set OSUPGRADE_TOKEN or --token-file (export OSUPGRADE_TOKEN=$(osupgrade-agent login --user NAME) gets one), " +
-	"or --client-cert-file and --client-key-file, or source the file dev.env of osupgrade-agent dev, or name the site once with osupgrade-agent context add")
+	"or --client-cert-file and --client-key-file, or source the file dev.env of osupgrade-agent dev, or name the site once with osupgrade-agent context add, and choose it with context use")
 
 // client connects as the operator.
 func (o *connection) client() (*client.Client, error) {

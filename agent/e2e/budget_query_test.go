@@ -125,4 +125,3 @@ func (f *fleet) tokenFile() string {
 	}
 	return f.path("token")
 }
-

@@ -36,6 +36,8 @@ var faults = []fault{
 	{"lock-is-trimmed", "agent/run.Ledger.Relock", `return nil`, "", tests("agent/controller", "TestLockOutlivesTheLog")},
 	{"query-of-a-budget-is-not-asked", "agent/run.Answer.allows", `return true`, "", append(tests("agent/run", "TestQuery"), tests("agent/controller", "TestQueryOfBudget")...)},
 	{"query-lets-every-lock-pass", "agent/controller.state.allowed", `return nil`, "", tests("agent/controller", "TestQueryOfLock")},
+	{"refusing-query-is-no-news", "agent/run.State.IsBlockedBy", `return false`, "", tests("agent/controller", "TestQueryIsTold")},
+	{"refusal-is-never-forgotten", "agent/controller.query.isForgotten", `return false`, "", tests("agent/controller", "TestRefusalIsForgotten")},
 	{"answer-counts-for-ever", "agent/controller.query.isValid", `return !$0.answeredAt.IsZero()`, "", tests("agent/controller", "TestQueryOfBudget")},
 	{"forecast-is-of-each-run-alone", "agent/run.Ledger.sharing", `return nil`, "", tests("agent/run", "TestForecastOfSharedBudget|TestForecastComesTrue")},
 	{"skipped-window-is-told-to-nobody", "agent/run/news.Teller.Skipped", `return nil`, "", tests("agent/controller", "TestSkipIsTold")},
