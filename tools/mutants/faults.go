@@ -79,6 +79,11 @@ var faults = []fault{
 	{"remedy-needs-what-no-repository-has", "agent/host/strategy/apt.call.gone", `return nil, nil`, "", tests("agent/host/strategy/apt", "TestRepairIsHonest")},
 	{"remedy-leaves-a-package-in-a-mess", "agent/host/strategy/apt.condition.remedy", `return "dpkg --configure -a; apt-get -f install"`, "", tests("agent/host/strategy/apt", "TestRepairIsHonest")},
 	{"damaged-bundle-is-kept", "agent/host/strategy/rauc.driver.forget", `return nil`, "", tests("agent/host/strategy/rauc", "TestDamagedBundle")},
+	{"image-of-another-host-is-installed", "agent/host/strategy/image.choose", `return $1[0], len($1) > 0`, "", append(tests("agent/host/strategy/image", "TestWanted"), tests("agent/host/strategy/rauc", "TestReleaseIsRefused")...)},
+	{"image-is-not-compared-with-its-release", "agent/host/download.Content.Check", `return nil`, "", append(tests("agent/host/download", "TestContent|TestRefusals"), tests("agent/host/strategy/rauc", "TestReleaseIsRefused")...)},
+	{"rollback-restores-what-never-ran", "agent/host/strategy/image.Systems.Back", `return Restore`, "", tests("agent/host/strategy/image", "TestSystemsBack")},
+	{"running-version-makes-room", "agent/host/strategy/sysupdate.system.Check", `return nil`, "", tests("agent/host/strategy/sysupdate", "TestCheck|TestRefused")},
+	{"rolled-back-version-counts-as-given-up", "agent/host/strategy/sysupdate.spent", `return $1 != "", $1 != ""`, "", tests("agent/host/strategy/sysupdate", "TestCounters|TestRollback")},
 	{"image-is-done-by-its-exit-status", "agent/host/strategy/image.Systems.Missing", `return nil`, "", tests("agent/host/strategy/image", "TestSystems")},
 
 	// 3. No command after not-after, after an abort, inside a freeze, or before enough hosts
