@@ -103,11 +103,11 @@ func (s Systems) wentBack() error {
 type WayBack int
 
 const (
-	// Discard: the old system runs, and the one of the plan must not start.
+	// Discard means that the old system runs, and the one of the plan must not start.
 	Discard WayBack = iota + 1
-	// UnderWay: the old system starts next.
+	// UnderWay means that the old system starts next.
 	UnderWay
-	// Restore: the old system is to be made the one that starts next.
+	// Restore means that the old system is to be made the one that starts next.
 	Restore
 )
 

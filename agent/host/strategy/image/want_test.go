@@ -13,7 +13,7 @@ import (
 // TestWanted checks which image of a release a host gets: the one that says most about it, or none.
 func TestWanted(t *testing.T) {
 	t.Parallel()
-	any, amd64 := release.Image{URL: "any"}, release.Image{URL: "amd64", Platform: "linux/amd64"}
+	anyone, amd64 := release.Image{URL: "any"}, release.Image{URL: "amd64", Platform: "linux/amd64"}
 	kiosk, both := release.Image{URL: "kiosk", Compatible: "kiosk"}, release.Image{URL: "both", Compatible: "kiosk", Platform: "linux/amd64"}
 	arm64, toaster := release.Image{URL: "arm64", Platform: "linux/arm64"}, release.Image{URL: "toaster", Compatible: "toaster"}
 	for name, c := range map[string]struct {
@@ -21,10 +21,10 @@ func TestWanted(t *testing.T) {
 		url    string
 		err    string
 	}{
-		"one for any host":         {[]release.Image{any}, "any", ""},
-		"its platform":             {[]release.Image{any, arm64, amd64}, "amd64", ""},
-		"its kind":                 {[]release.Image{amd64, kiosk, any, toaster}, "kiosk", ""},
-		"its kind on its platform": {[]release.Image{amd64, kiosk, both, any}, "both", ""},
+		"one for any host":         {[]release.Image{anyone}, "any", ""},
+		"its platform":             {[]release.Image{anyone, arm64, amd64}, "amd64", ""},
+		"its kind":                 {[]release.Image{amd64, kiosk, anyone, toaster}, "kiosk", ""},
+		"its kind on its platform": {[]release.Image{amd64, kiosk, both, anyone}, "both", ""},
 		"another platform":         {[]release.Image{arm64}, "", `release r1: it has no image for this host, which is linux/amd64, compatible with "kiosk"; it has one for linux/arm64`},
 		"another kind":             {[]release.Image{toaster}, "", `it has one for any platform compatible with "toaster"`},
 		"no images":                {nil, "", "release r1: it has no images, and nothing else can be installed on this host"},
