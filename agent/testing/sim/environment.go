@@ -69,6 +69,9 @@ func (w *World) drawInLine(name string) v1.Environment {
 // drawStart draws what an operator starts in addition to its bounds: some hosts of an environment, or
 // all of them in spite of the order of environments.
 func (w *World) drawStart(start v1.Start) v1.Start {
+	if len(w.releases) > 0 && w.rng.chance("operator names a release", 0.4) {
+		start.Release = one(w.rng, "operator release", w.releases...)
+	}
 	if len(w.orders) == 0 {
 		return start
 	}
@@ -104,6 +107,7 @@ func (w *World) changeEnvironment(name string) {
 	if d.chance("rollout of "+name, 0.5) {
 		e.Rollout = w.drawRollout("rollout of " + name)
 	}
+	e.OfEnvironment = w.drawOfEnvironment("environment", 0.3)
 	if w.inLine {
 		e = w.drawInLine(name)
 	}
