@@ -19,7 +19,7 @@ var programs = map[string]string{".": "provider", "agent": "agent/cli"}
 // rooms lists what each room may import besides itself. A part of a room that has a row of
 // its own may import less than its room. Tests may import more.
 var rooms = map[string]string{
-	"provider": "agent/api/client agent/base/debversion agent/base/text agent/schedule/window agent/wire/document agent/wire/inventory agent/wire/names agent/wire/release agent/wire/v1",
+	"provider": "agent/api/client agent/base/text agent/schedule/window agent/wire/document agent/wire/inventory agent/wire/names agent/wire/release agent/wire/v1",
 
 	"agent/cli":        "agent/site agent/controller agent/tell agent/api agent/identity agent/host agent/run agent/log agent/wire agent/schedule agent/base",
 	"agent/site":       "agent/controller agent/tell agent/api agent/identity agent/host agent/run agent/log agent/wire agent/schedule agent/base",

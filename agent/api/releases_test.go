@@ -17,7 +17,7 @@ const releasesPath = "/v1/config/tenants/acme/os-upgrade/releases"
 // TestReleaseObject walks through the life of a release.
 func TestReleaseObject(t *testing.T) {
 	t.Parallel()
-	s := serve(t, &memory{}, access.Reads, access.Writes)
+	s := serve(t, &installing{ended: true}, access.Reads, access.Writes)
 	const nov = releasesPath + "/nov"
 	s.want("GET", releasesPath, "", 200, "[]")
 	s.want("GET", nov, "", 404, `tenant \"acme\" has no release nov; create it with PUT`)
@@ -54,7 +54,7 @@ func TestReleaseObject(t *testing.T) {
 // TestReleaseWithdrawn checks that the site writes when and by whom a release was withdrawn.
 func TestReleaseWithdrawn(t *testing.T) {
 	t.Parallel()
-	m := &memory{}
+	m := &installing{ended: true}
 	s := serve(t, m, access.Reads, access.Writes)
 	const nov = releasesPath + "/nov"
 	s.want("PUT", nov, `{"data":1}`, 201, "")
@@ -76,7 +76,7 @@ func TestReleaseWithdrawn(t *testing.T) {
 // TestReleaseDamaged checks that a release that cannot be read is not replaced by another one.
 func TestReleaseDamaged(t *testing.T) {
 	t.Parallel()
-	m := &memory{}
+	m := &installing{ended: true}
 	s := serve(t, m, access.Reads, access.Writes)
 	s.want("PUT", releasesPath+"/nov", `{"data":1}`, 201, "")
 	m.intent.Damage("acme", store.Object{Kind: store.Release, Name: "nov"})
@@ -89,7 +89,7 @@ func TestReleaseDamaged(t *testing.T) {
 // and not withdrawn, and that it cannot be deleted as long as they do.
 func TestReleaseNamed(t *testing.T) {
 	t.Parallel()
-	s := serve(t, &memory{}, access.Reads, access.Writes)
+	s := serve(t, &installing{ended: true}, access.Reads, access.Writes)
 	const (
 		config = "/v1/config/tenants/acme/os-upgrade"
 		basel  = environmentsPath + "/basel"

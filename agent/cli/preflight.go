@@ -53,6 +53,7 @@ func showPreflight(to *terminal, at timeFormat, p v1.Preflight) {
 		begins = "not now; this is what would start at " + at.at(p.Run.OpenedAt)
 	}
 	f.add("starts", begins)
+	f.add("release", releaseOf(*p.Run))
 	f.add("not after", at.at(p.Run.NotAfter))
 	if w := p.SkippedWindow; w != nil {
 		f.add("skipped window", skippedFact(at, *w)+"; only a start by hand opens a run in it")

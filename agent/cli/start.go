@@ -35,6 +35,7 @@ type starting struct {
 	operator
 	matchFlags
 	environmentFlag
+	Release        string `placeholder:"NAME" help:"Release to install (default: that of the environment, or for a retry that of its run)."`
 	OverrideWindow bool   `help:"Start even if no window is open; needs --reason."`
 	OverrideAfter  string `placeholder:"REASON" help:"Start even if an environment that comes before this one has not completed a run, or that run has not soaked; the reason is stored with the run."`
 	Reason         string `help:"Why; it is stored with the run."`
@@ -50,6 +51,7 @@ func (c *starting) start(ctx context.Context, out io.Writer, body v1.Start) erro
 		return err
 	}
 	body.Environment, body.Hosts, body.Labels, body.Roles = c.Environment, selector.Hosts, selector.Labels, selector.Roles
+	body.Release = c.Release
 	body.OverrideWindow, body.OverrideAfter, body.Reason, body.Duration = c.OverrideWindow, c.OverrideAfter, c.Reason, c.Duration
 	switch {
 	case c.DryRun && c.Wait:
@@ -92,6 +94,9 @@ func (c *starting) start(ctx context.Context, out io.Writer, body v1.Start) erro
 		hosts := text.Count(memberCount(run), "host", "hosts")
 		if !selector.IsZero() {
 			hosts += fmt.Sprintf(" (%s)", selector)
+		}
+		if run.Release != nil {
+			hosts += ", to release " + run.Release.Name
 		}
 		after := ""
 		if run.Until != "" {

@@ -307,6 +307,7 @@ func runFacts(f *facts, to *terminal, at timeFormat, r v1.Run) {
 	if r.RetryOf != 0 {
 		f.add("retry of", fmt.Sprintf("run %d", r.RetryOf))
 	}
+	f.add("release", releaseOf(r))
 	if r.GoesOnSince != 0 {
 		f.add("goes on", fmt.Sprintf("where the runs since run %d ended", r.GoesOnSince))
 	}
@@ -325,6 +326,17 @@ func runFacts(f *facts, to *terminal, at timeFormat, r v1.Run) {
 		f.add("expected end", expected(at, *r.ExpectedEnd))
 	}
 	f.add("forecast", at.text(r.Forecast))
+}
+
+// releaseOf is the release that a run installs, with its version; empty for none.
+func releaseOf(r v1.Run) string {
+	switch {
+	case r.Release == nil:
+		return ""
+	case r.Release.Version == "" || r.Release.Version == r.Release.Name:
+		return r.Release.Name
+	}
+	return fmt.Sprintf("%s (%s)", r.Release.Name, r.Release.Version)
 }
 
 // followedRuns are the runs of other environments that a run follows; empty when there are none.

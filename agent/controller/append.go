@@ -65,13 +65,17 @@ func commandEntry(env *run.Environment, c message.Command) entry {
 	if c.Action == message.Prepare {
 		kind, environment = message.CommandAll, env.Name
 	}
-	pinned := ""
-	if c.Action == message.Prepare && current.Release != nil {
-		pinned = current.Release.Ref().String()
-	}
 	return entry{
-		Record: message.Record{Kind: kind, Release: pinned, Environment: environment, Host: c.Host, Run: current.ID, Epoch: current.Epoch(c.Host), Checks: current.ChecksHosts(), Body: c.Encode()}, label: string(c.Action),
+		Record: message.Record{Kind: kind, Release: pinOf(current, c), Environment: environment, Host: c.Host, Run: current.ID, Epoch: current.Epoch(c.Host), Checks: current.ChecksHosts(), Body: c.Encode()}, label: string(c.Action),
 	}
+}
+
+// pinOf is the release that a command names: that of the run, for prepare; empty for none.
+func pinOf(current *run.State, c message.Command) string {
+	if c.Action != message.Prepare || current.Release == nil {
+		return ""
+	}
+	return current.Release.Ref().String()
 }
 
 // eventEntry is an event of a run; 0 is none. What opens a run depends on who is

@@ -57,7 +57,7 @@ var fuzzed = map[string]string{
 	"agent/host/check.parseUnits": "FuzzParseUnits", "agent/host/labels.parse": "FuzzParse", "agent/host/download.parseRange": "FuzzDecide",
 	// What a server answers to a client.
 	"agent/api/client.parseClientCertificate": "(a setting of the person who runs the program)", "agent/api/client.parseEndpoint": "(a setting of the person who runs the program)", "agent/api/client.parseToken": "FuzzNextLink",
-	"provider/hosts.parseConstraints": "(a setting of the person who runs Terraform)", "provider/run.parseID": "(an argument of the person who runs Terraform)",
+	"provider/run.parseID": "(an argument of the person who runs Terraform)",
 	// What is on the disk of the site or the worker, and its alone.
 	"agent/host/decide.DecodeJournal": "FuzzJournal", "agent/host/decide.DecodeBoots": summed, "agent/host/decide.DecodeAccepted": summed, "agent/host/decide.DecodePlan": summed, "agent/identity/audit.decode": "FuzzDecode",
 	"agent/identity/principal.decodeToken": kept, "agent/identity/principal.decodeUser": kept, "agent/identity/principal.decodeApprole": kept, "agent/identity/principal.decodeSecret": kept, "agent/identity/principal.decodePolicy": kept,

@@ -198,7 +198,7 @@ func TestAccHosts_filtered(t *testing.T) {
 	for body, says := range map[string]string{
 		`environment = "Basel"`:                     `"Basel"\s+is\s+not\s+a\s+name`,
 		`state = "gone"`:                            `(?s)Invalid\s+value\s+of\s+state.*"gone"\s+is\s+invalid;\s+use\s+online,\s+offline,\s+busy,\s+outdated\s+or\s+missed`,
-		`version_constraints = { kernel = "=> 6" }`: `(?s)not\s+a\s+version\s+constraint`,
+		`version_constraints = { kernel = "=> 6" }`: `(?s)not\s+a\s+range\s+of\s+versions`,
 		`outdated_since = "yesterday"`:              `Invalid RFC3339`,
 		`labels = { ring = "0," }`:                  `(?s)"0,"\s+has\s+a\s+comma\s+with\s+no\s+value\s+next\s+to\s+it`,
 		`labels = { "a b" = "0" }`:                  `(?s)"a\s+b"\s+is\s+not\s+the\s+key\s+of\s+a\s+label`,

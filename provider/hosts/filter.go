@@ -1,11 +1,9 @@
 package hosts
 
 import (
-	"fmt"
-	"strings"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/debversion"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
@@ -26,9 +24,9 @@ type filter struct {
 // keeps reports whether the filter chooses a host. Its constraints must be valid.
 func (f filter) keeps(h v1.Host) bool {
 	for name, text := range f.versions {
-		constraints, err := parseConstraints(text)
+		within, err := release.ParseRange(release.Deb, text)
 		version, ok := h.Versions[name]
-		if err != nil || !ok || !constraints.allow(version) {
+		if err != nil || !ok || !within.Fits(version) {
 			return false
 		}
 	}
@@ -53,46 +51,8 @@ func (f filter) inState(h v1.Host) bool {
 	}
 }
 
-// constraint compares a version with another.
-type constraint struct{ operator, version string }
-
-type constraints []constraint
-
-// operators are those of constraints; one that begins with another comes first.
-var operators = []string{">=", "<=", "!=", ">", "<", "="}
-
-// parseConstraints parses constraints such as ">= 6.12, < 6.13". A version alone means =.
-func parseConstraints(text string) (constraints, error) {
-	var all constraints
-	for part := range strings.SplitSeq(text, ",") {
-		c := constraint{operator: "=", version: strings.TrimSpace(part)}
-		for _, operator := range operators {
-			if rest, ok := strings.CutPrefix(c.version, operator); ok {
-				c = constraint{operator, strings.TrimSpace(rest)}
-				break
-			}
-		}
-		if c.version == "" || strings.ContainsAny(c.version, " <>=!") {
-			return nil, fmt.Errorf("%q is not a version constraint; use %s and a version, such as \">= 6.12, < 6.13\"", text, strings.Join(operators, ", "))
-		}
-		all = append(all, c)
-	}
-	return all, nil
-}
-
 // constraintRule is the rule of an attribute with constraints.
 func constraintRule(text string) error {
-	_, err := parseConstraints(text)
+	_, err := release.ParseRange(release.Deb, text)
 	return err
-}
-
-func (all constraints) allow(version string) bool {
-	for _, c := range all {
-		order := debversion.Compare(version, c.version)
-		ok := map[string]bool{">=": order >= 0, "<=": order <= 0, "!=": order != 0, ">": order > 0, "<": order < 0, "=": order == 0}
-		if !ok[c.operator] {
-			return false
-		}
-	}
-	return true
 }

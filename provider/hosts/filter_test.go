@@ -7,34 +7,6 @@ import (
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
-func TestConstraints(t *testing.T) {
-	t.Parallel()
-	for _, row := range []struct {
-		text, version string
-		want          bool
-	}{
-		{">= 6.12, < 6.13", "6.12.38", true},
-		{">= 6.12, < 6.13", "6.13", false},
-		{">=6.12", "6.12", true},
-		{"> 6.12", "6.12", false},
-		{"<= 6.12", "6.12", true},
-		{"!= 6.12", "6.12", false},
-		{"= 6.12", "6.12", true},
-		{"6.12", "6.12.0", false},
-		{">= 1.0-2", "1.0+b1", true}, // As dpkg has it: the revision counts last.
-	} {
-		parsed, err := parseConstraints(row.text)
-		if err != nil || parsed.allow(row.version) != row.want {
-			t.Errorf("%q of %s: got %v, %v, want %v", row.text, row.version, !row.want, err, row.want)
-		}
-	}
-	for _, wrong := range []string{"", ">=", "6.12,", "6 12", "=> 6", "~> 6.12 >"} {
-		if got, err := parseConstraints(wrong); err == nil {
-			t.Errorf("%q is read as %v", wrong, got)
-		}
-	}
-}
-
 func TestFilter(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)

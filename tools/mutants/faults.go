@@ -244,4 +244,16 @@ var faults = []fault{
 	// 14. A run prepares no host before all its start checks have passed.
 	{"run-begins-though-its-start-checks-failed", "agent/run.startChecks.why", `return ""`, "", simulated(scripts, invariants)},
 	{"start-checks-are-not-asked", "agent/run.newStartChecks", `return zero1`, "", simulated(scripts, invariants)},
+
+	// 16. A host acts by the release with which its run was opened, and by no other.
+	{"prepare-names-no-release", "agent/controller.pinOf", `return ""`, "", simulated(tests("agent/controller", "TestRunPinsRelease")...)},
+	{"host-acts-by-no-release", "agent/host/worker.Worker.jobOfRun", `return $0.job(), nil`, "", simulated(tests("agent/host/worker", "TestPinnedRelease|TestReleaseCrash")...)},
+	{"host-takes-any-text", "agent/wire/release.Decode", `var r Release; return r, json.Unmarshal($1, &r)`, "", append(tests("agent/host/worker", "TestRefusedRelease"), tests("agent/host/strategy/exec", "TestRequestWithAnotherText")...)},
+	{"command-forgets-the-release", "agent/host/decide.Journal.lacksRelease", `return false`, "", tests("agent/host/worker", "TestPinnedRelease|TestReleaseIsWrittenFirst")},
+	{"host-without-releases-is-a-member", "agent/controller.hosts.unfit", `return ""`, "", simulated(tests("agent/controller", "TestUnfitHosts")...)},
+	{"host-carries-out-any-release", "agent/host/strategy.CheckRelease", `return nil`, "", tests("agent/host/worker", "TestRefusedRelease")},
+	{"release-is-installed-unproved", "agent/host/worker.lackingRelease", `return nil`, "", tests("agent/host/worker", "TestInstallsIsProved")},
+	{"withdrawal-is-not-told-to-the-run", "agent/run.State.tellWithdrawn", `return nil`, "", simulated(tests("agent/controller", "TestWithdrawnRelease")...)},
+	{"withdrawn-release-is-opened", "agent/controller.intent.withdrawn", `return nil`, "", tests("agent/controller", "TestWithdrawnRelease")},
+	{"text-is-given-to-strangers", "agent/log/gate.prepared.has", `return true`, "", tests("agent/log/gate", "TestReleaseOfRun")},
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
 )
 
 var (
@@ -252,5 +253,44 @@ func TestNext(t *testing.T) {
 				t.Errorf("%s, not %s", got, c.want)
 			}
 		})
+	}
+}
+
+// TestReleaseStaysPinned checks that each command of a run goes by the release that its prepare named,
+// once the host has its text, and that a run without one has none.
+func TestReleaseStaysPinned(t *testing.T) {
+	t.Parallel()
+	pinned := release.Release{Data: []byte(`{"a":1}`)}.Pin("spring")
+	prepare := prepareAt(10, later, "h01")
+	prepare.Release = pinned.Ref().String()
+	s, err := State{}.Receive(prepare, Seen{Host: "h01"}, now)
+	if err != nil || s.next(true, "", now) != DoGetRelease || s.Release.Ref() != pinned.Ref() || len(s.Release.Text) != 0 {
+		t.Fatalf("after prepare the journal is %+v, %v", s.Journal, err)
+	}
+	failed, _ := s.After(Ended{Do: DoGetRelease, Err: errors.New("no such release")}, "", now)
+	if failed.Phase != Answering || failed.Result.Outcome != message.Failed {
+		t.Errorf("without its text the host answers %+v", failed.Result)
+	}
+	s, _ = s.After(Ended{Do: DoGetRelease, Release: &pinned}, "", now)
+	if s.Phase != Preparing || s.next(true, "", now) != DoPrepare {
+		t.Fatalf("with its text the journal is %+v", s.Journal)
+	}
+	s, _ = s.After(Ended{Do: DoPrepare}, "", now)
+	s, _ = s.After(Ended{Do: DoReply}, "", now)
+	for _, c := range []message.Record{commandAt(11, 10, message.Upgrade, "h01"), commandAt(12, 10, message.Reboot, "h01")} {
+		if s, err = s.Receive(c, Seen{Host: "h01"}, now); err != nil || s.Release == nil || string(s.Release.Text) != string(pinned.Text) {
+			t.Fatalf("after command %d the journal is %+v, %v", c.Seq, s.Journal, err)
+		}
+		s.Phase, s.Result = Answered, message.Result{Outcome: message.RebootRequired}
+	}
+	if again := s.again(); again.Release == nil || string(again.Release.Text) != string(pinned.Text) {
+		t.Errorf("on a restored log the journal is %+v", again)
+	}
+	if s, err = s.Receive(prepareAt(20, later, "h01"), Seen{Host: "h01"}, now); err != nil || s.Release != nil {
+		t.Errorf("the next run has the release %+v, %v", s.Release, err)
+	}
+	prepare.Seq, prepare.Release = 30, "spring"
+	if _, err = s.Receive(prepare, Seen{Host: "h01"}, now); err == nil {
+		t.Error("a prepare with a release without its digest is received")
 	}
 }

@@ -223,6 +223,7 @@ func (o *Oracle) event(r message.Decoded, e message.Event, sent time.Time) {
 	p := o.run
 	switch e := e.(type) {
 	case message.Opened:
+		o.opensRelease(r, e)
 		o.open(r, e, sent)
 	case message.Missed:
 		o.windowMissed(Opening{e.Environment, e.Window})

@@ -20,6 +20,7 @@ func (o *Oracle) checkCommand(r message.Decoded, c message.Command, sent time.Ti
 		o.violated("invariant 3: %s, record %d, after an abort", c.Action, r.Seq)
 	}
 	o.notFrozen(string(c.Action), r, sent)
+	o.asksRelease(r, c)
 	if c.Action == message.Prepare {
 		o.checkPrepare(r, c)
 		return

@@ -12,6 +12,8 @@ import (
 type machine struct {
 	// byzantine means that the host has no worker and sends arbitrary messages.
 	byzantine bool
+	// readsNone means that its workers carry out no release.
+	readsNone bool
 	// boot counts the machine's boots; bootAt is the boot in which each upgrade
 	// happened, by run.
 	boot   int
@@ -111,9 +113,11 @@ func (o *Oracle) Clone(name, of, worker, ofWorker string) {
 // Remove notes that a machine is removed for good.
 func (o *Oracle) Remove(name string) { o.machines[name].removed = true }
 
-// Prepared notes that a machine is prepared for a run.
-func (o *Oracle) Prepared(host string, run uint64) {
+// Prepared notes that a machine is prepared for a run, with a release by its name and digest, or with
+// none.
+func (o *Oracle) Prepared(host string, run uint64, release string) {
 	o.count("machines prepared")
+	o.installs("prepares for", host, run, release)
 	t := o.machines[host]
 	if named, known := o.named[run]; known && !has(named, t.host) {
 		o.violated("invariant 10: %s prepares for run %d, which does not name it", host, run)
@@ -124,7 +128,8 @@ func (o *Oracle) Prepared(host string, run uint64) {
 // UpgradeBegins judges the start of the package manager: the journal was written
 // before, the host has the command, and no other upgrade is under way. An operator who
 // releases or deletes a host vouches for the last.
-func (o *Oracle) UpgradeBegins(host, worker string, run uint64) {
+func (o *Oracle) UpgradeBegins(host, worker string, run uint64, release string) {
+	o.installs("upgrades for", host, run, release)
 	o.count("upgrades begun")
 	t := o.machines[host]
 	if j := t.journals[worker]; j.Run != run || j.Phase != "upgrading" {

@@ -38,6 +38,8 @@
 //     takes it back: StepRuns there, by what was run.
 //  14. Nothing of a run is touched whose start checks have not all passed: health.go.
 //  15. A run goes on where the runs before it have ended: reached.go.
+//  16. A host acts by the release with which its run was opened, and by no other; no run is opened
+//     with a release that is withdrawn, and one under way asks no further host: release.go.
 //
 // All of them hold for each environment by itself: the runs of environments go side by side,
 // and the limit of a stage is that of its run. Only the cells are those of the tenant.
@@ -100,6 +102,9 @@ type Oracle struct {
 	// gathering and skips are Sending.Gathering and Sending.Skips of the record at hand.
 	gathering bool
 	skips     []Opening
+	// withdrawn is Sending.Withdrawn of the record at hand, pinned the release of each run.
+	withdrawn []string
+	pinned    map[uint64]string
 	// grouped means that there are other environments than the default one.
 	grouped bool
 	// newest is the time of the last record.
@@ -123,7 +128,7 @@ type Oracle struct {
 // record and effect.
 func New(violated func(format string, args ...any), count func(what string)) *Oracle {
 	return &Oracle{
-		violated: violated, count: count, checks: map[uint64]bool{}, runs: map[string]*run{}, named: map[uint64][]string{}, hosts: map[string]*host{}, machines: map[string]*machine{}, soFar: map[string]*soFar{}, cells: map[message.CellKey]*cell{}, schedule: newSchedule(),
+		violated: violated, count: count, checks: map[uint64]bool{}, pinned: map[uint64]string{}, runs: map[string]*run{}, named: map[uint64][]string{}, hosts: map[string]*host{}, machines: map[string]*machine{}, soFar: map[string]*soFar{}, cells: map[message.CellKey]*cell{}, schedule: newSchedule(),
 		news: news{owed: map[matter]int{}, ids: map[matter][]string{}, waits: map[uint64]map[uint64]wait{}},
 		// Who applies records alone says nothing of their sending: their writer knew all.
 		knows: math.MaxUint64,
@@ -143,12 +148,16 @@ type Sending struct {
 	Gathering bool
 	// Skips are the windows that its writer has known for a while to be skipped.
 	Skips []Opening
+	// Withdrawn are the releases that its writer has known for a while to be withdrawn, each by its
+	// name and digest.
+	Withdrawn []string
 }
 
 // Record judges the next record of the log and applies it, if it counts.
 func (o *Oracle) Record(record message.Record, sending Sending) {
 	r, sent := record.Decode(), sending.At
 	o.knows, o.frozen, o.gathering, o.skips = sending.Knows, sending.Frozen, sending.Gathering, sending.Skips
+	o.withdrawn = sending.Withdrawn
 	o.turnTo(r)
 	if r.Seq != o.seen+1 {
 		o.violated("record %d follows record %d", r.Seq, o.seen)

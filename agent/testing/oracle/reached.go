@@ -30,9 +30,9 @@ type place struct {
 	done  bool
 }
 
-// declared tells one order of stages from any other.
+// declared tells one order of stages, to one release, from any other.
 func declared(r *message.Reached) string {
-	var all []string
+	all := []string{"to " + r.Release}
 	for _, s := range r.Stages {
 		if s.Step {
 			s.Name = "step " + s.Name
@@ -46,6 +46,9 @@ func declared(r *message.Reached) string {
 // no host that is done, and each host has the stage that it had (invariant 15).
 func (o *Oracle) goesOn(r message.Decoded, e message.Opened) {
 	before := o.soFar[e.Environment]
+	if digest := digestOf(e); e.Reached != nil && e.Reached.Release != digest {
+		o.violated("invariant 15: record %d opens a run of release %q as one of runs to release %q", r.Seq, digest, e.Reached.Release)
+	}
 	switch {
 	case e.Reached == nil:
 		return
@@ -76,6 +79,14 @@ func (o *Oracle) goesOn(r message.Decoded, e message.Opened) {
 		}
 		first += s.Size
 	}
+}
+
+// digestOf is the digest of the release of a run; empty if it has none.
+func digestOf(e message.Opened) string {
+	if e.Release == nil {
+		return ""
+	}
+	return e.Release.Digest
 }
 
 func chooses(e message.Opened) bool { return e.Chosen || e.RetryOf != 0 }

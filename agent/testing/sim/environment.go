@@ -72,6 +72,9 @@ func (w *World) drawStart(start v1.Start) v1.Start {
 	if start.RetryOf == 0 && w.rng.chance("operator starts until a stage", 0.3) {
 		start.Until = one(w.rng, "operator until", "first", "s0", "s0", "s1", "s1", "s2", "rest", "all")
 	}
+	if len(w.releases) > 0 && w.rng.chance("operator names a release", 0.4) {
+		start.Release = one(w.rng, "operator release", w.releases...)
+	}
 	if len(w.orders) == 0 {
 		return start
 	}
@@ -107,6 +110,7 @@ func (w *World) changeEnvironment(name string) {
 	if d.chance("rollout of "+name, 0.5) {
 		e.Rollout = w.drawRollout("rollout of " + name)
 	}
+	e.OfEnvironment = w.drawOfEnvironment("environment", 0.3)
 	if w.inLine {
 		e = w.drawInLine(name)
 	}

@@ -101,6 +101,8 @@ type traits struct {
 	bootsBack bool
 	// byzantine tells that the host has no worker and sends what it likes.
 	byzantine bool
+	// readsNone tells that its workers carry out no release.
+	readsNone bool
 	// second tells that the host has two workers.
 	second bool
 	// action is how long an action of an upgrade takes at most.

@@ -36,6 +36,10 @@ func (w *World) act(ctx context.Context, c *controller.Controller) {
 		w.answered("budget", name, nil)
 		return
 	}
+	if len(w.releases) > 0 && w.rng.chance("operator edits a release", 0.2) {
+		w.editRelease(one(w.rng, "edited release", w.releases...))
+		return
+	}
 	what := one(w.rng, "operator what",
 		"pause", "resume", "resume", "resume", "abort", "abort now", "approve", "approve", "approve", "approve", "approve", "approve",
 		"release", "release", "start", "start", "start", "start", "retry", "delete", "delete", "rollout", "freeze", "thaw", "skip", "unskip")

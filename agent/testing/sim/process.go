@@ -29,6 +29,8 @@ type process struct {
 	// skipped windows that it was given, and since when.
 	frozen atomic.Pointer[oracle.Frozen]
 	skips  knownSkips
+	// withdrawn are the releases that it was given as withdrawn, and since when.
+	withdrawn knownWithdrawn
 	// power cuts the power of its machine; nil for a process without a machine.
 	power func(why string)
 }
@@ -76,6 +78,7 @@ func (p *process) pause(label string) {
 	p.w.note("%s goes on", p.name)
 	p.given(p.freeze()) // It may find only now what it was given meanwhile.
 	p.skips.again()
+	p.withdrawn.again()
 }
 
 // given notes that a controller is given a freeze, or none, just now.

@@ -71,6 +71,8 @@ type World struct {
 	editions map[string]int
 	// inOrder are the machines by name.
 	inOrder []*machine
+	// releases are the names of the releases; none in most seeds.
+	releases []string
 	// budgeted tells that there may be disruption budgets.
 	budgeted bool
 	// fleetLock tells that hosts reboot by themselves.
@@ -134,6 +136,7 @@ func newWorld(ctx context.Context, seed uint64, o Options) *World {
 		w.addMachine(fmt.Sprintf("h%02d", n+1))
 	}
 	w.fleetLock = w.rng.chance("has FleetLock", 0.3)
+	w.drawReleases()
 	c := w.drawConfig()
 	w.setConfig(c)
 	w.setRollout(w.drawRollout("first rollout"))
@@ -159,6 +162,7 @@ func (w *World) addMachine(name string) {
 			reboots: d.chance("reboots/"+name, 0.6), inside: d.chance("inside/"+name, 0.25), survives: d.chance("survives/"+name, 0.4),
 			counts:    d.chance("counts/"+name, 0.5),
 			rollsBack: d.chance("rolls back/"+name, 0.5), bootsBack: d.chance("boots back/"+name, 0.5), second: d.chance("second/"+name, 0.15), byzantine: d.chance("byzantine/"+name, 0.1),
+			readsNone: d.chance("reads no releases/"+name, 0.2),
 			action: d.span("step/"+name, 500*time.Millisecond, 15*time.Second),
 		},
 	}
@@ -167,6 +171,9 @@ func (w *World) addMachine(name string) {
 	w.inOrder = append(w.inOrder, m)
 	w.clocks = append(w.clocks, m.clock)
 	w.oracle.Enlist(name, m.traits.byzantine)
+	if m.traits.readsNone || m.traits.byzantine {
+		w.oracle.ReadsNone(name)
+	}
 }
 
 // start starts all controllers, workers, byzantine hosts, the operator and the

@@ -53,7 +53,7 @@ func (l siteLog) append(ctx context.Context, what string, write func(*server) (u
 	if l.p.dead() {
 		return 0, errDead
 	}
-	w, name, sent := l.w, l.s.name, oracle.Sending{At: l.s.clock.now(), Knows: l.s.knows(), Frozen: l.p.freeze(), Gathering: l.s.isGathering(), Skips: l.p.skips.known()}
+	w, name, sent := l.w, l.s.name, oracle.Sending{At: l.s.clock.now(), Knows: l.s.knows(), Frozen: l.p.freeze(), Gathering: l.s.isGathering(), Skips: l.p.skips.known(), Withdrawn: l.p.withdrawn.known()}
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
 	done := make(chan appended, 1)

@@ -113,6 +113,7 @@ func (s siteStore) WatchIntent(ctx context.Context, tenant string, see func(stor
 	// A watch that begins again gives what is there, and does not tell what is gone.
 	s.p.given(oracle.Frozen{})
 	s.p.skips.forget()
+	s.p.withdrawn.forget()
 	given := func(seen store.Seen) {
 		see(seen)
 		if seen.Name == stop {
@@ -120,6 +121,9 @@ func (s siteStore) WatchIntent(ctx context.Context, tenant string, see func(stor
 		}
 		if seen.Kind == store.Skip {
 			s.p.skips.give(onLog(seen.Name), openings(seen.Name, seen.Skips))
+		}
+		if seen.Kind == store.Release {
+			s.p.withdrawn.give(seen.Name, seen.Release)
 		}
 	}
 	return watching(ctx, s, given, func(ctx context.Context, see func(store.Seen)) error {

@@ -73,7 +73,7 @@ func (s system) Prepare(ctx context.Context, job strategy.Job) (message.ChangeSe
 		return message.ChangeSet{}, errDead
 	}
 	s.m.w.note("%s is prepared for run %d", s.m.name, job.Run)
-	s.m.w.oracle.Prepared(s.m.name, job.Run)
+	s.m.w.oracle.Prepared(s.m.name, job.Run, releaseOfJob(job))
 	return s.m.withhold(s.p.name, job), nil
 }
 
@@ -131,7 +131,7 @@ func (s system) begin(of strategy.Job) *job {
 	if since := s.m.busySince; !since.IsZero() && time.Since(since) > inFlight {
 		s.m.w.violated("%s upgrades for run %d, and is busy since %s", s.m.name, run, since)
 	}
-	s.m.w.oracle.UpgradeBegins(s.m.name, s.p.name, run)
+	s.m.w.oracle.UpgradeBegins(s.m.name, s.p.name, run, releaseOfJob(of))
 	j := &job{run: run, system: systemOf(of.Plan), done: make(chan struct{})}
 	ctx, cancel := context.WithCancel(s.m.w.ctx)
 	j.stop = cancel

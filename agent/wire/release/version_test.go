@@ -48,6 +48,13 @@ func TestRange(t *testing.T) {
 		{Semver, ">= 2.0", "unknown", false},
 		{Semver, "!= 2.0", "unknown", true},
 		{Deb, ">= 6.12, < 6.13", "6.12.38+deb13-amd64", true},
+		{Deb, ">= 6.12, < 6.13", "6.13", false},
+		{Deb, ">=6.12", "6.12", true},
+		{Deb, "> 6.12", "6.12", false},
+		{Deb, "<= 6.12", "6.12", true},
+		{Deb, "!= 6.12", "6.12", false},
+		{Deb, "= 6.12", "6.12", true},
+		{Deb, "6.12", "6.12.0", false},
 		{Deb, ">= 1.0-2", "1.0+b1", true}, // As dpkg has it: the revision counts last.
 		{RPM, "< 1.0-1", "1.0~rc1-1", true},
 		{Opaque, "= spring", "spring", true},

@@ -1,0 +1,64 @@
+package oracle
+
+import (
+	"slices"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+)
+
+// ReadsNone notes that no worker of a machine carries out releases.
+func (o *Oracle) ReadsNone(host string) { o.machines[host].readsNone = true }
+
+// releaseOf is the release that an opening pins, by name and digest; empty for none.
+func releaseOf(e message.Opened) string {
+	if e.Release == nil {
+		return ""
+	}
+	return e.Release.Name + " " + e.Release.Digest
+}
+
+// opensRelease judges the release with which a run is opened (invariant 16): its writer does not know
+// it to be withdrawn, and each member carries out releases.
+func (o *Oracle) opensRelease(r message.Decoded, e message.Opened) {
+	release := releaseOf(e)
+	if release == "" {
+		return
+	}
+	o.count("runs opened with a release")
+	o.notWithdrawn("is opened with", r, release)
+	for _, name := range e.Members {
+		if t := o.machines[name]; t != nil && t.readsNone {
+			o.violated("invariant 16: the run opened by record %d has release %s and %s as a member, whose worker carries out none", r.Seq, release, name)
+		}
+	}
+}
+
+// asksRelease judges the release of a command (invariant 16): prepare names that with which the run was
+// opened, and no host is prepared or upgraded to one that the writer knows to be withdrawn.
+func (o *Oracle) asksRelease(r message.Decoded, c message.Command) {
+	if c.Action == message.Prepare && r.Release != o.run.release {
+		o.violated("invariant 16: prepare %d names release %q, and the run was opened with %q", r.Seq, r.Release, o.run.release)
+	}
+	if c.Action != message.Reboot {
+		o.notWithdrawn("asks for "+string(c.Action)+" to", r, o.run.release)
+	}
+}
+
+// notWithdrawn judges that the writer of a record does not know a release to be withdrawn.
+func (o *Oracle) notWithdrawn(what string, r message.Decoded, release string) {
+	if release != "" && slices.Contains(o.withdrawn, release) {
+		o.violated("invariant 16: record %d %s release %s, which is withdrawn", r.Seq, what, release)
+	}
+}
+
+// installs judges that a machine acts by the release with which its run was opened, and by no other
+// (invariant 16).
+func (o *Oracle) installs(what, host string, run uint64, release string) {
+	pinned, known := o.pinned[run]
+	if known && pinned != release {
+		o.violated("invariant 16: %s %s run %d with release %q, and the run was opened with %q", host, what, run, release, pinned)
+	}
+	if known && release != "" {
+		o.count("machines that act by a release")
+	}
+}
