@@ -430,6 +430,9 @@ func lastRunLine(at timeFormat, r *v1.HostRun) string {
 		return "none"
 	}
 	text := fmt.Sprintf("%d, %s", r.ID, cmp.Or(r.Result, r.Phase))
+	if r.Release != "" {
+		text = fmt.Sprintf("%d to release %s, %s", r.ID, r.Release, cmp.Or(r.Result, r.Phase))
+	}
 	if r.EndedAt != nil {
 		text += " at " + at.at(*r.EndedAt)
 	}

@@ -198,7 +198,7 @@ func (s *state) rehearsal(env *environment, now time.Time, by string, request v1
 	pinned, unpinned := s.releaseToStart(env, now, request, chosen.release)
 	fleet := s.fleet(env, s.only(request, chosen.left))
 	if errors.Join(unpinned, s.fit(fleet, pinned)) != nil {
-		return e, plan.Plan{}, why.Message, nil
+		return e, plan.Plan{}, why.Message, nil //nolint:nilerr // why says it
 	}
 	p, unplanned := s.intent.plan(env.name, fleet, env.course(request, pinned))
 	if unplanned != nil {

@@ -136,7 +136,7 @@ func leavesAll(p plan.Plan, pinned *release.Pin) string {
 
 // goesTo returns to which release an environment goes: its own, or else that of the tenant.
 func (i *intent) goesTo(environment string) release.OfEnvironment {
-	if d := i.environments[environment]; d != nil && !d.OfEnvironment.IsZero() {
+	if d := i.environments[environment]; d != nil && !d.IsZero() {
 		return d.OfEnvironment
 	}
 	if i.config == nil {

@@ -188,7 +188,7 @@ type Ended struct {
 	// Release is what DoGetRelease has got, with its text.
 	Release *release.Pin
 	Began   time.Time
-	Limit    time.Duration
+	Limit   time.Duration
 }
 
 // After returns the state after an action. again means that the action is to be taken again.

@@ -5,14 +5,14 @@ type Do string
 
 // The actions. Each value is also the action's label.
 const (
-	Nothing    Do = "nothing"
+	Nothing Do = "nothing"
 	// DoGetRelease gets the text of the release that the run installs.
 	DoGetRelease Do = "get release"
 	DoPrepare    Do = "prepare"
-	DoUpgrade  Do = "upgrade"
-	DoResume   Do = "resume"
-	DoVerify   Do = "verify"
-	DoRollback Do = "rollback"
+	DoUpgrade    Do = "upgrade"
+	DoResume     Do = "resume"
+	DoVerify     Do = "verify"
+	DoRollback   Do = "rollback"
 	// DoReboot asks the machine for the reboot.
 	DoReboot Do = "reboot"
 	// DoAwaitReboot waits for a reboot that the machine was asked for.

@@ -113,8 +113,10 @@ func TestRefusedRelease(t *testing.T) {
 		"another text": {func(r *rig) { r.hostLog.release = []byte(`{"component":"os"}`) }, "release spring: its text has digest"},
 		"no text":      {func(r *rig) { r.hostLog.refused["release"] = true }, "cannot get release spring: release: refused by the site"},
 		"another kind": {func(r *rig) { r.change = func(o *Options) { o.Strategy = dataOnly{o.Strategy} } }, "release spring is of images; this host carries out releases of data"},
-		"an older strategy": {func(r *rig) { r.change = func(o *Options) { o.Strategy = noReleases{o.Strategy} } },
-			"release spring is of images; this host carries out no releases"},
+		"an older strategy": {
+			func(r *rig) { r.change = func(o *Options) { o.Strategy = noReleases{o.Strategy} } },
+			"release spring is of images; this host carries out no releases",
+		},
 		"a version that does not fit": {func(r *rig) {
 			installs := ofImage()
 			installs.Requires["base-os"] = ">= 2.0"

@@ -35,6 +35,7 @@ func TestReleaseOfRun(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		early := r.gate(r.log)
 		pinned := release.Release{Version: "2.0", Scheme: release.Semver, From: []string{">= 1.0, < 2.0"}, Data: []byte(`{"a":"<b>"}`)}.Pin("spring")
+		r.opens("shop", release.Release{Data: []byte("1")}.Pin("winter"), "h03") // It belongs to the shop from then on.
 		id := r.opens("shop", pinned, "h01", "h02")
 		for _, g := range []*process{r.process(early, "h01"), r.process(r.gate(r.log), "h02")} {
 			if _, err := g.Lease(t.Context(), "w"); err != nil {

@@ -7,8 +7,12 @@ import (
 
 // HostRun shows how a member fares in a run.
 func HostRun(r *run.State, member run.Host) v1.HostRun {
+	release := ""
+	if r.Release != nil {
+		release = r.Release.Name
+	}
 	return v1.HostRun{
-		ID: r.Key(), Phase: string(r.Phase), Result: string(r.Result), Status: string(member.Status), Class: class(member), RolledBack: rolledBack(member),
+		Release: release, ID: r.Key(), Phase: string(r.Phase), Result: string(r.Result), Status: string(member.Status), Class: class(member), RolledBack: rolledBack(member),
 		UpToDate: member.UpToDate, EndedAt: OptionalTime(r.EndedAt),
 	}
 }

@@ -163,7 +163,7 @@ func (w *World) addMachine(name string) {
 			counts:    d.chance("counts/"+name, 0.5),
 			rollsBack: d.chance("rolls back/"+name, 0.5), bootsBack: d.chance("boots back/"+name, 0.5), second: d.chance("second/"+name, 0.15), byzantine: d.chance("byzantine/"+name, 0.1),
 			readsNone: d.chance("reads no releases/"+name, 0.2),
-			action: d.span("step/"+name, 500*time.Millisecond, 15*time.Second),
+			action:    d.span("step/"+name, 500*time.Millisecond, 15*time.Second),
 		},
 	}
 	m.traits.counts = m.traits.counts && m.traits.reboots

@@ -171,7 +171,8 @@ func DecodeAlive(data []byte) (Alive, error) {
 		alive.RolledBack[i].Version, alive.RolledBack[i].Running = text.Cut(CleanText(r.Version), MaxPlanName, ""), text.Cut(CleanText(r.Running), MaxPlanName, "")
 	}
 	alive.Busy = alive.Busy.clean()
-	alive.Releases = slices.DeleteFunc(alive.Releases, func(kind release.Kind) bool { return !kind.Known() })
+	slices.Sort(alive.Releases)
+	alive.Releases = slices.DeleteFunc(slices.Compact(alive.Releases), func(kind release.Kind) bool { return !kind.Known() })
 	alive.AgentVersion = text.Cut(CleanText(alive.AgentVersion), maxVersion, "")
 	alive.Worker = text.Cut(CleanText(alive.Worker), names.MaxLength, "")
 	alive.Role = text.Cut(CleanText(alive.Role), names.MaxLength, "")

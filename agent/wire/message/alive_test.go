@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
 )
 
 // TestUntilBeat checks that heartbeats of any two hosts fall together, and that
@@ -57,5 +58,19 @@ func TestSelfReport(t *testing.T) {
 	lacks := message.SelfReport{Lacks: many}
 	if again, err := message.DecodeAlive(message.Alive{Application: "app", SelfReport: lacks}.Encode()); err != nil || len(again.Lacks) > 10 {
 		t.Errorf("%d lacks are kept, %v", len(again.Lacks), err)
+	}
+}
+
+// TestAliveReleases checks that a host says of each kind of release that there is once that it carries
+// it out, however often it says so.
+func TestAliveReleases(t *testing.T) {
+	t.Parallel()
+	said := message.Alive{Application: "app", Releases: []release.Kind{"images", "firmware", "data", "images"}}
+	got, err := message.DecodeAlive(said.Encode())
+	if want := []release.Kind{release.OfData, release.OfImages}; err != nil || !slices.Equal(got.Releases, want) {
+		t.Errorf("read as %v, %v; want %v", got.Releases, err, want)
+	}
+	if got, err = message.DecodeAlive(message.Alive{Application: "app"}.Encode()); err != nil || got.Releases != nil {
+		t.Errorf("a host that says nothing carries out %v, %v", got.Releases, err)
 	}
 }

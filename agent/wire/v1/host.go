@@ -153,10 +153,12 @@ type HostRun struct {
 	// Status is the host's own, as in RunHost.
 	Status string `json:"status"`
 	// Class, RolledBack and UpToDate are as in RunHost.
-	Class      string     `json:"class,omitempty"`
-	RolledBack bool       `json:"rolled-back,omitempty"`
-	UpToDate   bool       `json:"up-to-date,omitempty"`
-	EndedAt    *time.Time `json:"ended-at,omitempty"`
+	Class      string `json:"class,omitempty"`
+	RolledBack bool   `json:"rolled-back,omitempty"`
+	UpToDate   bool   `json:"up-to-date,omitempty"`
+	// Release is the name of the release that the run installs; absent for a run without one.
+	Release string     `json:"release,omitempty"`
+	EndedAt *time.Time `json:"ended-at,omitempty"`
 }
 
 // HostLease is the right of one worker to work for a host.
