@@ -41,10 +41,10 @@ func TestDating(t *testing.T) {
 		})
 	}
 	for name, row := range map[string]struct{ file, text, want string }{
-		"a folder":       {"a.list", "\ndeb file:/srv/apt ./\n", "line 2: \"file:/srv/apt\" is not at an address that apt-snapshot could have as of a time; set apt-snapshot"},
-		"a disk":         {"a.sources", "Types: deb\nURIs: cdrom:[Debian 12]/\nSuites: bookworm\n", "\"cdrom:[Debian\" is not at an address"},
-		"no source":      {"a.list", "hello\n", "line 1: \"hello\" is not a source"},
-		"a wrong adress": {"a.list", "deb http://a%zz/ ./\n", "is not at an address"},
+		"a folder":     {"a.list", "\ndeb file:/srv/apt ./\n", "line 2: \"file:/srv/apt\" is not at an address that apt-snapshot could have as of a time; set apt-snapshot"},
+		"a disk":       {"a.sources", "Types: deb\nURIs: cdrom:[Debian 12]/\nSuites: bookworm\n", "\"cdrom:[Debian\" is not at an address"},
+		"no source":    {"a.list", "hello\n", "line 1: \"hello\" is not a source"},
+		"a wrong name": {"a.list", "deb http://a%zz/ ./\n", "is not at an address"},
 	} {
 		if got, err := byDay.file(row.file, row.text); err == nil || !strings.Contains(err.Error(), row.want) {
 			t.Errorf("%s: got %q, %v; want %q", name, got, err, row.want)

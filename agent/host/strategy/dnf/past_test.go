@@ -154,7 +154,8 @@ func TestReleaseDecides(t *testing.T) {
 		"all but some": {release.Packages{Select: release.All, Except: []string{"a*"}}, []string{"upgrade", "NOBEST", "--exclude=a*"}, []string{"a" + excepted, "b" + other}},
 		"none":         {release.Packages{Select: release.All, Only: []string{"z"}}, nil, []string{"a" + unnamed, "b" + unnamed}},
 		"some of security": {
-			release.Packages{Select: release.Security, Only: []string{"a"}}, []string{"upgrade", "--security", "NOBEST", "a.noarch"},
+			release.Packages{Select: release.Security, Only: []string{"a"}},
+			[]string{"upgrade", "--security", "NOBEST", "a.noarch"},
 			[]string{"a.noarch not a security update", "b" + unnamed},
 		},
 		"none of security": {release.Packages{Select: release.Security, Only: []string{"b"}}, nil, []string{"a" + unnamed, "b.noarch not a security update"}},
