@@ -92,6 +92,8 @@ type HostLog interface {
 	Report(ctx context.Context, r report.Report) error
 	// LastReport says which report of a kind that is of no run was stored last.
 	LastReport(ctx context.Context, kind *report.Kind) (report.Told, error)
+	// Outputs returns the outputs of the steps that a run of which this host is a member has done.
+	Outputs(ctx context.Context, run uint64) (map[string]string, error)
 	// Alive and Progress send telemetry: it is stored nowhere and may be lost.
 	Alive(a message.Alive) error
 	Progress(p message.Progress) error

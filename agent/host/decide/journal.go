@@ -102,6 +102,8 @@ type Journal struct {
 	Unchanged bool `json:"unchanged,omitempty"`
 	// Retry is set while an action is taken again; zero otherwise.
 	Retry Retry `json:"retry,omitzero"`
+	// Outputs means that steps of the run have given outputs: the strategy may ask for them.
+	Outputs bool `json:"outputs,omitempty"`
 	// Lost is the last action of the current run that the log has lost; zero if it has
 	// lost none.
 	Lost LostAction `json:"lost-action,omitzero"`

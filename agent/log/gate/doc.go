@@ -31,6 +31,11 @@
 // environment. The hint of a prepare goes to its members, and to all hosts for the default
 // environment.
 //
+// # Outputs of steps
+//
+// A command says whether steps of its run have given outputs. A member of the run may then ask for
+// their values: the gate opens what the log has sealed, and tells it to nobody else.
+//
 // # Leases
 //
 // One worker acts for a host: the holder of the host's lease. The lease is one record,

@@ -17,6 +17,8 @@ const (
 	// A report of a kind, and which one of it the site has.
 	verbReport     = "report"
 	verbLastReport = "last-report"
+	// verbOutputs asks for the outputs of the steps of a run.
+	verbOutputs = "outputs"
 )
 
 // current ends the verb of a call for the newest commands that must not be behind the
@@ -65,7 +67,7 @@ type Response struct {
 	// the log.
 	Commands []Command `json:"commands,omitempty"`
 	Log      string    `json:"log,omitempty"`
-	// Body is a report.Told, in the response to last-report.
+	// Body is a report.Told, in the response to last-report, or outputs by name.
 	Body json.RawMessage `json:"body,omitempty"`
 }
 
@@ -122,8 +124,10 @@ type Command struct {
 	Run   uint64       `json:"run,omitempty"`
 	Epoch uint64       `json:"epoch,omitempty"`
 	// Checks is message.Record.Checks.
-	Checks bool            `json:"checks,omitempty"`
-	Body   json.RawMessage `json:"body"`
+	Checks bool `json:"checks,omitempty"`
+	// Outputs tells that steps of the run have given outputs, which the host may ask for.
+	Outputs bool            `json:"outputs,omitempty"`
+	Body    json.RawMessage `json:"body"`
 }
 
 func toCommand(r message.Record, body []byte) Command {

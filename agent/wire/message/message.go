@@ -63,6 +63,9 @@ type Record struct {
 	// more than one bootable system confirms the new one only when these checks have
 	// passed. It travels beside the body, which is Avassa's.
 	Checks bool
+	// Outputs is of a command as its host gets it: steps of its run have given outputs. The log does
+	// not have it.
+	Outputs bool
 	// Outcome, Class and UpToDate are of a reply: what of its result is not in the body.
 	Outcome  ReplyOutcome
 	Class    Class

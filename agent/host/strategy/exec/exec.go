@@ -39,7 +39,8 @@
 //
 // The environment holds PATH and HOME (the worker's), LANG=C.UTF-8,
 // OSUPGRADE_ACTION, OSUPGRADE_TENANT, OSUPGRADE_HOST, OSUPGRADE_RUN and
-// OSUPGRADE_LOCK_FD; nothing else. What else a script needs it reads from a file of
+// OSUPGRADE_LOCK_FD; nothing else. If steps of the run have given outputs, upgrade and resume find them
+// in the folder OSUPGRADE_OUTPUTS, a file for each, until they end. What else a script needs it reads from a file of
 // its folder.
 //
 // # Output
