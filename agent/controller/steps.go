@@ -24,11 +24,6 @@ func (s *state) stepHost(env *environment) func(*rollout.Step) string {
 	}
 }
 
-// purpose is what the outputs of a step are sealed for.
-func (d *dispatching) purpose(stage string) string {
-	return "outputs of step " + stage + " of tenant " + d.Tenant
-}
-
 // errNoSecrets means that the site has nothing that could seal outputs.
 var errNoSecrets = errors.New("this site keeps no secrets")
 
@@ -62,7 +57,7 @@ func (d *dispatching) seal(stage string, values map[string]string) (*message.Out
 	if err != nil {
 		return nil, err
 	}
-	sealed, err := d.Secrets.Seal(body, d.purpose(stage))
+	sealed, err := d.Secrets.Seal(body, message.OutputsPurpose(d.Tenant, stage))
 	if err != nil {
 		return nil, fmt.Errorf("cannot seal its outputs: %w", err)
 	}
@@ -76,7 +71,7 @@ func (d *dispatching) open(given []run.Given) (map[string]string, error) {
 		if d.Secrets == nil {
 			return nil, errNoSecrets
 		}
-		body, err := d.Secrets.Open(g.Sealed, d.purpose(g.Stage))
+		body, err := d.Secrets.Open(g.Sealed, message.OutputsPurpose(d.Tenant, g.Stage))
 		if err == nil {
 			err = json.Unmarshal(body, &all)
 		}

@@ -95,6 +95,8 @@ type HostLog interface {
 	// Release returns the text of the release of a run that this host is a member of. The
 	// caller compares it with the digest of the prepare.
 	Release(ctx context.Context, run uint64) ([]byte, error)
+	// Outputs returns the outputs of the steps that a run of which this host is a member has done.
+	Outputs(ctx context.Context, run uint64) (map[string]string, error)
 	// Alive and Progress send telemetry: it is stored nowhere and may be lost.
 	Alive(a message.Alive) error
 	Progress(p message.Progress) error

@@ -236,6 +236,7 @@ func (s *Site) control(ctx, running context.Context, o Options, tenant string, m
 	}
 	written, filled, keeper := o.labelled(log, s.store)
 	gate := jetstream.NewGate(log, keeper)
+	gate.Secrets = s.box
 	again := throttle.Log(o.Log, 1, time.Minute)
 	gate.Warn = func(err error) { again.Warn("the gate follows the log anew", "tenant", tenant, "error", err) }
 	checks := &check.Runner{Scripts: o.Checks, Outputs: filepath.Join(o.Dir, "outputs", tenant), Tenant: tenant, Local: &o.Local, Log: o.Log}

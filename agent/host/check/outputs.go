@@ -7,16 +7,12 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/script"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
 )
-
-// outputsVariable names the folder with the outputs of earlier steps: a file for each, whose name is
-// that of the output.
-const outputsVariable = "OSUPGRADE_OUTPUTS"
 
 // closeTime is how long to wait for the end of the outputs after the script has ended: a process that
 // it left behind, such as a daemon that it has started, may hold the pipe open.
@@ -31,7 +27,7 @@ func (r *Runner) withOutputs(ctx context.Context, t message.Task, cmd *exec.Cmd)
 	}
 	if folder != "" {
 		defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
-		cmd.Env = append(cmd.Env, outputsVariable+"="+folder)
+		cmd.Env = append(cmd.Env, script.OutputsEnvironment(folder)...)
 	}
 	if len(t.Gives) == 0 {
 		return nil, runProgram(ctx, cmd)
@@ -82,15 +78,8 @@ func (r *Runner) outputsFolder(outputs map[string]string) (folder string, err er
 	if folder, err = os.MkdirTemp(r.Outputs, outputsPrefix); err != nil {
 		return "", err
 	}
-	for name, value := range outputs {
-		if !rollout.ValidOutput(name) {
-			err = fmt.Errorf("%.100q is not the name of an output", name)
-		} else {
-			err = os.WriteFile(filepath.Join(folder, name), []byte(value), 0o600)
-		}
-		if err != nil {
-			return "", errors.Join(err, os.RemoveAll(folder))
-		}
+	if err := script.WriteOutputs(folder, outputs); err != nil {
+		return "", errors.Join(err, os.RemoveAll(folder))
 	}
 	return folder, nil
 }

@@ -106,6 +106,8 @@ type Journal struct {
 	// Release is what the run installs; nil if it has none. Its text is on disk before the host
 	// is prepared, and each later action of the run goes by it.
 	Release *release.Pin `json:"release,omitempty"`
+	// Outputs means that steps of the run have given outputs: the strategy may ask for them.
+	Outputs bool `json:"outputs,omitempty"`
 	// Lost is the last action of the current run that the log has lost; zero if it has
 	// lost none.
 	Lost LostAction `json:"lost-action,omitzero"`

@@ -37,7 +37,7 @@ func (j Journal) receiveKnown(r message.Record, host string, now time.Time) (Jou
 	case !now.Before(j.NotAfter):
 		return Journal{}, tooLate(j.NotAfter, now, r.Time)
 	}
-	next := Journal{Run: j.Run, NotAfter: j.NotAfter, RunAt: j.RunAt, Release: j.Release, Seq: r.Seq, Action: command.Action, Phase: begins(command.Action)}
+	next := Journal{Run: j.Run, NotAfter: j.NotAfter, RunAt: j.RunAt, Release: j.Release, Seq: r.Seq, Action: command.Action, Outputs: r.Outputs, Phase: begins(command.Action)}
 	if result, done := j.Lost.reply(command.Action); done {
 		next.Lost = j.Lost
 		return next.answer(result), nil

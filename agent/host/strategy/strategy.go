@@ -47,6 +47,9 @@ type Job struct {
 	Staged bool
 	// Reversed is set for Missing when the plan is one that undoes an upgrade.
 	Reversed bool
+	// Outputs returns the outputs of the steps that the run has done, by name; nil if there are
+	// none, and for actions other than Upgrade and Resume. The site is asked for them.
+	Outputs func(ctx context.Context) (map[string]string, error)
 	// Progress reports progress for people; it is never nil. percent is 0 to 100,
 	// or negative if unknown.
 	Progress func(percent int, message string)

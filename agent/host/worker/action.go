@@ -84,6 +84,9 @@ func (w *Worker) call(ctx context.Context, do decide.Do) (strategy.Outcome, erro
 	if job.Plan, err = w.planFor(do); err != nil {
 		return 0, err
 	}
+	if w.state.Outputs && (do == decide.DoUpgrade || do == decide.DoResume) {
+		job.Outputs = func(ctx context.Context) (map[string]string, error) { return w.HostLog.Outputs(ctx, job.Run) }
+	}
 	switch do {
 	case decide.DoPrepare:
 		return 0, w.callPrepare(ctx, job)

@@ -175,6 +175,12 @@ func (s *fakeLog) Report(ctx context.Context, r report.Report) error {
 	return nil
 }
 
+// Outputs implements log.HostLog.
+func (s *fakeLog) Outputs(ctx context.Context, run uint64) (map[string]string, error) {
+	return map[string]string{"JOIN": fmt.Sprintf("secret of run %d", run)}, s.try(ctx, "outputs")
+}
+
+// LastReport implements log.HostLog.
 func (s *fakeLog) LastReport(ctx context.Context, kind *report.Kind) (report.Told, error) {
 	if err := s.try(ctx, "last "+kind.Name); err != nil {
 		return report.Told{}, err

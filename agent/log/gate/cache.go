@@ -40,6 +40,8 @@ type prepared struct {
 	release json.RawMessage
 	// toHost are the newest commands of the run by host.
 	toHost map[string]message.Record
+	// given are the outputs of its steps, in their order.
+	given []given
 }
 
 // follow keeps the cache up to date until ctx ends. It calls loaded once the cache
@@ -93,7 +95,9 @@ func (c *cache) add(r message.Record) {
 		if run := c.byRun[r.Run]; run != nil && r.Seq > run.toHost[r.Host].Seq {
 			run.toHost[r.Host] = r
 		}
-	case message.EventRecord, message.ReplyRecord:
+	case message.EventRecord:
+		c.noteOutputs(r)
+	case message.ReplyRecord:
 	}
 }
 
@@ -175,6 +179,7 @@ func (c *cache) push(r message.Record) {
 		}
 	case message.CommandHost:
 		command := toCommand(r, r.Body)
+		command.Outputs = c.gave(r.Run)
 		c.gate.push(r.Host, Push{Command: &command})
 	case message.EventRecord, message.ReplyRecord:
 	}
@@ -201,7 +206,9 @@ func (c *cache) newest(host string) []Command {
 	}
 	all := []Command{toCommand(run.record, run.part(host))}
 	if r, ok := run.toHost[host]; ok {
-		all = append(all, toCommand(r, r.Body))
+		command := toCommand(r, r.Body)
+		command.Outputs = len(run.given) > 0
+		all = append(all, command)
 	}
 	return all
 }

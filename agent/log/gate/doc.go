@@ -37,6 +37,11 @@
 // The gate reads it from the event that has opened the run, never from the object that somebody
 // declares: a run installs what it was opened with. The host compares the digest.
 //
+// # Outputs of steps
+//
+// A command says whether steps of its run have given outputs. A member of the run may then ask for
+// their values: the gate opens what the log has sealed, and tells it to nobody else.
+//
 // # Leases
 //
 // One worker acts for a host: the holder of the host's lease. The lease is one record,

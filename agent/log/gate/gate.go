@@ -76,6 +76,8 @@ type Options struct {
 	Tenant string
 	Log    Log
 	Keeper Keeper
+	// Secrets opens the outputs of steps; nil means that this site has none.
+	Secrets Secrets
 	// Push sends a Push to all workers of a host, or to all hosts if it names
 	// none. It may be lost.
 	Push func(host string, body []byte)
@@ -177,6 +179,8 @@ func (g *Gate) Answer(ctx context.Context, host string, q Request) Response {
 		return g.lastReport(ctx, host, q.Verb[1])
 	case verb == verbRelease && len(q.Verb) == 2:
 		return g.release(ctx, host, q.Verb[1])
+	case verb == verbOutputs && len(q.Verb) == 2:
+		return g.outputs(ctx, host, q.Verb[1])
 	case verb == verbNewest && len(q.Verb) == 1:
 		return Response{Log: g.Log.Identity(), Commands: g.cache.newest(host)}
 	case verb == verbNewest && len(q.Verb) == 2 && q.Verb[1] == current:

@@ -19,6 +19,8 @@ const (
 	verbLastReport = "last-report"
 	// verbRelease asks for the text of the release of a run.
 	verbRelease = "release"
+	// verbOutputs asks for the outputs of the steps of a run.
+	verbOutputs = "outputs"
 )
 
 // current ends the verb of a call for the newest commands that must not be behind the
@@ -67,7 +69,7 @@ type Response struct {
 	// the log.
 	Commands []Command `json:"commands,omitempty"`
 	Log      string    `json:"log,omitempty"`
-	// Body is a report.Told, in the response to last-report, or the text of a release.
+	// Body is a report.Told, in the response to last-report, the text of a release, or outputs by name.
 	Body json.RawMessage `json:"body,omitempty"`
 }
 
@@ -127,6 +129,8 @@ type Command struct {
 	Checks bool `json:"checks,omitempty"`
 	// Release is message.Record.Release.
 	Release string          `json:"release,omitempty"`
+	// Outputs tells that steps of the run have given outputs, which the host may ask for.
+	Outputs bool            `json:"outputs,omitempty"`
 	Body    json.RawMessage `json:"body"`
 }
 

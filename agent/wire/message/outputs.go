@@ -23,6 +23,11 @@ type Outputs struct {
 	Sealed string   `json:"sealed,omitempty"`
 }
 
+// OutputsPurpose is what the outputs of the step of a stage are sealed for.
+func OutputsPurpose(tenant, stage string) string {
+	return "outputs of step " + stage + " of tenant " + tenant
+}
+
 // check tells what is wrong with outputs that somebody tells.
 func (o *Outputs) check() error {
 	size := 0

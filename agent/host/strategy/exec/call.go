@@ -52,12 +52,20 @@ func (s *Strategy) call(ctx context.Context, c call) (result strategy.Outcome, e
 		return 0, cannot(err)
 	}
 	defer func() { err = errors.Join(err, out.close()) }()
-	p, err := s.start(c, lock, out)
+	folder, err := s.givenOutputs(ctx, c)
+	if err != nil {
+		return 0, cannot(err)
+	}
+	p, err := s.start(c, folder, lock, out)
 	if err != nil {
 		return 0, cannot(err)
 	}
 	s.started(string(a), p.Group())
-	if err := s.supervise(ctx, a, p, lock, out); err != nil {
+	err = s.supervise(ctx, a, p, lock, out)
+	if folder != "" && p.Ended() {
+		err = errors.Join(err, os.RemoveAll(folder))
+	}
+	if err != nil {
 		return 0, err
 	}
 	result, err = s.ended(a, p.State, out)
@@ -164,8 +172,9 @@ const (
 	kill      = syscall.SIGKILL
 )
 
-// start starts an action with the lock and its request.
-func (s *Strategy) start(c call, lock *os.File, out *output) (p *script.Process, err error) {
+// start starts an action with the lock, its request and the folder with the outputs of steps, if there
+// is one.
+func (s *Strategy) start(c call, outputs string, lock *os.File, out *output) (p *script.Process, err error) {
 	stdin, err := requestOf(c, s.options).open(s.stateDir)
 	if err != nil {
 		return nil, err
@@ -178,7 +187,7 @@ func (s *Strategy) start(c call, lock *os.File, out *output) (p *script.Process,
 		Path:       command[0],
 		Args:       command,
 		Dir:        s.workDir(),
-		Env:        slices.Concat(s.env, jobEnvironment(c.action, c.job), releaseEnvironment(s.stateDir, c.job)),
+		Env:        slices.Concat(s.env, jobEnvironment(c.action, c.job), releaseEnvironment(s.stateDir, c.job), script.OutputsEnvironment(outputs)),
 		Stdin:      stdin,
 		Stdout:     out.stdout(),
 		Stderr:     out.log,

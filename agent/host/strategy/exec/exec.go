@@ -41,7 +41,9 @@
 // The environment holds PATH and HOME (the worker's), LANG=C.UTF-8,
 // OSUPGRADE_ACTION, OSUPGRADE_TENANT, OSUPGRADE_HOST, OSUPGRADE_RUN and
 // OSUPGRADE_LOCK_FD; in a run with a release also OSUPGRADE_RELEASE, its name,
-// OSUPGRADE_RELEASE_DIGEST and OSUPGRADE_RELEASE_JSON, the file with its text; nothing else. What else a script needs it reads from a file of
+// OSUPGRADE_RELEASE_DIGEST and OSUPGRADE_RELEASE_JSON, the file with its text; nothing else. If steps of
+// the run have given outputs, upgrade and resume find them
+// in the folder OSUPGRADE_OUTPUTS, a file for each, until they end. What else a script needs it reads from a file of
 // its folder.
 //
 // # Output

@@ -165,7 +165,7 @@ func TestSignalToAGroupThatHasEnded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := s.start(call{action: actionUpgrade, job: job()}, lock, out)
+	p, err := s.start(call{action: actionUpgrade, job: job()}, "", lock, out)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -82,7 +82,7 @@ func endedBefore(ctx context.Context, s *Strategy) error {
 	if err != nil {
 		return err
 	}
-	p, err := s.start(call{action: actionUpgrade, job: job()}, lock, out)
+	p, err := s.start(call{action: actionUpgrade, job: job()}, "", lock, out)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,88 @@
+package gate_test
+
+import (
+	"errors"
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
+)
+
+// box opens what begins with its purpose.
+type box struct{}
+
+func (box) Open(sealed, purpose string) ([]byte, error) {
+	body, fits := strings.CutPrefix(sealed, purpose+"|")
+	if !fits {
+		return nil, errors.New("it is sealed for another purpose")
+	}
+	return []byte(body), nil
+}
+
+// gave is the record of a step that is done and has given an output.
+func gave(run uint64, stage, name, value string) message.Record {
+	task := message.Task{Run: run, Kind: message.Step, Stage: stage, Hook: &rollout.Hook{Type: rollout.Exec, On: rollout.OnSite}}
+	o := task.Outcome(true, "")
+	o.Outputs = &message.Outputs{Names: []string{name}, Sealed: message.OutputsPurpose("acme", stage) + `|{"` + name + `":"` + value + `"}`}
+	return message.Record{Kind: message.EventRecord, Run: run, Body: message.EncodeEvent(message.Ran{Outcome: o})}
+}
+
+// TestOutputs checks that a command tells whether steps of its run have given outputs, also one that was
+// pushed; and that a member of the run gets them, from a gate that has seen the step end and from one that
+// starts later, and nobody else.
+func TestOutputs(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		early := r.gate(r.log)
+		early.Secrets = box{}
+		id := r.add(prepare("h01", "h02"))
+		first, stranger := r.process(early, "h01"), r.process(early, "h03")
+		r.acquire(first, "one")
+		r.acquire(stranger, "three")
+		commands := func(p *process) (outputs bool) {
+			newest, err := p.Newest(t.Context())
+			if err != nil || len(newest) != 2 || newest[0].Outputs {
+				t.Errorf("the commands are %+v, %v", newest, err)
+				return false
+			}
+			return newest[1].Outputs
+		}
+		r.add(upgrade("h01", id))
+		if commands(first) {
+			t.Error("before the step is done there are outputs")
+		}
+		if got, err := first.Outputs(t.Context(), id); err != nil || len(got) != 0 {
+			t.Errorf("before the step is done it gets %v, %v", got, err)
+		}
+		r.add(gave(id, "token", "JOIN", "secret"))
+		r.add(gave(id, "more", "KEY", "other"))
+		r.add(upgrade("h02", id))
+		late := r.gate(r.log)
+		late.Secrets = box{}
+		second := r.process(late, "h02")
+		r.acquire(second, "two")
+		want := map[string]string{"JOIN": "secret", "KEY": "other"}
+		for _, p := range []*process{first, second} {
+			if got, err := p.Outputs(t.Context(), id); err != nil || !maps.Equal(got, want) || !commands(p) {
+				t.Errorf("%s gets %v, %v", p.Host, got, err)
+			}
+			if _, err := p.Outputs(t.Context(), id+1); !errors.Is(err, log.ErrRefused) {
+				t.Errorf("of another run %s gets %v", p.Host, err)
+			}
+		}
+		if _, err := stranger.Outputs(t.Context(), id); !errors.Is(err, log.ErrRefused) {
+			t.Errorf("a host that is no member gets %v", err)
+		}
+		late.Secrets = nil
+		if _, err := second.Outputs(t.Context(), id); !errors.Is(err, log.ErrRefused) {
+			t.Errorf("without a strongbox it gets %v", err)
+		}
+		r.add(prepare("h01", "h02"))
+		if _, err := first.Outputs(t.Context(), id); !errors.Is(err, log.ErrRefused) {
+			t.Errorf("once there is a newer run it gets %v", err)
+		}
+	})
+}
