@@ -245,7 +245,8 @@ func TestReleaseOfEnvironment(t *testing.T) {
 		"followed":  {release.OfEnvironment{Follow: &release.Follow{Age: "1d"}}, release.OfPackages, "all-20000102t0000z", ""},
 		"withdrawn": {release.OfEnvironment{Releases: map[string]string{"os": "autumn"}}, release.OfData, "", "a release: release autumn is withdrawn, by eva: too early; name another one"},
 		"none fits": {
-			release.OfEnvironment{Releases: map[string]string{"os": "spring"}}, release.OfImages, "",
+			release.OfEnvironment{Releases: map[string]string{"os": "spring"}},
+			release.OfImages, "",
 			"nobody: the rollout and release spring leave out every one of 1 host; the first is h01: it carries out releases of images, and the release is of data",
 		},
 	} {

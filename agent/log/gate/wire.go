@@ -128,7 +128,7 @@ type Command struct {
 	// Checks is message.Record.Checks.
 	Checks bool `json:"checks,omitempty"`
 	// Release is message.Record.Release.
-	Release string          `json:"release,omitempty"`
+	Release string `json:"release,omitempty"`
 	// Outputs tells that steps of the run have given outputs, which the host may ask for.
 	Outputs bool            `json:"outputs,omitempty"`
 	Body    json.RawMessage `json:"body"`

@@ -565,6 +565,7 @@ func (e Opened) checkRelease() error {
 	}
 	return cmp.Or(present("text", len(e.Release.Text) > 0), e.Release.Check())
 }
+
 // ofSteps reports whether the run has steps and no hosts.
 func (e Opened) ofSteps() bool { return len(e.Members) == 0 && len(e.Rollout.Stages) > 0 }
 
