@@ -23,7 +23,7 @@ var fuzzed = map[string]string{
 	"agent/wire/v1.DecodeJoin": "FuzzBodies", "agent/wire/v1.DecodeNewJoinToken": "FuzzBodies", "agent/wire/v1.DecodeHostVerdict": "FuzzBodies", "agent/wire/v1.DecodeLogin": "FuzzBodies", "agent/wire/v1.DecodePasswordChange": "FuzzBodies",
 	"agent/wire/v1.DecodeUnseal": "FuzzBodies", "agent/wire/v1.DecodeRewrap": "FuzzBodies", "agent/wire/v1.DecodeCurrentSecret": "FuzzBodies",
 	"agent/wire/v1.DecodeNewSiteCertificate": "FuzzBodies", "agent/wire/v1.DecodeNewHostKey": "FuzzBodies", "agent/wire/v1.DecodeApproleLogin": "FuzzBodies", "agent/wire/v1.decode": "FuzzBodies",
-	"agent/wire/release.Decode": "FuzzDecode", "agent/wire/release.ParseRange": "FuzzParseRange",
+	"agent/wire/release.Decode": "FuzzDecode", "agent/wire/release.ParseRef": "FuzzParseRef", "agent/wire/release.ParseRange": "FuzzParseRange",
 	"agent/wire/document.Parse": "FuzzJSON", "agent/wire/document.ParseAll": "FuzzYAML", "agent/run/trace.Parse": "FuzzParse", "agent/identity/join.Parse": "FuzzParse",
 	"agent/api.parseFields": "FuzzFields", "agent/api.parsePosition": "FuzzRequest",
 	// Files of people, and what they type.

@@ -58,7 +58,7 @@ func (m *model) FromAPI(ctx context.Context, server v1.OSUpgrade, all bool, diag
 		prior := window.Models(ctx, m.MaintenanceWindows, diags)
 		m.MaintenanceWindows = window.List(ctx, window.Keep(prior, server.MaintenanceWindows), diags)
 	}
-	if !m.Target.IsNull() || all && !server.OfEnvironment.IsZero() {
+	if !m.IsNull() || all && !server.OfEnvironment.IsZero() {
 		m.Target.FromAPI(ctx, server.OfEnvironment, diags)
 	}
 }
@@ -83,7 +83,7 @@ func (m *model) Claims() map[string]path.Path {
 	if !m.MaintenanceWindows.IsNull() {
 		owned[windows] = path.Root(windows)
 	}
-	if !m.Target.IsNull() {
+	if !m.IsNull() {
 		owned[releases] = path.Root(releases)
 	}
 	return owned

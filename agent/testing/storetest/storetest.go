@@ -253,7 +253,7 @@ func budgets(b *tested) {
 		b.Errorf("the budget is %+v of revision %s, %v", kept.Value, revision, err)
 	}
 	b.fails("a room for one more", b.RoomForBudget(ctx, "acme"), nil)
-	w := b.watch("acme")
+	w := b.watch()
 	if seen := w.next(store.Budget, "racks", second); seen.Budget == nil || seen.Budget.MaxUnavailable != "2" {
 		b.Errorf("of the budget it sees %+v", seen)
 	}
@@ -282,7 +282,7 @@ func releases(b *tested) {
 		b.Errorf("the release is %+v of revision %s, %v", kept.Value, revision, err)
 	}
 	b.fails("a room for one more", b.RoomForRelease(ctx, "acme"), nil)
-	w := b.watch("acme")
+	w := b.watch()
 	if seen := w.next(store.Release, "nov", second); seen.Release == nil || seen.Release.Digest() != kept.Value.Digest() {
 		b.Errorf("of the release it sees %+v", seen)
 	}
@@ -308,7 +308,7 @@ func skips(b *tested) {
 	if kept, revision, err := b.Skips(ctx, "acme", "shops"); err != nil || revision != first || !reflect.DeepEqual(kept, one) {
 		b.Errorf("the skipped windows are %+v of revision %s, %v", kept, revision, err)
 	}
-	w := b.watch("acme")
+	w := b.watch()
 	if seen := w.next(store.Skip, "shops", first); seen.Skips == nil || !reflect.DeepEqual(*seen.Skips, one) {
 		b.Errorf("of the skipped windows it sees %+v", seen)
 	}
@@ -421,12 +421,12 @@ type seen struct {
 	ended   chan error
 }
 
-func (b *tested) watch(tenant string) *seen {
+func (b *tested) watch() *seen {
 	b.Helper()
 	ctx, stop := context.WithCancel(b.Context())
 	w := &seen{tested: b, changes: make(chan store.Seen), stop: stop, ended: make(chan error, 1)}
 	go func() {
-		w.ended <- b.WatchIntent(ctx, tenant, func(c store.Seen) {
+		w.ended <- b.WatchIntent(ctx, "acme", func(c store.Seen) {
 			select {
 			case w.changes <- c:
 			case <-ctx.Done():
@@ -492,7 +492,7 @@ func watchIntent(b *tested) {
 		b.written(b.PutCalendar(ctx, "other", name, freeze(name), none))
 	}
 	deletion := b.written(b.DeleteCalendar(ctx, "acme", "gone", revisions["gone"]))
-	w := b.watch("acme")
+	w := b.watch()
 	if c := w.next(store.Config, "", config); c.Config == nil || len(c.Config.WorkerApplications) != 1 || c.Rollout != nil || c.Calendar != nil {
 		b.Errorf("of the configuration it sees %+v", c)
 	}

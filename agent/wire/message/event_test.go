@@ -18,11 +18,27 @@ func TestEventBodies(t *testing.T) {
 	for name := range readers {
 		unseen[name] = true
 	}
+	for body, event := range eventBodies() {
+		if got := string(EncodeEvent(event)); got != body {
+			t.Errorf("the body is %s, not %s", got, body)
+		}
+		if got, err := DecodeEvent([]byte(body)); err != nil || !reflect.DeepEqual(got, event) {
+			t.Errorf("%s is read as %+v, %v", body, got, err)
+		}
+		delete(unseen, Name(event))
+	}
+	if len(unseen) > 0 {
+		t.Errorf("there is no example of %v", unseen)
+	}
+}
+
+// eventBodies are examples of all events, by their bodies.
+func eventBodies() map[string]Event {
 	opens := time.Date(2026, 11, 21, 1, 0, 0, 0, time.UTC)
 	end := opens.Add(4 * time.Hour)
 	policy := string(encode(rollout.Default(2)))
 	spring := release.Release{Version: "2.0", Scheme: release.Semver, From: []string{">= 1.0, < 2.0"}, Data: []byte(`{"a":"<b>"}`)}.Pin("spring")
-	for body, event := range map[string]Event{
+	return map[string]Event{
 		`{"event":"opened","trigger":"window","members":["h01","h03"],"roster":[{"host":"h03","silent":true},` +
 			`{"host":"h02","stage":"all","since":"2026-11-21T01:00:00Z","owes":{"answer":"upgrade","undrain":true,"checks":"after-host"}},{"host":"h04","works":"reboot"}],"policy":` + policy +
 			`,"window":"2026-11-21T01:00:00Z","window-end":"2026-11-21T05:00:00Z","not-after":"2026-11-21T05:00:00Z"}`: Opened{
@@ -85,17 +101,6 @@ func TestEventBodies(t *testing.T) {
 		`{"event":"carried","environment":"basel","run":41,"considered":"2026-11-21T01:00:00Z","roster":[{"host":"h03","since":"2026-11-21T01:00:00Z","owes":{"look":true}}]}`: Carried{
 			Environment: "basel", Run: 41, Considered: opens, Roster: []Entry{{Host: "h03", Since: opens, Owes: Debt{Look: true}}},
 		},
-	} {
-		if got := string(EncodeEvent(event)); got != body {
-			t.Errorf("the body is %s, not %s", got, body)
-		}
-		if got, err := DecodeEvent([]byte(body)); err != nil || !reflect.DeepEqual(got, event) {
-			t.Errorf("%s is read as %+v, %v", body, got, err)
-		}
-		delete(unseen, Name(event))
-	}
-	if len(unseen) > 0 {
-		t.Errorf("there is no example of %v", unseen)
 	}
 }
 
