@@ -58,8 +58,8 @@ func (m *model) FromAPI(ctx context.Context, server v1.OSUpgrade, all bool, diag
 		prior := window.Models(ctx, m.MaintenanceWindows, diags)
 		m.MaintenanceWindows = window.List(ctx, window.Keep(prior, server.MaintenanceWindows), diags)
 	}
-	if !m.IsNull() || all && !server.OfEnvironment.IsZero() {
-		m.Target.FromAPI(ctx, server.OfEnvironment, diags)
+	if to := server.OfEnvironment; !m.IsNull() || all && !to.IsZero() {
+		m.Target.FromAPI(ctx, to, diags)
 	}
 }
 
