@@ -72,9 +72,10 @@ func (w *Worker) checkRelease(ctx context.Context, job strategy.Job) error {
 }
 
 // hasRelease returns an error unless the host reports each version that the release of its run
-// installs.
+// installs. Of a release of packages Missing has told that: it knows all packages, and the host reports
+// only some.
 func (w *Worker) hasRelease(ctx context.Context, job strategy.Job) error {
-	if job.Release == nil || len(job.Release.Installs) == 0 {
+	if job.Release == nil || len(job.Release.Installs) == 0 || job.Release.Kind() == release.OfPackages {
 		return nil
 	}
 	versions, err := w.versionsNow(ctx)

@@ -174,6 +174,28 @@ func TestInstallsIsProved(t *testing.T) {
 	})
 }
 
+// ofPackages is a strategy of packages, which tells itself whether the host has what the release installs.
+type ofPackages struct{ leavesOut }
+
+func (ofPackages) Releases() []release.Kind { return []release.Kind{release.OfPackages} }
+
+// TestInstallsPackageNotReported checks that a release of packages may install one whose version the host
+// does not report.
+func TestInstallsPackageNotReported(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(r *rig) {
+		r.pin(release.Release{Installs: map[string]string{"libnotreported": "2"}, Packages: &release.Packages{Select: release.All}})
+		r.change = func(o *Options) { o.Strategy = ofPackages{leavesOut{o.Strategy}} }
+		r.bear()
+		r.prepare()
+		expect(r, message.Prepare, message.Done)
+		r.command(11, message.Upgrade)
+		expect(r, message.Upgrade, message.RebootRequired)
+		r.command(12, message.Reboot)
+		expect(r, message.Reboot, message.Done)
+	})
+}
+
 // TestReleaseAwaitsSite checks that a host that cannot reach its site waits with the release.
 func TestReleaseAwaitsSite(t *testing.T) {
 	t.Parallel()
