@@ -38,7 +38,7 @@ var faults = []fault{
 	{"query-lets-every-lock-pass", "agent/controller.state.allowed", `return nil`, "", tests("agent/controller", "TestQueryOfLock")},
 	{"refusing-query-is-no-news", "agent/run.State.IsBlockedBy", `return false`, "", tests("agent/controller", "TestQueryIsTold")},
 	{"refusal-is-never-forgotten", "agent/controller.query.isForgotten", `return false`, "", tests("agent/controller", "TestRefusalIsForgotten")},
-	{"answer-counts-for-ever", "agent/controller.query.isValid", `return !$0.answeredAt.IsZero()`, "", tests("agent/controller", "TestQueryOfBudget")},
+	{"answer-counts-for-ever", "agent/controller.query.validUntil", `return $0.answeredAt.AddDate(1, 0, 0)`, "", tests("agent/controller", "TestQueryOfBudget")},
 	{"forecast-is-of-each-run-alone", "agent/run.Ledger.sharing", `return nil`, "", tests("agent/run", "TestForecastOfSharedBudget|TestForecastComesTrue")},
 	{"skipped-window-is-told-to-nobody", "agent/run/news.Teller.Skipped", `return nil`, "", tests("agent/controller", "TestSkipIsTold")},
 	{"neighbour-is-not-told", "agent/run.State.tellNeighbours", `return nil`, "", []suite{scripts}},
@@ -215,7 +215,7 @@ var faults = []fault{
 	{"any-host-does-a-step", "agent/run/plan.HostOf", `for _, h := range $2 { return h.Name, true }; return "", false`, "", tests("agent/run/plan", "TestHostOf")},
 	{"worker-that-knows-no-steps-is-asked", "agent/controller.state.stepHost", `return func(step *rollout.Step) string { host, _ := plan.HostOf(step, $0.fleet($1, nil)); return host }`, "", tests("agent/controller", "TestSteps")},
 	{"outputs-are-not-sealed", "agent/controller.dispatching.seal", `body, err := json.Marshal($2); return &message.Outputs{Names: slices.Sorted(maps.Keys($2)), Sealed: string(body)}, err`, "", tests("agent/controller", "TestSteps")},
-	{"outputs-that-are-missing-are-no-failure", "agent/wire/message.CheckOutputs", `return nil`, "", append(tests("agent/controller", "TestOutputsThatAreNotKept"), tests("agent/host/check", "TestOutputs")...)},
+	{"outputs-that-are-missing-are-no-failure", "agent/wire/message.CheckOutputs", `return nil`, "", tests("agent/host/check", "TestOutputs")},
 	{"outputs-stay-on-the-disk", "agent/host/check.Runner.Clean", `return nil`, "", tests("agent/host/check", "TestOutputsOfEarlierSteps")},
 	{"step-overlaps-with-the-one-before", "agent/host/worker.tasks.runs", `return false`, "", tests("agent/host/worker", "TestStepsFollowOneAnother")},
 
