@@ -37,10 +37,14 @@ func (f *crashFleet) openHost(host string) error {
 	return nil
 }
 
-// writeSite writes the script of the last step, which is done at the site and has the output of the
-// step before.
+// writeSite writes the start check of the site, and the script of the last step, which is done there and
+// has the output of the step before.
 func (f *crashFleet) writeSite() error {
 	if err := os.MkdirAll(f.path("site-checks"), 0o755); err != nil {
+		return err
+	}
+	ready := "#!/bin/sh\necho \"site is ready \" > " + f.path("recorder") + "\n"
+	if err := os.WriteFile(f.path("site-checks", "ready"), []byte(ready), 0o755); err != nil { //nolint:gosec // a script
 		return err
 	}
 	complete := "#!/bin/sh\ntest \"$(cat $OSUPGRADE_OUTPUTS/JOIN)\" = $OSUPGRADE_RUN || exit 1\necho \"site completes $OSUPGRADE_RUN\" > " + f.path("recorder") + "\n"
@@ -66,6 +70,7 @@ func (f *crashFleet) writeHost(host string) error {
 		"scripts/resume":   "#!/bin/sh\ntest $(cat " + version + ") = $OSUPGRADE_RUN || exit 11\n" + end,
 		"scripts/verify":   "#!/bin/sh\ntest $(cat " + version + ") = $OSUPGRADE_RUN\n",
 		"scripts/rollback": "#!/bin/sh\n" + set("0") + record("rolls back"),
+		"checks/ready":     "#!/bin/sh\n" + record("is ready"),
 		"checks/well":      "#!/bin/sh\n" + record("is checked"),
 		"checks/drain":     "#!/bin/sh\n" + record("drains"),
 		"checks/undrain":   "#!/bin/sh\n" + record("undrains"),
@@ -85,6 +90,7 @@ func (f *crashFleet) writeHost(host string) error {
 // configure writes the configuration, the rollout and the environments, as soon as the site
 // takes them.
 func (f *crashFleet) configure() error {
+	ready := v1.Check{Type: "exec", Script: "ready", Timeout: "2m"}
 	check := []v1.Check{{Type: "exec", Script: "well", Interval: "1s", Timeout: "2m"}}
 	rollout := v1.Rollout{
 		Stages: []v1.Stage{
@@ -94,7 +100,7 @@ func (f *crashFleet) configure() error {
 			{Name: "complete", Step: &v1.Step{Do: &v1.Hook{Type: "exec", Script: "complete", On: "site", RetryInterval: "1s"}}},
 		},
 		OnFailure: "continue", MaxFailures: "100%",
-		Checks: &v1.RolloutChecks{BeforeHost: check, AfterHost: check},
+		Checks: &v1.RolloutChecks{Start: []v1.StartCheck{{Check: ready}, {Check: ready, Match: &v1.Match{Applications: []string{"appliance"}}}}, BeforeHost: check, AfterHost: check},
 		Hooks: &v1.RolloutHooks{
 			Drain:   &v1.Hook{Type: "exec", Script: "drain", RetryInterval: "1s"},
 			Undrain: &v1.Hook{Type: "exec", Script: "undrain", RetryInterval: "1s"},

@@ -86,6 +86,8 @@ type deeds struct {
 	out map[string]bool
 	// done counts by host and deed.
 	done map[string]int
+	// ready are the hosts, and the site, that were asked before the run whether it can begin.
+	ready map[string]bool
 	// joined and completed count how often the scripts of the steps were run.
 	joined, completed int
 	bad               []string
@@ -93,7 +95,7 @@ type deeds struct {
 
 // violations judges what was recorded of a run that has ended, and of the hosts that it is to have.
 func violations(run v1.Run, hosts, lines []string) []string {
-	d := &deeds{run: run.ID, hosts: hosts, out: map[string]bool{}, done: map[string]int{}}
+	d := &deeds{run: run.ID, hosts: hosts, out: map[string]bool{}, done: map[string]int{}, ready: map[string]bool{}}
 	for _, line := range lines {
 		d.take(line)
 	}
@@ -117,8 +119,14 @@ func (d *deeds) take(line string) {
 		return
 	}
 	deed := rest[:cut]
-	if deed == "is checked" {
+	switch deed {
+	case "is checked":
 		return // It changes nothing, and goes on at a host that failed.
+	case "is ready": // The run has no number yet.
+		d.ready[host] = true
+		return
+	case "prepares":
+		d.allReady(line)
 	}
 	if host == "site" && rest[cut+1:] != fmt.Sprint(d.run) {
 		return // It is of the run of another environment.
@@ -147,6 +155,15 @@ func (d *deeds) take(line string) {
 	// those before have ended, even with a failure that is still undrained.
 	if d.out["h01"] && d.out["h03"] {
 		d.wrong("with %q 2 hosts are out of service", line)
+	}
+}
+
+// allReady judges that all were asked whether the run can begin before it prepares a host.
+func (d *deeds) allReady(line string) {
+	for _, of := range append([]string{"site"}, d.hosts...) {
+		if !d.ready[of] {
+			d.wrong("%q happened before %s was ready", line, of)
+		}
 	}
 }
 
