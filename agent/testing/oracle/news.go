@@ -75,7 +75,8 @@ type wait struct {
 	// approval is the stage that may wait to be approved.
 	approval string
 	// stuck means that no host is under way, and that one which the current stage waits
-	// for or whose slot it needs is out of service, or that a budget has no place for one.
+	// for or whose slot it needs is out of service, that a budget has no place for one, or that the
+	// step of the stage may lack a host.
 	stuck bool
 	// works are the members whose command or task the run waits for.
 	works []string
@@ -161,7 +162,9 @@ func (o *Oracle) standing(p *run) (w wait) {
 		underWay = underWay || !m.phase.before(draining) && m.phase != over
 		unstarted = unstarted || m.left() && m.phase.before(draining)
 	}
-	w.stuck = !underWay && (slices.ContainsFunc(s.hosts, (*host).out) || slices.ContainsFunc(s.hosts, o.keptByCell))
+	// The oracle does not know which hosts are present: a step that is to begin on one may lack it.
+	lacksHost := s.Step != nil && s.Step.OnHost() && !s.doing.passed
+	w.stuck = !underWay && (lacksHost || slices.ContainsFunc(s.hosts, (*host).out) || slices.ContainsFunc(s.hosts, o.keptByCell))
 	w.sure = unstarted && !underWay && p.allAnswered() && (p.paused != 0 || w.approval != "" && p.soakedAll())
 	return w
 }

@@ -94,11 +94,13 @@ func (w *World) ended(back int) uint64 {
 // answered records the controller's answer.
 func (w *World) answered(what, host string, err error) {
 	var refused *run.Refused
+	var ambiguous *run.Ambiguous
+	var none *run.NoEnvironment
 	var wrong v1.Problems
 	switch {
 	case err == nil:
 		w.count("operator: " + what)
-	case errors.As(err, &refused), errors.As(err, &wrong), errors.Is(err, run.ErrNoRun), errors.Is(err, run.ErrNoHost), errors.Is(err, run.ErrNotConfigured), isLockError(err):
+	case errors.As(err, &refused), errors.As(err, &ambiguous), errors.As(err, &none), errors.As(err, &wrong), errors.Is(err, run.ErrNoRun), errors.Is(err, run.ErrNoHost), errors.Is(err, run.ErrNotConfigured), isLockError(err):
 		w.count("operator refused: " + what)
 	default:
 		w.count("operator got no answer")
