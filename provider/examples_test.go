@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/config"
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest"
 )
@@ -101,7 +102,7 @@ func TestExamples_functions(t *testing.T) {
 
 func TestExamples_import(t *testing.T) {
 	t.Parallel()
-	for name, resource := range map[string]string{"osupgrade_config": "acme", "osupgrade_calendar": "christmas", "osupgrade_rollout": "acme", "osupgrade_run": "acme", "osupgrade_maintenance_window": "weekend", "osupgrade_policy": "night_shift", "osupgrade_user": "ann", "osupgrade_approle": "deploy", "osupgrade_webhook": "chat", "osupgrade_tenant": "beta", "osupgrade_disruption_budget": "racks", "osupgrade_environment": "basel"} {
+	for name, resource := range map[string]string{"osupgrade_config": "acme", "osupgrade_calendar": "christmas", "osupgrade_rollout": "acme", "osupgrade_run": "acme", "osupgrade_maintenance_window": "weekend", "osupgrade_policy": "night_shift", "osupgrade_user": "ann", "osupgrade_approle": "deploy", "osupgrade_webhook": "chat", "osupgrade_tenant": "beta", "osupgrade_disruption_budget": "racks", "osupgrade_environment": "basel", "osupgrade_release": "packages"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			api, server := acctest.Fake(t)
@@ -111,6 +112,7 @@ func TestExamples_import(t *testing.T) {
 			})
 			api.SetCalendar(acctest.Tenant, "christmas", v1.Calendar{Kind: "freeze"})
 			api.SetRollout(acctest.Tenant, v1.Rollout{OnFailure: "pause"})
+			api.SetRelease(acctest.Tenant, "security-2026-11-21", v1.Release{Packages: &release.Packages{Select: release.Security}})
 			setAccess(api)
 			api.AddRun(acctest.Tenant, v1.Run{Phase: "finished", Result: "completed"})
 			w := acctest.NewWorkspace(t, server.Env()...)
@@ -134,6 +136,7 @@ var required = map[string]string{
 	"osupgrade_tenant":            "\n  name = \"beta\"\n",
 	"osupgrade_disruption_budget": "\n  name = \"racks\"\n",
 	"osupgrade_environment":       "\n  name = \"basel\"\n  match = { hosts = [\"h01\"] }\n",
+	"osupgrade_release":           "\n  name = \"security-2026-11-21\"\n  packages = { select = \"security\" }\n",
 	"osupgrade_config":            "\n  worker_applications = [\"a\"]\n",
 }
 
