@@ -37,7 +37,6 @@ var faults = []fault{
 	{"query-of-a-budget-is-not-asked", "agent/run.Answer.allows", `return true`, "", append(tests("agent/run", "TestQuery"), tests("agent/controller", "TestQueryOfBudget")...)},
 	{"query-lets-every-lock-pass", "agent/controller.state.allowed", `return nil`, "", tests("agent/controller", "TestQueryOfLock")},
 	{"refusing-query-is-no-news", "agent/run.State.IsBlockedBy", `return false`, "", tests("agent/controller", "TestQueryIsTold")},
-	{"refusal-is-never-forgotten", "agent/controller.query.isForgotten", `return false`, "", tests("agent/controller", "TestRefusalIsForgotten")},
 	{"answer-counts-for-ever", "agent/controller.query.validUntil", `return $0.answeredAt.AddDate(1, 0, 0)`, "", tests("agent/controller", "TestQueryOfBudget")},
 	{"forecast-is-of-each-run-alone", "agent/run.Ledger.sharing", `return nil`, "", tests("agent/run", "TestForecastOfSharedBudget|TestForecastComesTrue")},
 	{"skipped-window-is-told-to-nobody", "agent/run/news.Teller.Skipped", `return nil`, "", tests("agent/controller", "TestSkipIsTold")},
