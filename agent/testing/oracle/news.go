@@ -162,9 +162,10 @@ func (o *Oracle) standing(p *run) (w wait) {
 		underWay = underWay || !m.phase.before(draining) && m.phase != over
 		unstarted = unstarted || m.left() && m.phase.before(draining)
 	}
-	// The oracle does not know which hosts are present: a step that is to begin on one may lack it.
-	lacksHost := s.Step != nil && s.Step.OnHost() && !s.doing.passed
-	w.stuck = !underWay && (lacksHost || slices.ContainsFunc(s.hosts, (*host).out) || slices.ContainsFunc(s.hosts, o.keptByCell))
+	// The oracle does not know which hosts are present: a step that is to begin on one may lack it, also
+	// while a host of an earlier run or of a later stage is undrained.
+	lacksHost := s.Step != nil && s.Step.OnHost() && !s.doing.passed && p.stepUnderWay() == nil
+	w.stuck = lacksHost || !underWay && (slices.ContainsFunc(s.hosts, (*host).out) || slices.ContainsFunc(s.hosts, o.keptByCell))
 	w.sure = unstarted && !underWay && p.allAnswered() && (p.paused != 0 || w.approval != "" && p.soakedAll())
 	return w
 }
