@@ -42,7 +42,7 @@ func (s *server) environment(c *call) (*object[v1.Environment], error) {
 			return plan.Intent{Environments: map[string]v1.Environment{name: e}}
 		},
 		permitted: func(now stored[v1.Environment], next v1.Environment) error {
-			if err := s.nameable(c, now.value.Value.OfEnvironment, next.OfEnvironment); err != nil {
+			if err := s.nameable(c, now.value.Value.Target, next.Target); err != nil {
 				return err
 			}
 			return s.acyclic(c, name, now.value.Value, next)

@@ -25,7 +25,7 @@ func (s *server) configs(c *call) (*object[v1.OSUpgrade], error) {
 		form: v1.OSUpgradeForm, recorded: v1.OSUpgrade.Canonical,
 		inUse: refuseDuringRun, freezing: &freezing[v1.OSUpgrade]{},
 		permitted: func(now stored[v1.OSUpgrade], next v1.OSUpgrade) error {
-			return s.nameable(c, now.value.Value.OfEnvironment, next.OfEnvironment)
+			return s.nameable(c, now.value.Value.Target, next.Target)
 		},
 		lock:   &s.environmentLock,
 		refers: func(c v1.OSUpgrade) plan.Intent { return plan.Intent{Config: &c} },

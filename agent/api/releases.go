@@ -94,7 +94,7 @@ func (s *server) naming(ctx context.Context, tenant string) (map[string][]string
 
 // nameable returns why a configuration or an environment must not name the release that it names from
 // now on.
-func (s *server) nameable(c *call, before, next release.OfEnvironment) error {
+func (s *server) nameable(c *call, before, next release.Target) error {
 	name := next.Named()
 	if name == "" || name == before.Named() {
 		return nil

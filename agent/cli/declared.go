@@ -256,7 +256,7 @@ func (d *siteIntent) checkable(want intent.Intent, key intent.Key) (checked inte
 		_, exists := d.etags[intent.Key{Kind: intent.Policy, Name: name}]
 		return declared && !exists
 	}
-	withoutNewRelease := func(of release.OfEnvironment) release.OfEnvironment {
+	withoutNewRelease := func(of release.Target) release.Target {
 		_, declared := want.Releases[of.Named()]
 		if _, exists := d.etags[intent.Key{Kind: intent.Release, Name: of.Named()}]; declared && !exists {
 			of.Releases = nil
@@ -266,11 +266,11 @@ func (d *siteIntent) checkable(want intent.Intent, key intent.Key) (checked inte
 	switch key.Kind {
 	case intent.Config:
 		c := *want.Config
-		c.OfEnvironment = withoutNewRelease(c.OfEnvironment)
+		c.Target = withoutNewRelease(c.Target)
 		want.Config = &c
 	case intent.Environment:
 		e := want.Environments[key.Name]
-		e.OfEnvironment = withoutNewRelease(e.OfEnvironment)
+		e.Target = withoutNewRelease(e.Target)
 		want.Environments = map[string]v1.Environment{key.Name: e}
 	case intent.User:
 		u := want.Users[key.Name]

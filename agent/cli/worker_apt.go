@@ -31,7 +31,7 @@ func openApt(o strategyOptions) (strategy.Strategy, error) {
 		return nil, err
 	}
 	s, err := apt.New(apt.Options{
-		Declared: declared, Snapshot: strategy.Dated(a.Snapshot), Conffiles: a.Conffiles, Removals: a.Removals, Phased: a.Phased,
+		Declared: declared, Snapshot: strategy.SnapshotURL(a.Snapshot), Conffiles: a.Conffiles, Removals: a.Removals, Phased: a.Phased,
 		ThirdParty: a.ThirdParty, LockLimit: time.Duration(a.LockLimit), Versions: a.Versions,
 		StateDir: filepath.Join(o.State, "apt"), Output: os.Stderr,
 	})

@@ -25,7 +25,7 @@ func openDNF(o strategyOptions) (strategy.Strategy, error) {
 		return nil, err
 	}
 	s, err := dnf.New(dnf.Options{
-		Declared: declared, Snapshot: strategy.Dated(d.Snapshot), LockLimit: time.Duration(d.LockLimit), Versions: d.Versions,
+		Declared: declared, Snapshot: strategy.SnapshotURL(d.Snapshot), LockLimit: time.Duration(d.LockLimit), Versions: d.Versions,
 		StateDir: filepath.Join(o.State, "dnf"), Output: os.Stderr,
 	})
 	if err != nil {

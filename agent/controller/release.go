@@ -135,12 +135,12 @@ func leavesAll(p plan.Plan, pinned *release.Pin) string {
 }
 
 // goesTo returns to which release an environment goes: its own, or else that of the tenant.
-func (i *intent) goesTo(environment string) release.OfEnvironment {
-	if d := i.environments[environment]; d != nil && !d.IsZero() {
-		return d.OfEnvironment
+func (i *intent) goesTo(environment string) release.Target {
+	if d := i.environments[environment]; d != nil && d.Decides() {
+		return d.Target
 	}
 	if i.config == nil {
-		return release.OfEnvironment{}
+		return release.Target{}
 	}
-	return i.config.OfEnvironment
+	return i.config.Target
 }

@@ -236,16 +236,16 @@ func TestWithdrawnRelease(t *testing.T) {
 func TestReleaseOfEnvironment(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		goes release.OfEnvironment
+		goes release.Target
 		kind release.Kind
 		want string
 		idle string
 	}{
-		"named":     {release.OfEnvironment{Releases: map[string]string{"os": "spring"}}, release.OfData, "spring", ""},
-		"followed":  {release.OfEnvironment{Follow: &release.Follow{Age: "1d"}}, release.OfPackages, "all-20000102t0000z", ""},
-		"withdrawn": {release.OfEnvironment{Releases: map[string]string{"os": "autumn"}}, release.OfData, "", "a release: release autumn is withdrawn, by eva: too early; name another one"},
+		"named":     {release.Target{Releases: map[string]string{"os": "spring"}}, release.OfData, "spring", ""},
+		"followed":  {release.Target{Follow: &release.Follow{Age: "1d"}}, release.OfPackages, "all-20000102t0000z", ""},
+		"withdrawn": {release.Target{Releases: map[string]string{"os": "autumn"}}, release.OfData, "", "a release: release autumn is withdrawn, by eva: too early; name another one"},
 		"none fits": {
-			release.OfEnvironment{Releases: map[string]string{"os": "spring"}},
+			release.Target{Releases: map[string]string{"os": "spring"}},
 			release.OfImages, "",
 			"nobody: the rollout and release spring leave out every one of 1 host; the first is h01: it carries out releases of images, and the release is of data",
 		},
@@ -256,7 +256,7 @@ func TestReleaseOfEnvironment(t *testing.T) {
 				time.Sleep(2 * day)
 				m := newMemory()
 				config := always
-				config.OfEnvironment = c.goes
+				config.Target = c.goes
 				m.config = &config
 				m.versions["h01"] = message.EncodeVersions(map[string]string{"base": "1.4"})
 				spring, autumn := springOf(), springOf()
@@ -290,7 +290,7 @@ func TestRunsThatGoOnKeepTheirRelease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(2 * day)
 		m := newMemory()
-		m.config.OfEnvironment = release.OfEnvironment{Follow: &release.Follow{Age: "1d"}}
+		m.config.Target = release.Target{Follow: &release.Follow{Age: "1d"}}
 		m.rollout = &v1.Rollout{Stages: []v1.Stage{{Name: "canary", Match: &v1.Match{Hosts: []string{"h01"}}}, {Name: "rest"}}}
 		c, _ := m.control(t)
 		for _, host := range []string{"h01", "h02"} {

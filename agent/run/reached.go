@@ -1,8 +1,6 @@
 package run
 
 import (
-	"time"
-
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/reached"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
@@ -31,21 +29,8 @@ func (s *State) stageReached(g *stage) message.ReachedStage {
 			did.Run, did.Done = s.Key(), append(did.Done, m.Name)
 		}
 	}
-	if g.PointOfNoReturn && g.begun && closedBefore(s.Reached).IsZero() {
+	if _, before := s.Reached.Closed(); g.PointOfNoReturn && g.begun && before.IsZero() {
 		did.Closed = s.closedAt
 	}
 	return did
-}
-
-// closedBefore is when the point of no return has begun in an earlier run; zero if it has not.
-func closedBefore(r *message.Reached) (at time.Time) {
-	if r == nil {
-		return at
-	}
-	for _, s := range r.Stages {
-		if !s.Closed.IsZero() {
-			at = s.Closed
-		}
-	}
-	return at
 }

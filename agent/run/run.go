@@ -231,7 +231,7 @@ func open(r message.Record, e message.Opened, hosts *roster.Roster, took StepTim
 	if s.rollout.Paused {
 		s.Paused = &Pausing{By: message.ByRollout, At: r.Time}
 	}
-	s.closedAt = closedBefore(e.Reached)
+	_, s.closedAt = e.Reached.Closed()
 	s.enlist(len(e.Members))
 	s.start = newStartChecks(&s.rollout.Resolved, r.Time)
 	s.leaveOutSilent(r.Time)

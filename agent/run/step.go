@@ -281,12 +281,8 @@ func (s *State) WayBack() (w WayBack) {
 			w.Stage, w.Closed = g.Name, s.closedAt
 		}
 	}
-	if s.Reached != nil {
-		for _, before := range s.Reached.Stages {
-			if !before.Closed.IsZero() {
-				w.Stage, w.Closed = before.Name, before.Closed
-			}
-		}
+	if stage, at := s.Reached.Closed(); !at.IsZero() {
+		w.Stage, w.Closed = stage, at
 	}
 	return w
 }

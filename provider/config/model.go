@@ -34,7 +34,7 @@ func (m *model) ToAPI(ctx context.Context, diags *diag.Diagnostics) v1.OSUpgrade
 		owned.WorkerApplications = toApplications(names)
 	}
 	owned.MaintenanceWindows = window.ToAPI(ctx, m.MaintenanceWindows, diags)
-	owned.OfEnvironment = m.Target.ToAPI(ctx, diags)
+	owned.Target = m.Target.ToAPI(ctx, diags)
 	return owned
 }
 
@@ -58,7 +58,7 @@ func (m *model) FromAPI(ctx context.Context, server v1.OSUpgrade, all bool, diag
 		prior := window.Models(ctx, m.MaintenanceWindows, diags)
 		m.MaintenanceWindows = window.List(ctx, window.Keep(prior, server.MaintenanceWindows), diags)
 	}
-	if to := server.OfEnvironment; !m.IsNull() || all && !to.IsZero() {
+	if to := server.Target; !m.IsNull() || all && to.Decides() {
 		m.Target.FromAPI(ctx, to, diags)
 	}
 }

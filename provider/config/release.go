@@ -21,10 +21,10 @@ const (
 var target = tenantobject.Part[v1.OSUpgrade]{
 	Owned: func(c v1.OSUpgrade) bool { return c.Releases != nil || c.Follow != nil },
 	Same: func(a, b v1.OSUpgrade) bool {
-		return reflect.DeepEqual(a.OfEnvironment.Canonical(), b.OfEnvironment.Canonical())
+		return reflect.DeepEqual(a.Target.Canonical(), b.Target.Canonical())
 	},
-	Copy:  func(to *v1.OSUpgrade, from v1.OSUpgrade) { to.OfEnvironment = from.OfEnvironment },
-	Clear: func(c *v1.OSUpgrade) { c.OfEnvironment = release.OfEnvironment{Releases: map[string]string{}} },
+	Copy:  func(to *v1.OSUpgrade, from v1.OSUpgrade) { to.Target = from.Target },
+	Clear: func(c *v1.OSUpgrade) { c.Target = release.Target{Releases: map[string]string{}} },
 	Conflicts: func(prior, server, want v1.OSUpgrade) []tenantobject.Conflict {
 		at := path.Root(releases)
 		if want.Follow != nil {
@@ -32,13 +32,13 @@ var target = tenantobject.Part[v1.OSUpgrade]{
 		}
 		return []tenantobject.Conflict{{
 			At: at, Unowned: prior.Releases == nil && prior.Follow == nil,
-			Was: goesTo(prior.OfEnvironment), Server: goesTo(server.OfEnvironment), Want: goesTo(want.OfEnvironment),
+			Was: goesTo(prior.Target), Server: goesTo(server.Target), Want: goesTo(want.Target),
 		}}
 	},
 }
 
 // goesTo says for people what runs install.
-func goesTo(of release.OfEnvironment) []string {
+func goesTo(of release.Target) []string {
 	switch {
 	case of.Follow != nil:
 		name := "follow"

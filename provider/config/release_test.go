@@ -21,14 +21,14 @@ func TestAccConfig_release(t *testing.T) {
 	api.SetRelease(acctest.Tenant, "nov", v1.Release{Data: []byte("1")})
 	api.SetRelease(acctest.Tenant, "dec", v1.Release{Data: []byte("2")})
 	const own = "worker_applications = [\"a\"]\n"
-	goes := func(of release.OfEnvironment) resource.TestCheckFunc {
-		return stored(api, v1.OSUpgrade{WorkerApplications: apps("a"), OfEnvironment: of})
+	goes := func(of release.Target) resource.TestCheckFunc {
+		return stored(api, v1.OSUpgrade{WorkerApplications: apps("a"), Target: of})
 	}
-	nov := release.OfEnvironment{Releases: map[string]string{"os": "nov"}}
-	dec := release.OfEnvironment{Releases: map[string]string{"os": "dec"}}
-	follow := release.OfEnvironment{Follow: &release.Follow{Select: "security", Age: "7d"}}
-	byHand := func(of release.OfEnvironment) func() {
-		return func() { api.EditConfig(acctest.Tenant, func(c *v1.OSUpgrade) { c.OfEnvironment = of }) }
+	nov := release.Target{Releases: map[string]string{"os": "nov"}}
+	dec := release.Target{Releases: map[string]string{"os": "dec"}}
+	follow := release.Target{Follow: &release.Follow{Select: "security", Age: "7d"}}
+	byHand := func(of release.Target) func() {
+		return func() { api.EditConfig(acctest.Tenant, func(c *v1.OSUpgrade) { c.Target = of }) }
 	}
 	const named = own + `releases = { os = "nov" }`
 	acctest.Run(t, resource.TestCase{

@@ -65,8 +65,8 @@ func TestToAPI(t *testing.T) {
 			Calendars: []string{"inventory", "stocktaking"},
 			After:     &v1.After{Environments: []string{"canary", "pilot"}, Soak: "24h"},
 
-			OfEnvironment: release.OfEnvironment{Releases: map[string]string{"os": "nov"}},
-			Rollout:       &v1.Rollout{MaxFailures: "2", Stages: []v1.Stage{{Name: "all", MaxUnavailable: "2", Soak: "60m"}}, Timeouts: &v1.CommandTimeouts{Reboot: "1200s"}},
+			Target:  release.Target{Releases: map[string]string{"os": "nov"}},
+			Rollout: &v1.Rollout{MaxFailures: "2", Stages: []v1.Stage{{Name: "all", MaxUnavailable: "2", Soak: "60m"}}, Timeouts: &v1.CommandTimeouts{Reboot: "1200s"}},
 		}},
 		"what is absent is the tenant's": {`{"match": {"hosts": ["h01"]}}`, v1.Environment{Match: v1.Match{Hosts: []string{"h01"}}}},
 		"nothing is not absent": {

@@ -52,7 +52,7 @@ var (
 func (t Target) IsNull() bool { return t.Releases.IsNull() && t.Follow.IsNull() }
 
 // ToAPI returns what is declared. All values must be known.
-func (t Target) ToAPI(ctx context.Context, diags *diag.Diagnostics) (of release.OfEnvironment) {
+func (t Target) ToAPI(ctx context.Context, diags *diag.Diagnostics) (of release.Target) {
 	if !t.Releases.IsNull() {
 		var n named
 		diags.Append(t.Releases.As(ctx, &n, basetypes.ObjectAsOptions{})...)
@@ -67,7 +67,7 @@ func (t Target) ToAPI(ctx context.Context, diags *diag.Diagnostics) (of release.
 }
 
 // FromAPI sets the attributes to the server's, and keeps the form where the meaning is the same.
-func (t *Target) FromAPI(ctx context.Context, server release.OfEnvironment, diags *diag.Diagnostics) {
+func (t *Target) FromAPI(ctx context.Context, server release.Target, diags *diag.Diagnostics) {
 	if reflect.DeepEqual(t.ToAPI(ctx, diags).Canonical(), server.Canonical()) {
 		return
 	}

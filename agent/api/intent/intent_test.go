@@ -130,7 +130,7 @@ func TestOrder(t *testing.T) {
 func TestOrder_releases(t *testing.T) {
 	t.Parallel()
 	names := func(name string) v1.Environment {
-		return v1.Environment{Match: v1.Match{Roles: []string{"edge"}}, OfEnvironment: release.OfEnvironment{Releases: map[string]string{release.OS: name}}}
+		return v1.Environment{Match: v1.Match{Roles: []string{"edge"}}, Target: release.Target{Releases: map[string]string{release.OS: name}}}
 	}
 	oct, nov := v1.Release{Data: []byte("1")}, v1.Release{Data: []byte("2")}
 	withdrawn := oct

@@ -146,7 +146,7 @@ func (t *Teller) person(r *run.State, now time.Time, in string) []v1.News {
 	switch {
 	case blocked:
 		t.blocked++
-		kind, data = v1.NewsRunBlocked, t.blockedBy(r, w, unblock(w))
+		kind, data = v1.NewsRunBlocked, t.blockedBy(r, w, unblock(*view.WaitingFor(w)))
 	case w.What == run.ForApproval:
 		data.Command = run.TypedIn(in, "approve "+w.Stage)
 		data.Text = fmt.Sprintf("Run %d of %s waits for a person: %s.", r.Key(), t.owner(), w.Detail)
@@ -158,9 +158,9 @@ func (t *Teller) person(r *run.State, now time.Time, in string) []v1.News {
 }
 
 // unblock is what a person types to find out about a wait of a run that is blocked, or to end it.
-func unblock(w run.Waiting) string {
+func unblock(w v1.WaitingFor) string {
 	switch {
-	case w.Stage != "": // No host is present that its step matches.
+	case w.LacksHost():
 		return run.Command("hosts")
 	case len(w.Hosts) == 0: // A budget lets no host leave service.
 		return run.Command("edit budgets")

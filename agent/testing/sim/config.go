@@ -228,6 +228,6 @@ func (w *World) drawConfig() *v1.OSUpgrade {
 		})
 		start += 4 * time.Minute
 	}
-	c.OfEnvironment = w.drawOfEnvironment("configuration", 0.5)
+	c.Target = w.drawOfEnvironment("configuration", 0.5)
 	return c
 }

@@ -110,7 +110,7 @@ func (w *World) changeEnvironment(name string) {
 	if d.chance("rollout of "+name, 0.5) {
 		e.Rollout = w.drawRollout("rollout of " + name)
 	}
-	e.OfEnvironment = w.drawOfEnvironment("environment", 0.3)
+	e.Target = w.drawOfEnvironment("environment", 0.3)
 	if w.inLine {
 		e = w.drawInLine(name)
 	}

@@ -42,7 +42,7 @@ func (w *World) setRelease(name string, r v1.Release) {
 }
 
 // drawOfEnvironment draws to which release an environment goes.
-func (w *World) drawOfEnvironment(of string, p float64) (goes release.OfEnvironment) {
+func (w *World) drawOfEnvironment(of string, p float64) (goes release.Target) {
 	if len(w.releases) > 0 && w.rng.chance(of+" names a release", p) {
 		goes.Releases = map[string]string{release.OS: one(w.rng, "release of "+of, w.releases...)}
 	}

@@ -20,6 +20,19 @@ type Reached struct {
 	Stages []ReachedStage `json:"stages"`
 }
 
+// Closed returns the stage that is the point of no return and when it has begun; a zero time if it has not.
+func (r *Reached) Closed() (stage string, at time.Time) {
+	if r == nil {
+		return "", at
+	}
+	for _, s := range r.Stages {
+		if !s.Closed.IsZero() {
+			stage, at = s.Name, s.Closed
+		}
+	}
+	return stage, at
+}
+
 // ReachedStage is how far runs have come with one stage.
 type ReachedStage struct {
 	Name string `json:"name"`

@@ -78,6 +78,15 @@ type Packages struct {
 	Distribution string `json:"distribution,omitempty"`
 }
 
+// Listed are the packages that select listed upgrades; none with any other select, which takes Only as
+// patterns.
+func (p Packages) Listed() []string {
+	if p.Select != Listed {
+		return nil
+	}
+	return p.Only
+}
+
 // Image is an image of the whole system for some hosts.
 type Image struct {
 	// Platform is the platform of the hosts, such as linux/arm64; any if absent.

@@ -293,23 +293,23 @@ func TestFollowed(t *testing.T) {
 func TestOfEnvironment(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
-		of   OfEnvironment
+		of   Target
 		want string
 	}{
-		{OfEnvironment{}, ""},
-		{OfEnvironment{Releases: map[string]string{OS: "nov"}}, ""},
-		{OfEnvironment{Follow: &Follow{Select: Security, Age: "7d"}}, ""},
-		{OfEnvironment{Releases: map[string]string{OS: "Nov"}}, `releases.os: "Nov" is not the name of a release; ` + names.Form},
-		{OfEnvironment{Releases: map[string]string{"agent": "nov"}}, `releases.agent: "nov" is for a component that is reserved; use os`},
-		{OfEnvironment{Releases: map[string]string{OS: "nov"}, Follow: &Follow{}}, `follow: releases are named, too; give only one of them`},
-		{OfEnvironment{Follow: &Follow{Select: Listed}}, `follow.select: "listed" is invalid; use all or security`},
-		{OfEnvironment{Follow: &Follow{Age: "366d"}}, `follow.age: "366d" is too long; use 0s to 365d`},
+		{Target{}, ""},
+		{Target{Releases: map[string]string{OS: "nov"}}, ""},
+		{Target{Follow: &Follow{Select: Security, Age: "7d"}}, ""},
+		{Target{Releases: map[string]string{OS: "Nov"}}, `releases.os: "Nov" is not the name of a release; ` + names.Form},
+		{Target{Releases: map[string]string{"agent": "nov"}}, `releases.agent: "nov" is for a component that is reserved; use os`},
+		{Target{Releases: map[string]string{OS: "nov"}, Follow: &Follow{}}, `follow: releases are named, too; give only one of them`},
+		{Target{Follow: &Follow{Select: Listed}}, `follow.select: "listed" is invalid; use all or security`},
+		{Target{Follow: &Follow{Age: "366d"}}, `follow.age: "366d" is too long; use 0s to 365d`},
 	} {
 		if got := row.of.Validate(); fmt.Sprint(errors.Join(document.Err(got...))) != fmt.Sprint(errors.Join(errorOf(row.want))) {
 			t.Errorf("%+v: got %v, want %s", row.of, got, row.want)
 		}
 	}
-	if got := (OfEnvironment{Follow: &Follow{Age: "168h"}}).Canonical().Follow.Age; got != "7d" {
+	if got := (Target{Follow: &Follow{Age: "168h"}}).Canonical().Follow.Age; got != "7d" {
 		t.Errorf("168h is written %s", got)
 	}
 }

@@ -24,9 +24,9 @@ type OSUpgrade struct {
 	WorkerApplications []WorkerApplication `json:"worker-applications,omitzero"`
 	// MaintenanceWindows lists the times at which a run may be in progress; they add up.
 	MaintenanceWindows []MaintenanceWindow `json:"maintenance-windows,omitzero"`
-	// OfEnvironment counts for the hosts that are in no environment, and for each environment that has
+	// Target counts for the hosts that are in no environment, and for each environment that has
 	// none of its own.
-	release.OfEnvironment
+	release.Target
 }
 
 // WorkerApplication names one application that carries out upgrades.
@@ -57,7 +57,7 @@ func DecodeOSUpgrade(contentType string, body []byte) (OSUpgrade, error) {
 // Validate returns everything that is wrong with the values, and nothing when
 // all is right.
 func (o OSUpgrade) Validate() Problems {
-	return slices.Concat(o.validateApplications(), o.validateWindows(), o.OfEnvironment.Validate())
+	return slices.Concat(o.validateApplications(), o.validateWindows(), o.Target.Validate())
 }
 
 func (o OSUpgrade) validateApplications() Problems {
@@ -124,7 +124,7 @@ func (o OSUpgrade) Windows() ([]window.Window, error) {
 // it: days from Monday on, HH:MM, the timezone written out, the duration in the
 // fewest units. Entries keep their order; one that is wrong stays as it is.
 func (o OSUpgrade) Canonical() OSUpgrade {
-	o.OfEnvironment = o.OfEnvironment.Canonical()
+	o.Target = o.Target.Canonical()
 	if o.MaintenanceWindows == nil {
 		return o
 	}

@@ -35,7 +35,7 @@ type Environment struct {
 	Rollout *Rollout `json:"rollout,omitempty"`
 	// After are the environments that come before this one.
 	After *After `json:"after,omitempty"`
-	release.OfEnvironment
+	release.Target
 }
 
 // HasSchedule reports whether windows of the environment's own replace those of the tenant.
@@ -71,7 +71,7 @@ func (e Environment) Validate() Problems {
 	if e.After != nil {
 		found = append(found, e.After.validate()...)
 	}
-	return append(found, e.OfEnvironment.Validate()...)
+	return append(found, e.Target.Validate()...)
 }
 
 // Canonical returns the environment with its windows and its rollout in canonical form.
@@ -83,7 +83,7 @@ func (e Environment) Canonical() Environment {
 	if e.After != nil {
 		e.After = new(e.After.canonical())
 	}
-	e.OfEnvironment = e.OfEnvironment.Canonical()
+	e.Target = e.Target.Canonical()
 	return e
 }
 
@@ -152,7 +152,7 @@ type NewEnvironment struct {
 	Rollout *Rollout `json:"rollout,omitempty"`
 	// After are the environments that come before this one.
 	After *After `json:"after,omitempty"`
-	release.OfEnvironment
+	release.Target
 }
 
 // DecodeNewEnvironment reads the body of a request that creates an environment; its error and keep

@@ -38,7 +38,7 @@ type Options struct {
 	Declared Declared
 	// Snapshot is where the repositories are as they were at a time; empty if apt itself has to
 	// know.
-	Snapshot strategy.Dated
+	Snapshot strategy.SnapshotURL
 	// Conffiles says what becomes of configuration files that were changed on the host
 	// and by the package: "keep", "replace" or "default" (dpkg's own configuration).
 	Conffiles string

@@ -38,7 +38,7 @@ func (s *call) restoreAutomatic(ctx context.Context, changes []message.Change) e
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	names := automatic(changes, strings.Fields(string(kept)), s.list())
+	names := automatic(changes, strings.Fields(string(kept)), s.what.Listed())
 	if len(names) == 0 {
 		return nil
 	}

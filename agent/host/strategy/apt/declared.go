@@ -84,14 +84,6 @@ func patternHasVersion(field, word string) error {
 	return fmt.Errorf("%s: %.100q names a version; a pattern has none", field, word)
 }
 
-// list are the packages of a list; none if there is no list.
-func (s *call) list() []string {
-	if s.what.Select != release.Listed {
-		return nil
-	}
-	return s.what.Only
-}
-
 // exactly are the packages of a list that are to have a version.
 func exactly(words []string) []string {
 	return slices.DeleteFunc(slices.Clone(words), func(word string) bool { return !strings.Contains(word, "=") })

@@ -31,13 +31,13 @@ const pastLists = "/var/lib/apt/osupgrade"
 
 // dated is where the sources of the time are.
 func (s *call) dated() string {
-	return filepath.Join(s.StateDir, "dated", s.what.AsOf.UTC().Format(strategy.Snapshot))
+	return filepath.Join(s.StateDir, "dated", s.what.AsOf.UTC().Format(strategy.SnapshotTime))
 }
 
 // past are the options that choose the repositories of the time.
 func (s *call) past() []string {
 	if s.Snapshot == "" {
-		return []string{"-o", "APT::Snapshot=" + s.what.AsOf.UTC().Format(strategy.Snapshot)}
+		return []string{"-o", "APT::Snapshot=" + s.what.AsOf.UTC().Format(strategy.SnapshotTime)}
 	}
 	// What a repository had then has expired since.
 	return append(chosen(filepath.Join(s.dated(), mainSources), filepath.Join(s.dated(), moreSources)),
@@ -78,7 +78,7 @@ func (s *call) allPast(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if present := known.without(s.what.AsOf.UTC().Format(strategy.Snapshot)); len(present) > 0 {
+	if present := known.without(s.what.AsOf.UTC().Format(strategy.SnapshotTime)); len(present) > 0 {
 		return strategy.Fail(message.Repository, fmt.Errorf("the release is as of %s, and apt knows no snapshot of %s; %s",
 			s.what.AsOf.UTC().Format(time.RFC3339), few(present), remedy.AptNoPast))
 	}
@@ -136,7 +136,7 @@ func (s *call) date(root hostfs.Root, folder string) error {
 
 // dating gives sources the addresses at which they are as of a time.
 type dating struct {
-	pattern strategy.Dated
+	pattern strategy.SnapshotURL
 	at      time.Time
 }
 

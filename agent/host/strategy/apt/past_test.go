@@ -154,7 +154,7 @@ func TestMissingInstalls(t *testing.T) {
 // the canary got, and otherwise what is there now.
 func TestAsOf(t *testing.T) {
 	t.Parallel()
-	for name, pattern := range map[string]strategy.Dated{"snapshots of apt": "", "a mirror with dates": "http://mirror.example/{date}/{path}"} {
+	for name, pattern := range map[string]strategy.SnapshotURL{"snapshots of apt": "", "a mirror with dates": "http://mirror.example/{date}/{path}"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := newFake(t)

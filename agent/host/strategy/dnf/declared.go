@@ -60,14 +60,6 @@ func (s *call) checkWhat() error {
 	if s.what.Distribution != "" {
 		return strategy.Fail(message.Artifact, fmt.Errorf("the release goes to %s of the distribution, and dnf upgrades within one; leave distribution out", s.what.Distribution))
 	}
-	exact := slices.DeleteFunc(slices.Clone(s.list()), func(word string) bool { return !strings.Contains(word, "=") })
+	exact := slices.DeleteFunc(slices.Clone(s.what.Listed()), func(word string) bool { return !strings.Contains(word, "=") })
 	return strategy.Fail(message.Artifact, checkWords(s.field, exact, true))
-}
-
-// list are the packages of a list; none if there is no list.
-func (s *call) list() []string {
-	if s.what.Select != release.Listed {
-		return nil
-	}
-	return s.what.Only
 }

@@ -38,7 +38,7 @@ type Options struct {
 	// Declared is what a run installs that has no release.
 	Declared release.Packages
 	// Snapshot is where the repositories are as they were at a time; empty if they have no past.
-	Snapshot strategy.Dated
+	Snapshot strategy.SnapshotURL
 	// Versions are patterns of the packages whose versions are published.
 	Versions []string
 	// LockLimit is how long to wait for another dnf or rpm.

@@ -22,7 +22,7 @@ const repositoryWord = "{repo}"
 
 // pastCache is where what is fetched of the time is kept.
 func (s *call) pastCache() string {
-	return filepath.Join(s.cache+"-osupgrade", s.what.AsOf.UTC().Format(strategy.Snapshot))
+	return filepath.Join(s.cache+"-osupgrade", s.what.AsOf.UTC().Format(strategy.SnapshotTime))
 }
 
 // past returns the options that have dnf use the repositories as of the time.

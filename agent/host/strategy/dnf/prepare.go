@@ -275,7 +275,7 @@ func named(what release.Packages, keys []string) (only []string) {
 // names reports whether the list of packages names one.
 func (s *call) names(key string) bool {
 	name, _ := splitKey(key)
-	return slices.ContainsFunc(s.list(), func(word string) bool {
+	return slices.ContainsFunc(s.what.Listed(), func(word string) bool {
 		bare, _, _ := strings.Cut(word, "=")
 		return strategy.Matches([]string{bare}, name)
 	})

@@ -192,7 +192,7 @@ func (s *call) reasons(ctx context.Context, changes []message.Change, otherwise 
 // wanted returns "user" for a package of a list.
 func (s *call) wanted(key string) string {
 	name, _ := splitKey(key)
-	for _, word := range s.list() {
+	for _, word := range s.what.Listed() {
 		if bare, _, _ := strings.Cut(word, "="); bare == name {
 			return "user"
 		}

@@ -21,6 +21,15 @@ type Systems struct {
 	Failed string
 }
 
+// Versions returns what is published: the version that runs, and the one that starts next if there is one.
+func (s Systems) Versions() map[string]string {
+	versions := map[string]string{s.Name: s.Running}
+	if s.Next != "" {
+		versions[s.Name+"-next"] = s.Next
+	}
+	return versions
+}
+
 // Plan returns what a version changes. reboot says why it takes a reboot.
 func (s Systems) Plan(version string, download int64, reboot string, rejected message.Rejected) message.ChangeSet {
 	if version == s.Running {

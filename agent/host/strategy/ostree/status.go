@@ -121,11 +121,7 @@ func (all deployments) Versions() (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	versions := map[string]string{now.Name: now.Running}
-	if now.Next != "" {
-		versions[now.Name+"-next"] = now.Next
-	}
-	return versions, nil
+	return now.Versions(), nil
 }
 
 // Compatible implements image.State: it is the name of the state root that runs.

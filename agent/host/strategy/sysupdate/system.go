@@ -156,18 +156,14 @@ func (s system) Versions() (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	versions := map[string]string{now.Name: now.Running}
-	if now.Next != "" {
-		versions[now.Name+"-next"] = now.Next
-	}
-	return versions, nil
+	return now.Versions(), nil
 }
 
 // Compatible implements image.State.
 func (s system) Compatible() string { return s.id }
 
-// names reports whether a text can be a version: it is an argument of systemd-sysupdate.
-func names(version string) bool {
+// isVersion reports whether a text can be a version: it is an argument of systemd-sysupdate.
+func isVersion(version string) bool {
 	return versionText().MatchString(version) && len(version) <= message.MaxPlanName
 }
 

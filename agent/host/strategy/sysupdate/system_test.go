@@ -143,7 +143,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, printed string) {
 		if all, err := parse[listing](printed); err == nil {
 			for _, version := range all.All {
-				if names(version) && strings.HasPrefix(version, "-") {
+				if isVersion(version) && strings.HasPrefix(version, "-") {
 					t.Errorf("%q would be an option", version)
 				}
 			}

@@ -65,7 +65,7 @@ var (
 
 // New checks the options.
 func New(o Options) (*Strategy, error) {
-	if o.Version != "" && !names(o.Version) {
+	if o.Version != "" && !isVersion(o.Version) {
 		return nil, fmt.Errorf("cannot use the sysupdate strategy: sysupdate-version: %.80q is no version; use one such as 2.4", o.Version)
 	}
 	o.root = cmp.Or(o.root, "/")
@@ -150,7 +150,7 @@ func (d driver) list(ctx context.Context, options ...string) ([]string, error) {
 		return nil, err
 	}
 	all, err := parse[listing](printed)
-	return slices.DeleteFunc(all.All, func(version string) bool { return !names(version) }), err
+	return slices.DeleteFunc(all.All, func(version string) bool { return !isVersion(version) }), err
 }
 
 // Wanted implements image.Driver.
@@ -163,7 +163,7 @@ func check(want image.Want) error {
 		return nil
 	case want.Version == "":
 		return want.Errorf("it has no version, by which systemd-sysupdate chooses what to install")
-	case !names(want.Version):
+	case !isVersion(want.Version):
 		return want.Errorf("%.80q is no version for systemd-sysupdate; use one such as 2.4", want.Version)
 	case want.Content != (download.Content{}):
 		return want.Errorf("systemd-sysupdate compares an image with the SHA256SUMS of its source; leave sha256 and size out")
@@ -215,7 +215,7 @@ func (d driver) newest(ctx context.Context, now system) (image.Offer, error) {
 	if failure != nil && err != nil {
 		return image.Offer{}, failure
 	}
-	if err == nil && found.Available != "" && !names(found.Available) {
+	if err == nil && found.Available != "" && !isVersion(found.Available) {
 		err = fmt.Errorf("systemd-sysupdate offers %.80q, which is no version", found.Available)
 	}
 	systems, lookErr := now.Systems()

@@ -10,10 +10,10 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/names"
 )
 
-// OfEnvironment says to which release an environment goes: to one that it names, or to one that is
+// Target says to which release the runs of an environment go: to one that it names, or to one that is
 // made when a run is opened. It has at most one of the two. With neither, the environment goes where
 // the configuration of the tenant says, and without that each host decides what it installs.
-type OfEnvironment struct {
+type Target struct {
 	// Releases are the names of releases by their component, which is os: what the runs install.
 	Releases map[string]string `json:"releases,omitempty"`
 	// Follow makes the release of each run, of packages that are old enough.
@@ -33,9 +33,9 @@ type Follow struct {
 const MaxAge = 365 * 24 * time.Hour
 
 // Validate returns everything that is wrong with the values, and nothing when all is right.
-func (e OfEnvironment) Validate() document.Problems {
+func (t Target) Validate() document.Problems {
 	var found document.Problems
-	for component, name := range e.Releases {
+	for component, name := range t.Releases {
 		switch {
 		case component != OS:
 			found = append(found, document.Wrong(memberOf("releases", component), name, "is for a component that is reserved; use os"))
@@ -43,17 +43,17 @@ func (e OfEnvironment) Validate() document.Problems {
 			found = append(found, document.Wrong("releases.os", name, "is not the name of a release; "+names.Form))
 		}
 	}
-	if e.Follow == nil {
+	if t.Follow == nil {
 		return found
 	}
-	if len(e.Releases) > 0 {
+	if len(t.Releases) > 0 {
 		found = append(found, document.Problem{Field: "follow", Message: "releases are named, too; give only one of them"})
 	}
-	if s := e.Follow.Select; s != "" && s != All && s != Security {
+	if s := t.Follow.Select; s != "" && s != All && s != Security {
 		found = append(found, document.NoneOf("follow.select", s, All, Security))
 	}
-	if _, err := e.Follow.age(); err != nil {
-		found = append(found, document.Problem{Field: "follow.age", Value: document.Clip(e.Follow.Age), Message: err.Error()})
+	if _, err := t.Follow.age(); err != nil {
+		found = append(found, document.Problem{Field: "follow.age", Value: document.Clip(t.Follow.Age), Message: err.Error()})
 	}
 	return found
 }
@@ -67,26 +67,26 @@ func memberOf(member, key string) string {
 }
 
 // Canonical returns the value in its one spelling.
-func (e OfEnvironment) Canonical() OfEnvironment {
-	if len(e.Releases) == 0 {
-		e.Releases = nil
+func (t Target) Canonical() Target {
+	if len(t.Releases) == 0 {
+		t.Releases = nil
 	}
-	if e.Follow != nil {
-		f := *e.Follow
+	if t.Follow != nil {
+		f := *t.Follow
 		if age, err := f.age(); err == nil && f.Age != "" {
 			f.Age = window.FormatDuration(age)
 		}
-		e.Follow = &f
+		t.Follow = &f
 	}
-	return e
+	return t
 }
 
 // Named returns the name of the release that the environment names for the system of its hosts; empty
 // if it names none.
-func (e OfEnvironment) Named() string { return e.Releases[OS] }
+func (t Target) Named() string { return t.Releases[OS] }
 
-// IsZero reports whether the environment neither names a release nor follows.
-func (e OfEnvironment) IsZero() bool { return len(e.Releases) == 0 && e.Follow == nil }
+// Decides reports whether it names a release or follows.
+func (t Target) Decides() bool { return len(t.Releases) > 0 || t.Follow != nil }
 
 func (f Follow) age() (time.Duration, error) {
 	if f.Age == "" {

@@ -9,7 +9,7 @@ import (
 func TestDated(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 2, 4, 5, 6, 7, time.FixedZone("", 3600))
-	for pattern, want := range map[Dated]string{
+	for pattern, want := range map[SnapshotURL]string{
 		"https://mirror.example/{date}/{path}":               "https://mirror.example/2026-11-02/debian",
 		"https://mirror.example/archive/{path}/{time}":       "https://mirror.example/archive/debian/20261102T030506Z",
 		"https://mirror.example/{year}/{month}/{day}/{path}": "https://mirror.example/2026/11/02/debian",
@@ -21,7 +21,7 @@ func TestDated(t *testing.T) {
 			t.Errorf("%s is %s, want %s", pattern, got, want)
 		}
 	}
-	for pattern, want := range map[Dated]string{
+	for pattern, want := range map[SnapshotURL]string{
 		"https://mirror.example/{path}":         "has no date",
 		"https://mirror.example/{year}/{month}": "has no date",
 		"https://mirror.example/{date}/{suite}": "has {suite}; use {date}, {time}, {year}, {month}, {day}, {path}",
