@@ -102,11 +102,7 @@ func runRelease(pinned *release.Pin) *v1.RunRelease {
 	if pinned == nil {
 		return nil
 	}
-	shown := v1.RunRelease{Name: pinned.Name, Digest: pinned.Digest}
-	if r, err := pinned.Release(); err == nil { // The log has no other.
-		shown.Version = r.Version
-	}
-	return &shown
+	return &v1.RunRelease{Name: pinned.Name, Digest: pinned.Digest, Version: pinned.Version()}
 }
 
 // runStep shows the step of a stage; nil if it has none.

@@ -254,6 +254,9 @@ const (
 	minSpan = day
 	few     = 128
 	many    = 1024
+	// perCalendar is how many occurrences of a daily window the first chunk has at most, with the
+	// one that has begun before it.
+	perCalendar = 4
 )
 
 // feed yields the occurrences of several calendars that end after an instant, by
@@ -276,9 +279,10 @@ type feed struct {
 
 // newFeed returns a feed whose first chunk has a given length.
 func newFeed(calendars []Calendar, site *time.Location, from time.Time, span time.Duration) *feed {
+	room := min(perCalendar*len(calendars), few/2)
 	return &feed{
 		calendars: calendars, site: site, to: from, span: span,
-		chunk: make([]Occurrence, 0, few/2), order: make([]int, 0, few/2),
+		chunk: make([]Occurrence, 0, room), order: make([]int, 0, room),
 	}
 }
 

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -21,6 +22,10 @@ func (w *World) watchPatience() {
 	seen := map[*site]overdue{}
 	for sleep(w.ctx, lookEvery) == nil {
 		for _, s := range w.sites {
+			if !w.anyDue() {
+				delete(seen, s)
+				continue
+			}
 			waits, of := s.waitsForLate()
 			w.mu.Lock()
 			at, due := w.oracle.In(of).Due()
@@ -44,6 +49,17 @@ func (w *World) watchPatience() {
 			seen[s] = o
 		}
 	}
+}
+
+// anyDue reports whether a run under way should have gone on without hosts.
+func (w *World) anyDue() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := w.oracle.Now()
+	return slices.ContainsFunc(w.oracle.Environments(), func(name string) bool {
+		at, due := w.oracle.In(name).Due()
+		return due && !now.Before(at)
+	})
 }
 
 // waitsForLate reports whether the active controller of a site that is well shows a run that

@@ -1,9 +1,9 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/controller"
@@ -102,15 +102,11 @@ func (s *site) idleReason(environment string) (told, well bool) {
 	if c == nil {
 		return false, false
 	}
-	all, err := c.EnvironmentStatuses(s.w.ctx)
+	status, err := c.EnvironmentStatus(s.w.ctx, cmp.Or(environment, v1.DefaultEnvironment))
 	if err != nil {
 		return false, false
 	}
-	n := slices.IndexFunc(all, func(e v1.EnvironmentStatus) bool { return e.Situation().Environment == environment })
-	if n < 0 {
-		return false, false
-	}
-	return all[n].WaitingFor != nil, s.isWell(c)
+	return status.WaitingFor != nil, s.isWell(c)
 }
 
 // isWell reports whether a controller is active and says that it is ready, and nothing keeps it from the

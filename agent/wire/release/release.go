@@ -235,6 +235,16 @@ func (p Pin) Release() (Release, error) {
 	return r, nil
 }
 
+// Version is the version of the release that is pinned. It reads no more of a text that was checked when
+// the pin was read, because people look at a run often.
+func (p Pin) Version() string {
+	var r struct {
+		Version string `json:"version"`
+	}
+	_ = json.Unmarshal(p.Text, &r)
+	return r.Version
+}
+
 // Decode reads the text of a release. It refuses one that does not have the digest, is not right, or
 // has a member that this version does not know: to leave that out would install something else.
 func Decode(text []byte, digest string) (Release, error) {
