@@ -188,6 +188,9 @@ func (s *state) planStart(env *environment, now time.Time, request v1.Start, lef
 // course says where a run that is started goes on, and where it ends; by a window for the zero request.
 func (e *environment) course(request v1.Start, pinned *release.Pin) reached.Course {
 	c := reached.Course{Before: e.ledger.Reached(), Until: request.Until, Chosen: request.OfChosen()}
+	if request.RetryOf != 0 {
+		c.Before = e.ledger.ReachedToRetry()
+	}
 	if pinned != nil {
 		c.Release = pinned.Digest
 	}

@@ -128,3 +128,69 @@ func TestUntilAnUnknownStage(t *testing.T) {
 		}
 	})
 }
+
+// TestRetryTakesNoStep checks that a retry of what failed in a run takes no step that has been taken, also if
+// the run has passed its last stage, or was one of chosen hosts; that its hosts get the outputs of the
+// steps; and that the next run of all hosts takes all steps.
+func TestRetryTakesNoStep(t *testing.T) {
+	t.Parallel()
+	for name, hosts := range map[string][]string{"a run of all hosts": nil, "a run of chosen hosts": {"w1", "w2"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				m := newMemory("w1", "w2")
+				m.rollout, m.secrets = &v1.Rollout{OnFailure: "continue", Stages: []v1.Stage{nights().Stages[0], {Name: "rest", MaxUnavailable: "100%"}}}, &box{}
+				tokens := 0
+				m.site = func(_ context.Context, task message.Task) message.Outcome {
+					tokens++
+					return gives(task, map[string]string{"JOIN": "secret"})
+				}
+				c, _ := m.control(t)
+				starts := func(request v1.Start) v1.Run {
+					t.Helper()
+					m.beat("w1", "w2")
+					request.OverrideWindow, request.Reason = true, "test"
+					r, err := c.Start(t.Context(), "test", request)
+					if err != nil {
+						t.Fatal(err)
+					}
+					synctest.Wait()
+					return r
+				}
+				// plays has some hosts fail, and the others succeed.
+				plays := func(r v1.Run, fails string, hosts ...string) v1.Run {
+					for _, host := range hosts {
+						m.reply(host, r.ID, message.Prepare)
+					}
+					for _, host := range hosts {
+						if strings.Contains(fails, host) {
+							m.answer(host, r, message.Upgrade, "no space left")
+						} else {
+							m.reply(host, r.ID, message.Upgrade)
+						}
+					}
+					return found(t, c, r.ID)
+				}
+				first := plays(starts(v1.Start{Hosts: hosts}), "w1 w2", "w1", "w2")
+				if first.Result != "failed" && first.Result != "partial" || tokens != 1 {
+					t.Fatalf("the first run: %+v, %d tokens", first, tokens)
+				}
+				second := plays(starts(v1.Start{RetryOf: first.ID}), "w2", "w1", "w2")
+				third := plays(starts(v1.Start{RetryOf: second.ID}), "", "w2")
+				if third.Result != "completed" || third.Reason != "1 of 1 host upgraded" || third.GoesOnSince != first.ID {
+					t.Errorf("the retry: %+v", third)
+				}
+				if tokens != 1 {
+					t.Errorf("after the retries the step was taken %d times", tokens)
+				}
+				opened := m.events(`"opened"`)
+				if last := opened[len(opened)-1]; !strings.Contains(last, `"outputs":{"names":["JOIN"]`) {
+					t.Errorf("the retry was opened without the outputs of the step: %s", last)
+				}
+				if r := plays(starts(v1.Start{}), "", "w1", "w2"); tokens != 2 || r.GoesOnSince != 0 {
+					t.Errorf("the next run of all hosts goes on since %d, with %d tokens", r.GoesOnSince, tokens)
+				}
+			})
+		})
+	}
+}

@@ -30,7 +30,7 @@ type Environment struct {
 	// followed.
 	completed []message.Completion
 	follows   []message.Follow
-	// reached is what the runs so far have done; nil if the next one begins with the first stage.
+	// reached is what the runs so far have done; nil if no run goes on from there.
 	reached *message.Reached
 }
 
@@ -109,7 +109,16 @@ func (e *Environment) Missed(now time.Time) *message.Missed {
 
 // Reached is what the runs so far have done, for the next one to go on from; nil if that begins with the
 // first stage.
-func (e *Environment) Reached() *message.Reached { return e.reached }
+func (e *Environment) Reached() *message.Reached {
+	if e.reached != nil && e.reached.Ended {
+		return nil
+	}
+	return e.reached
+}
+
+// ReachedToRetry is what the runs so far have done, for a retry to go on from; nil if that begins with the
+// first stage.
+func (e *Environment) ReachedToRetry() *message.Reached { return e.reached }
 
 // Considered is when the last window opened that had its run or was missed;
 // zero when none did. Windows before it are done with.

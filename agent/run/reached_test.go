@@ -16,7 +16,7 @@ import (
 )
 
 // TestInvariantsOverRuns plays several runs of one rollout, planned as a controller plans them: some end
-// after a stage, some fail, some have chosen hosts, and in between hosts change their role and the rollout
+// after a stage, some fail, some have chosen hosts, some are retries, and in between hosts change their role and the rollout
 // its stages. The oracle judges that each goes on where the runs before have ended (invariant 15).
 func TestInvariantsOverRuns(t *testing.T) {
 	t.Parallel()
@@ -80,7 +80,11 @@ func drawRollout(rt *rapid.T) v1.Rollout {
 // planned returns the opening of the next run of a rollout, as a controller plans it; false if there is
 // nothing to do.
 func (p *property) planned(r v1.Rollout, roles map[string]string) (message.Opened, bool) {
-	course := reached.Course{Before: p.in().Reached(), Chosen: rapid.IntRange(0, 5).Draw(p.rt, "chosen") == 0}
+	course := reached.Course{Before: p.in().Reached(), Chosen: rapid.IntRange(0, 3).Draw(p.rt, "chosen") == 0}
+	var retryOf uint64
+	if newest := p.in().Newest(); course.Chosen && newest != nil && rapid.Bool().Draw(p.rt, "a retry") {
+		retryOf, course.Before = newest.Key(), p.in().ReachedToRetry()
+	}
 	if !course.Chosen && rapid.Bool().Draw(p.rt, "ends after a stage") {
 		course.Until = rapid.SampledFrom(plan.StageNames(&r)).Draw(p.rt, "until")
 	}
@@ -102,16 +106,16 @@ func (p *property) planned(r v1.Rollout, roles map[string]string) (message.Opene
 	return message.Opened{
 		Trigger: message.TriggerManual, NotAfter: p.now.Add(drawSpan(p.rt, "lasts", 24*time.Hour)), Rollout: planned.Rollout, Members: planned.Hosts,
 		Roster: p.in().Roster().Opening(planned.Silent, planned.Others), Exempt: planned.Exempt,
-		Until: planned.Until, Reached: planned.Reached, Chosen: course.Chosen,
+		Until: planned.Until, Reached: planned.Reached, Chosen: course.Chosen, RetryOf: retryOf,
 	}, true
 }
 
 // carriesOn tells anew what is known of the environment, so that its runs can be trimmed: nothing is lost.
 func (p *property) carriesOn() {
 	if rapid.Bool().Draw(p.rt, "is carried") {
-		before := p.in().Reached()
+		before := p.in().ReachedToRetry()
 		p.must(p.eventOf(p.in(), p.ledger.Carrying(p.in())))
-		if now := p.in().Reached(); now != before && (now == nil || before == nil || !slices.EqualFunc(now.Stages, before.Stages, func(a, b message.ReachedStage) bool { return a.Name == b.Name && a.Run == b.Run })) {
+		if now := p.in().ReachedToRetry(); now != before && (now == nil || before == nil || !slices.EqualFunc(now.Stages, before.Stages, func(a, b message.ReachedStage) bool { return a.Name == b.Name && a.Run == b.Run })) {
 			p.rt.Fatalf("carried as %+v, it was %+v", now, before)
 		}
 	}

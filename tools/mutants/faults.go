@@ -225,6 +225,10 @@ var faults = []fault{
 	{"each-run-begins-with-the-first-stage", "agent/run/reached.fits", `return false`, "", append(tests("agent/run/reached", "TestBegin"), overRuns)},
 	{"what-runs-have-done-is-trimmed", "agent/run.Ledger.Carrying", `c := message.Carried{Environment: $1.Name, Run: $1.Key(), Considered: $1.Considered(), Follows: $1.follows, Completed: $1.completed, Roster: $1.Roster().Opening(nil, nil)}; c.Budgets, c.Cells = $0.cells.Budgets(), $0.cells.Of(named(message.Opened{Roster: c.Roster})); return c`, "", []suite{overRuns}},
 	{"outputs-are-those-of-one-run", "agent/run.State.Outputs", `var all []Given; for n := range $0.stages.list { if g := &$0.stages.list[n]; g.doing.Outputs != nil { all = append(all, Given{g.Name, g.doing.Outputs.Sealed}) } }; return all`, "", tests("agent/controller", "TestUntil")},
+	{"retry-takes-steps-again", "agent/run.Environment.ReachedToRetry", `return $0.Reached()`, "", append(tests("agent/controller", "TestRetryTakesNoStep"), overRuns)},
+	{"run-of-all-hosts-goes-on-as-a-retry", "agent/run.Environment.Reached", `return $0.reached`, "", []suite{overRuns}},
+	{"gate-knows-the-outputs-of-one-run", "agent/log/gate.openingOf", `o := &opening{run: $1}; if $2.Release != nil { o.release = $2.Release.Text }; return o`, "", tests("agent/log/gate", "TestOutputsOfEarlierRuns")},
+	{"outputs-of-earlier-runs-are-not-told", "agent/log/gate.Gate.hasOutputs", `return len($0.cache.gave($2)) > 0`, "", tests("agent/log/gate", "TestOutputsOfEarlierRuns")},
 	{"run-begins-anew-while-a-host-is-left", "agent/run/plan.Plan.isLeft", `return false`, "", append(tests("agent/run/plan", "TestCourse|TestCourseBeginsAnew"), overRuns)},
 	{"upgrade-never-ends", "agent/run.State.reachedBy", `if $0.Reached == nil { return nil }; did := message.Reached{Since: $0.Key()}; for n := range $0.stages.list { did.Stages = append(did.Stages, $0.stageReached(&$0.stages.list[n])) }; return reached.After($0.Reached, did, false)`, "", []suite{overRuns}},
 

@@ -2,7 +2,6 @@ package gate
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"sync"
 
@@ -36,8 +35,8 @@ type prepared struct {
 	raw     []byte
 	command message.Command
 	members map[string]struct{}
-	// release is the text of its release; nil until the first host has asked for it.
-	release json.RawMessage
+	// opening is what opened the run; nil while the gate has not read it.
+	opening *opening
 	// toHost are the newest commands of the run by host.
 	toHost map[string]message.Record
 	// given are the outputs of its steps, in their order.
@@ -77,7 +76,7 @@ func (c *cache) follow(ctx context.Context, loaded func()) error {
 			caughtUp()
 		}
 		if r.Seq > last {
-			c.push(r)
+			c.push(ctx, r)
 		}
 	})
 }
@@ -167,7 +166,7 @@ func (c *cache) current(ctx context.Context) error {
 
 // push sends a new command to its host. For a prepare it sends a hint, so that each
 // host asks for its part: to its members only, if the tenant has environments.
-func (c *cache) push(r message.Record) {
+func (c *cache) push(ctx context.Context, r message.Record) {
 	switch r.Kind {
 	case message.CommandAll:
 		if r.Environment == "" {
@@ -179,7 +178,7 @@ func (c *cache) push(r message.Record) {
 		}
 	case message.CommandHost:
 		command := toCommand(r, r.Body)
-		command.Outputs = c.gave(r.Run)
+		command.Outputs = c.gate.hasOutputs(ctx, r.Run)
 		c.gate.push(r.Host, Push{Command: &command})
 	case message.EventRecord, message.ReplyRecord:
 	}
@@ -206,9 +205,7 @@ func (c *cache) newest(host string) []Command {
 	}
 	all := []Command{toCommand(run.record, run.part(host))}
 	if r, ok := run.toHost[host]; ok {
-		command := toCommand(r, r.Body)
-		command.Outputs = len(run.given) > 0
-		all = append(all, command)
+		all = append(all, toCommand(r, r.Body))
 	}
 	return all
 }

@@ -39,8 +39,9 @@
 //
 // # Outputs of steps
 //
-// A command says whether steps of its run have given outputs. A member of the run may then ask for
-// their values: the gate opens what the log has sealed, and tells it to nobody else.
+// A command says whether steps of its run have given outputs, or steps that earlier runs have done for
+// it. A member of the run may then ask for their values: the gate opens what the log has sealed, and
+// tells it to nobody else.
 //
 // # Leases
 //

@@ -182,14 +182,25 @@ func (g *Gate) Answer(ctx context.Context, host string, q Request) Response {
 	case verb == verbOutputs && len(q.Verb) == 2:
 		return g.outputs(ctx, host, q.Verb[1])
 	case verb == verbNewest && len(q.Verb) == 1:
-		return Response{Log: g.Log.Identity(), Commands: g.cache.newest(host)}
+		return g.newest(ctx, host)
 	case verb == verbNewest && len(q.Verb) == 2 && q.Verb[1] == current:
 		if err := g.cache.current(ctx); err != nil {
 			return failed(err)
 		}
-		return Response{Log: g.Log.Identity(), Commands: g.cache.newest(host)}
+		return g.newest(ctx, host)
 	}
 	return refused("there is no call %q", strings.Join(q.Verb, "."))
+}
+
+// newest returns the newest commands to a host.
+func (g *Gate) newest(ctx context.Context, host string) Response {
+	commands := g.cache.newest(host)
+	for i := range commands {
+		if c := &commands[i]; c.Kind == message.CommandHost {
+			c.Outputs = g.hasOutputs(ctx, c.Run)
+		}
+	}
+	return Response{Log: g.Log.Identity(), Commands: commands}
 }
 
 // acquire grants the lease if this site speaks a protocol of the worker.

@@ -38,42 +38,38 @@ func (c *cache) noteOutputs(r message.Record) {
 	run.given = append(run.given, given{o.Stage, o.Outputs.Sealed})
 }
 
-// gave reports whether steps of a run have given outputs.
-func (c *cache) gave(run uint64) bool {
+// gave returns the outputs that the steps of a run have given.
+func (c *cache) gave(run uint64) []given {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	of := c.byRun[run]
-	return of != nil && len(of.given) > 0
-}
-
-// givenTo returns the outputs that the steps of a run have given, for a host; false if the run is not
-// the newest of its environment, or does not upgrade it.
-func (c *cache) givenTo(host string, run uint64) ([]given, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	of := c.of(host)
-	if of == nil || of.record.Seq != run || !of.has(host) {
-		return nil, false
+	if of := c.byRun[run]; of != nil {
+		return slices.Clone(of.given)
 	}
-	return slices.Clone(of.given), true
+	return nil
 }
 
-// outputs returns the outputs of the steps of a run that are done, to a member of it. An error names
-// no value.
+// hasOutputs reports whether the hosts of a run may ask for outputs of its steps, or of those that
+// earlier runs have done for it. As long as the gate cannot read what opened the run, they may.
+func (g *Gate) hasOutputs(ctx context.Context, run uint64) bool {
+	if len(g.cache.gave(run)) > 0 {
+		return true
+	}
+	o, err := g.opened(ctx, run)
+	return err != nil || len(o.given) > 0
+}
+
+// outputs returns the outputs of the steps of a run that are done, and of those that earlier runs have
+// done for it, to a member of the run. An error names no value.
 func (g *Gate) outputs(ctx context.Context, host, run string) Response {
-	id, err := strconv.ParseUint(run, 10, 64)
-	if err != nil {
-		return refused("%.20q is not the number of a run", run)
-	}
 	if err := g.cache.current(ctx); err != nil {
 		return failed(err)
 	}
-	sealed, member := g.cache.givenTo(host, id)
-	if !member {
-		return refused("this host is no member of run %d, or there is a newer one", id)
+	o, no := g.openedFor(ctx, host, run)
+	if o == nil {
+		return no
 	}
 	all := map[string]string{}
-	for _, s := range sealed {
+	for _, s := range slices.Concat(o.given, g.cache.gave(o.run)) {
 		if g.Secrets == nil {
 			return refused("this site keeps no secrets")
 		}

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
@@ -83,6 +84,56 @@ func TestOutputs(t *testing.T) {
 		r.add(prepare("h01", "h02"))
 		if _, err := first.Outputs(t.Context(), id); !errors.Is(err, log.ErrRefused) {
 			t.Errorf("once there is a newer run it gets %v", err)
+		}
+	})
+}
+
+// TestOutputsOfEarlierRuns checks that a host gets what the steps of earlier nights have given as it gets
+// what those of this night give, from a gate that has seen the run begin and from one that starts later.
+func TestOutputsOfEarlierRuns(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		early := r.gate(r.log)
+		early.Secrets = box{}
+		first := r.process(early, "h01")
+		r.acquire(first, "one")
+		sealed := func(stage, body string) *message.Outputs {
+			return &message.Outputs{Names: []string{"JOIN"}, Sealed: message.OutputsPurpose("acme", stage) + "|" + body}
+		}
+		r.add(message.Record{Kind: message.EventRecord, Body: message.EncodeEvent(message.Opened{
+			Trigger: message.TriggerManual, Members: []string{"h01", "h02"}, NotAfter: time.Now().Add(time.Hour), Rollout: rollout.Default(2),
+			Reached: &message.Reached{Since: 1, Stages: []message.ReachedStage{
+				{Name: "token", Step: true, Run: 1, Outputs: sealed("token", `{"JOIN":"last night","HASH":"kept"}`)}, {Name: "again", Step: true}, {Name: "hosts"},
+			}},
+		})})
+		id := r.add(prepare("h01", "h02"))
+		pushed := make(chan message.Record, 1)
+		go func() { _ = first.Commands(t.Context(), func(c message.Record) { pushed <- c }) }()
+		if c := <-pushed; c.Kind != message.CommandAll || c.Outputs {
+			t.Errorf("the first command is %+v", c)
+		}
+		r.add(upgrade("h01", id))
+		r.add(upgrade("h02", id))
+		if c := <-pushed; !c.Outputs {
+			t.Errorf("the command %+v was pushed as one without outputs", c)
+		}
+		late := r.gate(r.log)
+		late.Secrets = box{}
+		second := r.process(late, "h02")
+		r.acquire(second, "two")
+		want := map[string]string{"JOIN": "last night", "HASH": "kept"}
+		for range 2 {
+			for _, p := range []*process{first, second} {
+				newest, err := p.Newest(t.Context())
+				if err != nil || len(newest) != 2 || !newest[1].Outputs {
+					t.Errorf("the commands of %s are %+v, %v", p.Host, newest, err)
+				}
+				if got, err := p.Outputs(t.Context(), id); err != nil || !maps.Equal(got, want) {
+					t.Errorf("%s gets %v, %v; want %v", p.Host, got, err, want)
+				}
+			}
+			want["JOIN"] = "tonight" // The newer one wins.
+			r.add(gave(id, "again", "JOIN", "tonight"))
 		}
 	})
 }

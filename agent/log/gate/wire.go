@@ -45,8 +45,8 @@ type Request struct {
 	Body     []byte
 }
 
-// Quick reports whether a call is answered from memory, so that it need not wait
-// behind calls that write to disk.
+// Quick reports whether a call is answered from memory, but for one read of the log in each run, so
+// that it need not wait behind calls that write to disk.
 func (q Request) Quick() bool { return q.Verb[0] == verbNewest && len(q.Verb) == 1 }
 
 // Response is the response of the gate to a call.

@@ -13,6 +13,9 @@
 // A run of chosen hosts, such as a retry, takes no step of runs that go on like this, and never begins or
 // ends them. The hosts that it upgrades are done.
 //
+// A retry goes on also after they are over, and after a run of chosen hosts that has taken steps: it takes
+// none of them again, and its hosts get their outputs.
+//
 // It is pure: the log keeps in `opened` how far the runs have come (message.Reached), and package run
 // folds it.
 package reached
@@ -26,7 +29,8 @@ import (
 
 // Course says how a run goes through its stages.
 type Course struct {
-	// Before is how far the runs before have come; nil if the run begins with the first stage.
+	// Before is how far the runs before have come; nil if the run begins with the first stage, as it does
+	// after they have ended, unless it is a retry.
 	Before *message.Reached
 	// Release is the digest of the release to which the run goes; empty if it has none.
 	Release string
@@ -36,16 +40,15 @@ type Course struct {
 	Chosen bool
 }
 
-// Begin returns what a run of declared stages is opened with; nil if the next run does not go on where it
-// ends.
+// Begin returns what a run of declared stages is opened with; nil if no run goes on where it ends.
 func (c Course) Begin(stages []rollout.Stage) *message.Reached {
 	switch {
 	case fits(c.Before, stages) && c.Before.Release == c.Release:
 		return c.Before
-	case c.Chosen, c.Until == "" && !slices.ContainsFunc(stages, hasStep):
+	case !slices.ContainsFunc(stages, hasStep) && (c.Chosen || c.Until == ""):
 		return nil
 	}
-	r := &message.Reached{Release: c.Release}
+	r := &message.Reached{Release: c.Release, Ended: c.Chosen}
 	for _, s := range stages {
 		r.Stages = append(r.Stages, message.ReachedStage{Name: s.Name, Step: s.Step != nil})
 	}
@@ -96,7 +99,8 @@ func Meet(r *message.Reached, hosts map[string][]string) *message.Reached {
 	if r == nil || len(hosts) == 0 {
 		return r
 	}
-	met := message.Reached{Since: r.Since, Release: r.Release, Stages: slices.Clone(r.Stages)}
+	met := *r
+	met.Stages = slices.Clone(r.Stages)
 	for i := range met.Stages {
 		if s := &met.Stages[i]; len(hosts[s.Name]) > 0 {
 			s.Left = union(s.Left, hosts[s.Name])
@@ -112,12 +116,13 @@ func StepDone(r *message.Reached, stage string) bool {
 }
 
 // After returns how far the runs have come after one that was opened with that and has done more; nil if
-// the next run begins with the first stage. over means that the run had all hosts and has passed the last stage.
+// no run goes on from there. over means that the run had all hosts and has passed the last stage.
 func After(opened *message.Reached, run message.Reached, over bool) *message.Reached {
-	if opened == nil || over {
+	if opened == nil {
 		return nil
 	}
-	after := message.Reached{Since: opened.Since, Release: opened.Release, Stages: slices.Clone(opened.Stages)}
+	after := *opened
+	after.Ended, after.Stages = opened.Ended || over, slices.Clone(opened.Stages)
 	some := opened.Since != 0
 	for i := range after.Stages {
 		if did := run.Stage(after.Stages[i].Name); did != nil {

@@ -30,17 +30,20 @@ func TestBegin(t *testing.T) {
 		stages []rollout.Stage
 		want   *message.Reached
 	}{
-		"goes on":                                {reached.Course{Before: before}, declared, before},
-		"goes on until a stage":                  {reached.Course{Before: before, Until: "standby"}, declared, before},
-		"goes on with chosen hosts":              {reached.Course{Before: before, Chosen: true}, declared, before},
-		"goes on after an edit of a stage":       {reached.Course{Before: before}, edited, before},
-		"a stage more":                           {reached.Course{Before: before}, append(declared, hosts("rest")), &message.Reached{Stages: append(fresh.Stages, message.ReachedStage{Name: "rest"})}},
-		"a stage moved, without steps":           {reached.Course{Before: before}, []rollout.Stage{hosts("workers"), hosts("standby")}, nil},
-		"a step in place of hosts":               {reached.Course{Before: before, Chosen: true}, []rollout.Stage{step("backup"), step("standby"), hosts("workers")}, nil},
+		"goes on":                          {reached.Course{Before: before}, declared, before},
+		"goes on until a stage":            {reached.Course{Before: before, Until: "standby"}, declared, before},
+		"goes on with chosen hosts":        {reached.Course{Before: before, Chosen: true}, declared, before},
+		"goes on after an edit of a stage": {reached.Course{Before: before}, edited, before},
+		"a stage more":                     {reached.Course{Before: before}, append(declared, hosts("rest")), &message.Reached{Stages: append(fresh.Stages, message.ReachedStage{Name: "rest"})}},
+		"a stage moved, without steps":     {reached.Course{Before: before}, []rollout.Stage{hosts("workers"), hosts("standby")}, nil},
+		"a step in place of hosts": {reached.Course{Before: before}, []rollout.Stage{step("backup"), step("standby"), hosts("workers")}, &message.Reached{Stages: []message.ReachedStage{
+			{Name: "backup", Step: true}, {Name: "standby", Step: true}, {Name: "workers"},
+		}}},
 		"another release":                        {reached.Course{Before: before, Release: "sha256:2"}, declared, &message.Reached{Release: "sha256:2", Stages: fresh.Stages}},
 		"the same release":                       {reached.Course{Before: to1, Release: "sha256:1"}, declared, to1},
 		"the first run":                          {reached.Course{}, declared, fresh},
-		"the first run, with chosen hosts":       {reached.Course{Chosen: true}, declared, nil},
+		"the first run, with chosen hosts":       {reached.Course{Chosen: true}, declared, &message.Reached{Ended: true, Stages: fresh.Stages}},
+		"chosen hosts, without steps":            {reached.Course{Chosen: true}, declared[1:], nil},
 		"the first run, without steps":           {reached.Course{}, declared[1:], nil},
 		"the first run, without steps and until": {reached.Course{Until: "standby"}, declared[1:], &message.Reached{Stages: fresh.Stages[1:]}},
 	} {
@@ -76,8 +79,15 @@ func TestAfter(t *testing.T) {
 	if night2 := reached.After(night1, second, false); !equal(night2, want) {
 		t.Errorf("after the second run: %+v, want %+v", night2, want)
 	}
+	want.Ended = true
+	ended := reached.After(night1, second, true)
+	if !equal(ended, want) {
+		t.Errorf("after the last stage: %+v, want %+v", ended, want)
+	}
+	if retried := reached.After(ended, message.Reached{Since: 63}, false); !equal(retried, want) {
+		t.Errorf("after a retry: %+v, want %+v", retried, want)
+	}
 	for name, got := range map[string]*message.Reached{
-		"over":                      reached.After(night1, second, true),
 		"nothing is done":           reached.After(fresh, message.Reached{Since: 41, Stages: []message.ReachedStage{{Name: "standby"}}}, false),
 		"no run goes on from there": reached.After(nil, first, false),
 	} {

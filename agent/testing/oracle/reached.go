@@ -11,6 +11,8 @@ import (
 // soFar is what the runs of an environment have done of the stages of their rollout (invariant 15). Nil
 // means that the next run begins with the first stage.
 type soFar struct {
+	// ended means that only a retry goes on.
+	ended bool
 	// since is the run that began.
 	since uint64
 	// stages are the stages in their order, as declared says.
@@ -56,11 +58,14 @@ func (o *Oracle) goesOn(r message.Decoded, e message.Opened) {
 		o.beginsAnew(r, e, before)
 		o.meetsMembers(r, e)
 		return
-	case before == nil || declared(e.Reached) != before.stages:
+	case before == nil || declared(e.Reached) != before.stages || before.ended && e.RetryOf == 0:
 		o.violated("invariant 15: record %d opens a run that goes on after %+v, and the runs before have done %+v", r.Seq, *e.Reached, before)
 		return
 	}
 	o.count("runs that go on where others ended")
+	if before.ended {
+		o.count("retries after all stages")
+	}
 	o.sameReached(r.Seq, e.Reached, before)
 	o.meetsMembers(r, e)
 	first := 0
@@ -94,8 +99,11 @@ func chooses(e message.Opened) bool { return e.Chosen || e.RetryOf != 0 }
 // beginsAnew judges that a run of all hosts begins with the first stage, though earlier runs have done
 // something, only if the stages are others, or nobody is left who could go on.
 func (o *Oracle) beginsAnew(r message.Decoded, e message.Opened, before *soFar) {
-	if before == nil || declared(e.Reached) != before.stages {
+	if before == nil || declared(e.Reached) != before.stages || before.ended && e.RetryOf == 0 {
 		return
+	}
+	if e.RetryOf != 0 {
+		o.violated("invariant 15: record %d opens a retry that begins anew, and the runs before have done %+v", r.Seq, before)
 	}
 	o.count("runs that begin anew because nobody is left")
 	for name, done := range before.steps {
@@ -113,8 +121,8 @@ func (o *Oracle) beginsAnew(r message.Decoded, e message.Opened, before *soFar) 
 
 // sameReached judges that a record says what the runs before have done.
 func (o *Oracle) sameReached(seq uint64, r *message.Reached, before *soFar) {
-	if r.Since != before.since {
-		o.violated("invariant 15: record %d says that run %d began, and run %d did", seq, r.Since, before.since)
+	if r.Since != before.since || r.Ended != before.ended {
+		o.violated("invariant 15: record %d says that run %d began, and that they have ended is %t; run %d did, and it is %t", seq, r.Since, r.Ended, before.since, before.ended)
 	}
 	hosts := map[string]place{}
 	for _, s := range r.Stages {
@@ -169,7 +177,7 @@ func (o *Oracle) noteReached() {
 	for n := range p.stages {
 		passed = passed && !p.stages[n].doneAt.IsZero()
 	}
-	if p.reached == nil || passed {
+	if p.reached == nil {
 		delete(o.soFar, o.environment)
 		return
 	}
@@ -189,6 +197,7 @@ func (o *Oracle) noteReached() {
 		at := place{p.stages[m.stage].Name, m.upgraded || of.hosts[m.name].done}
 		of.hosts[m.name], some = at, some || m.upgraded
 	}
+	of.ended = of.ended || passed || p.chosen && p.reached.Since == 0
 	if delete(o.soFar, o.environment); some {
 		o.soFar[o.environment] = of
 		o.count("runs after which the next one goes on")

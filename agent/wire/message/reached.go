@@ -16,6 +16,9 @@ type Reached struct {
 	Since uint64 `json:"since,omitempty"`
 	// Release is the digest of the release to which these runs go; empty if they have none.
 	Release string `json:"release,omitempty"`
+	// Ended means that only a retry goes on: a run of all hosts has passed the last stage, or these are
+	// runs of chosen hosts. The next run of all hosts begins with the first stage.
+	Ended bool `json:"ended,omitempty"`
 	// Stages are all stages of the rollout as declared, in their order.
 	Stages []ReachedStage `json:"stages"`
 }
