@@ -139,42 +139,61 @@ func (c *hostConn) Send(kind gate.Telemetry, incarnation string, body []byte) er
 		w.mu.Unlock()
 	}
 	w.transit(what, c.m.name, func() {
+		said, err := readTelemetry(kind, body)
+		if err != nil {
+			return
+		}
 		for _, s := range w.sites {
 			w.mu.Lock()
 			to := s.listener
 			w.mu.Unlock()
 			if to != nil && s.link.up() && !w.isDown() && c.m.link.up() {
-				c.hear(s, kind, incarnation, body, *to)
+				c.hear(s, kind, incarnation, said, *to)
 			}
 		}
 	})
 	return nil
 }
 
+// telemetry is what a host says besides the log: one of these.
+type telemetry struct {
+	alive    message.Alive
+	progress message.Progress
+	outcome  message.Outcome
+}
+
+// readTelemetry reads what a host says, once for all sites.
+func readTelemetry(kind gate.Telemetry, body []byte) (said telemetry, err error) {
+	switch kind {
+	case gate.AliveTelemetry:
+		said.alive, err = message.DecodeAlive(body)
+	case gate.ProgressTelemetry:
+		said.progress, err = message.DecodeProgress(body)
+	case gate.OutcomeTelemetry:
+		said.outcome, err = message.DecodeOutcome(body)
+	}
+	return said, err
+}
+
 // hear delivers telemetry to a site, as jetstream does.
-func (c *hostConn) hear(s *site, kind gate.Telemetry, incarnation string, body []byte, to log.Listener) {
+func (c *hostConn) hear(s *site, kind gate.Telemetry, incarnation string, said telemetry, to log.Listener) {
 	w, host := c.w, c.m.host
 	switch kind {
 	case gate.AliveTelemetry:
-		a, err := message.DecodeAlive(body)
 		g := s.serving()
-		if err != nil || g == nil || !g.Heard(host, a.Worker, incarnation) {
+		if g == nil || !g.Heard(host, said.alive.Worker, incarnation) {
 			return
 		}
-		w.accepted(g, holder{host, a.Worker, incarnation}, time.Now())
-		to.Alive(host, a)
+		w.accepted(g, holder{host, said.alive.Worker, incarnation}, time.Now())
+		to.Alive(host, said.alive)
 	case gate.ProgressTelemetry:
-		if p, err := message.DecodeProgress(body); err == nil {
-			to.Progress(host, p)
-		}
+		to.Progress(host, said.progress)
 	case gate.OutcomeTelemetry:
-		switch o, err := message.DecodeOutcome(body); {
-		case err != nil:
-		case o.Host != host:
+		if said.outcome.Host != host {
 			w.count("outcome of another host dropped")
-		default:
-			to.Outcome(host, o)
+			return
 		}
+		to.Outcome(host, said.outcome)
 	}
 }
 

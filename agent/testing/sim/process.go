@@ -51,7 +51,7 @@ func (p *process) at(label string) {
 	if p.dead() || p.w.quiet.Load() {
 		return
 	}
-	p.w.count(p.kind + " at " + label)
+	p.w.visit(p.kind, label)
 	switch {
 	case p.w.fault(p.fault, p.name):
 		p.w.count(p.kind + " crashed " + label)

@@ -3,6 +3,7 @@ package sim
 import (
 	"hash/fnv"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"time"
 )
@@ -23,7 +24,7 @@ func (r *rng) of(purpose string) *rand.Rand {
 		h := fnv.New64a()
 		_, _ = h.Write([]byte(purpose))
 		source = rand.New(rand.NewPCG(r.seed, h.Sum64()))
-		r.byPurpose[purpose] = source
+		r.byPurpose[strings.Clone(purpose)] = source // A purpose that is put together stays on the stack.
 	}
 	return source
 }

@@ -108,7 +108,7 @@ func Play(seed uint64, o Options) Report {
 
 func newWorld(ctx context.Context, seed uint64, o Options) *World {
 	w := &World{
-		trace: trace{print: o.Print, counts: map[string]int{}}, o: o, rng: newRNG(seed), begun: time.Now(), strength: map[string]float64{}, ctx: ctx,
+		trace: trace{print: o.Print, counts: map[string]int{}, visits: map[visit]int{}}, o: o, rng: newRNG(seed), begun: time.Now(), strength: map[string]float64{}, ctx: ctx,
 		conns: map[string][]*hostConn{}, store: memory.NewStore(), machines: map[string]*machine{}, editions: map[string]int{},
 	}
 	w.log = w.newServer()

@@ -22,8 +22,12 @@ type trace struct {
 	lines      []line
 	next       int
 	counts     map[string]int
+	visits     map[visit]int
 	violations []string
 }
+
+// visit is a label that processes of a kind came to.
+type visit struct{ kind, label string }
 
 // line is one thing that happened. It is formatted only when it is read: most
 // lines are not.
@@ -60,6 +64,13 @@ func (t *trace) count(what string) {
 	t.mu.Unlock()
 }
 
+// visit counts how often processes of a kind come to a label.
+func (t *trace) visit(kind, label string) {
+	t.mu.Lock()
+	t.visits[visit{kind, label}]++
+	t.mu.Unlock()
+}
+
 // violated records that an invariant does not hold.
 func (t *trace) violated(format string, args ...any) {
 	t.note("VIOLATION: "+format, args...)
@@ -79,6 +90,9 @@ func (t *trace) report() Report {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	r := Report{Violations: t.violations, Counts: maps.Clone(t.counts)}
+	for v, n := range t.visits {
+		r.Counts[v.kind+" at "+v.label] += n
+	}
 	if len(r.Violations) == 0 {
 		return r
 	}
