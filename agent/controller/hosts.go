@@ -300,7 +300,10 @@ func (h *hosts) ended(r *run.State, live bool, keep func(store.Host)) {
 			continue
 		}
 		h.ran.leave(known)
-		known.LastRun, known.MissedSince = view.HostRun(r, member), missedSince(known.MissedSince, member.Status, view.Time(r.EndedAt))
+		known.LastRun = view.HostRun(r, member)
+		if r.ID != 0 { // A run that has prepared no host leaves the window to the next one.
+			known.MissedSince = missedSince(known.MissedSince, member.Status, view.Time(r.EndedAt))
+		}
 		h.ran.enter(known)
 		if live && member.Status == run.Upgraded && known.changes == nil && !known.OutdatedSince.IsZero() {
 			known.OutdatedSince = time.Time{} // Its worker may never say that nothing is left to change.

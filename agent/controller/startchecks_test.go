@@ -105,6 +105,9 @@ func TestStartChecksFail(t *testing.T) {
 			for _, task := range m.tasks() {
 				m.tells("h01", task.Outcome(true, ""))
 			}
+			if hosts, err := c.Hosts(t.Context(), v1.HostFilter{}); err != nil || hosts[0].MissedSince != nil {
+				t.Fatalf("at %s: %v, and h01 is shown as missed since %v, though no run has prepared it", time.Now().Format(time.TimeOnly), err, hosts[0].MissedSince)
+			}
 			well = well || len(m.openings()) == 2 && len(m.events(`"finished"`)) == 2
 		}
 		if got := m.openings(); !slices.Equal(got, []string{"02:00", "02:20", "02:40"}) || len(m.events(`"action":"prepare"`)) != 1 {

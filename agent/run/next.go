@@ -96,8 +96,11 @@ func (s Seen) doing(host string) string {
 // that is under way goes on.
 func (s *State) Next(now time.Time, seen Seen) Decision {
 	next := s.nextAct(now, seen)
-	if t, underWay := s.stepTask(); underWay && next.Act == Wait {
-		next.Task, next.TaskFrom = &t, time.Time{}
+	if next.Act != Wait {
+		return next
+	}
+	if t, underWay := s.stepTask(); underWay {
+		next.Task, next.TaskFrom = new(t), time.Time{}
 	}
 	return next
 }
@@ -310,7 +313,7 @@ func (s *State) begin(now time.Time, seen Seen) Decision {
 		return Decision{Until: s.unblocks(now)}
 	}
 	if task, wanted := s.fleetTask(now); wanted {
-		decision := Decision{Until: s.unblocks(now), Task: &task, TaskFrom: s.fleet.from()}
+		decision := Decision{Until: s.unblocks(now), Task: new(task), TaskFrom: s.fleet.from()}
 		if now.Before(decision.TaskFrom) {
 			decision.Until = times.Sooner(decision.Until, decision.TaskFrom)
 		}

@@ -52,7 +52,7 @@ type Host struct {
 	// empty, or it has none.
 	OutdatedSince *time.Time `json:"outdated-since,omitempty"`
 	// MissedSince is when the first run ended that should have upgraded the host and
-	// did not; absent when the last such run upgraded it.
+	// did not; absent when the last such run upgraded it. A run whose start checks failed does not count.
 	MissedSince *time.Time `json:"missed-since,omitempty"`
 	// Busy says why the host must not be upgraded now; absent otherwise.
 	Busy *HostBusy `json:"busy,omitempty"`
