@@ -88,7 +88,25 @@ type Undoing struct {
 	Release, Was *release.Pin
 	// back tells that they went to older versions.
 	back bool
+	// between are the versions that they went from and to, by name, if there are several.
+	between map[string][]string
 }
+
+// From returns the changes of a host by what it has: differs are the reversed changes that it lacks. A
+// run that has failed may have left a version in between, which none of the changes goes to.
+func (u Undoing) From(differs []message.Change) []message.Change {
+	changes := slices.Clone(u.Changes)
+	for i, c := range changes {
+		at := slices.IndexFunc(differs, func(d message.Change) bool { return d.Name == c.Name })
+		if at >= 0 && slices.Contains(u.between[c.Name], differs[at].From) {
+			changes[i].To = differs[at].From
+		}
+	}
+	return slices.DeleteFunc(changes, func(c message.Change) bool { return c.From == c.To })
+}
+
+// Several reports whether it is several runs whose changes may have left a version in between.
+func (u Undoing) Several() bool { return u.between != nil }
 
 // Undo returns what takes back the runs of an interval: all that have touched the host since, if the
 // newest is one of them. If the newest is a rollback of them that was not completed, it goes on.
@@ -107,12 +125,26 @@ func (k *Kept) Undo(runs message.Interval) (u Undoing, err error) {
 		if u.Run == 0 {
 			u = Undoing{Run: r.Run, Release: r.Release, back: r.Back}
 		}
+		if len(u.Changes) > 0 && u.between == nil {
+			u.between = map[string][]string{}
+			u.passes(u.Changes)
+		}
+		u.passes(r.Changes)
 		u.Changes, u.Was = joined(r.Changes, u.Changes), r.Was
 	}
 	if u.Run == 0 {
 		return Undoing{}, fmt.Errorf("%s cannot be taken back: the last run that has changed this host is run %d", runs.Runs(), newest.Run)
 	}
 	return u, nil
+}
+
+// passes notes the versions of the changes of one of several runs.
+func (u Undoing) passes(changes []message.Change) {
+	for _, c := range changes {
+		if u.between != nil {
+			u.between[c.Name] = append(u.between[c.Name], c.From, c.To)
+		}
+	}
 }
 
 // joined returns the changes that come to the same as some changes and then others. What somebody
@@ -128,8 +160,7 @@ func joined(first, then []message.Change) []message.Change {
 		}
 		all[c.Name] = c
 	}
-	changes := slices.SortedFunc(maps.Values(all), func(a, b message.Change) int { return cmp.Compare(a.Name, b.Name) })
-	return slices.DeleteFunc(changes, func(c message.Change) bool { return c.From == c.To })
+	return slices.SortedFunc(maps.Values(all), func(a, b message.Change) int { return cmp.Compare(a.Name, b.Name) })
 }
 
 // touched returns the state in which the run of the journal is the newest one that has touched the

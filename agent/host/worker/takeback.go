@@ -42,15 +42,21 @@ func (w *Worker) takeBack(ctx context.Context, do decide.Do) (strategy.Outcome, 
 	}
 }
 
-// jobToUndo returns the job of the strategy that undoes what the runs have changed.
-func (w *Worker) jobToUndo() (strategy.Job, error) {
+// undoes returns what takes the runs back.
+func (w *Worker) undoes() (decide.Undoing, error) {
 	runs, err := message.ParseInterval(w.state.TakesBack)
 	if err != nil {
-		return strategy.Job{}, err
+		return decide.Undoing{}, err
 	}
 	undo, err := w.state.Kept.Undo(runs)
+	return undo, strategy.Fail(message.Artifact, err)
+}
+
+// jobToUndo returns the job of the strategy that undoes what the runs have changed.
+func (w *Worker) jobToUndo() (strategy.Job, error) {
+	undo, err := w.undoes()
 	if err != nil {
-		return strategy.Job{}, strategy.Fail(message.Artifact, err)
+		return strategy.Job{}, err
 	}
 	job := w.job()
 	job.TakesBack, job.Plan = undo.Run, message.ChangeSet{Changes: undo.Changes}
@@ -71,6 +77,9 @@ func (w *Worker) callPrepareRollback(ctx context.Context) error {
 	if !can {
 		return strategy.Fail(message.Artifact, strategy.ErrNoRollback)
 	}
+	if job.Plan.Changes, err = w.toTakeBack(ctx); err != nil {
+		return err
+	}
 	plan, err := within(ctx, w, "prepare of the rollback", job, returner.PrepareRollback)
 	if errors.Is(err, strategy.ErrNoRollback) {
 		err = strategy.Fail(message.Artifact, err)
@@ -79,6 +88,18 @@ func (w *Worker) callPrepareRollback(ctx context.Context) error {
 		return err
 	}
 	return w.keepPrepared(plan)
+}
+
+// toTakeBack returns the changes that are to be undone, by what the host has of them now.
+func (w *Worker) toTakeBack(ctx context.Context) ([]message.Change, error) {
+	undo, err := w.undoes()
+	if err != nil || !undo.Several() {
+		return undo.Changes, err
+	}
+	job := w.job()
+	job.Plan, job.Reversed = message.ChangeSet{Changes: strategy.Reversed(undo.Changes)}, true
+	differs, err := w.missing(ctx, job)
+	return undo.From(differs), err
 }
 
 // callTakeBack undoes what the runs have changed: what prepare has told of it. If that takes effect with

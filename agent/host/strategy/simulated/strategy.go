@@ -182,8 +182,10 @@ func (h *Host) PrepareRollback(ctx context.Context, job strategy.Job) (plan mess
 		if err != nil {
 			return err
 		}
-		current = current.with(u.Pending) // A kernel that waits for its boot is undone as well.
-		undo := strategy.ToUndo(job.Plan.Changes, strategy.Lacks(message.ChangeSet{Changes: strategy.Reversed(job.Plan.Changes)}, current))
+		reversed := message.ChangeSet{Changes: strategy.Reversed(job.Plan.Changes)}
+		// A kernel that waits for its boot is undone as well.
+		differs := append(strategy.Lacks(reversed, current), strategy.Lacks(reversed, current.with(u.Pending))...)
+		undo := strategy.ToUndo(job.Plan.Changes, differs)
 		if plan = undo.Plan(job.Progress); changesKernel(plan) {
 			plan.Reboot = rebootReason
 		}
