@@ -1,0 +1,78 @@
+package oracle
+
+import (
+	"slices"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+)
+
+// goes is the release to which an environment goes by its runs that have ended.
+type goes struct {
+	// to and was are releases by name and digest; was is empty for none.
+	to, was string
+	// since and last are the first and the newest run that went there.
+	since, last uint64
+	steps       []string
+	// closed is the stage that has closed the way back, closedIn its run; empty while none has.
+	closed   string
+	closedIn uint64
+	closedAt time.Time
+}
+
+// samePromotion judges that a record says how far the runs of its environment have come to a release.
+func (o *Oracle) samePromotion(seq uint64, environment string, told *message.Promotion) {
+	is := o.goes[environment]
+	if told == nil || is == nil {
+		if told != nil || is != nil {
+			o.violated("record %d says of environment %q that it goes to %+v, and it goes to %+v", seq, environment, told, is)
+		}
+		return
+	}
+	said := goes{to: told.Release.String(), since: told.Since, last: told.Last, steps: told.Steps}
+	if told.Was != nil {
+		said.was = told.Was.String()
+	}
+	if c := told.Closed; c != nil {
+		said.closed, said.closedIn, said.closedAt = c.Stage, c.Run, c.At
+	}
+	if said.to != is.to || said.was != is.was || said.since != is.since || said.last != is.last || !slices.Equal(said.steps, is.steps) {
+		o.violated("record %d says of environment %q that it goes to %+v, and it goes to %+v", seq, environment, said, *is)
+	}
+	if said.closed != is.closed || said.closedIn != is.closedIn || !said.closedAt.Equal(is.closedAt) {
+		o.violated("record %d says of environment %q that stage %q of run %d has closed the way back at %s, and stage %q of run %d did at %s",
+			seq, environment, said.closed, said.closedIn, said.closedAt, is.closed, is.closedIn, is.closedAt)
+	}
+	o.count("environments that go to a release")
+}
+
+// noteRelease notes where the environment of the record at hand goes by its run, which ends: to the
+// release of a run that has touched something. Only a run of all hosts makes that another one.
+func (o *Oracle) noteRelease() {
+	p, is := o.run, o.goes[o.environment]
+	if p.release == "" || !p.touched {
+		return
+	}
+	if is == nil || is.to != p.release {
+		if p.chosen {
+			return
+		}
+		next := &goes{to: p.release, since: p.key()}
+		if is != nil {
+			next.was = is.to
+			o.count("environments that go to another release")
+		}
+		is = next
+		o.goes[o.environment] = is
+	}
+	is.last = p.key()
+	for n := range p.stages {
+		s := &p.stages[n]
+		if s.doing.done && !slices.Contains(is.steps, s.Name) {
+			is.steps = append(is.steps, s.Name)
+		}
+		if s.PointOfNoReturn && s.begun && is.closed == "" {
+			is.closed, is.closedIn, is.closedAt = s.Name, p.key(), s.begunAt
+		}
+	}
+}
