@@ -10,7 +10,10 @@ func (s *State) promoted() *message.Promotion {
 	if !s.touched {
 		return s.Promotion
 	}
-	did := promotion.Run{ID: s.Key(), Chosen: s.Chosen, Touched: true}
+	did := promotion.Run{
+		ID: s.Key(), Chosen: s.Chosen, Touched: true,
+		TakesBack: s.TakesBack.Of, Back: message.RolledBackIn{Run: s.Key(), At: s.OpenedAt, By: s.By, Why: s.Why},
+	}
 	if s.Release != nil {
 		did.Release = s.Release.Ref()
 	}

@@ -131,6 +131,8 @@ type Origin struct {
 	By, Why   string
 	// RetryOf is the run whose failed and skipped hosts these are; 0 for none.
 	RetryOf uint64
+	// TakesBack are the runs that it takes back; zero for none.
+	TakesBack message.Interval
 	// RequestID is the id of the request that started the run; empty for none.
 	RequestID string
 	// Window is when the window of the run opened, WindowEnd when that closes; zero
@@ -225,7 +227,7 @@ func open(r message.Record, e message.Opened, hosts *roster.Roster, took StepTim
 			OpenedSeq: r.Seq, OpenedAt: r.Time, Trigger: e.Trigger, By: e.By, Why: e.Why, RetryOf: e.RetryOf, RequestID: e.RequestID, Release: e.Release,
 			Window: e.Window, WindowEnd: e.WindowEnd, WindowUsed: e.WindowUsed, Exempt: e.Exempt,
 			Chosen: e.Chosen || e.RetryOf != 0, Follows: e.Follows, OverrideAfter: e.OverrideAfter,
-			Until: e.Until, Reached: e.Reached, Promotion: e.Promotion,
+			Until: e.Until, Reached: e.Reached, TakesBack: e.TakesBack(), Promotion: e.Promotion,
 		},
 		Deadline: newDeadline(e.NotAfter, e.Rollout.OverrunLimit.Duration()), Phase: Open, LastSeq: r.Seq, changed: r.Time,
 		rollout: newRules(e.Rollout, len(e.Members), e.NotAfter.Sub(r.Time)), failures: failures{most: e.Rollout.MaxFailures},

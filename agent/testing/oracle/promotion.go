@@ -18,6 +18,8 @@ type goes struct {
 	closed   string
 	closedIn uint64
 	closedAt time.Time
+	// back is the run that has taken the release back; zero if none has.
+	back message.RolledBackIn
 }
 
 // samePromotion judges that a record says how far the runs of its environment have come to a release.
@@ -36,6 +38,12 @@ func (o *Oracle) samePromotion(seq uint64, environment string, told *message.Pro
 	if c := told.Closed; c != nil {
 		said.closed, said.closedIn, said.closedAt = c.Stage, c.Run, c.At
 	}
+	if back := told.RolledBack; back != nil {
+		said.back = *back
+	}
+	if said.back.Run != is.back.Run || !said.back.At.Equal(is.back.At) || said.back.By != is.back.By || said.back.Why != is.back.Why {
+		o.violated("record %d says of environment %q that its release was taken back by %+v, and it was by %+v", seq, environment, said.back, is.back)
+	}
 	if said.to != is.to || said.was != is.was || said.since != is.since || said.last != is.last || !slices.Equal(said.steps, is.steps) {
 		o.violated("record %d says of environment %q that it goes to %+v, and it goes to %+v", seq, environment, said, *is)
 	}
@@ -50,19 +58,23 @@ func (o *Oracle) samePromotion(seq uint64, environment string, told *message.Pro
 // release of a run that has touched something. Only a run of all hosts makes that another one.
 func (o *Oracle) noteRelease() {
 	p, is := o.run, o.goes[o.environment]
-	if p.release == "" || !p.touched {
+	switch {
+	case !p.touched:
+		return
+	case !p.takesBack.IsZero():
+		o.noteTakenBack(is)
+		return
+	case p.release == "":
 		return
 	}
-	if is == nil || is.to != p.release {
+	if is == nil || is.to != p.release || is.back.Run != 0 {
 		if p.chosen {
 			return
 		}
-		next := &goes{to: p.release, since: p.key()}
-		if is != nil {
-			next.was = is.to
+		is = &goes{to: p.release, since: p.key(), was: is.had(p.release)}
+		if is.was != "" {
 			o.count("environments that go to another release")
 		}
-		is = next
 		o.goes[o.environment] = is
 	}
 	is.last = p.key()
@@ -74,5 +86,39 @@ func (o *Oracle) noteRelease() {
 		if s.PointOfNoReturn && s.begun && is.closed == "" {
 			is.closed, is.closedIn, is.closedAt = s.Name, p.key(), s.begunAt
 		}
+	}
+}
+
+// had is the release that the hosts of an environment had that goes to another one; empty if nobody can
+// tell, or if it is that one.
+func (is *goes) had(to string) string {
+	switch {
+	case is == nil:
+		return ""
+	case is.to == to || is.back.Run != 0 && is.was != to:
+		return is.was
+	case is.back.Run != 0:
+		return ""
+	}
+	return is.to
+}
+
+// noteTakenBack notes that the run of the record at hand has taken back others: runs that went to the
+// release, or the one that had taken that back.
+func (o *Oracle) noteTakenBack(is *goes) {
+	p := o.run
+	switch {
+	case is == nil:
+	case is.back.Run != 0 && p.takesBack.Of == is.back.Run:
+		is.back, is.last = message.RolledBackIn{}, p.key()
+		o.count("rollbacks of a release that are taken back")
+	case p.takesBack.Of >= is.since && p.takesBack.Of <= is.last:
+		is.back = message.RolledBackIn{Run: p.key(), At: p.openedAt, By: p.by, Why: p.why}
+		for n := range p.stages {
+			if s := &p.stages[n]; s.doing.done {
+				is.steps = slices.DeleteFunc(is.steps, func(step string) bool { return step == s.Name })
+			}
+		}
+		o.count("releases that are taken back")
 	}
 }
