@@ -157,6 +157,9 @@ type Origin struct {
 	// Reached is what earlier runs have done of its rollout; nil if the next run does not go on where
 	// this one ends.
 	Reached *message.Reached
+	// Promotion is how far the environment had come to a release before the run; nil if it had gone to
+	// none.
+	Promotion *message.Promotion
 }
 
 // End is how a run ended; zero while it has not.
@@ -226,7 +229,7 @@ func open(r message.Record, e message.Opened, hosts *roster.Roster, took StepTim
 			OpenedSeq: r.Seq, OpenedAt: r.Time, Trigger: e.Trigger, By: e.By, Why: e.Why, RetryOf: e.RetryOf, RequestID: e.RequestID, Release: e.Release,
 			Window: e.Window, WindowEnd: e.WindowEnd, WindowUsed: e.WindowUsed, Exempt: e.Exempt,
 			Chosen: e.Chosen || e.RetryOf != 0, Follows: e.Follows, OverrideAfter: e.OverrideAfter,
-			Until: e.Until, Reached: e.Reached, TakesBack: e.TakesBack(), TakenOutputs: e.Outputs,
+			Until: e.Until, Reached: e.Reached, Promotion: e.Promotion, TakesBack: e.TakesBack(), TakenOutputs: e.Outputs,
 		},
 		Deadline: newDeadline(e.NotAfter, e.Rollout.OverrunLimit.Duration()), Phase: Open, LastSeq: r.Seq, changed: r.Time,
 		rollout: newRules(e.Rollout, len(e.Members), e.NotAfter.Sub(r.Time)), failures: failures{most: e.Rollout.MaxFailures},
