@@ -41,6 +41,14 @@ func (g *stage) kind() message.TaskKind {
 	return message.Step
 }
 
+// does names what a run does in a stage with a step.
+func (g *stage) does() string {
+	if g.TakesBack {
+		return "the undo of step " + g.Name
+	}
+	return "step " + g.Name
+}
+
 // KindOf is what the run does in a stage with a step: the step, or its undo.
 func (s *State) KindOf(stage string) message.TaskKind {
 	if g := s.stages.named(stage); g != nil {
@@ -218,9 +226,9 @@ func (s *State) waitingForStep() (Waiting, bool) {
 	t, underWay := s.stepTask()
 	switch {
 	case underWay && t.Host != "":
-		return Waiting{What: ForStep, Detail: fmt.Sprintf("step %s on %s", g.Name, t.Host), Since: g.doing.Since, Until: s.stepEnds(t), Stage: g.Name, Hosts: []string{t.Host}}, true
+		return Waiting{What: ForStep, Detail: fmt.Sprintf("%s on %s", g.does(), t.Host), Since: g.doing.Since, Until: s.stepEnds(t), Stage: g.Name, Hosts: []string{t.Host}}, true
 	case underWay:
-		return Waiting{What: ForStep, Detail: "step " + g.Name, Since: g.doing.Since, Until: s.stepEnds(t), Stage: g.Name}, true
+		return Waiting{What: ForStep, Detail: g.does(), Since: g.doing.Since, Until: s.stepEnds(t), Stage: g.Name}, true
 	case g.awaitsStep() && g.OnHost():
 		return Waiting{What: ForHost, Detail: "a host that step " + g.Name + " matches to be present", Since: s.stepDue(), Stage: g.Name}, true
 	}

@@ -39,3 +39,11 @@ func Achieved(hosts, upgraded, upToDate int) string {
 func RolledBack(hosts, back int) string {
 	return fmt.Sprintf("%d of %s rolled back", back, text.Count(hosts, "host", "hosts"))
 }
+
+// HostsAre is what the hosts of a run are that came out of it well.
+func (s *State) HostsAre() string {
+	if s.IsRollback() {
+		return "rolled back"
+	}
+	return "upgraded"
+}
