@@ -428,6 +428,7 @@ func (o *Oracle) outcome(m *member, kind message.TaskKind, ok bool, r message.De
 func (o *Oracle) finish(r message.Decoded, e message.Finished, sent time.Time) {
 	o.checkFinished(r, e, sent)
 	o.noteReached()
+	o.noteRelease()
 	o.noteEnding(r, e)
 	o.count("result " + e.Result)
 	if o.run.id != 0 {

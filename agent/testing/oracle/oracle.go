@@ -50,7 +50,8 @@
 // Runs that share a cell take turns, so that none starves: between two turns of one of them no other
 // was ready for the same place since before the first; see turns.go.
 //
-// Beside them it judges the news: what happens to a run is told, once, and nothing else is;
+// Beside them it judges what each opening says of the release to which its environment goes: see
+// promotion.go. And it judges the news: what happens to a run is told, once, and nothing else is;
 // see news.go.
 //
 // A controller may decide before it has seen the newest replies: the log refuses an
@@ -119,6 +120,8 @@ type Oracle struct {
 	news     news
 	// soFar is what the runs of each environment have done that the next one goes on from.
 	soFar map[string]*soFar
+	// goes is where each environment goes by its runs that have ended.
+	goes map[string]*goes
 	// cells are those of the disruption budgets, and budgets identifies these.
 	cells   map[message.CellKey]*cell
 	budgets string
@@ -128,7 +131,7 @@ type Oracle struct {
 // record and effect.
 func New(violated func(format string, args ...any), count func(what string)) *Oracle {
 	return &Oracle{
-		violated: violated, count: count, checks: map[uint64]bool{}, pinned: map[uint64]string{}, runs: map[string]*run{}, named: map[uint64][]string{}, hosts: map[string]*host{}, machines: map[string]*machine{}, soFar: map[string]*soFar{}, cells: map[message.CellKey]*cell{}, schedule: newSchedule(),
+		violated: violated, count: count, checks: map[uint64]bool{}, pinned: map[uint64]string{}, runs: map[string]*run{}, named: map[uint64][]string{}, hosts: map[string]*host{}, machines: map[string]*machine{}, soFar: map[string]*soFar{}, goes: map[string]*goes{}, cells: map[message.CellKey]*cell{}, schedule: newSchedule(),
 		news: news{owed: map[matter]int{}, ids: map[matter][]string{}, waits: map[uint64]map[uint64]wait{}},
 		// Who applies records alone says nothing of their sending: their writer knew all.
 		knows: math.MaxUint64,
