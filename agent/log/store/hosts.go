@@ -38,6 +38,10 @@ type Host struct {
 	// the first run ended that should have upgraded it and did not.
 	LastRun     v1.HostRun `json:"last-run,omitzero"`
 	MissedSince time.Time  `json:"missed-since,omitzero"`
+	// Release is the release that it has, and Was the one that it had before, as far as the last runs
+	// that upgraded it had releases (promotion.Host).
+	Release release.Ref `json:"release,omitzero"`
+	Was     release.Ref `json:"was,omitzero"`
 	// OutdatedSince is since when an upgrade would change something on it.
 	OutdatedSince time.Time `json:"outdated-since,omitzero"`
 }
@@ -58,30 +62,33 @@ func (s *Store) PutHost(ctx context.Context, key string, host Host) error {
 // LastRun is what the last ended run of some hosts has told of them. It is kept before that run
 // is trimmed from the log.
 type LastRun struct {
-	Run         v1.HostRun `json:"run"`
-	MissedSince time.Time  `json:"missed-since,omitzero"`
-	Hosts       []string   `json:"hosts"`
+	Run         v1.HostRun  `json:"run"`
+	MissedSince time.Time   `json:"missed-since,omitzero"`
+	Release     release.Ref `json:"release,omitzero"`
+	Was         release.Ref `json:"was,omitzero"`
+	Hosts       []string    `json:"hosts"`
 }
 
 // LastRuns returns the last runs of hosts, with one entry for all hosts that came out of a run in
 // the same way.
 func LastRuns(hosts []Host) (all []LastRun) {
 	type told struct {
-		run    v1.HostRun
-		missed time.Time
+		run          v1.HostRun
+		missed       time.Time
+		release, was release.Ref
 	}
 	places := map[told]int{}
 	for _, h := range hosts {
 		if h.LastRun.ID == 0 {
 			continue
 		}
-		same := told{h.LastRun, h.MissedSince.UTC()}
+		same := told{h.LastRun, h.MissedSince.UTC(), h.Release, h.Was}
 		same.run.EndedAt = nil // It is that of the run.
 		place, known := places[same]
 		if !known {
 			place = len(all)
 			places[same] = place
-			all = append(all, LastRun{Run: h.LastRun, MissedSince: h.MissedSince})
+			all = append(all, LastRun{Run: h.LastRun, MissedSince: h.MissedSince, Release: h.Release, Was: h.Was})
 		}
 		all[place].Hosts = append(all[place].Hosts, h.Name)
 	}
@@ -121,7 +128,7 @@ func WithLastRuns(entries []HostEntry, runs []LastRun, number uint64) []Host {
 	hosts := make([]Host, len(entries))
 	for i, e := range entries {
 		if r := last[e.Name]; r != nil && e.Number < number && r.Run.ID > e.LastRun.ID {
-			e.LastRun, e.MissedSince = r.Run, r.MissedSince
+			e.LastRun, e.MissedSince, e.Release, e.Was = r.Run, r.MissedSince, r.Release, r.Was
 		}
 		hosts[i] = e.Host
 	}
