@@ -307,6 +307,10 @@ func (h *hosts) ended(r *run.State, live bool, keep func(store.Host)) {
 		if run.Changed(r, member) {
 			known.ChangedBy = r.Key()
 		}
+		if member.Status == run.Upgraded {
+			has := hasAfter(known.Host, r)
+			known.Release, known.Was = has.Release, has.Was
+		}
 		h.ran.enter(known)
 		if live && member.Status == run.Upgraded && known.changes == nil && !known.OutdatedSince.IsZero() {
 			known.OutdatedSince = time.Time{} // Its worker may never say that nothing is left to change.
@@ -474,6 +478,8 @@ func (h *hosts) viewOf(host *host, newest *run.State) v1.Host {
 	if said := h.busy[host.Name]; said != nil {
 		shown.Busy = &v1.HostBusy{Reason: said.Reason, Until: said.Until}
 	}
+	has := host.has(newest)
+	shown.Release, shown.Was = has.Release.Name, has.Was.Name
 	last := host.LastRun
 	if newest != nil {
 		if member, found := newest.Host(host.Name); found {

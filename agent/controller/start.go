@@ -155,7 +155,7 @@ func (s *state) decideStart(env *environment, now time.Time, by string, request 
 	if planned, err = s.planStart(env, now, request, chosen.left, e.Release); err != nil {
 		return e, planned, err
 	}
-	e.Chosen = request.OfChosen() && (!s.alone() || planned.Reached != nil)
+	e.Chosen = request.OfChosen() && (!s.alone() || planned.Reached != nil || e.Release != nil)
 	if err = s.mayFollow(env, now, request, &e); err != nil {
 		return e, planned, err
 	}
