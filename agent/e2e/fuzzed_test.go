@@ -38,7 +38,7 @@ var fuzzed = map[string]string{
 	// What hosts and sites tell each other.
 	"agent/wire/message.DecodeCommand": "FuzzBodies", "agent/wire/message.DecodeReply": "FuzzBodies", "agent/wire/message.DecodeEvent": "FuzzBodies", "agent/wire/message.DecodeVersions": "FuzzBodies",
 	"agent/wire/message.DecodeTask": "FuzzBodies", "agent/wire/message.DecodeOutcome": "FuzzBodies", "agent/wire/message.DecodeAlive": "FuzzBodies", "agent/wire/message.DecodeProgress": "FuzzBodies",
-	"agent/wire/message.DecodePlan": "FuzzBodies", "agent/wire/message.ParseOutputs": "FuzzBodies", "agent/wire/message.ParseClass": "FuzzBodies", "agent/wire/message.decoded": "FuzzBodies", "agent/wire/message.decodePrepare": "FuzzBodies",
+	"agent/wire/message.DecodePlan": "FuzzBodies", "agent/wire/message.ParseOutputs": "FuzzBodies", "agent/wire/message.ParseClass": "FuzzBodies", "agent/wire/message.decoded": "FuzzBodies", "agent/wire/message.decodePrepare": "FuzzBodies", "agent/wire/message.ParseInterval": "FuzzInterval", "agent/wire/message.parseRun": "FuzzInterval",
 	"agent/wire/message.decodeOne": "FuzzBodies", "agent/wire/inventory.Decode": "FuzzDecode", "agent/wire/report.Parse": "FuzzParse",
 	"agent/base/prometheus.Decode": "FuzzDecode", "agent/base/prometheus.decodeVector": "FuzzDecode", "agent/base/prometheus.decodeSample": "FuzzDecode",
 	// What scripts, package managers and the machine print.

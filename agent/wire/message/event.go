@@ -69,6 +69,10 @@ type Opened struct {
 	Release *release.Pin `json:"release,omitempty"`
 	// RetryOf is the run whose failed and skipped hosts these are.
 	RetryOf uint64 `json:"retry-of,omitempty"`
+	// RollbackOf is the newest run that this one takes back, RollbackSince the oldest if there are
+	// several. Each host goes back to what it had before them, so the run has no release.
+	RollbackOf    uint64 `json:"rollback-of,omitempty"`
+	RollbackSince uint64 `json:"rollback-since,omitempty"`
 	// RequestID is the id that whoever asked for the run gave to the request.
 	RequestID string `json:"request-id,omitempty"`
 	// Traceparent is the span of that request (W3C Trace Context), so that the run is a
@@ -553,6 +557,9 @@ func (e Opened) check() error {
 	}
 	if err := e.checkRelease(); err != nil {
 		return fmt.Errorf("release: %w", err)
+	}
+	if err := e.checkRollback(); err != nil {
+		return err
 	}
 	return checkCells(e.Cells, nil)
 }
