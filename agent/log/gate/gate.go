@@ -182,12 +182,12 @@ func (g *Gate) Answer(ctx context.Context, host string, q Request) Response {
 	case verb == verbOutputs && len(q.Verb) == 2:
 		return g.outputs(ctx, host, q.Verb[1])
 	case verb == verbNewest && len(q.Verb) == 1:
-		return Response{Log: g.Log.Identity(), Commands: g.cache.newest(host)}
+		return g.newest(host, q)
 	case verb == verbNewest && len(q.Verb) == 2 && q.Verb[1] == current:
 		if err := g.cache.current(ctx); err != nil {
 			return failed(err)
 		}
-		return Response{Log: g.Log.Identity(), Commands: g.cache.newest(host)}
+		return g.newest(host, q)
 	}
 	return refused("there is no call %q", strings.Join(q.Verb, "."))
 }
@@ -203,6 +203,16 @@ func (g *Gate) acquire(ctx context.Context, host string, q Request) Response {
 	}
 	r.Protocol = format.Protocol
 	return r
+}
+
+// newest returns the newest commands to a host. A worker that would misread those of its run has taken
+// the place of a newer one since the run was opened.
+func (g *Gate) newest(host string, q Request) Response {
+	commands, misread := g.cache.newest(host, q)
+	if misread != "" {
+		g.Refused(host, message.WarnProtocol, misread+"; upgrade the agent")
+	}
+	return Response{Log: g.Log.Identity(), Commands: commands}
 }
 
 // Incompatible is called for a host whose worker has no protocol in common with this
