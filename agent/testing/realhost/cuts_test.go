@@ -141,7 +141,7 @@ func TestRealPinnedPowerCuts(t *testing.T) {
 	r := newVM(t, pair("1.0")...)
 	r.repository.Publish(pair("9.0")...)
 	begun, has, day := len(r.repository.Asked()), "1.0", time.Date(2026, 1, 1, 6, 0, 0, 0, time.UTC)
-	realhost.Strike(t, "power cut of a pinned run", realhost.Times(0, 2, 20), func(n int) bool {
+	realhost.Strike(t, "power cut of a pinned run", realhost.Times(0, 2, 28), func(n int) bool {
 		version, name := "2."+number(n), "day-"+number(n)
 		day = day.AddDate(0, 0, 1)
 		r.past.Keep(day.Format(time.DateOnly), "appliance", plain, pair(version)...)

@@ -227,7 +227,7 @@ func TestRealGRUBCuts(t *testing.T) {
 	sh(t, m.bundles, "ln -f latest.raucb offered.raucb")
 	m.Start()
 	runs := "version 1"
-	realhost.Strike(t, "power cut under GRUB", realhost.Times(0, 0, 20), func(n int) bool {
+	realhost.Strike(t, "power cut under GRUB", realhost.Times(0, 0, 12), func(n int) bool {
 		version := fmt.Sprint(n + 2)
 		name := m.declare(version)
 		m.site.Online("h01")
