@@ -87,6 +87,14 @@ func (s Systems) Missing(job strategy.Job) (missing []message.Change) {
 	return missing
 }
 
+// Undo returns what of a job's plan is to be undone: a version that runs, or that starts next.
+func (s Systems) Undo(job strategy.Job) strategy.Undo {
+	reversed := strategy.Job{Plan: message.ChangeSet{Changes: strategy.Reversed(job.Plan.Changes)}}
+	differs := s.Missing(reversed)
+	reversed.Staged = true
+	return strategy.ToUndo(job.Plan.Changes, append(differs, s.Missing(reversed)...))
+}
+
 // Verify returns an error unless the version of a plan runs.
 func (s Systems) Verify(plan message.ChangeSet) error {
 	for _, c := range plan.Changes {
