@@ -94,6 +94,12 @@ boot_id() {
 	sed -n 's/.*"boot-id":"\([^"]*\)".*/\1/p'
 }
 
+# before: the release from before the run that is taken back, by its plan in the request on
+# standard input.
+before() {
+	sed -n 's/.*{"name":"appliance","from":"\([^"]*\)".*/\1/p'
+}
+
 # begin and finish: the commands before and after the switch. Their exit status is
 # not the script's, because 10 and 11 have a meaning. A process that after_switch
 # starts does not inherit the lock, which it would hold as long as it runs.

@@ -261,5 +261,7 @@ var faults = []fault{
 	{"release-is-installed-unproved", "agent/host/worker.lackingRelease", `return nil`, "", tests("agent/host/worker", "TestInstallsIsProved")},
 	{"withdrawal-is-not-told-to-the-run", "agent/run.State.tellWithdrawn", `return nil`, "", simulated(tests("agent/controller", "TestWithdrawnRelease")...)},
 	{"withdrawn-release-is-opened", "agent/controller.intent.withdrawn", `return nil`, "", tests("agent/controller", "TestWithdrawnRelease")},
+	{"old-worker-gets-a-release", "agent/log/gate.Request.unread", `return ""`, "", tests("agent/log/gate", "TestMisread")},
+	{"old-worker-gets-what-is-pushed", "agent/log/gate.cache.misreads", `return false`, "", tests("agent/log/gate", "TestMisread")},
 	{"text-is-given-to-strangers", "agent/log/gate.prepared.has", `return true`, "", tests("agent/log/gate", "TestReleaseOfRun")},
 }

@@ -35,6 +35,8 @@ type prepared struct {
 	raw     []byte
 	command message.Command
 	members map[string]struct{}
+	// misreads are members whose worker would misread its commands.
+	misreads map[string]struct{}
 	// opening is what opened the run; nil while the gate has not read it.
 	opening *opening
 	// toHost are the newest commands of the run by host.
@@ -109,7 +111,7 @@ func (c *cache) prepare(r message.Record) {
 	if c.runs == nil {
 		c.runs, c.byRun, c.home = map[string]*prepared{}, map[uint64]*prepared{}, map[string]string{}
 	}
-	run := &prepared{record: r, members: map[string]struct{}{}, toHost: map[string]message.Record{}}
+	run := &prepared{record: r, members: map[string]struct{}{}, misreads: map[string]struct{}{}, toHost: map[string]message.Record{}}
 	run.record.Body = nil
 	var err error
 	if run.command, err = message.DecodeCommand(r.Body); err != nil {
@@ -177,6 +179,9 @@ func (c *cache) push(ctx context.Context, r message.Record) {
 			c.gate.push(host, Push{Hint: true})
 		}
 	case message.CommandHost:
+		if c.misreads(r.Run, r.Host) {
+			return
+		}
 		command := toCommand(r, r.Body)
 		command.Outputs = c.gate.hasOutputs(ctx, r.Run)
 		c.gate.push(r.Host, Push{Command: &command})
@@ -195,35 +200,53 @@ func (c *cache) members(r message.Record) []string {
 }
 
 // newest returns a host's part of the newest prepare of its environment, and the newest
-// command to that host.
-func (c *cache) newest(host string) []Command {
+// command to that host. To a worker that would misread the prepare the host is no member, and gets no
+// command of the run until another worker asks; misread says why.
+func (c *cache) newest(host string, q Request) (commands []Command, misread string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	run := c.of(host)
 	if run == nil {
-		return nil
+		return nil, ""
 	}
-	all := []Command{toCommand(run.record, run.part(host))}
+	delete(run.misreads, host)
+	if cannot := q.unread(run.record); cannot != "" && run.has(host) {
+		run.misreads[host] = struct{}{}
+		return []Command{toCommand(run.record, run.part(host, false))}, fmt.Sprintf("run %d has this host, whose agent cannot %s", run.record.Seq, cannot)
+	}
+	commands = []Command{toCommand(run.record, run.part(host, run.has(host)))}
 	if r, ok := run.toHost[host]; ok {
-		all = append(all, toCommand(r, r.Body))
+		commands = append(commands, toCommand(r, r.Body))
 	}
-	return all
+	return commands, ""
+}
+
+// misreads reports whether the worker of a host would misread the commands of a run.
+func (c *cache) misreads(run uint64, host string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	of := c.byRun[run]
+	if of == nil {
+		return false
+	}
+	_, misreads := of.misreads[host]
+	return misreads
 }
 
 // placeholders are two names for a host other than the one that asks: the second is
 // for a host that has the first name itself.
 var placeholders = [2]string{"another-host", "some-other-host"}
 
-// part returns the body of the prepare with the asking host alone. For a host that is
+// part returns the body of the prepare with the asking host alone if it is a member. For a host that is
 // no member it names a placeholder: a prepare names at least one host, and the host
 // must see that it is no member.
-func (p *prepared) part(host string) []byte {
+func (p *prepared) part(host string, member bool) []byte {
 	if p.raw != nil {
 		return p.raw
 	}
 	command := p.command
 	switch {
-	case p.has(host):
+	case member:
 		command.Hosts = []string{host}
 	case host == placeholders[0]:
 		command.Hosts = placeholders[1:]

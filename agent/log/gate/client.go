@@ -305,7 +305,7 @@ func (c *Client) Newest(ctx context.Context) ([]message.Record, error) {
 }
 
 func (c *Client) newest(ctx context.Context, verb ...string) ([]message.Record, error) {
-	r, err := c.ask(ctx, nil, verb...)
+	r, err := c.request(ctx, Request{Verb: verb, Reads: readsRelease + "," + readsRollback})
 	if err != nil {
 		return nil, err
 	}

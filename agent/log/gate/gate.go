@@ -182,25 +182,14 @@ func (g *Gate) Answer(ctx context.Context, host string, q Request) Response {
 	case verb == verbOutputs && len(q.Verb) == 2:
 		return g.outputs(ctx, host, q.Verb[1])
 	case verb == verbNewest && len(q.Verb) == 1:
-		return g.newest(ctx, host)
+		return g.newest(ctx, host, q)
 	case verb == verbNewest && len(q.Verb) == 2 && q.Verb[1] == current:
 		if err := g.cache.current(ctx); err != nil {
 			return failed(err)
 		}
-		return g.newest(ctx, host)
+		return g.newest(ctx, host, q)
 	}
 	return refused("there is no call %q", strings.Join(q.Verb, "."))
-}
-
-// newest returns the newest commands to a host.
-func (g *Gate) newest(ctx context.Context, host string) Response {
-	commands := g.cache.newest(host)
-	for i := range commands {
-		if c := &commands[i]; c.Kind == message.CommandHost {
-			c.Outputs = g.hasOutputs(ctx, c.Run)
-		}
-	}
-	return Response{Log: g.Log.Identity(), Commands: commands}
 }
 
 // acquire grants the lease if this site speaks a protocol of the worker.
@@ -214,6 +203,21 @@ func (g *Gate) acquire(ctx context.Context, host string, q Request) Response {
 	}
 	r.Protocol = format.Protocol
 	return r
+}
+
+// newest returns the newest commands to a host. A worker that would misread those of its run has taken
+// the place of a newer one since the run was opened.
+func (g *Gate) newest(ctx context.Context, host string, q Request) Response {
+	commands, misread := g.cache.newest(host, q)
+	if misread != "" {
+		g.Refused(host, message.WarnProtocol, misread+"; upgrade the agent")
+	}
+	for i := range commands {
+		if c := &commands[i]; c.Kind == message.CommandHost {
+			c.Outputs = g.hasOutputs(ctx, c.Run)
+		}
+	}
+	return Response{Log: g.Log.Identity(), Commands: commands}
 }
 
 // Incompatible is called for a host whose worker has no protocol in common with this

@@ -2,10 +2,15 @@ package gate_test
 
 import (
 	"errors"
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/gate"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
@@ -61,6 +66,67 @@ func TestReleaseOfRun(t *testing.T) {
 		}
 		if _, err := stranger.Release(t.Context(), id); !errors.Is(err, log.ErrRefused) {
 			t.Errorf("a host that is no member gets %v", err)
+		}
+	})
+}
+
+// TestMisread checks that a worker that would ignore what its run installs or takes back is no member
+// of it and gets no command of it, that the site is told, and that the next worker gets all of it.
+func TestMisread(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		runs := map[string]uint64{"h01": r.opens("shop", release.Release{Data: []byte("1")}.Pin("winter"), "h01")}
+		back := prepare("h02", "another-host")
+		back.Environment, back.Rollback = "depot", "3-7"
+		runs["h02"] = r.add(back)
+		runs["another-host"] = runs["h02"]
+		var pushed, told []string
+		g := gate.New(gate.Options{Tenant: "acme", Log: r.log, Keeper: r.keeper, Push: func(host string, body []byte) {
+			if strings.Contains(string(body), `"command"`) {
+				pushed = append(pushed, host)
+			}
+		}, Refused: func(host string, kind message.WarningKind, why string) {
+			told = append(told, fmt.Sprintf("%s %s: %s", host, kind, why))
+		}})
+		go func() { _ = g.Run(t.Context()) }()
+		<-g.Ready()
+		for _, c := range []struct{ host, reads, cannot string }{
+			{"h01", "", "carry out releases"},
+			{"h01", "rollback", "carry out releases"},
+			{"h01", "release", ""},
+			{"h02", "release", "roll back"},
+			{"another-host", "", "roll back"},
+			{"h02", "release,rollback", ""},
+		} {
+			p := r.process(g, c.host)
+			if _, err := p.Lease(t.Context(), "w"); err != nil {
+				t.Fatal(err)
+			}
+			pushed, told = nil, nil
+			ask := func() []gate.Command {
+				return g.Answer(t.Context(), c.host, gate.Request{Verb: []string{"newest"}, Worker: "w", Incarnation: p.Incarnation, Reads: c.reads}).Commands
+			}
+			commands := ask()
+			want := ""
+			if c.cannot != "" {
+				want = fmt.Sprintf("%s protocol: run %d has this host, whose agent cannot %s; upgrade the agent", c.host, runs[c.host], c.cannot)
+			}
+			if strings.Join(told, "") != want {
+				t.Errorf("of %s, whose worker reads %q, the site is told %q", c.host, c.reads, told)
+			}
+			body, err := message.DecodeCommand(commands[0].Body)
+			if err != nil || slices.Contains(body.Hosts, c.host) != (want == "") {
+				t.Errorf("%s, whose worker reads %q, gets %+v, %v", c.host, c.reads, commands, err)
+			}
+			// What comes later is pushed, unless the worker would misread it.
+			r.add(message.Record{Kind: message.CommandHost, Host: c.host, Run: runs[c.host], Body: message.Command{Action: message.Upgrade, Hosts: []string{c.host}, NotAfter: time.Now().Add(time.Hour)}.Encode()})
+			synctest.Wait()
+			if (len(pushed) == 1) != (want == "") {
+				t.Errorf("%s, whose worker reads %q, gets pushes: %v", c.host, c.reads, pushed)
+			}
+			if n := len(ask()); (n == 2) != (want == "") {
+				t.Errorf("%s, whose worker reads %q, gets %d commands", c.host, c.reads, n)
+			}
 		}
 	})
 }

@@ -2,6 +2,8 @@ package gate
 
 import (
 	"encoding/json"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
@@ -27,6 +29,13 @@ const (
 // log, as the gate's cache may be.
 const current = "current"
 
+// The members of a prepare that an older worker ignores: it would upgrade its host to whatever is
+// the newest.
+const (
+	readsRelease  = "release"
+	readsRollback = "rollback"
+)
+
 // Request is one call of a host.
 type Request struct {
 	// Verb is the verb of the call and its arguments.
@@ -35,6 +44,9 @@ type Request struct {
 	Worker, Incarnation string
 	// Protocol is the newest protocol that the worker speaks (package format).
 	Protocol int
+	// Reads says, in a call for the newest commands, which members of a prepare the worker reads that
+	// its body does not have, joined by commas.
+	Reads string
 	// Log is the identity of the log that the call is about; empty when it is about
 	// none.
 	Log string
@@ -48,6 +60,18 @@ type Request struct {
 // Quick reports whether a call is answered from memory, but for one read of the log in each run, so
 // that it need not wait behind calls that write to disk.
 func (q Request) Quick() bool { return q.Verb[0] == verbNewest && len(q.Verb) == 1 }
+
+// unread says what the worker that calls cannot do of a prepare; empty if it reads all of it.
+func (q Request) unread(prepare message.Record) string {
+	reads := strings.Split(q.Reads, ",")
+	switch {
+	case prepare.Release != "" && !slices.Contains(reads, readsRelease):
+		return "carry out releases"
+	case prepare.Rollback != "" && !slices.Contains(reads, readsRollback):
+		return "roll back"
+	}
+	return ""
+}
 
 // Response is the response of the gate to a call.
 type Response struct {

@@ -189,6 +189,7 @@ func (g *Gate) read(msg *nats.Msg) (*call, bool) {
 	parts := strings.Split(msg.Subject, ".")
 	host, ok := log.Host(parts[2])
 	q := gate.Request{Verb: parts[4:], Worker: msg.Header.Get(headerWorker), Incarnation: msg.Header.Get(headerIncarnation), Log: msg.Header.Get(headerLog), Body: msg.Data}
+	q.Reads = msg.Header.Get(headerReads)
 	q.Outcome = message.OutcomeBeside(msg.Header.Get(headerOutcome))
 	q.Class, _ = message.ParseClass(msg.Header.Get(headerClass)) // None when there is none, or one of a newer worker.
 	q.UpToDate = msg.Header.Get(headerUpToDate) != ""

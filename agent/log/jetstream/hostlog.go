@@ -118,6 +118,9 @@ func (c *hostConn) Call(ctx context.Context, q gate.Request) ([]byte, error) {
 	msg.Header.Set(headerWorker, q.Worker)
 	msg.Header.Set(headerIncarnation, q.Incarnation)
 	msg.Header.Set(headerProtocol, strconv.Itoa(q.Protocol))
+	if q.Reads != "" {
+		msg.Header.Set(headerReads, q.Reads)
+	}
 	if q.Log != "" {
 		msg.Header.Set(headerLog, q.Log)
 	}

@@ -52,6 +52,8 @@ const (
 	headerWorker      = "Osu-Worker"
 	headerIncarnation = "Osu-Incarnation"
 	headerProtocol    = "Osu-Protocol"
+	// headerReads is of a call for the newest commands: gate.Request.Reads.
+	headerReads = "Osu-Reads"
 	// headerLog is the identity of the log that the message is about.
 	headerLog = "Osu-Log"
 )

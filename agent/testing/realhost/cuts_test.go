@@ -1,12 +1,15 @@
 package realhost_test
 
 import (
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/realhost"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
@@ -62,7 +65,7 @@ func newVM(t *testing.T, debs ...realhost.Deb) *rig {
 // cache if mounts names file systems besides "/".
 func newVolatile(t *testing.T, mounts []realhost.Mount, debs ...realhost.Deb) (*rig, *realhost.Power) {
 	t.Helper()
-	r := &rig{Site: realhost.NewSite(t), t: t, repository: realhost.NewRepository(t), c: realhost.NewContainer(t, realhost.ContainerOptions{})}
+	r := &rig{Site: realhost.NewSite(t), t: t, repository: realhost.NewRepository(t), past: realhost.NewPast(t), c: realhost.NewContainer(t, realhost.ContainerOptions{})}
 	r.repository.Publish(debs...)
 	realhost.AddRepository(r.c, "appliance", r.repository)
 	r.c.Start()
@@ -74,7 +77,9 @@ func newVolatile(t *testing.T, mounts []realhost.Mount, debs ...realhost.Deb) (*
 		power = v.Volatile(mounts...)
 	}
 	realhost.AddRepository(v, "appliance", r.repository)
-	r.AddHost(v, "h01", settings)
+	dated := maps.Clone(settings)
+	dated["apt-snapshot"] = "http://" + v.Reach(r.past.Address()) + "/{date}/appliance/"
+	r.AddHost(v, "h01", dated)
 	r.machine = v
 	v.Start()
 	r.Online("h01")
@@ -89,21 +94,10 @@ func TestRealPowerCuts(t *testing.T) {
 	realhost.Need(t, realhost.Hosts)
 	t.Parallel()
 	r := newVM(t, pair("1.0")...)
-	realhost.Strike(t, "power cut", realhost.Times(1, 3, 30), func(n int) bool {
+	realhost.Strike(t, "power cut", realhost.Times(1, 3, 20), func(n int) bool {
 		version := "2." + number(n)
-		run := r.offer(version)
-		realhost.UntilOn(t, r.machine, "the upgrade begins", patience, func() bool { return r.status(run).Status == "upgrading" })
-		wait := time.Duration(rand.Int64N(int64(8 * time.Second))) //nolint:gosec // any moment
-		time.Sleep(wait)
-		struck := r.status(run).Status == "upgrading"
-		r.machine.Cut()
-		r.machine.Start()
-		run = r.Ended(run)
-		t.Logf("cut %.1f s after the upgrade was commanded: %s: %s", wait.Seconds(), run.Result, run.Hosts[0].Error)
+		struck, run := r.cutsIn("upgrading", r.offer(version))
 		if run.Result != "completed" {
-			if run.Hosts[0].Status != "failed" || run.Hosts[0].Error == "" {
-				t.Errorf("attempt %d: it says not why: %+v", n, run.Hosts[0])
-			}
 			version += ".1"
 			r.repository.Publish(pair(version)...)
 			r.upgraded()
@@ -111,6 +105,72 @@ func TestRealPowerCuts(t *testing.T) {
 		r.has("appliance "+version, "appliance-lib "+version)
 		return struck
 	})
+}
+
+// cutsIn cuts the power of a virtual machine some seconds after its run has come to a
+// status, and returns the run when it has ended, and whether the cut came before that status
+// was over.
+func (r *rig) cutsIn(status string, run v1.Run) (struck bool, ended v1.Run) {
+	r.t.Helper()
+	realhost.UntilOn(r.t, r.machine, "the host is "+status, patience, func() bool {
+		now := r.status(run).Status
+		return now == status || now == "upgraded" || now == "failed"
+	})
+	wait := time.Duration(rand.Int64N(int64(8 * time.Second))) //nolint:gosec // any moment
+	time.Sleep(wait)
+	struck = r.status(run).Status == status
+	r.machine.Cut()
+	r.machine.Start()
+	ended = r.Ended(run)
+	host := ended.Hosts[0]
+	r.t.Logf("cut %.1f s after it was %s: %s: %s", wait.Seconds(), status, ended.Result, host.Error)
+	if ended.Result != "completed" && (host.Status != "failed" || host.Error == "") {
+		r.t.Errorf("run %d: it says not why: %+v", ended.ID, host)
+	}
+	return struck, ended
+}
+
+// TestRealPinnedPowerCuts cuts the power of a virtual machine while it prepares and while it
+// upgrades, each time for a run with a release: what the repository had on a day, while it has
+// gone on since. A run that completes has installed what its release has. One that fails has
+// installed nothing else, and the next one to the same release completes. Of what the repository
+// has now the machine never fetches a package.
+func TestRealPinnedPowerCuts(t *testing.T) {
+	realhost.Need(t, realhost.Hosts)
+	t.Parallel()
+	r := newVM(t, pair("1.0")...)
+	r.repository.Publish(pair("9.0")...)
+	begun, has, day := len(r.repository.Asked()), "1.0", time.Date(2026, 1, 1, 6, 0, 0, 0, time.UTC)
+	realhost.Strike(t, "power cut of a pinned run", realhost.Times(0, 2, 28), func(n int) bool {
+		version, name := "2."+number(n), "day-"+number(n)
+		day = day.AddDate(0, 0, 1)
+		r.past.Keep(day.Format(time.DateOnly), "appliance", plain, pair(version)...)
+		r.Declare(name, release.Release{Packages: &release.Packages{AsOf: day}})
+		struck, run := r.cutsIn([]string{"preparing", "upgrading"}[n%2], r.BeginRelease(name))
+		if run.Result != "completed" {
+			r.hasOneOf(has, version)
+			r.completed(r.Ended(r.BeginRelease(name)))
+		}
+		r.has("appliance "+version, "appliance-lib "+version)
+		has = version
+		if fetched := slices.DeleteFunc(r.repository.Asked()[begun:], func(path string) bool { return !strings.HasPrefix(path, "pool/") }); len(fetched) > 0 {
+			t.Fatalf("attempt %d: it fetches what the repository has now: %v", n, fetched)
+		}
+		return struck
+	})
+}
+
+// plain is what the repository of a rig says of itself.
+var plain = realhost.Release{Origin: "Appliance", Label: "Appliance", Suite: "stable", Codename: "stable"}
+
+// hasOneOf fails the test unless each package of the pair is of one of the versions.
+func (r *rig) hasOneOf(versions ...string) {
+	r.t.Helper()
+	for _, got := range strings.Fields(r.machine.Must("dpkg-query -W -f '${Version} ' appliance appliance-lib")) {
+		if !slices.Contains(versions, got) {
+			r.t.Errorf("the host has version %s of a package, and not one of %v", got, versions)
+		}
+	}
 }
 
 // TestRealCutsInShutdown cuts the power of a virtual machine while it shuts down for the

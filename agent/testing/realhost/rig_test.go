@@ -16,6 +16,8 @@ type rig struct {
 	*realhost.Site
 	t          *testing.T
 	repository *realhost.Repository
+	// past has what the repository had on some days; only a virtual machine knows it.
+	past *realhost.Past
 	// c is its host, or what its host was made of.
 	c       *realhost.Container
 	machine realhost.Machine

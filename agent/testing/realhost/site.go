@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
@@ -250,7 +251,27 @@ func (s *Site) Upgrade() v1.Run {
 // Begin starts a run.
 func (s *Site) Begin() v1.Run {
 	s.t.Helper()
-	run, err := s.Client.Start(s.t.Context(), Tenant, v1.Start{OverrideWindow: true, Reason: "a test"})
+	return s.begin(v1.Start{})
+}
+
+// Declare declares a release.
+func (s *Site) Declare(name string, r release.Release) {
+	s.t.Helper()
+	if _, err := client.ReleaseNamed(name).Put(s.t.Context(), s.Client, Tenant, client.Stored[v1.Release]{}, r, client.Precondition{}); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// BeginRelease starts a run that installs a release.
+func (s *Site) BeginRelease(name string) v1.Run {
+	s.t.Helper()
+	return s.begin(v1.Start{Release: name})
+}
+
+func (s *Site) begin(request v1.Start) v1.Run {
+	s.t.Helper()
+	request.OverrideWindow, request.Reason = true, "a test"
+	run, err := s.Client.Start(s.t.Context(), Tenant, request)
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -2,10 +2,7 @@ package apt_test
 
 import (
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -14,48 +11,6 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
 )
-
-// pastMirror has repositories as they were at some times, each at /TIME/HOST/.
-type pastMirror struct {
-	*httptest.Server
-	mu    sync.Mutex
-	times map[string]*realhost.Repository
-}
-
-// newPast serves no repository yet.
-func newPast(t *testing.T) *pastMirror {
-	t.Helper()
-	p := &pastMirror{times: map[string]*realhost.Repository{}}
-	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		parts := strings.SplitN(r.URL.Path, "/", 4)
-		if len(parts) == 4 {
-			p.mu.Lock()
-			repository := p.times[parts[1]+"/"+parts[2]]
-			p.mu.Unlock()
-			if repository != nil {
-				http.StripPrefix("/"+parts[1]+"/"+parts[2], repository).ServeHTTP(w, r)
-				return
-			}
-		}
-		http.NotFound(w, r)
-	}))
-	t.Cleanup(func() {
-		p.CloseClientConnections()
-		p.Close()
-	})
-	return p
-}
-
-// keep has the mirror serve what a repository had at a time.
-func (p *pastMirror) keep(t *testing.T, at, host string, about realhost.Release, debs ...realhost.Deb) {
-	t.Helper()
-	r := realhost.NewRepository(t)
-	r.Describe(about)
-	r.Publish(debs...)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.times[at+"/"+host] = r
-}
 
 // versions returns the versions of the packages of a host, byte for byte.
 func (d *debian) versions() string {
@@ -89,14 +44,14 @@ func TestRealAsOf(t *testing.T) {
 	monday := append(ones, simple("appliance", "2.0", ""), simple("appliance-lib", "2.0", ""), simple("appliance-other", "2.0", ""))
 	canary.repository.Publish(monday...)
 	fixes.Publish(simple("appliance-lib", "1.1", ""))
-	mirror := newPast(t)
-	mirror.keep(t, "2026-11-23", canary.repository.Address(), plain, monday...)
-	mirror.keep(t, "2026-11-23", fixes.Address(), security, simple("appliance-lib", "1.1", ""))
+	mirror := realhost.NewPast(t)
+	mirror.Keep("2026-11-23", canary.repository.Address(), plain, monday...)
+	mirror.Keep("2026-11-23", fixes.Address(), security, simple("appliance-lib", "1.1", ""))
 
 	wantPlan(t, canary.prepare(), "appliance 1.0 → 2.0", "appliance-lib 1.0 → 2.0", "appliance-other 1.0 → 2.0")
 	canary.release = asOf(release.Packages{})
 	canary.left("prepare", "repository", remedy.AptNoPast) // apt 2.6 knows no snapshots.
-	canary.options["Snapshot"] = mirror.URL + "/{date}/{host}/{path}"
+	canary.options["Snapshot"] = "http://" + mirror.Address() + "/{date}/{host}/{path}"
 	rest.options["Snapshot"] = canary.options["Snapshot"]
 	sources := canary.Must("cat /etc/apt/sources.list.d/*; ls /var/lib/apt/lists")
 	first := canary.prepare()
@@ -104,7 +59,7 @@ func TestRealAsOf(t *testing.T) {
 	// The repositories go on, and forget what they had.
 	canary.repository.Publish(simple("appliance", "3.0", ""), simple("appliance-lib", "3.0", ""), simple("appliance-other", "3.0", ""))
 	fixes.Publish(simple("appliance-lib", "3.1", ""))
-	mirror.keep(t, "2026-11-24", canary.repository.Address(), plain, simple("appliance", "3.0", ""))
+	mirror.Keep("2026-11-24", canary.repository.Address(), plain, simple("appliance", "3.0", ""))
 	canary.must("upgrade", 0)
 	canary.done()
 
@@ -134,7 +89,7 @@ func TestRealAsOf(t *testing.T) {
 	}
 	rest.release.Installs["appliance"] = "2.5"
 	rest.fails("prepare", "repository", "gets appliance 2.0 and not 2.5, which the release installs")
-	rest.WriteFile("/etc/apt/sources.list.d/theirs.list", fmt.Sprintf("deb [signed-by=/etc/apt/keyrings/appliance.asc] http://%s/theirs/ ./\n", mirror.Listener.Addr()))
+	rest.WriteFile("/etc/apt/sources.list.d/theirs.list", fmt.Sprintf("deb [signed-by=/etc/apt/keyrings/appliance.asc] http://%s/theirs/ ./\n", mirror.Address()))
 	rest.fails("prepare", "repository", "does not have a Release file")
 }
 
@@ -143,13 +98,13 @@ func TestRealSnapshots(t *testing.T) {
 	realhost.Need(t, realhost.Hosts, realhost.DNF5)
 	t.Parallel()
 	d := newDebianOf(t, realhost.DNF5, simple("appliance", "1.0", ""))
-	mirror := newPast(t)
-	mirror.keep(t, "20261123T060000Z", "x", plain, simple("appliance", "2.0", ""))
+	mirror := realhost.NewPast(t)
+	mirror.Keep("20261123T060000Z", "x", plain, simple("appliance", "2.0", ""))
 	d.repository.Publish(simple("appliance", "3.0", ""))
 	d.release = &release.Release{Packages: &release.Packages{AsOf: time.Date(2026, 11, 23, 6, 0, 0, 0, time.UTC)}}
 	d.must("plan", 11) // The lists of the snapshot are not there.
 	d.left("prepare", "repository", remedy.AptNoPast)
-	d.WriteFile("/etc/apt/apt.conf.d/snapshots", fmt.Sprintf("Acquire::Snapshots::URI::Label::Appliance \"%s/@SNAPSHOTID@/x/\";\n", mirror.URL))
+	d.WriteFile("/etc/apt/apt.conf.d/snapshots", fmt.Sprintf("Acquire::Snapshots::URI::Label::Appliance \"http://%s/@SNAPSHOTID@/x/\";\n", mirror.Address()))
 	wantPlan(t, d.prepare(), "appliance 1.0 → 2.0")
 	d.must("upgrade", 0)
 	d.done()

@@ -166,6 +166,12 @@ func (c *checker) play(ctx context.Context) error {
 			}
 		}
 	}
+	if err := c.reset(ctx); err != nil {
+		return err
+	}
+	if err := c.takenBack(ctx); err != nil && !errors.Is(err, errFound) {
+		return err
+	}
 	return c.reset(ctx)
 }
 
@@ -328,7 +334,7 @@ func (c *checker) whole(ctx context.Context) error {
 	if len(plan.Changes) > 0 && maps.Equal(c.before, c.after) {
 		c.say(Note, "versions", "they are the same before and after the upgrade, so nobody sees what it changed")
 	}
-	return c.back(ctx)
+	return c.back(ctx, plan)
 }
 
 // complete checks that an upgrade which says that it is done is, and that its system can be
@@ -397,8 +403,8 @@ func ended(outcome strategy.Outcome, err error) string {
 }
 
 // back rolls the upgrade back, if there is a way.
-func (c *checker) back(ctx context.Context) error {
-	err := c.timed("rollback", func() error { return c.rollBack(ctx) })
+func (c *checker) back(ctx context.Context, plan message.ChangeSet) error {
+	err := c.timed("rollback", func() error { return c.rollBack(ctx, c.job(plan)) })
 	switch {
 	case errors.Is(err, strategy.ErrNoRollback):
 		c.say(Note, "rollback", "there is no script rollback: a host whose upgrade fails stays as it is")
@@ -417,9 +423,86 @@ func (c *checker) back(ctx context.Context) error {
 	return nil
 }
 
+// takenBack plays a run that takes the upgrade back, and one that takes that back: the machine has what it
+// had before each.
+func (c *checker) takenBack(ctx context.Context) error {
+	plan, err := c.prepared(ctx, "prepare")
+	if err != nil {
+		return err
+	}
+	outcome, err := c.s.Upgrade(ctx, c.job(plan))
+	if err != nil {
+		return c.fails("upgrade", "%v", err)
+	}
+	if err := c.verified(ctx, "upgrade", plan, outcome); err != nil {
+		return err
+	}
+	took, err := c.takeBack(ctx, plan, c.before)
+	if errors.Is(err, strategy.ErrNoRollback) {
+		c.say(Note, "prepare-rollback", "no run that is over can be taken back on this host: %v", err)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	c.say(OK, "prepare-rollback", "a run of its own takes the upgrade back, prepared in %s", took.Round(time.Millisecond))
+	if len(plan.Changes) == 0 {
+		return nil
+	}
+	if _, err := c.takeBack(ctx, message.ChangeSet{Changes: strategy.Reversed(plan.Changes)}, c.after); err != nil {
+		return err
+	}
+	c.say(OK, "prepare-rollback", "and another one takes that back")
+	return nil
+}
+
+// takeBack has a run of its own take back the run that has carried out a plan, and compares the versions
+// with those from before it.
+func (c *checker) takeBack(ctx context.Context, plan message.ChangeSet, want map[string]string) (took time.Duration, err error) {
+	const what = "prepare-rollback"
+	has, err := c.s.Versions(ctx)
+	if err != nil {
+		return 0, c.fails("versions before "+what, "%v", err)
+	}
+	job := c.job(plan)
+	job.TakesBack = c.run
+	c.run++
+	job.Run = c.run
+	var back message.ChangeSet
+	for range 2 { // It may be called again after a crash.
+		began := time.Now()
+		if back, err = c.s.PrepareRollback(ctx, job); errors.Is(err, strategy.ErrNoRollback) {
+			return 0, err
+		}
+		if err != nil {
+			return 0, c.fails(what, "%v", err)
+		}
+		took = time.Since(began)
+	}
+	if now, err := c.s.Versions(ctx); err != nil || !maps.Equal(now, has) {
+		return 0, c.fails(what, "it has changed what runs: %s, %v; only rollback may do that", differences(has, now), err)
+	}
+	if wanted := strategy.Reversed(plan.Changes); !slices.Equal(back.Changes, wanted) {
+		return 0, c.fails(what, "it tells the plan %v; to undo all of the upgrade it is %v", message.ChangeTexts(back.Changes), message.ChangeTexts(wanted))
+	}
+	if err := c.rollBack(ctx, job); err != nil {
+		return 0, c.fails("rollback of a run that is over", "%v", err)
+	}
+	proof := c.job(back)
+	proof.Reversed = true
+	if missing, err := c.s.Missing(ctx, proof); err != nil || len(missing) > 0 {
+		return 0, c.fails("missing after "+what, "%v is missing, %v; with a reversed plan, compare the host with it", message.ChangeTexts(missing), err)
+	}
+	now, err := c.s.Versions(ctx)
+	if err != nil || !maps.Equal(now, want) {
+		return 0, c.fails("rollback of a run that is over", "the versions are not those from before the run: %s, %v", differences(want, now), err)
+	}
+	return took, nil
+}
+
 // rollBack rolls back, with the reboot that this may require, which may be asked for once.
-func (c *checker) rollBack(ctx context.Context) error {
-	outcome, err := c.s.Rollback(ctx, c.job(message.ChangeSet{}))
+func (c *checker) rollBack(ctx context.Context, job strategy.Job) error {
+	outcome, err := c.s.Rollback(ctx, job)
 	if err != nil || outcome != strategy.RebootRequired {
 		return err
 	}
@@ -427,7 +510,7 @@ func (c *checker) rollBack(ctx context.Context) error {
 	if err := c.shell(ctx, c.Boot); err != nil {
 		return err
 	}
-	if outcome, err = c.s.Rollback(ctx, c.job(message.ChangeSet{})); err == nil && outcome == strategy.RebootRequired {
+	if outcome, err = c.s.Rollback(ctx, job); err == nil && outcome == strategy.RebootRequired {
 		err = errors.New("it asks for a reboot again after the reboot; a host reboots once to roll back")
 	}
 	return err
@@ -507,7 +590,7 @@ func (c *checker) killRollback(ctx context.Context, what string, after time.Dura
 		return c.fails("upgrade", "%v", err)
 	}
 	c.killed(after, func() error { _, err := c.s.Rollback(ctx, c.job(plan)); return err })
-	if err := c.rollBack(ctx); err != nil {
+	if err := c.rollBack(ctx, c.job(plan)); err != nil {
 		return c.fails("rollback after "+what, "%v", err)
 	}
 	now, err := c.s.Versions(ctx)

@@ -72,6 +72,7 @@ func TestExamplePasses(t *testing.T) {
 	for _, want := range []string{
 		"ok prepare: 3 changes planned", "ok resume before upgrade: not done", "ok rollback: the host has the versions that it had",
 		"ok prepare was killed in its middle", "ok upgrade was killed at its start", "ok upgrade was killed at its end", "ok rollback was killed in its middle",
+		"ok prepare-rollback: a run of its own takes the upgrade back, prepared in ", "ok prepare-rollback: and another one takes that back",
 	} {
 		if !strings.Contains(said, want) {
 			t.Errorf("it does not say %q:\n%s", want, said)
@@ -147,6 +148,16 @@ func TestBadScripts(t *testing.T) {
 			twoSystems(`echo '{"running": "1.0", "failed": "1.1"}'`, `exit 0`),
 			"FAIL booted before upgrade: it says that the machine gave up 1.1, which it did not",
 		},
+		"prepare-rollback changes what runs": {map[string]string{"prepare-rollback": `switch_to "$(before)"`}, "FAIL prepare-rollback: it has changed what runs: appliance 1.1 → 1.0"},
+		"prepare-rollback tells another plan": {
+			map[string]string{"prepare-rollback": `echo '{"plan": {"changes": [{"name": "appliance", "from": "1.1", "to": "0.9"}]}}'`},
+			"FAIL prepare-rollback: it tells the plan [appliance 1.1 → 0.9]; to undo all of the upgrade it is [appliance 1.1 → 1.0",
+		},
+		"prepare-rollback fails": {map[string]string{"prepare-rollback": `die "the release before is gone"`}, "FAIL prepare-rollback: the release before is gone"},
+		"rollback knows only its own run": {
+			map[string]string{"rollback": `[ -f "$run/from" ] || exit 0; switch_to "$(cat "$run/from")"; finish`},
+			"FAIL missing after prepare-rollback: [appliance 1.1 → 1.0",
+		},
 		"booted alone":              {map[string]string{"booted": runs}, "FAIL scripts: "},
 		"upgrade cannot be resumed": {map[string]string{"upgrade": `rm "$root/current"; sleep 1; save "$run/from" 1.0; save "$run/boot-id" "$(boot_id)"; switch_to "$(cat "$run/target")"; finish; exit 10`}, "FAIL "},
 	} {
@@ -156,6 +167,15 @@ func TestBadScripts(t *testing.T) {
 				t.Errorf("it passes: %v; it does not say %q:\n%s", ok, row.want, said)
 			}
 		})
+	}
+}
+
+// TestNoWayBack checks that scripts which cannot take a run back pass, and that this is said.
+func TestNoWayBack(t *testing.T) {
+	t.Parallel()
+	ok, said := play(t, example(t, map[string]string{"prepare-rollback": ""}))
+	if want := "note prepare-rollback: no run that is over can be taken back on this host: this strategy has no rollback: there is no script prepare-rollback"; !ok || !strings.Contains(said, want) {
+		t.Errorf("it passes: %v; it does not say %q:\n%s", ok, want, said)
 	}
 }
 

@@ -21,14 +21,16 @@ const (
 	actionMissing  action = "missing"
 	actionVerify   action = "verify"
 	actionRollback action = "rollback"
-	actionBooted   action = "booted"
-	actionConfirm  action = "confirm"
+	// actionPrepareRollback is prepare of a run that takes an earlier one back.
+	actionPrepareRollback action = "prepare-rollback"
+	actionBooted          action = "booted"
+	actionConfirm         action = "confirm"
 )
 
 // required are the actions that must have a script.
 var required = []action{actionVersions, actionUpgrade, actionResume}
 
-var optional = []action{actionPlan, actionPrepare, actionMissing, actionVerify, actionRollback, actionBooted, actionConfirm}
+var optional = []action{actionPlan, actionPrepare, actionMissing, actionVerify, actionRollback, actionPrepareRollback, actionBooted, actionConfirm}
 
 // Actions are the names of all actions.
 func Actions() []string {
@@ -101,10 +103,10 @@ func outcome(a action, status int) (result strategy.Outcome, ok bool, err error)
 		return strategy.NotDone, true, nil
 	case actionPlan:
 		return 0, false, strategy.ErrNoPlan
-	case actionRollback:
+	case actionRollback, actionPrepareRollback:
 		return 0, false, strategy.ErrNoRollback
 	default:
-		return 0, false, fmt.Errorf("exit status %d means not done, which only resume, rollback and plan may return, not %s", status, a)
+		return 0, false, fmt.Errorf("exit status %d means not done, which only resume, rollback, prepare-rollback and plan may return, not %s", status, a)
 	}
 }
 
@@ -115,7 +117,7 @@ type Timeouts struct {
 	Versions, Booted time.Duration
 	// Plan, Missing, Verify and Confirm are 10 minutes by default.
 	Plan, Missing, Verify, Confirm time.Duration
-	// Prepare, Upgrade and Rollback are 1 hour by default.
+	// Prepare, which is also that of prepare-rollback, Upgrade and Rollback are 1 hour by default.
 	Prepare, Upgrade, Rollback time.Duration
 	// Resume is 1 hour by default, because it waits for an upgrade that still runs.
 	Resume time.Duration
@@ -138,7 +140,7 @@ func (t Timeouts) limits() (map[action]time.Duration, error) {
 	limits := map[action]time.Duration{
 		actionVersions: t.Versions, actionBooted: t.Booted,
 		actionPlan: t.Plan, actionMissing: t.Missing, actionVerify: t.Verify, actionConfirm: t.Confirm,
-		actionPrepare: t.Prepare, actionUpgrade: t.Upgrade, actionResume: t.Resume, actionRollback: t.Rollback,
+		actionPrepare: t.Prepare, actionPrepareRollback: t.Prepare, actionUpgrade: t.Upgrade, actionResume: t.Resume, actionRollback: t.Rollback,
 	}
 	for a, limit := range limits {
 		if limit < 0 {

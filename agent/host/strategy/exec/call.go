@@ -228,6 +228,9 @@ func jobEnvironment(a action, job strategy.Job) []string {
 	if job.Run != 0 {
 		env = append(env, "OSUPGRADE_RUN="+strconv.FormatUint(job.Run, 10))
 	}
+	if job.TakesBack != 0 {
+		env = append(env, "OSUPGRADE_TAKES_BACK="+strconv.FormatUint(job.TakesBack, 10))
+	}
 	return env
 }
 

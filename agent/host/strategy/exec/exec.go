@@ -10,7 +10,7 @@
 //
 // versions, upgrade and resume are required; resume finds out after a crash what
 // happened. Without prepare or verify there is nothing to prepare or verify,
-// without rollback there is no rollback, without plan nobody can tell in advance what an
+// without rollback there is no rollback, without prepare-rollback no earlier run is taken back, without plan nobody can tell in advance what an
 // upgrade would change. Without missing the plan is compared with the versions. booted
 // and confirm belong to a host with more than one bootable system: both or neither.
 // The folder and its scripts belong to root or to the worker's user, and nobody else may
@@ -26,7 +26,10 @@
 //	 "not-after": "2027-01-31T04:00:00Z", "boot-id": "0a54...",
 //	 "plan": {"changes": [{"name": "kernel", "from": "6.1.0", "to": "6.1.1"}]}}
 //
-// "plan" is what prepare told in this run. plan and prepare get "rejected", such as
+// "plan" is what prepare told in this run. Where a run takes an earlier one back, prepare-rollback comes
+// in place of prepare, and rollback in place of upgrade and resume. Both get "takes-back", the number of the
+// earlier run, and as "plan" and "release" those of that run; of "plan", rollback gets what
+// prepare-rollback has told that it undoes. plan and prepare get "rejected", such as
 // {"kernel": ["6.1.1", "6.1.2"]}: the versions of each name that were rolled back and are
 // not to be offered again; the name "" stands for any. plan gets "fetch" when somebody has
 // asked for it: it then first fetches what there is to install, such as lists of packages.
@@ -40,7 +43,7 @@
 //
 // The environment holds PATH and HOME (the worker's), LANG=C.UTF-8,
 // OSUPGRADE_ACTION, OSUPGRADE_TENANT, OSUPGRADE_HOST, OSUPGRADE_RUN and
-// OSUPGRADE_LOCK_FD; in a run with a release also OSUPGRADE_RELEASE, its name,
+// OSUPGRADE_LOCK_FD; OSUPGRADE_TAKES_BACK, the number of the run that is taken back; in a run with a release also OSUPGRADE_RELEASE, its name,
 // OSUPGRADE_RELEASE_DIGEST and OSUPGRADE_RELEASE_JSON, the file with its text; nothing else. If steps of
 // the run have given outputs, upgrade and resume find them
 // in the folder OSUPGRADE_OUTPUTS, a file for each, until they end. What else a script needs it reads from a file of
@@ -64,7 +67,8 @@
 // line that is a JSON object of "progress" (0 to 100), "message" and "class", each
 // optional, reports progress and, before a failure, its class; any other line reports its
 // text as a message. A line {"plan": {...}} of prepare is the plan, by which the worker
-// proves the upgrade. A file larger than Options.OutputLimit is emptied, and a line in it
+// proves the upgrade; one of prepare-rollback is the reversed plan. Without it all of the plan is
+// undone. A file larger than Options.OutputLimit is emptied, and a line in it
 // says so. The worker sends the end of the file to the site, which keeps it with the run
 // as it was printed: a script must not print a secret.
 //
@@ -72,7 +76,7 @@
 //
 //	0      done
 //	10     upgrade, resume, rollback: done after a reboot
-//	11     resume: not done, upgrade may run again; plan, rollback: there is none
+//	11     resume: not done, upgrade may run again; plan, rollback, prepare-rollback: there is none
 //	75     failed, and may pass by itself: class transient, unless a line says otherwise
 //	other  failed; the last line that is not empty is the reason
 //
@@ -180,6 +184,7 @@ var (
 	_ strategy.Planner   = (*Strategy)(nil)
 	_ strategy.Printer   = (*Strategy)(nil)
 	_ strategy.Releaser  = (*Strategy)(nil)
+	_ strategy.Returner  = (*Strategy)(nil)
 )
 
 // New checks the options and creates the state folder. Detect checks the scripts,
@@ -339,6 +344,23 @@ func (s *Strategy) Missing(ctx context.Context, job strategy.Job) (missing []mes
 func (s *Strategy) Verify(ctx context.Context, job strategy.Job) error {
 	_, err := s.callOptional(ctx, call{action: actionVerify, job: job}, nil)
 	return err
+}
+
+// PrepareRollback runs the action prepare-rollback. A script need not tell a plan: then all of the plan is
+// undone.
+func (s *Strategy) PrepareRollback(ctx context.Context, job strategy.Job) (message.ChangeSet, error) {
+	for _, a := range []action{actionRollback, actionPrepareRollback} {
+		has, err := s.has(a)
+		if err == nil && !has {
+			err = fmt.Errorf("%w: there is no script %s, by which a host takes an earlier run back", strategy.ErrNoRollback, a)
+		}
+		if err != nil {
+			return message.ChangeSet{}, err
+		}
+	}
+	plan := message.ChangeSet{Changes: strategy.Reversed(job.Plan.Changes)}
+	_, err := s.call(ctx, call{action: actionPrepareRollback, job: job, planned: func(p message.ChangeSet) { plan = p }})
+	return plan, err
 }
 
 // Rollback runs the action rollback. Without one it returns ErrNoRollback.

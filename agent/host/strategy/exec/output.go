@@ -123,7 +123,11 @@ func logName(h holder) string {
 	if h.Action.printed() > 0 || h.Run == 0 {
 		return string(h.Action) + ".log"
 	}
-	return strconv.FormatUint(h.Run, 10) + "-" + string(h.Action) + ".log"
+	of := h.Action
+	if of == actionPrepareRollback {
+		of = actionPrepare // It is the prepare of its run.
+	}
+	return strconv.FormatUint(h.Run, 10) + "-" + string(of) + ".log"
 }
 
 func (o *output) stdout() *os.File {

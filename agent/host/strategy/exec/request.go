@@ -39,13 +39,19 @@ type request struct {
 	Plan    *message.ChangeSet `json:"plan,omitempty"`
 	// Release is what the run installs; nil if it has no release.
 	Release *release.Pin `json:"release,omitempty"`
+	// TakesBack is the run that is taken back, and Was the release that the host had before it.
+	TakesBack uint64       `json:"takes-back,omitzero"`
+	Was       *release.Pin `json:"was,omitempty"`
 }
 
 func requestOf(c call, options json.RawMessage) request {
 	job := c.job
 	r := request{
 		Action: c.action, Tenant: job.Tenant, Host: job.Host, Run: job.Run, NotAfter: job.NotAfter.UTC(), BootID: job.BootID,
-		Staged: job.Staged, Reversed: job.Reversed, Fetch: job.Fetch, Rejected: job.Rejected, Options: options,
+		Staged: job.Staged, Reversed: job.Reversed, Fetch: job.Fetch, Rejected: job.Rejected, Options: options, TakesBack: job.TakesBack,
+	}
+	if job.Was != nil {
+		r.Was = new(job.Was.Pin(wasName))
 	}
 	if !job.Plan.Empty() {
 		r.Plan = &job.Plan
@@ -59,11 +65,21 @@ func requestOf(c call, options json.RawMessage) request {
 	return r
 }
 
+// wasName stands for the name of the release from before, which no strategy needs.
+const wasName = "was"
+
 // job returns the job of a request.
 func (r request) job(progress func(int, string)) (strategy.Job, error) {
 	job := strategy.Job{
 		Tenant: r.Tenant, Host: r.Host, Run: r.Run, NotAfter: r.NotAfter, BootID: r.BootID,
-		Staged: r.Staged, Reversed: r.Reversed, Fetch: r.Fetch, Rejected: r.Rejected, Progress: progress,
+		Staged: r.Staged, Reversed: r.Reversed, Fetch: r.Fetch, Rejected: r.Rejected, Progress: progress, TakesBack: r.TakesBack,
+	}
+	if r.Was != nil {
+		was, err := r.Was.Release()
+		if err != nil {
+			return strategy.Job{}, strategy.Fail(message.Artifact, err)
+		}
+		job.Was = &was
 	}
 	if r.Plan != nil {
 		job.Plan = *r.Plan

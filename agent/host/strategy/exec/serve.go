@@ -121,9 +121,21 @@ func (v *server) call(ctx context.Context, s strategy.Strategy, r request) (stra
 		return strategy.Done, s.Verify(ctx, job)
 	case actionRollback:
 		return s.Rollback(ctx, job)
+	case actionPrepareRollback:
+		return strategy.Done, v.prepareRollback(ctx, s, job)
 	default:
 		return strategy.Done, v.callConfirmer(ctx, s, r)
 	}
+}
+
+// prepareRollback serves prepare-rollback.
+func (v *server) prepareRollback(ctx context.Context, s strategy.Strategy, job strategy.Job) error {
+	returner, can := s.(strategy.Returner)
+	if !can {
+		return strategy.ErrNoRollback
+	}
+	plan, err := returner.PrepareRollback(ctx, job)
+	return v.print(map[string]message.ChangeSet{"plan": plan.Sorted()}, err)
 }
 
 // callConfirmer serves booted and confirm. A strategy with one system has no part in

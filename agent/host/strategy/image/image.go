@@ -66,6 +66,8 @@ type Driver[S State] interface {
 	Fetch(ctx context.Context, now S, task Task, offer Offer) (Offer, error)
 	// Deploy makes a version the one that starts next.
 	Deploy(ctx context.Context, now S, task Task, version string) error
+	// Kept returns an error unless an old version is there, so that Restore can have it start.
+	Kept(now S, version string) error
 	// Restore makes an old version the one that starts next.
 	Restore(ctx context.Context, now S, version string) error
 	// Discard keeps a version from starting next, so that what runs starts again. It does
@@ -262,6 +264,32 @@ func (s *Strategy[S]) Verify(ctx context.Context, job strategy.Job) error {
 		return err
 	}
 	return systems.Verify(job.Plan)
+}
+
+// PrepareRollback implements strategy.Returner: the system from before is still on the host, or
+// there is no way back.
+func (s *Strategy[S]) PrepareRollback(ctx context.Context, job strategy.Job) (message.ChangeSet, error) {
+	if len(job.Plan.Changes) == 0 {
+		return message.ChangeSet{}, nil
+	}
+	now, systems, err := s.look(ctx)
+	if err == nil {
+		err = now.Check()
+	}
+	if err != nil {
+		return message.ChangeSet{}, err
+	}
+	plan := systems.Undo(job).Plan(job.Progress)
+	for _, c := range plan.Changes {
+		if systems.Running != c.From {
+			continue // It has not started yet.
+		}
+		if err := s.Driver.Kept(now, c.To); err != nil {
+			return message.ChangeSet{}, strategy.Fail(message.Artifact, fmt.Errorf("cannot go back: %w", err))
+		}
+		plan.Reboot = "the system from before starts"
+	}
+	return plan, nil
 }
 
 // Rollback has the system from before start next.

@@ -17,6 +17,9 @@ type Systems struct {
 	// Next is the version that starts next in place of it; empty if the one that runs
 	// starts again.
 	Next string
+	// Unnamed means that a system starts next whose version its tool does not know: one that the
+	// factory wrote. It proves itself when it runs.
+	Unnamed bool
 	// Failed is the version that was to start, and that the machine gave up by itself.
 	Failed string
 }
@@ -76,7 +79,10 @@ func (s Systems) Resumed(plan message.ChangeSet) (strategy.Outcome, error) {
 // what starts next counts, and not what runs.
 func (s Systems) Missing(job strategy.Job) (missing []message.Change) {
 	has := s.Running
-	if job.Staged && s.Next != "" {
+	switch {
+	case job.Staged && s.Unnamed && job.Reversed:
+		return nil
+	case job.Staged && s.Next != "":
 		has = s.Next
 	}
 	for _, c := range job.Plan.Changes {
@@ -85,6 +91,14 @@ func (s Systems) Missing(job strategy.Job) (missing []message.Change) {
 		}
 	}
 	return missing
+}
+
+// Undo returns what of a job's plan is to be undone: a version that runs, or that starts next.
+func (s Systems) Undo(job strategy.Job) strategy.Undo {
+	reversed := strategy.Job{Plan: message.ChangeSet{Changes: strategy.Reversed(job.Plan.Changes)}}
+	differs := s.Missing(reversed)
+	reversed.Staged = true
+	return strategy.ToUndo(job.Plan.Changes, append(differs, s.Missing(reversed)...))
 }
 
 // Verify returns an error unless the version of a plan runs.

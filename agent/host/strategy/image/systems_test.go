@@ -64,6 +64,19 @@ func TestSystemsMissingOfARollback(t *testing.T) {
 			t.Errorf("of what runs, %v is missing", got)
 		}
 	}
+	unnamed := Systems{Name: "rootfs", Running: "2", Unnamed: true}
+	for _, c := range []struct {
+		job  strategy.Job
+		want int
+	}{
+		{strategy.Job{Plan: back, Staged: true, Reversed: true}, 0},
+		{strategy.Job{Plan: back, Staged: true}, 1},
+		{strategy.Job{Plan: back, Reversed: true}, 1},
+	} {
+		if got := unnamed.Missing(c.job); len(got) != c.want {
+			t.Errorf("with a system from the factory next, %+v misses %v", c.job, got)
+		}
+	}
 }
 
 // TestSystemsPlan checks what a version changes.

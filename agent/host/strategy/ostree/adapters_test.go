@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/remedy"
@@ -297,6 +298,105 @@ func TestAdapters(t *testing.T) {
 				t.Errorf("a version that was rolled back: %+v, %v", plan, err)
 			}
 		})
+	}
+}
+
+// started notes that the machine has started just now, on a host whose tool decides what starts.
+func started(t *testing.T, s *Strategy) {
+	t.Helper()
+	mark := filepath.Join(s.o.root, "run/ostree-booted")
+	if err := os.MkdirAll(filepath.Dir(mark), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(mark, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// The times of files are those of the clock's last tick.
+	for path, at := range map[string]time.Time{mark: time.Now().Add(-time.Second), filepath.Join(s.o.StateDir, "restored"): time.Now().Add(-time.Minute)} {
+		if err := os.Chtimes(path, at, at); err != nil && !errors.Is(err, os.ErrNotExist) {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestAdaptersTakeBack takes a run back, and then forward again. Before its reboot the old system is the
+// one that starts next, and none that the machine gave up.
+func TestAdaptersTakeBack(t *testing.T) {
+	t.Parallel()
+	for name, c := range adapters {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h, s := adapter(t, c.tool, c.downloads)
+			h.head = two
+			job := prepare(t, s)
+			upgrade(t, s, job)
+			h.start(false)
+			started(t, s)
+			for _, goes := range []string{"1 (111111111111)", "2 (222222222222)", "1 (111111111111)"} {
+				before := len(h.calls)
+				plan, err := s.PrepareRollback(t.Context(), job)
+				if err != nil || len(plan.Changes) != 1 || plan.Changes[0].To != goes || plan.Reboot == "" || !slices.Equal(plan.Changes, strategy.Reversed(job.Plan.Changes)) {
+					t.Fatalf("prepare of the way to %s: %+v, %v", goes, plan, err)
+				}
+				if changing := slices.DeleteFunc(slices.Clone(h.calls[before:]), func(call string) bool { return strings.Contains(call, "status") }); len(changing) > 0 {
+					t.Errorf("prepare calls %q", changing)
+				}
+				job.TakesBack = 1
+				if outcome, err := s.Rollback(t.Context(), job); err != nil || outcome != strategy.RebootRequired {
+					t.Fatalf("rollback: %v, %v", outcome, err)
+				}
+				back := jobOf(plan)
+				back.Staged, back.Reversed = true, true
+				if missing, err := s.Missing(t.Context(), back); err != nil || len(missing) > 0 {
+					t.Errorf("before the reboot %v is missing, %v", missing, err)
+				}
+				if boot, err := s.Booted(t.Context()); err != nil || boot.Failed != "" {
+					t.Errorf("before the reboot %+v, %v", boot, err)
+				}
+				h.start(false)
+				started(t, s)
+				if outcome, err := s.Rollback(t.Context(), job); err != nil || outcome != strategy.Done {
+					t.Fatalf("rollback after the reboot: %v, %v", outcome, err)
+				}
+				if boot, err := s.Booted(t.Context()); err != nil || boot != (strategy.Boot{Running: goes}) {
+					t.Errorf("it has started %+v, %v", boot, err)
+				}
+				if missing, err := s.Missing(t.Context(), back); err != nil || len(missing) > 0 {
+					t.Errorf("%v is missing, %v", missing, err)
+				}
+				job = jobOf(plan)
+			}
+			h.all = h.all[:1]
+			if plan, err := s.PrepareRollback(t.Context(), job); strategy.ClassOf(err) != message.Artifact || !strings.Contains(err.Error(), "2 (222222222222) is not among the deployments any more") {
+				t.Errorf("without the other system: %+v, %v", plan, err)
+			}
+			h.all = deployments{{name: "default", id: three, label: "3", booted: true}}
+			if plan, err := s.PrepareRollback(t.Context(), job); err != nil || !plan.Empty() {
+				t.Errorf("where somebody else has deployed another one: %+v, %v", plan, err)
+			}
+		})
+	}
+}
+
+// TestAdaptersOldSystemFails takes a run back to a system that does not start any more: the machine
+// goes back to the one that ran, and that is told.
+func TestAdaptersOldSystemFails(t *testing.T) {
+	t.Parallel()
+	for name, c := range adapters {
+		h, s := adapter(t, c.tool, c.downloads)
+		h.head = two
+		job := prepare(t, s)
+		upgrade(t, s, job)
+		h.start(false)
+		started(t, s)
+		if outcome, err := s.Rollback(t.Context(), job); err != nil || outcome != strategy.RebootRequired {
+			t.Fatalf("%s: rollback: %v, %v", name, outcome, err)
+		}
+		h.start(true)
+		started(t, s)
+		if boot, err := s.Booted(t.Context()); err != nil || boot != (strategy.Boot{Running: "2 (222222222222)", Failed: "1 (111111111111)"}) {
+			t.Errorf("%s: it has started %+v, %v", name, boot, err)
+		}
 	}
 }
 

@@ -123,7 +123,11 @@ func (b bootc) status(ctx context.Context) (bootcStatus, error) {
 // Look implements image.Driver.
 func (b bootc) Look(ctx context.Context) (deployments, error) {
 	status, err := b.status(ctx)
-	return status.deployments(), err
+	all := status.deployments()
+	for i, d := range all {
+		all[i].fresh = b.restored(d)
+	}
+	return all, err
 }
 
 // wantedImage returns the name and the digest of the image that a release wants; both are empty
@@ -246,9 +250,17 @@ func (b bootc) Deploy(ctx context.Context, _ deployments, task image.Task, versi
 	return err
 }
 
+// Kept implements image.Driver.
+func (bootc) Kept(now deployments, version string) error {
+	return now.checkRollback(version, func(old deployment) remedy.Remedy { return remedy.BootcSwitch.With(pinned(old)) })
+}
+
 // Restore implements image.Driver.
 func (b bootc) Restore(ctx context.Context, now deployments, version string) error {
-	if err := now.checkRollback(version, func(old deployment) remedy.Remedy { return remedy.BootcSwitch.With(pinned(old)) }); err != nil {
+	if err := b.Kept(now, version); err != nil {
+		return err
+	}
+	if err := b.restores(version); err != nil {
 		return err
 	}
 	_, err := b.bootc(ctx, message.Install, "rollback")

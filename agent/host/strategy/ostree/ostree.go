@@ -71,6 +71,7 @@ var (
 	_ strategy.Confirmer = (*Strategy)(nil)
 	_ strategy.Watcher   = (*Strategy)(nil)
 	_ strategy.Releaser  = (*Strategy)(nil)
+	_ strategy.Returner  = (*Strategy)(nil)
 )
 
 // New checks the options.

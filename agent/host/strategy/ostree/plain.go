@@ -80,10 +80,32 @@ func (p plain) originFile(d deployment) string {
 	return filepath.Join(p.root, "ostree/deploy", d.name, "deploy", fmt.Sprintf("%s.%d.origin", d.id, d.serial))
 }
 
+// restoredFile has the version of the deployment that a rollback of the tool has chosen to start
+// next. Such a deployment is an old one, so nothing else tells it from one that the machine gave up.
+func (p plain) restoredFile() string { return filepath.Join(p.StateDir, "restored") }
+
+// restores notes which version a rollback of the tool is to choose.
+func (p plain) restores(version string) error {
+	if err := os.MkdirAll(p.StateDir, 0o700); err != nil {
+		return err
+	}
+	return durable.WriteFile(p.restoredFile(), []byte(version), 0o600)
+}
+
+// restored reports whether a deployment was chosen by a rollback of the tool since the machine
+// started.
+func (p plain) restored(d deployment) bool {
+	version, err := os.ReadFile(p.restoredFile())
+	return err == nil && string(version) == d.version() && p.sinceStart(p.restoredFile())
+}
+
 // fresh reports whether a deployment was made since the machine started: its origin is
 // written when it is made, and the mark of OSTree in the start.
-func (p plain) fresh(d deployment) bool {
-	made, err := os.Stat(p.originFile(d))
+func (p plain) fresh(d deployment) bool { return p.sinceStart(p.originFile(d)) }
+
+// sinceStart reports whether a file was written since the machine started.
+func (p plain) sinceStart(file string) bool {
+	made, err := os.Stat(file)
 	if err != nil {
 		return false
 	}
@@ -229,6 +251,12 @@ func (p plain) Deploy(ctx context.Context, now deployments, task image.Task, ver
 		return err
 	}
 	return p.deployCommit(ctx, now, commit, t.ref)
+}
+
+// Kept implements image.Driver.
+func (plain) Kept(now deployments, version string) error {
+	_, err := now.find(version)
+	return err
 }
 
 // Restore implements image.Driver. The host follows the branch of before again.

@@ -87,7 +87,7 @@ func (r rpmOSTree) Look(ctx context.Context) (deployments, error) {
 	for i := range all {
 		d := all[i]
 		d.id = made[i]
-		all[i].fresh = r.fresh(d)
+		all[i].fresh = r.fresh(d) || r.restored(all[i])
 	}
 	return all, err
 }
@@ -128,9 +128,17 @@ func (r rpmOSTree) advance(ctx context.Context, now deployments, want image.Want
 	return err
 }
 
+// Kept implements image.Driver.
+func (rpmOSTree) Kept(now deployments, version string) error {
+	return now.checkRollback(version, func(old deployment) remedy.Remedy { return remedy.RPMOSTreeDeploy.With(old.id) })
+}
+
 // Restore implements image.Driver.
 func (r rpmOSTree) Restore(ctx context.Context, now deployments, version string) error {
-	if err := now.checkRollback(version, func(old deployment) remedy.Remedy { return remedy.RPMOSTreeDeploy.With(old.id) }); err != nil {
+	if err := r.Kept(now, version); err != nil {
+		return err
+	}
+	if err := r.restores(version); err != nil {
 		return err
 	}
 	_, err := r.rpm(ctx, message.Install, "rollback")

@@ -83,6 +83,7 @@ var (
 	_ strategy.Confirmer = (*Strategy)(nil)
 	_ strategy.Watcher   = (*Strategy)(nil)
 	_ strategy.Releaser  = (*Strategy)(nil)
+	_ strategy.Returner  = (*Strategy)(nil)
 )
 
 // sha256Text is a SHA-256 in hexadecimal.
@@ -418,6 +419,12 @@ func activate(ctx context.Context, rauc *service, version string) error {
 		}
 	}
 	return nil
+}
+
+// Kept implements image.Driver.
+func (driver) Kept(now system, version string) error {
+	_, err := now.restore(version)
+	return err
 }
 
 // Restore chooses the slot from before.

@@ -560,3 +560,48 @@ func TestOptions(t *testing.T) {
 		t.Errorf("address %s", got)
 	}
 }
+
+// TestTakeBack takes a run back, and then forward again, as a run of its own: from one slot to the other,
+// with no bundle.
+func TestTakeBack(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, true, nil)
+	job := h.prepare()
+	h.upgrade(job)
+	h.reboot()
+	if boot := h.booted(); boot != (strategy.Boot{Running: "2"}) {
+		t.Fatalf("boot %+v", boot)
+	}
+	for _, goes := range []string{"1", "2", "1"} {
+		plan, err := h.s.PrepareRollback(t.Context(), job)
+		if err != nil || len(plan.Changes) != 1 || plan.Changes[0].To != goes || plan.Reboot == "" {
+			t.Fatalf("prepare of the way to %s: %+v, %v", goes, plan, err)
+		}
+		job.TakesBack = 1
+		for range 2 {
+			if outcome, err := h.s.Rollback(t.Context(), job); err != nil || outcome != strategy.RebootRequired {
+				t.Fatalf("rollback: %v, %v", outcome, err)
+			}
+		}
+		back := h.job(plan)
+		back.Reversed, back.Staged = true, true
+		if missing, err := h.s.Missing(t.Context(), back); err != nil || len(missing) > 0 {
+			t.Errorf("before the reboot %v is missing, %v", missing, err)
+		}
+		h.reboot()
+		if outcome, err := h.s.Rollback(t.Context(), job); err != nil || outcome != strategy.Done {
+			t.Errorf("rollback after the reboot: %v, %v", outcome, err)
+		}
+		if boot := h.booted(); boot != (strategy.Boot{Running: goes}) {
+			t.Errorf("it has started %+v", boot)
+		}
+		job = h.job(plan)
+	}
+	if h.installed() != 1 {
+		t.Errorf("RAUC has installed %d bundles", h.installed())
+	}
+	h.set(func() { h.m.slots[1].version = "3" })
+	if plan, err := h.s.PrepareRollback(t.Context(), job); strategy.ClassOf(err) != message.Artifact || !strings.Contains(fmt.Sprint(err), "no other slot has the system from before, version 2") {
+		t.Errorf("where another slot was written: %+v, %v", plan, err)
+	}
+}

@@ -1,6 +1,7 @@
 package rauc
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/realhost"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
@@ -44,8 +46,8 @@ type grubMachine struct {
 	t     *testing.T
 	slots *realhost.Slots
 	site  *realhost.Site
-	// bundles is the folder that the machine fetches from.
-	bundles string
+	// bundles is the folder that the machine fetches from, and address where that is for it.
+	bundles, address string
 }
 
 func newGRUBMachine(t *testing.T) *grubMachine {
@@ -62,8 +64,8 @@ func newGRUBMachine(t *testing.T) *grubMachine {
 	}
 	m.WriteFile("/etc/rauc/cert.pem", string(cert))
 	m.WriteFile("/etc/rauc/system.conf", grubConf)
-	address := "http://" + m.Reach(strings.TrimPrefix(server.URL, "http://")) + "/offered.raucb"
-	m.site.AddHost(m.VM, "h01", map[string]string{"strategy": "rauc", "rauc-bundle": address, "rauc-allow-http": "true"})
+	m.address = "http://" + m.Reach(strings.TrimPrefix(server.URL, "http://"))
+	m.site.AddHost(m.VM, "h01", map[string]string{"strategy": "rauc", "rauc-bundle": m.address + "/offered.raucb", "rauc-allow-http": "true"})
 	m.release("1")
 	// The machine is slow: the last try needs time enough to say what has failed.
 	rollout := v1.Rollout{Checks: &rollout.Checks{AfterHost: []rollout.Check{{Type: "units", Interval: "40s", Timeout: "2m"}}}}
@@ -73,7 +75,7 @@ func newGRUBMachine(t *testing.T) *grubMachine {
 	return m
 }
 
-// release makes a release of the files that the machine was made of. The first one is in slot A.
+// release makes a bundle of the files that the machine was made of. The first one is in slot A.
 func (m *grubMachine) release(version string) {
 	m.t.Helper()
 	if err := os.WriteFile(m.Path("/etc/appliance"), []byte("version "+version+"\n"), 0o600); err != nil {
@@ -167,45 +169,72 @@ func TestRealGRUBUnwell(t *testing.T) {
 	}
 }
 
-// TestRealGRUBCuts cuts the power while RAUC installs a release, and while the machine reboots for
-// it. Whatever the run then says is true: a release that is completed runs, and otherwise the one of
-// before, to which GRUB goes back by itself.
+// declare makes a bundle and declares a release of it, by its digest, with one for machines of
+// another kind.
+func (m *grubMachine) declare(version string) (name string) {
+	m.t.Helper()
+	m.release(version)
+	bundle, err := os.ReadFile(filepath.Join(m.bundles, version+".raucb"))
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	name = "v" + version
+	m.site.Declare(name, v1.Release{Images: []release.Image{
+		{Compatible: "toaster", URL: m.address + "/offered.raucb", SHA256: strings.Repeat("0", 64)},
+		{Compatible: "appliance", URL: m.address + "/" + version + ".raucb", SHA256: fmt.Sprintf("%x", sha256.Sum256(bundle)), Size: len(bundle)},
+	}})
+	return name
+}
+
+// cutsIn cuts the power some seconds after the host of a run has come to a status, and returns the run
+// when it has ended, and whether the cut came before that status was over.
+func (m *grubMachine) cutsIn(status string, run v1.Run) (struck bool, ended v1.Run) {
+	m.t.Helper()
+	now := func() string {
+		run, err := m.site.Client.Run(m.t.Context(), realhost.Tenant, run.ID)
+		if err != nil {
+			m.t.Fatal(err)
+		}
+		return run.Hosts[0].Status
+	}
+	realhost.UntilOn(m.t, m, "the host is "+status, 5*time.Minute, func() bool {
+		s := now()
+		return s == status || s == "upgraded" || s == "failed"
+	})
+	wait := time.Duration(rand.Int64N(int64(8 * time.Second))) //nolint:gosec // any moment
+	time.Sleep(wait)
+	struck = now() == status
+	m.Cut()
+	m.Start()
+	ended = m.site.Ended(run)
+	host := ended.Hosts[0]
+	if ended.Result != "completed" && host.Class == "" {
+		m.t.Errorf("run %d failed without a class: %s", ended.ID, host.Error)
+	}
+	m.t.Logf("cut %.1f s after it was %s: %s, rolled back %v: %s: %s", wait.Seconds(), status, ended.Result, host.RolledBack, host.Class, host.Error)
+	return struck, ended
+}
+
+// TestRealGRUBCuts cuts the power while the machine fetches the bundle of a release, while RAUC installs
+// it, and while the machine reboots for it. Whatever the run then says is true: a release that is
+// completed runs, and otherwise the one of before, to which GRUB goes back by itself. The bundle that
+// the worker would take without a release is another one, and never runs.
 func TestRealGRUBCuts(t *testing.T) {
 	realhost.Need(t, realhost.Long, realhost.Images)
 	t.Parallel()
 	m := newGRUBMachine(t)
+	m.release("latest")
+	sh(t, m.bundles, "ln -f latest.raucb offered.raucb")
 	m.Start()
 	runs := "version 1"
-	realhost.Strike(t, "power cut under GRUB", realhost.Times(0, 0, 4), func(n int) bool {
-		version, phase := fmt.Sprint(n+2), []string{"upgrading", "rebooting"}[n%2]
-		m.release(version)
-		sh(t, m.bundles, "ln -f "+version+".raucb offered.raucb")
+	realhost.Strike(t, "power cut under GRUB", realhost.Times(0, 0, 12), func(n int) bool {
+		version := fmt.Sprint(n + 2)
+		name := m.declare(version)
 		m.site.Online("h01")
-		run := m.site.Begin()
-		now := func() string {
-			run, err := m.site.Client.Run(t.Context(), realhost.Tenant, run.ID)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return run.Hosts[0].Status
-		}
-		realhost.UntilOn(t, m, "it is "+phase, 5*time.Minute, func() bool {
-			s := now()
-			return s == phase || s == "upgraded" || s == "failed"
-		})
-		wait := time.Duration(rand.Int64N(int64(8 * time.Second))) //nolint:gosec // any moment
-		time.Sleep(wait)
-		struck := now() == phase
-		m.Cut()
-		m.Start()
-		run = m.site.Ended(run)
-		host := run.Hosts[0]
+		struck, run := m.cutsIn([]string{"preparing", "upgrading", "rebooting"}[n%3], m.site.BeginRelease(name))
 		if run.Result == "completed" {
 			runs = "version " + version
-		} else if host.Class == "" {
-			t.Errorf("attempt %d failed without a class: %s", n, host.Error)
 		}
-		t.Logf("cut %.1f s after it was %s: %s, rolled back %v: %s: %s", wait.Seconds(), phase, run.Result, host.RolledBack, host.Class, host.Error)
 		if got := m.runs(); got != runs {
 			t.Fatalf("attempt %d: %s runs, not %s", n, got, runs)
 		}

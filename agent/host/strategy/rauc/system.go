@@ -146,7 +146,7 @@ func (s system) Systems() (image.Systems, error) {
 	}
 	all := image.Systems{Name: running.class, Running: running.version}
 	if staged, found := s.staged(running); found {
-		all.Next = staged.version
+		all.Next, all.Unnamed = staged.version, staged.version == ""
 	}
 	if gone, found := s.givenUp(running); found {
 		all.Failed = gone.version

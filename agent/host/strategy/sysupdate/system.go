@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/image"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
@@ -46,6 +47,14 @@ func (s set) entries() (paths []string) {
 		}
 	}
 	return paths
+}
+
+// countable returns an error for a version without a boot entry whose starts could be counted.
+func (s set) countable() error {
+	if len(s.entries()) == 0 {
+		return strategy.Fail(message.Install, fmt.Errorf("version %s has no boot entry of its own (EFI/Linux or loader/entries), by which systemd-boot would leave it out", s.Version))
+	}
+	return nil
 }
 
 // parse reads JSON that systemd-sysupdate has printed.

@@ -61,6 +61,7 @@ var (
 	_ strategy.Confirmer = (*Strategy)(nil)
 	_ strategy.Watcher   = (*Strategy)(nil)
 	_ strategy.Releaser  = (*Strategy)(nil)
+	_ strategy.Returner  = (*Strategy)(nil)
 )
 
 // New checks the options.
@@ -257,12 +258,21 @@ func (d driver) Deploy(ctx context.Context, now system, _ image.Task, version st
 	return err
 }
 
-// Restore has a version from before start next, by taking all starts from the one that runs.
-func (d driver) Restore(_ context.Context, now system, version string) error {
-	old, ok := now.find(version)
-	if !ok || !old.whole() {
+// Kept implements image.Driver.
+func (driver) Kept(now system, version string) error {
+	if old, ok := now.find(version); !ok || !old.whole() {
 		return strategy.Fail(message.Install, fmt.Errorf("%s %s is not installed any more, so it cannot start again", now.id, version))
 	}
+	running, _ := now.find(now.running)
+	return running.countable()
+}
+
+// Restore has a version from before start next, by taking all starts from the one that runs.
+func (d driver) Restore(_ context.Context, now system, version string) error {
+	if err := d.Kept(now, version); err != nil {
+		return err
+	}
+	old, _ := now.find(version)
 	running, _ := now.find(now.running)
 	if out, _ := old.spent(); out {
 		if err := d.count(old, tries); err != nil {
@@ -283,11 +293,10 @@ func (d driver) Discard(_ context.Context, now system, version string) error {
 
 // count gives the boot entries of a version other counters.
 func (d driver) count(one set, with string) error {
-	entries := one.entries()
-	if len(entries) == 0 {
-		return strategy.Fail(message.Install, fmt.Errorf("version %s has no boot entry of its own (EFI/Linux or loader/entries), by which systemd-boot would leave it out", one.Version))
+	if err := one.countable(); err != nil {
+		return err
 	}
-	for _, entry := range entries {
+	for _, entry := range one.entries() {
 		from, to := filepath.Join(d.root, entry), filepath.Join(d.root, counted(entry, with))
 		if err := os.Rename(from, to); err != nil {
 			return fmt.Errorf("cannot set the boot counters of version %s: %w", one.Version, err)

@@ -263,3 +263,42 @@ func TestOptions(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestTakeBack takes a run back, and then forward again, as a run of its own: the version that was taken
+// back is not bad for ever.
+func TestTakeBack(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, nil)
+	job := h.prepare()
+	h.upgrade(job)
+	if boot := h.booted(); boot != (strategy.Boot{Running: "2"}) {
+		t.Fatalf("boot %+v", boot)
+	}
+	for _, goes := range []string{"1", "2", "1"} {
+		plan, err := h.s.PrepareRollback(t.Context(), job)
+		if err != nil || len(plan.Changes) != 1 || plan.Changes[0].To != goes || plan.Reboot == "" {
+			t.Fatalf("prepare of the way to %s: %+v, %v", goes, plan, err)
+		}
+		job.TakesBack = 1
+		if outcome, err := h.s.Rollback(t.Context(), job); err != nil || outcome != strategy.RebootRequired {
+			t.Fatalf("rollback: %v, %v", outcome, err)
+		}
+		back := h.job(plan)
+		back.Reversed, back.Staged = true, true
+		if missing, err := h.s.Missing(t.Context(), back); err != nil || len(missing) > 0 {
+			t.Errorf("before the reboot %v is missing, %v", missing, err)
+		}
+		if boot := h.booted(); boot != (strategy.Boot{Running: goes}) {
+			t.Errorf("it has started %+v, entries %q", boot, h.entries())
+		}
+		if outcome, err := h.s.Rollback(t.Context(), job); err != nil || outcome != strategy.Done {
+			t.Errorf("rollback after the reboot: %v, %v", outcome, err)
+		}
+		job = h.job(plan)
+	}
+	entry, _ := h.of("2")
+	h.do(os.Remove(filepath.Join(h.root, entriesFolder, entry)))
+	if plan, err := h.s.PrepareRollback(t.Context(), job); strategy.ClassOf(err) != message.Artifact || !strings.Contains(fmt.Sprint(err), "kiosk 2 is not installed any more") {
+		t.Errorf("without the other version: %+v, %v", plan, err)
+	}
+}
