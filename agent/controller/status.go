@@ -100,6 +100,9 @@ func (s *state) situationOf(env *environment, now time.Time) v1.Situation {
 			shown.OpenWindow.Run = visible.Key()
 		}
 	}
+	if shown.OpenWindow != nil && current == nil {
+		shown.OpenWindow.UpToDate = env.rests.why
+	}
 	// What cannot be read says nothing of windows.
 	if s.alarm == nil && env.idle.What != "" && current == nil && (shown.OpenWindow != nil || s.intent.unreadable() != nil) {
 		idle := env.idle
