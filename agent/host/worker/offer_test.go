@@ -32,7 +32,9 @@ type offering struct {
 }
 
 // Releases implements strategy.Releaser.
-func (o *offering) Releases() []release.Kind { return []release.Kind{release.OfData, release.OfPackages} }
+func (o *offering) Releases() []release.Kind {
+	return []release.Kind{release.OfData, release.OfPackages}
+}
 
 func (o *offering) plan() message.ChangeSet {
 	if o.version.Load() < 0 {
