@@ -41,7 +41,7 @@ func (c *operator) plan(out io.Writer, plan v1.HostPlan, head string) error {
 
 // summaryOf returns a plan in numbers.
 func summaryOf(plan v1.HostPlan) v1.OfferSummary {
-	return v1.OfferSummary{At: &plan.At, Changes: len(plan.Changes), Held: len(plan.Held), DownloadBytes: plan.DownloadBytes, Reboot: plan.Reboot}
+	return v1.OfferSummary{At: &plan.At, Changes: len(plan.Changes), Held: len(plan.Held), DownloadBytes: plan.DownloadBytes, Reboot: plan.Reboot, Release: plan.Release}
 }
 
 // planSummary is a plan in one line.
@@ -49,7 +49,11 @@ func planSummary(plan v1.HostPlan) string { return numbersLine(summaryOf(plan)) 
 
 // numbersLine is a plan in numbers, in one line.
 func numbersLine(plan v1.OfferSummary) string {
-	line := text.Count(plan.Changes, "change", "changes") + besides(plan)
+	line := text.Count(plan.Changes, "change", "changes")
+	if plan.Release != nil {
+		line += " to release " + plan.Release.Name
+	}
+	line += besides(plan)
 	if plan.Reboot != "" {
 		line += ", a reboot: " + plan.Reboot
 	}

@@ -54,6 +54,9 @@ func showPreflight(to *terminal, at timeFormat, p v1.Preflight) {
 	}
 	f.add("starts", begins)
 	f.add("release", releaseOf(*p.Run))
+	if p.UpToDate != "" {
+		f.add("nothing to do", p.UpToDate+"; a window opens no run then")
+	}
 	f.add("not after", at.at(p.Run.NotAfter))
 	if w := p.SkippedWindow; w != nil {
 		f.add("skipped window", skippedFact(at, *w)+"; only a start by hand opens a run in it")

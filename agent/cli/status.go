@@ -271,6 +271,8 @@ func jumped(at timeFormat, c v1.ClockJump) string {
 func openWindow(at timeFormat, s v1.Situation, w v1.OpenWindow, newest *v1.Run) string {
 	text := "open until " + at.at(w.End)
 	switch {
+	case w.UpToDate != "":
+		return text + "; it needs no run: " + at.text(w.UpToDate)
 	case w.Run == 0:
 		return text + "; its run has not started"
 	case newest == nil || !newest.Finished():

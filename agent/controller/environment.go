@@ -50,8 +50,14 @@ type environment struct {
 	// asks are the disruption budgets whose queries a run waits for, asksOf the run.
 	asks   []string
 	asksOf *run.State
-	// idle is why an open window has no run, for people.
-	idle v1.WaitingFor
+	// idle is why an open window has no run, for people, and rests why it needs none.
+	idle  v1.WaitingFor
+	rests rest
+	// goal is the release to which its hosts go, toldGoal the digest of that which they were told.
+	goal     goal
+	toldGoal string
+	// relies is set while it is found out whether its next run has anything to do.
+	relies bool
 	// shown is the newest run as it was shown last.
 	shown shown
 	// forecast is that of the newest run that was shown.
@@ -129,7 +135,7 @@ func (s *state) last() *environment {
 func (s *state) touched() {
 	for _, of := range s.ledger.Touched() {
 		env := s.environment(of.Name)
-		env.ledger, env.at = of, of.Turn()
+		env.ledger, env.at, env.goal.until = of, of.Turn(), time.Time{}
 		env.rouse()
 		s.wakeFollowers(of)
 	}
@@ -142,7 +148,13 @@ func (s *state) standard() *environment { return s.environments[defaultName] }
 func (s *state) alone() bool { return len(s.environments) == 1 }
 
 // followClock forgets all that was computed from a clock that was set since.
-func (e *environment) followClock() { e.forecast, e.idle = forecast{}, v1.WaitingFor{} }
+func (e *environment) followClock() {
+	e.forecast, e.goal = forecast{}, goal{}
+	e.notIdle()
+}
+
+// notIdle notes that no window is open, or that its run is opened.
+func (e *environment) notIdle() { e.idle, e.rests = v1.WaitingFor{}, rest{} }
 
 // setBack adjusts the times that were set by a clock that has been set back.
 func (e *environment) setBack(now time.Time) {

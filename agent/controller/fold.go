@@ -83,9 +83,9 @@ func (s *state) takeUp(ctx context.Context, env *environment) {
 	}
 }
 
-// noteMissed tells of a window that was missed.
+// noteMissed tells of a window that had no run.
 func (s *state) noteMissed(r message.Record, missed message.Missed) {
-	if s.Observer != nil && s.active && r.Seq > s.startedAt {
+	if s.Observer != nil && s.active && r.Seq > s.startedAt && !missed.UpToDate {
 		s.Observer.WindowMissed(missed.Environment)
 	}
 	if s.active {

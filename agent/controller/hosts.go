@@ -41,6 +41,9 @@ type hosts struct {
 	// are not to be upgraded now, or nil.
 	busy  map[string]*message.NotNow
 	stall stall
+	// goal returns the digest of the release to which a host goes, empty for none; false while nobody
+	// can say.
+	goal func(*host) (digest string, known bool)
 	// turned is called with each host that has come online, has fallen silent or was deleted.
 	turned func(name string)
 	// joined is when a host was first heard of that was not known.
@@ -68,8 +71,10 @@ type host struct {
 	// skew is how far its clock was ahead of the site's at the last heartbeat.
 	skew time.Duration
 	// changes is how many packages an upgrade would change, as its last heartbeat said; nil
-	// while its worker does not know.
+	// while its worker does not know. offersBy is the digest of the release of that upgrade.
 	changes    *int
+	offersBy   string
+	told       toldGoal
 	progress   message.Progress
 	progressAt time.Time
 	// self is what it has and lacks for a run, as it said last.
@@ -108,7 +113,7 @@ type telemetry struct {
 func newHosts(o Options) hosts {
 	return hosts{
 		tenant: o.Tenant, logger: o.Logger, given: o.Labels, known: map[string]*host{}, deleted: map[string]run.Deletion{}, present: newPresence(),
-		turned: func(string) {}, versions: map[string]reported{}, busy: map[string]*message.NotNow{},
+		goal: func(*host) (string, bool) { return "", true }, turned: func(string) {}, versions: map[string]reported{}, busy: map[string]*message.NotNow{},
 	}
 }
 
@@ -126,7 +131,8 @@ func (h *hosts) heard(name string, a message.Alive, at time.Time) (described, ch
 		h.joined = at
 	}
 	wasOnline := h.present.online(name)
-	known.seen, known.self, known.changes = at, a.SelfReport, a.Changes
+	had := known.hasRelease()
+	known.seen, known.self, known.changes, known.offersBy = at, a.SelfReport, a.Changes, a.Release
 	h.present.hear(name, at)
 	if described = described || !says(a, &known.Host); described {
 		known.Application, known.AgentVersion, known.Protocol = a.Application, a.AgentVersion, a.Protocol
@@ -139,8 +145,8 @@ func (h *hosts) heard(name string, a message.Alive, at time.Time) (described, ch
 	before := h.busy[name]
 	h.busy[name] = a.Busy
 	told := (before == nil) != (a.Busy == nil) || before != nil && !before.Equal(*a.Busy)
-	changed = described || !wasOnline || told
-	since := outdatedSince(known.OutdatedSince, a.Changes, view.Time(at))
+	changed = described || !wasOnline || told || had != known.hasRelease()
+	since := outdatedSince(known.OutdatedSince, h.wouldChange(known), view.Time(at))
 	described = described || !since.Equal(known.OutdatedSince)
 	known.OutdatedSince = since
 	return described, changed
@@ -312,7 +318,7 @@ func (h *hosts) ended(r *run.State, live bool, keep func(store.Host)) {
 			known.Release, known.Was = has.Release, has.Was
 		}
 		h.ran.enter(known)
-		if live && member.Status == run.Upgraded && known.changes == nil && !known.OutdatedSince.IsZero() {
+		if live && member.Status == run.Upgraded && h.wouldChange(known) == nil && !known.OutdatedSince.IsZero() {
 			known.OutdatedSince = time.Time{} // Its worker may never say that nothing is left to change.
 			keep(known.Host)
 		}

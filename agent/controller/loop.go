@@ -85,6 +85,7 @@ func (s *state) heard(name string, a message.Alive, at time.Time) {
 	if described && s.active {
 		s.writer.put(known.Host)
 	}
+	s.tellGoal(known, at)
 	if changed {
 		s.stale = true
 		s.wake(name)
@@ -180,6 +181,7 @@ func (s *state) act(ctx context.Context, env *environment, now time.Time) {
 	if current := env.ledger.Current(); current != nil {
 		s.news.put(s.ledger.LastSeq, env.teller.Waiting(current, s.runTime(now), s.silent(now), s.inCommand(env))...)
 	}
+	s.tellGoals(env, now)
 	decision, q := s.next(env, now)
 	last, tried := s.log.last, s.log.retryAt
 	if now.Before(tried) {
@@ -204,7 +206,11 @@ func (s *state) idleWork(ctx context.Context, env *environment, now time.Time) t
 		if env.name != defaultName {
 			logger = logger.With("environment", env.name)
 		}
-		logger.Warn("a window was missed", "opened", e.Window, "closed", e.WindowEnd, "reason", e.Reason)
+		if e.UpToDate {
+			logger.Info("a window needed no run", "opened", e.Window, "closed", e.WindowEnd, "reason", e.Reason)
+		} else {
+			logger.Warn("a window was missed", "opened", e.Window, "closed", e.WindowEnd, "reason", e.Reason)
+		}
 		return s.append(ctx, eventEntry(0, e))
 	}
 	return s.openWhenDue(ctx, env, now)

@@ -34,7 +34,7 @@ func (s *state) openWhenDue(ctx context.Context, env *environment, now time.Time
 	}
 	span, found := s.intent.of(env.name).nextOpening(now)
 	if !found {
-		env.idle = v1.WaitingFor{}
+		env.notIdle()
 		return time.Time{}
 	}
 	f := s.moment(env, now, span.Span)
@@ -43,11 +43,14 @@ func (s *state) openWhenDue(ctx context.Context, env *environment, now time.Time
 		if again, some := retries(f); some && !now.Before(span.Start) {
 			return s.idles(env, now, "retry", env.whyAgain(again), at)
 		}
-		env.idle = v1.WaitingFor{}
+		env.notIdle()
 		return at
 	}
 	if err := s.intent.unusable[skipsOf(env.name)]; err != nil {
 		return s.idles(env, now, "window", fmt.Sprintf("somebody to repair the skipped windows of environment %s: %v; skip a window anew", nameOf(env.name), err), span.End)
+	}
+	if why := s.nothingToDo(env, now); why != "" {
+		return s.rest(env, now, why, span.End)
 	}
 	before := s.predecessors(env, now, false)
 	if before.Waits != "" {
@@ -65,7 +68,8 @@ func (s *state) openWhenDue(ctx context.Context, env *environment, now time.Time
 	if err != nil {
 		return s.idles(env, now, "window", fmt.Sprintf("somebody to repair the rollout: %v", err), span.End)
 	}
-	f.members, f.silent, f.ofSteps = len(planned.Hosts), len(planned.Silent), planned.OfSteps()
+	left := planned.Left(s.rely(env, pinned, now))
+	f.members, f.silent, f.ofSteps = left.Hosts, left.Silent, planned.OfSteps()
 	end, heardBy := span.End.Add(-planned.Reserve()), s.started.Add(gracePeriod)
 	switch isDue, at := due(f); {
 	case !isDue && !at.IsZero() && now.Before(heardBy):
@@ -85,13 +89,15 @@ func (s *state) openWhenDue(ctx context.Context, env *environment, now time.Time
 		return s.idles(env, now, "host", fmt.Sprintf("a host of a listed worker application in environment %s: none is known", env.name), span.End)
 	case f.members == 0:
 		return s.idles(env, now, "host", "a worker to be started: no host of a listed worker application is known", span.End)
+	case !isDue && left.Have > 0:
+		return s.idles(env, now, "host", fmt.Sprintf("a host to come back: %s, all silent; the others have release %s", text.Count(f.silent, "host", "hosts"), pinned.Name), span.End)
 	case !isDue:
 		return s.idles(env, now, "host", fmt.Sprintf("a host to come back: %s, all silent", text.Count(f.silent, "host", "hosts")), span.End)
 	}
 	if !now.Before(end) {
 		return s.idles(env, now, "window", fmt.Sprintf("the next window: this one has no time left before the reserve of %s", window.FormatDuration(planned.Reserve())), span.End)
 	}
-	env.idle = v1.WaitingFor{}
+	env.notIdle()
 	return s.open(ctx, env, message.Opened{Trigger: message.TriggerWindow, Window: span.Start, WindowEnd: span.End, NotAfter: end, Follows: before.Follows, Release: pinned}, planned)
 }
 
@@ -104,6 +110,7 @@ func (e *environment) whyAgain(at time.Time) string {
 // idles notes why an open window has no run, and logs that once.
 func (s *state) idles(env *environment, now time.Time, what, detail string, until time.Time) time.Time {
 	if env.idle.What != what || env.idle.Detail != detail {
+		env.notIdle()
 		env.idle = v1.WaitingFor{What: what, Detail: detail, Since: view.Time(now)}
 		s.Logger.Warn("a window is open and no run is opened", "tenant", s.Tenant, "waiting-for", detail)
 		s.show()
@@ -168,7 +175,9 @@ func (s *state) missed(env *environment, now time.Time) (e message.Missed, some 
 		return e, false
 	}
 	o := owed[0]
-	return message.Missed{Environment: env.name, Window: o.Start, WindowEnd: o.End, Reason: s.whyMissed(env, o)}, true
+	e = message.Missed{Environment: env.name, Window: o.Start, WindowEnd: o.End}
+	e.Reason, e.UpToDate = s.whyMissed(env, o)
+	return e, true
 }
 
 // setIntent takes up an object that was written or deleted. Windows that have closed by
@@ -181,6 +190,9 @@ func (s *state) setIntent(seen store.Seen) {
 		}
 	}
 	s.intent.set(seen)
+	for _, env := range s.inOrder {
+		env.goal.until = time.Time{}
+	}
 	if seen.Kind == store.Environment || seen.Object == (store.Object{}) {
 		s.declareAll()
 		s.placeAll()
@@ -252,14 +264,17 @@ func (s *state) closed(env *environment, since, now time.Time) []window.Opening 
 	return closed
 }
 
-func (s *state) whyMissed(env *environment, o window.Opening) string {
+// whyMissed tells why a window that has closed had no run; upToDate means that it needed none.
+func (s *state) whyMissed(env *environment, o window.Opening) (why string, upToDate bool) {
 	switch {
 	case s.lastJump.jumpsOver(o.Start, o.End):
-		return "the clock of the site was set forward over it"
+		return "the clock of the site was set forward over it", false
 	case !o.End.After(s.started):
-		return "the agent was not running"
+		return "the agent was not running", false
+	case env.rests.why != "" && !env.rests.since.Before(view.Time(o.Start)):
+		return env.rests.why, true
 	case env.idle.What != "" && !env.idle.Since.Before(view.Time(o.Start)):
-		return "it was waiting for " + env.idle.Detail
+		return "it was waiting for " + env.idle.Detail, false
 	}
-	return "no run could be opened while it was open"
+	return "no run could be opened while it was open", false
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/plan"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/view"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/report"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
@@ -50,6 +51,9 @@ func (c *Controller) Preflight(ctx context.Context, by string, request v1.Start)
 		e.steps = env.ledger.StepTimes()
 		f := found{rehearsed: e, Preflight: v1.Preflight{Refused: refused, SkippedWindow: s.intent.skips[env.name].Of(e.Window)}}
 		if len(planned.Hosts) > 0 {
+			if left := planned.Left(s.have(e.Release)); left.Nothing() {
+				f.UpToDate = haveIt(left.Have, e.Release)
+			}
 			s.addMissing(&f.Preflight, planned, atSite)
 			known := s.knownHosts()
 			known.InForce = &plan.Intent{Rollout: s.intent.rolloutOf(env.name)}
@@ -80,21 +84,22 @@ func (c *Controller) Preflight(ctx context.Context, by string, request v1.Start)
 	if err != nil {
 		return v1.Preflight{}, err
 	}
-	addOffers(&f.Preflight, offers)
+	addOffers(&f.Preflight, offers, f.Release)
 	return f.Preflight, nil
 }
 
 // addOffers adds what the members of the run offer to change. A host that the rollout leaves
-// out is not upgraded, whatever it offers. A summary that cannot be read counts as no offer.
-func addOffers(p *v1.Preflight, offers map[string]report.Summary) {
+// out is not upgraded, whatever it offers. A summary that cannot be read counts as no offer, as one by
+// another release than that of the run does.
+func addOffers(p *v1.Preflight, offers map[string]report.Summary, pinned *release.Pin) {
 	for _, h := range p.Run.Hosts {
 		if h.Stage == "" {
 			continue
 		}
 		offer := v1.HostOffer{Hostname: h.Hostname}
-		if kept, told := offers[log.Token(h.Hostname)]; told && json.Unmarshal([]byte(kept.JSON), &offer.OfferSummary) == nil {
-			at := view.Time(kept.At)
-			offer.At = &at
+		var summary v1.OfferSummary
+		if kept, told := offers[log.Token(h.Hostname)]; told && json.Unmarshal([]byte(kept.JSON), &summary) == nil && summary.Release.DigestOf() == (goal{pin: pinned}).digest() {
+			offer.OfferSummary, offer.At = summary, view.OptionalTime(view.Time(kept.At))
 		}
 		p.Offers = append(p.Offers, offer)
 	}

@@ -90,7 +90,7 @@ func newState(o Options, b beside) *state {
 		witnesses: newWitnesses(o), trim: trimmer{Options: o, post: b.call}, started: o.Now(),
 		teller: news.NewTeller(o.Tenant, ""), dispatching: newDispatching(o, b.call), queries: newQueries(o, b.call), environments: map[string]*environment{}, ranIn: map[string]string{},
 	}
-	s.hosts.turned = s.turned
+	s.hosts.turned, s.hosts.goal = s.turned, s.digestFor
 	s.environment(defaultName)
 	return s
 }

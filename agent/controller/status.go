@@ -101,6 +101,9 @@ func (s *state) situationOf(env *environment, now time.Time) v1.Situation {
 		}
 	}
 	shown.Promotion = s.promotion(env)
+	if shown.OpenWindow != nil && current == nil {
+		shown.OpenWindow.UpToDate = env.rests.why
+	}
 	// What cannot be read says nothing of windows.
 	if s.alarm == nil && env.idle.What != "" && current == nil && (shown.OpenWindow != nil || s.intent.unreadable() != nil) {
 		idle := env.idle

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/report"
 )
 
@@ -120,6 +121,10 @@ type Ask struct {
 	// Within is by when the host does so, at a moment of its own: hosts that are asked
 	// together do not all fetch from a mirror at once.
 	Within time.Duration
+	// ByRelease means that the host makes its offers for Release from now on, or by its own options if
+	// that is nil.
+	ByRelease bool
+	Release   *release.Pin
 }
 
 // HostEvents is the controller's side of telemetry and tasks, which are not on the

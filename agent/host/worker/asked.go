@@ -19,6 +19,10 @@ func (w *Worker) answerAsks(ctx context.Context) error {
 				w.outputs.Put(*now, struct{}{})
 			}
 		case report.Offer:
+			if a.ByRelease {
+				w.offerBy(ctx, a)
+				return
+			}
 			go w.lookAnew(ctx, a)
 		}
 	})

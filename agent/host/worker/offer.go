@@ -3,10 +3,12 @@ package worker
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/report"
 )
 
@@ -37,34 +39,85 @@ func (w *Worker) offer(ctx context.Context) ([]byte, error) {
 		return nil, nil
 	}
 	defer func() { <-w.atHost }()
-	asked, limit := w.fetches.Swap(false), w.Limits.Action
+	by, asked, limit := w.target.Load(), w.fetches.Swap(false), w.Limits.Action
 	// What a run has prepared must stay as it is until its upgrade, and an action must not wait.
-	fetch := asked && w.written.Load().Over(w.Now())
+	fetch := (asked || by.fetches(w.Now())) && w.written.Load().Over(w.Now())
 	if fetch {
 		limit = min(limit, fetchLimit)
 	}
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	job := strategy.Job{Tenant: w.Tenant, Host: w.Host, BootID: w.bootID, Fetch: fetch}
-	job.Rejected = w.rejectedFor(job)
-	plan, err := w.Strategy.Plan(limited, job)
-	if errors.Is(err, strategy.ErrNoPlan) || ctx.Err() != nil {
+	plan, err := w.offerOf(limited, by, fetch)
+	if ctx.Err() != nil {
+		return nil, nil
+	}
+	if fetch {
+		by.fetched(w.Now(), err)
+	}
+	if err != nil && by != nil {
+		w.changes.Store(nil) // Unlike the options of the host, a release is the same on all hosts: nobody may take it for installed.
+	}
+	if errors.Is(err, strategy.ErrNoPlan) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	w.wouldChange(len(plan.Changes))
+	w.wouldChange(by, len(plan.Changes))
 	if asked {
 		w.anew.Store(true)
 	}
 	return message.PackPlan(plan.Sorted())
 }
 
+// offerOf returns the plan of an upgrade that would begin now.
+func (w *Worker) offerOf(ctx context.Context, by *target, fetch bool) (plan message.ChangeSet, err error) {
+	job := strategy.Job{Tenant: w.Tenant, Host: w.Host, BootID: w.bootID, Fetch: fetch}
+	if by != nil {
+		if err := setRelease(&job, by.pin); err != nil {
+			return plan, err
+		}
+	}
+	job.Rejected = w.rejectedFor(job)
+	if job.Release == nil {
+		return w.Strategy.Plan(ctx, job)
+	}
+	if err := strategy.CheckRelease(w.Strategy, job); err != nil {
+		return plan, err
+	}
+	if plan, err = w.Strategy.Plan(ctx, job); err != nil {
+		return plan, err
+	}
+	plan.Release = by.pin.Ref().String()
+	if len(plan.Changes) > 0 {
+		return plan, nil
+	}
+	return plan, w.installed(ctx, job, plan)
+}
+
+// installed returns an error unless a host whose plan changes nothing has the release of a job: a
+// version may be held back because it was rolled back, and a script may know less than it should.
+func (w *Worker) installed(ctx context.Context, job strategy.Job, plan message.ChangeSet) error {
+	for _, h := range plan.Held {
+		if job.Rejected.Has(h.Name, h.Offered) {
+			return fmt.Errorf("the host lacks %s %s of release %s, which was rolled back on it", h.Name, h.Offered, job.ReleaseName)
+		}
+	}
+	if len(job.Release.Installs) == 0 || job.Release.Kind() == release.OfPackages {
+		return nil
+	}
+	versions, err := w.Strategy.Versions(ctx)
+	if err != nil {
+		return err
+	}
+	return lackingRelease(job.ReleaseName, *job.Release, versions)
+}
+
 // wouldChange notes how many packages an upgrade would change now. The site is told with each
 // heartbeat, and at once that there are some, or none any more.
-func (w *Worker) wouldChange(changes int) {
-	if before := w.changes.Swap(&changes); before == nil || (*before == 0) != (changes == 0) {
+func (w *Worker) wouldChange(by *target, changes int) {
+	before := w.changes.Swap(&offered{by, changes}).of(by)
+	if before == nil || (*before == 0) != (changes == 0) {
 		w.sendAlive()
 	}
 }

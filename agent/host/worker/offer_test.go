@@ -15,6 +15,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/report"
 )
 
@@ -30,7 +31,15 @@ type offering struct {
 	job                      atomic.Pointer[strategy.Job]
 }
 
+// Releases implements strategy.Releaser.
+func (o *offering) Releases() []release.Kind {
+	return []release.Kind{release.OfData, release.OfPackages}
+}
+
 func (o *offering) plan() message.ChangeSet {
+	if o.version.Load() < 0 {
+		return message.ChangeSet{}
+	}
 	return message.ChangeSet{Changes: []message.Change{{Name: "kernel", From: "0", To: strconv.FormatInt(o.version.Load(), 10)}}}
 }
 

@@ -57,9 +57,10 @@ type Worker struct {
 	// is full while an action or a plan is in progress.
 	offerDue wait.Signal
 	atHost   chan struct{}
-	// changes is how many packages the newest plan outside of a run changes; nil before the
-	// first.
-	changes atomic.Pointer[int]
+	// target is the release by which offers are made, changes what the newest of them changes; nil
+	// before the first.
+	target  atomic.Pointer[target]
+	changes atomic.Pointer[offered]
 	// fetches is set from when somebody has asked the host to look anew until it does, anew
 	// until its offer is sent. looking is set while a look is put off.
 	fetches, anew, looking atomic.Bool

@@ -108,8 +108,12 @@ func (c *Client) Pushed(body []byte) {
 	if p.Lease != nil {
 		c.displaced(*p.Lease)
 	}
-	if p.Ask != nil {
-		c.takeAsk(*p.Ask)
+	switch {
+	case p.Ask != nil:
+		c.takeAsk(log.Ask{Kind: report.Named(p.Ask.Kind)}, p.Ask.WithinSeconds)
+		return
+	case p.Offer != nil:
+		c.takeAsk(log.Ask{Kind: report.Offer, ByRelease: true, Release: p.Offer.Release}, p.Offer.WithinSeconds)
 		return
 	}
 	select {
@@ -120,13 +124,13 @@ func (c *Client) Pushed(body []byte) {
 }
 
 // takeAsk takes the request for a report.
-func (c *Client) takeAsk(a Ask) {
-	kind := report.Named(a.Kind)
+func (c *Client) takeAsk(a log.Ask, withinSeconds int) {
 	c.mu.Lock()
 	asked := c.asked
 	c.mu.Unlock()
-	if kind != nil && asked != nil && c.taken() == nil {
-		asked(log.Ask{Kind: kind, Within: min(time.Duration(max(a.WithinSeconds, 0))*time.Second, maxWithin)})
+	if a.Kind != nil && asked != nil && c.taken() == nil {
+		a.Within = min(time.Duration(max(withinSeconds, 0))*time.Second, maxWithin)
+		asked(a)
 	}
 }
 

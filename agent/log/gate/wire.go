@@ -8,6 +8,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
 )
 
 // The verbs with which a host calls the gate.
@@ -119,6 +120,8 @@ type Push struct {
 	Lease *Lease `json:"lease,omitempty"`
 	// Ask asks for a report.
 	Ask *Ask `json:"ask,omitempty"`
+	// Offer asks for offers by a release. A worker that makes none ignores it.
+	Offer *Offer `json:"offer,omitempty"`
 }
 
 // Ask is a log.Ask on its way to a host. A worker that does not know the kind, or no asks at
@@ -128,9 +131,20 @@ type Ask struct {
 	WithinSeconds int    `json:"within-seconds,omitempty"`
 }
 
+// Offer is a log.Ask by a release on its way to a host.
+type Offer struct {
+	WithinSeconds int `json:"within-seconds,omitempty"`
+	// Release is absent if the options of the host decide.
+	Release *release.Pin `json:"release,omitempty"`
+}
+
 // EncodeAsk returns the push that asks a host for a report.
 func EncodeAsk(a log.Ask) []byte {
-	return Push{Ask: &Ask{Kind: a.Kind.Name, WithinSeconds: int(a.Within / time.Second)}}.encode()
+	within := int(a.Within / time.Second)
+	if a.ByRelease {
+		return Push{Offer: &Offer{WithinSeconds: within, Release: a.Release}}.encode()
+	}
+	return Push{Ask: &Ask{Kind: a.Kind.Name, WithinSeconds: within}}.encode()
 }
 
 func (p Push) encode() []byte {

@@ -2,6 +2,7 @@ package jetstream
 
 import (
 	"errors"
+	"reflect"
 	"testing"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/report"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
 )
@@ -202,8 +204,12 @@ func TestAsk(t *testing.T) {
 	asks := make(chan log.Ask, 100)
 	go func() { _ = h.Asked(t.Context(), func(a log.Ask) { asks <- a }) }()
 	go func() { _ = other.Asked(t.Context(), func(a log.Ask) { t.Errorf("h02 is asked for %+v", a) }) }()
-	want := log.Ask{Kind: report.Offer, Within: 3 * time.Second}
-	if got := again(t, func() error { return s.log.Ask("h01", want) }, asks); got != want {
-		t.Errorf("it is asked for %+v", got)
+	pin := release.Release{Data: []byte(`{"edition":1}`)}.Pin("nov")
+	for _, want := range []log.Ask{
+		{Kind: report.Offer, Within: 3 * time.Second}, {Kind: report.Offer, Within: time.Minute, ByRelease: true, Release: &pin}, {Kind: report.Offer, ByRelease: true},
+	} {
+		for got := (log.Ask{}); !reflect.DeepEqual(got, want); { // An earlier one may come again.
+			got = again(t, func() error { return s.log.Ask("h01", want) }, asks)
+		}
 	}
 }

@@ -18,7 +18,7 @@
 //	a host is overdue in its phase                    run.overdue (the first 100 of a run)
 //	a pause, or an approval that is due               run.waiting
 //	finished                                          run.finished
-//	missed                                            window.missed
+//	missed                                            window.missed, or window.up-to-date
 //	somebody has skipped a window                     window.skipped
 //	a calendar could not be fetched 3 times in a row  calendar.failing
 //	it can be fetched again                           calendar.recovered
@@ -195,16 +195,20 @@ func (t *Teller) waitsFor(r *run.State, w run.Waiting) v1.NewsData {
 	return v1.NewsData{Run: r.Key(), Stage: w.Stage, WaitingFor: shown}
 }
 
-// Missed returns what the record of a missed window tells.
+// Missed returns what the record of a window without a run tells.
 func (t *Teller) Missed(seq uint64, at time.Time, m message.Missed) v1.News {
 	of := *t
 	of.environment = m.Environment
-	said := fmt.Sprintf("%s missed a window, from %s to %s", of.owner(), stamp(m.Window), stamp(m.WindowEnd))
+	kind, did := v1.NewsWindowMissed, "missed a window"
+	if m.UpToDate {
+		kind, did = v1.NewsWindowUpToDate, "needed no run in a window"
+	}
+	said := fmt.Sprintf("%s %s, from %s to %s", of.owner(), did, stamp(m.Window), stamp(m.WindowEnd))
 	said = strings.ToUpper(said[:1]) + said[1:]
 	if m.Reason != "" {
 		said += ": " + m.Reason
 	}
-	n := of.news(v1.NewsWindowMissed, "missed "+strconv.FormatUint(seq, 10), at, v1.NewsData{
+	n := of.news(kind, "missed "+strconv.FormatUint(seq, 10), at, v1.NewsData{
 		Reason: text.Cut(m.Reason, maxText, "…"), Window: view.OptionalTime(m.Window), WindowEnd: view.OptionalTime(m.WindowEnd), Text: said + ".",
 	})
 	n.ID = id(t.tenant, t.log, 0, "missed "+strconv.FormatUint(seq, 10))

@@ -98,6 +98,12 @@ func TestMissedOfEnvironment(t *testing.T) {
 	if n.Data.Environment != "basel" || !strings.HasPrefix(n.Data.Text, "Environment basel of tenant acme missed a window, from 2026-11-21T01:00:00Z") {
 		t.Errorf("it tells %+v", n.Data)
 	}
+	upToDate := missed
+	upToDate.UpToDate, upToDate.Reason = true, "all 3 hosts have release nov"
+	const want = "Environment basel of tenant acme needed no run in a window, from 2026-11-21T01:00:00Z to 2026-11-21T05:00:00Z: all 3 hosts have release nov."
+	if u := teller.Missed(7, at, upToDate); u.Type != v1.NewsWindowUpToDate || u.Data.Text != want {
+		t.Errorf("of a window that needed no run it tells %+v", u)
+	}
 	missed.Environment = ""
 	if d := teller.Missed(7, at, missed); d.Data.Environment != "" || !strings.HasPrefix(d.Data.Text, "Tenant acme missed a window") || d.ID != n.ID {
 		t.Errorf("of the default one it tells %+v", d)

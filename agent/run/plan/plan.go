@@ -70,6 +70,46 @@ func (p Plan) OfSteps() bool {
 	return alone && p.Until != ""
 }
 
+// Left is what a planned run has to do.
+type Left struct {
+	// Hosts counts the members that lack what the run installs, Silent those of them that have not been
+	// heard of, and Have the hosts that have it, also those that the run leaves out.
+	Hosts, Silent, Have int
+}
+
+// Left counts what a run has to do; has reports whether a host has what the run installs, nil if that is
+// not known of any. A run that takes the steps that earlier runs have left needs its hosts, whatever
+// they have.
+func (p Plan) Left(has func(host string) bool) (left Left) {
+	if has == nil || reached.GoesOn(p.Reached) && p.hasStep() {
+		return Left{Hosts: len(p.Hosts), Silent: len(p.Silent)}
+	}
+	silent := make(map[string]bool, len(p.Silent))
+	for _, name := range p.Silent {
+		silent[name] = true
+	}
+	for _, name := range p.Hosts {
+		switch {
+		case has(name):
+			left.Have++
+		case silent[name]:
+			left.Silent++
+			left.Hosts++
+		default:
+			left.Hosts++
+		}
+	}
+	for _, e := range p.Exempt {
+		if has(e.Host) {
+			left.Have++
+		}
+	}
+	return left
+}
+
+// Nothing reports whether there is nothing to do because all hosts have what the run installs.
+func (l Left) Nothing() bool { return l.Hosts == 0 && l.Have > 0 }
+
 func (p Plan) hasStep() bool {
 	return slices.ContainsFunc(p.Rollout.Stages, func(s rollout.ResolvedStage) bool { return s.Step != nil })
 }

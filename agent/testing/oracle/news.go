@@ -18,6 +18,7 @@ const (
 	newsWaiting  = "run.waiting"
 	newsFinished = "run.finished"
 	newsMissed   = "window.missed"
+	newsUpToDate = "window.up-to-date"
 	newsSkipped  = "window.skipped"
 )
 
@@ -98,7 +99,11 @@ func (p *run) key() uint64 {
 // owes notes what a record has to tell that counts.
 func (o *Oracle) owes(r message.Decoded) {
 	if missed, ok := r.Event.(message.Missed); ok {
-		o.news.owed[matter{kind: newsMissed, about: missed.Window.UTC().Format(time.RFC3339)}]++
+		kind := newsMissed
+		if missed.UpToDate {
+			kind = newsUpToDate
+		}
+		o.news.owed[matter{kind: kind, about: missed.Window.UTC().Format(time.RFC3339)}]++
 		return
 	}
 	p := o.run

@@ -58,8 +58,10 @@ type Alive struct {
 	// Busy says why the host is not to be upgraded now; nil while it may be.
 	Busy *NotNow `json:"busy,omitempty"`
 	// Changes is how many packages an upgrade that begins now would change; nil while the
-	// worker does not know.
-	Changes *int `json:"changes,omitempty"`
+	// worker does not know. Release is the digest of the release that this upgrade installs; empty
+	// if the options of the host decide.
+	Changes *int   `json:"changes,omitempty"`
+	Release string `json:"release,omitempty"`
 	// Releases are the kinds of releases that the host carries out; none for an older worker, which
 	// would install something else.
 	Releases []release.Kind `json:"releases,omitempty"`
@@ -176,6 +178,9 @@ func DecodeAlive(data []byte) (Alive, error) {
 	alive.Busy = alive.Busy.clean()
 	slices.Sort(alive.Releases)
 	alive.Releases = slices.DeleteFunc(slices.Compact(alive.Releases), func(kind release.Kind) bool { return !kind.Known() })
+	if !release.ValidDigest(alive.Release) {
+		alive.Release = ""
+	}
 	alive.AgentVersion = text.Cut(CleanText(alive.AgentVersion), maxVersion, "")
 	alive.Worker = text.Cut(CleanText(alive.Worker), names.MaxLength, "")
 	alive.Role = text.Cut(CleanText(alive.Role), names.MaxLength, "")

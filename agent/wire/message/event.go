@@ -261,6 +261,8 @@ type Missed struct {
 	Window      time.Time `json:"window"`
 	WindowEnd   time.Time `json:"window-end"`
 	Reason      string    `json:"reason,omitempty"`
+	// UpToDate means that it needed none: all hosts had the release of the environment.
+	UpToDate bool `json:"up-to-date,omitempty"`
 }
 
 // Skipped tells that a person had the log go on beyond its end, because hosts may know

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/packed"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
 )
 
 // The bounds of a plan. A larger plan is refused, never cut: an upgrade is proved by its
@@ -32,6 +33,9 @@ type ChangeSet struct {
 	Download int64 `json:"download-bytes,omitempty"`
 	// Reboot is why the upgrade takes a reboot; empty when it is not known to take one.
 	Reboot string `json:"reboot,omitempty"`
+	// Release is the release that an offer is made against, as release.Ref.String has it; empty if the
+	// options of the host decide, and in the plan of a run.
+	Release string `json:"release,omitempty"`
 }
 
 // Change is the change of one package, image or deployment.
@@ -121,6 +125,9 @@ func (p ChangeSet) Check() error {
 		return fmt.Errorf("its download-bytes are %d; use 0 or more", p.Download)
 	}
 	if err := checkText("reboot", p.Reboot, MaxText); err != nil {
+		return err
+	}
+	if _, err := release.ParseRef(p.Release); err != nil {
 		return err
 	}
 	for i, c := range p.Changes {

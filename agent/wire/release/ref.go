@@ -39,10 +39,10 @@ func ParseRef(text string) (Ref, error) {
 
 // Check tells what is wrong with a reference.
 func (r Ref) Check() error {
-	switch sum, isSHA256 := strings.CutPrefix(r.Digest, digestPrefix); {
+	switch {
 	case !names.Valid(r.Name):
 		return fmt.Errorf("release %.100q is not a name: %s", r.Name, names.Form)
-	case !isSHA256 || len(sum) != digestLength || strings.Trim(sum, "0123456789abcdef") != "":
+	case !ValidDigest(r.Digest):
 		return fmt.Errorf("digest %.100q of release %s is to be sha256: and %d hex digits", r.Digest, r.Name, digestLength)
 	}
 	return nil
@@ -53,6 +53,12 @@ const (
 	digestPrefix = "sha256:"
 	digestLength = 64
 )
+
+// ValidDigest reports whether a text has the form of the digest of a release.
+func ValidDigest(digest string) bool {
+	sum, isSHA256 := strings.CutPrefix(digest, digestPrefix)
+	return isSHA256 && len(sum) == digestLength && strings.Trim(sum, "0123456789abcdef") == ""
+}
 
 // Ref returns the name and the digest.
 func (p Pin) Ref() Ref { return Ref{Name: p.Name, Digest: p.Digest} }

@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/document"
@@ -85,6 +86,16 @@ func (p Packages) Listed() []string {
 		return nil
 	}
 	return p.Only
+}
+
+// Fixed reports whether the release installs the same at any time. Packages without a time are what the
+// repositories have when a host prepares, unless each is listed with its version.
+func (r Release) Fixed() bool {
+	p := r.Packages
+	if p == nil || !p.AsOf.IsZero() {
+		return true
+	}
+	return p.Select == Listed && len(p.Only) > 0 && !slices.ContainsFunc(p.Only, func(name string) bool { return !strings.Contains(name, "=") })
 }
 
 // Image is an image of the whole system for some hosts.

@@ -281,7 +281,7 @@ func TestFollowed(t *testing.T) {
 	}{
 		{Follow{}, "all", `{"component":"os","scheme":"opaque","packages":{"select":"all"}}`},
 		{Follow{Select: Security, Age: "0s"}, "security", `{"component":"os","scheme":"opaque","packages":{"select":"security"}}`},
-		{Follow{Select: Security, Age: "7d"}, "security-20261121t1700z", `{"component":"os","scheme":"opaque","packages":{"select":"security","as-of":"2026-11-21T17:00:00Z"}}`},
+		{Follow{Select: Security, Age: "7d"}, "security-20261121", `{"component":"os","scheme":"opaque","packages":{"select":"security","as-of":"2026-11-21T00:00:00Z"}}`},
 	} {
 		name, r := Followed(row.follow, saturday.Add(12*time.Second).In(time.FixedZone("", 3600)))
 		if name != row.name || string(r.Text()) != row.text || len(r.Validate()) > 0 || !names.Valid(name) {

@@ -2,7 +2,6 @@ package release
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/schedule/window"
@@ -24,13 +23,15 @@ type Target struct {
 type Follow struct {
 	// Select is all (also if absent) or security.
 	Select string `json:"select,omitempty"`
-	// Age is how old packages must be, such as 7d; "0s", also if absent, is what the repositories of a
-	// host have.
+	// Age is how old packages must be, such as 7d, counted from the beginning of a day (UTC); "0s", also
+	// if absent, is what the repositories of a host have.
 	Age string `json:"age,omitempty"`
 }
 
+const day = 24 * time.Hour
+
 // MaxAge bounds the age of packages.
-const MaxAge = 365 * 24 * time.Hour
+const MaxAge = 365 * day
 
 // Validate returns everything that is wrong with the values, and nothing when all is right.
 func (t Target) Validate() document.Problems {
@@ -104,9 +105,9 @@ func Followed(follow Follow, now time.Time) (name string, r Release) {
 	}
 	name = packages.Select
 	if age, err := follow.age(); err == nil && age > 0 {
-		// To the minute, so that its name says all of it.
-		packages.AsOf = now.Add(-age).UTC().Truncate(time.Minute)
-		name += strings.ToLower(packages.AsOf.Format("-20060102T1504Z"))
+		// To the day, so that all runs and offers of a day are of the same release.
+		packages.AsOf = now.Add(-age).UTC().Truncate(day)
+		name += packages.AsOf.Format("-20060102")
 	}
 	return name, Release{Packages: &packages}.WithDefaults()
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/inventory"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
@@ -51,8 +52,14 @@ const maxSummaryReboot = 200
 func summarizePlan(packed []byte) (any, error) {
 	plan, err := message.UnpackPlan(packed)
 	return v1.OfferSummary{
-		Changes: len(plan.Changes), Held: len(plan.Held), DownloadBytes: plan.Download, Reboot: text.Fit(plan.Reboot, maxSummaryReboot, "..."),
+		Changes: len(plan.Changes), Held: len(plan.Held), DownloadBytes: plan.Download, Reboot: text.Fit(plan.Reboot, maxSummaryReboot, "..."), Release: releaseOf(plan),
 	}, err
+}
+
+// releaseOf returns the release that an offer was made by; nil for none.
+func releaseOf(plan message.ChangeSet) *v1.RunRelease {
+	ref, _ := release.ParseRef(plan.Release) // It was checked.
+	return v1.ReleaseOf(ref)
 }
 
 // HostPlan returns the plan of an offer or of a run as the API shows it.
@@ -61,7 +68,7 @@ func (k Kept) HostPlan() (v1.HostPlan, error) {
 	if err != nil {
 		return v1.HostPlan{}, damaged(err)
 	}
-	shown := v1.HostPlan{At: k.At, Changes: make([]v1.VersionChange, 0, len(plan.Changes)), DownloadBytes: plan.Download, Reboot: plan.Reboot}
+	shown := v1.HostPlan{At: k.At, Changes: make([]v1.VersionChange, 0, len(plan.Changes)), DownloadBytes: plan.Download, Reboot: plan.Reboot, Release: releaseOf(plan)}
 	for _, c := range plan.Changes {
 		shown.Changes = append(shown.Changes, v1.VersionChange{Package: c.Name, From: c.From, To: c.To})
 	}

@@ -70,6 +70,8 @@ const (
 	NewsRunWaiting   = "run.waiting"
 	NewsRunFinished  = "run.finished"
 	NewsWindowMissed = "window.missed"
+	// A window has closed without a run, because all hosts have the release of their environment.
+	NewsWindowUpToDate = "window.up-to-date"
 	// Somebody has skipped a window.
 	NewsWindowSkipped = "window.skipped"
 	// A calendar with a URL could not be fetched several times in a row, or can be again.
@@ -86,7 +88,7 @@ const (
 // NewsTypes lists the types of news, but for the test.
 func NewsTypes() []string {
 	return []string{
-		NewsRunOpened, NewsStageDone, NewsHostFailed, NewsRunBlocked, NewsRunOverdue, NewsRunWaiting, NewsRunFinished, NewsWindowMissed, NewsWindowSkipped,
+		NewsRunOpened, NewsStageDone, NewsHostFailed, NewsRunBlocked, NewsRunOverdue, NewsRunWaiting, NewsRunFinished, NewsWindowMissed, NewsWindowUpToDate, NewsWindowSkipped,
 		NewsCalendarFailing, NewsCalendarRecovered, NewsCalendarEmptied, NewsHostWaiting,
 	}
 }

@@ -10,6 +10,9 @@ type Preflight struct {
 	Refused string `json:"refused,omitempty"`
 	// SkippedWindow is the window of the run, if somebody has skipped it: it opens no run by itself.
 	SkippedWindow *SkippedWindow `json:"skipped-window,omitempty"`
+	// UpToDate says that all hosts of the run have its release already, by what they have said last: a
+	// window opens no run then. It is absent otherwise.
+	UpToDate string `json:"up-to-date,omitempty"`
 	// Run is the run as it would be opened: its hosts in their order, with those that
 	// are left out, and its stages. Absent when there would be none whatever the time.
 	Run *Run `json:"run,omitempty"`

@@ -288,6 +288,9 @@ type HostPlan struct {
 	DownloadBytes int64 `json:"download-bytes,omitempty"`
 	// Reboot says why a reboot is needed; absent if none is known to be needed.
 	Reboot string `json:"reboot,omitempty"`
+	// Release is the release to which an upgrade outside of a run would go: that of the host's
+	// environment. It is absent if the options of the host decide, and for the plan of a run.
+	Release *RunRelease `json:"release,omitempty"`
 }
 
 // OfferSummary is what a host would change if its upgrade began now, in numbers; whole it is
@@ -298,9 +301,10 @@ type OfferSummary struct {
 	// Changes and Held count the packages.
 	Changes int `json:"changes"`
 	Held    int `json:"held,omitempty"`
-	// DownloadBytes and Reboot are those of the plan.
-	DownloadBytes int64  `json:"download-bytes,omitempty"`
-	Reboot        string `json:"reboot,omitempty"`
+	// DownloadBytes, Reboot and Release are those of the plan.
+	DownloadBytes int64       `json:"download-bytes,omitempty"`
+	Reboot        string      `json:"reboot,omitempty"`
+	Release       *RunRelease `json:"release,omitempty"`
 }
 
 // HeldPackage is a package that is not upgraded though it could be, and why.
@@ -382,6 +386,22 @@ type RunRelease struct {
 	Digest  string `json:"digest"`
 	// Text is the release itself; only in the answer for one run.
 	Text json.RawMessage `json:"text,omitempty"`
+}
+
+// ReleaseOf returns the release of a reference; nil for none.
+func ReleaseOf(ref release.Ref) *RunRelease {
+	if ref.IsZero() {
+		return nil
+	}
+	return &RunRelease{Name: ref.Name, Digest: ref.Digest}
+}
+
+// DigestOf returns the digest; empty for no release.
+func (r *RunRelease) DigestOf() string {
+	if r == nil {
+		return ""
+	}
+	return r.Digest
 }
 
 // WithoutText returns the release as lists show it.

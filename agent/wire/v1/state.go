@@ -111,6 +111,9 @@ type OpenWindow struct {
 	End   time.Time `json:"end"`
 	// Run is the run of this window; 0 when there has been none yet.
 	Run uint64 `json:"run,omitempty"`
+	// UpToDate says why it opens no run though nothing hinders it: all hosts have the release to which
+	// their environment goes. It is absent otherwise.
+	UpToDate string `json:"up-to-date,omitempty"`
 }
 
 // Snapshot is what is shown at one moment: the situation of a tenant, and the run that was opened

@@ -30,7 +30,7 @@ func (m *machine) must(err error) {
 }
 
 func (m *machine) job() strategy.Job {
-	j := strategy.Job{Run: m.run, Progress: func(int, string) {}}
+	j := strategy.Job{Run: m.run, Progress: func(int, string) {}, Fetch: true}
 	plan, err := m.host.Plan(context.Background(), j)
 	m.must(err)
 	j.Plan = plan

@@ -8,11 +8,12 @@
 //
 // The folder of a host:
 //
-//	packages.json  the running packages, a flat object package → version
-//	boot-id        the boot id, a UUID
-//	faults.json    the faults, a flat object action → fault; optional
-//	upgrade.json   the last upgrade: the packages before and after
-//	effects.log    one line of JSON for each effect, in order
+//	packages.json   the running packages, a flat object package → version
+//	available.json  the packages that the host has fetched last; optional
+//	boot-id         the boot id, a UUID
+//	faults.json     the faults, a flat object action → fault; optional
+//	upgrade.json    the last upgrade: the packages before and after
+//	effects.log     one line of JSON for each effect, in order
 package simulated
 
 import (
@@ -314,11 +315,12 @@ func portion(whole int64, part int) time.Duration {
 }
 
 const (
-	packagesFile = "packages.json"
-	bootIDFile   = "boot-id"
-	faultsFile   = "faults.json"
-	upgradeFile  = "upgrade.json"
-	effectsFile  = "effects.log"
+	packagesFile  = "packages.json"
+	availableFile = "available.json"
+	bootIDFile    = "boot-id"
+	faultsFile    = "faults.json"
+	upgradeFile   = "upgrade.json"
+	effectsFile   = "effects.log"
 )
 
 // read decodes a JSON file of the host, which people may write, into to. A file

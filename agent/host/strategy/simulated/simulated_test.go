@@ -16,6 +16,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/simulated"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
 )
 
 var (
@@ -35,7 +36,7 @@ func open(t *testing.T, dir string) *simulated.Host {
 }
 
 func job(run uint64) strategy.Job {
-	return strategy.Job{Run: run, Progress: func(int, string) {}}
+	return strategy.Job{Run: run, Progress: func(int, string) {}, Fetch: true}
 }
 
 // planned is job with the plan that the host makes now.
@@ -381,6 +382,39 @@ func TestPlanHoldsBack(t *testing.T) {
 	if !reflect.DeepEqual(plan, want) {
 		t.Errorf("the plan is %+v, not %+v", plan, want)
 	}
+}
+
+// TestPlanOutsideOfARun checks that a new host knows of an upgrade, that it knows of none once it has that,
+// also if that came with a release, and of another one once it has fetched.
+func TestPlanOutsideOfARun(t *testing.T) {
+	t.Parallel()
+	h := open(t, t.TempDir())
+	knows := func(when string, fetch bool, want int) {
+		t.Helper()
+		plan, err := h.Plan(t.Context(), strategy.Job{Fetch: fetch})
+		if err != nil || len(plan.Changes) != want {
+			t.Errorf("%s its plan is %+v, %v", when, plan, err)
+		}
+	}
+	run := func(id uint64, installs *release.Release) {
+		t.Helper()
+		j := job(id)
+		j.Release, j.ReleaseName = installs, "nov"
+		var err error
+		if j.Plan, err = h.Prepare(t.Context(), j); err == nil {
+			_, err = h.Upgrade(t.Context(), j)
+		}
+		if err := errors.Join(err, h.Boot(t.Context())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	knows("at first", false, 2)
+	run(7, nil)
+	knows("after a run", false, 0)
+	knows("when it fetches", true, 2)
+	knows("after that", false, 2)
+	run(8, &release.Release{Data: []byte("{}"), Installs: map[string]string{"kernel": "7.0"}})
+	knows("after a run with a release", false, 0)
 }
 
 func TestUnreadableFolder(t *testing.T) {

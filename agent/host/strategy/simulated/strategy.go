@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 
@@ -63,28 +64,45 @@ func (h *Host) Releases() []release.Kind {
 	return []release.Kind{release.OfData, release.OfImages, release.OfPackages}
 }
 
-// Plan returns the next version of each package, or those that the release installs, without those
-// that were rolled back.
+// Plan returns the next version of each package that the host knows of, or those that the release
+// installs, without those that were rolled back. Each time that it fetches there is a next version.
 func (h *Host) Plan(ctx context.Context, job strategy.Job) (message.ChangeSet, error) {
 	if err := ctx.Err(); err != nil {
 		return message.ChangeSet{}, err
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.plan(job)
+	return h.plan(job, job.Fetch)
 }
 
-func (h *Host) plan(job strategy.Job) (message.ChangeSet, error) {
+// available are the packages that the host knows of: as last fetched, and at first the next ones.
+func (h *Host) available(current packages) (packages, error) {
+	var known packages
+	err := h.read(availableFile, &known)
+	if errors.Is(err, fs.ErrNotExist) {
+		return current.next(), nil
+	}
+	return known, err
+}
+
+func (h *Host) plan(job strategy.Job, fetch bool) (message.ChangeSet, error) {
 	current, err := h.packages()
 	if err != nil {
 		return message.ChangeSet{}, err
 	}
 	next := current.next()
-	if job.Release != nil {
-		if err := strategy.CheckRelease(h, job); err != nil {
-			return message.ChangeSet{}, err
-		}
+	switch {
+	case job.Release != nil:
+		err = strategy.CheckRelease(h, job)
 		next = current.with(job.Release.Installs)
+	case !fetch:
+		next, err = h.available(current)
+	}
+	if fetch && err == nil {
+		err = h.write(availableFile, next)
+	}
+	if err != nil {
+		return message.ChangeSet{}, err
 	}
 	plan := current.planTo(next).Withhold(job.Rejected, "it was rolled back")
 	if changesKernel(plan) {
@@ -100,10 +118,10 @@ func changesKernel(plan message.ChangeSet) bool {
 	return slices.ContainsFunc(plan.Changes, func(c message.Change) bool { return c.Name == kernel })
 }
 
-// Prepare changes only effects.log.
+// Prepare changes only effects.log, and what the host knows of.
 func (h *Host) Prepare(ctx context.Context, job strategy.Job) (plan message.ChangeSet, err error) {
 	err = h.act(ctx, actionPrepare, job.Progress, func(string) (err error) {
-		if plan, err = h.plan(job); err != nil {
+		if plan, err = h.plan(job, true); err != nil {
 			return err
 		}
 		return h.record(actionPrepare, job.Run)

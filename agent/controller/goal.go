@@ -1,0 +1,237 @@
+package controller
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/view"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/report"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
+)
+
+// Each host makes its offers by the release to which its environment goes, so that an empty offer means
+// that the host has it. The controller says to a host which release that is whenever a heartbeat names
+// another one: nothing is stored, and a message that is lost is sent again.
+
+// goal is the release to which the hosts of an environment go.
+type goal struct {
+	// pin is nil if the options of each host decide; known is false while nobody can say, as after the
+	// release was withdrawn.
+	pin   *release.Pin
+	known bool
+	kind  release.Kind
+	// until is when to look again: an environment that follows goes to another release each day.
+	until time.Time
+}
+
+// lookAgainAfter is for how long a goal counts that nothing has changed.
+const lookAgainAfter = time.Minute
+
+// digest returns the digest of the release; empty for none.
+func (g goal) digest() string {
+	if g.pin == nil {
+		return ""
+	}
+	return g.pin.Digest
+}
+
+// toldGoal is the digest that a host was told last, when, and how often in vain.
+type toldGoal struct {
+	digest string
+	at     time.Time
+	times  int
+}
+
+// mostPatience bounds how often the wait doubles until a host is told again that does not take note.
+const mostPatience = 5
+
+// tells reports whether a host is to be told the goal at a time: its last heartbeat names another
+// release, and it has had the time to take note of what it was told.
+func (g goal) tells(h *host, now time.Time) bool {
+	switch {
+	case !g.known || h.offersBy == g.digest():
+		return false
+	case g.pin != nil && !slices.Contains(h.Releases, g.kind):
+		return false // It would not go there.
+	case h.told.at.IsZero() || h.told.digest != g.digest():
+		return true
+	}
+	return now.Sub(h.told.at).Abs() >= message.Silence<<min(h.told.times-1, mostPatience)
+}
+
+// goalOf returns the release to which the hosts of an environment go.
+func (s *state) goalOf(env *environment, now time.Time) goal {
+	if now.Before(env.goal.until) {
+		return env.goal
+	}
+	before := env.goal
+	env.goal = goal{until: now.Add(lookAgainAfter)}
+	switch pinned, err := s.releaseOf(env, now); {
+	case err != nil:
+		return env.goal
+	case pinned == nil:
+		env.goal.known = true
+	case pinned.Digest == before.digest():
+		env.goal.pin, env.goal.known, env.goal.kind = pinned, before.known, before.kind
+	default:
+		r, err := pinned.Release()
+		env.goal.pin, env.goal.known, env.goal.kind = pinned, err == nil, r.Kind()
+	}
+	if env.goal.digest() != before.digest() {
+		s.stale = true
+		env.rouse()
+	}
+	return env.goal
+}
+
+// mostTold bounds how many hosts are told at once; the others are with their next heartbeat.
+const mostTold = 1000
+
+// tellGoals tells the hosts of an environment at once when it goes to another release.
+func (s *state) tellGoals(env *environment, now time.Time) {
+	goal := s.goalOf(env, now)
+	if !goal.known || goal.digest() == env.toldGoal {
+		return
+	}
+	env.toldGoal = goal.digest()
+	left := mostTold
+	for name, known := range s.hosts.in(env.name) {
+		if left--; left < 0 {
+			return
+		}
+		if s.hosts.present.online(name) {
+			s.tellGoal(known, now)
+		}
+	}
+}
+
+// tellGoal tells a host that has just been heard of to which release its environment goes, if it does
+// not know.
+func (s *state) tellGoal(known *host, now time.Time) {
+	env := s.environments[known.Environment]
+	if !s.active || !s.isLoaded || env == nil || known.Unplaced {
+		return
+	}
+	goal := s.goalOf(env, now)
+	if !goal.tells(known, now) {
+		return
+	}
+	if known.told.digest != goal.digest() {
+		known.told.times = 0
+	}
+	known.told = toldGoal{digest: goal.digest(), at: now, times: known.told.times + 1}
+	// Each may fetch from the same mirror.
+	within := time.Duration(len(s.hosts.in(env.name))/looksPerSecond) * time.Second
+	if err := s.HostEvents.Ask(known.Name, log.Ask{Kind: report.Offer, Within: within, ByRelease: true, Release: goal.pin}); err != nil {
+		s.Logger.Warn("cannot tell a host to which release it goes", "tenant", s.Tenant, "host", known.Name, "error", err)
+	}
+}
+
+// digestFor is hosts.goal.
+func (s *state) digestFor(known *host) (digest string, some bool) {
+	env := s.environments[known.Environment]
+	if env == nil || known.Unplaced {
+		return "", false
+	}
+	goal := s.goalOf(env, s.Now())
+	return goal.digest(), goal.known
+}
+
+// wouldChange is how many packages an upgrade of a host would change to the release to which it goes;
+// nil if it has made no offer by that.
+func (h *hosts) wouldChange(known *host) *int {
+	if digest, some := h.goal(known); !some || digest != known.offersBy {
+		return nil
+	}
+	return known.changes
+}
+
+// hasRelease reports whether a host has said last that it has the release by which it makes its offers.
+func (h *host) hasRelease() bool { return h.offersBy != "" && h.changes != nil && *h.changes == 0 }
+
+// have returns whether a host surely has a release: it is heard of, and has last made an empty offer by
+// it. Of a release that installs what there is at the time nobody knows that before a run.
+func (s *state) have(pinned *release.Pin) func(host string) bool {
+	if pinned == nil {
+		return nil
+	}
+	if r, err := pinned.Release(); err != nil || !r.Fixed() {
+		return nil
+	}
+	return func(name string) bool {
+		known := s.hosts.known[name]
+		return known != nil && known.hasRelease() && known.offersBy == pinned.Digest && s.hosts.present.online(name)
+	}
+}
+
+// rely is have if the next run of an environment may leave out the hosts that have a release, and nil
+// as long as environments that come after it have something to do: their runs follow its runs.
+func (s *state) rely(env *environment, pinned *release.Pin, now time.Time) func(host string) bool {
+	have := s.have(pinned)
+	if have == nil || env.relies { // The order has a cycle, which only two edits at once can make.
+		return nil
+	}
+	env.relies = true
+	defer func() { env.relies = false }()
+	for _, name := range s.intent.followers()[env.name] {
+		if s.nothingToDo(s.environment(name), now) == "" {
+			return nil
+		}
+	}
+	return have
+}
+
+// nothingToDo says why a run of an environment has nothing to do; empty if it has, or if nobody can say.
+func (s *state) nothingToDo(env *environment, now time.Time) string {
+	pinned, err := s.releaseOf(env, now)
+	if err != nil {
+		return ""
+	}
+	have := s.rely(env, pinned, now)
+	if have == nil {
+		return ""
+	}
+	fleet := s.fleet(env, nil)
+	if s.fit(fleet, pinned) != nil {
+		return ""
+	}
+	planned, err := s.intent.plan(env.name, fleet, env.course(v1.Start{}, pinned))
+	if err != nil {
+		return ""
+	}
+	left := planned.Left(have)
+	if !left.Nothing() {
+		return ""
+	}
+	return haveIt(left.Have, pinned)
+}
+
+// haveIt says how many hosts have a release.
+func haveIt(hosts int, pinned *release.Pin) string {
+	if hosts == 1 {
+		return fmt.Sprintf("the only host has release %s", pinned.Name)
+	}
+	return fmt.Sprintf("all %s have release %s", text.Count(hosts, "host", "hosts"), pinned.Name)
+}
+
+// rest is why an open window needs no run, and since when; the zero value if that is not so.
+type rest struct {
+	why   string
+	since time.Time
+}
+
+// rest notes that an open window needs no run, and logs that once.
+func (s *state) rest(env *environment, now time.Time, why string, until time.Time) time.Time {
+	if env.rests.why != why {
+		env.notIdle()
+		env.rests = rest{why, view.Time(now)}
+		s.Logger.Info("a window is open and needs no run", "tenant", s.Tenant, "environment", nameOf(env.name), "reason", why)
+		s.show()
+	}
+	return until
+}

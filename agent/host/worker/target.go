@@ -1,0 +1,85 @@
+package worker
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/wait"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
+)
+
+// target is the release by which a host makes its offers: that of its environment, as the site has said
+// last. The worker forgets it when it ends, and the site says it again.
+type target struct {
+	// pin is nil if the options of the host decide.
+	pin *release.Pin
+	// fetchAt is when the host fetches next what there is to install; never once done is set. Only the
+	// goroutine that makes offers uses both.
+	fetchAt time.Time
+	done    bool
+}
+
+// fetchAgain is how long after a failure a host fetches again what a release installs.
+const fetchAgain = time.Hour
+
+// digest returns the digest of the release; empty for none.
+func (t *target) digest() string {
+	if t == nil || t.pin == nil {
+		return ""
+	}
+	return t.pin.Digest
+}
+
+// fetches reports whether the host fetches what there is to install at a time: once for each release,
+// and each day if the release installs what there is on that day.
+func (t *target) fetches(now time.Time) bool {
+	return t.digest() != "" && !t.done && !now.Before(t.fetchAt)
+}
+
+// fetched notes that the host has fetched at a time, or why it could not.
+func (t *target) fetched(now time.Time, err error) {
+	if t == nil || t.pin == nil {
+		return
+	}
+	if err != nil {
+		t.fetchAt = now.Add(fetchAgain)
+		return
+	}
+	installs, err := t.pin.Release()
+	t.fetchAt, t.done = now.Add(day), err == nil && installs.Fixed()
+}
+
+// offerBy has the host make its offers by a release. What an upgrade would change is unknown until the
+// host has made one, at a moment of its own: hosts that are told together do not all fetch at once.
+func (w *Worker) offerBy(ctx context.Context, a log.Ask) {
+	after := time.Duration(0)
+	if a.Within > 0 {
+		after = rand.N(a.Within)
+	}
+	by := &target{pin: a.Release, fetchAt: w.Now().Add(after)}
+	if w.target.Load().digest() == by.digest() {
+		return
+	}
+	w.target.Store(by)
+	go func() {
+		if wait.Sleep(ctx, after) == nil {
+			w.offerDue.Set()
+		}
+	}()
+}
+
+// offered is what the last offer changes, and by which target it was made.
+type offered struct {
+	by      *target
+	changes int
+}
+
+// of returns what an offer changes that was made by a target; nil if the last one was made by another.
+func (o *offered) of(by *target) *int {
+	if o == nil || o.by != by {
+		return nil
+	}
+	return &o.changes
+}
