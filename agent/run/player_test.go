@@ -456,6 +456,9 @@ func (p *player) take(current *State, decision Decision) {
 		r = message.Record{Kind: message.CommandHost, Host: decision.Command.Host, Run: current.ID, Body: decision.Command.Encode()}
 		if decision.Command.Action == message.Prepare {
 			r.Kind, r.Environment = message.CommandAll, e.Name
+			if pinned := current.Release; pinned != nil {
+				r.Release = pinned.Ref().String()
+			}
 		}
 	}
 	p.says(e, r.Body)

@@ -24,6 +24,9 @@ const (
 
 // ChangeSet is what an upgrade of a host changes, from which version to which.
 type ChangeSet struct {
+	// System is what the host runs, such as "debian 12 amd64": the same package has other versions on
+	// another system. It is given if the run has a release.
+	System string `json:"system,omitempty"`
 	// Changes are sorted by name, each name once.
 	Changes []Change `json:"changes,omitempty"`
 	// Held is what stays as it is though there is something newer, and why.
@@ -121,6 +124,9 @@ func (p ChangeSet) Check() error {
 		return fmt.Errorf("its download-bytes are %d; use 0 or more", p.Download)
 	}
 	if err := checkText("reboot", p.Reboot, MaxText); err != nil {
+		return err
+	}
+	if err := checkText("system", p.System, MaxPlanName); err != nil {
 		return err
 	}
 	for i, c := range p.Changes {

@@ -68,6 +68,7 @@ const (
 	NewsRunBlocked   = "run.blocked"
 	NewsRunOverdue   = "run.overdue"
 	NewsRunWaiting   = "run.waiting"
+	NewsRunDiffering = "run.differing"
 	NewsRunFinished  = "run.finished"
 	NewsWindowMissed = "window.missed"
 	// Somebody has skipped a window.
@@ -86,7 +87,7 @@ const (
 // NewsTypes lists the types of news, but for the test.
 func NewsTypes() []string {
 	return []string{
-		NewsRunOpened, NewsStageDone, NewsHostFailed, NewsRunBlocked, NewsRunOverdue, NewsRunWaiting, NewsRunFinished, NewsWindowMissed, NewsWindowSkipped,
+		NewsRunOpened, NewsStageDone, NewsHostFailed, NewsRunBlocked, NewsRunOverdue, NewsRunWaiting, NewsRunDiffering, NewsRunFinished, NewsWindowMissed, NewsWindowSkipped,
 		NewsCalendarFailing, NewsCalendarRecovered, NewsCalendarEmptied, NewsHostWaiting,
 	}
 }
