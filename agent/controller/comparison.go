@@ -126,7 +126,7 @@ func (c *comparison) read(ctx context.Context, current *run.State, now time.Time
 	c.reading = true
 	taken := current.Taken()
 	go func() {
-		missing, err := c.compareAll(ctx, hosts)
+		missing, err := addPlans(ctx, c.Options, c.run, c.plans, hosts)
 		differing := c.plans.Differing(taken)
 		told := compare.Told(differing)
 		told.Refused = compare.Refused(differing, taken)
@@ -137,9 +137,9 @@ func (c *comparison) read(ctx context.Context, current *run.State, now time.Time
 	return time.Time{}
 }
 
-// compareAll adds the plans of hosts to those that are compared. missing are the hosts whose plans are
-// not there; after an error, also those that were not looked for.
-func (c *comparison) compareAll(ctx context.Context, hosts []compare.Host) (missing map[string]bool, err error) {
+// addPlans adds the plans of hosts in a run to others. missing are the hosts whose plans are not there;
+// after an error, also those that were not looked for.
+func addPlans(ctx context.Context, o Options, id uint64, plans *compare.Plans, hosts []compare.Host) (missing map[string]bool, err error) {
 	missing = map[string]bool{}
 	for some := range slices.Chunk(hosts, plansAtOnce) {
 		// Most hosts have the same plan, which is read once.
@@ -149,7 +149,7 @@ func (c *comparison) compareAll(ctx context.Context, hosts []compare.Host) (miss
 				missing[host.Name] = true
 				continue
 			}
-			kept, failed := c.Store.Report(ctx, c.Tenant, log.Token(host.Name), report.ID{Kind: report.Plan, Run: c.run})
+			kept, failed := o.Store.Report(ctx, o.Tenant, log.Token(host.Name), report.ID{Kind: report.Plan, Run: id})
 			switch {
 			case failed == nil:
 				alike[string(kept.Body)] = append(alike[string(kept.Body)], host)
@@ -167,7 +167,7 @@ func (c *comparison) compareAll(ctx context.Context, hosts []compare.Host) (miss
 				}
 				continue
 			}
-			c.plans.Add(plan, of...)
+			plans.Add(plan, of...)
 		}
 	}
 	return missing, err

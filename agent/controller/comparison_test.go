@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"context"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -10,16 +9,11 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/report"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // plans keeps the plan of a host in a run: libssl3 goes to a version.
-func (m *memory) plans(host string, r v1.Run, to string) {
-	packed, err := message.PackPlan(message.ChangeSet{Changes: []message.Change{{Name: "libssl3", From: "3.0.14", To: to}}})
-	must(err)
-	must(m.PutReport(context.Background(), "acme", host, report.Report{ID: report.ID{Kind: report.Plan, Run: r.ID}, Body: packed}))
-}
+func (m *memory) plans(host string, r v1.Run, to string) { m.plan(host, r, "libssl3="+to) }
 
 // comparing starts a run to a release of packages, with the canary h01 and the others h02 and h03.
 func comparing(t *testing.T, same bool, act func(t *testing.T, m *memory, c *Controller, r v1.Run)) {

@@ -33,6 +33,8 @@ type Plans struct {
 	packages map[key]*planned
 	// differing are the packages with more than one version.
 	differing []*planned
+	// changing counts the hosts that change anything.
+	changing int
 }
 
 // key is a package of a system.
@@ -58,6 +60,9 @@ func New() *Plans { return &Plans{packages: map[key]*planned{}} }
 func (p *Plans) Add(plan message.ChangeSet, hosts ...Host) {
 	first := len(p.hosts)
 	p.hosts = append(p.hosts, hosts...)
+	if slices.ContainsFunc(plan.Changes, func(c message.Change) bool { return c.To != "" }) {
+		p.changing += len(hosts)
+	}
 	for _, c := range plan.Changes {
 		if c.To == "" {
 			continue

@@ -215,3 +215,22 @@ func BenchmarkDiffering(b *testing.B) {
 		}
 	}
 }
+
+// TestInstalled checks what hosts have installed in common: exact versions of what all hosts with
+// changes have changed, and apart from that what only some have, and what went to two versions.
+func TestInstalled(t *testing.T) {
+	t.Parallel()
+	p := compare.New()
+	p.Add(plan("debian 12 amd64", "bash", "5.2", "nginx", "1.2", "old", ""), hosts(0, "h1 h2")...)
+	p.Add(plan("debian 12 amd64", "bash", "5.2"), hosts(1, "h3")...)
+	p.Add(plan("debian 12 amd64", "old", ""), hosts(1, "h4")...)
+	p.Add(plan("debian 12 amd64"), hosts(1, "h5")...)
+	want := compare.Installed{Of: 3, Only: []string{"bash=5.2"}, Partly: []compare.Partly{{Name: "nginx", Hosts: 2}}}
+	if got := p.Installed(); !reflect.DeepEqual(got, want) {
+		t.Errorf("it is %+v, not %+v", got, want)
+	}
+	p.Add(plan("debian 13 amd64", "bash", "5.3"), hosts(1, "h6")...)
+	if got := p.Installed(); len(got.Only) != 0 || len(got.Differing) != 1 || compare.Told(got.Differing).Texts()[0] != "bash: 5.2 on 3 hosts, 5.3 on 1: h6" {
+		t.Errorf("it is %+v", got)
+	}
+}
