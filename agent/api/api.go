@@ -43,6 +43,8 @@ type Controller interface {
 	Host(ctx context.Context, name string) (v1.Host, error)
 	Output(ctx context.Context, run uint64, host string) ([]v1.ActionOutput, error)
 	Plan(ctx context.Context, run uint64, host string) (v1.HostPlan, error)
+	// Installed returns what a run has installed, as a release.
+	Installed(ctx context.Context, run uint64) (v1.Installed, error)
 	// Offer returns what an upgrade of a host would change if it began now.
 	Offer(ctx context.Context, host string) (v1.HostPlan, error)
 	// Refresh has hosts look for that anew.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/plan"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/names"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
@@ -33,7 +34,8 @@ func (s *server) release(c *call) (*object[v1.Release], error) {
 		remove: func(ctx context.Context, tenant string, base store.Revision) (store.Revision, error) {
 			return s.Store.DeleteRelease(ctx, tenant, name, base)
 		},
-		form: v1.ReleaseForm, recorded: v1.Release.Canonical,
+		refers: func(r v1.Release) plan.Intent { return plan.Intent{Releases: map[string]v1.Release{name: r}} },
+		form:   v1.ReleaseForm, recorded: v1.Release.Canonical,
 		permitted: func(now stored[v1.Release], next v1.Release) error { return permittedRelease(name, now, next) },
 		stamped: func(now stored[v1.Release], next v1.Release) v1.Release {
 			return v1.Stamped(now.value.Value, next, time.Now(), c.who.Name)

@@ -467,6 +467,7 @@ func runRoutes() []route {
 			instantParameter("until", "Only runs that were opened before this time."),
 			parameter{name: "limit", about: "The largest number of runs to return.", schema: schema{"type": "integer", "minimum": 1, "maximum": v1.MaxRuns, "default": v1.DefaultRuns}})...)),
 		get("/{id}", "Read a run", (*server).getRun, v1.Run{}),
+		get("/{id}/installed", "Read what a run has installed, as a release", (*server).getInstalled, v1.Installed{}),
 		get("/{id}/hosts/{host}/output", "Read the output of the actions of a host", (*server).getOutput, []v1.ActionOutput{}),
 		get("/{id}/hosts/{host}/plan", "Read what a run changes on a host", (*server).getPlan, v1.HostPlan{}),
 		start,

@@ -77,6 +77,19 @@ func (s *server) getRun(c *call) error {
 	return s.sendFields(c, run)
 }
 
+// getInstalled shows what a run has installed, as a release.
+func (s *server) getInstalled(c *call) error {
+	id, err := s.runID(c)
+	if err != nil {
+		return err
+	}
+	found, err := c.controller.Installed(c.Context(), id)
+	if err != nil {
+		return err
+	}
+	return s.sendFields(c, found)
+}
+
 // runID returns the id in the path of a GET.
 func (s *server) runID(c *call) (uint64, error) {
 	id, err := strconv.ParseUint(c.PathValue("id"), 10, 64)

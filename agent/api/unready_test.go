@@ -192,6 +192,10 @@ func (b broken) Plan(context.Context, uint64, string) (v1.HostPlan, error) {
 	return v1.HostPlan{}, b.err
 }
 
+func (b broken) Installed(context.Context, uint64) (v1.Installed, error) {
+	return v1.Installed{}, b.err
+}
+
 func (b broken) Output(context.Context, uint64, string) ([]v1.ActionOutput, error) { return nil, b.err }
 
 func (b broken) News(context.Context, uint64) ([]v1.News, uint64, uint64, error) {

@@ -15,7 +15,7 @@
 //     resume, abort, approve, release) with confirm.go, hosts.go (forget), move.go, skip.go
 //     (windows that are skipped).
 //   - Declare: apply.go (also get, validate) with kinds.go (the table of kinds) and
-//     declared.go (the files), edit.go, delete.go, withdraw.go, calendar.go, webhook.go.
+//     declared.go (the files), edit.go, delete.go, withdraw.go, createrelease.go, calendar.go, webhook.go.
 //   - Let in: login.go, context.go with package contexts (the sites of a person),
 //     password.go, waitinghosts.go, credentials.go with the files of each kind: logins.go,
 //     jointokens.go, usercertificate.go, stored.go.
@@ -125,14 +125,15 @@ type commands struct {
 	SkipWindow   skipWindowCommand   `cmd:"" name:"skip-window" help:"Skip the next window." group:"run"`
 	UnskipWindow unskipWindowCommand `cmd:"" name:"unskip-window" help:"Let a skipped window open its run." group:"run"`
 
-	Apply    applyCommand    `cmd:"" help:"Write what a file declares: configuration, rollout, calendars, environments, budgets, releases, webhooks, and who may do what." group:"declare"`
-	Get      getCommand      `cmd:"" help:"List or print what is declared, in the form that apply reads." group:"declare"`
-	Edit     editCommand     `cmd:"" help:"Edit what is declared in an editor." group:"declare"`
-	Delete   deleteCommand   `cmd:"" help:"Delete a calendar, environment, budget, release, policy, user, approle or webhook, the rollout or the configuration." group:"declare"`
-	Validate validateCommand `cmd:"" help:"Check a file without writing anything." group:"declare"`
-	Withdraw withdrawCommand `cmd:"" help:"Withdraw a release, so that no run installs it any more." group:"declare"`
-	Calendar calendarCommand `cmd:"" help:"Fetch a calendar from its URL now." group:"declare"`
-	Webhook  webhookCommand  `cmd:"" help:"Declare who is notified, and see what could not be delivered." group:"declare"`
+	Apply         applyCommand         `cmd:"" help:"Write what a file declares: configuration, rollout, calendars, environments, budgets, releases, webhooks, and who may do what." group:"declare"`
+	Get           getCommand           `cmd:"" help:"List or print what is declared, in the form that apply reads." group:"declare"`
+	Edit          editCommand          `cmd:"" help:"Edit what is declared in an editor." group:"declare"`
+	Delete        deleteCommand        `cmd:"" help:"Delete a calendar, environment, budget, release, policy, user, approle or webhook, the rollout or the configuration." group:"declare"`
+	Validate      validateCommand      `cmd:"" help:"Check a file without writing anything." group:"declare"`
+	CreateRelease createReleaseCommand `cmd:"" name:"create-release" help:"Make a release of what a run has installed." group:"declare"`
+	Withdraw      withdrawCommand      `cmd:"" help:"Withdraw a release, so that no run installs it any more." group:"declare"`
+	Calendar      calendarCommand      `cmd:"" help:"Fetch a calendar from its URL now." group:"declare"`
+	Webhook       webhookCommand       `cmd:"" help:"Declare who is notified, and see what could not be delivered." group:"declare"`
 
 	Login    loginCommand    `cmd:"" help:"Log in as a user." group:"let-in"`
 	Context  contextCommand  `cmd:"" help:"Name the sites that you work with, and switch between them." group:"let-in"`

@@ -310,6 +310,11 @@ func runFacts(f *facts, to *terminal, at timeFormat, r v1.Run) {
 		f.add("retry of", fmt.Sprintf("run %d", r.RetryOf))
 	}
 	f.add("release", releaseOf(r))
+	if r.Release != nil {
+		for _, line := range r.Release.Differing {
+			f.add("differing", line)
+		}
+	}
 	if r.GoesOnSince != 0 {
 		f.add("goes on", fmt.Sprintf("where the runs since run %d ended", r.GoesOnSince))
 	}

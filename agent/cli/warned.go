@@ -56,7 +56,7 @@ func keyOf(w v1.IntentWarning) intent.Key {
 		return intent.Key{Kind: intent.Environment, Name: name}
 	case "budgets":
 		return intent.Key{Kind: intent.Budget, Name: name}
-	case "releases":
+	case v1.ReleasesObject:
 		return intent.Key{Kind: intent.Release, Name: name}
 	}
 	return intent.Key{Kind: intent.Kind(w.Object)}
@@ -118,14 +118,16 @@ func opens(config v1.OSUpgrade, calendars map[string]v1.Calendar, now time.Time)
 }
 
 // showUnmatched prints what of the intent matches no known host, and what is to be seen to of
-// environments.
+// environments, releases and disruption budgets.
 func showUnmatched(to *terminal, state v1.State) {
-	var others, environments, budgets []string
+	var others, environments, releases, budgets []string
 	for _, w := range state.IntentWarnings {
 		kind, _, _ := strings.Cut(w.Object, ".")
 		switch {
 		case kind == v1.EnvironmentsObject:
 			environments = append(environments, w.String())
+		case kind == v1.ReleasesObject:
+			releases = append(releases, w.String())
 		case w.OfBudget():
 			budgets = append(budgets, w.String())
 		default:
@@ -144,5 +146,6 @@ func showUnmatched(to *terminal, state v1.State) {
 	}
 	warn("Declared, but matching no known host:", others)
 	warn("Environments to look at:", environments)
+	warn("Releases to look at:", releases)
 	warn("Disruption budgets to look at:", budgets)
 }

@@ -148,7 +148,7 @@ type addWebhookCommand struct {
 	operator
 	Name        string   `arg:"" help:"Name of the webhook."`
 	URL         string   `name:"url" help:"Where to send news: https, or http on loopback. An address of the site's own machine must be allowed by serve --allow-local." required:"" placeholder:"URL"`
-	News        []string `help:"Types of news to send (default: all): run.opened, stage.done, host.failed, run.blocked, run.overdue, run.waiting, run.finished, window.missed, window.up-to-date, window.skipped, calendar.failing, calendar.recovered, calendar.emptied, host.waiting." placeholder:"TYPE"`
+	News        []string `help:"Types of news to send (default: all): run.opened, stage.done, host.failed, run.blocked, run.overdue, run.waiting, run.differing, run.finished, window.missed, window.up-to-date, window.skipped, calendar.failing, calendar.recovered, calendar.emptied, host.waiting." placeholder:"TYPE"`
 	Description string   `help:"What it is for." placeholder:"TEXT"`
 	SecretFile  string   `help:"File with the secret, whsec_ and base64, or - to ask at the terminal or read standard input (default: the present one, or a new one, which is printed)." type:"path" placeholder:"FILE"`
 	NewSecret   bool     `help:"Create and print a new secret for an existing webhook."`

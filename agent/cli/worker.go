@@ -17,6 +17,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/check"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/hardware"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/labels"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/osinfo"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/procs"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/worker"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/jetstream"
@@ -184,6 +185,7 @@ func (c *workerCommand) open(ctx context.Context, hostLog *jetstream.HostLog, ou
 			self.Mode, self.Target = c.aims()
 			return self
 		},
+		System: func() string { return osinfo.System("/") },
 		Leased: func(held bool) { c.sayReady(out, held) }, Supervisor: c.supervised.worker(ctx), Sources: []worker.Source{{Kind: report.Inventory, Reader: hardware.Machine{Root: "/"}}}, Busy: &busy.Folder{Dir: c.BusyDir, Limit: time.Duration(c.BusyLimit), Log: log}, At: crashPoint(c.Host),
 	})
 }

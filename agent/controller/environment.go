@@ -50,6 +50,8 @@ type environment struct {
 	// asks are the disruption budgets whose queries a run waits for, asksOf the run.
 	asks   []string
 	asksOf *run.State
+	// compared are the plans of the hosts of its run; nil if they are not compared.
+	compared *comparison
 	// idle is why an open window has no run, for people, and rests why it needs none.
 	idle  v1.WaitingFor
 	rests rest

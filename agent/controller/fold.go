@@ -111,6 +111,7 @@ func (s *state) folded(ctx context.Context, env *environment, r message.Decoded)
 	switch {
 	case newest.Over():
 		env.tasks.dropAll()
+		env.compared = nil
 		if r.Seq == newest.EndedSeq {
 			live := r.Seq > s.startedAt
 			s.noteEnd(newest, live)

@@ -19,6 +19,12 @@ func (s *state) followRun(env *environment, opened uint64) {
 		newRunLog(s.Options, env.name).record,
 		newObserved(s.Observer, env.name, func() []string { return env.ledger.Roster().Watched() }).record,
 	}
+	env.compared = nil
+	if newest := env.ledger.Newest(); s.active && newest != nil {
+		if env.compared = newComparison(s.Options, newest, s.beside.call, env.tasks.ready); env.compared != nil {
+			env.followers = append(env.followers, env.compared.record)
+		}
+	}
 	if s.active {
 		env.followers = append(env.followers, env.traces.record, func(r *run.State, record message.Decoded, _ bool) {
 			s.news.put(record.Seq, env.teller.Record(r, record)...)

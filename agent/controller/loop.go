@@ -182,6 +182,7 @@ func (s *state) act(ctx context.Context, env *environment, now time.Time) {
 		s.news.put(s.ledger.LastSeq, env.teller.Waiting(current, s.runTime(now), s.silent(now), s.inCommand(env))...)
 	}
 	s.tellGoals(env, now)
+	again := env.compared.read(ctx, env.ledger.Current(), now)
 	decision, q := s.next(env, now)
 	last, tried := s.log.last, s.log.retryAt
 	if now.Before(tried) {
@@ -194,7 +195,7 @@ func (s *state) act(ctx context.Context, env *environment, now time.Time) {
 		at = s.idleWork(ctx, env, now)
 	}
 	if s.log.last == last && s.log.retryAt.Equal(tried) {
-		env.sleep(at, s.clock.ahead(now))
+		env.sleep(times.Sooner(at, again), s.clock.ahead(now))
 	}
 }
 

@@ -57,7 +57,7 @@ func (c *Controller) Preflight(ctx context.Context, by string, request v1.Start)
 			s.addMissing(&f.Preflight, planned, atSite)
 			known := s.knownHosts()
 			known.InForce = &plan.Intent{Rollout: s.intent.rolloutOf(env.name)}
-			f.Warnings = plan.Unmatched(plan.Intent{Budgets: s.intent.budgets}, known)
+			f.Warnings = plan.Unmatched(plan.Intent{Budgets: s.intent.budgets, Releases: releaseIn(e.Release)}, known)
 		}
 		if err == nil && len(planned.Rollout.Checks.Start) > 0 {
 			f.asked, err = s.askHealth(env, planned)
@@ -86,6 +86,18 @@ func (c *Controller) Preflight(ctx context.Context, by string, request v1.Start)
 	}
 	addOffers(&f.Preflight, offers, f.Release)
 	return f.Preflight, nil
+}
+
+// releaseIn returns the release of a run, by its name; nil for none.
+func releaseIn(pinned *release.Pin) map[string]v1.Release {
+	if pinned == nil {
+		return nil
+	}
+	r, err := pinned.Release()
+	if err != nil { // The run says so when it is opened.
+		return nil
+	}
+	return map[string]v1.Release{pinned.Name: r}
 }
 
 // addOffers adds what the members of the run offer to change. A host that the rollout leaves

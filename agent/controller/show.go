@@ -101,6 +101,8 @@ func (s *state) whyNot(env *environment, r *run.State, shown *v1.Run, now time.T
 	case !s.log.failing.IsZero():
 		shown.Reason = fmt.Sprintf("the log takes no record: %v", s.log.failed)
 		shown.WaitingFor = &v1.WaitingFor{What: "log", Detail: shown.Reason, Since: view.Time(s.log.failing)}
+	case r.Prepared() && env.compared.waits() != nil:
+		shown.WaitingFor = env.compared.waits()
 	case asks:
 		shown.WaitingFor = view.WaitingFor(a.Waiting(budget))
 	case !s.hasGathered(env, r, now):

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/plan"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
@@ -41,6 +42,7 @@ func (s *state) facing() facing {
 	if len(s.intent.environments) > 0 {
 		f.intent.Environments = s.intent.declaredEnvironments()
 	}
+	f.intent.Releases = s.intent.namedReleases()
 	if !f.intent.Empty() {
 		f.known = s.knownHosts()
 	}
@@ -48,6 +50,23 @@ func (s *state) facing() facing {
 		s.placed(&f.known)
 	}
 	return f
+}
+
+// namedReleases are the releases that the configuration or an environment names.
+func (i *intent) namedReleases() map[string]v1.Release {
+	named := map[string]v1.Release{}
+	add := func(goes release.Target) {
+		if r, known := i.releases[goes.Named()]; known {
+			named[goes.Named()] = r
+		}
+	}
+	if i.config != nil {
+		add(i.config.Target)
+	}
+	for _, d := range i.environments {
+		add(d.Target)
+	}
+	return named
 }
 
 // placed adds what environments refer to: where the hosts are, and the calendars.

@@ -202,6 +202,11 @@ func (s *State) fail(i int, text string, at time.Time) {
 			s.onFailure(why, at)
 		}
 	}
+	s.endFailed(i, text, at)
+}
+
+// endFailed gives a host its final status after a failure.
+func (s *State) endFailed(i int, text string, at time.Time) {
 	s.fleet.stale()
 	s.edit(i, at, func(m *member) {
 		if m.phase == checkingBefore && !m.HasSlot() {
@@ -282,6 +287,8 @@ func (s *State) foldEvent(r message.Decoded) error {
 		return s.beginWithout(e, r.Time)
 	case message.Unprepared:
 		return s.each(e, r.Time, func(i int, at time.Time) bool { return s.leaveOutLate(i, e.Doing, at) })
+	case message.Differing:
+		return s.differ(e, r.Time)
 	case message.Cancelled:
 		return s.each(e, r.Time, func(i int, at time.Time) bool { return s.cancel(i, e, at) })
 	case message.Approved:

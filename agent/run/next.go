@@ -77,6 +77,11 @@ type Seen struct {
 	HostOf func(*rollout.Step) string
 	// Withdrawn tells that the release of the run was withdrawn, by whom and why; nil while it was not.
 	Withdrawn *message.Aborted
+	// Differing is what the plans of the hosts differ in, and who is refused because of that; nil when
+	// there is nothing to tell.
+	Differing *message.Differing
+	// Comparing tells that plans have yet to be compared before a host may start.
+	Comparing bool
 	// Hold says why no run may start a host now; nil when runs may.
 	Hold *message.Paused
 	// Outcomes are the outcomes of tasks.
@@ -127,7 +132,7 @@ func (s *State) nextAct(now time.Time, seen Seen) Decision {
 	case now.Before(seen.JudgeAt):
 		return Decision{Until: seen.JudgeAt}
 	}
-	for _, news := range []func(Seen) message.Event{s.tellPresence, s.tellBudgets, s.tellFreeze, s.tellWithdrawn, s.tellHold, s.tellOutcome, s.tellBusy} {
+	for _, news := range []func(Seen) message.Event{s.tellPresence, s.tellBudgets, s.tellFreeze, s.tellWithdrawn, s.tellDiffering, s.tellHold, s.tellOutcome, s.tellBusy} {
 		if e := news(seen); e != nil {
 			return note(e)
 		}
@@ -310,6 +315,9 @@ func (s *State) nextCommand() (Decision, bool) {
 // begin starts the next host or step, or says until when none may start.
 func (s *State) begin(now time.Time, seen Seen) Decision {
 	if s.blocker(now) != nothing {
+		return Decision{Until: s.unblocks(now)}
+	}
+	if seen.Comparing {
 		return Decision{Until: s.unblocks(now)}
 	}
 	if task, wanted := s.fleetTask(now); wanted {

@@ -456,8 +456,8 @@ func (p *player) take(current *State, decision Decision) {
 		r = message.Record{Kind: message.CommandHost, Host: decision.Command.Host, Run: current.ID, Body: decision.Command.Encode()}
 		if decision.Command.Action == message.Prepare {
 			r.Kind, r.Environment, r.Rollback = message.CommandAll, e.Name, current.TakesBack.String()
-			if current.Release != nil {
-				r.Release = current.Release.Ref().String()
+			if pinned := current.Release; pinned != nil {
+				r.Release = pinned.Ref().String()
 			}
 		}
 	}

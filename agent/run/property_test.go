@@ -11,6 +11,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/oracle"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
 )
 
@@ -222,6 +223,10 @@ func drawOpening(rt *rapid.T, opens time.Time) message.Opened {
 			e.Roster = append(e.Roster, entry)
 		}
 	}
+	if rapid.IntRange(0, 2).Draw(rt, "release") == 0 {
+		r := release.Release{Packages: &release.Packages{Same: rapid.IntRange(0, 3).Draw(rt, "same") > 0}}
+		e.Release = new(r.Pin("spring"))
+	}
 	p.MinPrepared = rapid.IntRange(0, len(e.Members)).Draw(rt, "min-prepared")
 	if rapid.IntRange(0, 2).Draw(rt, "asks first") == 0 {
 		drawStart(rt, p, e.Members)
@@ -359,7 +364,7 @@ func drawSpan(rt *rapid.T, label string, most time.Duration) time.Duration {
 func (p *property) random() {
 	happens := []func(){
 		p.answer1, p.answer1, p.answer1, p.answer1, p.outcome1, p.outcome1, p.outcome1, p.outcome1,
-		p.anyReply, p.anyEvent, p.hostChanges, p.stepHost, p.budgetsChange, p.locksChange, p.someoneAsks, p.nobodyAsks, p.timePasses, p.timePasses, p.repeats,
+		p.anyReply, p.anyEvent, p.plansDiffer, p.hostChanges, p.stepHost, p.budgetsChange, p.locksChange, p.someoneAsks, p.nobodyAsks, p.timePasses, p.timePasses, p.repeats,
 	}
 	happens[rapid.IntRange(0, len(happens)-1).Draw(p.rt, "happens")]()
 }
@@ -494,6 +499,24 @@ func (p *property) anyEvent() {
 	if err := again.Fold(p.log[before].Decode()); err == nil {
 		p.rt.Fatalf("outcome %+v counts though nobody waits for it", o)
 	}
+}
+
+// plansDiffer is a comparison of the plans of hosts: they differ on some of them, which the release of
+// the run refuses or not. It may be told out of place.
+func (p *property) plansDiffer() {
+	e := message.Differing{Packages: []message.DifferingPackage{{Name: "lib", Versions: []message.PlannedVersion{{Version: "1", Count: 1}, {Version: "2", Count: 1}}}}}
+	if members := p.judge().Members(); len(members) > 0 {
+		if hosts := rapid.SliceOfNDistinct(rapid.SampledFrom(members), 0, len(members), rapid.ID).Draw(p.rt, "refused"); len(hosts) > 0 {
+			e.Refused = []message.Refusal{{Hosts: hosts, Why: "another version"}}
+		}
+	}
+	if p.opened.Release == nil || rapid.IntRange(0, 3).Draw(p.rt, "out of place") == 0 {
+		p.fact(e)
+		return
+	}
+	p.seen.Differing, p.seen.Comparing = &e, rapid.IntRange(0, 9).Draw(p.rt, "compares") == 0
+	p.drive()
+	p.seen.Differing, p.seen.Comparing = nil, false
 }
 
 // hostChanges is a host that falls silent, is heard of or deleted.

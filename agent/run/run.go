@@ -213,6 +213,10 @@ type State struct {
 	closedAt time.Time
 	// after is how far the runs have come once this one has ended; nil before.
 	after *message.Reached
+	// packages are those of its release; nil if it installs none. differing is what the plans of its
+	// hosts were told to differ in; nil before.
+	packages  *release.Packages
+	differing *message.Differing
 	// busyHosts are the members that are passed over because they are busy.
 	busyHosts busyHosts
 	// changed is the time of the last record that changed the run.
@@ -233,7 +237,7 @@ func open(r message.Record, e message.Opened, hosts *roster.Roster, took StepTim
 		},
 		Deadline: newDeadline(e.NotAfter, e.Rollout.OverrunLimit.Duration()), Phase: Open, LastSeq: r.Seq, changed: r.Time,
 		rollout: newRules(e.Rollout, len(e.Members), e.NotAfter.Sub(r.Time)), failures: failures{most: e.Rollout.MaxFailures},
-		roster: hosts, stepTimes: took, counts: counts{status: map[Status]int{Pending: len(e.Members)}}, queues: queues{}, busyHosts: busyHosts{},
+		packages: installed(e.Release), roster: hosts, stepTimes: took, counts: counts{status: map[Status]int{Pending: len(e.Members)}}, queues: queues{}, busyHosts: busyHosts{},
 	}
 	if s.rollout.Paused {
 		s.Paused = &Pausing{By: message.ByRollout, At: r.Time}

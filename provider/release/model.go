@@ -141,12 +141,13 @@ func attributes() map[string]schema.Attribute {
 			"select": tenantobject.ChoiceAttribute("Which packages: `all`, also by default; `security`, only security updates; `listed`, only those of `only`.", release.All, release.Security, release.Listed),
 			"as_of": schema.StringAttribute{
 				Optional:            true,
-				MarkdownDescription: "The time as of which the repositories count (RFC 3339), not in the future. By default the time at which a host prepares, so that two hosts may get different packages.",
+				MarkdownDescription: "The time as of which the repositories count (RFC 3339), not in the future. By default the time at which a host prepares, so that two hosts may get different packages; with `same` they are refused.",
 				Validators:          []validator.String{validators.Rule("a time", asOfRule)},
 			},
 			"only":         tenantobject.TextSetAttribute("Patterns of the names of packages that are upgraded, such as `linux-image-*`; by default all. With `listed`, `name=version` is exactly that version."),
 			"except":       tenantobject.TextSetAttribute("Patterns of the names of packages that are not upgraded."),
 			"distribution": tenantobject.TextAttribute("The release of the distribution to which hosts are upgraded, such as `trixie` or `42`."),
+			"same":         tenantobject.BoolAttribute("Whether a host is refused that would get another version of a package than the first hosts of its run; `false` by default."),
 		}),
 		"images": tenantobject.ObjectListAttribute("Images of the whole system, one for each kind of host; at most 100."+replaces, map[string]schema.Attribute{
 			"platform":   tenantobject.ChoiceAttribute("The platform of the hosts, such as `linux/arm64`; by default any.", release.Platforms...),

@@ -169,6 +169,17 @@ func (c *Client) Output(ctx context.Context, tenant string, id uint64, host stri
 	return outputs, nil
 }
 
+// Installed returns what a run has installed, as a release.
+func (c *Client) Installed(ctx context.Context, tenant string, id uint64) (v1.Installed, error) {
+	path, err := tenantPath("state", tenant, "/runs/"+strconv.FormatUint(id, 10)+"/installed")
+	if err != nil {
+		return v1.Installed{}, err
+	}
+	var found v1.Installed
+	err = c.get(ctx, path, nil, &found)
+	return found, err
+}
+
 // Plan gets what a run changes on a host.
 func (c *Client) Plan(ctx context.Context, tenant string, id uint64, host string) (v1.HostPlan, error) {
 	if !names.ValidHost(host) {

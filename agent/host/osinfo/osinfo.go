@@ -6,12 +6,15 @@
 package osinfo
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strings"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
@@ -52,6 +55,17 @@ func Read(root string) (map[string]string, error) {
 		}
 	}
 	return versions, nil
+}
+
+// System returns which system has its root folder at root, with its version and the architecture, such
+// as "debian 12 amd64": packages have the same versions on all hosts of which it is the same. It is
+// empty if the release cannot be read.
+func System(root string) string {
+	release, err := ReadRelease(root)
+	if err != nil {
+		return ""
+	}
+	return strings.Join(strings.Fields(release.ID+" "+cmp.Or(release.VersionID, release.Codename)+" "+runtime.GOARCH), " ")
 }
 
 // Paths returns the files and folders to watch: after a change of one of them Read

@@ -61,6 +61,9 @@ type Options struct {
 	// say. It is called at the start and about once per heartbeat, beside everything
 	// else.
 	SelfCheck func(ctx context.Context) message.SelfReport
+	// System tells what the host runs, such as "debian 12 amd64": plans of a release are compared only
+	// with those of the same system. Nil means that nobody can say.
+	System func() string
 	// Busy tells when the host is not to be upgraded; nil means that it always may be.
 	Busy Busy
 	// Sources are reports that depend on nothing but the machine.

@@ -71,6 +71,7 @@ func (w *Worker) sendPlan(ctx context.Context, sent map[report.ID]telling) error
 	}
 	var packed []byte
 	if err == nil {
+		kept.Plan.System = w.systemOf(kept.Run)
 		packed, err = message.PackPlan(kept.Plan)
 	}
 	if err != nil {
@@ -78,6 +79,15 @@ func (w *Worker) sendPlan(ctx context.Context, sent map[report.ID]telling) error
 		return nil
 	}
 	return w.tellOfRun(ctx, sent, report.Report{ID: report.ID{Kind: report.Plan, Run: kept.Run}, Body: packed})
+}
+
+// systemOf is what the plan of a run says of the system of the host; empty for a run without a release,
+// whose plan is compared with no other.
+func (w *Worker) systemOf(run uint64) string {
+	if known := w.written.Load(); w.System == nil || known.Run != run || known.Release == nil {
+		return ""
+	}
+	return w.System()
 }
 
 // planFor returns the plan that an action goes by: none for prepare, which makes it.

@@ -17,6 +17,7 @@
 //	  hosts in service for half a minute              run.blocked (once until a host leaves)
 //	a host is overdue in its phase                    run.overdue (the first 100 of a run)
 //	a pause, or an approval that is due               run.waiting
+//	hosts plan different versions of a package        run.differing (once)
 //	finished                                          run.finished
 //	missed                                            window.missed, or window.up-to-date
 //	somebody has skipped a window                     window.skipped
@@ -92,6 +93,9 @@ func (t *Teller) Record(r *run.State, record message.Decoded) (all []v1.News) {
 	}
 	if !r.Over() {
 		all = append(all, t.stages(r, record.Time)...)
+	}
+	if texts := r.DifferingTexts(); len(texts) > 0 && t.first("differing") {
+		all = append(all, t.differing(r, record.Time, texts))
 	}
 	all = append(all, t.failures(r, record)...)
 	if r.Over() && t.first("finished") {
@@ -322,6 +326,14 @@ func (t *Teller) opened(r *run.State) v1.News {
 	return t.news(v1.NewsRunOpened, "opened", r.OpenedAt, v1.NewsData{
 		Run: r.Key(), Trigger: r.Trigger, RequestedBy: r.By, RequestReason: text.Cut(r.Why, maxText, "…"), Hosts: r.Size(),
 		Text: fmt.Sprintf("%s; it ends by %s.", said, stamp(r.EndsBy())),
+	})
+}
+
+// differing tells that hosts plan different versions of the same packages.
+func (t *Teller) differing(r *run.State, at time.Time, texts []string) v1.News {
+	return t.news(v1.NewsRunDiffering, "differing", at, v1.NewsData{
+		Run: r.Key(), Command: run.Command(fmt.Sprintf("runs %d", r.Key())),
+		Text: fmt.Sprintf("Hosts of run %d of %s plan different versions of release %s: %s.", r.Key(), t.owner(), r.Release.Name, text.Cut(strings.Join(texts, "; "), maxText, "…")),
 	})
 }
 

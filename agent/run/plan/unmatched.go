@@ -22,6 +22,8 @@ type Intent struct {
 	// Environments are environments, by name.
 	Environments map[string]v1.Environment
 	Budgets      Budgets
+	// Releases are releases, by name.
+	Releases map[string]v1.Release
 	// Selector is what somebody chooses hosts by in a request.
 	Selector *v1.Selector
 }
@@ -71,7 +73,7 @@ const (
 func Unmatched(i Intent, k Known) []v1.IntentWarning {
 	u := newUnmatched(k)
 	if len(k.Hosts) == 0 {
-		return u.environments(i.Environments) // They may refer to calendars, too.
+		return append(u.environments(i.Environments), drifting(i.Releases)...) // They may refer to calendars, too.
 	}
 	var found []v1.IntentWarning
 	if i.Config != nil {
@@ -87,7 +89,17 @@ func Unmatched(i Intent, k Known) []v1.IntentWarning {
 		u.selector(*i.Selector)
 		found = append(found, u.warnings(v1.SelectorObject)...)
 	}
-	return append(found, u.budgets(i)...)
+	return slices.Concat(found, drifting(i.Releases), u.budgets(i))
+}
+
+// drifting warns of the releases of which hosts of one run may get different packages.
+func drifting(releases map[string]v1.Release) (found []v1.IntentWarning) {
+	for _, name := range slices.Sorted(maps.Keys(releases)) {
+		if p := releases[name].Packages; p != nil && p.Drift() != "" {
+			found = append(found, v1.IntentWarning{Object: v1.ReleaseObject(name), Field: "packages.as-of", Text: p.Drift()})
+		}
+	}
+	return found
 }
 
 // unmatched collects the warnings about an object.

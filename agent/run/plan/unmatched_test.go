@@ -5,11 +5,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/plan"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/reached"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
@@ -169,4 +171,26 @@ func TestUnmatchedAgreesWithThePlan(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestDrifting checks which releases let hosts of one run get different versions of a package.
+func TestDrifting(t *testing.T) {
+	t.Parallel()
+	packages := func(p release.Packages) v1.Release { return v1.Release{Packages: &p} }
+	found := plan.Unmatched(plan.Intent{Releases: map[string]v1.Release{
+		"all":      packages(release.Packages{}),
+		"dated":    packages(release.Packages{Select: release.Security, AsOf: time.Now()}),
+		"same":     packages(release.Packages{Same: true}),
+		"exact":    packages(release.Packages{Select: release.Listed, Only: []string{"a=1", "b=2"}}),
+		"by name":  packages(release.Packages{Select: release.Listed, Only: []string{"a=1", "b"}}),
+		"security": packages(release.Packages{Select: release.Security, Only: []string{"a"}}),
+		"scripts":  {Data: []byte(`1`)},
+	}}, plan.Known{})
+	var fields []string
+	for _, w := range found {
+		fields = append(fields, w.Object+" "+w.Field)
+	}
+	if want := []string{"releases.all packages.as-of", "releases.by name packages.as-of", "releases.security packages.as-of"}; !slices.Equal(fields, want) {
+		t.Errorf("it warns of %q, not of %q", fields, want)
+	}
 }

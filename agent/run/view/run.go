@@ -47,7 +47,9 @@ func Run(r *run.State, now time.Time, forecast *run.Forecast, silent map[string]
 		ID: r.Key(), Phase: string(r.Phase), Result: string(r.Result), Reason: r.Reason, Trigger: r.Trigger, RetryOf: r.RetryOf, RequestID: r.RequestID,
 		RequestedBy: r.By, RequestReason: r.Why, OpenedAt: Time(r.OpenedAt), NotAfter: Time(r.NotAfter), EndedAt: OptionalTime(r.EndedAt),
 	}
-	view.Release = runRelease(r.Release)
+	if view.Release = runRelease(r.Release); view.Release != nil {
+		view.Release.Differing = r.DifferingTexts()
+	}
 	if view.OverrideAfter = r.OverrideAfter; view.OverrideAfter == "" && !r.Chosen {
 		for _, f := range r.Follows {
 			view.Follows = append(view.Follows, v1.FollowedRun{Environment: cmp.Or(f.Environment, v1.DefaultEnvironment), Run: f.Run})

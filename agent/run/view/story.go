@@ -90,6 +90,11 @@ func tellEvent(e v1.RunEvent, event message.Event) v1.RunEvent {
 		if len(event.Hosts) == 1 {
 			texts = []string{"the run begins without it"}
 		}
+	case message.Differing:
+		texts = []string{strings.Join(event.Texts(), "; ")}
+		for _, r := range event.Refused {
+			texts = append(texts, r.Why)
+		}
 	case message.Unprepared:
 		texts = []string{"its stage waits no longer", event.Doing}
 	case message.Cancelled:

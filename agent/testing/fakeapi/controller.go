@@ -27,6 +27,8 @@ type tenant struct {
 	outputs map[string][]v1.ActionOutput
 	// plans are what runs change on hosts, by run and host.
 	plans map[string]v1.HostPlan
+	// installed is what runs have installed.
+	installed map[uint64]v1.Installed
 	// offers are what hosts offer to change.
 	offers map[string]v1.HostPlan
 	runs   []v1.Run
@@ -80,6 +82,11 @@ func (s *Server) SetOutput(name string, id uint64, host string, outputs ...v1.Ac
 // SetPlan sets what a run changes on a host.
 func (s *Server) SetPlan(name string, id uint64, host string, plan v1.HostPlan) {
 	s.move(name, func(t *tenant) { t.plans[inRun(id, host)] = plan })
+}
+
+// SetInstalled sets what a run has installed.
+func (s *Server) SetInstalled(name string, id uint64, found v1.Installed) {
+	s.move(name, func(t *tenant) { t.installed[id] = found })
 }
 
 // SetOffer sets what a host offers to change.
@@ -385,6 +392,17 @@ func (t *tenant) Plan(_ context.Context, id uint64, host string) (v1.HostPlan, e
 		return plan, run.ErrNoPlan
 	}
 	return plan, nil
+}
+
+// Installed implements api.Controller.
+func (t *tenant) Installed(_ context.Context, id uint64) (v1.Installed, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	found, known := t.installed[id]
+	if !known {
+		return found, &run.Refused{Run: id, Message: fmt.Sprintf("run %d has upgraded no host", id)}
+	}
+	return found, nil
 }
 
 // Offer implements api.Controller.

@@ -175,7 +175,7 @@ func (s tenants) All() map[string]api.Controller {
 func (s *Server) tenant(name string) *tenant {
 	t, found := s.tenants[name]
 	if !found {
-		t = &tenant{Server: s, name: name, outputs: map[string][]v1.ActionOutput{}, plans: map[string]v1.HostPlan{}, offers: map[string]v1.HostPlan{}}
+		t = &tenant{Server: s, name: name, outputs: map[string][]v1.ActionOutput{}, plans: map[string]v1.HostPlan{}, offers: map[string]v1.HostPlan{}, installed: map[uint64]v1.Installed{}}
 		s.tenants[name] = t
 	}
 	return t

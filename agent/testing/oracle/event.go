@@ -43,6 +43,8 @@ func (o *Oracle) eventCounts(r message.Decoded, e message.Event) bool {
 		return false
 	case message.Late:
 		return p.id != 0 && !p.allPrepared && p.enoughPrepared() && o.hostsCount(e)
+	case message.Differing:
+		return p.allPrepared && (p.same || len(e.Refused) == 0)
 	}
 	return o.hostsCount(e)
 }
@@ -263,6 +265,8 @@ func (o *Oracle) event(r message.Decoded, e message.Event, sent time.Time) {
 		}
 	case message.Finished:
 		o.finish(r, e, sent)
+	case message.Differing:
+		o.refuse(e, r)
 	case message.Late:
 		o.mayBeginWithout(r, sent)
 		o.begins(r.Time)

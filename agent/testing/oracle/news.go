@@ -10,16 +10,17 @@ import (
 
 // The types of news that are judged.
 const (
-	newsOpened   = "run.opened"
-	newsStage    = "stage.done"
-	newsFailed   = "host.failed"
-	newsBlocked  = "run.blocked"
-	newsOverdue  = "run.overdue"
-	newsWaiting  = "run.waiting"
-	newsFinished = "run.finished"
-	newsMissed   = "window.missed"
-	newsUpToDate = "window.up-to-date"
-	newsSkipped  = "window.skipped"
+	newsOpened    = "run.opened"
+	newsStage     = "stage.done"
+	newsFailed    = "host.failed"
+	newsBlocked   = "run.blocked"
+	newsOverdue   = "run.overdue"
+	newsWaiting   = "run.waiting"
+	newsDiffering = "run.differing"
+	newsFinished  = "run.finished"
+	newsMissed    = "window.missed"
+	newsUpToDate  = "window.up-to-date"
+	newsSkipped   = "window.skipped"
 )
 
 // What a run waits for in news of type run.waiting.

@@ -64,6 +64,11 @@ func (o *Oracle) notePatience(at time.Time) {
 
 // enoughPrepared reports whether min-prepared members are prepared, and at least one.
 func (p *run) enoughPrepared() bool {
+	return slices.ContainsFunc(p.members, func(m *member) bool { return !m.givenUp && m.phase == prepared }) && p.prepares(p.policy.MinPrepared)
+}
+
+// prepares reports whether so many members are prepared, or were given up by a person.
+func (p *run) prepares(least int) bool {
 	ready, givenUp := 0, 0
 	for _, m := range p.members {
 		switch {
@@ -73,7 +78,7 @@ func (p *run) enoughPrepared() bool {
 			ready++
 		}
 	}
-	return ready > 0 && ready+givenUp >= p.policy.MinPrepared
+	return ready+givenUp >= least
 }
 
 // onlyLate reports whether the current stage waits for nobody but hosts that are late.

@@ -62,3 +62,22 @@ func (o *Oracle) installs(what, host string, run uint64, release string) {
 		o.count("machines that act by a release")
 	}
 }
+
+// refuse applies that members plan another version than the others: each that is prepared fails as if
+// it could not prepare. If no stage has begun and too few are left, no host may begin.
+func (o *Oracle) refuse(e message.Differing, r message.Decoded) {
+	p := o.run
+	for _, name := range message.Hosts(e) {
+		if m := p.member(name); m != nil && m.phase == prepared {
+			o.endFailed(m, r.Time)
+			o.count("hosts that are refused because their plans differ")
+		}
+	}
+	if len(e.Packages) > 0 {
+		o.owe(matter{kind: newsDiffering, run: p.key()})
+	}
+	begun := slices.ContainsFunc(p.stages, func(s stage) bool { return s.begun })
+	if len(e.Refused) > 0 && !begun && !p.prepares(p.policy.MinPrepared) {
+		p.halted = r.Seq
+	}
+}

@@ -44,6 +44,8 @@ type run struct {
 	takesBack message.Interval
 	by, why   string
 	openedAt  time.Time
+	// same tells that its release refuses hosts that plan another version than the others.
+	same bool
 	// window is when the window of the run opened, windowUsed that an earlier run has
 	// used it up; touched means that this run has taken a host out of service.
 	window              time.Time
@@ -271,6 +273,10 @@ func newRun(r message.Decoded, e message.Opened) *run {
 		p.roster[entry.Host] = true
 	}
 	p.patience = newPatience(p.policy.PreparePatience, e.NotAfter.Sub(r.Time))
+	if e.Release != nil {
+		installs, err := e.Release.Release()
+		p.same = err == nil && installs.Packages != nil && installs.Packages.Same
+	}
 	if p.policy.Paused {
 		p.paused, p.pausedSince, p.pausedBy = r.Seq, r.Seq, message.ByRollout
 	}
@@ -387,6 +393,19 @@ func (o *Oracle) command(r message.Decoded, c message.Command) {
 // its checks pass. A member that could not prepare does not count to max-failures.
 func (o *Oracle) fail(m *member, seq uint64, at time.Time) {
 	p, unprepared := o.run, m.phase.before(prepared)
+	o.endFailed(m, at)
+	if unprepared {
+		return
+	}
+	p.failures++
+	if p.failures >= p.policy.MaxFailures {
+		p.tooMany(seq)
+	}
+}
+
+// endFailed gives a member its final status "failed".
+func (o *Oracle) endFailed(m *member, at time.Time) {
+	p := o.run
 	switch {
 	case m.phase.before(draining) && m.owes.checks != "": // As before this run.
 	case m.phase == checking:
@@ -398,13 +417,6 @@ func (o *Oracle) fail(m *member, seq uint64, at time.Time) {
 	}
 	m.failed = true
 	o.end(m, at)
-	if unprepared {
-		return
-	}
-	p.failures++
-	if p.failures >= p.policy.MaxFailures {
-		p.tooMany(seq)
-	}
 }
 
 // tooMany stops or pauses the run, by its policy, because too many hosts failed.

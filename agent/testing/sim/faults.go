@@ -251,7 +251,7 @@ func Expected() []string {
 		"false replies to commands", "messages that nobody asked for", "replies that come late", "tasks at the site",
 		"windows judged", "windows judged that follow another", "windows of environments judged", "windows that are skipped", "operator: skip", "operator: unskip", "looks at a host that could begin", "event missed", "event frozen", "operator: freeze", "operator: thaw", "operator: release", "operator: delete", "operator: retry", "operator: rollout", "operator: approve", "operator: pause", "operator: resume", "operator: abort", "operator: abort now", "runs aborted at once", "hosts left as they are when a run ends",
 		"members that are left out because they have not answered before", "hosts that are released and may still be at work when a run is opened",
-		"event late", "event unprepared", "hosts that are late and join", "stages whose hosts were late and failed to prepare", "looks at a run that is due to go on without hosts",
+		"event late", "event unprepared", "event differing", "hosts that are refused because their plans differ", "upgrades to what all others get", "news run.differing", "hosts that are late and join", "stages whose hosts were late and failed to prepare", "looks at a run that is due to go on without hosts",
 		"event budgeted", "places taken in a cell", "neighbours that fall silent", "budgets that are lowered below what is out of service", "hosts out of service in a cell when a run is opened", "operator: budget",
 		"hosts of an ended run that another one takes in", "runs that are opened with edited budgets", "turns of runs side by side",
 		"environments that come after another", "runs that follow another environment", "runs that override the order of environments",

@@ -8,6 +8,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/oracle"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
@@ -27,6 +28,9 @@ func (w *World) drawReleases() {
 // drawRelease draws a release. Hosts report how many upgrades they have had, so that some do not fit.
 func (w *World) drawRelease() v1.Release {
 	r := v1.Release{Version: fmt.Sprintf("%d.0", 1+w.rng.n("version of a release", 3)), Scheme: release.Semver, Data: fmt.Appendf(nil, `{"edition":%d}`, w.rng.n("edition of a release", 1000))}
+	if w.rng.chance("release of packages", 0.4) {
+		r.Data, r.Packages = nil, &release.Packages{AsOf: time.Unix(1e9+int64(w.rng.n("time of a release", 1000)), 0), Same: w.rng.chance("release for which all plan the same", 0.7)}
+	}
 	if w.rng.chance("release requires", 0.2) {
 		r.Requires = map[string]string{"base": one(w.rng, "required base", "< 2", ">= 1")}
 	}
@@ -74,10 +78,48 @@ func (s system) Releases() []release.Kind {
 	if s.m.traits.readsNone {
 		return nil
 	}
-	return []release.Kind{release.OfData}
+	return []release.Kind{release.OfData, release.OfPackages}
 }
 
 var _ strategy.Releaser = system{}
+
+// library is the package that mirrors have in different versions.
+const library = "library"
+
+// addPackages adds the packages of a release to a plan. Now and then the mirror of a machine has a newer
+// version of one than those of the others.
+func (m *machine) addPackages(plan message.ChangeSet, job strategy.Job) message.ChangeSet {
+	if job.Release == nil || job.Release.Packages == nil {
+		return plan
+	}
+	to := "1"
+	if m.w.rng.chance("mirror/"+m.name, 0.1) {
+		to = "2"
+	}
+	plan.Changes = append(plan.Changes, message.Change{Name: library, From: "0", To: to})
+	return plan.Sorted()
+}
+
+// getsTheSame judges that a machine upgrades to the version of a package that other machines have got
+// in the same run, if its release says so. The world's lock is held.
+func (w *World) getsTheSame(host string, job strategy.Job) {
+	if job.Release == nil || job.Release.Packages == nil || !job.Release.Packages.Same {
+		return
+	}
+	for _, c := range job.Plan.Changes {
+		if c.Name != library {
+			continue
+		}
+		if w.libraries == nil {
+			w.libraries = map[uint64]string{}
+		}
+		if was := w.libraries[job.Run]; was != "" && was != c.To {
+			w.violated("%s upgrades %s to %s in run %d, and another host to %s", host, library, c.To, job.Run, was)
+		}
+		w.libraries[job.Run] = c.To
+		w.count("upgrades to what all others get")
+	}
+}
 
 // releaseOfJob is the release of a job, by its name and digest; empty for none.
 func releaseOfJob(job strategy.Job) string {

@@ -73,6 +73,9 @@ type World struct {
 	inOrder []*machine
 	// releases are the names of the releases; none in most seeds.
 	releases []string
+	// libraries are the versions of the library that hosts have got in each run in which all get the
+	// same.
+	libraries map[uint64]string
 	// budgeted tells that there may be disruption budgets.
 	budgeted bool
 	// fleetLock tells that hosts reboot by themselves.

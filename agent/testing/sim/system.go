@@ -73,7 +73,7 @@ func (s system) Prepare(ctx context.Context, job strategy.Job) (message.ChangeSe
 	}
 	s.m.w.note("%s is prepared for run %d", s.m.name, job.Run)
 	s.m.w.oracle.Prepared(s.m.name, job.Run, releaseOfJob(job))
-	return s.m.withhold(s.p.name, job), nil
+	return s.m.addPackages(s.m.withhold(s.p.name, job), job), nil
 }
 
 // checkPlan checks that an action has the plan of its run.
@@ -134,6 +134,7 @@ func (s system) begin(of strategy.Job) *job {
 		s.m.w.violated("%s upgrades for run %d, and is busy since %s", s.m.name, run, since)
 	}
 	s.m.w.oracle.UpgradeBegins(s.m.name, s.p.name, run, releaseOfJob(of))
+	s.m.w.getsTheSame(s.m.name, of)
 	j := &job{run: run, system: systemOf(of.Plan), version: versionOf(runOf(of.Plan).To), takesBack: of.TakesBack != 0, done: make(chan struct{})}
 	ctx, cancel := context.WithCancel(s.m.w.ctx)
 	j.stop = cancel

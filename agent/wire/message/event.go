@@ -342,6 +342,7 @@ func (Ran) name() string        { return "ran" }
 func (Overdue) name() string    { return "overdue" }
 func (Late) name() string       { return "late" }
 func (Unprepared) name() string { return "unprepared" }
+func (Differing) name() string  { return "differing" }
 func (Cancelled) name() string  { return "cancelled" }
 func (Approved) name() string   { return "approved" }
 func (Paused) name() string     { return "paused" }
@@ -360,7 +361,7 @@ func (Raised) name() string     { return "raised" }
 // readers read the members of each event, by its name.
 var readers = map[string]func([]byte) (Event, error){
 	"opened": read[Opened], "silent": read[Silent], "recovered": read[Recovered], "busy": read[Busy], "idle": read[Idle], "deleted": read[Deleted], "released": read[Released],
-	"admitted": read[Admitted], "slot": read[Slot], "begun": read[Begun], "ran": read[Ran], "overdue": read[Overdue], "late": read[Late], "unprepared": read[Unprepared], "cancelled": read[Cancelled],
+	"admitted": read[Admitted], "slot": read[Slot], "begun": read[Begun], "ran": read[Ran], "overdue": read[Overdue], "late": read[Late], "unprepared": read[Unprepared], "differing": read[Differing], "cancelled": read[Cancelled],
 	"approved": read[Approved], "paused": read[Paused], "resumed": read[Resumed], "aborted": read[Aborted],
 	"frozen": read[Frozen], "budgeted": read[Budgeted], "missed": read[Missed], "skipped": read[Skipped], "carried": read[Carried], "finished": read[Finished],
 	"locked": read[Locked], "unlocked": read[Unlocked], "withdrawn": read[Withdrawn], "moved": read[Moved], "raised": read[Raised],
@@ -394,6 +395,12 @@ func Hosts(e Event) []string {
 		return e.Hosts
 	case Unprepared:
 		return []string{e.Host}
+	case Differing:
+		var hosts []string
+		for _, r := range e.Refused {
+			hosts = append(hosts, r.Hosts...)
+		}
+		return hosts
 	case Cancelled:
 		return e.Hosts
 	case Busy:
@@ -489,6 +496,8 @@ func check(e Event) error {
 	case Recovered, Late, Unprepared, Idle, Deleted, Released, Admitted, Slot, Unlocked:
 		return checkHosts(Hosts(e))
 	case Locked:
+		return e.check()
+	case Differing:
 		return e.check()
 	case Approved:
 		return present("stage", e.Stage != "")

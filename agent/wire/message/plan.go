@@ -25,6 +25,9 @@ const (
 
 // ChangeSet is what an upgrade of a host changes, from which version to which.
 type ChangeSet struct {
+	// System is what the host runs, such as "debian 12 amd64": the same package has other versions on
+	// another system. It is given if the run has a release.
+	System string `json:"system,omitempty"`
 	// Changes are sorted by name, each name once.
 	Changes []Change `json:"changes,omitempty"`
 	// Held is what stays as it is though there is something newer, and why.
@@ -128,6 +131,9 @@ func (p ChangeSet) Check() error {
 		return err
 	}
 	if _, err := release.ParseRef(p.Release); err != nil {
+		return err
+	}
+	if err := checkText("system", p.System, MaxPlanName); err != nil {
 		return err
 	}
 	for i, c := range p.Changes {

@@ -77,6 +77,18 @@ type Packages struct {
 	Except []string `json:"except,omitempty"`
 	// Distribution is the release of the distribution to which the host is upgraded, such as trixie.
 	Distribution string `json:"distribution,omitempty"`
+	// Same refuses hosts that would install another version of a package than the first hosts of their
+	// run.
+	Same bool `json:"same,omitempty"`
+}
+
+// Drift says why hosts of one run may get different versions of a package; empty if they cannot.
+func (p Packages) Drift() string {
+	exact := p.Select == Listed && !slices.ContainsFunc(p.Only, func(only string) bool { return !strings.Contains(only, "=") })
+	if !p.AsOf.IsZero() || p.Same || exact {
+		return ""
+	}
+	return "it is not set, so each host installs what its repositories have when it prepares, and hosts may get different versions; set it, or set packages.same to refuse such hosts"
 }
 
 // Listed are the packages that select listed upgrades; none with any other select, which takes Only as

@@ -68,6 +68,7 @@ const (
 	NewsRunBlocked   = "run.blocked"
 	NewsRunOverdue   = "run.overdue"
 	NewsRunWaiting   = "run.waiting"
+	NewsRunDiffering = "run.differing"
 	NewsRunFinished  = "run.finished"
 	NewsWindowMissed = "window.missed"
 	// A window has closed without a run, because all hosts have the release of their environment.
@@ -88,7 +89,7 @@ const (
 // NewsTypes lists the types of news, but for the test.
 func NewsTypes() []string {
 	return []string{
-		NewsRunOpened, NewsStageDone, NewsHostFailed, NewsRunBlocked, NewsRunOverdue, NewsRunWaiting, NewsRunFinished, NewsWindowMissed, NewsWindowUpToDate, NewsWindowSkipped,
+		NewsRunOpened, NewsStageDone, NewsHostFailed, NewsRunBlocked, NewsRunOverdue, NewsRunWaiting, NewsRunDiffering, NewsRunFinished, NewsWindowMissed, NewsWindowUpToDate, NewsWindowSkipped,
 		NewsCalendarFailing, NewsCalendarRecovered, NewsCalendarEmptied, NewsHostWaiting,
 	}
 }

@@ -26,7 +26,8 @@ type Preflight struct {
 	// run. Hosts that have reported nothing are listed, too.
 	Offers []HostOffer `json:"offers,omitempty"`
 	// Warnings are about disruption budgets: what in them matches no host, and which stage lets
-	// more hosts leave service than a budget.
+	// more hosts leave service than a budget. They are also about the release, if hosts may get
+	// different versions of a package.
 	Warnings []IntentWarning `json:"warnings,omitempty"`
 	// Missing is what hosts lack for the run, as their workers say.
 	Missing []Missing `json:"missing,omitempty"`

@@ -36,6 +36,16 @@ type ReleaseInfo struct {
 	Release *Release `json:"release,omitempty"`
 }
 
+// Installed is what a run has installed, as a release, at
+// /v1/state/tenants/{tenant}/os-upgrade/runs/{id}/installed.
+type Installed struct {
+	// Release lists each package that all hosts with changes have changed, with its exact version.
+	Release Release `json:"release"`
+	// LeftOut are the packages that only some of them have changed, such as "nginx on 3 of 40 hosts":
+	// the release would install them on the others, too.
+	LeftOut []string `json:"left-out,omitempty"`
+}
+
 // NewRelease is the body of POST .../os-upgrade/releases: a release and its name.
 type NewRelease struct {
 	Name string `json:"name"`

@@ -384,6 +384,9 @@ type RunRelease struct {
 	// Version is what the release calls itself.
 	Version string `json:"version,omitempty"`
 	Digest  string `json:"digest"`
+	// Differing are the packages of which hosts plan different versions, a line each, such as
+	// "libssl3: 3.0.15 on 40 hosts, 3.0.16 on 2: c7, c9". The most important few are named.
+	Differing []string `json:"differing,omitempty"`
 	// Text is the release itself; only in the answer for one run.
 	Text json.RawMessage `json:"text,omitempty"`
 }

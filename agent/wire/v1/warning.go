@@ -8,14 +8,17 @@ const (
 	RolloutObject = "rollout"
 	// EnvironmentsObject is that of warnings about several environments.
 	EnvironmentsObject = "environments"
+	// ReleasesObject is that of warnings about releases.
+	ReleasesObject = "releases"
 	// SelectorObject is no object: the warning is about what a request chooses hosts by.
 	SelectorObject = "selector"
 )
 
 // IntentWarning is a part of what a tenant's operators declare that has no effect, because
-// no host that is known matches it. It is no error: such a host may be about to join.
+// no host that is known matches it, or that may have another effect than meant. It is no error: such a
+// host may be about to join.
 type IntentWarning struct {
-	// Object is config, rollout, environments.NAME or budgets.NAME.
+	// Object is config, rollout, environments.NAME, releases.NAME or budgets.NAME.
 	Object string `json:"object"`
 	// Field is the path of a member of it, such as "stages[0].match.roles[1]".
 	Field string `json:"field,omitempty"`
@@ -49,7 +52,7 @@ func EnvironmentObject(name string) string { return EnvironmentsObject + "." + n
 func BudgetObject(name string) string { return "budgets." + name }
 
 // ReleaseObject is the object of the warnings about a release.
-func ReleaseObject(name string) string { return "releases." + name }
+func ReleaseObject(name string) string { return ReleasesObject + "." + name }
 
 // String returns the path from the tenant on, and the text.
 func (w IntentWarning) String() string {

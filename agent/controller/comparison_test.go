@@ -1,0 +1,141 @@
+package controller
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
+)
+
+// plans keeps the plan of a host in a run: libssl3 goes to a version.
+func (m *memory) plans(host string, r v1.Run, to string) { m.plan(host, r, "libssl3="+to) }
+
+// comparing starts a run to a release of packages, with the canary h01 and the others h02 and h03.
+func comparing(t *testing.T, same bool, act func(t *testing.T, m *memory, c *Controller, r v1.Run)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory()
+		m.rollout = &v1.Rollout{MinPrepared: "1", Stages: []v1.Stage{{Name: "canary", Match: &v1.Match{Hosts: []string{"h01"}}}, {Name: "rest"}}}
+		c, _ := m.control(t)
+		installs := v1.Release{Packages: &release.Packages{Same: same}}
+		m.releases("spring", &installs)
+		for _, name := range []string{"h01", "h02", "h03"} {
+			m.Alive(name, message.Alive{Application: "app", Releases: []release.Kind{release.OfPackages}})
+		}
+		synctest.Wait()
+		r, err := c.Start(t.Context(), "test", startSpring)
+		if err != nil {
+			t.Fatal(err)
+		}
+		act(t, m, c, r)
+	})
+}
+
+// statuses are the statuses of the hosts of a run, with why.
+func statuses(t *testing.T, c *Controller, id uint64) string {
+	t.Helper()
+	r, err := c.Find(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for _, h := range r.Hosts {
+		all = append(all, h.Hostname+" "+string(h.Status)+" "+h.Class+" "+h.Error)
+	}
+	return strings.Join(all, "; ")
+}
+
+// TestDifferingPlansAreTold checks that a run whose hosts plan two versions of a package goes on, and
+// tells of it once: in its story, in what is shown of it, and as news.
+func TestDifferingPlansAreTold(t *testing.T) {
+	t.Parallel()
+	comparing(t, false, func(t *testing.T, m *memory, c *Controller, r v1.Run) {
+		for host, to := range map[string]string{"h01": "3.0.15", "h02": "3.0.15", "h03": "3.0.16"} {
+			m.plans(host, r, to)
+			m.answer(host, r, message.Prepare, message.Done)
+		}
+		synctest.Wait()
+		const line = "libssl3: 3.0.15 on 2 hosts, 3.0.16 on 1: h03"
+		found, err := c.Find(t.Context(), r.ID)
+		if err != nil || strings.Join(found.Release.Differing, "\n") != line {
+			t.Fatalf("it shows %+v, %v", found.Release, err)
+		}
+		m.answer("h01", r, message.Upgrade, message.Done)
+		m.answer("h02", r, message.Upgrade, message.Done)
+		m.answer("h03", r, message.Upgrade, message.Done)
+		if found, err = c.Find(t.Context(), r.ID); err != nil || found.Result != string(run.Completed) {
+			t.Errorf("the run is %s %s, %v", found.Phase, found.Result, err)
+		}
+		told := 0
+		for _, e := range found.Events {
+			if e.Event == "differing" && e.Text == line {
+				told++
+			}
+		}
+		if told != 1 {
+			t.Errorf("its story tells it %d times: %+v", told, found.Events)
+		}
+	})
+}
+
+// TestDifferingPlansAreRefused checks that no host is upgraded before the plans of all that have
+// prepared are compared, also after a restart; that a host which plans another version than the canary
+// fails; and that a host which prepares later is compared with what the others have got.
+func TestDifferingPlansAreRefused(t *testing.T) {
+	t.Parallel()
+	comparing(t, true, func(t *testing.T, m *memory, c *Controller, r v1.Run) {
+		m.answer("h01", r, message.Prepare, message.Done)
+		m.answer("h02", r, message.Prepare, message.Done)
+		m.plans("h01", r, "3.0.15")
+		time.Sleep(90 * time.Second) // h03 is late.
+		synctest.Wait()
+		c = m.restart(t)
+		for _, name := range []string{"h01", "h02", "h03"} {
+			m.Alive(name, message.Alive{Application: "app", Releases: []release.Kind{release.OfPackages}})
+		}
+		synctest.Wait()
+		found, err := c.Find(t.Context(), r.ID)
+		if err != nil || found.WaitingFor == nil || found.Phase != string(run.Preparing) {
+			t.Fatalf("without the plan of h02 the run is %s and waits for %+v, %v", found.Phase, found.WaitingFor, err)
+		}
+		m.answer("h03", r, message.Prepare, message.Done)
+		m.plans("h02", r, "3.0.16")
+		m.plans("h03", r, "3.0.15")
+		time.Sleep(3 * time.Second)
+		synctest.Wait()
+		const want = "h01 upgrading  ; h02 failed repository it would get libssl3 3.0.16 and other hosts 3.0.15, and packages.same of the release is true; h03 prepared  "
+		if got := statuses(t, c, r.ID); got != want {
+			t.Errorf("the hosts are %q, not %q", got, want)
+		}
+	})
+}
+
+// TestPlanThatNeverComes checks that a host whose plan does not come is refused after a while if all
+// are to get the same, and that the run waits for it until then and says so.
+func TestPlanThatNeverComes(t *testing.T) {
+	t.Parallel()
+	comparing(t, true, func(t *testing.T, m *memory, c *Controller, r v1.Run) {
+		for _, host := range []string{"h01", "h02", "h03"} {
+			m.answer(host, r, message.Prepare, message.Done)
+		}
+		m.plans("h01", r, "3.0.15")
+		m.plans("h02", r, "3.0.15")
+		time.Sleep(planLimit - 10*time.Second)
+		synctest.Wait()
+		found, err := c.Find(t.Context(), r.ID)
+		if err != nil || found.WaitingFor == nil || found.WaitingFor.Detail != "the plans of h03 to be compared" {
+			t.Fatalf("it waits for %+v, %v", found.WaitingFor, err)
+		}
+		time.Sleep(15 * time.Second)
+		synctest.Wait()
+		const want = "h01 upgrading  ; h02 prepared  ; h03 failed repository its plan did not come within 2m, so it was compared with no other, and packages.same of the release is true"
+		if got := statuses(t, c, r.ID); got != want {
+			t.Errorf("the hosts are %q, not %q", got, want)
+		}
+	})
+}
