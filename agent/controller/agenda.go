@@ -45,14 +45,19 @@ type declared struct {
 // orderOf returns which environments an environment comes after; false when it comes after none.
 func (i *intent) orderOf(environment string) (run.Order, bool) {
 	d := i.environments[environment]
+	return d.order(), d != nil && d.After != nil
+}
+
+// order is which environments an environment comes after, by their names on the log.
+func (d *declared) order() (order run.Order) {
 	if d == nil || d.After == nil {
-		return run.Order{}, false
+		return order
 	}
-	order := run.Order{Soak: d.After.Soak.Duration()}
+	order.Soak = d.After.Soak.Duration()
 	for _, name := range d.After.Environments {
 		order.Environments = append(order.Environments, onLog(name))
 	}
-	return order, true
+	return order
 }
 
 // followers returns the environments that come after each one, by its name on the log.
@@ -132,7 +137,8 @@ func (i *intent) setEnvironment(seen store.Seen) {
 		}
 		i.environments[seen.Name] = next
 	}
-	i.membership, i.following = nil, nil
+	i.sort(seen.Name, next)
+	i.follow(seen.Name, before, next)
 	i.note(o, err)
 	switch {
 	case wasUnusable || err != nil || !slices.Equal(before.calendars(), next.calendars()):
@@ -140,6 +146,43 @@ func (i *intent) setEnvironment(seen store.Seen) {
 	case next != nil && (before == nil || !reflect.DeepEqual(before.windows, next.windows) || before.HasSchedule() != next.HasSchedule()):
 		next.change(seen.At, i.now(), i.scheduleOf(seen.Name))
 	}
+}
+
+// sort has who is in which environment follow from what is now declared of one.
+func (i *intent) sort(name string, next *declared) {
+	switch {
+	case i.membership == nil:
+	case len(i.environments) == 0:
+		i.membership = nil
+	case next == nil:
+		i.membership.Set(name, nil)
+	default:
+		i.membership.Set(name, &next.Match)
+	}
+}
+
+// follow notes which environments an environment now comes after.
+func (i *intent) follow(name string, before, next *declared) {
+	if i.following == nil {
+		return
+	}
+	for _, earlier := range before.order().Environments {
+		i.following[earlier] = slices.DeleteFunc(i.following[earlier], func(other string) bool { return other == name })
+	}
+	for _, earlier := range next.order().Environments {
+		at, _ := slices.BinarySearch(i.following[earlier], name)
+		i.following[earlier] = slices.Insert(i.following[earlier], at, name)
+	}
+}
+
+// concernsAll reports whether what was seen may change more than one environment and those that come after
+// it: it is of none of them, or changes which calendars open windows for the others.
+func (i *intent) concernsAll(seen store.Seen) bool {
+	if seen.Kind != store.Environment || i.unusable[seen.Object] != nil {
+		return true
+	}
+	next, err := declaredAs(seen)
+	return err != nil || !slices.Equal(i.environments[seen.Name].calendars(), next.calendars())
 }
 
 // declaredAs reads an environment that was seen; nil when there is none that can be used.

@@ -2,7 +2,6 @@ package controller
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"time"
 
@@ -96,10 +95,13 @@ func (s *state) environment(name string) *environment {
 	if env == nil {
 		env = s.newEnvironment(name)
 		s.environments[name] = env
-		s.sortEnvironments()
+		at, _ := slices.BinarySearchFunc(s.inOrder, name, byName)
+		s.inOrder = slices.Insert(s.inOrder, at, env)
 	}
 	return env
 }
+
+func byName(e *environment, name string) int { return cmp.Compare(e.name, name) }
 
 // declareAll has an environment for each that is declared, and none for what is neither declared nor
 // on the log.
@@ -107,16 +109,21 @@ func (s *state) declareAll() {
 	for name := range s.intent.environments {
 		s.environment(name)
 	}
-	for name, env := range s.environments {
-		if !s.isDeclared(name) && env.since == 0 {
-			delete(s.environments, name)
-		}
+	for _, env := range slices.Clone(s.inOrder) {
+		s.declare(env.name)
 	}
-	s.sortEnvironments()
 }
 
-func (s *state) sortEnvironments() {
-	s.inOrder = slices.SortedFunc(maps.Values(s.environments), func(a, b *environment) int { return cmp.Compare(a.name, b.name) })
+// declare has an environment of a name if it is declared, and none if it is neither declared nor on the log.
+func (s *state) declare(name string) {
+	if s.isDeclared(name) {
+		s.environment(name)
+		return
+	}
+	if env := s.environments[name]; env != nil && env.since == 0 {
+		delete(s.environments, name)
+		s.inOrder = slices.DeleteFunc(s.inOrder, func(e *environment) bool { return e == env })
+	}
 }
 
 // isDeclared reports whether there is an environment whatever the log says.

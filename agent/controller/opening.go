@@ -184,8 +184,13 @@ func (s *state) missed(env *environment, now time.Time) (e message.Missed, some 
 // then and are still owed a run or a reason stay so: the new schedule says nothing of
 // the time before it was written (seed 2027900).
 func (s *state) setIntent(seen store.Seen) {
+	concerned, wasAlone, before := s.inOrder, s.alone(), s.intent.environments[seen.Name]
+	all := s.intent.concernsAll(seen)
+	if !all {
+		concerned = slices.DeleteFunc([]*environment{s.environments[seen.Name]}, func(e *environment) bool { return e == nil })
+	}
 	if s.intent.complete && seen.Kind != store.Rollout && seen.Kind != store.Budget && seen.Kind != store.Skip && seen.Kind != store.Release {
-		for _, env := range s.inOrder {
+		for _, env := range concerned {
 			s.intent.of(env.name).owed = s.owed(env, times.Sooner(seen.At, s.Now()))
 		}
 	}
@@ -193,9 +198,19 @@ func (s *state) setIntent(seen store.Seen) {
 	for _, env := range s.inOrder {
 		env.goal.until = time.Time{}
 	}
-	if seen.Kind == store.Environment || seen.Object == (store.Object{}) {
+	moved := false
+	switch {
+	case seen.Object == (store.Object{}), all && seen.Kind == store.Environment:
 		s.declareAll()
 		s.placeAll()
+	case seen.Kind == store.Environment:
+		s.declare(seen.Name)
+		moved = s.placeOf(seen.Name, before)
+	}
+	if all || moved || s.alone() != wasAlone {
+		s.wakeAll()
+	} else {
+		s.wakeDeclared(seen.Name)
 	}
 	s.tellCalendar(seen)
 	if seen.Kind == store.Skip && seen.Skips != nil {

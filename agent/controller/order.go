@@ -50,6 +50,16 @@ func (s *state) mayFollow(env *environment, now time.Time, request v1.Start, e *
 	return nil
 }
 
+// wakeDeclared wakes an environment that is declared anew, and those that come after it.
+func (s *state) wakeDeclared(name string) {
+	if env := s.environments[name]; env != nil {
+		env.rouse()
+	}
+	for _, name := range s.intent.followers()[name] {
+		s.environment(name).rouse()
+	}
+}
+
 // wakeFollowers wakes the environments that come after another one, once a run of that one was
 // opened or has ended.
 func (s *state) wakeFollowers(of *run.Environment) {

@@ -1,6 +1,9 @@
 package controller
 
 import (
+	"reflect"
+	"slices"
+
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/plan"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
@@ -83,7 +86,7 @@ func (h *hosts) place(known *host, m *plan.Membership) (changed bool) {
 	}
 	now := plan.Where{}
 	if m != nil {
-		now = m.Of(plan.Host{Name: known.Name, Application: known.Application, Role: known.Role, Labels: known.Labels}, was)
+		now = m.Of(known.inPlan(), was)
 	}
 	if now.Environment == known.Environment && now.Unplaced == known.Unplaced {
 		h.byEnvironment.enter(known) // It may be new.
@@ -110,20 +113,52 @@ func (s *state) place(known *host) {
 }
 
 // placeAll decides in which environment each host is, after a change of what is declared.
-func (s *state) placeAll() {
+func (s *state) placeAll() { s.placeThose(func(*host) bool { return true }) }
+
+// placeOf decides in which environment those hosts are that are or were in an environment, or that it
+// matches or has matched before: all others stay where they are. It reports whether one has moved.
+func (s *state) placeOf(name string, before *declared) (moved bool) {
+	next := s.intent.environments[name]
+	if before != nil && next != nil && reflect.DeepEqual(before.Match, next.Match) {
+		return false
+	}
+	fits := []func(plan.Host) bool{}
+	for _, d := range []*declared{before, next} {
+		if d != nil {
+			fits = append(fits, plan.Fits(d.Match))
+		}
+	}
+	return s.placeThose(func(h *host) bool {
+		return !h.placed || h.Environment == name || h.Assigned == name || slices.ContainsFunc(fits, func(fits func(plan.Host) bool) bool { return fits(h.inPlan()) })
+	})
+}
+
+// placeThose decides in which environment some hosts are, and reports whether one has moved.
+func (s *state) placeThose(concerned func(*host) bool) (some bool) {
 	if !s.intent.complete {
-		return
+		return false
 	}
 	m := s.intent.sorting()
 	for _, known := range s.hosts.sorted() {
+		if !concerned(known) {
+			continue
+		}
 		unassigned := s.unassign(known)
-		if moved := s.hosts.place(known, m); (moved || unassigned) && s.active {
+		moved := s.hosts.place(known, m)
+		if (moved || unassigned) && s.active {
 			s.writer.put(known.Host)
 		}
+		some = some || moved
 	}
 	if m == nil {
 		s.hosts.byEnvironment = nil // All are in default.
 	}
+	return some
+}
+
+// inPlan is the host as matches see it.
+func (h *host) inPlan() plan.Host {
+	return plan.Host{Name: h.Name, Application: h.Application, Role: h.Role, Labels: h.Labels}
 }
 
 // named notes the hosts that a record adds to the run of an environment: those that its opening names,

@@ -164,7 +164,8 @@ func (n *session) watchIntent(ctx context.Context) error {
 		_ = n.post(ctx, func(s *state) {
 			s.setIntent(seen)
 			s.checkLoaded()
-			s.changed()
+			s.stale = true
+			s.show()
 		})
 	})
 }

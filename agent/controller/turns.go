@@ -83,18 +83,37 @@ func (s *state) awake(now time.Time) []*environment {
 // next one is looked for only when it is wanted. It puts the slice into another order.
 func inTurn(awake []*environment) iter.Seq[*environment] {
 	return func(yield func(*environment) bool) {
-		for n := range awake {
-			first := n
-			for i := n + 1; i < len(awake); i++ {
-				if awake[i].isBefore(awake[first]) {
-					first = i
-				}
-			}
-			awake[n], awake[first] = awake[first], awake[n]
-			if !yield(awake[n]) {
+		left := awake // A heap: when all are asked, each is found without a look at all others.
+		for n := len(left)/2 - 1; n >= 0; n-- {
+			sink(left, n)
+		}
+		for len(left) > 0 {
+			last := len(left) - 1
+			left[0], left[last] = left[last], left[0]
+			first := left[last]
+			left = left[:last]
+			sink(left, 0)
+			if !yield(first) {
 				return
 			}
 		}
+	}
+}
+
+// sink moves an entry of a heap down to where it belongs.
+func sink(heap []*environment, n int) {
+	for {
+		first := n
+		for child := 2*n + 1; child <= 2*n+2 && child < len(heap); child++ {
+			if heap[child].isBefore(heap[first]) {
+				first = child
+			}
+		}
+		if first == n {
+			return
+		}
+		heap[n], heap[first] = heap[first], heap[n]
+		n = first
 	}
 }
 

@@ -15,12 +15,42 @@ func (c *Controller) Unmatched(ctx context.Context, i plan.Intent) ([]v1.IntentW
 		known := s.knownHosts()
 		known.InForce = &plan.Intent{Rollout: s.intent.rollout, Budgets: s.intent.budgets}
 		if len(i.Environments) > 0 {
-			known.InForce.Environments = s.intent.declaredEnvironments()
+			known.InForce.Environments = s.besides(i.Environments)
 			s.placed(&known)
 		}
 		return known
 	})
 	return c.unmatched(facing{i, known}), err
+}
+
+// besides returns what is in force of the environments that matter to some that are to be declared: those
+// that they come after, and those that match or have their hosts, too. A tenant may have a thousand.
+func (s *state) besides(next map[string]v1.Environment) map[string]v1.Environment {
+	found := map[string]v1.Environment{}
+	add := func(names ...string) {
+		for _, name := range names {
+			if d := s.intent.environments[name]; d != nil {
+				found[name] = d.Environment
+			}
+		}
+	}
+	fits := map[string]func(plan.Host) bool{}
+	for name, e := range next {
+		fits[name] = plan.Fits(e.Match)
+		if e.After != nil {
+			add(e.After.Environments...)
+		}
+	}
+	m := s.intent.sorting()
+	for _, h := range s.hosts.known {
+		for name, fits := range fits {
+			if m != nil && (h.Assigned == name || fits(h.inPlan())) {
+				add(append(m.Matching(h.inPlan()), h.Environment, h.Assigned)...)
+				break
+			}
+		}
+	}
+	return found
 }
 
 func (c *Controller) unmatched(f facing) []v1.IntentWarning {

@@ -26,6 +26,9 @@ func compile(m *v1.Match) *matcher {
 	return &matcher{v1.Selector{Hosts: m.Hosts, Labels: m.Labels, Roles: m.Roles}.Matcher(), newSet(m.Applications), m, slices.Sorted(maps.Keys(m.Labels))}
 }
 
+// Fits returns what reports whether a match fits a host, whatever else matches that host.
+func Fits(m v1.Match) func(Host) bool { return compile(&m).matches }
+
 func newSet(list []string) set {
 	s := make(set, len(list))
 	for _, entry := range list {

@@ -11,7 +11,7 @@ import (
 // several goroutines at once: a match is compiled when a host is first compared with it, as few of a
 // thousand are.
 type Membership struct {
-	declared map[string]v1.Environment
+	matches  map[string]v1.Match
 	compiled map[string]*matcher
 	// named are the environments that name a host, labeled those that want a label of some value,
 	// others those that do neither.
@@ -24,23 +24,52 @@ type label struct{ key, value string }
 
 // NewMembership makes the Membership of environments, given by name.
 func NewMembership(declared map[string]v1.Environment) *Membership {
-	m := &Membership{declared: declared, compiled: map[string]*matcher{}, named: map[string][]string{}, labeled: map[label][]string{}}
+	m := &Membership{matches: make(map[string]v1.Match, len(declared)), compiled: map[string]*matcher{}, named: map[string][]string{}, labeled: map[label][]string{}}
 	for _, name := range slices.Sorted(maps.Keys(declared)) {
-		match := declared[name].Match
-		switch {
-		case len(match.Hosts) > 0:
-			for host := range newSet(match.Hosts) {
-				m.named[host] = append(m.named[host], name)
-			}
-		case len(match.Labels) > 0:
-			first := slices.Min(slices.Collect(maps.Keys(match.Labels)))
-			of := label{first, match.Labels[first]}
-			m.labeled[of] = append(m.labeled[of], name)
-		default:
-			m.others = append(m.others, name)
-		}
+		m.Set(name, new(declared[name].Match))
 	}
 	return m
+}
+
+// Set puts what an environment matches in place of what it matched before; nil when it is not declared
+// any more. What that costs does not grow with the other environments.
+func (m *Membership) Set(name string, match *v1.Match) {
+	if before, declared := m.matches[name]; declared {
+		m.file(name, before, without)
+		delete(m.matches, name)
+		delete(m.compiled, name)
+	}
+	if match != nil {
+		m.matches[name] = *match
+		m.file(name, *match, with)
+	}
+}
+
+// file changes the lists in which an environment is found by what it matches.
+func (m *Membership) file(name string, match v1.Match, change func(names []string, name string) []string) {
+	switch {
+	case len(match.Hosts) > 0:
+		for host := range newSet(match.Hosts) {
+			m.named[host] = change(m.named[host], name)
+		}
+	case len(match.Labels) > 0:
+		first := slices.Min(slices.Collect(maps.Keys(match.Labels)))
+		of := label{first, match.Labels[first]}
+		m.labeled[of] = change(m.labeled[of], name)
+	default:
+		m.others = change(m.others, name)
+	}
+}
+
+// with adds a name to a sorted list.
+func with(names []string, name string) []string {
+	at, _ := slices.BinarySearch(names, name)
+	return slices.Insert(names, at, name)
+}
+
+// without removes a name from a list.
+func without(names []string, name string) []string {
+	return slices.DeleteFunc(names, func(other string) bool { return other == name })
 }
 
 // Where is in which environment a host is.
@@ -64,7 +93,7 @@ func (m *Membership) Of(h Host, was *Where) Where {
 	if was != nil && m.has(was.Assigned) {
 		return Where{Environment: onLog(was.Assigned), Assigned: was.Assigned}
 	}
-	matching := m.matching(h)
+	matching := m.Matching(h)
 	switch {
 	case len(matching) == 0:
 		return Where{}
@@ -78,15 +107,14 @@ func (m *Membership) Of(h Host, was *Where) Where {
 
 // has reports whether there is an environment, by its name for people.
 func (m *Membership) has(name string) bool {
-	_, declared := m.declared[name]
+	_, declared := m.matches[name]
 	return name == v1.DefaultEnvironment || declared
 }
 
 // match is the match of a declared environment.
 func (m *Membership) match(name string) *matcher {
 	if m.compiled[name] == nil {
-		match := m.declared[name].Match
-		m.compiled[name] = compile(&match)
+		m.compiled[name] = compile(new(m.matches[name]))
 	}
 	return m.compiled[name]
 }
@@ -99,9 +127,9 @@ func onLog(name string) string {
 	return name
 }
 
-// matching returns the environments that match a host, by name. Those that name it go before
+// Matching returns the environments that match a host, by name. Those that name it go before
 // those that select it otherwise.
-func (m *Membership) matching(h Host) (all []string) {
+func (m *Membership) Matching(h Host) (all []string) {
 	fits := func(names []string) {
 		for _, name := range names {
 			if m.match(name).matches(h) {
