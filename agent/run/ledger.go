@@ -216,7 +216,7 @@ func (l *Ledger) fold(r message.Decoded) error {
 			return l.lock(r, e)
 		case message.Unlocked:
 			return l.unlock(r, e)
-		case message.Withdrawn, message.Moved, message.Raised:
+		case message.Moved, message.Raised:
 			return nil // They change no run.
 		}
 	}

@@ -78,7 +78,7 @@ func TestRequestsBeforeTheFirstRun(t *testing.T) {
 func TestReservedEvents(t *testing.T) {
 	t.Parallel()
 	for n, body := range []string{
-		`{"event":"withdrawn","release":"2026-11"}`, `{"event":"moved","host":"h01","environment":"basel"}`, `{"event":"raised","format":1}`,
+		`{"event":"moved","host":"h01","environment":"basel"}`, `{"event":"raised","format":1}`,
 	} {
 		l := new(Ledger)
 		r := message.Record{Kind: message.EventRecord, Seq: uint64(n + 1), Time: epoch, Body: []byte(body)}

@@ -15,7 +15,8 @@ type opening struct {
 	run uint64
 	// release is the text of the release that the run is pinned to; nil if it has none.
 	release json.RawMessage
-	// given are the outputs of the steps that earlier runs have done for it, in their order.
+	// given are the outputs of the steps that earlier runs have done for it, in their order; of a
+	// rollback those of the steps that it takes back.
 	given []given
 }
 
@@ -82,7 +83,10 @@ func openingOf(run uint64, e message.Opened) *opening {
 	if e.Release != nil {
 		o.release = e.Release.Text
 	}
-	if e.Reached != nil {
+	for _, s := range e.Outputs {
+		o.given = append(o.given, given{s.Stage, s.Sealed})
+	}
+	if e.Reached != nil && e.RollbackOf == 0 {
 		for _, s := range e.Reached.Stages {
 			if s.Outputs != nil {
 				o.given = append(o.given, given{s.Name, s.Outputs.Sealed})

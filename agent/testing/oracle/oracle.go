@@ -97,6 +97,8 @@ type Oracle struct {
 	// tasksRun are the steps and start checks that were run and how that came out; nil where nobody
 	// tells.
 	tasksRun map[message.Key]taskRun
+	// gave are the outputs of the steps that were run; nil where nobody tells.
+	gave map[message.Key][]map[string]string
 	// seen is the last record, written the last command or event before it.
 	seen, written uint64
 	// knows and frozen are Sending.Knows and Sending.Frozen of the record at hand.
@@ -115,6 +117,8 @@ type Oracle struct {
 	// Passed returns how much real time has passed since the last record: a clock
 	// that is set back delays no deadline. Nil means none.
 	Passed func() time.Duration
+	// Opened returns the outputs of steps that the site has sealed. Nil where nobody sees any.
+	Opened func(sealed string) map[string]string
 	// Calm returns for how long nothing has failed any more. Nil means never.
 	Calm     func() time.Duration
 	schedule schedule
@@ -129,6 +133,8 @@ type Oracle struct {
 	done      map[string]*doneBy
 	changedBy map[string]uint64
 	takesBack map[uint64]message.Interval
+	// upgraded are the ended runs that have upgraded a host, oldest first.
+	upgraded []uint64
 	// cells are those of the disruption budgets, and budgets identifies these.
 	cells   map[message.CellKey]*cell
 	budgets string

@@ -130,6 +130,7 @@ func (o *Oracle) stepRan(t message.Outcome, r message.Decoded) {
 	if s.doing.done {
 		o.violated("invariant 13: step %s of run %d is done twice, by record %d", t.Stage, t.Run, r.Seq)
 	}
+	o.judgeOutputs(t, s, r)
 	s.doing.underWay = false
 	s.doing.attempt++
 	switch {
@@ -195,8 +196,7 @@ func (o *Oracle) StepRuns(key message.Key, undo bool) {
 // isMadeUp reports whether an outcome says that something was done, or has passed, and nobody has done it:
 // whoever runs tasks tells how they end, and a byzantine host may lie.
 func (o *Oracle) isMadeUp(t message.Outcome) bool {
-	m := o.machines[t.Host]
-	return t.OK && o.tasksRun != nil && !o.tasksRun[t.Key()].well && (m == nil || !m.byzantine)
+	return t.OK && o.tasksRun != nil && !o.tasksRun[t.Key()].well && !o.isByzantine(t.Host)
 }
 
 // neverCame reports whether an outcome only says that the run waits for it no longer.

@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/oracle"
@@ -87,7 +88,7 @@ func (w *World) drawStages(purpose string) []v1.Stage {
 	matches := []*v1.Match{{Hosts: []string{"h01"}}, {Labels: map[string]string{"ring": "0"}}, {Roles: []string{"web"}}, {Applications: []string{application}}}
 	var stages []v1.Stage
 	if steps && d.chance(purpose+" first is a step", 0.6) {
-		stages = append(stages, v1.Stage{Name: "first", Step: w.drawStep(purpose, matches[d.n(purpose+" match", len(matches))])})
+		stages = append(stages, v1.Stage{Name: "first", Step: w.drawStep(purpose, "FIRST", matches[d.n(purpose+" match", len(matches))])})
 	}
 	for n := range d.n(purpose+" stages", 4) {
 		s := v1.Stage{
@@ -99,7 +100,7 @@ func (w *World) drawStages(purpose string) []v1.Stage {
 			s.Approval, s.ApprovalTimeout = true, one[rollout.Span](d, purpose+" approval-timeout", "1m", "10m", "1d")
 		}
 		if steps && d.chance(purpose+" is a step", 0.5) {
-			s.Match, s.MaxUnavailable, s.Step = nil, "", w.drawStep(purpose, s.Match)
+			s.Match, s.MaxUnavailable, s.Step = nil, "", w.drawStep(purpose, strings.ToUpper(s.Name), s.Match)
 		}
 		stages = append(stages, s)
 	}
@@ -107,7 +108,7 @@ func (w *World) drawStages(purpose string) []v1.Stage {
 	if steps && len(stages) == 0 || len(stages) > 0 && (all || d.chance(purpose+" rest", 0.8)) {
 		stages = append(stages, v1.Stage{Name: "rest", MaxUnavailable: one[rollout.Count](d, purpose+" max-unavailable", "", "1", "2", "50%")})
 		if steps && (all || d.chance(purpose+" last is a step", 0.5)) {
-			stages = append(stages, v1.Stage{Name: "last", Step: w.drawStep(purpose, &v1.Match{Applications: []string{application}})})
+			stages = append(stages, v1.Stage{Name: "last", Step: w.drawStep(purpose, "LAST", &v1.Match{Applications: []string{application}})})
 		}
 	}
 	if len(stages) > 0 && d.chance(purpose+" point of no return", 0.3) {
@@ -119,14 +120,17 @@ func (w *World) drawStages(purpose string) []v1.Stage {
 // undoScript is the script that takes a step back.
 const undoScript = "undo"
 
-// drawStep draws a step, at the site or on one of the hosts that a match selects.
-func (w *World) drawStep(purpose string, match *v1.Match) *v1.Step {
+// drawStep draws a step, at the site or on one of the hosts that a match selects. Its outputs bear a name.
+func (w *World) drawStep(purpose, output string, match *v1.Match) *v1.Step {
 	d := w.rng
 	retries := d.n(purpose+" retries of the step", 2)
 	s := &v1.Step{Do: &v1.Hook{
 		Type: "exec", Script: "step", On: one(d, purpose+" step on", "site", "host"),
 		Timeout: one[rollout.Span](d, purpose+" timeout of the step", "10s", "30s", "2m"), Retries: &retries, RetryInterval: "5s",
 	}}
+	if d.chance(purpose+" gives", 0.5) {
+		s.Gives = one(d, purpose+" outputs", []string{output}, []string{output, output + "_KEY"})
+	}
 	if d.chance(purpose+" undo", 0.5) {
 		s.Undo = &v1.Hook{Type: "exec", Script: undoScript, On: s.Do.On, Timeout: "10s"}
 	}

@@ -32,7 +32,7 @@ func (s *site) startGate(ctx context.Context, p *process) {
 	w := s.w
 	l := siteLog{w, s, p}
 	g := &siteGate{p: p, link: s.link, begun: time.Now(), heard: map[holder]time.Time{}}
-	g.Gate = gate.New(gate.Options{Tenant: tenant, Log: l, Keeper: siteKeeper{siteStore{w.store, w, p}, l, g}, Push: s.push})
+	g.Gate = gate.New(gate.Options{Tenant: tenant, Log: l, Keeper: siteKeeper{siteStore{w.store, w, p}, l, g}, Push: s.push, Secrets: strongbox{}})
 	g.Warn = func(err error) {
 		w.note("the gate of %s follows anew: %v", p.name, err)
 		w.count("gates that follow anew")

@@ -69,6 +69,8 @@ type World struct {
 	inLine   bool
 	orders   map[string]*v1.After
 	editions map[string]int
+	// given counts the outputs that steps have given.
+	given int
 	// inOrder are the machines by name.
 	inOrder []*machine
 	// releases are the names of the releases; none in most seeds.
@@ -117,6 +119,7 @@ func newWorld(ctx context.Context, seed uint64, o Options) *World {
 	w.log = w.newServer()
 	w.oracle = oracle.New(w.violated, w.count)
 	w.oracle.Passed = func() time.Duration { return time.Since(w.log.written) }
+	w.oracle.Opened = w.opened
 	w.oracle.Calm = func() time.Duration {
 		if w.calm.IsZero() {
 			return 0

@@ -129,7 +129,7 @@ func (s *site) run() {
 	log, kept := siteLog{w, s, p}, siteStore{w.store, w, p}
 	c := controller.New(controller.Options{
 		Tenant: tenant, Zone: time.UTC, Log: log, HostEvents: log, Guard: guard.New(s.nextGuard()), Store: kept, News: kept,
-		Site: siteRunner{w, p}, Logger: w.logger(p.name), Now: s.clock.now, At: p.at,
+		Site: siteRunner{w, p}, Secrets: strongbox{}, Logger: w.logger(p.name), Now: s.clock.now, At: p.at,
 	})
 	s.mu.Lock()
 	s.p, s.c, s.passive, s.since = p, c, false, time.Now()

@@ -117,6 +117,9 @@ func (s system) Upgrade(ctx context.Context, job strategy.Job) (strategy.Outcome
 	if s.m.w.fault("upgrade finds a lock", s.m.name) {
 		return 0, errLocked
 	}
+	if err := s.seesOutputs(ctx, job); err != nil {
+		return 0, err
+	}
 	j := s.begin(job)
 	if err := s.await(ctx, j); err != nil {
 		return 0, err
@@ -388,7 +391,7 @@ func (w *World) perform(ctx context.Context, t message.Task, p *process) message
 	if bad {
 		return t.Outcome(false, "sim: it failed")
 	}
-	return t.Outcome(true, "")
+	return w.gives(t, t.Outcome(true, ""))
 }
 
 // stepRuns tells the oracle that a step is run now.
@@ -396,5 +399,6 @@ func (w *World) stepRuns(t message.Task) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.note("step %s of run %d is run at %q for the time %d", t.Stage, t.Run, t.Host, t.Attempt)
+	w.oracle.StepSees(t.Key(), t.Outputs)
 	w.oracle.StepRuns(t.Key(), t.Hook.Script == undoScript)
 }

@@ -306,15 +306,8 @@ type Finished struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// Withdrawn tells that nobody is to install a release any more. Like the next two it is of no run.
-// No version writes one yet: they are read so that those that will can be told from damage.
-type Withdrawn struct {
-	Release string `json:"release"`
-	By      string `json:"by,omitempty"`
-	Why     string `json:"why,omitempty"`
-}
-
-// Moved tells that somebody moved a host to another environment without an upgrade.
+// Moved tells that somebody moved a host to another environment without an upgrade. Like Raised it is of
+// no run. No version writes one of them yet: they are read so that those that will can be told from damage.
 type Moved struct {
 	Host string `json:"host"`
 	// Environment is where it is from then on; empty for the default one.
@@ -354,7 +347,6 @@ func (Missed) name() string     { return "missed" }
 func (Skipped) name() string    { return "skipped" }
 func (Carried) name() string    { return "carried" }
 func (Finished) name() string   { return "finished" }
-func (Withdrawn) name() string  { return "withdrawn" }
 func (Moved) name() string      { return "moved" }
 func (Raised) name() string     { return "raised" }
 
@@ -364,7 +356,7 @@ var readers = map[string]func([]byte) (Event, error){
 	"admitted": read[Admitted], "slot": read[Slot], "begun": read[Begun], "ran": read[Ran], "overdue": read[Overdue], "late": read[Late], "unprepared": read[Unprepared], "differing": read[Differing], "cancelled": read[Cancelled],
 	"approved": read[Approved], "paused": read[Paused], "resumed": read[Resumed], "aborted": read[Aborted],
 	"frozen": read[Frozen], "budgeted": read[Budgeted], "missed": read[Missed], "skipped": read[Skipped], "carried": read[Carried], "finished": read[Finished],
-	"locked": read[Locked], "unlocked": read[Unlocked], "withdrawn": read[Withdrawn], "moved": read[Moved], "raised": read[Raised],
+	"locked": read[Locked], "unlocked": read[Unlocked], "moved": read[Moved], "raised": read[Raised],
 }
 
 // Name is what an event is called on the log.
@@ -373,7 +365,7 @@ func Name(e Event) string { return e.name() }
 // OfNoRun reports whether an event belongs to no run.
 func OfNoRun(e Event) bool {
 	switch e.(type) {
-	case Missed, Skipped, Carried, Budgeted, Locked, Unlocked, Withdrawn, Moved, Raised:
+	case Missed, Skipped, Carried, Budgeted, Locked, Unlocked, Moved, Raised:
 		return true
 	}
 	return false
@@ -511,8 +503,6 @@ func check(e Event) error {
 		return e.check()
 	case Finished:
 		return present("result", e.Result != "")
-	case Withdrawn:
-		return present("release", e.Release != "")
 	case Moved:
 		return cmp.Or(checkHosts(Hosts(e)), checkEnvironment(e.Environment))
 	case Raised:
