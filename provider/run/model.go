@@ -31,6 +31,7 @@ type request struct {
 	Labels         types.Map    `tfsdk:"labels"`
 	Roles          types.Set    `tfsdk:"roles"`
 	Until          types.String `tfsdk:"until"`
+	Release        types.String `tfsdk:"release"`
 	Accept         types.Set    `tfsdk:"accept"`
 	Timeouts       types.Object `tfsdk:"timeouts"`
 }
@@ -58,6 +59,7 @@ func (m request) start() v1.Start {
 		Duration:       m.Duration.ValueString(),
 		RetryOf:        uint64(m.RetryOf.ValueInt64()),
 		Until:          m.Until.ValueString(),
+		Release:        m.Release.ValueString(),
 	}
 }
 
@@ -105,6 +107,9 @@ func (m request) purpose(typeName string) string {
 	if stage := m.Until.ValueString(); stage != "" {
 		parts = append(parts, "until "+stage)
 	}
+	if name := m.Release.ValueString(); name != "" {
+		parts = append(parts, "release "+name)
+	}
 	text, err := json.Marshal(parts)
 	if err != nil {
 		panic("run: cannot write the purpose of a run as JSON: " + err.Error())
@@ -143,6 +148,9 @@ func (m *model) notEnded() {
 func (m *model) fromAPI(ctx context.Context, r v1.Run, diags *diag.Diagnostics) {
 	m.RunID = types.Int64Value(int64(r.ID))
 	m.OpenedAt = conversion.Time(&r.OpenedAt)
+	if m.Release = types.StringNull(); r.Release != nil {
+		m.Release = types.StringValue(r.Release.Name)
+	}
 	if !m.waits() && !r.Finished() {
 		m.notEnded()
 		return

@@ -30,9 +30,9 @@ import (
 // Schema defines the resource.
 func (*Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "Starts a run, which is one pass over the hosts of a tenant, and waits for its end, unless `wait = false`. A changed value in `triggers`, `environment`, `until`, `retry_of`, `host_names`, `labels`, `roles` or `tenant` starts another run; a change of any other attribute does not.\n\n" +
+		MarkdownDescription: "Starts a run, which is one pass over the hosts of a tenant, and waits for its end, unless `wait = false`. A changed value in `triggers`, `environment`, `until`, `release`, `retry_of`, `host_names`, `labels`, `roles` or `tenant` starts another run; a change of any other attribute does not.\n\n" +
 			"If the result of the run is not in `accept`, apply fails with the reason of the run, the errors of its hosts and what to do. The resource is then tainted, so that the next apply starts another run. " +
-			"If another run of the environment is in progress, the creation first waits for its end. If that run was started for the same `triggers`, `environment`, `until` and `retry_of` by an apply that was interrupted or timed out, the creation takes it over instead of starting another, " +
+			"If another run of the environment is in progress, the creation first waits for its end. If that run was started for the same `triggers`, `environment`, `until`, `release` and `retry_of` by an apply that was interrupted or timed out, the creation takes it over instead of starting another, " +
 			"unless another resource of this configuration has it. Two configurations that start runs of one tenant need different `triggers`.\n\n" +
 			"A run cannot be undone: deleting the resource changes nothing on the server and does not end the run.",
 		Attributes: requestAttributes(),
@@ -58,6 +58,8 @@ const (
 	aboutRoles  = "Only hosts with one of these roles. Supported by `osupgrade-agent` only."
 	aboutUntil  = "The stage of the rollout after which the run ends, as `completed`; by default the last one. The next run goes on there: hosts that are upgraded are left out, steps that are done stay done. " +
 		"Not with `host_names`, `labels`, `roles` or `retry_of`. Supported by `osupgrade-agent` only."
+	aboutRelease = "The name of the release that the run installs, such as `osupgrade_release.spring.name`; by default that of the environment, and for a retry that of its run, which may have none. " +
+		"Supported by `osupgrade-agent` only."
 	aboutAccept = "The results with which apply succeeds: `completed`, `partial`, `failed`, `aborted` or `timed-out`. Defaults to `[\"completed\"]`: " +
 		"a run that left out a host fails the apply."
 )
@@ -114,6 +116,12 @@ func requestAttributes() map[string]schema.Attribute {
 			MarkdownDescription: aboutUntil + " A change starts another run, which goes on where this one ended.",
 			Validators:          []validator.String{validators.Name()},
 			PlanModifiers:       []planmodifier.String{stringplanmodifier.RequiresReplace()},
+		},
+		"release": schema.StringAttribute{
+			Optional: true, Computed: true,
+			MarkdownDescription: aboutRelease + " It is null if the run has no release. A change starts another run.",
+			Validators:          []validator.String{validators.Name()},
+			PlanModifiers:       []planmodifier.String{stringplanmodifier.UseStateForUnknown(), stringplanmodifier.RequiresReplaceIfConfigured()},
 		},
 		"accept": schema.SetAttribute{
 			ElementType: types.StringType, Optional: true,

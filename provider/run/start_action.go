@@ -73,6 +73,7 @@ func (*startAction) Schema(_ context.Context, _ action.SchemaRequest, resp *acti
 			"labels":         schema.MapAttribute{ElementType: types.StringType, Optional: true, MarkdownDescription: aboutLabels, Validators: labelValidators()},
 			"roles":          schema.SetAttribute{ElementType: types.StringType, Optional: true, MarkdownDescription: aboutRoles, Validators: roleValidators()},
 			"until":          schema.StringAttribute{Optional: true, MarkdownDescription: aboutUntil, Validators: []validator.String{validators.Name()}},
+			"release":        schema.StringAttribute{Optional: true, MarkdownDescription: aboutRelease, Validators: []validator.String{validators.Name()}},
 		},
 	}
 	maps.Copy(resp.Schema.Attributes, waitAttributes(true))
