@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/decide"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/report"
@@ -46,7 +45,9 @@ func (w *Worker) offer(ctx context.Context) ([]byte, error) {
 	}
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	plan, err := w.Strategy.Plan(limited, strategy.Job{Tenant: w.Tenant, Host: w.Host, BootID: w.bootID, Rejected: decide.ByName(w.stillRejected()), Fetch: fetch})
+	job := strategy.Job{Tenant: w.Tenant, Host: w.Host, BootID: w.bootID, Fetch: fetch}
+	job.Rejected = w.rejectedFor(job)
+	plan, err := w.Strategy.Plan(limited, job)
 	if errors.Is(err, strategy.ErrNoPlan) || ctx.Err() != nil {
 		return nil, nil
 	}

@@ -132,12 +132,18 @@ func (s *Store) writeRun(ctx context.Context, tenant string, run v1.Run, asOf, b
 	return nil
 }
 
+// keptBody is the body of a run: what the API shows of it, and what a rollback of it needs.
+type keptBody struct {
+	v1.Run
+	Pinned *v1.PinnedRun `json:"pinned,omitempty"`
+}
+
 // pack makes the body of a run. One that is too large loses its events, then
 // most of the text of each host.
 func pack(run v1.Run) ([]byte, error) {
 	for _, shorten := range []func(*v1.Run){func(*v1.Run) {}, withoutEvents, withShortTexts} {
 		shorten(&run)
-		body, err := json.Marshal(run)
+		body, err := json.Marshal(keptBody{run, run.Pinned})
 		if err != nil {
 			return nil, err
 		}
@@ -199,10 +205,12 @@ func unpack(kept []byte) (run v1.Run, err error) {
 	if err != nil {
 		return run, fmt.Errorf("it is damaged: %w", err)
 	}
-	if err := json.Unmarshal(body, &run); err != nil {
+	var all keptBody
+	if err := json.Unmarshal(body, &all); err != nil {
 		return run, fmt.Errorf("it is damaged: %w", err)
 	}
-	return run, nil
+	all.Run.Pinned = all.Pinned
+	return all.Run, nil
 }
 
 // Runs delivers the runs that are kept of a tenant, the one kept last first,

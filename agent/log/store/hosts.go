@@ -24,6 +24,8 @@ type Host struct {
 	Protocol     int    `json:"protocol,omitempty"`
 	// Releases are the kinds of releases that it carries out.
 	Releases []release.Kind `json:"releases,omitempty"`
+	// Rollbacks means that its worker can take a run back.
+	Rollbacks bool `json:"rollbacks,omitempty"`
 	// Role and Labels are what a rollout chooses the host by.
 	Role   string            `json:"role,omitempty"`
 	Labels map[string]string `json:"labels,omitempty"`
@@ -42,6 +44,9 @@ type Host struct {
 	// that upgraded it had releases (promotion.Host).
 	Release release.Ref `json:"release,omitzero"`
 	Was     release.Ref `json:"was,omitzero"`
+	// ChangedBy is the last run that has changed the host, or may have: a rollback only if the host is
+	// back; 0 for none.
+	ChangedBy uint64 `json:"changed-by,omitempty"`
 	// OutdatedSince is since when an upgrade would change something on it.
 	OutdatedSince time.Time `json:"outdated-since,omitzero"`
 }
@@ -66,6 +71,7 @@ type LastRun struct {
 	MissedSince time.Time   `json:"missed-since,omitzero"`
 	Release     release.Ref `json:"release,omitzero"`
 	Was         release.Ref `json:"was,omitzero"`
+	ChangedBy   uint64      `json:"changed-by,omitempty"`
 	Hosts       []string    `json:"hosts"`
 }
 
@@ -76,19 +82,20 @@ func LastRuns(hosts []Host) (all []LastRun) {
 		run          v1.HostRun
 		missed       time.Time
 		release, was release.Ref
+		changed      uint64
 	}
 	places := map[told]int{}
 	for _, h := range hosts {
 		if h.LastRun.ID == 0 {
 			continue
 		}
-		same := told{h.LastRun, h.MissedSince.UTC(), h.Release, h.Was}
+		same := told{h.LastRun, h.MissedSince.UTC(), h.Release, h.Was, h.ChangedBy}
 		same.run.EndedAt = nil // It is that of the run.
 		place, known := places[same]
 		if !known {
 			place = len(all)
 			places[same] = place
-			all = append(all, LastRun{Run: h.LastRun, MissedSince: h.MissedSince, Release: h.Release, Was: h.Was})
+			all = append(all, LastRun{Run: h.LastRun, MissedSince: h.MissedSince, Release: h.Release, Was: h.Was, ChangedBy: h.ChangedBy})
 		}
 		all[place].Hosts = append(all[place].Hosts, h.Name)
 	}
@@ -128,7 +135,7 @@ func WithLastRuns(entries []HostEntry, runs []LastRun, number uint64) []Host {
 	hosts := make([]Host, len(entries))
 	for i, e := range entries {
 		if r := last[e.Name]; r != nil && e.Number < number && r.Run.ID > e.LastRun.ID {
-			e.LastRun, e.MissedSince, e.Release, e.Was = r.Run, r.MissedSince, r.Release, r.Was
+			e.LastRun, e.MissedSince, e.Release, e.Was, e.ChangedBy = r.Run, r.MissedSince, r.Release, r.Was, r.ChangedBy
 		}
 		hosts[i] = e.Host
 	}

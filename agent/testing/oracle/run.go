@@ -360,7 +360,7 @@ func (o *Oracle) command(r message.Decoded, c message.Command) {
 	switch c.Action {
 	case message.Prepare:
 		p.id = r.Seq
-		o.named[r.Seq], o.pinned[r.Seq] = c.Hosts, o.run.release
+		o.named[r.Seq], o.pinned[r.Seq], o.takesBack[r.Seq] = c.Hosts, o.run.release, o.run.takesBack
 		if o.checks[r.Seq] = len(p.policy.Checks.AfterHost) > 0; !o.checks[r.Seq] {
 			o.uncheckedRun = r.Seq
 		}

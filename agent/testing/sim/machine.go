@@ -54,6 +54,9 @@ type machine struct {
 	installed map[uint64]int
 	pending   uint64
 	undone    map[uint64]bool
+	// version is the run whose installation it has, was what it had before each run: 0 at first.
+	version uint64
+	was     map[uint64]uint64
 	// back is the run whose rollback waits for a boot after backAt.
 	back   uint64
 	backAt int
@@ -114,7 +117,11 @@ type job struct {
 	run uint64
 	// system is the release of the system that it installs; empty if it installs none.
 	system string
-	stop   context.CancelFunc
+	// version is what it installs: its run, or for a rollback what the machine had before; takesBack
+	// tells that it is one.
+	version   uint64
+	takesBack bool
+	stop      context.CancelFunc
 	done   chan struct{}
 	err    error
 }
@@ -226,6 +233,11 @@ func (m *machine) upgrade(ctx context.Context, j *job) {
 	w.mu.Lock()
 	if ctx.Err() == nil && m.up {
 		m.installed[j.run]++
+		m.w.oracle.Installs(name, j.run, m.version)
+		m.was[j.run], m.version = m.version, j.version
+		if j.takesBack && m.one() {
+			w.oracle.TakenBack(name, j.run, j.version)
+		}
 		if m.traits.reboots {
 			m.pending, m.staged = j.run, j.system
 			if j.system != "" {

@@ -1,6 +1,7 @@
 package message
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strconv"
@@ -55,6 +56,12 @@ func parseRun(text string) uint64 {
 	return run
 }
 
+// StepOutputs are the outputs of the step of a stage.
+type StepOutputs struct {
+	Stage string `json:"stage"`
+	Outputs
+}
+
 // TakesBack are the runs that a run takes back.
 func (e Opened) TakesBack() Interval {
 	if e.RollbackSince == 0 {
@@ -70,6 +77,23 @@ func (e Opened) checkRollback() error {
 		return fmt.Errorf("rollback-since: run %d is not before run %d", e.RollbackSince, e.RollbackOf)
 	case e.RollbackOf != 0 && e.Release != nil:
 		return errors.New("rollback-of: a rollback has no release; each host goes back to what it had")
+	case e.RollbackOf == 0 && len(e.Outputs) > 0:
+		return errors.New("outputs: it takes no step back")
+	}
+	for _, of := range e.Outputs {
+		if err := cmp.Or(present("stage", of.Stage != ""), of.checkSealed()); err != nil {
+			return fmt.Errorf("outputs: %w", err)
+		}
+	}
+	return e.checkUndo()
+}
+
+// checkUndo tells which step is taken back though the run takes no run back.
+func (e Opened) checkUndo() error {
+	for _, s := range e.Rollout.Stages {
+		if s.TakesBack && e.RollbackOf == 0 {
+			return fmt.Errorf("rollback-of: it is missing, and stage %q takes its step back", s.Name)
+		}
 	}
 	return nil
 }
