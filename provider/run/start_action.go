@@ -67,6 +67,10 @@ func (*startAction) Schema(_ context.Context, _ action.SchemaRequest, resp *acti
 				Optional: true, MarkdownDescription: aboutRetryOf,
 				Validators: []validator.Int64{validators.Number(1, 0)},
 			},
+			"rollback_of": schema.Int64Attribute{
+				Optional: true, MarkdownDescription: aboutRollbackOf,
+				Validators: []validator.Int64{validators.Number(1, 0)},
+			},
 			"environment":    schema.StringAttribute{Optional: true, MarkdownDescription: aboutEnvironment, Validators: []validator.String{validators.Name()}},
 			"override_after": schema.StringAttribute{Optional: true, MarkdownDescription: aboutOverrideAfter, Validators: []validator.String{validators.Text()}},
 			"host_names":     schema.SetAttribute{ElementType: types.StringType, Optional: true, MarkdownDescription: aboutHostNames, Validators: hostNameValidators()},
