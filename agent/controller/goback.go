@@ -3,12 +3,9 @@ package controller
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
@@ -47,17 +44,4 @@ func (s *state) goesBack(request v1.Start, now time.Time) uint64 {
 		return 0
 	}
 	return p.Last
-}
-
-// tookBack says why no window opens a run to a release: it was taken back. Only a person starts it again.
-// It is empty for any other release.
-func tookBack(p *message.Promotion, pinned *release.Pin) string {
-	if p == nil || p.RolledBack == nil || pinned == nil || pinned.Ref() != p.Release {
-		return ""
-	}
-	by := p.RolledBack.By
-	if p.RolledBack.Why != "" {
-		by += ": " + p.RolledBack.Why
-	}
-	return message.CleanText(fmt.Sprintf("another release: run %d has taken back %s (%s); to install it all the same, start a run by hand", p.RolledBack.Run, p.Release.Name, by))
 }
