@@ -141,3 +141,29 @@ func TestNoPromotion(t *testing.T) {
 		}
 	})
 }
+
+// TestGoesBackByName checks that a start to the release from before takes back the runs to the present
+// one, and that a person can start a run to that again.
+func TestGoesBackByName(t *testing.T) {
+	t.Parallel()
+	promotes(t, func(t *testing.T, m *memory, c *Controller) {
+		m.beatRollbacks("h01", "h02", "h03")
+		m.goesTo(t, c, v1.Start{Release: "spring"}, "h01", "h02", "h03")
+		second := m.goesTo(t, c, v1.Start{Release: "autumn", Until: "canary"}, "h01")
+		back := m.goesTo(t, c, v1.Start{Release: "spring"}, "h01")
+		if r := found(t, c, back.ID); r.RollbackOf != second.ID || r.Release != nil || r.Result != "completed" {
+			t.Fatalf("the run takes back run %d and has release %+v; it is %s", r.RollbackOf, r.Release, r.Result)
+		}
+		if got, want := releasesOf(t, c), "h01 spring<autumn; h02 spring<; h03 spring<; "; got != want {
+			t.Errorf("the hosts have %s, want %s", got, want)
+		}
+		state, err := c.State(t.Context())
+		if err != nil || state.Promotion.Release != "autumn" || state.Promotion.RolledBack == nil || state.Promotion.RolledBack.Run != back.ID || state.Promotion.RolledBack.Reason != "test" {
+			t.Fatalf("the promotion is %+v, %v", state.Promotion, err)
+		}
+
+		if r := m.goesTo(t, c, v1.Start{Release: "autumn"}, "h01", "h02", "h03"); r.Release == nil || r.Release.Name != "autumn" {
+			t.Errorf("the run by hand goes to %+v", r.Release)
+		}
+	})
+}

@@ -146,8 +146,11 @@ func (s *state) decideStart(env *environment, now time.Time, by string, request 
 		e.NotAfter = freeze
 	}
 	if chosen.back != nil {
-		e.By, e.Why, e.RequestID = by, request.Reason, request.RequestID
-		return s.planRollback(env, now, e, chosen.back)
+		back := e
+		back.By, back.Why, back.RequestID = by, request.Reason, request.RequestID
+		if back, planned, err = s.planRollback(env, now, back, chosen.back); request.RollbackOf != 0 || !isRefused(err) {
+			return back, planned, err
+		}
 	}
 	if e.Release, err = s.releaseToStart(env, now, request, chosen.release); err != nil {
 		return e, planned, err
@@ -367,8 +370,10 @@ func (c *Controller) choose(ctx context.Context, request v1.Start) (choice, erro
 		return c.takenBackBy(ctx, request)
 	case request.RetryOf != 0:
 		return c.leftOf(ctx, request.RetryOf)
+	case request.OfChosen(), request.Until != "":
+		return choice{}, nil
 	}
-	return choice{}, nil
+	return c.backByName(ctx, request)
 }
 
 // startsIn returns the environment in which a run is started. A request that names none means that of

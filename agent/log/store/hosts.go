@@ -40,13 +40,13 @@ type Host struct {
 	// the first run ended that should have upgraded it and did not.
 	LastRun     v1.HostRun `json:"last-run,omitzero"`
 	MissedSince time.Time  `json:"missed-since,omitzero"`
-	// ChangedBy is the last run that has changed the host, or may have: a rollback only if the host is
-	// back; 0 for none.
-	ChangedBy uint64 `json:"changed-by,omitempty"`
 	// Release is the release that it has, and Was the one that it had before, as far as the last runs
 	// that upgraded it had releases (promotion.Host).
 	Release release.Ref `json:"release,omitzero"`
 	Was     release.Ref `json:"was,omitzero"`
+	// ChangedBy is the last run that has changed the host, or may have: a rollback only if the host is
+	// back; 0 for none.
+	ChangedBy uint64 `json:"changed-by,omitempty"`
 	// OutdatedSince is since when an upgrade would change something on it.
 	OutdatedSince time.Time `json:"outdated-since,omitzero"`
 }
@@ -69,9 +69,9 @@ func (s *Store) PutHost(ctx context.Context, key string, host Host) error {
 type LastRun struct {
 	Run         v1.HostRun  `json:"run"`
 	MissedSince time.Time   `json:"missed-since,omitzero"`
-	ChangedBy   uint64      `json:"changed-by,omitempty"`
 	Release     release.Ref `json:"release,omitzero"`
 	Was         release.Ref `json:"was,omitzero"`
+	ChangedBy   uint64      `json:"changed-by,omitempty"`
 	Hosts       []string    `json:"hosts"`
 }
 
@@ -81,21 +81,21 @@ func LastRuns(hosts []Host) (all []LastRun) {
 	type told struct {
 		run          v1.HostRun
 		missed       time.Time
-		changed      uint64
 		release, was release.Ref
+		changed      uint64
 	}
 	places := map[told]int{}
 	for _, h := range hosts {
 		if h.LastRun.ID == 0 {
 			continue
 		}
-		same := told{h.LastRun, h.MissedSince.UTC(), h.ChangedBy, h.Release, h.Was}
+		same := told{h.LastRun, h.MissedSince.UTC(), h.Release, h.Was, h.ChangedBy}
 		same.run.EndedAt = nil // It is that of the run.
 		place, known := places[same]
 		if !known {
 			place = len(all)
 			places[same] = place
-			all = append(all, LastRun{Run: h.LastRun, MissedSince: h.MissedSince, ChangedBy: h.ChangedBy, Release: h.Release, Was: h.Was})
+			all = append(all, LastRun{Run: h.LastRun, MissedSince: h.MissedSince, Release: h.Release, Was: h.Was, ChangedBy: h.ChangedBy})
 		}
 		all[place].Hosts = append(all[place].Hosts, h.Name)
 	}
@@ -135,7 +135,7 @@ func WithLastRuns(entries []HostEntry, runs []LastRun, number uint64) []Host {
 	hosts := make([]Host, len(entries))
 	for i, e := range entries {
 		if r := last[e.Name]; r != nil && e.Number < number && r.Run.ID > e.LastRun.ID {
-			e.LastRun, e.MissedSince, e.ChangedBy, e.Release, e.Was = r.Run, r.MissedSince, r.ChangedBy, r.Release, r.Was
+			e.LastRun, e.MissedSince, e.Release, e.Was, e.ChangedBy = r.Run, r.MissedSince, r.Release, r.Was, r.ChangedBy
 		}
 		hosts[i] = e.Host
 	}
