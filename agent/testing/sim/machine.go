@@ -54,6 +54,10 @@ type machine struct {
 	installed map[uint64]int
 	pending   uint64
 	undone    map[uint64]bool
+	// last is the run that has upgraded it last, lastRelease the release of that run, by name and digest,
+	// and shipped the release with which it came; empty for none.
+	last                 uint64
+	lastRelease, shipped string
 	// back is the run whose rollback waits for a boot after backAt.
 	back   uint64
 	backAt int
@@ -112,6 +116,8 @@ type traits struct {
 // job is an upgrade that runs.
 type job struct {
 	run uint64
+	// of is the release of the run, by name and digest; empty for none.
+	of string
 	// system is the release of the system that it installs; empty if it installs none.
 	system string
 	stop   context.CancelFunc
@@ -226,6 +232,7 @@ func (m *machine) upgrade(ctx context.Context, j *job) {
 	w.mu.Lock()
 	if ctx.Err() == nil && m.up {
 		m.installed[j.run]++
+		m.last, m.lastRelease = j.run, j.of
 		if m.traits.reboots {
 			m.pending, m.staged = j.run, j.system
 			if j.system != "" {
@@ -252,6 +259,14 @@ func (m *machine) upgrade(ctx context.Context, j *job) {
 		<-ctx.Done()
 		j.err = ctx.Err()
 	}
+}
+
+// lacks reports whether it lacks a release, with the world's lock held.
+func (m *machine) lacks(release string) bool {
+	if m.last == 0 {
+		return m.shipped != release
+	}
+	return m.lastRelease != release || m.undone[m.last] || m.pending == m.last
 }
 
 // took is how long an action takes.

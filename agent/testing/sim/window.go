@@ -110,7 +110,8 @@ func (s *site) idleReason(environment string) (told, well bool) {
 	if n < 0 {
 		return false, false
 	}
-	return all[n].WaitingFor != nil, s.isWell(c)
+	needsNone := all[n].OpenWindow != nil && all[n].OpenWindow.UpToDate != ""
+	return all[n].WaitingFor != nil || needsNone, s.isWell(c)
 }
 
 // isWell reports whether a controller is active and says that it is ready, and nothing keeps it from the
