@@ -11,7 +11,7 @@
 //   - See: status.go with advice.go (To do now) and certificates.go, windows.go with
 //     month.go (the picture), hosts.go with inventory.go and plan.go, watch.go, runs.go,
 //     audit.go (also history).
-//   - Run: start.go (also retry) with preflight.go (--dry-run), health.go, operations.go (pause,
+//   - Run: start.go (also retry), rollback.go with preflight.go (--dry-run), health.go, operations.go (pause,
 //     resume, abort, approve, release) with confirm.go, hosts.go (forget), move.go, skip.go
 //     (windows that are skipped).
 //   - Declare: apply.go (also get, validate) with kinds.go (the table of kinds) and
@@ -110,16 +110,17 @@ type commands struct {
 	Audit   auditCommand   `cmd:"" help:"Show or export the audit log: who did what." group:"see"`
 	History historyCommand `cmd:"" help:"Show who changed an object, when, and what." group:"see"`
 
-	Health  healthCommand  `cmd:"" help:"Ask what a run would ask before it prepares any host." group:"run"`
-	Start   startCommand   `cmd:"" help:"Start a run by hand." group:"run"`
-	Pause   pauseCommand   `cmd:"" help:"Pause the current run: no further host starts." group:"run"`
-	Resume  resumeCommand  `cmd:"" help:"Resume a paused run." group:"run"`
-	Abort   abortCommand   `cmd:"" help:"Abort the current run." group:"run"`
-	Approve approveCommand `cmd:"" help:"Approve a stage that waits for approval." group:"run"`
-	Release releaseCommand `cmd:"" help:"Stop waiting for a host: free its slot by force." group:"run"`
-	Retry   retryCommand   `cmd:"" help:"Upgrade the hosts that an earlier run did not upgrade." group:"run"`
-	Forget  forgetCommand  `cmd:"" help:"Delete a host that no longer exists." group:"run"`
-	Move    moveCommand    `cmd:"" help:"Move a host into an environment." group:"run"`
+	Health   healthCommand   `cmd:"" help:"Ask what a run would ask before it prepares any host." group:"run"`
+	Start    startCommand    `cmd:"" help:"Start a run by hand." group:"run"`
+	Pause    pauseCommand    `cmd:"" help:"Pause the current run: no further host starts." group:"run"`
+	Resume   resumeCommand   `cmd:"" help:"Resume a paused run." group:"run"`
+	Abort    abortCommand    `cmd:"" help:"Abort the current run." group:"run"`
+	Approve  approveCommand  `cmd:"" help:"Approve a stage that waits for approval." group:"run"`
+	Release  releaseCommand  `cmd:"" help:"Stop waiting for a host: free its slot by force." group:"run"`
+	Retry    retryCommand    `cmd:"" help:"Upgrade the hosts that an earlier run did not upgrade." group:"run"`
+	Rollback rollbackCommand `cmd:"" help:"Take a run back: each host goes back to what it had before." group:"run"`
+	Forget   forgetCommand   `cmd:"" help:"Delete a host that no longer exists." group:"run"`
+	Move     moveCommand     `cmd:"" help:"Move a host into an environment." group:"run"`
 
 	SkipWindow   skipWindowCommand   `cmd:"" name:"skip-window" help:"Skip the next window." group:"run"`
 	UnskipWindow unskipWindowCommand `cmd:"" name:"unskip-window" help:"Let a skipped window open its run." group:"run"`

@@ -42,6 +42,7 @@ var examples = map[string][]string{
 	"approve":      {`osupgrade-agent approve rest --reason "the canary has run for a day"`},
 	"withdraw":     {`osupgrade-agent withdraw nov --reason "loses routes"`, "osupgrade-agent withdraw nov --undo"},
 	"release":      {`osupgrade-agent release h03 --reason "it is being repaired"`},
+	"rollback":     {`osupgrade-agent rollback --dry-run`, `osupgrade-agent rollback 57 --reason "the new kernel loses packets" --wait`},
 	"retry":        {`osupgrade-agent retry 57 --reason "the disk was cleaned" --wait`},
 	"approve-host": {"osupgrade-agent approve-host shop-07"},
 	"refuse-host":  {"osupgrade-agent refuse-host shop-07"},

@@ -15,7 +15,7 @@ import (
 )
 
 // rehearse shows what a start would do.
-func (c *starting) rehearse(ctx context.Context, out io.Writer, api *client.Client, body v1.Start) error {
+func (c *operator) rehearse(ctx context.Context, out io.Writer, api *client.Client, body v1.Start) error {
 	p, err := api.Preflight(ctx, c.Tenant, body)
 	if err != nil {
 		return err

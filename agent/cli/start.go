@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
@@ -71,12 +72,17 @@ func (c *starting) start(ctx context.Context, out io.Writer, body v1.Start) erro
 	if c.DryRun {
 		return c.rehearse(ctx, out, api, body)
 	}
+	return c.begin(ctx, out, api, body, c.Wait)
+}
+
+// begin starts a run, and follows it or says that it has begun.
+func (c *operator) begin(ctx context.Context, out io.Writer, api *client.Client, body v1.Start, waits bool) error {
 	run, err := api.Start(ctx, c.Tenant, body)
 	if err != nil {
 		return c.format().refusal(err)
 	}
-	if c.Wait {
-		p := newProgress(out, &c.operator, run.ID)
+	if waits {
+		p := newProgress(out, c, run.ID)
 		return p.watch(ctx, api)
 	}
 	if run.Finished() && run.Result != "completed" { // Its start checks failed.
@@ -92,11 +98,14 @@ func (c *starting) start(ctx context.Context, out io.Writer, body v1.Start) erro
 			ends = *run.EndsBy
 		}
 		hosts := text.Count(memberCount(run), "host", "hosts")
-		if !selector.IsZero() {
+		if selector := body.Selector(); !selector.IsZero() {
 			hosts += fmt.Sprintf(" (%s)", selector)
 		}
 		if run.Release != nil {
 			hosts += ", to release " + run.Release.Name
+		}
+		if back := rollbackOf(run); back != "" {
+			hosts += ", the rollback of " + back
 		}
 		after := ""
 		if run.Until != "" {

@@ -383,7 +383,11 @@ func waiting(at timeFormat, w v1.WaitingFor) string {
 func progressLine(r v1.Run) string {
 	counts, members := countHosts(r)
 	bar := progressBar(counts[string(run.Upgraded)], counts[string(run.HostFailed)]+counts[rolledBack], members)
-	return strings.TrimSpace(bar + " " + countLine(counts, members))
+	line := countLine(counts, members)
+	if r.RollbackOf != 0 {
+		line = strings.Replace(line, run.Achieved(members, counts[string(run.Upgraded)], counts[upToDate]), run.RolledBack(members, counts[string(run.Upgraded)]), 1)
+	}
+	return strings.TrimSpace(bar + " " + line)
 }
 
 // rolledBack is the status in which a host is shown whose upgrade was rolled back.
@@ -609,6 +613,9 @@ func headline(at timeFormat, r v1.Run) string {
 func beginner(r v1.Run) string {
 	if r.Trigger == "manual" {
 		text := "hand (" + r.RequestedBy + ")"
+		if back := rollbackOf(r); back != "" {
+			text += ", rollback of " + back
+		}
 		if r.RequestReason != "" {
 			text += ": " + r.RequestReason
 		}

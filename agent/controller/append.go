@@ -65,8 +65,12 @@ func commandEntry(env *run.Environment, c message.Command) entry {
 	if c.Action == message.Prepare {
 		kind, environment = message.CommandAll, env.Name
 	}
+	back := ""
+	if c.Action == message.Prepare {
+		back = current.TakesBack.String()
+	}
 	return entry{
-		Record: message.Record{Kind: kind, Release: pinOf(current, c), Environment: environment, Host: c.Host, Run: current.ID, Epoch: current.Epoch(c.Host), Checks: current.ChecksHosts(), Body: c.Encode()}, label: string(c.Action),
+		Record: message.Record{Kind: kind, Release: pinOf(current, c), Rollback: back, Environment: environment, Host: c.Host, Run: current.ID, Epoch: current.Epoch(c.Host), Checks: current.ChecksHosts(), Body: c.Encode()}, label: string(c.Action),
 	}
 }
 

@@ -136,7 +136,7 @@ func (h *hosts) heard(name string, a message.Alive, at time.Time) (described, ch
 	h.present.hear(name, at)
 	if described = described || !says(a, &known.Host); described {
 		known.Application, known.AgentVersion, known.Protocol = a.Application, a.AgentVersion, a.Protocol
-		known.Role, known.Labels, known.Releases = a.Role, a.Labels, a.Releases
+		known.Role, known.Labels, known.Releases, known.Rollbacks = a.Role, a.Labels, a.Releases, a.Rollbacks
 	}
 	if !wasOnline {
 		h.logger.Info("host is online", "tenant", h.tenant, "host", name, "application", a.Application)
@@ -171,7 +171,7 @@ func (h *hosts) labels(name string, said map[string]string) map[string]string {
 // says reports whether a heartbeat describes its host as it is known.
 func says(a message.Alive, known *store.Host) bool {
 	return a.Application == known.Application && a.AgentVersion == known.AgentVersion &&
-		a.Protocol == known.Protocol && a.Role == known.Role && maps.Equal(a.Labels, known.Labels) && slices.Equal(a.Releases, known.Releases)
+		a.Protocol == known.Protocol && a.Role == known.Role && maps.Equal(a.Labels, known.Labels) && slices.Equal(a.Releases, known.Releases) && a.Rollbacks == known.Rollbacks
 }
 
 // progressed notes what a host tells for people, and reports whether it is
@@ -307,6 +307,9 @@ func (h *hosts) ended(r *run.State, live bool, keep func(store.Host)) {
 		}
 		h.ran.leave(known)
 		known.LastRun, known.MissedSince = view.HostRun(r, member), missedSince(known.MissedSince, member.Status, view.Time(r.EndedAt))
+		if run.Changed(r, member) {
+			known.ChangedBy = r.Key()
+		}
 		h.ran.enter(known)
 		if live && member.Status == run.Upgraded && h.wouldChange(known) == nil && !known.OutdatedSince.IsZero() {
 			known.OutdatedSince = time.Time{} // Its worker may never say that nothing is left to change.

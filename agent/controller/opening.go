@@ -127,7 +127,7 @@ func (s *state) open(ctx context.Context, env *environment, e message.Opened, pl
 func (s *state) opening(env *environment, e message.Opened, planned plan.Plan) message.Opened {
 	e.Environment = env.name
 	e.Members, e.Exempt, e.Rollout = planned.Hosts, planned.Exempt, planned.Rollout
-	e.Until, e.Reached = planned.Until, planned.Reached
+	e.Until, e.Reached, e.Promotion = planned.Until, planned.Reached, env.ledger.Promotion()
 	e.Roster = s.ledger.Opening(env.name, planned.Hosts, planned.Silent, planned.Others)
 	e.Considered = env.ledger.Considered()
 	if len(s.intent.followers()[env.name]) > 0 {

@@ -200,6 +200,9 @@ func (s *state) rehearsal(env *environment, now time.Time, by string, request v1
 		}
 		return e, p, "", err
 	}
+	if chosen.back != nil {
+		return e, plan.Plan{}, why.Message, nil
+	}
 	pinned, unpinned := s.releaseToStart(env, now, request, chosen.release)
 	fleet := s.fleet(env, s.only(request, chosen.left))
 	if errors.Join(unpinned, s.fit(fleet, pinned)) != nil {

@@ -48,11 +48,11 @@ func (l *runLog) record(r *run.State, record message.Decoded, live bool) {
 			}
 		}
 	}
-	if ran, is := record.Event.(message.Ran); is && ran.Outcome.Kind == message.Step && live {
+	if ran, is := record.Event.(message.Ran); is && ran.Outcome.Kind.OfStage() && live {
 		if o := ran.Outcome; o.OK {
-			logger().Info("step done", "stage", o.Stage, "host", o.Host)
+			logger().Info(string(o.Kind)+" done", "stage", o.Stage, "host", o.Host)
 		} else {
-			logger().Warn("step failed", "stage", o.Stage, "host", o.Host, "error", o.Text)
+			logger().Warn(string(o.Kind)+" failed", "stage", o.Stage, "host", o.Host, "error", o.Text)
 		}
 	}
 	if len(l.failed) < r.Count(run.HostFailed) {

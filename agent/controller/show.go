@@ -68,7 +68,7 @@ func (e *environment) visible() *run.State {
 // fullView is a run with its story.
 func (s *state) fullView(env *environment, r *run.State) v1.Run {
 	full := s.view(env, r)
-	full.Events = env.story.Events()
+	full.Events, full.Pinned = env.story.Events(), view.Pinned(r)
 	if r.Release != nil {
 		full.Release.Text = r.Release.Text
 	}

@@ -145,6 +145,10 @@ func (s *state) decideStart(env *environment, now time.Time, by string, request 
 	if !freeze.IsZero() && freeze.Before(e.NotAfter) {
 		e.NotAfter = freeze
 	}
+	if chosen.back != nil {
+		e.By, e.Why, e.RequestID = by, request.Reason, request.RequestID
+		return s.planRollback(env, now, e, chosen.back)
+	}
 	if e.Release, err = s.releaseToStart(env, now, request, chosen.release); err != nil {
 		return e, planned, err
 	}
@@ -222,6 +226,8 @@ func (s *state) bounds(env *environment, now time.Time, request v1.Start) (messa
 	span, found := s.intent.of(env.name).nextOpening(now)
 	var e message.Opened
 	switch open := found && !now.Before(span.Start); {
+	case request.RollbackOf != 0:
+		e.NotAfter = now.Add(overrideDuration)
 	case open:
 		e.Window, e.WindowEnd, e.NotAfter = span.Start, span.End, span.End
 		e.WindowUsed = usedUp(s.moment(env, now, span.Span))
@@ -251,7 +257,10 @@ func startAnyway(request v1.Start, flags string) string {
 // startWords are the words of a command that starts a run of the hosts of a request.
 func startWords(request v1.Start) string {
 	words := "start"
-	if request.RetryOf != 0 {
+	switch {
+	case request.RollbackOf != 0:
+		words = fmt.Sprintf("rollback %d", request.RollbackOf)
+	case request.RetryOf != 0:
 		words = fmt.Sprintf("retry %d", request.RetryOf)
 	}
 	if request.Release != "" {
@@ -344,14 +353,19 @@ type choice struct {
 	environment string
 	left        map[string]bool
 	release     *release.Pin
+	// back is what a rollback takes back; nil for any other start.
+	back *takesBack
 }
 
 // choose returns what a start is of.
 func (c *Controller) choose(ctx context.Context, request v1.Start) (choice, error) {
-	if request.RetryOf == 0 {
-		return choice{}, nil
+	switch {
+	case request.RollbackOf != 0:
+		return c.takenBackBy(ctx, request)
+	case request.RetryOf != 0:
+		return c.leftOf(ctx, request.RetryOf)
 	}
-	return c.leftOf(ctx, request.RetryOf)
+	return choice{}, nil
 }
 
 // startsIn returns the environment in which a run is started. A request that names none means that of

@@ -297,7 +297,7 @@ func (d *dispatcher) syncRun(ctx context.Context, current *run.State, decision r
 		return
 	}
 	t := *decision.Task
-	if now := d.requested[ofRun]; t.Kind == message.Step && (now == nil || now.key != t.Key()) {
+	if now := d.requested[ofRun]; t.Kind.OfStage() && (now == nil || now.key != t.Key()) {
 		var err error
 		if t.Outputs, err = d.open(current.Outputs()); err != nil {
 			d.drop(ofRun)

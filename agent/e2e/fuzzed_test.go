@@ -38,7 +38,7 @@ var fuzzed = map[string]string{
 	// What hosts and sites tell each other.
 	"agent/wire/message.DecodeCommand": "FuzzBodies", "agent/wire/message.DecodeReply": "FuzzBodies", "agent/wire/message.DecodeEvent": "FuzzBodies", "agent/wire/message.DecodeVersions": "FuzzBodies",
 	"agent/wire/message.DecodeTask": "FuzzBodies", "agent/wire/message.DecodeOutcome": "FuzzBodies", "agent/wire/message.DecodeAlive": "FuzzBodies", "agent/wire/message.DecodeProgress": "FuzzBodies",
-	"agent/wire/message.DecodePlan": "FuzzBodies", "agent/wire/message.ParseOutputs": "FuzzBodies", "agent/wire/message.ParseClass": "FuzzBodies", "agent/wire/message.decoded": "FuzzBodies", "agent/wire/message.decodePrepare": "FuzzBodies",
+	"agent/wire/message.DecodePlan": "FuzzBodies", "agent/wire/message.ParseOutputs": "FuzzBodies", "agent/wire/message.ParseClass": "FuzzBodies", "agent/wire/message.decoded": "FuzzBodies", "agent/wire/message.decodePrepare": "FuzzBodies", "agent/wire/message.ParseInterval": "FuzzInterval", "agent/wire/message.parseRun": "FuzzInterval",
 	"agent/wire/message.decodeOne": "FuzzBodies", "agent/wire/inventory.Decode": "FuzzDecode", "agent/wire/report.Parse": "FuzzParse",
 	"agent/base/prometheus.Decode": "FuzzDecode", "agent/base/prometheus.decodeVector": "FuzzDecode", "agent/base/prometheus.decodeSample": "FuzzDecode",
 	// What scripts, package managers and the machine print.
@@ -59,7 +59,7 @@ var fuzzed = map[string]string{
 	"agent/api/client.parseClientCertificate": "(a setting of the person who runs the program)", "agent/api/client.parseEndpoint": "(a setting of the person who runs the program)", "agent/api/client.parseToken": "FuzzNextLink",
 	"provider/run.parseID": "(an argument of the person who runs Terraform)",
 	// What is on the disk of the site or the worker, and its alone.
-	"agent/host/decide.DecodeJournal": "FuzzJournal", "agent/host/decide.DecodeBoots": summed, "agent/host/decide.DecodeAccepted": summed, "agent/host/decide.DecodePlan": summed, "agent/identity/audit.decode": "FuzzDecode",
+	"agent/host/decide.DecodeJournal": "FuzzJournal", "agent/host/decide.DecodeBoots": summed, "agent/host/decide.DecodeAccepted": summed, "agent/host/decide.DecodePlan": summed, "agent/host/decide.DecodeKept": summed, "agent/identity/audit.decode": "FuzzDecode",
 	"agent/identity/principal.decodeToken": kept, "agent/identity/principal.decodeUser": kept, "agent/identity/principal.decodeApprole": kept, "agent/identity/principal.decodeSecret": kept, "agent/identity/principal.decodePolicy": kept,
 	"agent/identity/principal.decodeUses": kept, "agent/identity/join.decode": kept, "agent/log/natsd.decodeHost": kept,
 	"agent/identity/tenant.decode": kept, "agent/log/gate.decodeLease": kept, "agent/log/store.decodeIntent": kept, "agent/log/store.decodeNews": kept,

@@ -111,6 +111,15 @@ func (e *Environment) Missed(now time.Time) *message.Missed {
 // first stage.
 func (e *Environment) Reached() *message.Reached { return e.reached }
 
+// Promotion is how far the environment has come to a release, with what the run under way has done so
+// far; nil if no run has gone to one.
+func (e *Environment) Promotion() *message.Promotion {
+	if e.newest == nil {
+		return nil
+	}
+	return e.newest.promoted()
+}
+
 // Considered is when the last window opened that had its run or was missed;
 // zero when none did. Windows before it are done with.
 func (e *Environment) Considered() time.Time { return e.considered }
@@ -173,7 +182,7 @@ func (e *Environment) carry(r message.Record, c message.Carried, locks map[strin
 	o := message.Opened{Roster: c.Roster}
 	e.roster = roster.Open(o, r.Time)
 	lockAll(e.roster, locks)
-	e.newest = &State{ID: c.Run, Origin: Origin{OpenedSeq: c.Run}, Phase: Finished, LastSeq: r.Seq, roster: e.roster, carried: true, changed: r.Time}
+	e.newest = &State{ID: c.Run, Origin: Origin{OpenedSeq: c.Run, Promotion: c.Promotion}, Phase: Finished, LastSeq: r.Seq, roster: e.roster, carried: true, changed: r.Time}
 	e.roster.Begin(c.Run)
 	e.roster.Finish()
 	e.ended, e.considered, e.from = nil, c.Considered, r.Seq

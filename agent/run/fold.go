@@ -59,6 +59,7 @@ func (s *State) foldCommand(r message.Decoded) error {
 	if s.members[i].takenAt.IsZero() {
 		s.TakenSeq = r.Seq
 	}
+	s.members[i].told = true
 	s.takeSlot(i, r.Time)
 	return nil
 }

@@ -139,6 +139,18 @@ type Host struct {
 	Took time.Duration
 	// Done tells that its stage does not wait for it any more.
 	Done bool
+	// Told tells that it was told to upgrade.
+	Told bool
+}
+
+// Changed reports whether a run that has ended has changed a member, or may have: a rollback only if the
+// member is back, because it can be told to go back again otherwise.
+func Changed(r *State, member Host) bool {
+	upgraded := member.Status == Upgraded
+	if r.IsRollback() {
+		return upgraded
+	}
+	return member.Told && !(upgraded && member.UpToDate)
 }
 
 // member is what a run knows of a host.
@@ -162,6 +174,8 @@ type member struct {
 	// upgrade kept it out; zero before.
 	takenAt time.Time
 	took    time.Duration
+	// told means that it was told to upgrade.
+	told bool
 	// leftOut means that it was left out, because it was silent when the run was opened,
 	// or had not answered a command of an earlier run when the others were prepared.
 	leftOut bool
@@ -329,7 +343,7 @@ func (m *member) view(stage string) Host {
 	return Host{
 		Unanswered: works, UnansweredOf: m.WorksFor(),
 		Name: m.Name, Stage: stage, Status: m.status(), Since: m.since, Error: m.text, Class: m.class, RolledBack: m.rolledBack, Note: note,
-		UpToDate: m.final == Upgraded && m.upToDate, Slot: m.OutSince(), SlotReason: reason, Took: m.took, Done: !m.left(),
+		UpToDate: m.final == Upgraded && m.upToDate, Slot: m.OutSince(), SlotReason: reason, Took: m.took, Done: !m.left(), Told: m.told,
 	}
 }
 

@@ -381,14 +381,26 @@ func (s *State) end() Decision {
 	return finish(Partial, reason)
 }
 
+// stepsAre is what steps are that a run has done.
+func (s *State) stepsAre() string {
+	if slices.ContainsFunc(s.stages.list, func(g stage) bool { return g.TakesBack }) {
+		return "undone"
+	}
+	return "done"
+}
+
 // achieved says what a run has done of its hosts and steps, and where it was to end.
 func (s *State) achieved(done, steps int) string {
 	var parts []string
-	if len(s.members) > 0 {
+	switch {
+	case len(s.members) == 0:
+	case s.IsRollback():
+		parts = append(parts, RolledBack(len(s.members), s.counts.status[Upgraded]))
+	default:
 		parts = append(parts, Achieved(len(s.members), s.counts.status[Upgraded], s.counts.upToDate))
 	}
 	if steps > 0 {
-		parts = append(parts, fmt.Sprintf("%d of %s done", done, text.Count(steps, "step", "steps")))
+		parts = append(parts, fmt.Sprintf("%d of %s %s", done, text.Count(steps, "step", "steps"), s.stepsAre()))
 	}
 	if s.Until != "" {
 		parts = append(parts, "until stage "+s.Until)

@@ -208,7 +208,7 @@ func (l *Ledger) rosters(but *Environment) []*roster.Roster {
 // Carrying is the event that carries an environment.
 func (l *Ledger) Carrying(e *Environment) message.Carried {
 	c := message.Carried{
-		Environment: e.Name, Run: e.Key(), Considered: e.Considered(), Follows: e.follows, Completed: e.completed, Reached: e.reached, Roster: e.Roster().Opening(nil, nil),
+		Environment: e.Name, Run: e.Key(), Considered: e.Considered(), Follows: e.follows, Completed: e.completed, Reached: e.reached, Promotion: e.Promotion(), Roster: e.Roster().Opening(nil, nil),
 	}
 	c.Budgets, c.Cells = l.cells.Budgets(), l.cells.Of(named(message.Opened{Roster: c.Roster}))
 	return c

@@ -68,6 +68,10 @@ func (p *player) stage(s rollout.ResolvedStage, words []string) rollout.Resolved
 			s.Step.Do.Timeout = rollout.SpanOf(p.span(words[i+1]))
 		case "gives":
 			s.Step.Gives = strings.Split(words[i+1], ",")
+		case "undo": // The run takes the step back.
+			undo := *s.Step.Do
+			undo.Script = "un" + s.Name
+			s.Step.Undo, s.TakesBack = &undo, true
 		case "no-return":
 			s.PointOfNoReturn = true
 		case "max":
@@ -104,6 +108,14 @@ func (p *player) opening(words []string) message.Opened {
 	others := slices.Clone(p.others)
 	var silent []string
 	isSilent := false
+	if n := slices.Index(words, "back"); n >= 0 { // It takes back a run.
+		of, err := strconv.ParseUint(words[n+1], 10, 64)
+		if err != nil {
+			p.t.Fatalf("back %s: %v", words[n+1], err)
+		}
+		e.RollbackOf, words = of, words[:n]
+		e.Trigger, e.Reached = message.TriggerManual, p.in().Reached()
+	}
 	for _, word := range words {
 		k := slices.IndexFunc(others, func(e message.Entry) bool { return e.Host == word })
 		switch {

@@ -78,6 +78,8 @@ func (e *Environment) whyIncomplete(followed uint64) string {
 		return fmt.Sprintf("%s: run %d is in progress", complete, newest.Key())
 	case newest.Key() == followed:
 		return fmt.Sprintf("%s another run: run %d was followed already", complete, followed)
+	case newest.Result == Completed && newest.IsRollback():
+		return fmt.Sprintf("%s a run: run %d took back %s", complete, newest.Key(), newest.TakesBack.Runs())
 	case newest.Result == Completed && newest.Until != "":
 		return fmt.Sprintf("%s a run of all its stages: run %d ended after stage %s", complete, newest.Key(), newest.Until)
 	case newest.Result == Completed && newest.Chosen:
@@ -129,7 +131,7 @@ func (e *Environment) mayRepeat() bool {
 
 // complete notes the end of a run for those that follow it.
 func (e *Environment) complete(ended *State) {
-	if ended.Result != Completed || ended.Chosen || ended.Until != "" {
+	if ended.Result != Completed || ended.Chosen || ended.Until != "" || ended.IsRollback() {
 		e.completed = nil
 		return
 	}

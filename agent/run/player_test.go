@@ -455,7 +455,10 @@ func (p *player) take(current *State, decision Decision) {
 	} else {
 		r = message.Record{Kind: message.CommandHost, Host: decision.Command.Host, Run: current.ID, Body: decision.Command.Encode()}
 		if decision.Command.Action == message.Prepare {
-			r.Kind, r.Environment = message.CommandAll, e.Name
+			r.Kind, r.Environment, r.Rollback = message.CommandAll, e.Name, current.TakesBack.String()
+			if current.Release != nil {
+				r.Release = current.Release.Ref().String()
+			}
 		}
 	}
 	p.says(e, r.Body)

@@ -5,10 +5,14 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
-// reachedBy returns how far the runs of the environment have come with this one, which ends.
+// reachedBy returns how far the runs of the environment have come with this one, which ends. After a
+// rollback that has taken anything back the next run begins with the first stage.
 func (s *State) reachedBy() *message.Reached {
-	if s.Reached == nil {
+	switch {
+	case s.Reached == nil, s.IsRollback() && s.touched:
 		return nil
+	case s.IsRollback():
+		return s.Reached
 	}
 	did := message.Reached{Since: s.Key()}
 	for n := range s.stages.list {

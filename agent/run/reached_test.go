@@ -2,6 +2,7 @@ package run
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/plan"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/reached"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
@@ -81,6 +83,10 @@ func drawRollout(rt *rapid.T) v1.Rollout {
 // nothing to do.
 func (p *property) planned(r v1.Rollout, roles map[string]string) (message.Opened, bool) {
 	course := reached.Course{Before: p.in().Reached(), Chosen: rapid.IntRange(0, 5).Draw(p.rt, "chosen") == 0}
+	pinned := drawPin(p.rt)
+	if pinned != nil {
+		course.Release = pinned.Digest
+	}
 	if !course.Chosen && rapid.Bool().Draw(p.rt, "ends after a stage") {
 		course.Until = rapid.SampledFrom(plan.StageNames(&r)).Draw(p.rt, "until")
 	}
@@ -102,17 +108,29 @@ func (p *property) planned(r v1.Rollout, roles map[string]string) (message.Opene
 	return message.Opened{
 		Trigger: message.TriggerManual, NotAfter: p.now.Add(drawSpan(p.rt, "lasts", 24*time.Hour)), Rollout: planned.Rollout, Members: planned.Hosts,
 		Roster: p.in().Roster().Opening(planned.Silent, planned.Others), Exempt: planned.Exempt,
-		Until: planned.Until, Reached: planned.Reached, Chosen: course.Chosen,
+		Until: planned.Until, Reached: planned.Reached, Chosen: course.Chosen, Release: pinned, Promotion: p.in().Promotion(),
 	}, true
+}
+
+// drawPin draws the release of a run; nil for none.
+func drawPin(rt *rapid.T) *release.Pin {
+	name := rapid.SampledFrom([]string{"", "r1", "r1", "r1", "r2"}).Draw(rt, "release")
+	if name == "" {
+		return nil
+	}
+	return new(release.Release{Version: name, Data: []byte("{}")}.WithDefaults().Pin(name))
 }
 
 // carriesOn tells anew what is known of the environment, so that its runs can be trimmed: nothing is lost.
 func (p *property) carriesOn() {
 	if rapid.Bool().Draw(p.rt, "is carried") {
-		before := p.in().Reached()
+		before, goes := p.in().Reached(), p.in().Promotion()
 		p.must(p.eventOf(p.in(), p.ledger.Carrying(p.in())))
 		if now := p.in().Reached(); now != before && (now == nil || before == nil || !slices.EqualFunc(now.Stages, before.Stages, func(a, b message.ReachedStage) bool { return a.Name == b.Name && a.Run == b.Run })) {
 			p.rt.Fatalf("carried as %+v, it was %+v", now, before)
+		}
+		if now := p.in().Promotion(); !reflect.DeepEqual(now, goes) {
+			p.rt.Fatalf("carried as going to %+v, it went to %+v", now, goes)
 		}
 	}
 }

@@ -131,6 +131,10 @@ type Origin struct {
 	By, Why   string
 	// RetryOf is the run whose failed and skipped hosts these are; 0 for none.
 	RetryOf uint64
+	// TakesBack are the runs that it takes back; zero for none. TakenOutputs are the outputs of the steps
+	// that it takes back, in the order of these.
+	TakesBack    message.Interval
+	TakenOutputs []message.StepOutputs
 	// RequestID is the id of the request that started the run; empty for none.
 	RequestID string
 	// Window is when the window of the run opened, WindowEnd when that closes; zero
@@ -153,6 +157,9 @@ type Origin struct {
 	// Reached is what earlier runs have done of its rollout; nil if the next run does not go on where
 	// this one ends.
 	Reached *message.Reached
+	// Promotion is how far the environment had come to a release before the run; nil if it had gone to
+	// none.
+	Promotion *message.Promotion
 }
 
 // End is how a run ended; zero while it has not.
@@ -222,7 +229,7 @@ func open(r message.Record, e message.Opened, hosts *roster.Roster, took StepTim
 			OpenedSeq: r.Seq, OpenedAt: r.Time, Trigger: e.Trigger, By: e.By, Why: e.Why, RetryOf: e.RetryOf, RequestID: e.RequestID, Release: e.Release,
 			Window: e.Window, WindowEnd: e.WindowEnd, WindowUsed: e.WindowUsed, Exempt: e.Exempt,
 			Chosen: e.Chosen || e.RetryOf != 0, Follows: e.Follows, OverrideAfter: e.OverrideAfter,
-			Until: e.Until, Reached: e.Reached,
+			Until: e.Until, Reached: e.Reached, Promotion: e.Promotion, TakesBack: e.TakesBack(), TakenOutputs: e.Outputs,
 		},
 		Deadline: newDeadline(e.NotAfter, e.Rollout.OverrunLimit.Duration()), Phase: Open, LastSeq: r.Seq, changed: r.Time,
 		rollout: newRules(e.Rollout, len(e.Members), e.NotAfter.Sub(r.Time)), failures: failures{most: e.Rollout.MaxFailures},
@@ -231,7 +238,9 @@ func open(r message.Record, e message.Opened, hosts *roster.Roster, took StepTim
 	if s.rollout.Paused {
 		s.Paused = &Pausing{By: message.ByRollout, At: r.Time}
 	}
-	_, s.closedAt = e.Reached.Closed()
+	if !s.IsRollback() {
+		_, s.closedAt = e.Reached.Closed()
+	}
 	s.enlist(len(e.Members))
 	s.start = newStartChecks(&s.rollout.Resolved, r.Time)
 	s.leaveOutSilent(r.Time)
@@ -325,6 +334,9 @@ func (s *State) Key() uint64 {
 // UsesWindow reports whether the window of the run has had its run: this run has
 // touched a host, begun a step or was aborted by a person, or an earlier run was so.
 func (s *State) UsesWindow() bool { return s.WindowUsed || s.touched || s.aborted != nil }
+
+// IsRollback reports whether the run takes back others.
+func (s *State) IsRollback() bool { return !s.TakesBack.IsZero() }
 
 // Over reports whether the run has ended.
 func (s *State) Over() bool { return s.Phase == Finished }

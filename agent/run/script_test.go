@@ -25,7 +25,8 @@ var update = flag.Bool("update", false, "write the transcripts anew")
 //	                             hosts of the stage that are no members; stage
 //	                             none forgets those before
 //	stage swact 0 step match true timeout 5m gives JOIN no-return
-//	                             ... that has a step: at the site or, with match, on a host
+//	                             ... that has a step: at the site or, with match, on a host; with undo
+//	                             at its end the run takes it back
 //	absent count                 whether silent hosts count, skip if not said
 //	cell racks rack r1 max 1 h01,h02
 //	                             a cell of a disruption budget: its name, its label and the
@@ -35,7 +36,7 @@ var update = flag.Bool("update", false, "write the transcripts anew")
 // What happens:
 //
 //	open h01 silent h03 heard h04
-//	                             opens a run
+//	                             opens a run; back 41 at the end opens one that takes back run 41
 //	silent h03                   hosts are not heard of
 //	recovered h03                silent hosts were heard of again
 //	deleted h03                  hosts were deleted

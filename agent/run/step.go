@@ -33,16 +33,40 @@ type Doing struct {
 // underWay reports whether its outcome is awaited.
 func (d *Doing) underWay() bool { return !d.Since.IsZero() }
 
+// kind is what a run does in a stage with a step.
+func (g *stage) kind() message.TaskKind {
+	if g.TakesBack {
+		return message.Undo
+	}
+	return message.Step
+}
+
+// does names what a run does in a stage with a step.
+func (g *stage) does() string {
+	if g.TakesBack {
+		return "the undo of step " + g.Name
+	}
+	return "step " + g.Name
+}
+
+// KindOf is what the run does in a stage with a step: the step, or its undo.
+func (s *State) KindOf(stage string) message.TaskKind {
+	if g := s.stages.named(stage); g != nil {
+		return g.kind()
+	}
+	return message.Step
+}
+
 // awaitsStep reports whether the stage has a step that is not done.
 func (g *stage) awaitsStep() bool { return g.Step != nil && g.left > 0 }
 
 // stepDone reports whether the stage has a step that is done.
 func (g *stage) stepDone() bool { return g.Step != nil && g.left == 0 && g.doing.Trouble == "" }
 
-// isOfSteps reports whether the run has steps to do also if it has no hosts: it ends after a stage, or
-// goes on where earlier runs have upgraded them.
+// isOfSteps reports whether the run has steps to do also if it has no hosts: it ends after a stage,
+// goes on where earlier runs have upgraded them, or takes runs back whose hosts are back already.
 func (s *State) isOfSteps() bool {
-	return (s.Until != "" || reached.GoesOn(s.Reached)) && slices.ContainsFunc(s.stages.list, func(g stage) bool { return g.awaitsStep() })
+	return (s.Until != "" || reached.GoesOn(s.Reached) || s.IsRollback()) && slices.ContainsFunc(s.stages.list, func(g stage) bool { return g.awaitsStep() })
 }
 
 // noneLeft reports whether nothing is left to begin in the current stage or after it.
@@ -51,7 +75,7 @@ func (s *State) noneLeft() bool { return s.counts.unstarted == 0 && !s.stages.cu
 // needs is how long what begins next takes; 0 if that is not known.
 func (s *State) needs() time.Duration {
 	if g := s.stages.current(); g.Step != nil {
-		return g.Step.Do.Timeout.Duration()
+		return g.Hook().Timeout.Duration()
 	}
 	return s.durations.usual
 }
@@ -61,7 +85,7 @@ func (s *State) needs() time.Duration {
 func (s *State) beginStep(now time.Time, seen Seen) Decision {
 	g := s.stages.current()
 	e := message.Begun{Stage: g.Name}
-	if g.Step.OnHost() {
+	if g.OnHost() {
 		if seen.HostOf != nil {
 			e.Host = seen.HostOf(g.Step)
 		}
@@ -81,7 +105,7 @@ func (s *State) begun(e message.Begun, at time.Time) error {
 		return fmt.Errorf("stage %s of run %d has no step that could begin", e.Stage, s.Key())
 	case g.doing.underWay():
 		return fmt.Errorf("the step of stage %s has begun already", e.Stage)
-	case g.Step.OnHost() != (e.Host != ""):
+	case g.OnHost() != (e.Host != ""):
 		return fmt.Errorf("the step of stage %s does not run on host %q", e.Stage, e.Host)
 	}
 	g.doing.Host, g.doing.Since = e.Host, at
@@ -100,7 +124,11 @@ func (s *State) stepTask() (t message.Task, some bool) {
 	if !g.doing.underWay() {
 		return t, false
 	}
-	return message.Task{Run: s.ID, Kind: message.Step, Stage: g.Name, Host: g.doing.Host, Attempt: g.doing.Attempt, Hook: g.Step.Do, Gives: g.Step.Gives}, true
+	t = message.Task{Run: s.ID, Kind: g.kind(), Stage: g.Name, Host: g.doing.Host, Attempt: g.doing.Attempt, Hook: g.Hook()}
+	if !g.TakesBack {
+		t.Gives = g.Step.Gives
+	}
+	return t, true
 }
 
 // stepEnds is when the run stops waiting for the step that is under way.
@@ -127,7 +155,9 @@ func (s *State) stepRan(o message.Outcome, at time.Time) error {
 	s.fleet.stale()
 	if o.OK {
 		g.doing.Outputs = o.Outputs
-		s.stepTimes.add(g.Name, g.doing.Took)
+		if !g.TakesBack {
+			s.stepTimes.add(g.Name, g.doing.Took)
+		}
 		s.passStep(at)
 		return nil
 	}
@@ -142,7 +172,7 @@ func (s *State) stepRan(o message.Outcome, at time.Time) error {
 
 // stepFailure says why the step of the stage failed.
 func (g *stage) stepFailure() string {
-	return fmt.Sprintf("the step of stage %s failed: %s", g.Name, g.doing.Trouble)
+	return fmt.Sprintf("%s of stage %s failed: %s", g.kind().Words(), g.Name, g.doing.Trouble)
 }
 
 // waitingForResume returns what a paused run waits for. A step that failed, and is done again then, is
@@ -196,10 +226,10 @@ func (s *State) waitingForStep() (Waiting, bool) {
 	t, underWay := s.stepTask()
 	switch {
 	case underWay && t.Host != "":
-		return Waiting{What: ForStep, Detail: fmt.Sprintf("step %s on %s", g.Name, t.Host), Since: g.doing.Since, Until: s.stepEnds(t), Stage: g.Name, Hosts: []string{t.Host}}, true
+		return Waiting{What: ForStep, Detail: fmt.Sprintf("%s on %s", g.does(), t.Host), Since: g.doing.Since, Until: s.stepEnds(t), Stage: g.Name, Hosts: []string{t.Host}}, true
 	case underWay:
-		return Waiting{What: ForStep, Detail: "step " + g.Name, Since: g.doing.Since, Until: s.stepEnds(t), Stage: g.Name}, true
-	case g.awaitsStep() && g.Step.OnHost():
+		return Waiting{What: ForStep, Detail: g.does(), Since: g.doing.Since, Until: s.stepEnds(t), Stage: g.Name}, true
+	case g.awaitsStep() && g.OnHost():
 		return Waiting{What: ForHost, Detail: "a host that step " + g.Name + " matches to be present", Since: s.stepDue(), Stage: g.Name}, true
 	}
 	return Waiting{}, false
@@ -219,7 +249,7 @@ func (s *State) stepDue() time.Time {
 // lacksHost is from when on a person is told that the step of the current stage waits for a host that it
 // matches; zero if it waits for none.
 func (s *State) lacksHost() time.Time {
-	if g := s.stages.current(); g.awaitsStep() && g.Step.OnHost() && !g.doing.underWay() {
+	if g := s.stages.current(); g.awaitsStep() && g.OnHost() && !g.doing.underWay() {
 		return s.changed.Add(hostPatience) // Somebody may just have resumed the run.
 	}
 	return time.Time{}
@@ -249,9 +279,13 @@ type Given struct {
 	Sealed string
 }
 
-// Outputs returns the outputs of the steps that are done, those of earlier runs first, in their order.
+// Outputs returns the outputs of the steps that are done, those of earlier runs first, in their order. A
+// rollback has those of the steps that it takes back.
 func (s *State) Outputs() (all []Given) {
-	if s.Reached != nil {
+	for _, of := range s.TakenOutputs {
+		all = append(all, Given{of.Stage, of.Sealed})
+	}
+	if s.Reached != nil && !s.IsRollback() {
 		for _, before := range s.Reached.Stages {
 			if before.Outputs != nil {
 				all = append(all, Given{before.Name, before.Outputs.Sealed})
@@ -276,6 +310,9 @@ type WayBack struct {
 
 // WayBack returns how far the run can be taken back.
 func (s *State) WayBack() (w WayBack) {
+	if s.IsRollback() {
+		return w
+	}
 	for n := range s.stages.list {
 		if g := &s.stages.list[n]; g.PointOfNoReturn {
 			w.Stage, w.Closed = g.Name, s.closedAt

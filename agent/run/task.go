@@ -68,7 +68,7 @@ func (s *State) Awaits(o message.Outcome) bool {
 	switch o.Kind {
 	case message.Fleet:
 		return s.awaitsFleet(o)
-	case message.Step:
+	case message.Step, message.Undo:
 		return s.awaitsStepOf(o)
 	}
 	t, _, wanted := s.Task(o.Host)
@@ -87,7 +87,7 @@ func (s *State) ran(o message.Outcome, at time.Time) error {
 	switch o.Kind {
 	case message.Fleet:
 		return s.fleetRan(o, at)
-	case message.Step:
+	case message.Step, message.Undo:
 		return s.stepRan(o, at)
 	}
 	i, err := s.member(o.Host)

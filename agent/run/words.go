@@ -34,3 +34,16 @@ func Achieved(hosts, upgraded, upToDate int) string {
 	}
 	return fmt.Sprintf("%s upgraded (%d %s up to date)", of, upToDate, were)
 }
+
+// RolledBack says how many hosts of a rollback are back.
+func RolledBack(hosts, back int) string {
+	return fmt.Sprintf("%d of %s rolled back", back, text.Count(hosts, "host", "hosts"))
+}
+
+// HostsAre is what the hosts of a run are that came out of it well.
+func (s *State) HostsAre() string {
+	if s.IsRollback() {
+		return "rolled back"
+	}
+	return "upgraded"
+}

@@ -96,7 +96,7 @@ func (r *Runner) run(ctx context.Context, t message.Task) (gives map[string]stri
 		return nil, nil
 	}
 	if err := r.hook(ctx, t, *t.Hook, &gives); err != nil {
-		if t.Kind == message.Step {
+		if t.Kind.OfStage() {
 			return nil, err
 		}
 		return nil, fmt.Errorf("hook %s: %w", t.Kind, err)

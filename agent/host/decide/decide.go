@@ -14,7 +14,7 @@
 // commands count, also on another log; machine.go the commands of a run and their actions;
 // deferred.go upgrades that wait for a busy host; retry.go and interrupted.go actions that are
 // taken again;
-// result.go what is replied; accepted.go what a person accepts; boots.go and trial.go the
+// result.go what is replied; kept.go which runs can be taken back, and what they come to; accepted.go what a person accepts; boots.go and trial.go the
 // starts of the machine and the rules of a trial; plan.go, journal.go and do.go the values.
 package decide
 
@@ -36,6 +36,9 @@ type State struct {
 	// be confirmed without its checks then.
 	Journal
 	Boots Boots
+	// Kept is what is on disk of the runs that have touched the host; nil if none has. What it
+	// points to never changes.
+	Kept *Kept
 
 	// The rest lasts as long as the process.
 
@@ -64,8 +67,11 @@ type Seen struct {
 	Passed *Pass
 	// Busy is why the host is not to be upgraded now; nil when it may be.
 	Busy *message.NotNow
-	// Prepared is the plan on disk; read when a command comes.
+	// Prepared is the plan on disk; read when a command comes, and before an upgrade.
 	Prepared KeptPlan
+	// Planless means that the strategy need not make a plan: without one an upgrade may change
+	// anything.
+	Planless bool
 	// Limit is how long an action may take, with all its tries.
 	Limit time.Duration
 	// Retires means that the worker is to make room for the next one as soon as it may: its
@@ -89,8 +95,8 @@ type Decision struct {
 }
 
 // Start returns the state of a worker that starts, by what is on disk.
-func Start(j Journal, blank bool, known Boots, seen Seen) State {
-	s := State{Journal: j, Blank: blank, Boots: known}
+func Start(j Journal, blank bool, known Boots, kept *Kept, seen Seen) State {
+	s := State{Journal: j, Blank: blank, Boots: known, Kept: kept}
 	if seen.Confirms && known.Judged != seen.BootID {
 		s.Unconfirmed = WholeBoot
 	}
@@ -135,6 +141,9 @@ func (s State) nextOfJournal(now time.Time, seen Seen) Decision {
 		if next, deferred := s.deferred(seen.Busy); deferred {
 			return Decision{DoNote, s.begin(next)}
 		}
+		s = s.touched(seen)
+	case DoResume:
+		s = s.touched(seen)
 	case DoAwaitIdle:
 		if next, begins := s.undeferred(seen.Busy, now); begins {
 			return Decision{DoNote, s.begin(next)}
@@ -208,11 +217,12 @@ func (s State) After(e Ended, bootID string, now time.Time) (next State, again b
 	if e.Do == DoRollback && j.Phase == Rebooting {
 		j.BootID = bootID
 	}
-	if e.Do == DoRollback && j.Phase == Answering && j.unwell() {
+	ended := e.Do == DoRollback || e.Do == DoVerify && j.TakesBack != ""
+	if ended && j.Phase == Answering && j.unwell() {
 		// The system that runs has failed, and there is no way back: it is not confirmed.
 		s = s.Judged(bootID)
 	}
-	return s.begin(j), false
+	return s.begin(j).done(), false
 }
 
 // outdated reports whether what checks have seen may be gone: an upgrade came in between, or

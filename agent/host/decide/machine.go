@@ -37,7 +37,7 @@ func (j Journal) receiveKnown(r message.Record, host string, now time.Time) (Jou
 	case !now.Before(j.NotAfter):
 		return Journal{}, tooLate(j.NotAfter, now, r.Time)
 	}
-	next := Journal{Run: j.Run, NotAfter: j.NotAfter, RunAt: j.RunAt, Release: j.Release, Seq: r.Seq, Action: command.Action, Outputs: r.Outputs, Phase: begins(command.Action)}
+	next := Journal{Run: j.Run, NotAfter: j.NotAfter, RunAt: j.RunAt, Release: j.Release, TakesBack: j.TakesBack, Seq: r.Seq, Action: command.Action, Outputs: r.Outputs, Phase: begins(command.Action)}
 	if result, done := j.Lost.reply(command.Action); done {
 		next.Lost = j.Lost
 		return next.answer(result), nil
@@ -67,7 +67,10 @@ func receivePrepare(r message.Record, command message.Command, host string, now 
 	if err != nil {
 		return Journal{}, err
 	}
-	return Journal{Run: r.Seq, NotAfter: command.NotAfter, RunAt: timeOf(r), Release: pinned, Seq: r.Seq, Action: message.Prepare, Phase: Preparing}, nil
+	if _, err := message.ParseInterval(r.Rollback); err != nil {
+		return Journal{}, err
+	}
+	return Journal{Run: r.Seq, NotAfter: command.NotAfter, RunAt: timeOf(r), Release: pinned, TakesBack: r.Rollback, Seq: r.Seq, Action: message.Prepare, Phase: Preparing}, nil
 }
 
 // pinOf returns the release that a prepare names, still without its text; nil if it names none.
@@ -310,11 +313,15 @@ func (j Journal) wentBack(boot strategy.Boot) (next Journal, gone bool) {
 
 // afterFailure rolls an upgrade back, unless the machine has done that itself or the plan is
 // lost, without which there is no way back. An upgrade that has changed nothing is rolled back,
-// too: it may have left something that no plan names.
+// too: it may have left something that no plan names. A rollback that has failed is not undone: a
+// person decides whether the host goes on back or forwards.
 func (j Journal) afterFailure(err error) Journal {
 	lost, fellBack, unchanged := (*planLostError)(nil), (*fellBackError)(nil), (*unchangedError)(nil)
-	if errors.As(err, &fellBack) || errors.As(err, &lost) {
+	switch {
+	case errors.As(err, &fellBack), errors.As(err, &lost):
 		return j.fail(err)
+	case j.TakesBack != "":
+		return j.fail(fmt.Errorf("%w; the host stays as it is now: mend it, then roll back again, or start a run that upgrades it", err))
 	}
 	j.Phase, j.Result, j.Unchanged = RollingBack, resultOf("", err), errors.As(err, &unchanged)
 	return j

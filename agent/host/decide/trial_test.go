@@ -66,7 +66,7 @@ type rules struct {
 // boot starts the machine and its worker anew.
 func (r *rules) boot() {
 	r.seen.BootID += "+"
-	r.s = Start(r.s.Journal, r.s.Blank, r.s.Boots, r.seen)
+	r.s = Start(r.s.Journal, r.s.Blank, r.s.Boots, r.s.Kept, r.seen)
 }
 
 // command comes from the site, and is begun.

@@ -30,12 +30,17 @@ type Job struct {
 	// BootID is the kernel's boot id at the time of the call.
 	BootID string
 	// Plan is what Prepare returned in this run, as the worker has it on disk. Plan and
-	// Prepare get none.
+	// Prepare get none. PrepareRollback and the Rollback of its run get what is to be undone.
 	Plan message.ChangeSet
 	// Release is what the run installs; nil if it has none, and then the options of the strategy
 	// decide. ReleaseName is its name.
 	Release     *release.Release
 	ReleaseName string
+	// TakesBack is the run that a run takes back on this host; 0 in any other run. Plan and
+	// Release are those of that run then, and Was is the release that the host had before it; nil
+	// if it had none.
+	TakesBack uint64
+	Was       *release.Release
 	// Rejected are the versions that were rolled back on this host. A plan holds
 	// them back until there is another version.
 	Rejected message.Rejected
@@ -103,6 +108,17 @@ type Strategy interface {
 	// ToUndo). It may be called again after a crash, and is called again after the reboot
 	// that it required. It returns ErrNoRollback if the strategy has no rollback.
 	Rollback(ctx context.Context, job Job) (Outcome, error)
+}
+
+// Returner is implemented by a Strategy that can take back a run that is over.
+type Returner interface {
+	// PrepareRollback finds out whether there is a way back from job.Plan, the plan of the run
+	// that is taken back, and fetches all that Rollback needs for it. Like Prepare it changes
+	// nothing that runs. It returns the reversed plan, without what somebody else has changed
+	// since, and tells that as progress. Without a way back it returns an error: nothing was
+	// touched then. The worker calls Rollback in place of Upgrade, with what is to be undone as
+	// job.Plan: again after a crash, and after the reboot that it required.
+	PrepareRollback(ctx context.Context, job Job) (message.ChangeSet, error)
 }
 
 // Confirmer is implemented by a Strategy with more than one bootable system.

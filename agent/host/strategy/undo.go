@@ -53,6 +53,15 @@ func (u Undo) Own(plan []message.Change) []message.Change {
 	})
 }
 
+// Plan returns the plan that undoes an upgrade of an earlier run, and tells what somebody else has
+// changed since.
+func (u Undo) Plan(progress func(percent int, text string)) message.ChangeSet {
+	if others := u.Others(); others != "" {
+		progress(-1, message.CleanText(others))
+	}
+	return message.ChangeSet{Changes: u.Back}.Sorted()
+}
+
 // Unchanged reports whether an upgrade has changed nothing: missing are the changes of the
 // plan that the host lacks, and nothing is to be undone.
 func (u Undo) Unchanged(plan, missing []message.Change) bool {

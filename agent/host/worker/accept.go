@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/decide"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
@@ -50,6 +51,18 @@ func (w *Worker) stillRejected() []decide.Rejected {
 		return nil
 	}
 	return known.Standing(w.accepted())
+}
+
+// rejectedFor are the versions that a plan holds back: those that the machine gave up and, without a
+// release, those that a run has taken back.
+func (w *Worker) rejectedFor(job strategy.Job) message.Rejected {
+	rejected := decide.ByName(w.stillRejected())
+	if job.Release == nil {
+		for name, versions := range w.written.Load().Kept.TakenBack() {
+			rejected[name] = append(rejected[name], versions...)
+		}
+	}
+	return rejected
 }
 
 // accepted are the versions that an operator accepts.

@@ -67,7 +67,7 @@ func (w *Worker) perform(ctx context.Context, now leaseTerm, do decide.Do) (stra
 		return 0, ctx.Err()
 	}
 	defer func() { <-w.atHost }()
-	this := actionOf{w.state.Run, string(do)}
+	this := actionOf{w.state.Run, w.prints(do)}
 	w.current.Store(&this)
 	outcome, err := w.call(ctx, do)
 	w.current.Store(nil)
@@ -75,12 +75,22 @@ func (w *Worker) perform(ctx context.Context, now leaseTerm, do decide.Do) (stra
 	return outcome, err
 }
 
+// prints returns the action of the strategy whose output belongs to an action.
+func (w *Worker) prints(do decide.Do) string {
+	if w.state.TakesBack != "" && do != decide.DoPrepare {
+		do = decide.DoRollback
+	}
+	return string(do)
+}
+
 func (w *Worker) call(ctx context.Context, do decide.Do) (strategy.Outcome, error) {
+	if w.state.TakesBack != "" {
+		return w.takeBack(ctx, do)
+	}
 	job, err := w.jobOfRun()
 	if err != nil {
 		return 0, err
 	}
-	job.Rejected = decide.ByName(w.stillRejected())
 	if job.Plan, err = w.planFor(do); err != nil {
 		return 0, err
 	}
@@ -91,18 +101,12 @@ func (w *Worker) call(ctx context.Context, do decide.Do) (strategy.Outcome, erro
 	case decide.DoPrepare:
 		return 0, w.callPrepare(ctx, job)
 	case decide.DoUpgrade:
-		// Without a baseline the checks count what was wrong before, too.
-		if err := w.Checks.Baseline(ctx, job.Run); err != nil {
-			w.warn(ctx, "cannot note the state before the upgrade, which checks compare with", err)
-		}
+		w.baseline(ctx)
 		outcome, err := w.callUpgrade(ctx, do, job, w.Strategy.Upgrade)
 		return outcome, w.compared(ctx, job, err)
 	case decide.DoResume:
-		// An upgrade may reboot the machine by itself. What that gave up is not installed again.
-		if w.state.BootID != w.bootID {
-			if _, err := w.started(ctx); err != nil {
-				return 0, err
-			}
+		if err := w.rebootedInIt(ctx); err != nil {
+			return 0, err
 		}
 		outcome, err := w.callUpgrade(ctx, do, job, w.Strategy.Resume)
 		return outcome, w.compared(ctx, job, err)
@@ -115,6 +119,24 @@ func (w *Worker) call(ctx context.Context, do decide.Do) (strategy.Outcome, erro
 	}
 }
 
+// baseline notes what the checks after the upgrade compare with. Without it they count what was
+// wrong before, too.
+func (w *Worker) baseline(ctx context.Context) {
+	if err := w.Checks.Baseline(ctx, w.state.Run); err != nil {
+		w.warn(ctx, "cannot note the state before the upgrade, which checks compare with", err)
+	}
+}
+
+// rebootedInIt returns an error if the machine has rebooted in the midst of an upgrade, and given up
+// what that installed: it is not installed again.
+func (w *Worker) rebootedInIt(ctx context.Context) error {
+	if w.state.BootID == w.bootID {
+		return nil
+	}
+	_, err := w.started(ctx)
+	return err
+}
+
 // callPrepare prepares the host and keeps the plan.
 func (w *Worker) callPrepare(ctx context.Context, job strategy.Job) error {
 	if err := w.checkRelease(ctx, job); err != nil {
@@ -124,6 +146,11 @@ func (w *Worker) callPrepare(ctx context.Context, job strategy.Job) error {
 	if err != nil {
 		return err
 	}
+	return w.keepPrepared(plan)
+}
+
+// keepPrepared keeps a plan until it is on disk.
+func (w *Worker) keepPrepared(plan message.ChangeSet) error {
 	plan = plan.Sorted()
 	if err := plan.Check(); err != nil {
 		return fmt.Errorf("the strategy made a plan that cannot be kept: %w", err)
@@ -163,10 +190,8 @@ func (w *Worker) callVerify(ctx context.Context, job strategy.Job) error {
 		return struct{}{}, w.Strategy.Verify(ctx, job)
 	})
 	switch {
-	case err == nil && w.state.Boots.OnTrial(boot, w.Now()):
-		return w.remember(ctx, w.state.ConfirmLater(w.bootID))
 	case err == nil:
-		return strategy.Fail(message.Boot, w.confirmVerified(ctx, boot))
+		return w.confirmUpgraded(ctx, boot)
 	case strategy.ClassOf(err) == "":
 		err = strategy.Fail(message.Verify, err)
 	}

@@ -102,6 +102,7 @@ func (w *Worker) stillUpgraded(ctx context.Context, t message.Task) error {
 		return nil
 	}
 	job := w.job()
+	job.Reversed = j.TakesBack != ""
 	var err error
 	if job.Plan, err = readPlan(w.planPath(), j); err != nil {
 		return nil //nolint:nilerr // The upgrade was compared with its plan before it was answered.
@@ -166,6 +167,15 @@ func (w *Worker) confirmVerified(ctx context.Context, boot strategy.Boot) error 
 		w.Log.Debug("confirmed the system that has started", "host", w.Host, "running", boot.Running, "failed", boot.Failed, "boot", w.bootID)
 	}
 	return w.remember(ctx, w.state.Judged(w.bootID))
+}
+
+// confirmUpgraded confirms the system of a host that has its plan, unless it waits for the checks of
+// the run.
+func (w *Worker) confirmUpgraded(ctx context.Context, boot strategy.Boot) error {
+	if w.state.Boots.OnTrial(boot, w.Now()) {
+		return w.remember(ctx, w.state.ConfirmLater(w.bootID))
+	}
+	return strategy.Fail(message.Boot, w.confirmVerified(ctx, boot))
 }
 
 // markGood has the strategy mark the system that runs as good, and the failed one as bad.

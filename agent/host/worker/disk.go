@@ -5,6 +5,7 @@ import (
 	"errors"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -22,11 +23,16 @@ const (
 
 // remember makes a state the one that counts. What of it has changed on disk is written first:
 // the boots before the journal, so that no start of the machine is taken for an ordinary one
-// whose system is on trial.
+// whose system is on trial, and what is kept of the run before the run has touched the host.
 func (w *Worker) remember(ctx context.Context, next decide.State) error {
 	before := w.state
 	if !next.Boots.Equal(before.Boots) {
-		if err := w.writeBoots(ctx, next.Boots); err != nil {
+		if err := w.writeState(ctx, bootsFile, next.Boots.Encode); err != nil {
+			return err
+		}
+	}
+	if next.Kept != before.Kept && next.Kept != nil {
+		if err := w.writeState(ctx, keptFile, next.Kept.Encode); err != nil {
 			return err
 		}
 	}
@@ -45,12 +51,14 @@ func (w *Worker) remember(ctx context.Context, next decide.State) error {
 	return nil
 }
 
-func (w *Worker) writeBoots(ctx context.Context, next decide.Boots) error {
-	body, err := next.Encode()
+// writeState makes a file beside the journal durable.
+func (w *Worker) writeState(ctx context.Context, file string, encode func() ([]byte, error)) error {
+	body, err := encode()
 	if err != nil {
 		return err
 	}
-	return w.persist(ctx, "boots", w.state.Run, func() error { return w.WriteFile(filepath.Join(w.Dir, bootsFile), body, 0o600) })
+	what := strings.TrimSuffix(file, filepath.Ext(file))
+	return w.persist(ctx, what, w.state.Run, func() error { return w.WriteFile(filepath.Join(w.Dir, file), body, 0o600) })
 }
 
 // take makes a state the one that counts, for the loop and the goroutines beside it.

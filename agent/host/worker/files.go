@@ -20,6 +20,7 @@ const (
 	journalFile  = "journal.json"
 	bootsFile    = "boots.json"
 	planFile     = "plan.json"
+	keptFile     = "kept.json"
 	identityFile = "identity.json"
 	acceptedFile = "accepted.json"
 )
@@ -58,16 +59,26 @@ func writeJournal(path string, j decide.Journal, write WriteFile) error {
 
 // readBoots reads what a worker remembers of the starts of its machine.
 func readBoots(dir string) (decide.Boots, error) {
-	return readKept(filepath.Join(dir, bootsFile), decide.DecodeBoots)
+	return readFile(filepath.Join(dir, bootsFile), decide.DecodeBoots, "versions that were rolled back are offered again")
 }
 
 // readAccepted reads what an operator accepts.
 func readAccepted(dir string) (decide.AcceptedVersions, error) {
-	return readKept(filepath.Join(dir, acceptedFile), decide.DecodeAccepted)
+	return readFile(filepath.Join(dir, acceptedFile), decide.DecodeAccepted, "versions that were rolled back are offered again")
 }
 
-// readKept reads a file of boots; one that does not exist is the zero value.
-func readKept[V any](path string, decode func([]byte) (V, error)) (value V, err error) {
+// readKept reads what a host keeps of the runs that have touched it; nil if there is none.
+func readKept(dir string) (*decide.Kept, error) {
+	kept, err := readFile(filepath.Join(dir, keptFile), decide.DecodeKept, "no run until now can be taken back on this host")
+	if err != nil || len(kept.Runs) == 0 {
+		return nil, err
+	}
+	return &kept, nil
+}
+
+// readFile reads a file that may be removed when it is damaged, and lost says what that comes to. One
+// that does not exist is the zero value.
+func readFile[V any](path string, decode func([]byte) (V, error), lost string) (value V, err error) {
 	body, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return value, nil
@@ -80,7 +91,7 @@ func readKept[V any](path string, decode func([]byte) (V, error)) (value V, err 
 	case format.IsUnsupported(err):
 		err = fmt.Errorf("%s was %w; start a version that reads it", path, err)
 	case err != nil:
-		err = fmt.Errorf("%s is damaged: %w; remove it, and versions that were rolled back are offered again", path, err)
+		err = fmt.Errorf("%s is damaged: %w; remove it, and %s", path, err, lost)
 	}
 	return value, err
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/decide"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
@@ -73,8 +72,9 @@ func (w *Worker) offer(ctx context.Context) ([]byte, error) {
 
 // offerOf returns the plan of an upgrade that would begin now.
 func (w *Worker) offerOf(ctx context.Context, by *target, fetch bool) (plan message.ChangeSet, err error) {
-	job := strategy.Job{Tenant: w.Tenant, Host: w.Host, BootID: w.bootID, Rejected: decide.ByName(w.stillRejected()), Fetch: fetch}
+	job := strategy.Job{Tenant: w.Tenant, Host: w.Host, BootID: w.bootID, Fetch: fetch}
 	if by == nil || by.pin == nil {
+		job.Rejected = w.rejectedFor(job)
 		return w.Strategy.Plan(ctx, job)
 	}
 	installs, err := by.pin.Release()
@@ -82,6 +82,7 @@ func (w *Worker) offerOf(ctx context.Context, by *target, fetch bool) (plan mess
 		return plan, err
 	}
 	job.Release, job.ReleaseName = &installs, by.pin.Name
+	job.Rejected = w.rejectedFor(job)
 	if err := strategy.CheckRelease(w.Strategy, job); err != nil {
 		return plan, err
 	}

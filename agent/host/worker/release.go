@@ -41,15 +41,27 @@ func (w *Worker) getRelease(ctx context.Context) error {
 // jobOfRun returns the job of an action of the journal's run, with the release in the journal.
 func (w *Worker) jobOfRun() (strategy.Job, error) {
 	job := w.job()
-	if w.state.Release == nil {
-		return job, nil
+	err := setRelease(&job, w.state.Release)
+	job.Rejected = w.rejectedFor(job)
+	return job, err
+}
+
+// setRelease gives a job the release of a pin, if there is one.
+func setRelease(job *strategy.Job, pinned *release.Pin) (err error) {
+	if pinned != nil {
+		job.ReleaseName = pinned.Name
 	}
-	installs, err := w.state.Release.Release()
-	if err != nil {
-		return job, strategy.Fail(message.Artifact, err)
+	job.Release, err = releaseOf(pinned)
+	return err
+}
+
+// releaseOf returns the release of a pin; nil if there is none.
+func releaseOf(pinned *release.Pin) (*release.Release, error) {
+	if pinned == nil {
+		return nil, nil
 	}
-	job.Release, job.ReleaseName = &installs, w.state.Release.Name
-	return job, nil
+	installs, err := pinned.Release()
+	return &installs, strategy.Fail(message.Artifact, err)
 }
 
 // checkRelease returns an error unless the host may go to the release of a run: its strategy carries

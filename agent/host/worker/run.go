@@ -73,7 +73,11 @@ func (w *Worker) prepare(ctx context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("cannot read what this host has started: %w", err)
 	}
-	w.take(decide.Start(journal, blank, known, decide.Seen{BootID: w.bootID, Confirms: w.confirms()}))
+	kept, err := readKept(w.Dir)
+	if err != nil {
+		return fmt.Errorf("cannot read which runs this host can take back: %w", err)
+	}
+	w.take(decide.Start(journal, blank, known, kept, decide.Seen{BootID: w.bootID, Confirms: w.confirms()}))
 	if err := w.Strategy.Detect(ctx); err != nil {
 		return fmt.Errorf("this host cannot be upgraded this way: %w", err)
 	}

@@ -9,6 +9,12 @@ import (
 // see gathers what the next decision is based on.
 func (w *Worker) see(now leaseTerm) decide.Seen {
 	seen := decide.Seen{Host: w.Host, BootID: w.bootID, Confirms: w.confirms(), Lease: now.state, Epoch: now.epoch, Busy: w.notNow(), Limit: w.Limits.Action, Retires: w.retires()}
+	if planner, may := w.Strategy.(strategy.Planner); may {
+		seen.Planless = !planner.Plans()
+	}
+	if w.state.Phase == decide.Upgrading {
+		seen.Prepared, _ = readKeptPlan(w.planPath()) // Without its plan an upgrade does not begin.
+	}
 	if len(w.state.Boots.Waits()) > 0 {
 		seen.Accepted = w.accepted()
 	}

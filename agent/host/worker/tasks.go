@@ -71,7 +71,7 @@ func (s *tasks) take(t message.Task, host string, run uint64) (verdict, message.
 	switch {
 	case s.running[t.Key()] || len(s.running) >= tasksAtOnce:
 		return laterTask, message.Outcome{}
-	case t.Kind == message.Undrain && s.runs(message.Drain), t.Kind == message.Step && s.runs(message.Step):
+	case t.Kind == message.Undrain && s.runs(message.Drain), t.Kind.OfStage() && (s.runs(message.Step) || s.runs(message.Undo)):
 		return laterTask, message.Outcome{}
 	case t.Kind == message.Drain && t.Run <= s.undrained:
 		return answerTask, t.Outcome(false, tooLateToDrain)
@@ -81,7 +81,7 @@ func (s *tasks) take(t message.Task, host string, run uint64) (verdict, message.
 }
 
 // runs reports whether a task of a kind runs. The end of a drain must not overlap the undrain, nor the
-// end of a step, for which nobody waits any more, the next one.
+// end of a step, for which nobody waits any more, the next one or its undo.
 func (s *tasks) runs(kind message.TaskKind) bool {
 	for key := range s.running {
 		if key.Kind == kind {

@@ -327,7 +327,7 @@ func (c *Client) newest(ctx context.Context, verb ...string) ([]message.Record, 
 func (c *Client) record(in Command) message.Record {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	r := message.Record{Log: c.log, Seq: in.Seq, Time: in.Time, Kind: in.Kind, Run: in.Run, Epoch: in.Epoch, Checks: in.Checks, Release: in.Release, Outputs: in.Outputs, Body: in.Body}
+	r := message.Record{Log: c.log, Seq: in.Seq, Time: in.Time, Kind: in.Kind, Run: in.Run, Epoch: in.Epoch, Checks: in.Checks, Release: in.Release, Rollback: in.Rollback, Outputs: in.Outputs, Body: in.Body}
 	if r.Kind == message.CommandHost {
 		r.Host = c.Host
 	}

@@ -143,11 +143,13 @@ type Command struct {
 	Checks bool `json:"checks,omitempty"`
 	// Release is message.Record.Release.
 	Release string `json:"release,omitempty"`
+	// Rollback is message.Record.Rollback.
+	Rollback string `json:"rollback,omitempty"`
 	// Outputs tells that steps of the run have given outputs, which the host may ask for.
 	Outputs bool            `json:"outputs,omitempty"`
 	Body    json.RawMessage `json:"body"`
 }
 
 func toCommand(r message.Record, body []byte) Command {
-	return Command{Kind: r.Kind, Seq: r.Seq, Time: r.Time, Run: r.Run, Epoch: r.Epoch, Checks: r.Checks, Release: r.Release, Body: body}
+	return Command{Kind: r.Kind, Seq: r.Seq, Time: r.Time, Run: r.Run, Epoch: r.Epoch, Checks: r.Checks, Release: r.Release, Rollback: r.Rollback, Body: body}
 }

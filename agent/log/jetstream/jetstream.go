@@ -37,6 +37,8 @@ const (
 	headerChecks = "Osu-Checks"
 	// headerRelease is of a prepare: message.Record.Release.
 	headerRelease = "Osu-Release"
+	// headerRollback is of a prepare: message.Record.Rollback.
+	headerRollback = "Osu-Rollback"
 	// headerOutcome, headerClass and headerUpToDate are of a reply: what of its result is not
 	// in the body. A host sends them with its reply, too.
 	headerOutcome  = "Osu-Outcome"
@@ -153,6 +155,9 @@ func (l *Log) append(ctx context.Context, r message.Record, expect uint64, more 
 	}
 	if r.Release != "" {
 		msg.Header.Set(headerRelease, r.Release)
+	}
+	if r.Rollback != "" {
+		msg.Header.Set(headerRollback, r.Rollback)
 	}
 	ctx, cancel := context.WithTimeout(ctx, appendTimeout)
 	defer cancel()
@@ -410,7 +415,7 @@ func withHeaders(r message.Record, header nats.Header) message.Record {
 		r.Epoch = epoch
 	}
 	if r.Kind == message.CommandAll {
-		r.Release = header.Get(headerRelease)
+		r.Release, r.Rollback = header.Get(headerRelease), header.Get(headerRollback)
 	}
 	r.Checks = (r.Kind == message.CommandAll || r.Kind == message.CommandHost) && header.Get(headerChecks) != ""
 	if r.Kind == message.ReplyRecord {

@@ -132,12 +132,31 @@ func (s *Store) writeRun(ctx context.Context, tenant string, run v1.Run, asOf, b
 	return nil
 }
 
+// keptBody is the body of a run: what the API shows of it, and what a rollback of it needs.
+type keptBody struct {
+	v1.Run
+	Pinned *v1.PinnedRun `json:"pinned,omitempty"`
+}
+
+// MarshalRun returns a run as it is kept.
+func MarshalRun(run v1.Run) ([]byte, error) { return json.Marshal(keptBody{run, run.Pinned}) }
+
+// UnmarshalRun is the reverse of MarshalRun.
+func UnmarshalRun(body []byte) (v1.Run, error) {
+	var kept keptBody
+	if err := json.Unmarshal(body, &kept); err != nil {
+		return v1.Run{}, err
+	}
+	kept.Run.Pinned = kept.Pinned
+	return kept.Run, nil
+}
+
 // pack makes the body of a run. One that is too large loses its events, then
 // most of the text of each host.
 func pack(run v1.Run) ([]byte, error) {
 	for _, shorten := range []func(*v1.Run){func(*v1.Run) {}, withoutEvents, withShortTexts} {
 		shorten(&run)
-		body, err := json.Marshal(run)
+		body, err := MarshalRun(run)
 		if err != nil {
 			return nil, err
 		}
@@ -199,7 +218,7 @@ func unpack(kept []byte) (run v1.Run, err error) {
 	if err != nil {
 		return run, fmt.Errorf("it is damaged: %w", err)
 	}
-	if err := json.Unmarshal(body, &run); err != nil {
+	if run, err = UnmarshalRun(body); err != nil {
 		return run, fmt.Errorf("it is damaged: %w", err)
 	}
 	return run, nil

@@ -24,6 +24,8 @@ type Host struct {
 	Protocol     int    `json:"protocol,omitempty"`
 	// Releases are the kinds of releases that it carries out.
 	Releases []release.Kind `json:"releases,omitempty"`
+	// Rollbacks means that its worker can take a run back.
+	Rollbacks bool `json:"rollbacks,omitempty"`
 	// Role and Labels are what a rollout chooses the host by.
 	Role   string            `json:"role,omitempty"`
 	Labels map[string]string `json:"labels,omitempty"`
@@ -38,6 +40,9 @@ type Host struct {
 	// the first run ended that should have upgraded it and did not.
 	LastRun     v1.HostRun `json:"last-run,omitzero"`
 	MissedSince time.Time  `json:"missed-since,omitzero"`
+	// ChangedBy is the last run that has changed the host, or may have: a rollback only if the host is
+	// back; 0 for none.
+	ChangedBy uint64 `json:"changed-by,omitempty"`
 	// OutdatedSince is since when an upgrade would change something on it.
 	OutdatedSince time.Time `json:"outdated-since,omitzero"`
 }
@@ -60,6 +65,7 @@ func (s *Store) PutHost(ctx context.Context, key string, host Host) error {
 type LastRun struct {
 	Run         v1.HostRun `json:"run"`
 	MissedSince time.Time  `json:"missed-since,omitzero"`
+	ChangedBy   uint64     `json:"changed-by,omitempty"`
 	Hosts       []string   `json:"hosts"`
 }
 
@@ -67,21 +73,22 @@ type LastRun struct {
 // the same way.
 func LastRuns(hosts []Host) (all []LastRun) {
 	type told struct {
-		run    v1.HostRun
-		missed time.Time
+		run     v1.HostRun
+		missed  time.Time
+		changed uint64
 	}
 	places := map[told]int{}
 	for _, h := range hosts {
 		if h.LastRun.ID == 0 {
 			continue
 		}
-		same := told{h.LastRun, h.MissedSince.UTC()}
+		same := told{h.LastRun, h.MissedSince.UTC(), h.ChangedBy}
 		same.run.EndedAt = nil // It is that of the run.
 		place, known := places[same]
 		if !known {
 			place = len(all)
 			places[same] = place
-			all = append(all, LastRun{Run: h.LastRun, MissedSince: h.MissedSince})
+			all = append(all, LastRun{Run: h.LastRun, MissedSince: h.MissedSince, ChangedBy: h.ChangedBy})
 		}
 		all[place].Hosts = append(all[place].Hosts, h.Name)
 	}
@@ -121,7 +128,7 @@ func WithLastRuns(entries []HostEntry, runs []LastRun, number uint64) []Host {
 	hosts := make([]Host, len(entries))
 	for i, e := range entries {
 		if r := last[e.Name]; r != nil && e.Number < number && r.Run.ID > e.LastRun.ID {
-			e.LastRun, e.MissedSince = r.Run, r.MissedSince
+			e.LastRun, e.MissedSince, e.ChangedBy = r.Run, r.MissedSince, r.ChangedBy
 		}
 		hosts[i] = e.Host
 	}

@@ -308,6 +308,9 @@ func (t *Teller) opened(r *run.State) v1.News {
 	if r.Until != "" {
 		said += " until stage " + r.Until
 	}
+	if r.IsRollback() {
+		said += ", as the rollback of " + r.TakesBack.Runs() + ","
+	}
 	switch {
 	case r.By != "" && r.Why != "":
 		said += fmt.Sprintf(" by %s: %s", r.By, r.Why)
@@ -329,12 +332,16 @@ func (t *Teller) stages(r *run.State, now time.Time) (all []v1.News) {
 			continue
 		}
 		if g.Step != nil {
+			said := "Step"
+			if g.TakesBack {
+				said = "Undo of step"
+			}
 			all = append(all, t.news(v1.NewsStageDone, "stage "+g.Name, now, v1.NewsData{
-				Run: r.Key(), Stage: g.Name, Text: fmt.Sprintf("Step %s of run %d of %s is done.", g.Name, r.Key(), t.owner()),
+				Run: r.Key(), Stage: g.Name, Text: fmt.Sprintf("%s %s of run %d of %s is done.", said, g.Name, r.Key(), t.owner()),
 			}))
 			continue
 		}
-		said := fmt.Sprintf("Stage %s of run %d of %s is done: %d of %s upgraded", g.Name, r.Key(), t.owner(), g.Upgraded, text.Count(g.Size, "host", "hosts"))
+		said := fmt.Sprintf("Stage %s of run %d of %s is done: %d of %s %s", g.Name, r.Key(), t.owner(), g.Upgraded, text.Count(g.Size, "host", "hosts"), r.HostsAre())
 		if g.Failed > 0 {
 			said += fmt.Sprintf(", %d failed", g.Failed)
 		}

@@ -135,7 +135,7 @@ func (t *Run) Record(r *run.State, record message.Decoded) []Span {
 		}
 	}
 	t.event(record)
-	ended = append(ended, t.step(record)...)
+	ended = append(ended, t.step(r, record)...)
 	if t.preparing != nil && r.Prepared() {
 		ended = append(ended, t.endAll(t.preparing, notAnswered)...)
 		t.preparing = nil
@@ -346,7 +346,7 @@ func (t *Run) event(record message.Decoded) {
 }
 
 // step begins the span of a step when it begins, and ends it with its outcome.
-func (t *Run) step(record message.Decoded) []Span {
+func (t *Run) step(r *run.State, record message.Decoded) []Span {
 	switch e := record.Event.(type) {
 	case message.Begun:
 		stage := t.stages[e.Stage]
@@ -354,13 +354,14 @@ func (t *Run) step(record message.Decoded) []Span {
 			stage = t.start(t.root, stageSpan, "stage\n"+e.Stage, Text(StageKey, e.Stage))
 			t.stages[e.Stage] = stage
 		}
-		about := []Attribute{Text(StageKey, e.Stage), Text(TaskKey, string(message.Step))}
+		kind := r.KindOf(e.Stage)
+		about := []Attribute{Text(StageKey, e.Stage), Text(TaskKey, string(kind))}
 		if e.Host != "" {
 			about = append(about, Text(HostKey, e.Host))
 		}
-		t.doing = t.start(stage, string(message.Step), fmt.Sprintf("step\n%s\n%d", e.Stage, record.Seq), about...)
+		t.doing = t.start(stage, string(kind), fmt.Sprintf("step\n%s\n%d", e.Stage, record.Seq), about...)
 	case message.Ran:
-		if e.Outcome.Kind == message.Step && t.doing != nil {
+		if e.Outcome.Kind.OfStage() && t.doing != nil {
 			work := t.doing
 			t.doing = nil
 			result, _ := outcome(record)

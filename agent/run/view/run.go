@@ -68,7 +68,12 @@ func Run(r *run.State, now time.Time, forecast *run.Forecast, silent map[string]
 		view.Paused, view.Aborted = who(r.Paused), who(r.Aborted())
 	}
 	view.Until, view.Stages = r.Until, stages(r, now)
-	if r.Reached != nil {
+	if r.IsRollback() {
+		view.RollbackOf = r.TakesBack.Of
+		if r.TakesBack.Since != r.TakesBack.Of {
+			view.RollbackSince = r.TakesBack.Since
+		}
+	} else if r.Reached != nil {
 		view.GoesOnSince = r.Reached.Since
 	}
 	if back := r.WayBack(); back.Stage != "" {
@@ -115,7 +120,7 @@ func runStep(g run.Stage) *v1.RunStep {
 		return nil
 	}
 	d := g.Doing
-	shown := &v1.RunStep{Host: d.Host, Since: OptionalTime(d.Since), Tries: d.Attempt, Error: d.Trouble}
+	shown := &v1.RunStep{Host: d.Host, Since: OptionalTime(d.Since), Tries: d.Attempt, Error: d.Trouble, Undo: g.TakesBack}
 	if d.Outputs != nil {
 		shown.Gives = d.Outputs.Names
 	}

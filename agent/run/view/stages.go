@@ -19,7 +19,7 @@ func stages(r *run.State, now time.Time) []v1.RunStage {
 			OutOfService: g.OutOfService, Upgraded: g.Upgraded, Failed: g.Failed, Step: runStep(g), PointOfNoReturn: g.PointOfNoReturn,
 		})
 	}
-	if r.Reached == nil {
+	if r.Reached == nil || r.IsRollback() {
 		return own
 	}
 	later := false

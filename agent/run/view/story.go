@@ -75,6 +75,9 @@ func tellEvent(e v1.RunEvent, event message.Event) v1.RunEvent {
 		if event.Until != "" {
 			texts = append(texts, "until stage "+event.Until)
 		}
+		if back := event.TakesBack(); !back.IsZero() {
+			texts = append(texts, "rollback of "+back.Runs())
+		}
 	case message.Begun:
 		e.Host, texts = event.Host, []string{event.Stage}
 	case message.Ran:

@@ -63,7 +63,7 @@ type testedLog struct {
 
 // The records that the cases write.
 func prepare() message.Record {
-	return message.Record{Kind: message.CommandAll, Checks: true, Release: "spring sha256:" + strings.Repeat("1f", 32), Body: []byte(`{"action":"prepare"}`)}
+	return message.Record{Kind: message.CommandAll, Checks: true, Release: "spring sha256:" + strings.Repeat("1f", 32), Rollback: "41-57", Body: []byte(`{"action":"prepare"}`)}
 }
 
 func prepareOf(environment string) message.Record {

@@ -115,6 +115,7 @@ func (o *Oracle) carried(r message.Decoded, c message.Carried) {
 	e := message.Opened{Environment: c.Environment, Roster: c.Roster, Budgets: c.Budgets, Cells: c.Cells}
 	o.compareDebts(r, e, announced(e))
 	o.compareWorks(r, e)
+	o.samePromotion(r.Seq, c.Environment, c.Promotion)
 	switch before := o.soFar[c.Environment]; {
 	case (c.Reached == nil) != (before == nil):
 		o.violated("invariant 15: record %d carries %+v of environment %q, and its runs have done %+v", r.Seq, c.Reached, c.Environment, before)

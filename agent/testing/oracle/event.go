@@ -162,7 +162,7 @@ func (p *run) outcomeCounts(t message.Outcome) bool {
 	switch t.Kind {
 	case message.Fleet:
 		return len(p.policy.Checks.Fleet) > 0
-	case message.Step:
+	case message.Step, message.Undo:
 		return p.awaitsStep(t)
 	}
 	m := p.member(t.Host)
@@ -391,7 +391,7 @@ func (o *Oracle) ran(t message.Outcome, r message.Decoded) {
 	switch {
 	case t.Kind == message.Start:
 		o.healthRan(t, r)
-	case t.Kind == message.Step:
+	case t.Kind.OfStage():
 		o.stepRan(t, r)
 	case t.Kind != message.Fleet:
 		o.outcome(o.run.member(t.Host), t.Kind, t.OK, r)
@@ -429,6 +429,8 @@ func (o *Oracle) outcome(m *member, kind message.TaskKind, ok bool, r message.De
 func (o *Oracle) finish(r message.Decoded, e message.Finished, sent time.Time) {
 	o.checkFinished(r, e, sent)
 	o.noteReached()
+	o.noteDone()
+	o.noteRelease()
 	o.noteEnding(r, e)
 	o.count("result " + e.Result)
 	if o.run.id != 0 {

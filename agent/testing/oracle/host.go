@@ -137,6 +137,8 @@ func (o *Oracle) open(r message.Decoded, e message.Opened, sent time.Time) {
 	o.usesWindow(r, e)
 	o.mayFollow(r, e, sent)
 	o.goesOn(r, e)
+	o.opensRollback(r, e)
+	o.samePromotion(r.Seq, e.Environment, e.Promotion)
 	o.untilReached(r, e)
 	o.run = newRun(r, e)
 	o.runs[e.Environment] = o.run

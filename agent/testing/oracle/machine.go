@@ -36,6 +36,8 @@ type machine struct {
 	// down for a run.
 	asked    map[uint64]calls
 	rebooted map[uint64]int
+	// installs are what it had before each run that has changed it, in their order.
+	installs []install
 	// askedBack and wentBack are the same for the reboots that a rollback required.
 	askedBack map[uint64]calls
 	wentBack  map[uint64]int

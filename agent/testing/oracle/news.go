@@ -169,7 +169,7 @@ func (o *Oracle) standing(p *run) (w wait) {
 	}
 	// The oracle does not know which hosts are present: a step that is to begin on one may lack it, also
 	// while a host of an earlier run or of a later stage is undrained.
-	lacksHost := s.Step != nil && s.Step.OnHost() && !s.doing.passed && p.stepUnderWay() == nil
+	lacksHost := s.Step != nil && s.OnHost() && !s.doing.passed && p.stepUnderWay() == nil
 	w.stuck = lacksHost || !underWay && (slices.ContainsFunc(s.hosts, (*host).out) || slices.ContainsFunc(s.hosts, o.keptByCell))
 	w.sure = unstarted && !underWay && p.allAnswered() && (p.paused != 0 || w.approval != "" && p.soakedAll())
 	return w

@@ -35,12 +35,14 @@
 //  12. A run of an environment that comes after others follows completed runs of theirs: mayFollow in
 //     order.go.
 //  13. A step begins after all hosts before it are done, and ends before any host after it begins:
-//     stepBegun and stepsAllow in step.go. It counts as done once, and only if it was done; nobody
-//     takes it back: StepRuns there, by what was run.
+//     stepBegun and stepsAllow in step.go. It counts as done once, and only if it was done; only a
+//     rollback takes it back: StepRuns there, by what was run.
 //  14. Nothing of a run is touched whose start checks have not all passed: health.go.
 //  15. A run goes on where the runs before it have ended: reached.go.
 //  16. A host acts by the release with which its run was opened, and by no other; no run is opened
 //     with a release that is withdrawn, and one under way asks no further host: release.go.
+//  17. A rollback leaves each host at what it had before the runs that it takes back, and there is none
+//     after the point of no return: rollback.go.
 //
 // All of them hold for each environment by itself: the runs of environments go side by side,
 // and the limit of a stage is that of its run. Only the cells are those of the tenant.
@@ -51,7 +53,8 @@
 // Runs that share a cell take turns, so that none starves: between two turns of one of them no other
 // was ready for the same place since before the first; see turns.go.
 //
-// Beside them it judges the news: what happens to a run is told, once, and nothing else is;
+// Beside them it judges what each opening says of the release to which its environment goes: see
+// promotion.go. And it judges the news: what happens to a run is told, once, and nothing else is;
 // see news.go.
 //
 // A controller may decide before it has seen the newest replies: the log refuses an
@@ -120,6 +123,13 @@ type Oracle struct {
 	news     news
 	// soFar is what the runs of each environment have done that the next one goes on from.
 	soFar map[string]*soFar
+	// goes is where each environment goes by its runs that have ended.
+	goes map[string]*goes
+	// done are, by environment, the runs that have done its steps last, changedBy those that have changed
+	// each host, and takesBack what each run takes back.
+	done      map[string]*doneBy
+	changedBy map[string]uint64
+	takesBack map[uint64]message.Interval
 	// cells are those of the disruption budgets, and budgets identifies these.
 	cells   map[message.CellKey]*cell
 	budgets string
@@ -129,7 +139,7 @@ type Oracle struct {
 // record and effect.
 func New(violated func(format string, args ...any), count func(what string)) *Oracle {
 	return &Oracle{
-		violated: violated, count: count, checks: map[uint64]bool{}, pinned: map[uint64]string{}, runs: map[string]*run{}, named: map[uint64][]string{}, hosts: map[string]*host{}, machines: map[string]*machine{}, soFar: map[string]*soFar{}, cells: map[message.CellKey]*cell{}, schedule: newSchedule(),
+		violated: violated, count: count, checks: map[uint64]bool{}, pinned: map[uint64]string{}, runs: map[string]*run{}, named: map[uint64][]string{}, hosts: map[string]*host{}, machines: map[string]*machine{}, soFar: map[string]*soFar{}, goes: map[string]*goes{}, done: map[string]*doneBy{}, changedBy: map[string]uint64{}, takesBack: map[uint64]message.Interval{}, cells: map[message.CellKey]*cell{}, schedule: newSchedule(),
 		news: news{owed: map[matter]int{}, ids: map[matter][]string{}, waits: map[uint64]map[uint64]wait{}},
 		// Who applies records alone says nothing of their sending: their writer knew all.
 		knows: math.MaxUint64,

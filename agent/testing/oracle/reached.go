@@ -46,6 +46,14 @@ func declared(r *message.Reached) string {
 // no host that is done, and each host has the stage that it had (invariant 15).
 func (o *Oracle) goesOn(r message.Decoded, e message.Opened) {
 	before := o.soFar[e.Environment]
+	if !e.TakesBack().IsZero() { // It leaves that to the next run.
+		if (e.Reached == nil) != (before == nil) {
+			o.violated("invariant 15: record %d opens a rollback as if the runs had done %+v, and they have done %+v", r.Seq, e.Reached, before)
+		} else if before != nil {
+			o.sameReached(r.Seq, e.Reached, before)
+		}
+		return
+	}
 	if digest := digestOf(e); e.Reached != nil && e.Reached.Release != digest {
 		o.violated("invariant 15: record %d opens a run of release %q as one of runs to release %q", r.Seq, digest, e.Reached.Release)
 	}
@@ -164,6 +172,12 @@ func (o *Oracle) meetsMembers(r message.Decoded, e message.Opened) {
 // noteReached notes how far the run of the record at hand has come when it ends.
 func (o *Oracle) noteReached() {
 	p := o.run
+	if !p.takesBack.IsZero() {
+		if p.touched {
+			delete(o.soFar, o.environment)
+		}
+		return
+	}
 	of := o.soFar[o.environment]
 	passed := p.until == "" && !p.chosen
 	for n := range p.stages {

@@ -38,8 +38,12 @@ type run struct {
 	// perhapsPaused means that a record may have paused the run; see uncertain.
 	perhapsPaused bool
 	aborted       bool
-	// release is what it installs, by name and digest; empty for none.
-	release string
+	// release is what it installs, by name and digest; empty for none. takesBack are the runs that it
+	// takes back, by and why who has started it and why.
+	release   string
+	takesBack message.Interval
+	by, why   string
+	openedAt  time.Time
 	// window is when the window of the run opened, windowUsed that an earlier run has
 	// used it up; touched means that this run has taken a host out of service.
 	window              time.Time
@@ -258,7 +262,7 @@ func (m *member) wants() message.TaskKind {
 func newRun(r message.Decoded, e message.Opened) *run {
 	p := &run{
 		roster: map[string]bool{}, opened: r.Seq, policy: e.Rollout, notAfter: e.NotAfter, ends: e.NotAfter, overAt: e.NotAfter, window: e.Window, windowUsed: e.WindowUsed,
-		chosen: e.Chosen || e.RetryOf != 0, overrides: e.OverrideAfter != "", until: e.Until, reached: e.Reached, release: releaseOf(e), health: newHealth(e.Rollout.Start),
+		chosen: e.Chosen || e.RetryOf != 0, overrides: e.OverrideAfter != "", until: e.Until, reached: e.Reached, release: releaseOf(e), takesBack: e.TakesBack(), by: e.By, why: e.Why, openedAt: r.Time, health: newHealth(e.Rollout.Start),
 	}
 	for _, name := range e.Members {
 		p.roster[name] = true
@@ -356,7 +360,7 @@ func (o *Oracle) command(r message.Decoded, c message.Command) {
 	switch c.Action {
 	case message.Prepare:
 		p.id = r.Seq
-		o.named[r.Seq], o.pinned[r.Seq] = c.Hosts, o.run.release
+		o.named[r.Seq], o.pinned[r.Seq], o.takesBack[r.Seq] = c.Hosts, o.run.release, o.run.takesBack
 		if o.checks[r.Seq] = len(p.policy.Checks.AfterHost) > 0; !o.checks[r.Seq] {
 			o.uncheckedRun = r.Seq
 		}

@@ -39,13 +39,13 @@ func (p *run) stepBegins(e message.Begun) bool {
 		return false
 	}
 	s := &p.stages[p.current()]
-	return s.Name == e.Stage && s.Step != nil && !s.doing.passed && !s.doing.underWay && s.Step.OnHost() == (e.Host != "")
+	return s.Name == e.Stage && s.Step != nil && !s.doing.passed && !s.doing.underWay && s.OnHost() == (e.Host != "")
 }
 
 // awaitsStep reports whether an outcome is that of the step under way.
 func (p *run) awaitsStep(t message.Outcome) bool {
 	s := p.stepUnderWay()
-	return s != nil && s.Name == t.Stage && s.doing.host == t.Host && s.doing.attempt == t.Attempt
+	return s != nil && s.Name == t.Stage && s.TakesBack == (t.Kind == message.Undo) && s.doing.host == t.Host && s.doing.attempt == t.Attempt
 }
 
 // stepBegun judges and applies that a step begins: all hosts and steps before it are done, and nothing
@@ -90,8 +90,8 @@ func (o *Oracle) stepMayBegin(s *stage, what string, r message.Decoded, sent tim
 		o.violated("invariant 3: %s, record %d, and record %d stopped the run", what, r.Seq, p.halted)
 	case p.paused != 0 && o.known(p.paused):
 		o.violated("%s, record %d, and record %d paused the run", what, r.Seq, p.paused)
-	case sent.Add(s.Step.Do.Timeout.Duration()).After(p.notAfter):
-		o.violated("invariant 3: %s, record %d, sent at %s, and it may take %s and not-after is %s", what, r.Seq, sent, s.Step.Do.Timeout.Duration(), p.notAfter)
+	case sent.Add(s.Hook().Timeout.Duration()).After(p.notAfter):
+		o.violated("invariant 3: %s, record %d, sent at %s, and it may take %s and not-after is %s", what, r.Seq, sent, s.Hook().Timeout.Duration(), p.notAfter)
 	case s.Approval && !s.approved:
 		o.violated("%s, record %d, and stage %s is not approved", what, r.Seq, s.Name)
 	case len(p.policy.Checks.Fleet) > 0 && !p.fleetPassed:
@@ -165,11 +165,11 @@ func (o *Oracle) stepsFinished(r message.Decoded) (all bool) {
 }
 
 // StepRuns judges that a step which is run somewhere, now, has begun by the log. undo tells that it is
-// taken back, which nobody asks for.
+// taken back, which only a rollback asks for.
 func (o *Oracle) StepRuns(key message.Key, undo bool) {
 	o.count("steps run")
 	if undo {
-		o.violated("invariant 13: step %s of run %d is undone, and nobody has asked for that", key.Stage, key.Run)
+		o.count("steps taken back")
 	}
 	p := o.byID(key.Run)
 	if p == nil { // The task is late: a later run is under way.
@@ -182,6 +182,8 @@ func (o *Oracle) StepRuns(key message.Key, undo bool) {
 			continue
 		}
 		switch {
+		case s.TakesBack != undo || undo != (key.Kind == message.Undo):
+			o.violated("invariant 13: step %s of run %d is run as %s, undone %t, and the run takes it back: %t", key.Stage, key.Run, key.Kind, undo, s.TakesBack)
 		case !s.doing.underWay && s.doing.attempt == 0, key.Attempt > s.doing.attempt:
 			o.violated("invariant 13: step %s of run %d is run for the time %d, and has not begun", key.Stage, key.Run, key.Attempt)
 		case !s.doing.underWay || key.Attempt < s.doing.attempt:

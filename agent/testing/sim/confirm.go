@@ -29,7 +29,7 @@ const systemName = "system"
 // planOf is the plan of a run: the run itself is installed, and the system that the
 // repository offers, unless that runs already. The world's lock is held.
 func (m *machine) planOf(run uint64) message.ChangeSet {
-	plan := message.ChangeSet{Changes: []message.Change{{Name: "run", To: fmt.Sprint(run)}}}
+	plan := message.ChangeSet{Changes: []message.Change{{Name: "run", From: versionName(m.version), To: fmt.Sprint(run)}}}
 	if to := m.w.offered(); m.traits.counts && to != m.release {
 		plan.Changes = append(plan.Changes, message.Change{Name: systemName, From: m.release, To: to})
 	}
@@ -74,7 +74,7 @@ func (m *machine) startSystem(fails bool) {
 // installed, with the world's lock held.
 func (m *machine) givesUp(failed string, run uint64) {
 	m.gaveUp = failed
-	m.undone[run] = true
+	m.undo(run)
 	m.w.note("%s gives %s up and goes back to %s", m.name, failed, m.release)
 	m.w.oracle.RolledBack(m.name, run)
 }

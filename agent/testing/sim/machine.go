@@ -54,10 +54,12 @@ type machine struct {
 	installed map[uint64]int
 	pending   uint64
 	undone    map[uint64]bool
-	// last is the run that has upgraded it last, lastRelease the release of that run, by name and digest,
-	// and shipped the release with which it came; empty for none.
-	last                 uint64
-	lastRelease, shipped string
+	// version is the run whose installation it has, was what it had before each run: 0 at first.
+	version uint64
+	was     map[uint64]uint64
+	// releaseOf are the releases of runs, by name and digest, and shipped is the one with which it came.
+	releaseOf map[uint64]string
+	shipped   string
 	// back is the run whose rollback waits for a boot after backAt.
 	back   uint64
 	backAt int
@@ -120,9 +122,13 @@ type job struct {
 	of string
 	// system is the release of the system that it installs; empty if it installs none.
 	system string
-	stop   context.CancelFunc
-	done   chan struct{}
-	err    error
+	// version is what it installs: its run, or for a rollback what the machine had before; takesBack
+	// tells that it is one.
+	version   uint64
+	takesBack bool
+	stop      context.CancelFunc
+	done      chan struct{}
+	err       error
 }
 
 // setPower switches the power and wakes whoever waits for that, with the world's
@@ -232,7 +238,12 @@ func (m *machine) upgrade(ctx context.Context, j *job) {
 	w.mu.Lock()
 	if ctx.Err() == nil && m.up {
 		m.installed[j.run]++
-		m.last, m.lastRelease = j.run, j.of
+		m.w.oracle.Installs(name, j.run, m.version)
+		m.releaseOf[j.run] = j.of
+		m.was[j.run], m.version = m.version, j.version
+		if j.takesBack && m.one() {
+			w.oracle.TakenBack(name, j.run, j.version)
+		}
 		if m.traits.reboots {
 			m.pending, m.staged = j.run, j.system
 			if j.system != "" {
@@ -263,10 +274,11 @@ func (m *machine) upgrade(ctx context.Context, j *job) {
 
 // lacks reports whether it lacks a release, with the world's lock held.
 func (m *machine) lacks(release string) bool {
-	if m.last == 0 {
-		return m.shipped != release
+	has := m.shipped
+	if m.version != 0 {
+		has = m.releaseOf[m.version]
 	}
-	return m.lastRelease != release || m.undone[m.last] || m.pending == m.last
+	return has != release || m.pending != 0
 }
 
 // took is how long an action takes.

@@ -42,7 +42,7 @@ func (w *World) act(ctx context.Context, c *controller.Controller) {
 	}
 	what := one(w.rng, "operator what",
 		"pause", "resume", "resume", "resume", "abort", "abort now", "approve", "approve", "approve", "approve", "approve", "approve",
-		"release", "release", "start", "start", "start", "start", "retry", "delete", "delete", "rollout", "freeze", "thaw", "skip", "unskip")
+		"release", "release", "start", "start", "start", "start", "retry", "rollback", "rollback", "delete", "delete", "rollout", "freeze", "thaw", "skip", "unskip")
 	in := w.anEnvironment("operator")
 	if in != "" && w.rng.chance("operator regroups", 0.2) {
 		w.regroup()
@@ -68,6 +68,8 @@ func (w *World) act(ctx context.Context, c *controller.Controller) {
 		_, err = c.Start(ctx, "operator", w.drawStart(v1.Start{
 			Environment: in, OverrideWindow: true, Reason: "again", Duration: "10m", RetryOf: w.ended(w.rng.n("operator run", 3)),
 		}))
+	case "rollback":
+		err = w.rollBack(ctx, c)
 	case "delete":
 		err = c.Forget(ctx, host, run.Deletion{By: "operator"})
 	case "freeze":

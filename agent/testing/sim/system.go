@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
@@ -91,7 +90,7 @@ func (s system) Prepare(ctx context.Context, job strategy.Job) (message.ChangeSe
 
 // checkPlan checks that an action has the plan of its run.
 func (s system) checkPlan(job strategy.Job) error {
-	if want := (message.Change{Name: "run", To: fmt.Sprint(job.Run)}); !slices.Contains(job.Plan.Changes, want) {
+	if c := runOf(job.Plan); c.To != fmt.Sprint(job.Run) {
 		return fmt.Errorf("sim: run %d is to be carried out by the plan %v", job.Run, job.Plan.Changes)
 	}
 	return nil
@@ -99,7 +98,10 @@ func (s system) checkPlan(job strategy.Job) error {
 
 // Missing implements strategy.Strategy.
 func (s system) Missing(_ context.Context, job strategy.Job) ([]message.Change, error) {
-	if slices.Contains(job.Plan.Changes, message.Change{Name: "run", From: fmt.Sprint(job.Run)}) { // The reversed plan.
+	if job.Reversed && runOf(job.Plan).From != fmt.Sprint(job.Run) { // That of a rollback.
+		return s.notBack(job), nil
+	}
+	if job.Reversed { // The reversed plan.
 		if s.outcome(job.Run) == strategy.NotDone {
 			return nil, nil
 		}
@@ -144,7 +146,7 @@ func (s system) begin(of strategy.Job) *job {
 		s.m.w.violated("%s upgrades for run %d, and is busy since %s", s.m.name, run, since)
 	}
 	s.m.w.oracle.UpgradeBegins(s.m.name, s.p.name, run, releaseOfJob(of))
-	j := &job{run: run, of: releaseOfJob(of), system: systemOf(of.Plan), done: make(chan struct{})}
+	j := &job{run: run, of: releaseOfJob(of), system: systemOf(of.Plan), version: versionOf(runOf(of.Plan).To), takesBack: of.TakesBack != 0, done: make(chan struct{})}
 	ctx, cancel := context.WithCancel(s.m.w.ctx)
 	j.stop = cancel
 	s.m.job = j
@@ -217,6 +219,9 @@ func (s system) Verify(ctx context.Context, job strategy.Job) error {
 
 // Rollback implements strategy.Strategy.
 func (s system) Rollback(ctx context.Context, job strategy.Job) (strategy.Outcome, error) {
+	if job.TakesBack != 0 {
+		return s.takeBack(ctx, job)
+	}
 	if err := sleep(ctx, s.m.traits.action/4); err != nil {
 		return 0, err
 	}
@@ -240,7 +245,7 @@ func (s system) Rollback(ctx context.Context, job strategy.Job) (strategy.Outcom
 			return strategy.RebootRequired, nil
 		}
 	}
-	s.m.undone[job.Run] = true
+	s.m.undo(job.Run)
 	if s.m.pending == job.Run {
 		s.m.pending, s.m.staged = 0, ""
 	}
@@ -353,7 +358,7 @@ func (system) Baseline(context.Context, uint64) error { return nil }
 func (w *World) perform(ctx context.Context, t message.Task, p *process) message.Outcome {
 	whose := t.Host
 	w.count("tasks " + string(t.Kind))
-	if t.Kind == message.Step {
+	if t.Kind.OfStage() {
 		w.stepRuns(t)
 	}
 	if t.OnSite() {
@@ -372,7 +377,7 @@ func (w *World) perform(ctx context.Context, t message.Task, p *process) message
 	if p.dead() {
 		return t.Outcome(false, errDead.Error())
 	}
-	if t.Kind == message.Step || t.Kind == message.Start {
+	if t.Kind.OfStage() || t.Kind == message.Start {
 		w.note("%s %s of run %d ends at %q: failed %t", t.Kind, t.Stage, t.Run, t.Host, bad)
 		w.oracle.TaskEnds(t.Key(), !bad)
 	}

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/worker"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
@@ -63,9 +64,13 @@ func (w *World) runWorker(m *machine, name, dir string) {
 	defer c.hangUp()
 	stopped := w.stopInOrder(ctx, p)
 	system := system{m, p}
+	var how strategy.Strategy = system
+	if m.traits.readsNone {
+		how = older{system, system, system}
+	}
 	worked, err := worker.Open(ctx, worker.Options{
 		Tenant: tenant, Host: m.host, Application: application, Version: "sim", Dir: dir,
-		HostLog: c.client, Strategy: system, Machine: system, Checks: system, Busy: system, Limits: worker.Limits{Action: 3 * time.Minute, Reboot: time.Minute},
+		HostLog: c.client, Strategy: how, Machine: system, Checks: system, Busy: system, Limits: worker.Limits{Action: 3 * time.Minute, Reboot: time.Minute},
 		Log: w.logger(name), Role: m.role, Labels: w.labelsOf(m), Now: m.clock.now, At: p.at,
 		WriteFile: func(path string, data []byte, mode fs.FileMode) error { return w.writeFile(m, p, path, data, mode) },
 	})

@@ -104,10 +104,11 @@ var (
 	Revocations = Kind{"newest lists of revoked certificates", 1}
 	// JoinToken lets a host join.
 	JoinToken = Kind{"join token", 1}
-	// Journal is what a worker remembers, Plan what it has prepared, Identity what its
-	// state directory is called.
+	// Journal is what a worker remembers, Plan what it has prepared, Kept the runs that it can take
+	// back, Identity what its state directory is called.
 	Journal  = Kind{"journal", 1}
 	Plan     = Kind{"plan", 1}
+	Kept     = Kind{"kept runs", 1}
 	Identity = Kind{"identity", 1}
 	// Boots is what a worker remembers of the starts of its machine, and what an operator
 	// accepts of it.

@@ -28,6 +28,9 @@ func (r Record) Decode() Decoded {
 		if _, unreadable := release.ParseRef(r.Release); err == nil {
 			err = unreadable
 		}
+		if _, unreadable := ParseInterval(r.Rollback); err == nil {
+			err = unreadable
+		}
 		if err != nil {
 			e.Command, e.Err = nil, fmt.Errorf("cannot read %s: %w", Prepare, err)
 		}

@@ -69,6 +69,12 @@ type Opened struct {
 	Release *release.Pin `json:"release,omitempty"`
 	// RetryOf is the run whose failed and skipped hosts these are.
 	RetryOf uint64 `json:"retry-of,omitempty"`
+	// RollbackOf is the newest run that this one takes back, RollbackSince the oldest if there are
+	// several. Each host goes back to what it had before them, so the run has no release.
+	RollbackOf    uint64 `json:"rollback-of,omitempty"`
+	RollbackSince uint64 `json:"rollback-since,omitempty"`
+	// Outputs are those of the steps that the run takes back, in the order in which they were done.
+	Outputs []StepOutputs `json:"outputs,omitempty"`
 	// RequestID is the id that whoever asked for the run gave to the request.
 	RequestID string `json:"request-id,omitempty"`
 	// Traceparent is the span of that request (W3C Trace Context), so that the run is a
@@ -102,6 +108,9 @@ type Opened struct {
 	// Reached is what earlier runs have done of the same rollout; nil if the next run does not go
 	// on where this one ends. It has no stage that they have done.
 	Reached *Reached `json:"reached,omitempty"`
+	// Promotion is how far the environment has come to a release by the runs before; nil if none has
+	// gone to one.
+	Promotion *Promotion `json:"promotion,omitempty"`
 	// NotAfter is when the run ends at the latest.
 	NotAfter time.Time `json:"not-after"`
 	// By and Why are who asked for the run, and the reason given.
@@ -281,8 +290,9 @@ type Carried struct {
 	// Follows and Completed are those of the environment (Opened).
 	Follows   []Follow     `json:"follows,omitempty"`
 	Completed []Completion `json:"completed,omitempty"`
-	// Reached is that of the environment (Opened).
-	Reached *Reached `json:"reached,omitempty"`
+	// Reached and Promotion are those of the environment (Opened).
+	Reached   *Reached   `json:"reached,omitempty"`
+	Promotion *Promotion `json:"promotion,omitempty"`
 	// Roster are the hosts that are out of service, or were released and may still be at
 	// work.
 	Roster []Entry `json:"roster,omitempty"`
@@ -545,7 +555,7 @@ func (e Opened) check() error {
 	if err := checkHosts(e.Members); err != nil && !e.ofSteps() {
 		return fmt.Errorf("members: %w", err)
 	}
-	if err := cmp.Or(present("not-after", !e.NotAfter.IsZero()), checkOrder(e.Environment, e.Follows, e.Completed), e.checkReached()); err != nil {
+	if err := cmp.Or(present("not-after", !e.NotAfter.IsZero()), checkOrder(e.Environment, e.Follows, e.Completed), e.checkReached(), checkPromotion(e.Promotion)); err != nil {
 		return err
 	}
 	if err := e.Rollout.Check(len(e.Members)); err != nil {
@@ -559,6 +569,9 @@ func (e Opened) check() error {
 	}
 	if err := e.checkRelease(); err != nil {
 		return fmt.Errorf("release: %w", err)
+	}
+	if err := e.checkRollback(); err != nil {
+		return err
 	}
 	return checkCells(e.Cells, nil)
 }

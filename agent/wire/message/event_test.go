@@ -51,6 +51,9 @@ func eventBodies() map[string]Event {
 		`{"event":"opened","trigger":"manual","members":["h01","h02"],"policy":` + policy + `,"release":{"name":"spring","digest":"` + spring.Digest + `","text":` + string(spring.Text) + `},"not-after":"2026-11-21T05:00:00Z"}`: Opened{
 			Trigger: TriggerManual, Members: []string{"h01", "h02"}, Rollout: rollout.Default(2), Release: &spring, NotAfter: end,
 		},
+		`{"event":"opened","trigger":"manual","members":["h01","h02"],"policy":` + policy + `,"rollback-of":57,"rollback-since":41,"not-after":"2026-11-21T05:00:00Z"}`: Opened{
+			Trigger: TriggerManual, Members: []string{"h01", "h02"}, Rollout: rollout.Default(2), RollbackOf: 57, RollbackSince: 41, NotAfter: end,
+		},
 		`{"event":"silent","hosts":["h03"]}`:                                                    Silent{Hosts: []string{"h03"}},
 		`{"event":"recovered","hosts":["h03"]}`:                                                 Recovered{Hosts: []string{"h03"}},
 		`{"event":"deleted","hosts":["h03"],"by":"ann","why":"scrapped"}`:                       Deleted{Hosts: []string{"h03"}, By: "ann", Why: "scrapped"},

@@ -114,7 +114,7 @@ func (e Opened) checkReached() error {
 		return fmt.Errorf("until: %q is no stage of reached", e.Until)
 	}
 	for _, s := range e.Rollout.Stages {
-		if of := e.Reached.Stage(s.Name); s.Step != nil && of != nil && of.Run != 0 {
+		if of := e.Reached.Stage(s.Name); e.RollbackOf == 0 && s.Step != nil && of != nil && of.Run != 0 {
 			return fmt.Errorf("reached: the step of stage %q is done since run %d", s.Name, of.Run)
 		}
 	}

@@ -84,7 +84,7 @@ func checkEntries(roster []Entry) error {
 }
 
 func (e Carried) check() error {
-	if err := cmp.Or(checkEnvironment(e.Environment), present("run", e.Run != 0), checkOrder(e.Environment, e.Follows, e.Completed)); err != nil {
+	if err := cmp.Or(checkEnvironment(e.Environment), present("run", e.Run != 0), checkOrder(e.Environment, e.Follows, e.Completed), checkPromotion(e.Promotion)); err != nil {
 		return err
 	}
 	if err := checkEntries(e.Roster); err != nil {

@@ -9,8 +9,8 @@ import (
 
 // Ref names a release by its name and digest. A name and a digest are the same thing for ever.
 type Ref struct {
-	Name   string
-	Digest string
+	Name   string `json:"name"`
+	Digest string `json:"digest"`
 }
 
 // IsZero reports whether it names no release.
@@ -34,11 +34,11 @@ func ParseRef(text string) (Ref, error) {
 	if !found {
 		return Ref{}, fmt.Errorf("release %.100q has no digest; it is to be NAME sha256:HEX", text)
 	}
-	return r, r.check()
+	return r, r.Check()
 }
 
-// check tells what is wrong with a reference.
-func (r Ref) check() error {
+// Check tells what is wrong with a reference.
+func (r Ref) Check() error {
 	switch {
 	case !names.Valid(r.Name):
 		return fmt.Errorf("release %.100q is not a name: %s", r.Name, names.Form)
@@ -66,7 +66,7 @@ func (p Pin) Ref() Ref { return Ref{Name: p.Name, Digest: p.Digest} }
 // Check tells what is wrong with a pin: with its name, its digest, or a text that does not have the
 // digest. A text that is not there yet is right.
 func (p Pin) Check() error {
-	if err := p.Ref().check(); err != nil {
+	if err := p.Ref().Check(); err != nil {
 		return err
 	}
 	if len(p.Text) == 0 {

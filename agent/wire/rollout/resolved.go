@@ -31,6 +31,22 @@ type ResolvedStage struct {
 	Size int `json:"size"`
 	// MaxUnavailable is at least 1, and 0 if the stage has a step.
 	MaxUnavailable int `json:"max-unavailable"`
+	// TakesBack means that the run takes back what the step has done: it does its undo.
+	TakesBack bool `json:"takes-back,omitempty"`
+}
+
+// Hook is what a run does in a stage with a step: the step, or its undo.
+func (s ResolvedStage) Hook() *Hook {
+	if s.TakesBack {
+		return s.Step.Undo
+	}
+	return s.Step.Do
+}
+
+// OnHost reports whether what a run does in a stage with a step is done on a host, not at the site.
+func (s ResolvedStage) OnHost() bool {
+	hook := s.Hook()
+	return hook != nil && hook.On != OnSite
 }
 
 // Exempt is a host that is not upgraded, or not rebooted, and the reason.
@@ -140,13 +156,15 @@ func (r *Resolved) Check(members int) error {
 // checkStep returns an error for a step that cannot be done.
 func (s ResolvedStage) checkStep(n int) error {
 	switch {
+	case s.Step == nil && s.TakesBack:
+		return fmt.Errorf("stages[%d]: %q takes a step back, and has none", n, s.Name)
 	case s.Step == nil:
 		return nil
 	case s.Size != 0 || s.Match != nil:
 		return fmt.Errorf("stages[%d]: %q has a step and %s; a stage has only one of them", n, s.Name, hosts(s.Size))
-	case s.Step.Do == nil || s.Step.Do.Timeout.Duration() <= 0:
+	case s.Hook() == nil || s.Hook().Timeout.Duration() <= 0:
 		return fmt.Errorf("stages[%d].step: %q has no hook with a timeout", n, s.Name)
-	case s.Step.OnHost() && s.Step.Match == nil:
+	case s.OnHost() && s.Step.Match == nil:
 		return fmt.Errorf("stages[%d].step: %q is done on a host, and match is missing", n, s.Name)
 	}
 	return nil

@@ -3,6 +3,7 @@ package v1
 import (
 	"bytes"
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -32,6 +33,10 @@ type Start struct {
 	// RetryOf is the id of an ended run: the new run has only those of its hosts that failed or
 	// were skipped there.
 	RetryOf uint64 `json:"retry-of,omitempty" within:"1 9223372036854775807"`
+	// RollbackOf is the id of an ended run that the new run takes back, with the runs that belong to it:
+	// each host goes back to what it had before, in the reverse order of stages. It waits for no window and
+	// takes 4h at most, or Duration.
+	RollbackOf uint64 `json:"rollback-of,omitempty" within:"1 9223372036854775807"`
 	// Release is the name of the release that the run installs, in place of that of the environment;
 	// empty means that of the environment, or of the run that is retried.
 	Release string `json:"release,omitempty"`
@@ -69,9 +74,13 @@ func DecodeStart(contentType string, body []byte) (Start, error) {
 // all is right.
 func (s Start) Validate() Problems {
 	found := append(validateEnvironment(s.Environment), s.Selector().Validate()...)
-	if s.OverrideWindow && strings.TrimSpace(s.Reason) == "" {
+	found = append(found, s.validateRollback()...)
+	switch {
+	case s.OverrideWindow && strings.TrimSpace(s.Reason) == "":
 		found = append(found, document.Wrong("reason", s.Reason, "is no reason; a start outside of the maintenance windows needs one"))
-	} else {
+	case s.RollbackOf != 0 && strings.TrimSpace(s.Reason) == "":
+		found = append(found, document.Wrong("reason", s.Reason, "is no reason; a rollback needs one"))
+	default:
 		found = append(found, validateReason(s.Reason)...)
 	}
 	found = append(found, under("override-after", validateReason(s.OverrideAfter))...)
@@ -97,9 +106,32 @@ func (s Start) Validate() Problems {
 	if _, err := window.ParseLength(s.Duration); err != nil {
 		found = append(found, Problem{Field: "duration", Value: document.Clip(s.Duration), Message: err.Error()})
 	}
-	if !s.OverrideWindow {
+	if !s.OverrideWindow && s.RollbackOf == 0 {
 		found = append(found, document.Wrong("duration", s.Duration, "bounds a run outside of the maintenance windows; give it with override-window, or leave it out"))
 	}
+	return found
+}
+
+// validateRollback returns what is given for a rollback that does not belong there.
+func (s Start) validateRollback() (found Problems) {
+	if s.RollbackOf == 0 {
+		return nil
+	}
+	wrong := func(field, value, why string) {
+		if value != "" {
+			found = append(found, document.Wrong(field, value, "does not go with rollback-of: "+why+"; leave it out"))
+		}
+	}
+	if s.RetryOf != 0 {
+		wrong("retry-of", strconv.FormatUint(s.RetryOf, 10), "a run retries another or takes it back")
+	}
+	if s.OverrideWindow {
+		wrong("override-window", "true", "a rollback waits for no window")
+	}
+	wrong("override-after", s.OverrideAfter, "a rollback waits for no other environment")
+	wrong("release", s.Release, "each host goes back to what it had")
+	wrong("until", s.Until, "a rollback goes through all stages that are taken back")
+	wrong("hosts", s.Selector().String(), "the hosts are those that the run has changed")
 	return found
 }
 

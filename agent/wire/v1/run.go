@@ -8,6 +8,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/document"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
 )
 
 // Run is one pass over the hosts of a tenant, an entry of
@@ -34,6 +35,10 @@ type Run struct {
 	Release *RunRelease `json:"release,omitempty"`
 	// RetryOf is the run whose failed and skipped hosts these are.
 	RetryOf uint64 `json:"retry-of,omitempty"`
+	// RollbackOf is the newest run that this one takes back, RollbackSince the oldest, if there are
+	// several. Its hosts count as upgraded once they are back at what they had before these runs.
+	RollbackOf    uint64 `json:"rollback-of,omitempty"`
+	RollbackSince uint64 `json:"rollback-since,omitempty"`
 	// Until is the stage after which the run ends; absent if it goes on to the last one.
 	Until string `json:"until,omitempty"`
 	// GoesOnSince is the run that began with the first stage, if this run goes on where earlier ones
@@ -70,6 +75,24 @@ type Run struct {
 	Hosts   []RunHost `json:"hosts"`
 	// Events tell what happened, oldest first; only in the answer for one run.
 	Events []RunEvent `json:"events,omitempty"`
+	// Pinned is what a rollback of the run needs; nil if a version before rollbacks has kept the run. It
+	// stays at the site.
+	Pinned *PinnedRun `json:"-"`
+}
+
+// PinnedRun is what a site keeps of a run to take it back one day.
+type PinnedRun struct {
+	// Rollout is that with which the run was opened.
+	Rollout rollout.Resolved `json:"rollout"`
+	// Outputs are those of its steps, sealed, in the order of these.
+	Outputs []StepOutputs `json:"outputs,omitempty"`
+}
+
+// StepOutputs are the outputs of the step of a stage as the site keeps them: with their names only.
+type StepOutputs struct {
+	Stage  string   `json:"stage"`
+	Names  []string `json:"names"`
+	Sealed string   `json:"sealed"`
 }
 
 // FollowedRun is a run of another environment that a run follows.
@@ -117,6 +140,8 @@ type RunStep struct {
 	Tries int `json:"tries,omitempty"`
 	// Error is why it failed last; absent once it is done.
 	Error string `json:"error,omitempty"`
+	// Undo means that the run takes back what the step has done.
+	Undo bool `json:"undo,omitempty"`
 	// Gives are the names of the outputs that it has given.
 	Gives []string `json:"gives,omitempty"`
 }

@@ -88,8 +88,12 @@ func (m *machine) attempt(cut int) (want strategy.Outcome, pending bool) {
 		m.installed++
 		return strategy.RebootRequired, true
 	}
-	u, err := m.host.begin(m.run, m.job().Plan, true)
+	current, err := m.host.packages()
 	m.must(err)
+	u := newUpgrade(m.run, "", current, m.job().Plan, true)
+	u.Earlier, err = m.host.count(actionUpgrade, m.run)
+	m.must(err)
+	m.must(m.host.writeUpgrade(u))
 	if cut == 0 {
 		m.tear()
 		return strategy.NotDone, false

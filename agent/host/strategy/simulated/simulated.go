@@ -64,6 +64,7 @@ var (
 	_ strategy.Watcher   = (*Host)(nil)
 	_ strategy.Printer   = (*Host)(nil)
 	_ strategy.Releaser  = (*Host)(nil)
+	_ strategy.Returner  = (*Host)(nil)
 )
 
 // maxEvents is how many events wait for the supervisor.

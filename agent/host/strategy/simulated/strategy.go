@@ -105,10 +105,17 @@ func (h *Host) plan(job strategy.Job, fetch bool) (message.ChangeSet, error) {
 		return message.ChangeSet{}, err
 	}
 	plan := current.planTo(next).Withhold(job.Rejected, "it was rolled back")
-	if slices.ContainsFunc(plan.Changes, func(c message.Change) bool { return c.Name == kernel }) {
-		plan.Reboot = "the kernel changes"
+	if changesKernel(plan) {
+		plan.Reboot = rebootReason
 	}
 	return plan, nil
+}
+
+// rebootReason is why a plan takes a reboot that changes the kernel.
+const rebootReason = "the kernel changes"
+
+func changesKernel(plan message.ChangeSet) bool {
+	return slices.ContainsFunc(plan.Changes, func(c message.Change) bool { return c.Name == kernel })
 }
 
 // Prepare changes only effects.log, and what the host knows of.
@@ -149,14 +156,8 @@ func (h *Host) Missing(ctx context.Context, job strategy.Job) ([]message.Change,
 func (h *Host) Upgrade(ctx context.Context, job strategy.Job) (strategy.Outcome, error) {
 	var u upgrade
 	err := h.act(ctx, actionUpgrade, job.Progress, func(fault string) (err error) {
-		u, err = h.begin(job.Run, job.Plan, fault != FaultNoReboot)
-		if err != nil {
-			return err
-		}
-		if err := h.record(actionUpgrade, job.Run); err != nil {
-			return err
-		}
-		return h.settle()
+		u, err = h.begin(job.Run, job.Plan, fault != FaultNoReboot, false)
+		return err
 	})
 	if err != nil {
 		return 0, err
@@ -164,8 +165,8 @@ func (h *Host) Upgrade(ctx context.Context, job strategy.Job) (strategy.Outcome,
 	return u.outcome(), nil
 }
 
-// begin records an upgrade before its effect.
-func (h *Host) begin(run uint64, plan message.ChangeSet, reboot bool) (upgrade, error) {
+// begin carries out a plan: it records the upgrade, or what takes one back, before its effect.
+func (h *Host) begin(run uint64, plan message.ChangeSet, reboot, takesBack bool) (upgrade, error) {
 	current, err := h.packages()
 	if err != nil {
 		return upgrade{}, err
@@ -174,12 +175,41 @@ func (h *Host) begin(run uint64, plan message.ChangeSet, reboot bool) (upgrade, 
 	if err != nil {
 		return upgrade{}, err
 	}
-	earlier, err := h.count(actionUpgrade, run)
-	if err != nil {
+	u := newUpgrade(run, bootID, current, plan, reboot)
+	u.TakesBack = takesBack
+	if u.Earlier, err = h.count(u.action(), run); err != nil {
 		return upgrade{}, err
 	}
-	u := newUpgrade(run, bootID, current, plan, earlier, reboot)
-	return u, h.writeUpgrade(u)
+	if err := h.writeUpgrade(u); err != nil {
+		return upgrade{}, err
+	}
+	if err := h.record(u.action(), run); err != nil {
+		return upgrade{}, err
+	}
+	return u, h.settle()
+}
+
+// PrepareRollback returns what takes the plan of an earlier run back.
+func (h *Host) PrepareRollback(ctx context.Context, job strategy.Job) (plan message.ChangeSet, err error) {
+	err = h.act(ctx, actionPrepare, job.Progress, func(string) error {
+		current, err := h.packages()
+		if err != nil {
+			return err
+		}
+		u, err := h.upgrade()
+		if err != nil {
+			return err
+		}
+		reversed := message.ChangeSet{Changes: strategy.Reversed(job.Plan.Changes)}
+		// A kernel that waits for its boot is undone as well.
+		differs := append(strategy.Lacks(reversed, current), strategy.Lacks(reversed, current.with(u.Pending))...)
+		undo := strategy.ToUndo(job.Plan.Changes, differs)
+		if plan = undo.Plan(job.Progress); changesKernel(plan) {
+			plan.Reboot = rebootReason
+		}
+		return h.record(actionPrepare, job.Run)
+	})
+	return plan, err
 }
 
 // Resume finds out from effects.log whether the upgrade of the run has happened.
@@ -228,8 +258,12 @@ func (h *Host) Verify(ctx context.Context, job strategy.Job) error {
 }
 
 // Rollback restores the packages from before the run's upgrade, the kernel at the
-// next boot, which it then requires. If the run has not upgraded the host, it does nothing.
+// next boot, which it then requires. If the run has not upgraded the host, it does nothing. In a run
+// that takes an earlier one back it undoes the plan of that.
 func (h *Host) Rollback(ctx context.Context, job strategy.Job) (strategy.Outcome, error) {
+	if job.TakesBack != 0 {
+		return h.takeBack(ctx, job)
+	}
 	outcome := strategy.Done
 	err := h.act(ctx, actionRollback, job.Progress, func(string) error {
 		if err := h.rollBack(job.Run); err != nil {
@@ -245,6 +279,31 @@ func (h *Host) Rollback(ctx context.Context, job strategy.Job) (strategy.Outcome
 		return 0, err
 	}
 	return outcome, nil
+}
+
+// takeBack undoes the plan of an earlier run, once in a run.
+func (h *Host) takeBack(ctx context.Context, job strategy.Job) (strategy.Outcome, error) {
+	var u upgrade
+	err := h.act(ctx, actionRollback, job.Progress, func(string) (err error) {
+		if err := h.settle(); err != nil {
+			return err
+		}
+		if u, err = h.upgrade(); err != nil {
+			return err
+		}
+		if done, err := h.happened(u, job.Run); done || err != nil {
+			return err
+		}
+		if u.Run == job.Run && u.RolledBack {
+			return strategy.Fail(message.Boot, fmt.Errorf("run %d has gone back, and the machine gave that up", job.Run))
+		}
+		u, err = h.begin(job.Run, message.ChangeSet{Changes: strategy.Reversed(job.Plan.Changes)}, true, true)
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	return u.outcome(), nil
 }
 
 func (h *Host) rollBack(run uint64) error {

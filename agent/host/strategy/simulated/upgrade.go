@@ -33,6 +33,9 @@ type upgrade struct {
 	Settled bool `json:"settled"`
 	// RolledBack reports that the effect was undone.
 	RolledBack bool `json:"rolled-back,omitempty"`
+	// TakesBack reports that it undoes an upgrade of an earlier run: its line is that of a
+	// rollback.
+	TakesBack bool `json:"takes-back,omitempty"`
 	// GaveUp is the kernel that the machine started, gave up and went back from, until
 	// that is confirmed.
 	GaveUp string `json:"gave-up,omitempty"`
@@ -57,12 +60,12 @@ func (h *Host) writeUpgrade(u upgrade) error {
 }
 
 // newUpgrade returns the record of an upgrade before its effect.
-func newUpgrade(run uint64, bootID string, current packages, plan message.ChangeSet, earlier int, reboot bool) upgrade {
+func newUpgrade(run uint64, bootID string, current packages, plan message.ChangeSet, reboot bool) upgrade {
 	running, pending := current.carryOut(plan), packages(nil)
 	if reboot {
 		running, pending = current.after(running)
 	}
-	return upgrade{Run: run, BootID: bootID, From: current, Running: running, Pending: pending, Earlier: earlier}
+	return upgrade{Run: run, BootID: bootID, From: current, Running: running, Pending: pending}
 }
 
 // outcome returns the outcome of an upgrade that has happened.
@@ -79,8 +82,16 @@ func (h *Host) happened(u upgrade, run uint64) (bool, error) {
 	if u.Run != run || u.From == nil || u.RolledBack {
 		return false, nil
 	}
-	count, err := h.count(actionUpgrade, run)
+	count, err := h.count(u.action(), run)
 	return count > u.Earlier, err
+}
+
+// action is the action whose line is the effect.
+func (u upgrade) action() string {
+	if u.TakesBack {
+		return actionRollback
+	}
+	return actionUpgrade
 }
 
 // settle completes an upgrade after a crash between the line in effects.log and

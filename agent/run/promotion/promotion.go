@@ -1,0 +1,102 @@
+// Package promotion decides how far an environment has come to a release: to which it goes and went
+// before, which runs went there, which steps are done, whether the way back is closed, and whether the
+// release was taken back.
+//
+// It outlives runs and windows. A run counts once it has taken a host out of service or begun a step. A
+// run of all hosts to another release begins anew. A run of chosen hosts never does: a release that one
+// host tries out is not the one to which its environment goes. A run without a release changes nothing.
+//
+// It is pure: the log keeps in `opened` how far the runs before have come (message.Promotion), and
+// package run folds it. Which hosts have a release is not decided here: see Host.
+package promotion
+
+import (
+	"slices"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
+)
+
+// Run is what a run has done so far.
+type Run struct {
+	ID uint64
+	// Release is the release to which it goes; zero if it has none.
+	Release release.Ref
+	// Chosen means that somebody has chosen its hosts.
+	Chosen bool
+	// TakesBack is the newest run that it takes back; 0 if it is no rollback. Back is what people see
+	// of it then.
+	TakesBack uint64
+	Back      message.RolledBackIn
+	// Touched means that it has taken a host out of service or begun a step.
+	Touched bool
+	// Steps are its stages whose steps are done, Closed the point of no return if that has begun.
+	Steps  []string
+	Closed *message.Closed
+}
+
+// After returns how far an environment has come with a run, from how far it was before; nil if no run has
+// gone to a release. It changes nothing that before refers to.
+func After(before *message.Promotion, run Run) *message.Promotion {
+	switch {
+	case !run.Touched:
+		return before
+	case run.TakesBack != 0:
+		return takenBack(before, run)
+	case run.Release.IsZero():
+		return before
+	case before != nil && before.Release == run.Release && before.RolledBack == nil:
+		return more(*before, run)
+	case run.Chosen:
+		return before
+	}
+	return more(message.Promotion{Release: run.Release, Was: was(before, run.Release), Since: run.ID}, run)
+}
+
+// more adds what a run has done to how far those before have come to the same release.
+func more(p message.Promotion, run Run) *message.Promotion {
+	p.Last = run.ID
+	p.Steps = slices.Clone(p.Steps)
+	for _, stage := range run.Steps {
+		if !slices.Contains(p.Steps, stage) {
+			p.Steps = append(p.Steps, stage)
+		}
+	}
+	if p.Closed == nil {
+		p.Closed = run.Closed
+	}
+	return &p
+}
+
+// was returns the release to which an environment went before it goes to another one; nil if there is
+// none. A release that was taken back is none: the hosts have what was before it.
+func was(before *message.Promotion, to release.Ref) *release.Ref {
+	switch {
+	case before == nil:
+		return nil
+	case before.Release == to:
+		return before.Was // It was taken back, and goes there again.
+	case before.RolledBack == nil:
+		return &before.Release
+	case before.Was == nil || *before.Was == to:
+		return nil
+	}
+	return before.Was
+}
+
+// takenBack returns how far an environment has come after a rollback: the release is taken back if the
+// run was one of those that went there, and there again if the run was the one that has taken it back.
+func takenBack(before *message.Promotion, run Run) *message.Promotion {
+	if before == nil {
+		return nil
+	}
+	p := *before
+	switch back := p.RolledBack; {
+	case back != nil && back.Run == run.TakesBack:
+		p.RolledBack, p.Last = nil, run.ID
+	case p.Since <= run.TakesBack && run.TakesBack <= p.Last:
+		p.RolledBack = new(run.Back)
+		p.Steps = slices.DeleteFunc(slices.Clone(p.Steps), func(stage string) bool { return slices.Contains(run.Steps, stage) })
+	}
+	return &p
+}

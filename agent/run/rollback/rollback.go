@@ -1,0 +1,188 @@
+// Package rollback decides what a rollback takes back: which runs belong together, which of their steps
+// and hosts go back, in which stages, and when there is no way back.
+//
+// A rollback is an ordinary run in reverse. Its stages are those of the runs that it takes back, the last
+// one first. A host is a member if none but these runs has changed it last, and a step is taken back if none
+// but these has done it last. So a rollback that ended half-way goes on when it is asked for again, and a
+// rollback is taken back like any other run.
+//
+// It is pure: the runs come from the history of the site, and the last run of each host from what the site
+// knows of it.
+package rollback
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
+)
+
+// Together returns the runs that are taken back with one of them: those that it went on from, and those
+// just before it that went to the same release or took back the same runs. earlier are the runs of its
+// environment before it, the newest first.
+func Together(of v1.Run, earlier []v1.Run) message.Interval {
+	runs := message.Interval{Since: of.ID, Of: of.ID}
+	for _, r := range earlier {
+		if r.ID != of.GoesOnSince && !sameWay(of, r) {
+			if of.GoesOnSince == 0 || r.ID < of.GoesOnSince {
+				break
+			}
+			continue
+		}
+		runs.Since = r.ID
+	}
+	return runs
+}
+
+// sameWay reports whether two runs went to the same release, or took back the same runs.
+func sameWay(a, b v1.Run) bool {
+	if a.RollbackOf != 0 || b.RollbackOf != 0 {
+		return a.RollbackOf == b.RollbackOf
+	}
+	return a.Release != nil && b.Release != nil && a.Release.Digest == b.Release.Digest
+}
+
+// Taken is what a rollback takes back.
+type Taken struct {
+	Runs message.Interval
+	// Rollout is that of the newest of the runs, without stages. Members, MaxFailures and MinPrepared are
+	// those of the run that had the most members.
+	Rollout rollout.Resolved
+	Members int
+	// Stages are the stages of all the runs in the order in which they went. Steps are what is done with
+	// the steps among them: true takes one back, false takes back that it was taken back.
+	Stages []rollout.ResolvedStage
+	Steps  map[string]bool
+	// Outputs are those of the steps that are taken back.
+	Outputs []message.StepOutputs
+	// Hosts are the stages of the hosts that the runs had as members, Changed are those that they have
+	// changed.
+	Hosts   map[string]string
+	Changed map[string]bool
+}
+
+// Take returns what a rollback of some runs takes back. They come oldest first and with their hosts; newer
+// are the later runs of their environment, without. The error is a *run.Refused.
+func Take(runs, newer []v1.Run) (Taken, error) {
+	of := runs[len(runs)-1]
+	t := Taken{Runs: message.Interval{Since: runs[0].ID, Of: of.ID}, Steps: map[string]bool{}, Hosts: map[string]string{}, Changed: map[string]bool{}}
+	if stage, at := closed(t.Runs, runs, newer); !at.IsZero() {
+		return t, &run.Refused{Run: of.ID, Message: fmt.Sprintf(
+			"%s cannot be taken back any more: stage %s is the point of no return, and it began at %s", t.Runs.Runs(), stage, at.UTC().Format(time.RFC3339))}
+	}
+	for _, r := range runs {
+		if r.Pinned == nil {
+			return t, &run.Refused{Run: of.ID, Message: fmt.Sprintf("run %d cannot be taken back: a version of the site that knew no rollbacks has kept it without its rollout", r.ID)}
+		}
+		t.add(r)
+	}
+	t.takeSteps(runs, newer)
+	return t, nil
+}
+
+// closed returns the stage that closes the way back of some runs, and when it has begun; a zero time if
+// none has. A later run that goes on from them closes it, too.
+func closed(of message.Interval, runs, newer []v1.Run) (stage string, at time.Time) {
+	for _, r := range slices.Concat(runs, newer) {
+		if w := r.WayBack; w != nil && w.Closed != nil && (of.Has(r.ID) || of.Has(r.GoesOnSince)) {
+			return w.Until, *w.Closed
+		}
+	}
+	return "", time.Time{}
+}
+
+// add adds a run that is newer than those before.
+func (t *Taken) add(r v1.Run) {
+	members, most, least := t.Members, t.Rollout.MaxFailures, t.Rollout.MinPrepared
+	t.Rollout = r.Pinned.Rollout
+	t.Rollout.Stages, t.Rollout.Paused = nil, false
+	t.order(r.Pinned.Rollout.Stages)
+	if size := sizeOf(r.Pinned.Rollout); size >= members {
+		members, most, least = size, t.Rollout.MaxFailures, t.Rollout.MinPrepared
+	}
+	t.Members, t.Rollout.MaxFailures, t.Rollout.MinPrepared = members, most, least
+	for _, h := range r.Hosts {
+		if h.Stage == "" {
+			continue
+		}
+		t.Hosts[h.Hostname] = h.Stage
+		if h.Status == string(run.Upgraded) && !h.UpToDate {
+			t.Changed[h.Hostname] = true
+		}
+	}
+}
+
+func sizeOf(r rollout.Resolved) (n int) {
+	for _, s := range r.Stages {
+		n += s.Size
+	}
+	return n
+}
+
+// order takes in the stages of a newer run: as they are there, and after those that go before them. A run
+// that goes on from others has none that they have done.
+func (t *Taken) order(stages []rollout.ResolvedStage) {
+	for i, s := range stages {
+		if n := t.place(s.Name); n >= 0 {
+			t.Stages[n] = s
+			continue
+		}
+		at := len(t.Stages)
+		for _, later := range stages[i+1:] {
+			if n := t.place(later.Name); n >= 0 {
+				at = n
+				break
+			}
+		}
+		t.Stages = slices.Insert(t.Stages, at, s)
+	}
+}
+
+// place is where a stage is; -1 for nowhere.
+func (t *Taken) place(stage string) int {
+	return slices.IndexFunc(t.Stages, func(s rollout.ResolvedStage) bool { return s.Name == stage })
+}
+
+// takeSteps decides which steps are taken back: those that the runs have done, unless a newer run has done
+// or undone them since, or they have no undo.
+func (t *Taken) takeSteps(runs, newer []v1.Run) {
+	since := map[string]bool{}
+	for _, r := range newer {
+		for _, s := range stepsDone(r) {
+			since[s.Name] = true
+		}
+	}
+	outputs := map[string]v1.StepOutputs{}
+	for _, r := range runs {
+		for _, o := range r.Pinned.Outputs {
+			outputs[o.Stage] = o
+		}
+		for _, s := range stepsDone(r) {
+			t.Steps[s.Name] = !s.Step.Undo
+		}
+	}
+	for _, s := range t.Stages {
+		undo, done := t.Steps[s.Name]
+		if !done || since[s.Name] || undo && s.Step.Undo == nil {
+			delete(t.Steps, s.Name)
+			continue
+		}
+		if o, gave := outputs[s.Name]; gave && undo {
+			t.Outputs = append(t.Outputs, message.StepOutputs{Stage: o.Stage, Outputs: message.Outputs{Names: o.Names, Sealed: o.Sealed}})
+		}
+	}
+}
+
+// stepsDone returns the stages whose step a run has done or taken back.
+func stepsDone(r v1.Run) (done []v1.RunStage) {
+	for _, s := range r.Stages {
+		if s.Step != nil && s.Phase == v1.StageDone && s.DoneIn == 0 {
+			done = append(done, s)
+		}
+	}
+	return done
+}

@@ -1,0 +1,143 @@
+package oracle
+
+import (
+	"slices"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
+)
+
+// doneBy are, by the log, the runs that have changed the hosts and done the steps of an environment last
+// (invariant 17).
+type doneBy struct {
+	// runs are the runs of the environment that have ended, by id.
+	runs map[uint64]endedRun
+	// steps are what runs have done last, by the name of the stage.
+	steps map[string]stepBy
+}
+
+// endedRun is what a rollback of a run has to go by.
+type endedRun struct {
+	stages []string
+	// closed is the stage that is the point of no return, since when it has begun; since is the run from
+	// which this one went on.
+	closed string
+	at     time.Time
+	since  uint64
+}
+
+// stepBy is the last run that has done a step; undone means that it has taken it back.
+type stepBy struct {
+	run    uint64
+	undone bool
+}
+
+// doneIn returns what is known of an environment.
+func (o *Oracle) doneIn(environment string) *doneBy {
+	if o.done[environment] == nil {
+		o.done[environment] = &doneBy{runs: map[uint64]endedRun{}, steps: map[string]stepBy{}}
+	}
+	return o.done[environment]
+}
+
+// opensRollback judges a rollback (invariant 17): there is a way back, its members are hosts that the runs
+// have changed last, its stages come in reverse order, and it takes back what steps these runs have done
+// last.
+func (o *Oracle) opensRollback(r message.Decoded, e message.Opened) {
+	runs, done := e.TakesBack(), o.doneIn(e.Environment)
+	if runs.IsZero() {
+		return
+	}
+	o.count("rollbacks opened")
+	for id, run := range done.runs {
+		if run.closed != "" && (runs.Has(id) || runs.Has(run.since)) {
+			o.violated("invariant 17: record %d takes back %s, and stage %s of run %d has closed the way back at %s", r.Seq, runs.Runs(), run.closed, id, run.at)
+		}
+		if runs.Has(id) && !reversed(run.stages, e.Rollout.Stages) {
+			o.violated("invariant 17: record %d takes back %s in another order than that of the stages %v of run %d backwards", r.Seq, runs.Runs(), run.stages, id)
+		}
+	}
+	for _, name := range e.Members {
+		if by := o.changedBy[name]; by != 0 && !runs.Has(by) {
+			o.violated("invariant 17: record %d takes back %s on %s, which run %d has changed last", r.Seq, runs.Runs(), name, by)
+		}
+	}
+	for _, s := range e.Rollout.Stages {
+		if s.Step == nil {
+			continue
+		}
+		o.count("steps that a rollback is to take back")
+		if by := done.steps[s.Name]; !runs.Has(by.run) || s.TakesBack == by.undone {
+			o.violated("invariant 17: record %d takes back %s with step %s, undo %t, and %+v was the last to do it", r.Seq, runs.Runs(), s.Name, s.TakesBack, by)
+		}
+	}
+}
+
+// reversed reports whether stages come in the reverse order of the stages of an earlier run.
+func reversed(before []string, now []rollout.ResolvedStage) bool {
+	last := len(before)
+	for _, s := range now {
+		if n := slices.Index(before, s.Name); n >= 0 {
+			if n > last {
+				return false
+			}
+			last = n
+		}
+	}
+	return true
+}
+
+// noteDone notes what the run of the record at hand has done when it ends.
+func (o *Oracle) noteDone() {
+	p, done := o.run, o.doneIn(o.environment)
+	ended := endedRun{}
+	if p.reached != nil && p.takesBack.IsZero() {
+		ended.since = p.reached.Since
+	}
+	for n := range p.stages {
+		s := &p.stages[n]
+		ended.stages = append(ended.stages, s.Name)
+		if s.PointOfNoReturn && s.begun {
+			ended.closed, ended.at = s.Name, s.begunAt
+		}
+		if s.doing.done {
+			done.steps[s.Name] = stepBy{p.key(), s.TakesBack}
+		}
+	}
+	done.runs[p.key()] = ended
+	for _, m := range p.members {
+		if m.upgraded || p.takesBack.IsZero() && m.upgrade != 0 {
+			o.changedBy[m.name] = p.key()
+		}
+		if m.upgraded && !p.takesBack.IsZero() {
+			o.count("hosts that are rolled back")
+		}
+	}
+}
+
+// TakenBack judges what a machine runs once it has carried out a rollback: what it had before the oldest of
+// the runs that have changed it (invariant 17). version is the run that has installed it, 0 for what the
+// machine had at first.
+func (o *Oracle) TakenBack(host string, run, version uint64) {
+	t, runs := o.machines[host], o.takesBack[run]
+	o.count("machines rolled back by a rollback")
+	for _, i := range t.installs {
+		if runs.Has(i.run) {
+			if i.was != version {
+				o.violated("invariant 17: %s is rolled back to %d by run %d, which takes back %s, and it had %d before", host, version, run, runs.Runs(), i.was)
+			}
+			return
+		}
+	}
+	o.violated("invariant 17: %s is rolled back by run %d, and none of %s has changed it", host, run, runs.Runs())
+}
+
+// install is what a machine had before a run has changed it, by the run that has installed that.
+type install struct{ run, was uint64 }
+
+// Installs notes what a machine has when a run changes it.
+func (o *Oracle) Installs(host string, run, was uint64) {
+	t := o.machines[host]
+	t.installs = append(slices.Clone(t.installs), install{run, was})
+}
