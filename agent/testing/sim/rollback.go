@@ -21,7 +21,9 @@ var _ strategy.Returner = system{}
 
 // rollBack takes back one of the last runs, of whatever environment.
 func (w *World) rollBack(ctx context.Context, c *controller.Controller) error {
-	of := w.ended(w.rng.n("operator run", 3))
+	w.mu.Lock()
+	of := w.oracle.Upgraded(w.rng.n("operator upgrade", 3))
+	w.mu.Unlock()
 	if of == 0 {
 		return run.ErrNoRun
 	}
