@@ -195,4 +195,8 @@ func TestStartsAnother(t *testing.T) {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
+	w.UpToDate = "all 3 hosts have release nov"
+	if got := openWindow(timeFormat{zone: time.UTC}, v1.Situation{}, w, nil); !strings.HasSuffix(got, "; it needs no run: all 3 hosts have release nov") {
+		t.Errorf("of a window that needs no run: %s", got)
+	}
 }

@@ -279,6 +279,9 @@ func (p *progress) showWindows(at timeFormat, before, s v1.Situation) {
 	case w == nil && before.OpenWindow != nil:
 		p.line("the window is closed")
 	}
+	if w := s.OpenWindow; w != nil && w.UpToDate != "" && (before.OpenWindow == nil || before.OpenWindow.UpToDate != w.UpToDate) {
+		p.line("the window needs no run: %s", at.text(w.UpToDate))
+	}
 }
 
 // countEvery is how often the counts of a run with many hosts are printed where lines

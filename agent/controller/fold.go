@@ -85,7 +85,7 @@ func (s *state) takeUp(ctx context.Context, env *environment) {
 
 // noteMissed tells of a window that had no run.
 func (s *state) noteMissed(r message.Record, missed message.Missed) {
-	if s.Observer != nil && s.active && r.Seq > s.startedAt && !missed.UpToDate {
+	if s.Observer != nil && s.active && r.Seq > s.startedAt && !missed.UpToDate() {
 		s.Observer.WindowMissed(missed.Environment)
 	}
 	if s.active {

@@ -179,36 +179,36 @@ func (s *state) rely(env *environment, pinned *release.Pin, now time.Time) func(
 	env.relies = true
 	defer func() { env.relies = false }()
 	for _, name := range s.intent.followers()[env.name] {
-		if s.nothingToDo(s.environment(name), now) == "" {
+		if s.nothingToDo(s.environment(name), now).why == "" {
 			return nil
 		}
 	}
 	return have
 }
 
-// nothingToDo says why a run of an environment has nothing to do; empty if it has, or if nobody can say.
-func (s *state) nothingToDo(env *environment, now time.Time) string {
+// nothingToDo says why a run of an environment has nothing to do; zero if it has, or if nobody can say.
+func (s *state) nothingToDo(env *environment, now time.Time) (none rest) {
 	pinned, err := s.releaseOf(env, now)
 	if err != nil {
-		return ""
+		return none
 	}
 	have := s.rely(env, pinned, now)
 	if have == nil {
-		return ""
+		return none
 	}
 	fleet := s.fleet(env, nil)
 	if s.fit(fleet, pinned) != nil {
-		return ""
+		return none
 	}
 	planned, err := s.intent.plan(env.name, fleet, env.course(v1.Start{}, pinned))
 	if err != nil {
-		return ""
+		return none
 	}
 	left := planned.Left(have)
 	if !left.Nothing() {
-		return ""
+		return none
 	}
-	return haveIt(left.Have, pinned)
+	return rest{why: haveIt(left.Have, pinned), release: pinned.Ref().String()}
 }
 
 // haveIt says how many hosts have a release.
@@ -219,18 +219,20 @@ func haveIt(hosts int, pinned *release.Pin) string {
 	return fmt.Sprintf("all %s have release %s", text.Count(hosts, "host", "hosts"), pinned.Name)
 }
 
-// rest is why an open window needs no run, and since when; the zero value if that is not so.
+// rest is why an open window needs no run, the release that all hosts have, and since when; the zero
+// value if that is not so.
 type rest struct {
-	why   string
-	since time.Time
+	why, release string
+	since        time.Time
 }
 
 // rest notes that an open window needs no run, and logs that once.
-func (s *state) rest(env *environment, now time.Time, why string, until time.Time) time.Time {
-	if env.rests.why != why {
+func (s *state) rest(env *environment, now time.Time, rests rest, until time.Time) time.Time {
+	if before := env.rests; before.why != rests.why || before.release != rests.release {
+		rests.since = view.Time(now)
 		env.notIdle()
-		env.rests = rest{why, view.Time(now)}
-		s.Logger.Info("a window is open and needs no run", "tenant", s.Tenant, "environment", nameOf(env.name), "reason", why)
+		env.rests = rests
+		s.Logger.Info("a window is open and needs no run", "tenant", s.Tenant, "environment", nameOf(env.name), "reason", rests.why)
 		s.show()
 	}
 	return until

@@ -104,7 +104,7 @@ func TestWindowThatNeedsNoRun(t *testing.T) {
 				}
 				m.passSaying(time.Hour, c.hosts)
 				missed := m.events(`"missed"`)
-				if len(missed) != 1 || !strings.Contains(missed[0], `"reason":"`+c.want+`","up-to-date":true`) {
+				if len(missed) != 1 || !strings.Contains(missed[0], `"reason":"`+c.want+`","release":"`+pin.Ref().String()+`"`) {
 					t.Errorf("the log has %q", missed)
 				}
 				shown, err = controller.Snapshot(t.Context())

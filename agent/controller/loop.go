@@ -207,7 +207,7 @@ func (s *state) idleWork(ctx context.Context, env *environment, now time.Time) t
 		if env.name != defaultName {
 			logger = logger.With("environment", env.name)
 		}
-		if e.UpToDate {
+		if e.UpToDate() {
 			logger.Info("a window needed no run", "opened", e.Window, "closed", e.WindowEnd, "reason", e.Reason)
 		} else {
 			logger.Warn("a window was missed", "opened", e.Window, "closed", e.WindowEnd, "reason", e.Reason)

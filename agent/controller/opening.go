@@ -49,8 +49,8 @@ func (s *state) openWhenDue(ctx context.Context, env *environment, now time.Time
 	if err := s.intent.unusable[skipsOf(env.name)]; err != nil {
 		return s.idles(env, now, "window", fmt.Sprintf("somebody to repair the skipped windows of environment %s: %v; skip a window anew", nameOf(env.name), err), span.End)
 	}
-	if why := s.nothingToDo(env, now); why != "" {
-		return s.rest(env, now, why, span.End)
+	if rests := s.nothingToDo(env, now); rests.why != "" {
+		return s.rest(env, now, rests, span.End)
 	}
 	before := s.predecessors(env, now, false)
 	if before.Waits != "" {
@@ -179,7 +179,7 @@ func (s *state) missed(env *environment, now time.Time) (e message.Missed, some 
 	}
 	o := owed[0]
 	e = message.Missed{Environment: env.name, Window: o.Start, WindowEnd: o.End}
-	e.Reason, e.UpToDate = s.whyMissed(env, o)
+	e.Reason, e.Release = s.whyMissed(env, o)
 	return e, true
 }
 
@@ -282,17 +282,17 @@ func (s *state) closed(env *environment, since, now time.Time) []window.Opening 
 	return closed
 }
 
-// whyMissed tells why a window that has closed had no run; upToDate means that it needed none.
-func (s *state) whyMissed(env *environment, o window.Opening) (why string, upToDate bool) {
+// whyMissed tells why a window that has closed had no run; release is that of the environment if it needed none.
+func (s *state) whyMissed(env *environment, o window.Opening) (why, release string) {
 	switch {
 	case s.lastJump.jumpsOver(o.Start, o.End):
-		return "the clock of the site was set forward over it", false
+		return "the clock of the site was set forward over it", ""
 	case !o.End.After(s.started):
-		return "the agent was not running", false
+		return "the agent was not running", ""
 	case env.rests.why != "" && !env.rests.since.Before(view.Time(o.Start)):
-		return env.rests.why, true
+		return env.rests.why, env.rests.release
 	case env.idle.What != "" && !env.idle.Since.Before(view.Time(o.Start)):
-		return "it was waiting for " + env.idle.Detail, false
+		return "it was waiting for " + env.idle.Detail, ""
 	}
-	return "no run could be opened while it was open", false
+	return "no run could be opened while it was open", ""
 }

@@ -157,7 +157,7 @@ func (e *Environment) miss(missed message.Missed) error {
 		return fmt.Errorf("event %s has no place in the middle of run %d", message.Name(missed), e.newest.Key())
 	}
 	e.missed, e.considered = &missed, missed.Window
-	if missed.UpToDate {
+	if missed.UpToDate() {
 		e.missed = nil // What an earlier window has missed is done, too.
 	}
 	return nil

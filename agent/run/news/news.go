@@ -204,7 +204,7 @@ func (t *Teller) Missed(seq uint64, at time.Time, m message.Missed) v1.News {
 	of := *t
 	of.environment = m.Environment
 	kind, did := v1.NewsWindowMissed, "missed a window"
-	if m.UpToDate {
+	if m.UpToDate() {
 		kind, did = v1.NewsWindowUpToDate, "needed no run in a window"
 	}
 	said := fmt.Sprintf("%s %s, from %s to %s", of.owner(), did, stamp(m.Window), stamp(m.WindowEnd))

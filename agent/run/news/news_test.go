@@ -99,7 +99,7 @@ func TestMissedOfEnvironment(t *testing.T) {
 		t.Errorf("it tells %+v", n.Data)
 	}
 	upToDate := missed
-	upToDate.UpToDate, upToDate.Reason = true, "all 3 hosts have release nov"
+	upToDate.Release, upToDate.Reason = "nov sha256:abc", "all 3 hosts have release nov"
 	const want = "Environment basel of tenant acme needed no run in a window, from 2026-11-21T01:00:00Z to 2026-11-21T05:00:00Z: all 3 hosts have release nov."
 	if u := teller.Missed(7, at, upToDate); u.Type != v1.NewsWindowUpToDate || u.Data.Text != want {
 		t.Errorf("of a window that needed no run it tells %+v", u)

@@ -229,6 +229,7 @@ func (o *Oracle) event(r message.Decoded, e message.Event, sent time.Time) {
 		o.open(r, e, sent)
 	case message.Missed:
 		o.windowMissed(Opening{e.Environment, e.Window})
+		o.needsNone(r, e)
 		o.notSkipped("was missed", r, Opening{e.Environment, e.Window})
 	case message.Carried:
 		o.carried(r, e)

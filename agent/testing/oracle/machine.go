@@ -14,6 +14,8 @@ type machine struct {
 	byzantine bool
 	// readsNone means that its workers carry out no release.
 	readsNone bool
+	// has are the releases that it had once, by name and digest.
+	has map[string]bool
 	// boot counts the machine's boots; bootAt is the boot in which each upgrade
 	// happened, by run.
 	boot   int
@@ -89,7 +91,7 @@ type journal struct {
 // Enlist adds a machine. A byzantine one has no worker.
 func (o *Oracle) Enlist(name string, byzantine bool) {
 	o.machines[name] = &machine{
-		byzantine: byzantine, boot: 1, bootAt: map[uint64]int{}, unchecked: map[uint64]bool{}, prepared: map[uint64]bool{}, installed: map[uint64]int{}, undone: map[uint64]bool{},
+		byzantine: byzantine, boot: 1, bootAt: map[uint64]int{}, has: map[string]bool{}, unchecked: map[uint64]bool{}, prepared: map[uint64]bool{}, installed: map[uint64]int{}, undone: map[uint64]bool{},
 		asked: map[uint64]calls{}, rebooted: map[uint64]int{}, askedBack: map[uint64]calls{}, wentBack: map[uint64]int{}, journals: map[string]journal{}, name: name, host: name, replied: map[answer]bool{}, sent: map[answer][]sending{},
 	}
 }
@@ -154,6 +156,9 @@ func (o *Oracle) Installed(host string, run uint64, needsReboot bool) {
 	t.bootAt[run] = t.boot
 	if needsReboot {
 		t.pending = run
+	}
+	if pinned := o.pinned[run]; pinned != "" {
+		t.has[pinned] = true
 	}
 	if t.installed[run]++; t.installed[run] > 1 {
 		o.violated("invariant 2: %s is upgraded twice for run %d", host, run)

@@ -101,7 +101,7 @@ func (p *run) key() uint64 {
 func (o *Oracle) owes(r message.Decoded) {
 	if missed, ok := r.Event.(message.Missed); ok {
 		kind := newsMissed
-		if missed.UpToDate {
+		if missed.UpToDate() {
 			kind = newsUpToDate
 		}
 		o.news.owed[matter{kind: kind, about: missed.Window.UTC().Format(time.RFC3339)}]++

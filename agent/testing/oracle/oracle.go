@@ -22,7 +22,8 @@
 //  7. A run ends: UnderWay returns the deadline, and the caller waits. The conditions
 //     at the end are checkFinished in invariants.go.
 //  8. A window that opens while the site is up has its run, or a reason that is recorded:
-//     WindowsTold in schedule.go. A window that somebody has skipped has none: notSkipped there.
+//     WindowsTold in schedule.go. A window that somebody has skipped has none: notSkipped there. One
+//     whose hosts all have the release of their environment needs none: needsNone in release.go.
 //  9. No host leaves service, or is admitted, while a cell of a disruption budget that it is in
 //     has no free place: budget.go recounts that from all hosts at each such record; outNow in
 //     machine.go by what machines did; lock.go for hosts that reboot by themselves. Hosts that

@@ -81,3 +81,21 @@ func (o *Oracle) refuse(e message.Differing, r message.Decoded) {
 		p.halted = r.Seq
 	}
 }
+
+// Has notes that a machine has had a release from the beginning, by name and digest.
+func (o *Oracle) Has(host, release string) { o.machines[host].has[release] = true }
+
+// needsNone judges the record of a window that needed no run (invariant 8): some machine has once had
+// its release. Which hosts a run would have had nobody records.
+func (o *Oracle) needsNone(r message.Decoded, e message.Missed) {
+	if e.Release == "" {
+		return
+	}
+	o.count("windows that need no run")
+	for _, t := range o.machines {
+		if t.has[e.Release] {
+			return
+		}
+	}
+	o.violated("invariant 8: record %d says that all hosts of %q have release %s, and none has ever had it", r.Seq, e.Environment, e.Release)
+}

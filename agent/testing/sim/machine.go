@@ -57,6 +57,9 @@ type machine struct {
 	// version is the run whose installation it has, was what it had before each run: 0 at first.
 	version uint64
 	was     map[uint64]uint64
+	// releaseOf are the releases of runs, by name and digest, and shipped is the one with which it came.
+	releaseOf map[uint64]string
+	shipped   string
 	// back is the run whose rollback waits for a boot after backAt.
 	back   uint64
 	backAt int
@@ -115,6 +118,8 @@ type traits struct {
 // job is an upgrade that runs.
 type job struct {
 	run uint64
+	// of is the release of the run, by name and digest; empty for none.
+	of string
 	// system is the release of the system that it installs; empty if it installs none.
 	system string
 	// version is what it installs: its run, or for a rollback what the machine had before; takesBack
@@ -234,6 +239,7 @@ func (m *machine) upgrade(ctx context.Context, j *job) {
 	if ctx.Err() == nil && m.up {
 		m.installed[j.run]++
 		m.w.oracle.Installs(name, j.run, m.version)
+		m.releaseOf[j.run] = j.of
 		m.was[j.run], m.version = m.version, j.version
 		if j.takesBack && m.one() {
 			w.oracle.TakenBack(name, j.run, j.version)
@@ -264,6 +270,15 @@ func (m *machine) upgrade(ctx context.Context, j *job) {
 		<-ctx.Done()
 		j.err = ctx.Err()
 	}
+}
+
+// lacks reports whether it lacks a release, with the world's lock held.
+func (m *machine) lacks(release string) bool {
+	has := m.shipped
+	if m.version != 0 {
+		has = m.releaseOf[m.version]
+	}
+	return has != release || m.pending != 0
 }
 
 // took is how long an action takes.

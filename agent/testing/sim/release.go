@@ -23,6 +23,21 @@ func (w *World) drawReleases() {
 	for _, name := range w.releases {
 		w.setRelease(name, w.drawRelease())
 	}
+	if w.rng.chance("machines come with a release", 0.5) {
+		w.ship(w.releases[0])
+	}
+}
+
+// ship has most machines come with a release.
+func (w *World) ship(name string) {
+	kept, _, err := w.store.Release(context.Background(), tenant, name)
+	w.must(err)
+	for _, m := range w.inOrder {
+		if w.rng.chance("comes with a release/"+m.name, 0.9) {
+			m.shipped = kept.Value.Pin(name).Ref().String()
+			w.oracle.Has(m.name, m.shipped)
+		}
+	}
 }
 
 // drawRelease draws a release. Hosts report how many upgrades they have had, so that some do not fit.

@@ -321,8 +321,16 @@ func (l siteLog) Addressed(t message.Task) (message.Task, bool) {
 	return g.Addressed(t)
 }
 
-// Ask implements log.HostEvents. Nobody looks at what is played, so nobody asks.
-func (l siteLog) Ask(string, log.Ask) error { return nil }
+// Ask implements log.HostEvents.
+func (l siteLog) Ask(host string, a log.Ask) error {
+	if l.p.dead() {
+		return errDead
+	}
+	if l.s.link.up() {
+		l.w.post("ask", host, func(c *hostConn) { c.client.Pushed(gate.EncodeAsk(a)) })
+	}
+	return nil
+}
 
 // Send implements log.HostEvents.
 func (l siteLog) Send(t message.Task) error {

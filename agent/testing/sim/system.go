@@ -41,9 +41,21 @@ func (s system) Versions(context.Context) (map[string]string, error) {
 	return map[string]string{"base": fmt.Sprint(len(s.m.installed)), "kernel": fmt.Sprint(s.m.boot)}, nil
 }
 
-// Plan implements strategy.Strategy.
-func (s system) Plan(context.Context, strategy.Job) (message.ChangeSet, error) {
-	return message.ChangeSet{}, strategy.ErrNoPlan
+// Plan implements strategy.Strategy: an offer by a release says whether the machine has that.
+func (s system) Plan(_ context.Context, job strategy.Job) (message.ChangeSet, error) {
+	if job.Release == nil {
+		return message.ChangeSet{}, strategy.ErrNoPlan
+	}
+	if s.m.w.fault("plan fails", s.m.name) {
+		return message.ChangeSet{}, errors.New("sim: there are no lists of packages")
+	}
+	s.m.w.mu.Lock()
+	defer s.m.w.mu.Unlock()
+	s.m.w.count("offers by a release")
+	if s.m.lacks(releaseOfJob(job)) {
+		return message.ChangeSet{Changes: []message.Change{{Name: "release", To: job.ReleaseName}}}, nil
+	}
+	return message.ChangeSet{}, nil
 }
 
 // Prepare implements strategy.Strategy.
@@ -138,7 +150,7 @@ func (s system) begin(of strategy.Job) *job {
 	}
 	s.m.w.oracle.UpgradeBegins(s.m.name, s.p.name, run, releaseOfJob(of))
 	s.m.w.getsTheSame(s.m.name, of)
-	j := &job{run: run, system: systemOf(of.Plan), version: versionOf(runOf(of.Plan).To), takesBack: of.TakesBack != 0, done: make(chan struct{})}
+	j := &job{run: run, of: releaseOfJob(of), system: systemOf(of.Plan), version: versionOf(runOf(of.Plan).To), takesBack: of.TakesBack != 0, done: make(chan struct{})}
 	ctx, cancel := context.WithCancel(s.m.w.ctx)
 	j.stop = cancel
 	s.m.job = j

@@ -106,7 +106,8 @@ func (s *site) idleReason(environment string) (told, well bool) {
 	if err != nil {
 		return false, false
 	}
-	return status.WaitingFor != nil, s.isWell(c)
+	needsNone := status.OpenWindow != nil && status.OpenWindow.UpToDate != ""
+	return status.WaitingFor != nil || needsNone, s.isWell(c)
 }
 
 // isWell reports whether a controller is active and says that it is ready, and nothing keeps it from the

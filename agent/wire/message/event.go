@@ -261,9 +261,13 @@ type Missed struct {
 	Window      time.Time `json:"window"`
 	WindowEnd   time.Time `json:"window-end"`
 	Reason      string    `json:"reason,omitempty"`
-	// UpToDate means that it needed none: all hosts had the release of the environment.
-	UpToDate bool `json:"up-to-date,omitempty"`
+	// Release is the release of the environment, as release.Ref.String has it, if the window needed no
+	// run because all hosts had that. It was not missed then.
+	Release string `json:"release,omitempty"`
 }
+
+// UpToDate reports whether the window needed no run.
+func (m Missed) UpToDate() bool { return m.Release != "" }
 
 // Skipped tells that a person had the log go on beyond its end, because hosts may know
 // records that it has lost. It belongs to no run: so many of them follow one another
