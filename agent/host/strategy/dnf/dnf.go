@@ -72,6 +72,7 @@ var (
 	_ strategy.Strategy = (*Strategy)(nil)
 	_ strategy.Watcher  = (*Strategy)(nil)
 	_ strategy.Releaser = (*Strategy)(nil)
+	_ strategy.Returner = (*Strategy)(nil)
 )
 
 // synced are folders whose file systems are synced in any case, of whatever kind they are,

@@ -249,7 +249,11 @@ func (s *Strategy) Verify(ctx context.Context, job strategy.Job) error {
 func (s *Strategy) Rollback(ctx context.Context, job strategy.Job) (strategy.Outcome, error) {
 	var outcome strategy.Outcome
 	call, err := s.call(ctx, job)
-	if err == nil {
+	switch {
+	case err != nil:
+	case job.TakesBack != 0:
+		outcome, err = call.takeBack(ctx, job)
+	default:
 		outcome, err = call.rollback(ctx, job.Plan.Changes)
 	}
 	if err != nil {
@@ -275,26 +279,37 @@ func (s *call) rollback(ctx context.Context, plan []message.Change) (strategy.Ou
 	if len(back) == 0 { // It is called again after the reboot that it required.
 		return s.finish(ctx, message.ChangeSet{})
 	}
-	have, err := s.archives(ctx, back)
+	lost, err := s.lost(ctx, back)
 	if err != nil {
 		return 0, err
 	}
-	var lost []string
-	for _, c := range back {
-		if _, ok := have[nevra(c.Name, c.To)]; c.To != "" && !ok {
-			lost = append(lost, nevra(c.Name, c.To))
-		}
-	}
 	if len(lost) > 0 {
-		return 0, fmt.Errorf("%w to the versions of before: no repository of this host has %s; %s",
-			strategy.ErrNoRollback, few(lost), remedy.DNFOldVersions.With(s.back(back)))
+		return 0, s.noWayBack(lost, back)
 	}
-	// What an upgrade had replaced is kept as if a user had asked for it.
-	keep := func(string) string { return "user" }
 	if err := s.carryOut(ctx, back, false, keep); err != nil {
 		return 0, err
 	}
 	return s.finish(ctx, message.ChangeSet{Changes: back})
+}
+
+// keep is the reason of what an upgrade had replaced: it is kept as if a user had asked for it.
+func keep(string) string { return "user" }
+
+// lost returns the versions that no repository has among those that some changes go to.
+func (s *call) lost(ctx context.Context, changes []message.Change) (lost []string, err error) {
+	have, err := s.archives(ctx, changes)
+	for _, c := range changes {
+		if _, ok := have[nevra(c.Name, c.To)]; c.To != "" && !ok {
+			lost = append(lost, nevra(c.Name, c.To))
+		}
+	}
+	return lost, err
+}
+
+// noWayBack says which versions are lost, and how a person goes back once a repository has them.
+func (s *call) noWayBack(lost []string, back []message.Change) error {
+	return fmt.Errorf("%w to the versions of before: no repository of this host has %s; %s",
+		strategy.ErrNoRollback, few(lost), remedy.DNFOldVersions.With(s.back(back)))
 }
 
 // back returns the commands by which a person makes changes that undo an upgrade.
