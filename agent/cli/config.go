@@ -105,7 +105,7 @@ func withForms(err error, flags []*kong.Flag) error {
 	for i, p := range told {
 		field, _, _ := strings.Cut(p.Field, "[")
 		if member := ofReleases[field]; member != "" {
-			told[i].Message += "; what is installed is declared at the site, by a release: use its " + member
+			told[i].Message = "unknown key; what is installed is declared at the site, by a release: use its " + member
 		}
 		for _, flag := range flags {
 			if flag.Name == field && flag.IsSlice() {
