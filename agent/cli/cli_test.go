@@ -151,6 +151,7 @@ func TestWrongConfigFile(t *testing.T) {
 		"config empty":            {serve("--config", file("e.yaml", "")), exitUsage, "e.yaml: the document is empty"},
 		"config a folder":         {serve("--config", dir), exitUsage, "is a directory"},
 		"config too large":        {serve("--config", file("b.yaml", strings.Repeat("#", maxConfig+1))), exitUsage, "larger than 1048576 bytes"},
+		"key of a release":        {[]string{"worker", "--config", file("m.yaml", "apt-mode: security\n")}, exitUsage, "apt-mode: unknown key; what is installed is declared at the site, by a release: use its packages.select"},
 		"config key of another":   {serve("--config", file("a.yaml", "tenants: [a]\nscripts: b\n")), exitUsage, "scripts: unknown key"},
 		"config in a config":      {serve("--config", file("c.yaml", "tenants: [a]\nconfig: b\n")), exitUsage, "config: unknown key"},
 		"config that prints":      {serve("--config", file("p.yaml", "tenants: [a]\nprint-config: true\n")), exitUsage, "print-config: unknown key"},
@@ -192,11 +193,11 @@ func TestPrintConfig(t *testing.T) {
 		t.Errorf("exit code %d:\n%s%s", code, stdout, stderr)
 	}
 	code, stdout, stderr = call(t, "worker", "--config", "../../examples/agent/worker-apt.yaml", "--print-config")
-	if code != exitOK || !strings.Contains(stdout, "apt-mode: security") || !strings.Contains(stdout, "- linux-image-*\n") || !strings.Contains(stdout, "apt-phased: exclude") {
+	if code != exitOK || !strings.Contains(stdout, "apt-removals: refuse") || !strings.Contains(stdout, "- linux-image-*\n") || !strings.Contains(stdout, "apt-phased: exclude") {
 		t.Errorf("exit code %d:\n%s%s", code, stdout, stderr)
 	}
 	code, stdout, stderr = call(t, "worker", "--config", "../../examples/agent/worker-dnf.yaml", "--print-config")
-	if code != exitOK || !strings.Contains(stdout, "dnf-mode: security") || !strings.Contains(stdout, "- kernel-*\n") || !strings.Contains(stdout, "dnf-lock-limit: 10m") {
+	if code != exitOK || !strings.Contains(stdout, "- kernel-*\n") || !strings.Contains(stdout, "dnf-lock-limit: 10m") {
 		t.Errorf("exit code %d:\n%s%s", code, stdout, stderr)
 	}
 }

@@ -87,8 +87,15 @@ func (f *configFile) take(flags []*kong.Flag) {
 	f.err = withForms(f.document.Err(), flags)
 }
 
+// ofReleases are keys with which a host could say what is installed. A release says that: these are its
+// members.
+var ofReleases = map[string]string{
+	"apt-mode": "packages.select", "apt-packages": "packages.only", "apt-release": "packages.distribution", "apt-sources": "packages.as-of, and set apt-snapshot",
+	"dnf-mode": "packages.select", "dnf-packages": "packages.only",
+}
+
 // withForms adds to what is wrong with a list the form of its entries, which a
-// document does not know.
+// document does not know, and to a key that is none what to use instead.
 func withForms(err error, flags []*kong.Flag) error {
 	problems, ok := errors.AsType[document.Problems](err)
 	if !ok {
@@ -97,6 +104,9 @@ func withForms(err error, flags []*kong.Flag) error {
 	told := slices.Clone(problems)
 	for i, p := range told {
 		field, _, _ := strings.Cut(p.Field, "[")
+		if member := ofReleases[field]; member != "" {
+			told[i].Message = "unknown key; what is installed is declared at the site, by a release: use its " + member
+		}
 		for _, flag := range flags {
 			if flag.Name == field && flag.IsSlice() {
 				form := strings.TrimSuffix(flag.PlaceHolder, ",...")
@@ -108,7 +118,7 @@ func withForms(err error, flags []*kong.Flag) error {
 }
 
 // listExamples are entries of the lists among the keys.
-var listExamples = map[string]string{"tenants": "acme, beta", "label": "ring=0, rack=r12", "apt-packages": "nginx, linux-image-*", "apt-versions": "linux-image-*, systemd"}
+var listExamples = map[string]string{"tenants": "acme, beta", "label": "ring=0, rack=r12", "apt-versions": "linux-image-*, systemd"}
 
 // isSetting reports whether a flag says how to work, and not what to show
 // instead.

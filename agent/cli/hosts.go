@@ -342,7 +342,6 @@ func showHost(to *terminal, at timeFormat, h v1.Host, offer v1.OfferSummary) {
 	f.add("role", cmp.Or(h.Role, "none"))
 	f.add("labels", labelsLine(h.Labels))
 	f.add("strategy", h.Strategy)
-	f.add("mode", h.Mode)
 	f.add("target", h.Target)
 	f.add("release", releaseFact(h))
 	f.add("agent version", cmp.Or(h.AgentVersion, "unknown")+protocolText(h.Protocol))
@@ -409,12 +408,12 @@ func labelsLine(labels map[string]string) string {
 	return cmp.Or(strings.Join(parts, ", "), "none")
 }
 
-// strategyLine is a cell of the table: how a host is upgraded, what of it, and to what.
+// strategyLine is a cell of the table: how a host is upgraded, and to what.
 func strategyLine(h v1.Host) string {
 	if h.Strategy == "" {
 		return "unknown"
 	}
-	return strings.Join(slices.DeleteFunc([]string{h.Strategy, h.Mode, h.Target}, func(part string) bool { return part == "" }), " ")
+	return strings.Join(slices.DeleteFunc([]string{h.Strategy, h.Target}, func(part string) bool { return part == "" }), " ")
 }
 
 func protocolText(protocol int) string {

@@ -69,7 +69,7 @@ func TestHosts(t *testing.T) {
 	}
 	s.SetHosts("acme",
 		v1.Host{
-			Hostname: "h01", Application: "app", Online: true, LastSeen: at(22), AgentVersion: "1.2.3", Protocol: 1, Role: "web", Strategy: "apt", Mode: "security",
+			Hostname: "h01", Application: "app", Online: true, LastSeen: at(22), AgentVersion: "1.2.3", Protocol: 1, Role: "web", Strategy: "apt",
 			Labels: map[string]string{"rack": "r12", "ring": "0"}, Versions: map[string]string{"kernel": "6.2", "vim": "9.1"}, VersionsAt: at(21),
 			LastRun: &v1.HostRun{ID: 41, Phase: "finished", Result: "partial", Status: "failed", EndedAt: at(20)}, MissedSince: at(13), OutdatedSince: at(14),
 			Lease: &v1.HostLease{Worker: "W1", Incarnation: "P1", Epoch: 2, Since: *at(1)},
@@ -107,7 +107,6 @@ online:                         yes, last seen at Sun 2026-11-22 02:30:00 CET
 role:                           web
 labels:                         rack=r12, ring=0
 strategy:                       apt
-mode:                           security
 agent version:                  1.2.3, protocol 1
 lease:                          worker W1, process P1, epoch 2, since Sun 2026-11-01 02:30:00 CET
 last run:                       41, partial at Fri 2026-11-20 02:30:00 CET; this host: failed
@@ -269,14 +268,14 @@ func TestWideHosts(t *testing.T) {
 	t.Parallel()
 	s := fakeapi.New(t)
 	s.SetHosts("acme",
-		v1.Host{Hostname: "h01", Application: "app", Online: true, AgentVersion: "1.2.3", Role: "till", Labels: map[string]string{"ring": "0", "rack": "r12"}, Strategy: "apt", Mode: "release", Target: "trixie"},
+		v1.Host{Hostname: "h01", Application: "app", Online: true, AgentVersion: "1.2.3", Role: "till", Labels: map[string]string{"ring": "0", "rack": "r12"}, Strategy: "rauc", Target: "2.4"},
 		v1.Host{Hostname: "h02", Application: "app", Online: true, Strategy: "exec"},
 		v1.Host{Hostname: "h03", Application: "app"},
 	)
-	const want = `HOST  APPLICATION  ONLINE  LAST RUN  ROLE  LABELS            STRATEGY            AGENT
-h01   app          yes     -         till  rack=r12, ring=0  apt release trixie  1.2.3
-h02   app          yes     -         none  none              exec                unknown
-h03   app          no      -         none  none              unknown             unknown
+	const want = `HOST  APPLICATION  ONLINE  LAST RUN  ROLE  LABELS            STRATEGY  AGENT
+h01   app          yes     -         till  rack=r12, ring=0  rauc 2.4  1.2.3
+h02   app          yes     -         none  none              exec      unknown
+h03   app          no      -         none  none              unknown   unknown
 `
 	if code, stdout, stderr := call(t, as(t, s.URL, s.Token, "acme", "hosts", "--wide")...); code != exitOK || stdout != want {
 		t.Errorf("with code %d:\n%s%s", code, stdout, stderr)

@@ -35,8 +35,8 @@ type ostreeOptions struct {
 	Ref string `help:"Branch that strategy ostree follows, such as origin:stable (default: that of the running system)." env:"OSUPGRADE_OSTREE_REF" placeholder:"REMOTE:BRANCH"`
 }
 
-// aimsOfOSTree is native.aims.
-func aimsOfOSTree(o strategyOptions) (mode, target string) { return "", o.OSTree.Ref }
+// targetOfOSTree is native.target.
+func targetOfOSTree(o strategyOptions) string { return o.OSTree.Ref }
 
 // ostreeBooted is there on a system that OSTree has started.
 const ostreeBooted = "/run/ostree-booted"

@@ -20,7 +20,7 @@ import (
 )
 
 // strategyOptions are the flags of the worker that belong to one strategy, each under
-// the prefix of its name, such as apt-mode. They reach the process that carries out a
+// the prefix of its name, such as apt-removals. They reach the process that carries out a
 // action as JSON.
 type strategyOptions struct {
 	// State is the folder of --state; a strategy keeps what it must in a folder of its
@@ -47,23 +47,23 @@ type native struct {
 	// image is set when it replaces the system as a whole. Such a system often has a
 	// package database, too, so it is looked for first.
 	image bool
-	// aims tells what of the host it upgrades, and to what, by its options; nil when these do
+	// target tells to what its options have a run without a release upgrade the host; nil when they do
 	// not say.
-	aims func(o strategyOptions) (mode, target string)
+	target func(o strategyOptions) string
 }
 
 // natives are the strategies of this program by name. A new one is a line here, and its
 // options a member of strategyOptions.
 var natives = map[string]native{
-	"apt":  {open: openApt, signs: []string{"/var/lib/dpkg/status"}, aims: func(o strategyOptions) (string, string) { return o.Apt.Mode, o.Apt.Release }},
-	"dnf":  {open: openDNF, signs: []string{"/etc/dnf/dnf.conf"}, aims: func(o strategyOptions) (string, string) { return o.DNF.Mode, "" }},
-	"rauc": {open: openRAUC, signs: []string{"/etc/rauc/system.conf", "/usr/lib/rauc/system.conf"}, image: true, aims: func(o strategyOptions) (string, string) { return "", o.RAUC.Version }},
+	"apt":  {open: openApt, signs: []string{"/var/lib/dpkg/status"}},
+	"dnf":  {open: openDNF, signs: []string{"/etc/dnf/dnf.conf"}},
+	"rauc": {open: openRAUC, signs: []string{"/etc/rauc/system.conf", "/usr/lib/rauc/system.conf"}, image: true, target: func(o strategyOptions) string { return o.RAUC.Version }},
 	// A system that OSTree has started may be managed by another program.
-	"ostree":     {open: openOSTree(ostree.OSTree), signs: []string{ostreeBooted}, unless: []string{"/usr/bin/rpm-ostree", "/usr/bin/bootc"}, image: true, aims: aimsOfOSTree},
-	"rpm-ostree": {open: openOSTree(ostree.RPMOSTree), signs: []string{"/usr/bin/rpm-ostree"}, also: ostreeBooted, image: true, aims: aimsOfOSTree},
-	"bootc":      {open: openOSTree(ostree.Bootc), signs: []string{"/usr/bin/bootc"}, also: ostreeBooted, image: true, aims: aimsOfOSTree},
+	"ostree":     {open: openOSTree(ostree.OSTree), signs: []string{ostreeBooted}, unless: []string{"/usr/bin/rpm-ostree", "/usr/bin/bootc"}, image: true, target: targetOfOSTree},
+	"rpm-ostree": {open: openOSTree(ostree.RPMOSTree), signs: []string{"/usr/bin/rpm-ostree"}, also: ostreeBooted, image: true, target: targetOfOSTree},
+	"bootc":      {open: openOSTree(ostree.Bootc), signs: []string{"/usr/bin/bootc"}, also: ostreeBooted, image: true, target: targetOfOSTree},
 	// Before systemd 257 a transfer file ended with .conf; the strategy needs 257.
-	"sysupdate": {open: openSysupdate, signs: []string{"/etc/sysupdate.d/*.transfer", "/usr/lib/sysupdate.d/*.transfer"}, image: true, aims: func(o strategyOptions) (string, string) { return "", o.Sysupdate.Version }},
+	"sysupdate": {open: openSysupdate, signs: []string{"/etc/sysupdate.d/*.transfer", "/usr/lib/sysupdate.d/*.transfer"}, image: true, target: func(o strategyOptions) string { return o.Sysupdate.Version }},
 }
 
 const (
@@ -148,13 +148,13 @@ func (c *workerCommand) checkStrategy() (err error) {
 	return err
 }
 
-// aims returns what of the host its strategy upgrades, and to what; empty where that is no
-// option of the strategy.
-func (c *workerCommand) aims() (mode, target string) {
-	if n := natives[c.Strategy]; n.aims != nil {
-		return n.aims(c.Options)
+// target returns to what a run without a release upgrades the host; empty where that is no option of its
+// strategy.
+func (c *workerCommand) target() string {
+	if n := natives[c.Strategy]; n.target != nil {
+		return n.target(c.Options)
 	}
-	return "", ""
+	return ""
 }
 
 // openStrategy makes the strategy of the worker. Each of its actions is a process of its

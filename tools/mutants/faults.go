@@ -92,7 +92,7 @@ var faults = []fault{
 	{"image-is-done-by-its-exit-status", "agent/host/strategy/image.Systems.Missing", `return nil`, "", tests("agent/host/strategy/image", "TestSystems")},
 	{"release-leaves-nothing-out", "agent/host/strategy.LeftOut", `return ""`, "", append(tests("agent/host/strategy", "TestLeftOut"), tests("agent/host/strategy/apt", "TestReleaseDecides")...)},
 	{"done-lacks-what-the-release-installs", "agent/host/strategy.Job.WithInstalls", `return $1`, "", append(tests("agent/host/strategy", "TestInstalls"), tests("agent/host/strategy/apt", "TestMissingInstalls")...)},
-	{"options-of-the-host-beat-its-release", "agent/host/strategy.Job.Packages", `return $1, nil`, "", append(tests("agent/host/strategy", "TestPackages"), tests("agent/host/strategy/apt", "TestReleaseDecides")...)},
+	{"release-of-packages-is-ignored", "agent/host/strategy.Job.Packages", `var all release.Packages; all.Select = release.All; return all, nil`, "", append(tests("agent/host/strategy", "TestPackages"), tests("agent/host/strategy/apt", "TestReleaseDecides")...)},
 	{"source-without-a-past-is-taken-as-it-is", "agent/host/strategy/apt.call.allPast", `return nil`, "", tests("agent/host/strategy/apt", "TestAsOf")},
 	{"metadata-of-now-counts-as-of-then", "agent/host/strategy/dnf.call.past", `return nil, nil`, "", tests("agent/host/strategy/dnf", "TestAsOf|TestReleaseDecides")},
 

@@ -12,10 +12,10 @@ import (
 )
 
 // Packages returns what a run installs on a host that takes packages: what its release says
-// or, if it has none, what the options of the strategy declare.
-func (j Job) Packages(declared release.Packages) (release.Packages, error) {
+// or, if it has none, all that there is.
+func (j Job) Packages() (release.Packages, error) {
 	if j.Release == nil {
-		return declared, nil
+		return release.Packages{Select: release.All}, nil
 	}
 	if err := j.checkKind([]release.Kind{release.OfPackages}); err != nil {
 		return release.Packages{}, err

@@ -11,16 +11,15 @@ import (
 
 func TestPackages(t *testing.T) {
 	t.Parallel()
-	declared := release.Packages{Select: release.Security}
-	if got, err := (Job{}).Packages(declared); err != nil || got.Select != release.Security {
+	if got, err := (Job{}).Packages(); err != nil || got.Select != release.All {
 		t.Errorf("without a release a run installs %+v, %v", got, err)
 	}
-	of := Job{Release: &release.Release{Packages: &release.Packages{Select: release.All}}}
-	if got, err := of.Packages(declared); err != nil || got.Select != release.All {
+	of := Job{Release: &release.Release{Packages: &release.Packages{Select: release.Security}}}
+	if got, err := of.Packages(); err != nil || got.Select != release.Security {
 		t.Errorf("by its release a run installs %+v, %v", got, err)
 	}
 	of.Release = &release.Release{Images: []release.Image{{URL: "https://mirror.example/a"}}}
-	if got, err := of.Packages(declared); ClassOf(err) != message.Artifact {
+	if got, err := of.Packages(); ClassOf(err) != message.Artifact {
 		t.Errorf("of a release with images it installs %+v, %v", got, err)
 	}
 }

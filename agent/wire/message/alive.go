@@ -94,10 +94,9 @@ type SelfReport struct {
 	// ActionLimitSeconds is after how long the host itself ends a prepare or an upgrade; 0
 	// when the worker does not say.
 	ActionLimitSeconds int `json:"action-limit-seconds,omitempty"`
-	// Strategy is how the host is upgraded, Mode what of it, and Target to which release,
-	// version or branch; empty where a strategy has none, or it is the newest.
+	// Strategy is how the host is upgraded, and Target to which version or branch a run without a
+	// release upgrades it; empty where a strategy has none, or it is the newest.
 	Strategy string `json:"strategy,omitempty"`
-	Mode     string `json:"mode,omitempty"`
 	Target   string `json:"target,omitempty"`
 }
 
@@ -145,7 +144,7 @@ func (r *SelfReport) clean() error {
 		r.Scripts[i] = CleanText(name)
 	}
 	r.ActionLimitSeconds = max(0, min(r.ActionLimitSeconds, maxActionLimitSeconds))
-	for _, name := range []*string{&r.Strategy, &r.Mode, &r.Target} {
+	for _, name := range []*string{&r.Strategy, &r.Target} {
 		*name = text.Cut(CleanText(*name), maxVersion, "")
 	}
 	r.Lacks = r.Lacks[:min(len(r.Lacks), maxLacks)]

@@ -25,11 +25,10 @@ type Host struct {
 	AgentVersion string     `json:"agent-version,omitempty"`
 	// Protocol is the newest protocol that its worker speaks.
 	Protocol int `json:"protocol,omitempty"`
-	// Strategy is how its worker upgrades it, such as apt; Mode what of it, such as security;
-	// Target to which release, version or branch. They are absent where the strategy has none,
-	// Target also when it is the newest, and all until the worker is heard of.
+	// Strategy is how its worker upgrades it, such as apt; Target to which version or branch a run
+	// without a release does. Target is absent where the strategy has none or it is the newest, and
+	// both until the worker is heard of.
 	Strategy string `json:"strategy,omitempty"`
-	Mode     string `json:"mode,omitempty"`
 	Target   string `json:"target,omitempty"`
 	// Role and Labels are reported by the host's worker; a rollout selects hosts by them.
 	Role   string            `json:"role,omitempty"`

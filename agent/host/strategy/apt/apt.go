@@ -34,8 +34,6 @@ import (
 
 // Options configure a Strategy.
 type Options struct {
-	// Declared is what a run installs that has no release.
-	Declared Declared
 	// Snapshot is where the repositories are as they were at a time; empty if apt itself has to
 	// know.
 	Snapshot strategy.SnapshotURL
@@ -187,9 +185,6 @@ func (s *Strategy) Detect(ctx context.Context) error {
 	}
 	if string(s.host) == "/" && os.Geteuid() != 0 {
 		return errors.New("cannot upgrade by apt: the worker is not root, and dpkg needs root")
-	}
-	if sources := s.Declared.sources; sources != "" && !s.host.Exists(sources) {
-		return fmt.Errorf("cannot upgrade by apt: apt-sources %s does not exist", sources)
 	}
 	return nil
 }

@@ -24,9 +24,7 @@ var environment = []string{
 // goes, and which sources apt uses.
 type call struct {
 	*Strategy
-	what release.Packages
-	// field is what lists packages, for errors.
-	field    string
+	what     release.Packages
 	progress func(percent int, text string)
 	// sources are the options that choose other sources than those of /etc/apt.
 	sources []string
@@ -37,13 +35,8 @@ type call struct {
 }
 
 func (s *Strategy) call(job strategy.Job) (*call, error) {
-	what, err := job.Packages(s.Declared.packages)
-	call := &call{Strategy: s, what: what, field: "apt-packages", progress: job.Progress, until: time.Now().Add(s.LockLimit)}
-	if job.Release != nil {
-		call.field = "only of the release"
-	} else if s.Declared.sources != "" {
-		call.sources = sourceOptions(s.Declared.sources, "/dev/null")
-	}
+	what, err := job.Packages()
+	call := &call{Strategy: s, what: what, progress: job.Progress, until: time.Now().Add(s.LockLimit)}
 	if !what.AsOf.IsZero() {
 		call.sources = call.past()
 	}

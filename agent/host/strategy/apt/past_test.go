@@ -102,7 +102,6 @@ func TestReleaseDecides(t *testing.T) {
 			t.Parallel()
 			f := newFake(t)
 			s := f.strategy()
-			s.Declared.packages = release.Packages{Select: release.Listed, Only: []string{"not-there"}}
 			plan, err := s.Prepare(t.Context(), of(row.of, message.ChangeSet{}))
 			got := message.ChangeTexts(plan.Changes)
 			for _, h := range plan.Held {

@@ -365,7 +365,7 @@ func (d *decision) security(ctx context.Context) error {
 // named goes by the list of packages. It is all of them or an error: who names
 // packages wants them.
 func (d *decision) named(ctx context.Context) error {
-	if err := checkWords(d.field, exactly(d.what.Only)); err != nil {
+	if err := checkWords(exactly(d.what.Only)); err != nil {
 		return strategy.Fail(message.Artifact, err)
 	}
 	var targets []target
@@ -422,7 +422,7 @@ func (d *decision) expand(patterns []string) ([]string, error) {
 			}
 		}
 		if found == 0 {
-			return nil, strategy.Fail(message.Install, fmt.Errorf("%s: %s is not installed; %s", d.field, pattern, remedy.AptNotThere.With(pattern)))
+			return nil, strategy.Fail(message.Install, fmt.Errorf("%s: %s is not installed; %s", listed, pattern, remedy.AptNotThere.With(pattern)))
 		}
 	}
 	slices.Sort(names)

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -13,7 +12,6 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/hostfs"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
 )
 
 func TestParseStatus(t *testing.T) {
@@ -508,48 +506,6 @@ func TestOptions(t *testing.T) {
 			_, err := New(o)
 			if (err == nil) != (row.want == "") || err != nil && !strings.Contains(err.Error(), row.want) {
 				t.Errorf("got %v, want %q", err, row.want)
-			}
-		})
-	}
-}
-
-func TestDeclare(t *testing.T) {
-	t.Parallel()
-	for name, row := range map[string]struct {
-		mode, sources, distribution string
-		words                       []string
-		want                        release.Packages
-		fails                       string
-	}{
-		"nothing":                   {want: release.Packages{Select: release.All}},
-		"security updates":          {mode: "security", want: release.Packages{Select: release.Security}},
-		"a list":                    {mode: "packages", words: []string{"nginx", "linux-image-*", "curl=7.88.1-10+deb12u5"}, want: release.Packages{Select: release.Listed, Only: []string{"nginx", "linux-image-*", "curl=7.88.1-10+deb12u5"}}},
-		"a release":                 {mode: "release", distribution: "trixie", want: release.Packages{Select: release.All, Distribution: "trixie"}},
-		"a snapshot":                {sources: "/etc/snapshot.list", want: release.Packages{Select: release.All}},
-		"an unknown mode":           {mode: "some", fails: `apt-mode: "some" is invalid; use one of all, security, packages, release`},
-		"no packages":               {mode: "packages", fails: "apt-packages: none is given"},
-		"packages of another mode":  {words: []string{"nginx"}, fails: "nginx is given, and apt-mode is all; use apt-mode packages"},
-		"an option as a package":    {mode: "packages", words: []string{"-oAPT::X=1"}, fails: `apt-packages: "-oAPT::X=1" is not a package`},
-		"a removal as a package":    {mode: "packages", words: []string{"nginx/stable"}, fails: "is not a package"},
-		"a version of a pattern":    {mode: "packages", words: []string{"linux-*=1"}, fails: "a pattern has none"},
-		"no release":                {mode: "release", fails: `apt-release: "" is not the name of a release`},
-		"a release as a number":     {mode: "release", distribution: "13", fails: "use its codename, such as trixie"},
-		"a release in another mode": {distribution: "trixie", fails: "use apt-mode release"},
-		"a release from a snapshot": {mode: "release", distribution: "trixie", sources: "/etc/snapshot.list", fails: "apt-sources: a release upgrade changes the sources"},
-		"other sources":             {sources: "snapshot.list", fails: "use an absolute path"},
-		"sources without an ending": {sources: "/etc/snapshot", fails: "end with .list or .sources"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			got, err := Declare(row.mode, row.words, row.sources, row.distribution)
-			if row.fails != "" {
-				if err == nil || !strings.Contains(err.Error(), row.fails) {
-					t.Errorf("got %v, want %q", err, row.fails)
-				}
-				return
-			}
-			if err != nil || !reflect.DeepEqual(got, Declared{row.want, row.sources}) {
-				t.Errorf("got %+v, %v", got, err)
 			}
 		})
 	}

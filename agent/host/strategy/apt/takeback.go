@@ -65,9 +65,6 @@ type source struct {
 func (s *call) sourcesBack(job strategy.Job) ([]source, error) {
 	present := *s
 	present.sources = nil
-	if job.Release == nil && s.Declared.sources != "" {
-		present.sources = sourceOptions(s.Declared.sources, "/dev/null")
-	}
 	all := []source{{&present, nil}, {&present, present.update}}
 	if job.Was == nil || job.Was.Packages == nil || job.Was.Packages.AsOf.IsZero() {
 		return all, nil

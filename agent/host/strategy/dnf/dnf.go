@@ -35,8 +35,6 @@ import (
 
 // Options configure a Strategy.
 type Options struct {
-	// Declared is what a run installs that has no release.
-	Declared release.Packages
 	// Snapshot is where the repositories are as they were at a time; empty if they have no past.
 	Snapshot strategy.SnapshotURL
 	// Versions are patterns of the packages whose versions are published.

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -18,39 +17,6 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
 )
-
-func TestDeclare(t *testing.T) {
-	t.Parallel()
-	for name, row := range map[string]struct {
-		mode  string
-		words []string
-		want  release.Packages
-		fails string
-	}{
-		"nothing":                  {want: release.Packages{Select: release.All}},
-		"security updates":         {mode: "security", want: release.Packages{Select: release.Security}},
-		"a list":                   {mode: "packages", words: []string{"nginx", "kernel-*", "curl=7.76.1-29.el9"}, want: release.Packages{Select: release.Listed, Only: []string{"nginx", "kernel-*", "curl=7.76.1-29.el9"}}},
-		"an unknown mode":          {mode: "release", fails: `dnf-mode: "release" is invalid; use one of all, security, packages`},
-		"no packages":              {mode: "packages", fails: "dnf-packages: none is given"},
-		"packages of another mode": {words: []string{"nginx"}, fails: "nginx is given, and dnf-mode is all; use dnf-mode packages"},
-		"an option as a package":   {mode: "packages", words: []string{"--nogpgcheck"}, fails: `dnf-packages: "--nogpgcheck" is not a package`},
-		"a version of a pattern":   {mode: "packages", words: []string{"kernel-*=1"}, fails: "a pattern has none"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			got, err := Declare(row.mode, row.words)
-			if row.fails != "" {
-				if err == nil || !strings.Contains(err.Error(), row.fails) {
-					t.Errorf("got %v, want %q", err, row.fails)
-				}
-				return
-			}
-			if err != nil || !reflect.DeepEqual(got, row.want) {
-				t.Errorf("got %+v, %v", got, err)
-			}
-		})
-	}
-}
 
 func TestOptions(t *testing.T) {
 	t.Parallel()
@@ -164,7 +130,6 @@ func TestReleaseDecides(t *testing.T) {
 		both(t, name, func(t *testing.T, s *Strategy) {
 			r := &repositories{now: map[string]string{"a": "2", "b": "2"}}
 			s.run = r.run
-			s.Declared = release.Packages{Select: release.Listed, Only: []string{"not-there"}}
 			plan, err := s.Plan(t.Context(), strategy.Job{Release: &release.Release{Packages: &row.of}, Progress: func(int, string) {}})
 			var held []string
 			for _, h := range plan.Held {

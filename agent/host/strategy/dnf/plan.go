@@ -65,8 +65,6 @@ type heldBack struct {
 	skipped                []item
 	rejected               message.Rejected
 	what                   release.Packages
-	// field is what lists packages.
-	field string
 }
 
 // lock takes what is locked out of what is offered.
@@ -110,7 +108,7 @@ func (h heldBack) list() []message.HeldPackage {
 		case h.what.Select == release.Security:
 			reason = "not a security update"
 		case h.what.Select == release.Listed:
-			reason = h.field + " names another version"
+			reason = listed + " names another version"
 		}
 		held = append(held, message.HeldPackage{Name: key, Version: h.now.newest(key), Offered: h.all[key], Reason: reason})
 	}

@@ -149,7 +149,7 @@ func (s *call) plan(ctx context.Context, job strategy.Job) (message.ChangeSet, e
 	if err != nil {
 		return message.ChangeSet{}, err
 	}
-	facts := heldBack{now: now, rejected: job.Rejected, what: s.what, field: s.field}
+	facts := heldBack{now: now, rejected: job.Rejected, what: s.what}
 	for _, ask := range []struct {
 		into *available
 		args []string
@@ -234,7 +234,7 @@ func (s *call) choose(ctx context.Context, facts heldBack) (resolved, error) {
 		args = append(args, "--exclude="+pattern)
 	}
 	if s.what.Select == release.Listed {
-		targets, err := targets(s.field, s.what, facts)
+		targets, err := targets(s.what, facts)
 		if err != nil || len(targets) == 0 {
 			return resolved{}, err
 		}
@@ -283,7 +283,7 @@ func (s *call) names(key string) bool {
 
 // targets returns what dnf install is told for the words of a list. A pattern that
 // matches nothing is an error: it would upgrade nothing for ever.
-func targets(field string, what release.Packages, facts heldBack) (list []string, err error) {
+func targets(what release.Packages, facts heldBack) (list []string, err error) {
 	for _, word := range what.Only {
 		name, version, exact := strings.Cut(word, "=")
 		if exact {
@@ -302,7 +302,7 @@ func targets(field string, what release.Packages, facts heldBack) (list []string
 			}
 		}
 		if !found {
-			return nil, strategy.Fail(message.Install, fmt.Errorf("%s: %s is not installed; %s", field, name, remedy.DNFNotThere.With(name)))
+			return nil, strategy.Fail(message.Install, fmt.Errorf("%s: %s is not installed; %s", listed, name, remedy.DNFNotThere.With(name)))
 		}
 	}
 	slices.Sort(list)

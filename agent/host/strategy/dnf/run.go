@@ -20,9 +20,8 @@ import (
 // call is what one call of the strategy has in common.
 type call struct {
 	*Strategy
-	// what is to be installed, and field what lists its packages, for errors.
-	what  release.Packages
-	field string
+	// what is to be installed.
+	what release.Packages
 	// options are those of every dnf.
 	options  []string
 	progress func(percent int, text string)
@@ -31,11 +30,8 @@ type call struct {
 }
 
 func (s *Strategy) call(ctx context.Context, job strategy.Job) (*call, error) {
-	what, err := job.Packages(s.Declared)
-	call := &call{Strategy: s, what: what, field: "dnf-packages", options: s.options, progress: job.Progress, until: time.Now().Add(s.LockLimit)}
-	if job.Release != nil {
-		call.field = "only of the release"
-	}
+	what, err := job.Packages()
+	call := &call{Strategy: s, what: what, options: s.options, progress: job.Progress, until: time.Now().Add(s.LockLimit)}
 	if err == nil {
 		err = call.checkWhat()
 	}

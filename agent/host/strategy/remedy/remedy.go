@@ -30,7 +30,7 @@ const (
 	AptSources     Remedy = "correct the sources in /etc/apt"
 	AptDamaged     Remedy = "check the repository or the cache between it and this host"
 	AptFetchAgain  Remedy = "prepare the host again: the repository has changed or the archives were removed"
-	AptNoVersion   Remedy = "prepare the host again, or correct apt-packages: no repository of this host has it"
+	AptNoVersion   Remedy = "prepare the host again, or correct the release: no repository of this host has it"
 	AptLists       Remedy = "check the sources in /etc/apt, then prepare the host or run: apt-get update"
 	AptDependency  Remedy = "offer what they depend on in a repository of this host"
 	AptNoSuite     Remedy = "check /etc/apt/sources.list.d"
@@ -61,7 +61,7 @@ const (
 	AptOldVersions  Remedy = "restore a backup, or put their archives there; run: %s"
 	AptOthers       Remedy = "decide which versions this host needs; to change that, too, run: apt-get %s"
 	AptUnhold       Remedy = "run: apt-mark unhold %s"
-	AptUpgradeFirst Remedy = "first upgrade this host with apt-mode all"
+	AptUpgradeFirst Remedy = "first upgrade this host to a release of all packages without distribution"
 	AptRelease      Remedy = "restore a backup or install this host anew"
 )
 

@@ -1,8 +1,6 @@
 package dnf
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,37 +8,14 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
 )
-
-// modes are what the values of dnf-mode select.
-var modes = map[string]string{"all": release.All, "security": release.Security, "packages": release.Listed}
 
 // packageWord is a package, or a pattern of packages, with or without a version. It
 // begins with no "-", so dnf takes it for no option.
 var packageWord = text.Pattern(`^[A-Za-z0-9*?_][A-Za-z0-9+.*?_-]*(=[A-Za-z0-9][A-Za-z0-9.+:~^_-]*)?$`)
 
-// Declare returns what dnf-mode and dnf-packages declare to be installed by a run that has no
-// release.
-func Declare(mode string, words []string) (release.Packages, error) {
-	mode = cmp.Or(mode, "all")
-	selected, known := modes[mode]
-	var err error
-	switch {
-	case !known:
-		err = fmt.Errorf("dnf-mode: %.100q is invalid; use one of all, security, packages", mode)
-	case mode == "packages" && len(words) == 0:
-		err = errors.New("dnf-packages: none is given; name the packages that dnf-mode packages upgrades")
-	case mode != "packages" && len(words) > 0:
-		err = fmt.Errorf("dnf-packages: %s is given, and dnf-mode is %s; use dnf-mode packages", few(words), mode)
-	default:
-		err = checkWords("dnf-packages", words, true)
-	}
-	if err != nil {
-		return release.Packages{}, fmt.Errorf("cannot use dnf strategy: %w", err)
-	}
-	return release.Packages{Select: selected, Only: words}, nil
-}
+// listed is what lists packages, for errors.
+const listed = "only of the release"
 
 // checkWords checks packages, or patterns of them, and whether one of them may name a version.
 func checkWords(field string, words []string, versions bool) error {
@@ -61,5 +36,5 @@ func (s *call) checkWhat() error {
 		return strategy.Fail(message.Artifact, fmt.Errorf("the release goes to %s of the distribution, and dnf upgrades within one; leave distribution out", s.what.Distribution))
 	}
 	exact := slices.DeleteFunc(slices.Clone(s.what.Listed()), func(word string) bool { return !strings.Contains(word, "=") })
-	return strategy.Fail(message.Artifact, checkWords(s.field, exact, true))
+	return strategy.Fail(message.Artifact, checkWords(listed, exact, true))
 }
