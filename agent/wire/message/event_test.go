@@ -51,16 +51,16 @@ func eventBodies() map[string]Event {
 		`{"event":"opened","trigger":"manual","members":["h01","h02"],"policy":` + policy + `,"release":{"name":"spring","digest":"` + spring.Digest + `","text":` + string(spring.Text) + `},"not-after":"2026-11-21T05:00:00Z"}`: Opened{
 			Trigger: TriggerManual, Members: []string{"h01", "h02"}, Rollout: rollout.Default(2), Release: &spring, NotAfter: end,
 		},
-		`{"event":"silent","hosts":["h03"]}`:                                                    Silent{Hosts: []string{"h03"}},
-		`{"event":"recovered","hosts":["h03"]}`:                                                 Recovered{Hosts: []string{"h03"}},
-		`{"event":"deleted","hosts":["h03"],"by":"ann","why":"scrapped"}`:                       Deleted{Hosts: []string{"h03"}, By: "ann", Why: "scrapped"},
-		`{"event":"released","host":"h03","by":"ann","why":"dead"}`:                             Released{Host: "h03", By: "ann", Why: "dead"},
+		`{"event":"silent","hosts":["h03"]}`:                              Silent{Hosts: []string{"h03"}},
+		`{"event":"recovered","hosts":["h03"]}`:                           Recovered{Hosts: []string{"h03"}},
+		`{"event":"deleted","hosts":["h03"],"by":"ann","why":"scrapped"}`: Deleted{Hosts: []string{"h03"}, By: "ann", Why: "scrapped"},
+		`{"event":"released","host":"h03","by":"ann","why":"dead"}`:       Released{Host: "h03", By: "ann", Why: "dead"},
 		`{"event":"differing","packages":[{"name":"libssl3","system":"debian 12 amd64","versions":[{"version":"3.0.15","count":40},{"version":"3.0.16","count":2,"hosts":["c7","c9"]}]}],"more":3,"refused":[{"hosts":["c7","c9"],"why":"because"}]}`: Differing{
 			Packages: []DifferingPackage{{Name: "libssl3", System: "debian 12 amd64", Versions: []PlannedVersion{{Version: "3.0.15", Count: 40}, {Version: "3.0.16", Count: 2, Hosts: []string{"c7", "c9"}}}}},
 			More:     3, Refused: []Refusal{{Hosts: []string{"c7", "c9"}, Why: "because"}},
 		},
-		`{"event":"admitted","host":"h01"}`:                                                     Admitted{Host: "h01"},
-		`{"event":"slot","host":"h01"}`:                                                         Slot{Host: "h01"},
+		`{"event":"admitted","host":"h01"}`: Admitted{Host: "h01"},
+		`{"event":"slot","host":"h01"}`:     Slot{Host: "h01"},
 		`{"event":"ran","outcome":{"run":7,"kind":"drain","host":"h01","attempt":0,"ok":true}}`: Ran{Outcome: Outcome{Run: 7, Kind: Drain, Host: "h01", OK: true}},
 		`{"event":"begun","stage":"swact","host":"c1"}`:                                         Begun{Stage: "swact", Host: "c1"},
 		`{"event":"ran","outcome":{"run":7,"kind":"step","stage":"join","attempt":1,"ok":true,"outputs":{"names":["JOIN"],"sealed":"x"}}}`: Ran{
