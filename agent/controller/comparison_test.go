@@ -45,7 +45,7 @@ func statuses(t *testing.T, c *Controller, id uint64) string {
 	}
 	var all []string
 	for _, h := range r.Hosts {
-		all = append(all, h.Hostname+" "+string(h.Status)+" "+h.Class+" "+h.Error)
+		all = append(all, h.Hostname+" "+h.Status+" "+h.Class+" "+h.Error)
 	}
 	return strings.Join(all, "; ")
 }
@@ -88,13 +88,13 @@ func TestDifferingPlansAreTold(t *testing.T) {
 // fails; and that a host which prepares later is compared with what the others have got.
 func TestDifferingPlansAreRefused(t *testing.T) {
 	t.Parallel()
-	comparing(t, true, func(t *testing.T, m *memory, c *Controller, r v1.Run) {
+	comparing(t, true, func(t *testing.T, m *memory, _ *Controller, r v1.Run) {
 		m.answer("h01", r, message.Prepare, message.Done)
 		m.answer("h02", r, message.Prepare, message.Done)
 		m.plans("h01", r, "3.0.15")
 		time.Sleep(90 * time.Second) // h03 is late.
 		synctest.Wait()
-		c = m.restart(t)
+		c := m.restart(t)
 		for _, name := range []string{"h01", "h02", "h03"} {
 			m.Alive(name, message.Alive{Application: "app", Releases: []release.Kind{release.OfPackages}})
 		}

@@ -21,7 +21,7 @@ func (s *state) followRun(env *environment, opened uint64) {
 	}
 	env.compared = nil
 	if newest := env.ledger.Newest(); s.active && newest != nil {
-		if env.compared = newComparison(s.Options, newest, s.beside.call, env.tasks.ready); env.compared != nil {
+		if env.compared = newComparison(s.Options, newest, s.call, env.tasks.ready); env.compared != nil {
 			env.followers = append(env.followers, env.compared.record)
 		}
 	}
