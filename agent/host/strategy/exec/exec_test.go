@@ -43,7 +43,7 @@ func TestDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[action]time.Duration{
-		"versions": time.Minute, "prepare": time.Second, "upgrade": time.Hour,
+		"versions": time.Minute, "prepare": time.Second, "prepare-rollback": time.Second, "upgrade": time.Hour,
 		"resume": time.Hour, "verify": 10 * time.Minute, "rollback": time.Hour,
 		"plan": 10 * time.Minute, "missing": 10 * time.Minute, "booted": time.Minute, "confirm": 10 * time.Minute,
 	}
@@ -103,7 +103,7 @@ func TestExitStatus(t *testing.T) {
 		"10 asks for a reboot":          {"exit 10", []action{"upgrade", "resume", "rollback"}, strategy.RebootRequired, nil},
 		"10 of another":                 {"exit 10", []action{"versions", "plan", "prepare", "missing", "verify", "booted", "confirm"}, 0, []string{"only upgrade, resume and rollback may return", ".log"}},
 		"11 is not done":                {"exit 11", []action{"resume"}, strategy.NotDone, nil},
-		"11 of another":                 {"exit 11", []action{"versions", "prepare", "upgrade", "missing", "verify", "booted", "confirm"}, 0, []string{"which only resume, rollback and plan may return"}},
+		"11 of another":                 {"exit 11", []action{"versions", "prepare", "upgrade", "missing", "verify", "booted", "confirm"}, 0, []string{"which only resume, rollback, prepare-rollback and plan may return"}},
 		"75 fails":                      {"echo later >&2; exit 75", every, 0, []string{"later: exit status 75, output in "}},
 		"the last line says why":        {"echo one >&2; echo two >&2; echo >&2; exit 3", every, 0, []string{"two: exit status 3"}},
 		"a colour after the last line":  {`printf 'no room\n\033[0m\n' >&2; exit 1`, every, 0, []string{"no room: exit status 1"}},
