@@ -91,6 +91,7 @@ var (
 	_ strategy.Strategy = (*Strategy)(nil)
 	_ strategy.Watcher  = (*Strategy)(nil)
 	_ strategy.Releaser = (*Strategy)(nil)
+	_ strategy.Returner = (*Strategy)(nil)
 )
 
 // New checks the options. Detect checks the host.

@@ -32,6 +32,8 @@ type call struct {
 	sources []string
 	// until is when waiting for a lock ends; the zero time never.
 	until time.Time
+	// goesBack is set while the versions of before are installed again.
+	goesBack bool
 }
 
 func (s *Strategy) call(job strategy.Job) (*call, error) {

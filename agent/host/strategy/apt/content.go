@@ -25,7 +25,11 @@ func (s *call) proveContents(ctx context.Context, changes []message.Change) erro
 		return err
 	}
 	s.progress(-1, "repairing: unpacking again what dpkg has recorded and the disk does not have: "+few(arguments(differ)))
-	if err := s.apt(ctx, span{0, 95}, append([]string{"--reinstall", "--allow-downgrades", "install"}, arguments(differ)...)...); err != nil {
+	args, err := s.withArchives(ctx, append([]string{"--reinstall", "--allow-downgrades", "install"}, arguments(differ)...), changes)
+	if err != nil {
+		return err
+	}
+	if err := s.apt(ctx, span{0, 95}, args...); err != nil {
 		return err
 	}
 	differ, err = s.unlike(ctx, changes)

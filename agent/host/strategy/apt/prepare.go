@@ -466,7 +466,7 @@ func (s *call) download(ctx context.Context, plan message.ChangeSet) error {
 	if _, err := s.dropDamaged(plan.Changes, s.sumsOf(plan.Changes, archives)); err != nil {
 		return err
 	}
-	if err := s.fetchArchives(ctx, span{10, 95}, plan.Changes); err != nil {
+	if err := s.fetchArchives(ctx, span{10, 95}, install(plan.Changes)); err != nil {
 		return err
 	}
 	left, err := s.toFetch(ctx, plan.Changes)
@@ -483,13 +483,13 @@ func (s *call) download(ctx context.Context, plan message.ChangeSet) error {
 	return s.keepSums(known)
 }
 
-// fetchArchives has apt fetch the archives of a plan. It leaves those of file: sources where they
-// are, and refuses them in the upgrade, which must not download. So they are copied.
-func (s *call) fetchArchives(ctx context.Context, part span, changes []message.Change) error {
-	if err := s.apt(ctx, part, append([]string{"--download-only"}, install(changes)...)...); err != nil {
+// fetchArchives has apt fetch the archives of what a command installs. It leaves those of file: sources
+// where they are, and refuses them in the upgrade, which must not download. So they are copied.
+func (s *call) fetchArchives(ctx context.Context, part span, command []string) error {
+	if err := s.apt(ctx, part, append([]string{"--download-only"}, command...)...); err != nil {
 		return err
 	}
-	left, err := s.uris(ctx, changes)
+	left, err := s.uris(ctx, command)
 	if err != nil {
 		return err
 	}
@@ -524,15 +524,15 @@ func (s *call) copyArchive(from uri) (err error) {
 	return os.Rename(partial, s.host.Path(filepath.Join(archivesFolder, from.name)))
 }
 
-// uris returns what apt still has to fetch for a plan.
-func (s *call) uris(ctx context.Context, changes []message.Change) ([]uri, error) {
-	printed, err := s.read(ctx, "apt-get", slices.Concat(s.options(), []string{"--print-uris"}, install(changes))...)
+// uris returns what apt still has to fetch for a command.
+func (s *call) uris(ctx context.Context, command []string) ([]uri, error) {
+	printed, err := s.read(ctx, "apt-get", slices.Concat(s.options(), []string{"--print-uris"}, command)...)
 	return parseURIs(printed), err
 }
 
 // toFetch is how many bytes that is.
 func (s *call) toFetch(ctx context.Context, changes []message.Change) (bytes int64, err error) {
-	all, err := s.uris(ctx, changes)
+	all, err := s.uris(ctx, install(changes))
 	for _, one := range all {
 		bytes += one.size
 	}

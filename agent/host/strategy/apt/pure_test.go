@@ -478,7 +478,10 @@ func TestConffileNotes(t *testing.T) {
 func TestAutomatic(t *testing.T) {
 	t.Parallel()
 	changes := []message.Change{{Name: "lib", From: "1", To: "2"}, {Name: "mine", From: "1", To: "2"}, {Name: "new", To: "1"}, {Name: "wanted", To: "1"}, {Name: "gone", From: "1"}}
-	if got := automatic(changes, []string{"lib", "gone"}, []string{"wanted=1"}); !slices.Equal(got, []string{"lib", "new"}) {
+	if got := automatic(changes, []string{"lib", "gone"}, []string{"wanted=1"}, false); !slices.Equal(got, []string{"lib"}) {
+		t.Errorf("on the way back automatic is %v", got)
+	}
+	if got := automatic(changes, []string{"lib", "gone"}, []string{"wanted=1"}, true); !slices.Equal(got, []string{"lib", "new"}) {
 		t.Errorf("got %v", got)
 	}
 }

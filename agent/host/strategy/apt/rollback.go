@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/begun"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/remedy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
@@ -33,6 +34,8 @@ func (s *call) rollback(ctx context.Context, plan []message.Change) (strategy.Ou
 	if err := s.awaitLocks(ctx); err != nil {
 		return 0, err
 	}
+	s.goesBack = true
+	again := len(begun.Read(s.StateDir)) > 0
 	now, err := s.packages(ctx)
 	if err != nil {
 		return 0, err
@@ -46,10 +49,27 @@ func (s *call) rollback(ctx context.Context, plan []message.Change) (strategy.Ou
 			return 0, err
 		}
 	}
+	if again {
+		// An upgrade, or a way back, was interrupted perhaps.
+		was := strategy.Reversed(undo.Own(plan))
+		if err := s.repair(ctx, was); err != nil {
+			return 0, err
+		}
+		if err := s.proveContents(ctx, was); err != nil {
+			return 0, err
+		}
+	}
 	return s.finish(ctx, message.ChangeSet{Changes: undo.Back})
 }
 
 func (s *call) goBack(ctx context.Context, undo strategy.Undo) error {
+	known, err := s.keptSums()
+	if err != nil {
+		return err
+	}
+	if _, err := s.dropDamaged(undo.Back, known); err != nil {
+		return err
+	}
 	args, lost, err := s.archivesOf(ctx, undo.Back)
 	if err != nil {
 		return err
@@ -58,7 +78,7 @@ func (s *call) goBack(ctx context.Context, undo strategy.Undo) error {
 	if err != nil {
 		return err
 	}
-	command := slices.Concat(found.reinstallOptions(), []string{"--allow-downgrades", "-f", "install"}, args)
+	command := slices.Concat(found.reinstallOptions(), backCommand(args))
 	if len(lost) > 0 {
 		by := "apt-get " + strings.Join(command, " ")
 		if found.interrupted {
@@ -78,11 +98,30 @@ func (s *call) goBack(ctx context.Context, undo strategy.Undo) error {
 	if err != nil {
 		return err
 	}
-	if more := undoesOthers(undo, would); len(more) > 0 {
-		return strategy.Fail(message.Install, fmt.Errorf("apt would also change what this upgrade did not change: %s; %s",
-			few(more), remedy.AptOthers.With(strings.Join(command, " "))))
+	if err := onlyUndoes(undo, would, command); err != nil {
+		return err
+	}
+	if len(begun.Read(s.StateDir)) == 0 { // A run that is over is taken back: what breaks off, the next run may repair.
+		if err := begun.Write(s.StateDir, strategy.Reversed(undo.Back)); err != nil {
+			return err
+		}
 	}
 	return s.apt(ctx, span{0, 95}, command...)
+}
+
+// backCommand is the command of apt-get that goes back to the versions in its arguments.
+func backCommand(args []string) []string {
+	return append([]string{"--allow-downgrades", "-f", "install"}, args...)
+}
+
+// onlyUndoes returns an error if the way back would change what is not to be undone.
+func onlyUndoes(undo strategy.Undo, would simulation, command []string) error {
+	more := undoesOthers(undo, would)
+	if len(more) == 0 {
+		return nil
+	}
+	return strategy.Fail(message.Install, fmt.Errorf("apt would also change what this upgrade did not change: %s; %s",
+		few(more), remedy.AptOthers.With(strings.Join(command, " "))))
 }
 
 // reinstallOptions let apt replace packages that were cut off while they were unpacked:

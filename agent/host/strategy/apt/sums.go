@@ -106,7 +106,7 @@ func (s *call) mendArchives(ctx context.Context, changes []message.Change, known
 	if err != nil || len(lacking) == 0 {
 		return err
 	}
-	if err := s.fetchArchives(ctx, span{0, 10}, changes); err != nil {
+	if err := s.fetchArchives(ctx, span{0, 10}, install(changes)); err != nil {
 		return err
 	}
 	if lacking, err = s.dropDamaged(changes, known); err != nil || len(lacking) == 0 {

@@ -44,6 +44,9 @@ func (s *call) upgrade(ctx context.Context, plan message.ChangeSet) (strategy.Ou
 		}
 		err := s.checkArchives(ctx, plan.Changes)
 		if err == nil {
+			err = s.beginAutomatic()
+		}
+		if err == nil {
 			err = begun.Write(s.StateDir, plan.Changes)
 		}
 		if err == nil {
