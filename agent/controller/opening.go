@@ -57,6 +57,9 @@ func (s *state) openWhenDue(ctx context.Context, env *environment, now time.Time
 	if err != nil {
 		return s.idles(env, now, "window", fmt.Sprintf("a release: %v", err), span.End)
 	}
+	if why := env.tookBack(pinned); why != "" {
+		return s.idles(env, now, "window", "nobody: "+why, span.End)
+	}
 	fleet := s.fleet(env, nil)
 	if err := s.fit(fleet, pinned); err != nil {
 		return s.idles(env, now, "window", fmt.Sprintf("a release that can be read: %v", err), span.End)

@@ -76,6 +76,9 @@ func (c *Controller) Preflight(ctx context.Context, by string, request v1.Start)
 		return v1.Preflight{}, err
 	}
 	rehearse(&f.Preflight, f.rehearsed, usual)
+	if chosen.back != nil { // What an upgrade would change says nothing of it.
+		return f.Preflight, nil
+	}
 	offers, err := c.o.Store.Summaries(ctx, c.o.Tenant, report.Offer)
 	if err != nil {
 		return v1.Preflight{}, err

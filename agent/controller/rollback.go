@@ -12,6 +12,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/plan"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/rollback"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
@@ -133,4 +134,18 @@ func (s *state) canTakeBack(now time.Time, p plan.Plan, back *takesBack) error {
 		return &run.Refused{Run: back.Runs.Of, Message: fmt.Sprintf("there is nothing to take back of %s: no host was changed", back.Runs.Runs())}
 	}
 	return s.startable(now, p, nil)
+}
+
+// tookBack says why no window brings the hosts of an environment to a release: it was taken back, and
+// nobody has started a run to it since. It is empty for any other release, and for none.
+func (e *environment) tookBack(pinned *release.Pin) string {
+	goes := e.ledger.Promotion()
+	if pinned == nil || goes == nil || goes.RolledBack == nil || goes.Release != pinned.Ref() {
+		return ""
+	}
+	why := fmt.Sprintf("release %s was taken back by run %d", pinned.Name, goes.RolledBack.Run)
+	if by := goes.RolledBack.By; by != "" {
+		why += fmt.Sprintf(" (%s: %s)", by, goes.RolledBack.Why)
+	}
+	return why + "; name another release, or start a run to it by hand"
 }

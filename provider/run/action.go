@@ -26,7 +26,7 @@ import (
 
 // Actions returns all actions: what a person may ask of runs and windows.
 func Actions() []func() action.Action {
-	all := []func() action.Action{func() action.Action { return &startAction{} }, func() action.Action { return &skipAction{} }}
+	all := []func() action.Action{func() action.Action { return &startAction{} }, func() action.Action { return &skipAction{} }, func() action.Action { return &rollbackAction{} }}
 	for _, row := range asks {
 		all = append(all, func() action.Action { return &askAction{ask: row} })
 	}

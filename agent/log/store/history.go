@@ -138,12 +138,25 @@ type keptBody struct {
 	Pinned *v1.PinnedRun `json:"pinned,omitempty"`
 }
 
+// MarshalRun returns a run as it is kept.
+func MarshalRun(run v1.Run) ([]byte, error) { return json.Marshal(keptBody{run, run.Pinned}) }
+
+// UnmarshalRun is the reverse of MarshalRun.
+func UnmarshalRun(body []byte) (v1.Run, error) {
+	var kept keptBody
+	if err := json.Unmarshal(body, &kept); err != nil {
+		return v1.Run{}, err
+	}
+	kept.Run.Pinned = kept.Pinned
+	return kept.Run, nil
+}
+
 // pack makes the body of a run. One that is too large loses its events, then
 // most of the text of each host.
 func pack(run v1.Run) ([]byte, error) {
 	for _, shorten := range []func(*v1.Run){func(*v1.Run) {}, withoutEvents, withShortTexts} {
 		shorten(&run)
-		body, err := json.Marshal(keptBody{run, run.Pinned})
+		body, err := MarshalRun(run)
 		if err != nil {
 			return nil, err
 		}
@@ -205,12 +218,10 @@ func unpack(kept []byte) (run v1.Run, err error) {
 	if err != nil {
 		return run, fmt.Errorf("it is damaged: %w", err)
 	}
-	var all keptBody
-	if err := json.Unmarshal(body, &all); err != nil {
+	if run, err = UnmarshalRun(body); err != nil {
 		return run, fmt.Errorf("it is damaged: %w", err)
 	}
-	all.Run.Pinned = all.Pinned
-	return all.Run, nil
+	return run, nil
 }
 
 // Runs delivers the runs that are kept of a tenant, the one kept last first,

@@ -609,14 +609,11 @@ type keptRun struct {
 	body     []byte
 }
 
-func (k keptRun) run() (r v1.Run, err error) {
-	err = json.Unmarshal(k.body, &r)
-	return r, err
-}
+func (k keptRun) run() (v1.Run, error) { return store.UnmarshalRun(k.body) }
 
 // PutRun is that of store.Store.
 func (s *Store) PutRun(_ context.Context, tenant string, r v1.Run, asOf uint64) error {
-	body, err := json.Marshal(r)
+	body, err := store.MarshalRun(r)
 	if err != nil {
 		return err
 	}

@@ -129,6 +129,8 @@ type Oracle struct {
 	done      map[string]*doneBy
 	changedBy map[string]uint64
 	takesBack map[uint64]message.Interval
+	// upgraded are the ended runs that have upgraded a host, oldest first.
+	upgraded []uint64
 	// cells are those of the disruption budgets, and budgets identifies these.
 	cells   map[message.CellKey]*cell
 	budgets string

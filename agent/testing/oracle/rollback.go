@@ -106,6 +106,9 @@ func (o *Oracle) noteDone() {
 		}
 	}
 	done.runs[p.key()] = ended
+	if slices.ContainsFunc(p.members, func(m *member) bool { return m.upgraded }) {
+		o.upgraded = append(o.upgraded, p.key())
+	}
 	for _, m := range p.members {
 		if m.upgraded || p.takesBack.IsZero() && m.upgrade != 0 {
 			o.changedBy[m.name] = p.key()
@@ -114,6 +117,14 @@ func (o *Oracle) noteDone() {
 			o.count("hosts that are rolled back")
 		}
 	}
+}
+
+// Upgraded returns an ended run that has upgraded a host, counted back from the newest; 0 for none.
+func (o *Oracle) Upgraded(back int) uint64 {
+	if back >= len(o.upgraded) {
+		return 0
+	}
+	return o.upgraded[len(o.upgraded)-1-back]
 }
 
 // TakenBack judges what a machine runs once it has carried out a rollback: what it had before the oldest of

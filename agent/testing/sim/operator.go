@@ -69,9 +69,7 @@ func (w *World) act(ctx context.Context, c *controller.Controller) {
 			Environment: in, OverrideWindow: true, Reason: "again", Duration: "10m", RetryOf: w.ended(w.rng.n("operator run", 3)),
 		}))
 	case "rollback":
-		_, err = c.Start(ctx, "operator", v1.Start{
-			Environment: in, Reason: "it is slow", Duration: one(w.rng, "operator duration", "1m", "6m", "15m"), RollbackOf: w.ended(w.rng.n("operator run", 3)),
-		})
+		err = w.rollBack(ctx, c)
 	case "delete":
 		err = c.Forget(ctx, host, run.Deletion{By: "operator"})
 	case "freeze":

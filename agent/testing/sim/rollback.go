@@ -7,14 +7,29 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/controller"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // A machine has the version that the last run has installed, by its number. A plan says which one it had
 // before, and a rollback puts that in its place, in the same way as an upgrade.
 
 var _ strategy.Returner = system{}
+
+// rollBack takes back one of the last runs, of whatever environment.
+func (w *World) rollBack(ctx context.Context, c *controller.Controller) error {
+	w.mu.Lock()
+	of := w.oracle.Upgraded(w.rng.n("operator upgrade", 3))
+	w.mu.Unlock()
+	if of == 0 {
+		return run.ErrNoRun
+	}
+	_, err := c.Start(ctx, "operator", v1.Start{Reason: "it is slow", Duration: one(w.rng, "operator duration", "1m", "6m", "15m"), RollbackOf: of})
+	return err
+}
 
 // older is the strategy of a worker that knows no rollbacks.
 type older struct {

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
@@ -84,6 +86,9 @@ func lastRuns(b *tested) {
 			if !h.MissedSince.IsZero() {
 				text += ", missed since " + h.MissedSince.Format(time.DateOnly)
 			}
+			if h.ChangedBy != 0 {
+				text += fmt.Sprintf(", changed by run %d", h.ChangedBy)
+			}
 			got = append(got, text)
 		}
 		slices.Sort(got)
@@ -96,7 +101,7 @@ func lastRuns(b *tested) {
 	put("h03", ran(9, "upgraded"))
 	all := store.LastRuns([]store.Host{
 		{Name: "h01", LastRun: ran(7, "upgraded")},
-		{Name: "h02", LastRun: ran(7, "failed"), MissedSince: missed},
+		{Name: "h02", LastRun: ran(7, "failed"), MissedSince: missed, ChangedBy: 5},
 		{Name: "h03", LastRun: ran(7, "upgraded")},
 		{Name: "h04"},
 		{Name: "gone", LastRun: ran(7, "upgraded")},
@@ -107,7 +112,7 @@ func lastRuns(b *tested) {
 	if err := b.PutLastRuns(b.Context(), "acme", all); err != nil {
 		b.Fatal(err)
 	}
-	shows("h01 7 upgraded", "h02 7 failed, missed since 2026-11-20", "h03 9 upgraded")
+	shows("h01 7 upgraded", "h02 7 failed, missed since 2026-11-20, changed by run 5", "h03 9 upgraded")
 	if err := b.DeleteHost(b.Context(), "acme", "h01"); err != nil {
 		b.Fatal(err)
 	}
@@ -124,6 +129,7 @@ func endedRun(id uint64) v1.Run {
 	return v1.Run{
 		ID: id, Phase: "finished", Result: "completed", Trigger: "window", OpenedAt: at, NotAfter: at.Add(time.Hour),
 		Hosts: []v1.RunHost{{Hostname: "h01", Status: "upgraded"}}, Events: []v1.RunEvent{{At: at, Event: "opened"}},
+		Pinned: &v1.PinnedRun{Rollout: rollout.Default(1), Outputs: []v1.StepOutputs{{Stage: "backup", Names: []string{"ID"}, Sealed: "x"}}},
 	}
 }
 
@@ -138,8 +144,13 @@ func (b *tested) keep(r v1.Run, asOf uint64) {
 // keeps checks what is kept of a run.
 func (b *tested) keeps(want v1.Run) {
 	b.Helper()
-	if got, err := b.Store.Run(b.Context(), "acme", want.ID); err != nil || fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", want) {
-		b.Errorf("run %d is %+v, %v", want.ID, got, err)
+	got, err := b.Store.Run(b.Context(), "acme", want.ID)
+	if err != nil || !reflect.DeepEqual(got.Pinned, want.Pinned) {
+		b.Errorf("a rollback of run %d would go by %+v, %v", want.ID, got.Pinned, err)
+	}
+	got.Pinned, want.Pinned = nil, nil
+	if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", want) {
+		b.Errorf("run %d is %+v", want.ID, got)
 	}
 }
 

@@ -1,0 +1,151 @@
+package controller
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
+)
+
+// beatRollbacks has hosts say that they can take a run back, and carry out releases of data.
+func (m *memory) beatRollbacks(hosts ...string) {
+	for _, name := range hosts {
+		m.Alive(name, message.Alive{Application: "app", Rollbacks: true, Releases: []release.Kind{release.OfData}})
+	}
+	synctest.Wait()
+}
+
+// upgradeAll has the hosts of a run prepare, and then each upgrade in its turn.
+func (m *memory) upgradeAll(r v1.Run, hosts ...string) {
+	for _, host := range hosts {
+		m.reply(host, r.ID, message.Prepare)
+	}
+	for _, host := range hosts {
+		m.reply(host, r.ID, message.Upgrade)
+	}
+	synctest.Wait()
+}
+
+func refusal(err error) string {
+	refused, is := errors.AsType[*run.Refused](err)
+	if !is {
+		return "not refused"
+	}
+	return refused.Message
+}
+
+// TestRollback checks a rollback: its prepare says what is taken back, its members are the hosts that the run
+// has changed and that can go back, and once all are back there is nothing to take back.
+func TestRollback(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory()
+		m.rollout = &v1.Rollout{Stages: []v1.Stage{{Name: "canary", Match: &v1.Match{Hosts: []string{"h01"}}}, {Name: "rest"}}}
+		c, _ := m.control(t)
+		m.beatRollbacks("h01", "h02")
+		m.Alive("h03", message.Alive{Application: "app"})
+		synctest.Wait()
+		r, err := c.Start(t.Context(), "test", start)
+		if err != nil {
+			t.Fatal(err)
+		}
+		back := v1.Start{RollbackOf: r.ID, Reason: "it is slow"}
+		if _, err := c.Start(t.Context(), "test", back); !strings.Contains(refusal(err), "is in progress; abort it first: osupgrade-agent abort") {
+			t.Errorf("a run that is under way is taken back: %v", err)
+		}
+		m.upgradeAll(r, "h01", "h02", "h03")
+		if ended, err := c.Find(t.Context(), r.ID); err != nil || ended.Result != "completed" {
+			t.Fatalf("the run is %s, %v", ended.Phase, err)
+		}
+		c = m.restart(t)
+		m.beatRollbacks("h01", "h02")
+		m.Alive("h03", message.Alive{Application: "app"})
+		synctest.Wait()
+		undo, err := c.Start(t.Context(), "test", back)
+		if err != nil || undo.RollbackOf != r.ID {
+			t.Fatalf("the rollback is %+v, %v", undo, err)
+		}
+		opened := m.events(`"opened"`)[1]
+		for _, want := range []string{`"members":["h02","h01"]`, `"exempt":[{"host":"h03","reason":"its agent cannot roll back; upgrade the agent"}]`, `"rollback-of"`} {
+			if !strings.Contains(opened, want) {
+				t.Errorf("the rollback is opened by %s, which has no %s", opened, want)
+			}
+		}
+		var header string
+		for _, record := range m.log.All() {
+			if record.Kind == message.CommandAll {
+				header = record.Rollback
+			}
+		}
+		if want := (message.Interval{Since: r.ID, Of: r.ID}).String(); header != want {
+			t.Errorf("its prepare takes back %q, want %q", header, want)
+		}
+		m.upgradeAll(undo, "h02", "h01")
+		if ended, err := c.Find(t.Context(), undo.ID); err != nil || ended.Reason != "2 of 2 hosts rolled back" {
+			t.Fatalf("the rollback has ended as %q, %v", ended.Reason, err)
+		}
+		if _, err := c.Start(t.Context(), "test", back); !strings.Contains(refusal(err), "nothing is left to take back of run") {
+			t.Errorf("hosts that are back are taken back again: %v", err)
+		}
+		again, err := c.Preflight(t.Context(), "test", v1.Start{RollbackOf: undo.ID, Reason: "it was not that"})
+		if err != nil || again.Refused != "" || again.Run == nil || len(again.Run.Stages) != 2 || again.Run.Stages[0].Name != "canary" {
+			t.Errorf("the rollback of the rollback would be %+v, %v", again.Run, err)
+		}
+	})
+}
+
+// TestTakenBackByNoWindow checks that no window brings back a release that was taken back, until somebody
+// starts a run to it or the environment names another one.
+func TestTakenBackByNoWindow(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(2 * day)
+		m := newMemory()
+		config := always
+		config.Target = release.Target{Releases: map[string]string{"os": "spring"}}
+		m.config = &config
+		m.versions["h01"] = message.EncodeVersions(map[string]string{"base": "1.4"})
+		spring, autumn := springOf(), springOf()
+		autumn.Data = []byte(`{"a":2}`)
+		m.releases("spring", &spring)
+		m.releases("autumn", &autumn)
+		c, _ := m.control(t)
+		m.beatRollbacks("h01")
+		time.Sleep(quiet)
+		synctest.Wait()
+		runs, err := c.Runs(t.Context(), v1.RunFilter{})
+		if err != nil || len(runs) != 1 {
+			t.Fatalf("%d runs, %v", len(runs), err)
+		}
+		m.upgradeAll(runs[0], "h01")
+		undo, err := c.Start(t.Context(), "ann", v1.Start{RollbackOf: runs[0].ID, Reason: "it is slow"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.upgradeAll(undo, "h01")
+		time.Sleep(day)
+		m.beatRollbacks("h01")
+		time.Sleep(quiet)
+		synctest.Wait()
+		shown, err := c.Snapshot(t.Context())
+		want := "nobody: release spring was taken back by run"
+		if w := shown.Situation.WaitingFor; err != nil || w == nil || !strings.HasPrefix(w.Detail, want) || !strings.Contains(w.Detail, "(ann: it is slow); name another release, or start a run to it by hand") {
+			t.Errorf("the open window waits for %+v, %v", shown.Situation.WaitingFor, err)
+		}
+		config.Target = release.Target{Releases: map[string]string{"os": "autumn"}}
+		m.declare(store.Seen{Object: theConfig, Config: &config})
+		synctest.Wait()
+		time.Sleep(quiet)
+		synctest.Wait()
+		if opened, _ := m.pins(); len(opened) != 3 || opened[2].Name != "autumn" {
+			t.Errorf("opened %+v", opened)
+		}
+	})
+}
