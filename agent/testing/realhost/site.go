@@ -251,7 +251,7 @@ func (s *Site) Upgrade() v1.Run {
 // Begin starts a run.
 func (s *Site) Begin() v1.Run {
 	s.t.Helper()
-	return s.begin(v1.Start{})
+	return s.begin(v1.Start{OverrideWindow: true})
 }
 
 // Declare declares a release.
@@ -265,12 +265,18 @@ func (s *Site) Declare(name string, r release.Release) {
 // BeginRelease starts a run that installs a release.
 func (s *Site) BeginRelease(name string) v1.Run {
 	s.t.Helper()
-	return s.begin(v1.Start{Release: name})
+	return s.begin(v1.Start{OverrideWindow: true, Release: name})
+}
+
+// BeginRollback starts a run that takes another one back.
+func (s *Site) BeginRollback(run uint64) v1.Run {
+	s.t.Helper()
+	return s.begin(v1.Start{RollbackOf: run})
 }
 
 func (s *Site) begin(request v1.Start) v1.Run {
 	s.t.Helper()
-	request.OverrideWindow, request.Reason = true, "a test"
+	request.Reason = "a test"
 	run, err := s.Client.Start(s.t.Context(), Tenant, request)
 	if err != nil {
 		s.t.Fatal(err)

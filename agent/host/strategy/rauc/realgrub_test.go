@@ -186,9 +186,9 @@ func (m *grubMachine) declare(version string) (name string) {
 	return name
 }
 
-// cutsIn cuts the power some seconds after the host of a run has come to a status, and returns the run
+// cutsIn cuts the power at a moment after the host of a run has come to a status, and returns the run
 // when it has ended, and whether the cut came before that status was over.
-func (m *grubMachine) cutsIn(status string, run v1.Run) (struck bool, ended v1.Run) {
+func (m *grubMachine) cutsIn(status string, within time.Duration, run v1.Run) (struck bool, ended v1.Run) {
 	m.t.Helper()
 	now := func() string {
 		run, err := m.site.Client.Run(m.t.Context(), realhost.Tenant, run.ID)
@@ -201,7 +201,7 @@ func (m *grubMachine) cutsIn(status string, run v1.Run) (struck bool, ended v1.R
 		s := now()
 		return s == status || s == "upgraded" || s == "failed"
 	})
-	wait := time.Duration(rand.Int64N(int64(8 * time.Second))) //nolint:gosec // any moment
+	wait := time.Duration(rand.Int64N(int64(within))) //nolint:gosec // any moment
 	time.Sleep(wait)
 	struck = now() == status
 	m.Cut()
@@ -231,12 +231,45 @@ func TestRealGRUBCuts(t *testing.T) {
 		version := fmt.Sprint(n + 2)
 		name := m.declare(version)
 		m.site.Online("h01")
-		struck, run := m.cutsIn([]string{"preparing", "upgrading", "rebooting"}[n%3], m.site.BeginRelease(name))
+		struck, run := m.cutsIn([]string{"preparing", "upgrading", "rebooting"}[n%3], 8*time.Second, m.site.BeginRelease(name))
 		if run.Result == "completed" {
 			runs = "version " + version
 		}
 		if got := m.runs(); got != runs {
 			t.Fatalf("attempt %d: %s runs, not %s", n, got, runs)
+		}
+		return struck
+	})
+}
+
+// TestRealGRUBRollbackCuts cuts the power while a run that installed a release is taken back, and then
+// while that rollback is taken back, and so on. A rollback that is completed runs the release from
+// before, and otherwise nothing has changed.
+func TestRealGRUBRollbackCuts(t *testing.T) {
+	realhost.Need(t, realhost.Long, realhost.Images)
+	t.Parallel()
+	m := newGRUBMachine(t)
+	name := m.declare("2")
+	m.Start()
+	m.site.Online("h01")
+	newest := m.site.Ended(m.site.BeginRelease(name))
+	versions, runs := [2]string{"version 1", "version 2"}, 1
+	if newest.Result != "completed" || m.runs() != versions[runs] {
+		t.Fatalf("%s runs, and the run ended as %s: %s: %+v", m.runs(), newest.Result, newest.Reason, newest.Hosts)
+	}
+	realhost.Strike(t, "power cut of a rollback under GRUB", realhost.Times(0, 0, 10), func(n int) bool {
+		m.site.Online("h01")
+		// All but the reboot is done within some seconds.
+		status, within := "rebooting", 8*time.Second
+		if n%3 == 2 {
+			status, within = "preparing", 2*time.Second
+		}
+		struck, run := m.cutsIn(status, within, m.site.BeginRollback(newest.ID))
+		if run.Result == "completed" {
+			newest, runs = run, 1-runs
+		}
+		if got := m.runs(); got != versions[runs] {
+			t.Fatalf("attempt %d: %s runs, not %s", n, got, versions[runs])
 		}
 		return struck
 	})

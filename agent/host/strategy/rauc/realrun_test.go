@@ -2,8 +2,10 @@ package rauc
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/realhost"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
@@ -64,6 +66,43 @@ func TestRealRun(t *testing.T) {
 	if run = site.Upgrade(); a.runs() != "version 2" || a.Boots() != boots || failed(run) {
 		t.Errorf("the release that failed was tried again: %s runs after %d boots: %+v", a.runs(), a.Boots()-boots, run.Hosts)
 	}
+}
+
+// TestRealRollbackCuts takes an upgrade back, then that rollback, and so on, and cuts the power at any
+// moment of it. Whatever the run then says is true.
+func TestRealRollbackCuts(t *testing.T) {
+	realhost.Need(t, realhost.Hosts, realhost.Images)
+	t.Parallel()
+	const size = 2
+	a := newAppliance(t, realhost.Images, size)
+	a.offer("2", "version 2", size)
+	site := a.site()
+	newest := site.Upgrade()
+	versions, runs := [2]string{"version 1", "version 2"}, 1
+	if newest.Result != "completed" || a.runs() != versions[runs] {
+		t.Fatalf("%s runs, and the run ended as %s: %s: %+v", a.runs(), newest.Result, newest.Reason, newest.Hosts)
+	}
+	realhost.Strike(t, "power cut of a rollback", realhost.Times(2, 10, 40), func(n int) bool {
+		site.Online("h01")
+		run := site.BeginRollback(newest.ID)
+		wait := time.Duration(rand.Int64N(int64(3 * time.Second)))
+		time.Sleep(wait)
+		now, err := site.Client.Run(t.Context(), realhost.Tenant, run.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.Cut()
+		a.Start()
+		run = site.Ended(run)
+		t.Logf("attempt %d: cut %.1f s after its begin, when it was %s: %s: %s", n, wait.Seconds(), now.Hosts[0].Status, run.Result, run.Hosts[0].Error)
+		if run.Result == "completed" {
+			newest, runs = run, 1-runs
+		}
+		if got := a.runs(); got != versions[runs] {
+			t.Fatalf("attempt %d: %s runs, not %s", n, got, versions[runs])
+		}
+		return now.Phase != "finished"
+	})
 }
 
 func failed(run v1.Run) bool { return run.Hosts[0].Status == "failed" }
