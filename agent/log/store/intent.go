@@ -125,6 +125,9 @@ type intent struct {
 	identity int64
 	// counting makes counting the objects of a kind and adding one one atomic action.
 	counting sync.Mutex
+	// environments bounds the environments of each tenant, those that were deleted included, since they
+	// were counted last.
+	environments bounds
 	// recent are the objects that were read last.
 	recent recent
 }
@@ -383,19 +386,31 @@ func (s *Store) PutEnvironment(ctx context.Context, tenant, name string, e v1.Ke
 	if base == (Revision{}) {
 		s.intent.counting.Lock()
 		defer s.intent.counting.Unlock()
-		if err := s.RoomForEnvironment(ctx, tenant); err != nil {
+		if err := s.countEnvironments(ctx, tenant); err != nil {
 			return Revision{}, err
 		}
+		s.intent.environments.add(tenant) // Also if the write fails: it may have been made all the same.
 	}
 	return s.intent.put(ctx, environmentOf(tenant, name), e, base)
 }
 
-// RoomForEnvironment returns ErrFull when a tenant can have no further environment. It reads no
-// entries while those that exist and those that were deleted are few: a tenant that declares a
-// thousand one by one would read half a million of them.
+// RoomForEnvironment returns ErrFull when a tenant can have no further environment.
 func (s *Store) RoomForEnvironment(ctx context.Context, tenant string) error {
+	s.intent.counting.Lock()
+	defer s.intent.counting.Unlock()
+	return s.countEnvironments(ctx, tenant)
+}
+
+// countEnvironments is RoomForEnvironment with counting locked. It counts only if there may be too many,
+// and reads no entries while those that exist and those that were deleted are few: a tenant that declares
+// a thousand one by one would read half a million of them.
+func (s *Store) countEnvironments(ctx context.Context, tenant string) error {
+	if n, counted := s.intent.environments.of(tenant); counted && n < v1.MaxEnvironments {
+		return nil
+	}
 	info, err := s.intent.stream.Info(ctx, jetstream.WithSubjectFilter("$KV."+IntentBucket+"."+environmentOf(tenant, "*").entry()))
 	if err == nil && len(info.State.Subjects) < v1.MaxEnvironments {
+		s.intent.environments.counted(tenant, len(info.State.Subjects))
 		return nil
 	}
 	n := 0
