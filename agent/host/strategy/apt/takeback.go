@@ -71,7 +71,7 @@ func (s *call) sourcesBack(job strategy.Job) ([]source, error) {
 	}
 	before := job
 	before.Release, before.ReleaseName = job.Was, "of before"
-	past, err := s.Strategy.call(before)
+	past, err := s.call(before)
 	if err != nil {
 		return nil, err
 	}

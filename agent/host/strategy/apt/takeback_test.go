@@ -27,11 +27,11 @@ func back(plan message.ChangeSet) strategy.Job {
 	return j
 }
 
-// archived keeps the archives of a version.
-func (f *fake) archived(version string) {
-	for _, name := range []string{"a", "b", "c"} {
-		f.write(f.archive(name+"="+version), name+"="+version)
-		f.archives[name+"="+version] = true
+// archived keeps the archives of the versions of before.
+func (f *fake) archived() {
+	for _, key := range []string{"a=1", "b=1", "c=1"} {
+		f.write(f.archive(key), key)
+		f.archives[key] = true
 	}
 }
 
@@ -41,7 +41,7 @@ func TestTakeBackFrom(t *testing.T) {
 	t.Parallel()
 	old := map[string]string{"a": "1", "b": "1", "c": "1"}
 	for name, where := range map[string]func(f *fake, j *strategy.Job){
-		"the archives that apt has kept": func(f *fake, _ *strategy.Job) { f.archived("1"); f.down = true },
+		"the archives that apt has kept": func(f *fake, _ *strategy.Job) { f.archived(); f.down = true },
 		"the lists that the host has":    func(f *fake, _ *strategy.Job) { f.listed = old },
 		"its repositories now":           func(f *fake, _ *strategy.Job) { f.remote = old },
 		"the snapshot of before": func(f *fake, j *strategy.Job) {
@@ -103,7 +103,7 @@ func TestNothingToTakeBackFrom(t *testing.T) {
 func TestTakeBackLeavesOthers(t *testing.T) {
 	t.Parallel()
 	f, plan := upgraded(t)
-	f.archived("1")
+	f.archived()
 	f.dpkg["a"] = installed{want: "install", status: "installed", version: "3"}
 	f.dpkg["b"] = installed{want: "install", status: "installed", version: "1"}
 	var told []string
@@ -125,7 +125,7 @@ func TestTakeBackKilledAnywhere(t *testing.T) {
 	for first := range 12 {
 		for second := range 8 {
 			f, plan := upgraded(t)
-			f.archived("1")
+			f.archived()
 			f.apart = map[string]bool{"b": true}
 			j := back(plan)
 			reversed, err := f.strategy().PrepareRollback(t.Context(), j)
@@ -158,7 +158,7 @@ func TestNextRunAfterTakeBack(t *testing.T) {
 	t.Parallel()
 	for first := range 8 {
 		f, plan := upgraded(t)
-		f.archived("1")
+		f.archived()
 		j := back(plan)
 		if _, err := f.strategy().PrepareRollback(t.Context(), j); err != nil {
 			t.Fatal(err)

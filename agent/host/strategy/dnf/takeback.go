@@ -75,7 +75,7 @@ func (s *call) sourcesBack(ctx context.Context, job strategy.Job) ([]*call, erro
 	}
 	before := job
 	before.Release = job.Was
-	past, err := s.Strategy.call(ctx, before)
+	past, err := s.call(ctx, before)
 	return []*call{&present, past}, err
 }
 
