@@ -132,10 +132,14 @@ func TestReleases(t *testing.T) {
 	host := func(name, version string, online bool) v1.Host {
 		return v1.Host{Hostname: name, Online: online, Versions: map[string]string{"app": version}}
 	}
-	entry := func(state string, hosts knownvalue.Check) statecheck.StateCheck {
+	upgraded := func(h v1.Host, release string) v1.Host {
+		h.Release = release
+		return h
+	}
+	entry := func(dec string, haveDec int64, state string, hosts knownvalue.Check) statecheck.StateCheck {
 		return statecheck.ExpectKnownValue("data.osupgrade_releases.x", tfjsonpath.New("releases"), knownvalue.ListExact([]knownvalue.Check{
 			knownvalue.ObjectPartial(map[string]knownvalue.Check{
-				"name": knownvalue.StringExact("dec"), "state": knownvalue.StringExact("imported"), "hosts": knownvalue.Null(), "named_by": knownvalue.ListSizeExact(0), "withdrawn": knownvalue.Null(),
+				"name": knownvalue.StringExact("dec"), "state": knownvalue.StringExact(dec), "hosts": knownvalue.Int64Exact(haveDec), "named_by": knownvalue.ListSizeExact(0), "withdrawn": knownvalue.Null(),
 			}),
 			knownvalue.ObjectPartial(map[string]knownvalue.Check{
 				"name": knownvalue.StringExact("nov"), "version": knownvalue.StringExact("2.1.0"), "state": knownvalue.StringExact(state), "hosts": hosts,
@@ -145,14 +149,14 @@ func TestReleases(t *testing.T) {
 	}
 	config := server.Config("data \"osupgrade_releases\" \"x\" {}\n")
 	acctest.Run(t, resource.TestCase{Steps: []resource.TestStep{
-		{Config: config, ConfigStateChecks: []statecheck.StateCheck{entry("imported", knownvalue.Int64Exact(0))}},
+		{Config: config, ConfigStateChecks: []statecheck.StateCheck{entry("imported", 0, "imported", knownvalue.Int64Exact(0))}},
 		{
-			PreConfig: func() { api.SetHosts(acctest.Tenant, host("h1", "2.1.0", true), host("h2", "2.0.0", true)) },
-			Config:    config, ConfigStateChecks: []statecheck.StateCheck{entry("imported", knownvalue.Int64Exact(1))},
+			PreConfig: func() { api.SetHosts(acctest.Tenant, upgraded(host("h1", "2.1.0", true), "dec"), host("h2", "2.0.0", true)) },
+			Config:    config, ConfigStateChecks: []statecheck.StateCheck{entry("imported", 1, "imported", knownvalue.Int64Exact(1))},
 		},
 		{
-			PreConfig: func() { api.SetHosts(acctest.Tenant, host("h1", "2.1.0", true), host("h2", "2.0.0", false)) },
-			Config:    config, ConfigStateChecks: []statecheck.StateCheck{entry("active", knownvalue.Int64Exact(1))},
+			PreConfig: func() { api.SetHosts(acctest.Tenant, upgraded(host("h1", "2.1.0", true), "dec"), host("h2", "2.0.0", false)) },
+			Config:    config, ConfigStateChecks: []statecheck.StateCheck{entry("active", 1, "active", knownvalue.Int64Exact(1))},
 		},
 	}})
 }

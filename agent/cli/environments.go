@@ -140,6 +140,7 @@ func (c *statusCommand) showTable(to *terminal, at timeFormat, state v1.State, a
 	if len(quiet) > 0 {
 		to.line(quietLine(at, len(shown) > 0, quiet))
 	}
+	showPromotions(to, at, shown)
 }
 
 // environmentsLine is such as "60: 2 in a run, 1 needs you".

@@ -209,7 +209,7 @@ func (c *hostsCommand) list(to *terminal, at timeFormat, hosts []v1.Host) {
 // hostRows prints hosts one by one.
 func hostRows(to *terminal, at timeFormat, shown []v1.Host, wide bool) {
 	var t table
-	head := []string{"HOST", "APPLICATION", "ONLINE", "OUTDATED SINCE", "LAST RUN", "VERSIONS"}
+	head := []string{"HOST", "APPLICATION", "ONLINE", "RELEASE", "OUTDATED SINCE", "LAST RUN", "VERSIONS"}
 	sorted := slices.ContainsFunc(shown, func(h v1.Host) bool { return h.Environment != "" || h.Unplaced })
 	if sorted {
 		head = slices.Insert(head, 1, "ENVIRONMENT")
@@ -220,7 +220,7 @@ func hostRows(to *terminal, at timeFormat, shown []v1.Host, wide bool) {
 	t.add(head...)
 	for _, h := range shown {
 		colours, online := map[int]string{}, 2
-		row := []string{h.Hostname, h.Application, onlineCell(h), sinceCell(at, h.OutdatedSince), lastRun(at, h), versionsLine(h.Versions)}
+		row := []string{h.Hostname, h.Application, onlineCell(h), h.Release, sinceCell(at, h.OutdatedSince), lastRun(at, h), versionsLine(h.Versions)}
 		if sorted {
 			row, online = slices.Insert(row, 1, environmentCell(h)), online+1
 		}
@@ -344,6 +344,7 @@ func showHost(to *terminal, at timeFormat, h v1.Host, offer v1.OfferSummary) {
 	f.add("strategy", h.Strategy)
 	f.add("mode", h.Mode)
 	f.add("target", h.Target)
+	f.add("release", releaseFact(h))
 	f.add("agent version", cmp.Or(h.AgentVersion, "unknown")+protocolText(h.Protocol))
 	f.add("lease", leaseLine(at, h.Lease))
 	f.add("last run", lastRunLine(at, h.LastRun))
@@ -383,6 +384,14 @@ func environmentFact(h v1.Host) string {
 		return "none, because several match it: no run upgrades it; to move it: " + command("move", h.Hostname, "--environment", "NAME")
 	}
 	return environmentCell(h)
+}
+
+// releaseFact says which release a host has, and which it had before; empty if it has had none.
+func releaseFact(h v1.Host) string {
+	if h.Was == "" {
+		return h.Release
+	}
+	return cmp.Or(h.Release, "none") + ", before that " + h.Was
 }
 
 func lastSeen(at timeFormat, h v1.Host) string {

@@ -158,7 +158,7 @@ func listRuns(to *terminal, at timeFormat, runs []v1.Run) {
 	}
 	var t table
 	several := slices.ContainsFunc(runs, func(r v1.Run) bool { return r.Environment != "" })
-	t.add("RUN", "ENVIRONMENT", "STARTED", "TOOK", "BY", "RESULT")
+	t.add("RUN", "ENVIRONMENT", "RELEASE", "STARTED", "TOOK", "BY", "RESULT")
 	for _, r := range runs {
 		colour, environment := "", ""
 		if r.Finished() {
@@ -167,9 +167,17 @@ func listRuns(to *terminal, at timeFormat, runs []v1.Run) {
 		if several {
 			environment = environmentOf(r)
 		}
-		t.addIn(map[int]string{5: colour}, fmt.Sprint(r.ID), environment, at.at(r.OpenedAt), took(r), beginner(r), headline(at, r))
+		t.addIn(map[int]string{6: colour}, fmt.Sprint(r.ID), environment, releaseName(r), at.at(r.OpenedAt), took(r), beginner(r), headline(at, r))
 	}
 	t.print(to)
+}
+
+// releaseName is the name of the release that a run installs; empty for none.
+func releaseName(r v1.Run) string {
+	if r.Release == nil {
+		return ""
+	}
+	return r.Release.Name
 }
 
 func took(r v1.Run) string {

@@ -26,6 +26,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/credentialtest"
 	memlog "github.com/osupgrade/terraform-provider-osupgrade/agent/testing/memory"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/report"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
@@ -102,6 +103,9 @@ type intended struct {
 	calendars map[string]v1.Calendar
 	// environments are those of the hosts, by name.
 	environments map[string]v1.Environment
+	// releases are those that are declared, by name; target is the one to which the hosts go.
+	releases map[string]v1.Release
+	target   release.Target
 	// offers are what hosts offer to change.
 	offers map[string]v1.OfferSummary
 }
@@ -123,7 +127,7 @@ func play(t *testing.T, want intended, hosts []string, act func(*scene)) {
 		known := &shelf{intended: want, hosts: map[string]store.Host{}}
 		for _, host := range hosts {
 			s.online[host] = true
-			known.hosts[host] = store.Host{Tenant: "acme", Name: host, Application: "debian", AgentVersion: "1.0.0"}
+			known.hosts[host] = store.Host{Tenant: "acme", Name: host, Application: "debian", AgentVersion: "1.0.0", Releases: []release.Kind{release.OfData}}
 		}
 		g, err := guard.OpenFile(filepath.Join(t.TempDir(), "guard.json"))
 		if err != nil {
@@ -236,7 +240,7 @@ func (s *scene) hello() {
 		return
 	}
 	for _, host := range online {
-		told.Alive(host, message.Alive{Application: "debian", AgentVersion: "1.0.0", Seen: knows})
+		told.Alive(host, message.Alive{Application: "debian", AgentVersion: "1.0.0", Releases: []release.Kind{release.OfData}, Seen: knows})
 	}
 }
 
@@ -378,13 +382,16 @@ type shelf struct {
 
 func (s *shelf) WatchIntent(ctx context.Context, _ string, see func(store.Seen)) error {
 	at := night.Add(-time.Hour)
-	config := v1.OSUpgrade{WorkerApplications: []v1.WorkerApplication{{Name: "debian"}}, MaintenanceWindows: s.windows}
+	config := v1.OSUpgrade{WorkerApplications: []v1.WorkerApplication{{Name: "debian"}}, MaintenanceWindows: s.windows, Target: s.target}
 	see(store.Seen{Object: store.Object{Kind: store.Config}, Config: &config, Number: 1, At: at})
 	for name, c := range s.calendars {
 		see(store.Seen{Object: store.Object{Kind: store.Calendar, Name: name}, Calendar: &c, Number: 1, At: at})
 	}
 	for name, e := range s.environments {
 		see(store.Seen{Object: store.Object{Kind: store.Environment, Name: name}, Environment: &e, Number: 1, At: at})
+	}
+	for name, r := range s.releases {
+		see(store.Seen{Object: store.Object{Kind: store.Release, Name: name}, Release: &r, Number: 1, At: at})
 	}
 	if s.rollout != nil {
 		see(store.Seen{Object: store.Object{Kind: store.Rollout}, Rollout: s.rollout, Number: 1, At: at})

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
@@ -183,6 +184,12 @@ var situations = []situation{
 	{"goes on", intended{windows: saturdays, rollout: stepped()}, func(s *scene) {
 		s.types("start", "--until", "switch-over", "--override-window", "--reason", "the first night")
 		s.until(1, 2, 0)
+	}, 0, nil},
+	{"release", intended{windows: saturdays, rollout: canary(v1.Stage{PointOfNoReturn: true}), target: release.Target{Releases: map[string]string{release.OS: "spring"}}, releases: map[string]v1.Release{
+		"winter": {Version: "1.0", Scheme: release.Semver, Data: []byte(`{}`)}, "spring": {Version: "2.0", Scheme: release.Semver, Data: []byte(`{}`)},
+	}}, func(s *scene) {
+		s.types("start", "--release", "winter", "--override-window", "--reason", "the first release")
+		s.until(1, 14, 30)
 	}, 0, nil},
 }
 

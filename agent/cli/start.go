@@ -36,7 +36,7 @@ type starting struct {
 	operator
 	matchFlags
 	environmentFlag
-	Release        string `placeholder:"NAME" help:"Release to install (default: that of the environment, or for a retry that of its run)."`
+	Release        string `placeholder:"NAME" complete:"releases" help:"Release to install (default: that of the environment; a retry has that of its run, or none if that had none)."`
 	OverrideWindow bool   `help:"Start even if no window is open; needs --reason."`
 	OverrideAfter  string `placeholder:"REASON" help:"Start even if an environment that comes before this one has not completed a run, or that run has not soaked; the reason is stored with the run."`
 	Reason         string `help:"Why; it is stored with the run."`

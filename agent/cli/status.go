@@ -166,7 +166,7 @@ func situationFacts(at timeFormat, s v1.Situation, newest *v1.Run) [][2]string {
 	if s.Silent > 0 {
 		hosts += fmt.Sprintf(", %d silent: %s", s.Silent, text.ListOf(s.SilentHosts, s.Silent, mostNames))
 	}
-	all := append([][2]string{{"hosts", hosts}}, windowFacts(at, s, newest)...)
+	all := append([][2]string{{"hosts", hosts}, {"promotion", promotionLine(at, s.Promotion)}}, windowFacts(at, s, newest)...)
 	all = append(all, tenantFacts(at, s)...)
 	if m := s.MissedSince(newest); m != nil {
 		all = append(all, [2]string{"last missed", fmt.Sprintf("the window of %s: %s", at.at(m.Start), at.text(m.Reason))})
@@ -356,7 +356,7 @@ func wayBack(at timeFormat, w *v1.WayBack) string {
 	case w.Closed != nil:
 		return fmt.Sprintf("none since %s, when stage %s began", at.at(*w.Closed), w.Until)
 	}
-	return fmt.Sprintf("open until stage %s begins", w.Until)
+	return wayBackOpen(w)
 }
 
 // expected tells when something is expected to end.

@@ -302,7 +302,11 @@ func (p *progress) show(f *followed, r v1.Run, changed []v1.RunHost) {
 	}
 	f.last = r
 	if first {
-		p.runLine(r, "%s, not after %s", text.Count(memberCount(r), "host", "hosts"), at.at(r.NotAfter))
+		hosts := text.Count(memberCount(r), "host", "hosts")
+		if r.Release != nil {
+			hosts += ", release " + r.Release.Name
+		}
+		p.runLine(r, "%s, not after %s", hosts, at.at(r.NotAfter))
 	}
 	p.showChanged(at, f, changed)
 	p.showCounts(at, f)

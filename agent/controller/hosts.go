@@ -300,6 +300,10 @@ func (h *hosts) ended(r *run.State, live bool, keep func(store.Host)) {
 			continue
 		}
 		h.ran.leave(known)
+		if member.Status == run.Upgraded {
+			has := hasAfter(known.Host, r)
+			known.Release, known.Was = has.Release, has.Was
+		}
 		known.LastRun, known.MissedSince = view.HostRun(r, member), missedSince(known.MissedSince, member.Status, view.Time(r.EndedAt))
 		if run.Changed(r, member) {
 			known.ChangedBy = r.Key()
@@ -471,6 +475,8 @@ func (h *hosts) viewOf(host *host, newest *run.State) v1.Host {
 	if said := h.busy[host.Name]; said != nil {
 		shown.Busy = &v1.HostBusy{Reason: said.Reason, Until: said.Until}
 	}
+	has := host.has(newest)
+	shown.Release, shown.Was = has.Release.Name, has.Was.Name
 	last := host.LastRun
 	if newest != nil {
 		if member, found := newest.Host(host.Name); found {

@@ -152,7 +152,7 @@ func (s *state) decideStart(env *environment, now time.Time, by string, request 
 		if err == nil && request.RollbackOf == 0 {
 			err = reserve(now, &back, request, planned.Reserve())
 		}
-		if err == nil || request.RollbackOf != 0 {
+		if request.RollbackOf != 0 || !isRefused(err) {
 			return back, planned, err
 		}
 	}
@@ -162,7 +162,7 @@ func (s *state) decideStart(env *environment, now time.Time, by string, request 
 	if planned, err = s.planStart(env, now, request, chosen.left, e.Release); err != nil {
 		return e, planned, err
 	}
-	e.Chosen = request.OfChosen() && (!s.alone() || planned.Reached != nil)
+	e.Chosen = request.OfChosen() && (!s.alone() || planned.Reached != nil || e.Release != nil)
 	if err = s.mayFollow(env, now, request, &e); err != nil {
 		return e, planned, err
 	}
@@ -371,8 +371,10 @@ func (c *Controller) choose(ctx context.Context, request v1.Start) (choice, erro
 		return c.takenBackBy(ctx, request)
 	case request.RetryOf != 0:
 		return c.leftOf(ctx, request.RetryOf)
+	case request.OfChosen(), request.Until != "":
+		return choice{}, nil
 	}
-	return c.wayBack(ctx, request)
+	return c.backByName(ctx, request)
 }
 
 // startsIn returns the environment in which a run is started. A request that names none means that of

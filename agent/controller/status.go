@@ -100,6 +100,7 @@ func (s *state) situationOf(env *environment, now time.Time) v1.Situation {
 			shown.OpenWindow.Run = visible.Key()
 		}
 	}
+	shown.Promotion = s.promotion(env)
 	// What cannot be read says nothing of windows.
 	if s.alarm == nil && env.idle.What != "" && current == nil && (shown.OpenWindow != nil || s.intent.unreadable() != nil) {
 		idle := env.idle

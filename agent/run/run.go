@@ -310,6 +310,12 @@ func (s *State) Host(name string) (Host, bool) {
 	return s.view(i), true
 }
 
+// HasUpgraded reports whether a host is a member and was upgraded.
+func (s *State) HasUpgraded(host string) bool {
+	i, err := s.member(host)
+	return err == nil && s.members[i].final == Upgraded
+}
+
 // Count returns how many members are in a status.
 func (s *State) Count(status Status) int { return s.counts.status[status] }
 

@@ -21,6 +21,7 @@ type Status struct {
 	RunID         types.Int64    `tfsdk:"run_id"`
 	Result        types.String   `tfsdk:"result"`
 	WayBack       *wayback.Model `tfsdk:"way_back"`
+	Promotion     *promotion     `tfsdk:"promotion"`
 	NextUpgradeAt types.String   `tfsdk:"next_upgrade_at"`
 	SkippedWindow *skippedWindow `tfsdk:"skipped_window"`
 }
@@ -38,7 +39,7 @@ func StatusFromAPI(e v1.EnvironmentStatus) Status {
 		Name: conversion.Text(e.Name), Status: conversion.Text(e.Status),
 		Hosts: types.Int64Value(int64(e.Hosts)), Outdated: types.Int64Value(int64(e.Outdated)), Missed: types.Int64Value(int64(e.Missed)),
 		Needs: append([]string{}, e.Needs...), RunID: types.Int64Null(), Result: types.StringNull(), NextUpgradeAt: conversion.Time(e.NextUpgradeAt),
-		SkippedWindow: skippedFromAPI(e.SkippedWindow),
+		Promotion: promotionFromAPI(e.Promotion), SkippedWindow: skippedFromAPI(e.SkippedWindow),
 	}
 	if r := e.Run; r != nil {
 		s.RunID, s.Result, s.WayBack = types.Int64Value(int64(r.ID)), conversion.Text(r.Result), wayback.Of(r.WayBack)
@@ -64,6 +65,7 @@ func StatusAttributes() map[string]schema.Attribute {
 		"run_id":          tenantobject.ComputedNumber("The id of its newest run; null if there was none."),
 		"result":          tenantobject.ComputedText("The result of that run; null until it ends."),
 		"way_back":        tenantobject.ComputedObject("Until when that run could be taken back; null if its rollout has no point of no return.", wayback.Attributes(tenantobject.ComputedText)),
+		"promotion":       promotionAttribute(),
 		"next_upgrade_at": tenantobject.ComputedText("When its next window that is not skipped opens (RFC 3339); null if none will open."),
 		"skipped_window":  skippedAttribute(),
 	}

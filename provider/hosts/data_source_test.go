@@ -29,7 +29,7 @@ func TestAccHosts_complete(t *testing.T) {
 		v1.Host{
 			Hostname: "h01", Application: "a", Online: true, LastSeen: &at, AgentVersion: "1.2.3",
 			Role: "db", Environment: "basel", Labels: map[string]string{"ring": "0"},
-			Versions: map[string]string{"kernel": "6.12"}, VersionsAt: &at,
+			Versions: map[string]string{"kernel": "6.12"}, VersionsAt: &at, Release: "spring", Was: "winter",
 			LastRun: &v1.HostRun{ID: 41, Phase: "finished", Result: "partial", Status: "failed", Class: "space"}, OutdatedSince: &at, MissedSince: &at,
 			Busy:     &v1.HostBusy{Reason: "backup", Until: at},
 			Warnings: []v1.Warning{{Host: "h01", Kind: "clock", Text: "is late", Since: at}},
@@ -52,7 +52,7 @@ func TestAccHosts_complete(t *testing.T) {
 					"versions": knownvalue.MapExact(map[string]knownvalue.Check{"kernel": text("6.12")}), "versions_at": text("2026-11-27T01:00:00.0000005Z"),
 					"last_run": knownvalue.Int64Exact(41), "last_run_result": text("partial"), "last_run_status": text("failed"), "last_run_class": text("space"), "last_run_up_to_date": knownvalue.Bool(false), "outdated_since": text("2026-11-27T01:00:00.0000005Z"), "missed_since": text("2026-11-27T01:00:00.0000005Z"),
 					"busy":      knownvalue.ObjectExact(map[string]knownvalue.Check{"reason": text("backup"), "until": text("2026-11-27T01:00:00.0000005Z")}),
-					"inventory": server640(),
+					"inventory": server640(), "release": text("spring"), "was": text("winter"),
 					"warnings": knownvalue.ListExact([]knownvalue.Check{knownvalue.ObjectExact(map[string]knownvalue.Check{
 						"kind": text("clock"), "text": text("is late"), "since": text("2026-11-27T01:00:00.0000005Z"),
 					})}),
@@ -60,7 +60,7 @@ func TestAccHosts_complete(t *testing.T) {
 				knownvalue.ObjectExact(map[string]knownvalue.Check{
 					"hostname": text("h02"), "application": text("a"), "online": knownvalue.Bool(false),
 					"last_seen": knownvalue.Null(), "agent_version": knownvalue.Null(), "role": knownvalue.Null(), "environment": knownvalue.Null(), "unplaced": knownvalue.Bool(true), "labels": knownvalue.Null(), "versions": knownvalue.Null(), "versions_at": knownvalue.Null(),
-					"last_run": knownvalue.Null(), "last_run_result": knownvalue.Null(), "warnings": knownvalue.ListSizeExact(0), "last_run_status": knownvalue.Null(), "last_run_class": knownvalue.Null(), "last_run_up_to_date": knownvalue.Null(), "outdated_since": knownvalue.Null(), "missed_since": knownvalue.Null(), "busy": knownvalue.Null(), "inventory": knownvalue.Null(),
+					"last_run": knownvalue.Null(), "last_run_result": knownvalue.Null(), "warnings": knownvalue.ListSizeExact(0), "last_run_status": knownvalue.Null(), "last_run_class": knownvalue.Null(), "last_run_up_to_date": knownvalue.Null(), "outdated_since": knownvalue.Null(), "missed_since": knownvalue.Null(), "busy": knownvalue.Null(), "inventory": knownvalue.Null(), "release": knownvalue.Null(), "was": knownvalue.Null(),
 				}),
 			})),
 		},

@@ -48,6 +48,8 @@ type host struct {
 	UpToDate     types.Bool        `tfsdk:"last_run_up_to_date"`
 	Outdated     types.String      `tfsdk:"outdated_since"`
 	Missed       types.String      `tfsdk:"missed_since"`
+	Release      types.String      `tfsdk:"release"`
+	Was          types.String      `tfsdk:"was"`
 	Busy         *busy             `tfsdk:"busy"`
 	Warnings     []warning         `tfsdk:"warnings"`
 	Inventory    *machine          `tfsdk:"inventory"`
@@ -151,6 +153,8 @@ func hostFromAPI(h v1.Host) host {
 		UpToDate:     upToDate,
 		Outdated:     conversion.Time(h.OutdatedSince),
 		Missed:       conversion.Time(h.MissedSince),
+		Release:      conversion.Text(h.Release),
+		Was:          conversion.Text(h.Was),
 		Busy:         busyFromAPI(h.Busy),
 		Warnings:     warningsFromAPI(h.Warnings),
 		Inventory:    machineFromAPI(h.Inventory),

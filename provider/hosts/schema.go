@@ -87,6 +87,8 @@ func hostAttributes() map[string]schema.Attribute {
 		"last_run_up_to_date": tenantobject.ComputedBool("Whether the host had nothing to change in that run; also `false` if the host does not report this; null if it was in none."),
 		"outdated_since":      tenantobject.ComputedText("Since when an upgrade would change something on the host (RFC 3339); null if it would change nothing, or the host has not reported it."),
 		"missed_since":        tenantobject.ComputedText("When the first run ended that should have upgraded the host and did not (RFC 3339); null if the last such run upgraded it."),
+		"release":             tenantobject.ComputedText("The name of the release that the host has, by the last run that upgraded it; null if that had none."),
+		"was":                 tenantobject.ComputedText("The name of the release that the host had before; null if it had none."),
 		"busy": tenantobject.ComputedObject("Why no upgrade begins on the host now; null while one may.", map[string]schema.Attribute{
 			"reason": tenantobject.ComputedText("What keeps the host busy."),
 			"until":  tenantobject.ComputedText("When it is idle at the latest (RFC 3339)."),

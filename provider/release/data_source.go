@@ -49,18 +49,16 @@ type withdrawn struct {
 	By     types.String `tfsdk:"by"`
 }
 
-// Fetch reads the releases, and the hosts if one says what it installs.
+// Fetch reads the releases, and the hosts if there are any.
 func (m *all) Fetch(ctx context.Context, api *client.Client, tenant string) error {
 	found, err := api.Releases(ctx, tenant)
 	if err != nil {
 		return err
 	}
 	var hosts []v1.Host
-	for _, r := range found {
-		if len(r.Installs) > 0 && hosts == nil {
-			if hosts, err = api.Hosts(ctx, tenant, ""); err != nil {
-				return err
-			}
+	if len(found) > 0 {
+		if hosts, err = api.Hosts(ctx, tenant, ""); err != nil {
+			return err
 		}
 	}
 	m.Releases = make([]entry, len(found))
@@ -70,7 +68,7 @@ func (m *all) Fetch(ctx context.Context, api *client.Client, tenant string) erro
 	return nil
 }
 
-// The states of a release, which are derived from what hosts report.
+// The states of a release, which are derived from what hosts have.
 const (
 	imported = "imported"
 	active   = "active"
@@ -79,17 +77,14 @@ const (
 func entryOf(r v1.ReleaseInfo, hosts []v1.Host) entry {
 	e := entry{
 		Name: conversion.Text(r.Name), Version: conversion.Text(r.Version), Description: conversion.Text(r.Description), Digest: conversion.Text(r.Digest),
-		NamedBy: append([]string{}, r.NamedBy...), State: types.StringValue(imported), Hosts: types.Int64Null(),
+		NamedBy: append([]string{}, r.NamedBy...), State: types.StringValue(imported),
 	}
 	if w := r.Withdrawn; w != nil {
 		e.Withdrawn = &withdrawn{Reason: conversion.Text(w.Reason), At: conversion.Time(&w.At), By: conversion.Text(w.By)}
 	}
-	if len(r.Installs) == 0 {
-		return e
-	}
 	have, present, lacking := int64(0), 0, 0
 	for _, h := range hosts {
-		has := len(v1.Release{Installs: r.Installs}.Lacking(h.Versions)) == 0
+		has := hasRelease(h, r)
 		if has {
 			have++
 		}
@@ -104,6 +99,15 @@ func entryOf(r v1.ReleaseInfo, hosts []v1.Host) entry {
 		e.State = types.StringValue(active)
 	}
 	return e
+}
+
+// hasRelease reports whether a host has a release: it reports what that installs, or, if the release does
+// not say, a run has upgraded it to that.
+func hasRelease(h v1.Host, r v1.ReleaseInfo) bool {
+	if len(r.Installs) == 0 {
+		return h.Release == r.Name
+	}
+	return len(v1.Release{Installs: r.Installs}.Lacking(h.Versions)) == 0
 }
 
 // Schema defines the data source.
@@ -122,8 +126,8 @@ func (*DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *d
 					ElementType: types.StringType, Computed: true,
 					MarkdownDescription: "What names the release: `the configuration`, and `environment NAME`; empty if nothing does.",
 				},
-				"state": tenantobject.ComputedText("`active` if all hosts that are online report what it installs, else `imported`. A release without `installs` is never `active`, because no host can report it."),
-				"hosts": tenantobject.ComputedNumber("How many hosts report what it installs; null for a release without `installs`."),
+				"state": tenantobject.ComputedText("`active` if all hosts that are online have it, else `imported`."),
+				"hosts": tenantobject.ComputedNumber("How many hosts have it: they report what it installs or, for a release without `installs`, the last run that upgraded them installed it."),
 				"withdrawn": tenantobject.ComputedObject("Why the release must not be installed any more; null while it may.", map[string]schema.Attribute{
 					"reason": tenantobject.ComputedText("Why."),
 					"at":     tenantobject.ComputedText("When it was withdrawn (RFC 3339)."),

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
@@ -25,12 +26,14 @@ type request struct {
 	Reason         types.String `tfsdk:"reason"`
 	Duration       types.String `tfsdk:"duration"`
 	RetryOf        types.Int64  `tfsdk:"retry_of"`
+	RollbackOf     types.Int64  `tfsdk:"rollback_of"`
 	Environment    types.String `tfsdk:"environment"`
 	OverrideAfter  types.String `tfsdk:"override_after"`
 	HostNames      types.Set    `tfsdk:"host_names"`
 	Labels         types.Map    `tfsdk:"labels"`
 	Roles          types.Set    `tfsdk:"roles"`
 	Until          types.String `tfsdk:"until"`
+	Release        types.String `tfsdk:"release"`
 	Accept         types.Set    `tfsdk:"accept"`
 	Timeouts       types.Object `tfsdk:"timeouts"`
 }
@@ -57,7 +60,9 @@ func (m request) start() v1.Start {
 		Reason:         m.Reason.ValueString(),
 		Duration:       m.Duration.ValueString(),
 		RetryOf:        uint64(m.RetryOf.ValueInt64()),
+		RollbackOf:     uint64(m.RollbackOf.ValueInt64()),
 		Until:          m.Until.ValueString(),
+		Release:        m.Release.ValueString(),
 	}
 }
 
@@ -105,6 +110,12 @@ func (m request) purpose(typeName string) string {
 	if stage := m.Until.ValueString(); stage != "" {
 		parts = append(parts, "until "+stage)
 	}
+	if id := m.RollbackOf.ValueInt64(); id != 0 {
+		parts = append(parts, fmt.Sprintf("rollback of %d", id))
+	}
+	if name := m.Release.ValueString(); name != "" {
+		parts = append(parts, "release "+name)
+	}
 	text, err := json.Marshal(parts)
 	if err != nil {
 		panic("run: cannot write the purpose of a run as JSON: " + err.Error())
@@ -139,10 +150,23 @@ func (m *model) notEnded() {
 	m.Result, m.EndedAt, m.Hosts, m.WayBack = types.StringNull(), types.StringNull(), types.ListNull(hostType()), types.ObjectNull(wayback.Types())
 }
 
+// releaseOf is the release of a run. A rollback has none: each host goes back to what it had, which may be
+// the release that was asked for.
+func releaseOf(asked types.String, r v1.Run) types.String {
+	switch {
+	case r.Release != nil:
+		return types.StringValue(r.Release.Name)
+	case r.RollbackOf != 0 && !asked.IsUnknown():
+		return asked
+	}
+	return types.StringNull()
+}
+
 // fromAPI sets the computed attributes from a run of the API.
 func (m *model) fromAPI(ctx context.Context, r v1.Run, diags *diag.Diagnostics) {
 	m.RunID = types.Int64Value(int64(r.ID))
 	m.OpenedAt = conversion.Time(&r.OpenedAt)
+	m.Release = releaseOf(m.Release, r)
 	if !m.waits() && !r.Finished() {
 		m.notEnded()
 		return

@@ -188,4 +188,7 @@ func (m *model) takeRequest(r v1.Run) {
 	if r.RetryOf != 0 {
 		m.RetryOf = types.Int64Value(int64(r.RetryOf))
 	}
+	if r.RollbackOf != 0 {
+		m.RollbackOf = types.Int64Value(int64(r.RollbackOf))
+	}
 }

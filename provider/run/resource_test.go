@@ -124,6 +124,59 @@ func TestAccRun_asksForWhatIsConfigured(t *testing.T) {
 	}})
 }
 
+// TestAccRun_release checks that a run is started with the release that is named, that another one starts
+// another run, and that a rollback, which has none, keeps the name that was asked for.
+func TestAccRun_release(t *testing.T) {
+	t.Parallel()
+	api, server := withHosts(t, "completed", "")
+	asked := func(release string) resource.TestCheckFunc {
+		return func(*terraform.State) error {
+			if r := api.Runs(acctest.Tenant)[0]; r.Release == nil || r.Release.Name != release {
+				return fmt.Errorf("the run was started with the release %+v", r.Release)
+			}
+			return nil
+		}
+	}
+	acctest.Run(t, resource.TestCase{Steps: []resource.TestStep{
+		{Config: server.Config(block(`release = "spring"`)), Check: resource.ComposeAggregateTestCheckFunc(asked("spring"), attribute("release", "spring"))},
+		{Config: server.Config(block(`reason = "another"`)), ConfigPlanChecks: planned(plancheck.ResourceActionUpdate), Check: resource.ComposeAggregateTestCheckFunc(runs(api, 1), attribute("release", "spring"))},
+		{
+			PreConfig: func() {
+				api.OnStart(func(tenant string, run v1.Run) {
+					api.EditRun(tenant, run.ID, func(r *v1.Run) { r.Release, r.RollbackOf = nil, 41 })
+					api.FinishRun(tenant, run.ID, "completed", "")
+				})
+			},
+			Config: server.Config(block(`release = "winter"`)), ConfigPlanChecks: planned(plancheck.ResourceActionReplace), Check: attribute("release", "winter"),
+		},
+		{Config: server.Config(block(`release = "winter"`)), ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}}},
+	}})
+}
+
+// TestAccRun_takesARunBack checks that rollback_of is sent, and what does not go with it.
+func TestAccRun_takesARunBack(t *testing.T) {
+	t.Parallel()
+	api, server := withHosts(t, "completed", "")
+	done := api.AddRun(acctest.Tenant, v1.Run{Phase: "finished", Result: "completed", Hosts: []v1.RunHost{{Hostname: "h01", Status: "upgraded"}}})
+	back := func(more string) string {
+		return server.Config(block(fmt.Sprintf("rollback_of = %d\n%s", done, more)))
+	}
+	acctest.Run(t, resource.TestCase{Steps: []resource.TestStep{
+		{Config: back(""), PlanOnly: true, ExpectError: regexp.MustCompile(`a\s+rollback\s+needs\s+one`)},
+		{Config: back("reason = \"x\"\nrelease = \"spring\""), PlanOnly: true, ExpectError: regexp.MustCompile(`does\s+not\s+go\s+with\s+rollback`)},
+		{Config: server.Config(block("rollback_of = 77\nreason = \"x\"")), PlanOnly: true, ExpectError: regexp.MustCompile(`(?s)There is no run to take back.*Tenant\s+acme\s+has\s+no\s+run\s+77`)},
+		{
+			Config: back(`reason = "loses routes"`),
+			Check: func(*terraform.State) error {
+				if got := api.Runs(acctest.Tenant)[0].RollbackOf; got != done {
+					return fmt.Errorf("the run takes back run %d, want %d", got, done)
+				}
+				return nil
+			},
+		},
+	}})
+}
+
 func TestAccRun_failureTaintsAndIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	for _, result := range []string{"failed", "aborted", "timed-out"} {

@@ -133,7 +133,7 @@ func (r *Resource) planExisting(ctx context.Context, plan model, req resource.Mo
 // apply a window may have opened.
 func preflight(ctx context.Context, data *providerdata.Data, typeName string, m request, diags *diag.Diagnostics) {
 	if !data.Reachable() || !data.ValidateAtPlan || m.Tenant.IsUnknown() ||
-		m.Environment.IsUnknown() || m.OverrideAfter.IsUnknown() || m.OverrideWindow.IsUnknown() || m.Reason.IsUnknown() || m.Duration.IsUnknown() || m.RetryOf.IsUnknown() || m.Until.IsUnknown() {
+		m.Environment.IsUnknown() || m.OverrideAfter.IsUnknown() || m.OverrideWindow.IsUnknown() || m.Reason.IsUnknown() || m.Duration.IsUnknown() || m.RetryOf.IsUnknown() || m.RollbackOf.IsUnknown() || m.Until.IsUnknown() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, preflightLimit)
@@ -142,12 +142,8 @@ func preflight(ctx context.Context, data *providerdata.Data, typeName string, m 
 	if tenantobject.Planned(data, tenantobject.Needed(environment.TypeName, tenantobject.Key{Tenant: tenant, Name: m.Environment.ValueString()})) {
 		return // The server does not know it yet.
 	}
-	if id := m.RetryOf.ValueInt64(); id != 0 {
-		if _, err := api.Run(ctx, tenant, uint64(id)); client.Missing(err) {
-			diags.AddAttributeError(path.Root("retry_of"), "There is no run to retry", fmt.Sprintf(
-				"Tenant %s has no run %d, or the server has deleted it from its history. Use the id of a run that has ended, as osupgrade-agent runs shows them.", tenant, id))
-			return
-		}
+	if !hasRun(ctx, api, tenant, "retry_of", "There is no run to retry", m.RetryOf, diags) || !hasRun(ctx, api, tenant, "rollback_of", "There is no run to take back", m.RollbackOf, diags) {
+		return
 	}
 	found, err := api.Preflight(ctx, tenant, m.start())
 	switch {
@@ -163,6 +159,21 @@ func preflight(ctx context.Context, data *providerdata.Data, typeName string, m 
 	if w := found.SkippedWindow; err == nil && w != nil {
 		diags.AddWarning("Somebody has skipped the window", fmt.Sprintf("The window that opens at %s was skipped by %s: %s. It opens no run by itself, but this starts one in it.", w.Start.Format(time.RFC3339), w.By, w.Reason))
 	}
+}
+
+// hasRun adds an error if the server does not have the run that an attribute names.
+func hasRun(ctx context.Context, api *client.Client, tenant, attribute, summary string, named types.Int64, diags *diag.Diagnostics) bool {
+	id := named.ValueInt64()
+	if id == 0 {
+		return true
+	}
+	_, err := api.Run(ctx, tenant, uint64(id))
+	if client.Missing(err) {
+		diags.AddAttributeError(path.Root(attribute), summary, fmt.Sprintf(
+			"Tenant %s has no run %d, or the server has deleted it from its history. Use the id of a run that has ended, as osupgrade-agent runs shows them.", tenant, id))
+		return false
+	}
+	return true
 }
 
 // noStage reports whether the server refuses a start because the rollout has no stage of that name.
@@ -192,7 +203,7 @@ func (m request) validate(typeName string, diags *diag.Diagnostics) {
 		diags.AddAttributeError(path.Root("until"), "Invalid configuration of "+typeName,
 			"until ends a run of all hosts of its environment. Remove until, or host_names, labels, roles and retry_of.")
 	}
-	if !m.Environment.IsUnknown() && !m.OverrideAfter.IsUnknown() && !m.OverrideWindow.IsUnknown() && !m.Reason.IsUnknown() && !m.Duration.IsUnknown() {
+	if !m.Environment.IsUnknown() && !m.OverrideAfter.IsUnknown() && !m.OverrideWindow.IsUnknown() && !m.Reason.IsUnknown() && !m.Duration.IsUnknown() && !m.RollbackOf.IsUnknown() {
 		start := m.start()
 		start.Hosts, start.Labels, start.Roles, start.Until = nil, nil, nil, "" // Their attributes have rules of their own.
 		invalid(typeName, start.Validate(), diags)

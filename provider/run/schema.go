@@ -30,11 +30,11 @@ import (
 // Schema defines the resource.
 func (*Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "Starts a run, which is one pass over the hosts of a tenant, and waits for its end, unless `wait = false`. A changed value in `triggers`, `environment`, `until`, `retry_of`, `host_names`, `labels`, `roles` or `tenant` starts another run; a change of any other attribute does not.\n\n" +
+		MarkdownDescription: "Starts a run, which is one pass over the hosts of a tenant, and waits for its end, unless `wait = false`. A changed value in `triggers`, `environment`, `until`, `release`, `retry_of`, `rollback_of`, `host_names`, `labels`, `roles` or `tenant` starts another run; a change of any other attribute does not.\n\n" +
 			"If the result of the run is not in `accept`, apply fails with the reason of the run, the errors of its hosts and what to do. The resource is then tainted, so that the next apply starts another run. " +
-			"If another run of the environment is in progress, the creation first waits for its end. If that run was started for the same `triggers`, `environment`, `until` and `retry_of` by an apply that was interrupted or timed out, the creation takes it over instead of starting another, " +
+			"If another run of the environment is in progress, the creation first waits for its end. If that run was started for the same `triggers`, `environment`, `until`, `release`, `retry_of` and `rollback_of` by an apply that was interrupted or timed out, the creation takes it over instead of starting another, " +
 			"unless another resource of this configuration has it. Two configurations that start runs of one tenant need different `triggers`.\n\n" +
-			"A run cannot be undone: deleting the resource changes nothing on the server and does not end the run.",
+			"Deleting the resource changes nothing on the server: it neither ends the run nor takes it back. To take a run back, start another one with `rollback_of`.",
 		Attributes: requestAttributes(),
 	}
 	for name, attribute := range resultAttributes() {
@@ -49,6 +49,8 @@ const (
 	aboutDuration = "How long the run may last at most, from `1m` to `7d`; only with `override_window`. By default the run lasts at most until the open maintenance window closes, or `4h` if none is open."
 	aboutRetryOf  = "The id of a run that has ended. The new run contains only the hosts that failed or were skipped in that run. " +
 		"Supported by `osupgrade-agent` only."
+	aboutRollbackOf = "The id of a run that has ended. The new run takes back what it has done, with the runs to the same release before it: each of their hosts goes back to what it had, in the reverse order of stages. " +
+		"It needs a `reason` and waits for no window. Not with `retry_of`, `release`, `until`, `override_window`, `override_after`, `host_names`, `labels` or `roles`. Supported by `osupgrade-agent` only."
 	aboutEnvironment = "The environment whose hosts are upgraded, such as `osupgrade_environment.basel.name`; `default` has the hosts that are in no other. Needed if several environments have hosts. " +
 		"Runs of several environments go side by side. Supported by `osupgrade-agent` only."
 	aboutOverrideAfter = "Why the run starts although environments that its own comes after have not completed a run. By default it waits for them: the start is refused. Supported by `osupgrade-agent` only."
@@ -58,6 +60,8 @@ const (
 	aboutRoles  = "Only hosts with one of these roles. Supported by `osupgrade-agent` only."
 	aboutUntil  = "The stage of the rollout after which the run ends, as `completed`; by default the last one. The next run goes on there: hosts that are upgraded are left out, steps that are done stay done. " +
 		"Not with `host_names`, `labels`, `roles` or `retry_of`. Supported by `osupgrade-agent` only."
+	aboutRelease = "The name of the release that the run installs, such as `osupgrade_release.spring.name`; by default that of the environment, and for a retry that of its run, which may have none. " +
+		"Supported by `osupgrade-agent` only."
 	aboutAccept = "The results with which apply succeeds: `completed`, `partial`, `failed`, `aborted` or `timed-out`. Defaults to `[\"completed\"]`: " +
 		"a run that left out a host fails the apply."
 )
@@ -81,6 +85,12 @@ func requestAttributes() map[string]schema.Attribute {
 		"retry_of": schema.Int64Attribute{
 			Optional:            true,
 			MarkdownDescription: aboutRetryOf + " A change starts another run.",
+			Validators:          []validator.Int64{validators.Number(1, 0)},
+			PlanModifiers:       []planmodifier.Int64{int64planmodifier.RequiresReplace()},
+		},
+		"rollback_of": schema.Int64Attribute{
+			Optional:            true,
+			MarkdownDescription: aboutRollbackOf + " A change starts another run.",
 			Validators:          []validator.Int64{validators.Number(1, 0)},
 			PlanModifiers:       []planmodifier.Int64{int64planmodifier.RequiresReplace()},
 		},
@@ -114,6 +124,12 @@ func requestAttributes() map[string]schema.Attribute {
 			MarkdownDescription: aboutUntil + " A change starts another run, which goes on where this one ended.",
 			Validators:          []validator.String{validators.Name()},
 			PlanModifiers:       []planmodifier.String{stringplanmodifier.RequiresReplace()},
+		},
+		"release": schema.StringAttribute{
+			Optional: true, Computed: true,
+			MarkdownDescription: aboutRelease + " It is null if the run has no release. A change starts another run.",
+			Validators:          []validator.String{validators.Name()},
+			PlanModifiers:       []planmodifier.String{stringplanmodifier.UseStateForUnknown(), stringplanmodifier.RequiresReplaceIfConfigured()},
 		},
 		"accept": schema.SetAttribute{
 			ElementType: types.StringType, Optional: true,

@@ -67,12 +67,17 @@ func (*startAction) Schema(_ context.Context, _ action.SchemaRequest, resp *acti
 				Optional: true, MarkdownDescription: aboutRetryOf,
 				Validators: []validator.Int64{validators.Number(1, 0)},
 			},
+			"rollback_of": schema.Int64Attribute{
+				Optional: true, MarkdownDescription: aboutRollbackOf,
+				Validators: []validator.Int64{validators.Number(1, 0)},
+			},
 			"environment":    schema.StringAttribute{Optional: true, MarkdownDescription: aboutEnvironment, Validators: []validator.String{validators.Name()}},
 			"override_after": schema.StringAttribute{Optional: true, MarkdownDescription: aboutOverrideAfter, Validators: []validator.String{validators.Text()}},
 			"host_names":     schema.SetAttribute{ElementType: types.StringType, Optional: true, MarkdownDescription: aboutHostNames, Validators: hostNameValidators()},
 			"labels":         schema.MapAttribute{ElementType: types.StringType, Optional: true, MarkdownDescription: aboutLabels, Validators: labelValidators()},
 			"roles":          schema.SetAttribute{ElementType: types.StringType, Optional: true, MarkdownDescription: aboutRoles, Validators: roleValidators()},
 			"until":          schema.StringAttribute{Optional: true, MarkdownDescription: aboutUntil, Validators: []validator.String{validators.Name()}},
+			"release":        schema.StringAttribute{Optional: true, MarkdownDescription: aboutRelease, Validators: []validator.String{validators.Name()}},
 		},
 	}
 	maps.Copy(resp.Schema.Attributes, waitAttributes(true))

@@ -82,7 +82,10 @@ func TestAccState_environments(t *testing.T) {
 	api, server := acctest.Fake(t)
 	at := time.Date(2026, 11, 27, 1, 0, 0, 0, time.UTC)
 	api.SetEnvironments(acctest.Tenant,
-		v1.EnvironmentStatus{Name: "basel", Status: "upgrading", Hosts: 4, Outdated: 3, Missed: 1, Needs: []string{"approval"}, Run: &v1.Run{ID: 7, WayBack: &v1.WayBack{Until: "complete"}}},
+		v1.EnvironmentStatus{Name: "basel", Status: "upgrading", Hosts: 4, Outdated: 3, Missed: 1, Needs: []string{"approval"}, Run: &v1.Run{ID: 7, WayBack: &v1.WayBack{Until: "complete"}}, Promotion: &v1.Promotion{
+			Release: "spring", Was: "winter", Since: 5, Last: 7, Hosts: v1.PromotionHosts{Has: 3, Of: 4}, StepsDone: []string{"backup"}, WayBack: &v1.WayBack{Until: "complete", Closed: &at},
+			RolledBack: &v1.PromotionRollback{Run: 9, At: at, By: "ann", Reason: "slow"},
+		}},
 		v1.EnvironmentStatus{
 			Name: "bern", Status: "idle", Hosts: 2, NextUpgradeAt: &at, Run: &v1.Run{ID: 5, Result: "completed"},
 			SkippedWindow: &v1.SkippedWindow{Start: at.Add(-24 * time.Hour), End: at.Add(-20 * time.Hour), By: "ann", Reason: "sale"},
@@ -90,20 +93,24 @@ func TestAccState_environments(t *testing.T) {
 		v1.EnvironmentStatus{Name: "default", Status: "idle"},
 	)
 	number, none := knownvalue.Int64Exact, knownvalue.Null()
-	row := func(name, status string, hosts, outdated, missed int64, needs, run, result, back, next, skipped knownvalue.Check) knownvalue.Check {
+	row := func(name, status string, hosts, outdated, missed int64, needs, run, result, back, next, skipped, promotion knownvalue.Check) knownvalue.Check {
 		return object(map[string]knownvalue.Check{
 			"name": text(name), "status": text(status), "hosts": number(hosts), "outdated": number(outdated), "missed": number(missed),
-			"needs": needs, "run_id": run, "result": result, "way_back": back, "next_upgrade_at": next, "skipped_window": skipped,
+			"needs": needs, "run_id": run, "result": result, "way_back": back, "next_upgrade_at": next, "skipped_window": skipped, "promotion": promotion,
 		})
 	}
 	acctest.Run(t, resource.TestCase{Steps: []resource.TestStep{{
 		Config: server.Config(block),
 		ConfigStateChecks: has(map[string]knownvalue.Check{
 			"environments": list(
-				row("basel", "upgrading", 4, 3, 1, list(text("approval")), number(7), none, object(map[string]knownvalue.Check{"until": text("complete"), "closed_at": none}), none, none),
+				row("basel", "upgrading", 4, 3, 1, list(text("approval")), number(7), none, object(map[string]knownvalue.Check{"until": text("complete"), "closed_at": none}), none, none, object(map[string]knownvalue.Check{
+					"release": text("spring"), "was": text("winter"), "since": number(5), "last": number(7), "hosts_have": number(3), "hosts": number(4), "steps_done": list(text("backup")),
+					"way_back":    object(map[string]knownvalue.Check{"until": text("complete"), "closed_at": text("2026-11-27T01:00:00Z")}),
+					"rolled_back": object(map[string]knownvalue.Check{"run_id": number(9), "at": text("2026-11-27T01:00:00Z"), "by": text("ann"), "reason": text("slow")}),
+				})),
 				row("bern", "idle", 2, 0, 0, list(), number(5), text("completed"), none, text("2026-11-27T01:00:00Z"),
-					object(map[string]knownvalue.Check{"start": text("2026-11-26T01:00:00Z"), "end": text("2026-11-26T05:00:00Z"), "by": text("ann"), "reason": text("sale")})),
-				row("default", "idle", 0, 0, 0, list(), none, none, none, none, none),
+					object(map[string]knownvalue.Check{"start": text("2026-11-26T01:00:00Z"), "end": text("2026-11-26T05:00:00Z"), "by": text("ann"), "reason": text("sale")}), none),
+				row("default", "idle", 0, 0, 0, list(), none, none, none, none, none, none),
 			),
 			"environment": none, "unplaced": number(0),
 		}),

@@ -40,6 +40,10 @@ type Host struct {
 	// the first run ended that should have upgraded it and did not.
 	LastRun     v1.HostRun `json:"last-run,omitzero"`
 	MissedSince time.Time  `json:"missed-since,omitzero"`
+	// Release is the release that it has, and Was the one that it had before, as far as the last runs
+	// that upgraded it had releases (promotion.Host).
+	Release release.Ref `json:"release,omitzero"`
+	Was     release.Ref `json:"was,omitzero"`
 	// ChangedBy is the last run that has changed the host, or may have: a rollback only if the host is
 	// back; 0 for none.
 	ChangedBy uint64 `json:"changed-by,omitempty"`
@@ -63,32 +67,35 @@ func (s *Store) PutHost(ctx context.Context, key string, host Host) error {
 // LastRun is what the last ended run of some hosts has told of them. It is kept before that run
 // is trimmed from the log.
 type LastRun struct {
-	Run         v1.HostRun `json:"run"`
-	MissedSince time.Time  `json:"missed-since,omitzero"`
-	ChangedBy   uint64     `json:"changed-by,omitempty"`
-	Hosts       []string   `json:"hosts"`
+	Run         v1.HostRun  `json:"run"`
+	MissedSince time.Time   `json:"missed-since,omitzero"`
+	Release     release.Ref `json:"release,omitzero"`
+	Was         release.Ref `json:"was,omitzero"`
+	ChangedBy   uint64      `json:"changed-by,omitempty"`
+	Hosts       []string    `json:"hosts"`
 }
 
 // LastRuns returns the last runs of hosts, with one entry for all hosts that came out of a run in
 // the same way.
 func LastRuns(hosts []Host) (all []LastRun) {
 	type told struct {
-		run     v1.HostRun
-		missed  time.Time
-		changed uint64
+		run          v1.HostRun
+		missed       time.Time
+		release, was release.Ref
+		changed      uint64
 	}
 	places := map[told]int{}
 	for _, h := range hosts {
 		if h.LastRun.ID == 0 {
 			continue
 		}
-		same := told{h.LastRun, h.MissedSince.UTC(), h.ChangedBy}
+		same := told{h.LastRun, h.MissedSince.UTC(), h.Release, h.Was, h.ChangedBy}
 		same.run.EndedAt = nil // It is that of the run.
 		place, known := places[same]
 		if !known {
 			place = len(all)
 			places[same] = place
-			all = append(all, LastRun{Run: h.LastRun, MissedSince: h.MissedSince, ChangedBy: h.ChangedBy})
+			all = append(all, LastRun{Run: h.LastRun, MissedSince: h.MissedSince, Release: h.Release, Was: h.Was, ChangedBy: h.ChangedBy})
 		}
 		all[place].Hosts = append(all[place].Hosts, h.Name)
 	}
@@ -128,7 +135,7 @@ func WithLastRuns(entries []HostEntry, runs []LastRun, number uint64) []Host {
 	hosts := make([]Host, len(entries))
 	for i, e := range entries {
 		if r := last[e.Name]; r != nil && e.Number < number && r.Run.ID > e.LastRun.ID {
-			e.LastRun, e.MissedSince, e.ChangedBy = r.Run, r.MissedSince, r.ChangedBy
+			e.LastRun, e.MissedSince, e.Release, e.Was, e.ChangedBy = r.Run, r.MissedSince, r.Release, r.Was, r.ChangedBy
 		}
 		hosts[i] = e.Host
 	}

@@ -72,6 +72,9 @@ func tellEvent(e v1.RunEvent, event message.Event) v1.RunEvent {
 	switch event := event.(type) {
 	case message.Opened:
 		e.By, texts = event.By, []string{event.Trigger, event.Why}
+		if event.Release != nil {
+			texts = append(texts, "to release "+event.Release.Name)
+		}
 		if event.Until != "" {
 			texts = append(texts, "until stage "+event.Until)
 		}

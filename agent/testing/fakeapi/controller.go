@@ -553,7 +553,10 @@ func (t *tenant) start(by string, request v1.Start) (v1.Run, func(string, v1.Run
 	now := time.Now().UTC().Truncate(time.Second)
 	r := v1.Run{
 		Phase: "preparing", Trigger: "manual", RequestedBy: by, RequestReason: request.Reason,
-		RetryOf: request.RetryOf, Until: request.Until, RequestID: request.RequestID, OpenedAt: now, NotAfter: now.Add(4 * time.Hour), Hosts: []v1.RunHost{},
+		RetryOf: request.RetryOf, RollbackOf: request.RollbackOf, Until: request.Until, RequestID: request.RequestID, OpenedAt: now, NotAfter: now.Add(4 * time.Hour), Hosts: []v1.RunHost{},
+	}
+	if request.Release != "" {
+		r.Release = &v1.RunRelease{Name: request.Release}
 	}
 	chosen := request.Selector().Matcher()
 	for _, h := range t.hosts {

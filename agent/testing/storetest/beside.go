@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
@@ -86,6 +87,9 @@ func lastRuns(b *tested) {
 			if !h.MissedSince.IsZero() {
 				text += ", missed since " + h.MissedSince.Format(time.DateOnly)
 			}
+			if !h.Release.IsZero() {
+				text += fmt.Sprintf(", %s after %s", h.Release, h.Was)
+			}
 			if h.ChangedBy != 0 {
 				text += fmt.Sprintf(", changed by run %d", h.ChangedBy)
 			}
@@ -100,19 +104,19 @@ func lastRuns(b *tested) {
 	put("h02", ran(5, "failed"))
 	put("h03", ran(9, "upgraded"))
 	all := store.LastRuns([]store.Host{
-		{Name: "h01", LastRun: ran(7, "upgraded")},
+		{Name: "h01", LastRun: ran(7, "upgraded"), Release: release.Ref{Name: "spring", Digest: "2"}, Was: release.Ref{Name: "winter", Digest: "1"}},
 		{Name: "h02", LastRun: ran(7, "failed"), MissedSince: missed, ChangedBy: 5},
 		{Name: "h03", LastRun: ran(7, "upgraded")},
 		{Name: "h04"},
 		{Name: "gone", LastRun: ran(7, "upgraded")},
 	})
-	if len(all) != 2 || len(all[0].Hosts) != 3 {
+	if len(all) != 3 || len(all[0].Hosts) != 1 || len(all[2].Hosts) != 2 {
 		b.Errorf("the last runs are %+v", all)
 	}
 	if err := b.PutLastRuns(b.Context(), "acme", all); err != nil {
 		b.Fatal(err)
 	}
-	shows("h01 7 upgraded", "h02 7 failed, missed since 2026-11-20, changed by run 5", "h03 9 upgraded")
+	shows("h01 7 upgraded, spring 2 after winter 1", "h02 7 failed, missed since 2026-11-20, changed by run 5", "h03 9 upgraded")
 	if err := b.DeleteHost(b.Context(), "acme", "h01"); err != nil {
 		b.Fatal(err)
 	}

@@ -91,7 +91,8 @@ type Opened struct {
 	// before this run; zero when none did.
 	Considered time.Time `json:"considered,omitzero"`
 	// Chosen tells that somebody has chosen some hosts of the environment for the run. It is
-	// written only if there are several environments.
+	// written only if there are several environments, or it decides to where the next run goes on or
+	// which release the environment goes to.
 	Chosen bool `json:"chosen,omitempty"`
 	// Follows are the runs of other environments that the run follows. A run that follows none
 	// repeats those of the run before it, so that they are still known when that is trimmed.

@@ -32,6 +32,8 @@ type EnvironmentStatus struct {
 	WaitingFor    *WaitingFor    `json:"waiting-for,omitempty"`
 	LastMissed    *MissedWindow  `json:"last-missed,omitempty"`
 	Frozen        *WindowCut     `json:"frozen,omitempty"`
+	// Promotion is as in Situation.
+	Promotion *Promotion `json:"promotion,omitempty"`
 	// Run is the newest run; absent if there was none. Of its hosts it has only those about
 	// which somebody may have to do something, and it has no events and no forecast.
 	Run *Run `json:"run,omitempty"`
@@ -54,7 +56,7 @@ type EnvironmentUpgrade struct {
 func EnvironmentStatusOf(name string, s Situation, r *Run) EnvironmentStatus {
 	status := EnvironmentStatus{
 		Name: name, Status: s.Status, Hosts: s.Hosts, Silent: s.Silent, SilentHosts: s.SilentHosts,
-		NextUpgradeAt: s.NextUpgradeAt, OpenWindow: s.OpenWindow, SkippedWindow: s.SkippedWindow, WaitingFor: s.WaitingFor, LastMissed: s.LastMissed, Frozen: s.Frozen,
+		NextUpgradeAt: s.NextUpgradeAt, OpenWindow: s.OpenWindow, SkippedWindow: s.SkippedWindow, WaitingFor: s.WaitingFor, LastMissed: s.LastMissed, Frozen: s.Frozen, Promotion: s.Promotion,
 	}
 	if r != nil {
 		status.Run, status.Counts = r.glance()
@@ -71,7 +73,7 @@ func (e EnvironmentStatus) Situation() Situation {
 	}
 	return Situation{
 		Environment: environment, Status: e.Status, NextUpgradeAt: e.NextUpgradeAt, Hosts: e.Hosts, Silent: e.Silent, SilentHosts: e.SilentHosts,
-		OpenWindow: e.OpenWindow, SkippedWindow: e.SkippedWindow, WaitingFor: e.WaitingFor, LastMissed: e.LastMissed, Frozen: e.Frozen,
+		OpenWindow: e.OpenWindow, SkippedWindow: e.SkippedWindow, WaitingFor: e.WaitingFor, LastMissed: e.LastMissed, Frozen: e.Frozen, Promotion: e.Promotion,
 	}
 }
 

@@ -47,6 +47,10 @@ type Host struct {
 	VersionsAt *time.Time `json:"versions-at,omitempty"`
 	// LastRun is the last run that the host was a member of; absent when there is none.
 	LastRun *HostRun `json:"last-run,omitempty"`
+	// Release is the name of the release that the host has, and Was of the one that it had before: it got
+	// them from the last runs that upgraded it. They are absent for a run without a release.
+	Release string `json:"release,omitempty"`
+	Was     string `json:"was,omitempty"`
 	// OutdatedSince is since when an upgrade would change something on the host: when the
 	// site first heard that its offer is not empty. It is absent when its newest offer is
 	// empty, or it has none.

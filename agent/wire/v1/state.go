@@ -42,8 +42,8 @@ type Certificate struct {
 // Situation is the state of a tenant at one moment, without hosts and runs. It changes
 // with events and with time alone; the event stream sends each change.
 type Situation struct {
-	// Environment is the environment that Status, NextUpgradeAt, Overdue, OpenWindow, WaitingFor and
-	// LastMissed describe; absent for the default one. It is the default one if that has hosts or
+	// Environment is the environment that Status, NextUpgradeAt, Overdue, OpenWindow, WaitingFor,
+	// LastMissed and Promotion describe; absent for the default one. It is the default one if that has hosts or
 	// windows; otherwise the one that is furthest from idle.
 	Environment string `json:"environment,omitempty"`
 	// Status is one of idle, waiting, preparing, upgrading, rebooting,
@@ -77,6 +77,9 @@ type Situation struct {
 	WaitingFor *WaitingFor `json:"waiting-for,omitempty"`
 	// LastMissed is the last window that closed without a run.
 	LastMissed *MissedWindow `json:"last-missed,omitempty"`
+	// Promotion is how far the environment has come to a release; absent if no run of it has gone to
+	// one.
+	Promotion *Promotion `json:"promotion,omitempty"`
 	// LastClockJump is when the clock of the site was last set by more than a minute;
 	// absent if it was not since the agent started.
 	LastClockJump *ClockJump `json:"last-clock-jump,omitempty"`
