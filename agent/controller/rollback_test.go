@@ -33,7 +33,7 @@ func (m *memory) upgradeAll(r v1.Run, hosts ...string) {
 	synctest.Wait()
 }
 
-func refusal(err error) string {
+func whyRefused(err error) string {
 	refused, is := errors.AsType[*run.Refused](err)
 	if !is {
 		return "not refused"
@@ -57,7 +57,7 @@ func TestRollback(t *testing.T) {
 			t.Fatal(err)
 		}
 		back := v1.Start{RollbackOf: r.ID, Reason: "it is slow"}
-		if _, err := c.Start(t.Context(), "test", back); !strings.Contains(refusal(err), "is in progress; abort it first: osupgrade-agent abort") {
+		if _, err := c.Start(t.Context(), "test", back); !strings.Contains(whyRefused(err), "is in progress; abort it first: osupgrade-agent abort") {
 			t.Errorf("a run that is under way is taken back: %v", err)
 		}
 		m.upgradeAll(r, "h01", "h02", "h03")
@@ -91,7 +91,7 @@ func TestRollback(t *testing.T) {
 		if ended, err := c.Find(t.Context(), undo.ID); err != nil || ended.Reason != "2 of 2 hosts rolled back" {
 			t.Fatalf("the rollback has ended as %q, %v", ended.Reason, err)
 		}
-		if _, err := c.Start(t.Context(), "test", back); !strings.Contains(refusal(err), "nothing is left to take back of run") {
+		if _, err := c.Start(t.Context(), "test", back); !strings.Contains(whyRefused(err), "nothing is left to take back of run") {
 			t.Errorf("hosts that are back are taken back again: %v", err)
 		}
 		again, err := c.Preflight(t.Context(), "test", v1.Start{RollbackOf: undo.ID, Reason: "it was not that"})
