@@ -26,6 +26,9 @@ type takesBack struct {
 	newer  map[uint64]v1.Run
 }
 
+// takes reports whether the rollback is of a host: none but the runs that it takes back has changed it last.
+func (b *takesBack) takes(h *host) bool { return b.Runs.Has(h.ChangedBy) }
+
 // takenBackBy gathers from the history what a rollback takes back. The error is *run.Refused if there is no
 // way back.
 func (c *Controller) takenBackBy(ctx context.Context, request v1.Start) (chosen choice, err error) {
@@ -76,7 +79,7 @@ func (s *state) planRollback(env *environment, now time.Time, e message.Opened, 
 	}
 	members := map[string]bool{}
 	for _, h := range s.hosts.sorted() {
-		if back.Runs.Has(h.ChangedBy) {
+		if back.takes(h) {
 			members[h.Name] = true
 		}
 	}

@@ -149,3 +149,31 @@ func TestTakenBackByNoWindow(t *testing.T) {
 		}
 	})
 }
+
+// TestReleaseFromBefore checks that a run to the release from before the present one is a rollback.
+func TestReleaseFromBefore(t *testing.T) {
+	t.Parallel()
+	toSpring(t, func(t *testing.T, m *memory, c *Controller, spring release.Pin) {
+		autumn := springOf()
+		autumn.Data = []byte(`{"a":2}`)
+		m.releases("autumn", &autumn)
+		m.beatRollbacks("h01", "h02", "h03")
+		for _, name := range []string{"spring", "autumn"} {
+			to := startSpring
+			to.Release = name
+			r, err := c.Start(t.Context(), "test", to)
+			if err != nil || r.RollbackOf != 0 {
+				t.Fatalf("%s: the run is the rollback of %d, %v", name, r.RollbackOf, err)
+			}
+			m.upgradeAll(r, "h01", "h02", "h03")
+		}
+		autumns, err := c.Runs(t.Context(), v1.RunFilter{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, err := c.Start(t.Context(), "test", startSpring)
+		if err != nil || back.RollbackOf != autumns[0].ID || back.Release != nil {
+			t.Errorf("the run is the rollback of %d with release %v, %v; want that of %d", back.RollbackOf, back.Release, err, autumns[0].ID)
+		}
+	})
+}

@@ -148,7 +148,11 @@ func (s *state) decideStart(env *environment, now time.Time, by string, request 
 	if chosen.back != nil {
 		back := e
 		back.By, back.Why, back.RequestID = by, request.Reason, request.RequestID
-		if back, planned, err = s.planRollback(env, now, back, chosen.back); request.RollbackOf != 0 || !isRefused(err) {
+		back, planned, err = s.planRollback(env, now, back, chosen.back)
+		if err == nil && request.RollbackOf == 0 {
+			err = reserve(now, &back, request, planned.Reserve())
+		}
+		if request.RollbackOf != 0 || !isRefused(err) {
 			return back, planned, err
 		}
 	}

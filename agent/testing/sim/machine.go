@@ -122,8 +122,8 @@ type job struct {
 	version   uint64
 	takesBack bool
 	stop      context.CancelFunc
-	done   chan struct{}
-	err    error
+	done      chan struct{}
+	err       error
 }
 
 // setPower switches the power and wakes whoever waits for that, with the world's
