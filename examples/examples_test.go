@@ -94,7 +94,7 @@ func TestEveryExampleIsRun(t *testing.T) {
 		"resources/osupgrade_environment/resource.tf": true, "resources/osupgrade_environment/import-by-string-id.tf": true,
 		"actions/osupgrade_start/action.tf": true, "actions/osupgrade_pause/action.tf": true, "actions/osupgrade_resume/action.tf": true,
 		"actions/osupgrade_abort/action.tf": true, "actions/osupgrade_approve/action.tf": true, "actions/osupgrade_release/action.tf": true,
-		"actions/osupgrade_skip_window/action.tf":                   true,
+		"actions/osupgrade_skip_window/action.tf": true, "actions/osupgrade_rollback_run/action.tf": true,
 		"ephemeral-resources/osupgrade_token/ephemeral-resource.tf": true, "ephemeral-resources/osupgrade_join_token/ephemeral-resource.tf": true,
 		"functions/next_windows/function.tf": true, "functions/in_window/function.tf": true, "functions/normalize_duration/function.tf": true,
 		"functions/parse_ics/function.tf":            true,

@@ -60,7 +60,7 @@ func TestExamples_actions(t *testing.T) {
 	acctest.Need(t, acctest.Actions)
 	const noRun = "no run is in progress"
 	for action, refused := range map[string]string{
-		"start.release": "", "pause.acme": noRun, "resume.acme": noRun, "abort.acme": noRun, "abort.all": "", "approve.rest": noRun, "release.h02": noRun, "skip_window.shops": "no such window opens",
+		"start.release": "", "pause.acme": noRun, "resume.acme": noRun, "abort.acme": noRun, "abort.all": "", "approve.rest": noRun, "release.h02": noRun, "skip_window.shops": "no such window opens", "rollback_run.release": "no run has upgraded a host",
 	} {
 		t.Run(action, func(t *testing.T) {
 			t.Parallel()

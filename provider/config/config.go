@@ -50,6 +50,7 @@ func New() resource.Resource {
 		Locate:   locate,
 		Warn:     window.WarnOfConfig,
 		Beside:   window.Beside,
+		Needs:    needs,
 		Object:   func(tenantobject.Key) client.Object[v1.OSUpgrade] { return client.Configs },
 		Parts:    parts,
 	})}

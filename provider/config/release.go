@@ -7,6 +7,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
+	providerrelease "github.com/osupgrade/terraform-provider-osupgrade/provider/release"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantobject"
 )
 
@@ -35,6 +36,14 @@ var target = tenantobject.Part[v1.OSUpgrade]{
 			Was: goesTo(prior.Target), Server: goesTo(server.Target), Want: goesTo(want.Target),
 		}}
 	},
+}
+
+// needs is the release that a configuration names.
+func needs(want v1.OSUpgrade, at tenantobject.Key) []string {
+	if name := want.Named(); name != "" {
+		return []string{tenantobject.Needed(providerrelease.TypeName, tenantobject.Key{Tenant: at.Tenant, Name: name})}
+	}
+	return nil
 }
 
 // goesTo says for people what runs install.
