@@ -203,7 +203,7 @@ func (s *state) rehearsal(env *environment, now time.Time, by string, request v1
 		}
 		return e, p, "", err
 	}
-	if chosen.back != nil {
+	if request.RollbackOf != 0 {
 		return e, plan.Plan{}, why.Message, nil
 	}
 	pinned, unpinned := s.releaseToStart(env, now, request, chosen.release)

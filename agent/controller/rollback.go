@@ -3,6 +3,7 @@ package controller
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -25,6 +26,9 @@ type takesBack struct {
 	newest uint64
 	newer  map[uint64]v1.Run
 }
+
+// takes reports whether the rollback is of a host: none but the runs that it takes back has changed it last.
+func (b *takesBack) takes(h *host) bool { return b.Runs.Has(h.ChangedBy) }
 
 // takenBackBy gathers from the history what a rollback takes back. The error is *run.Refused if there is no
 // way back.
@@ -69,6 +73,40 @@ func (c *Controller) takenBackBy(ctx context.Context, request v1.Start) (chosen 
 	return choice{environment: in, back: &back}, err
 }
 
+// wayBack returns what a start takes back that goes to the release from before the present one: nothing if
+// there is no way back, and then it is an ordinary run.
+func (c *Controller) wayBack(ctx context.Context, request v1.Start) (choice, error) {
+	newest, err := ask(ctx, c, func(s *state) uint64 { return s.newestToTakeBack(request) })
+	if err != nil || newest == 0 {
+		return choice{}, err
+	}
+	chosen, err := c.takenBackBy(ctx, v1.Start{RollbackOf: newest})
+	if _, refused := errors.AsType[*run.Refused](err); refused || errors.Is(err, run.ErrNoRun) {
+		return choice{}, nil
+	}
+	return chosen, err
+}
+
+// newestToTakeBack returns the newest run to the present release of an environment, if a start goes to the
+// release from before; 0 if it does not.
+func (s *state) newestToTakeBack(request v1.Start) uint64 {
+	if request.OfChosen() || request.Until != "" {
+		return 0
+	}
+	env, err := s.startsIn(request, choice{}, func(v1.Start) string { return "" })
+	if err != nil {
+		return 0
+	}
+	goes := env.ledger.Promotion()
+	if goes == nil || goes.Was == nil || goes.RolledBack != nil || goes.Closed != nil {
+		return 0
+	}
+	if pinned, err := s.releaseToStart(env, s.Now(), request, nil); err != nil || pinned == nil || pinned.Ref() != *goes.Was {
+		return 0
+	}
+	return goes.Last
+}
+
 // planRollback plans a rollback, and returns what it is opened with.
 func (s *state) planRollback(env *environment, now time.Time, e message.Opened, back *takesBack) (message.Opened, plan.Plan, error) {
 	if newest := env.ledger.Newest(); newest != nil && newest.Key() != back.newest {
@@ -76,7 +114,7 @@ func (s *state) planRollback(env *environment, now time.Time, e message.Opened, 
 	}
 	members := map[string]bool{}
 	for _, h := range s.hosts.sorted() {
-		if back.Runs.Has(h.ChangedBy) {
+		if back.takes(h) {
 			members[h.Name] = true
 		}
 	}

@@ -33,7 +33,7 @@ func (m *memory) upgradeAll(r v1.Run, hosts ...string) {
 	synctest.Wait()
 }
 
-func refusal(err error) string {
+func whyRefused(err error) string {
 	refused, is := errors.AsType[*run.Refused](err)
 	if !is {
 		return "not refused"
@@ -57,7 +57,7 @@ func TestRollback(t *testing.T) {
 			t.Fatal(err)
 		}
 		back := v1.Start{RollbackOf: r.ID, Reason: "it is slow"}
-		if _, err := c.Start(t.Context(), "test", back); !strings.Contains(refusal(err), "is in progress; abort it first: osupgrade-agent abort") {
+		if _, err := c.Start(t.Context(), "test", back); !strings.Contains(whyRefused(err), "is in progress; abort it first: osupgrade-agent abort") {
 			t.Errorf("a run that is under way is taken back: %v", err)
 		}
 		m.upgradeAll(r, "h01", "h02", "h03")
@@ -91,7 +91,7 @@ func TestRollback(t *testing.T) {
 		if ended, err := c.Find(t.Context(), undo.ID); err != nil || ended.Reason != "2 of 2 hosts rolled back" {
 			t.Fatalf("the rollback has ended as %q, %v", ended.Reason, err)
 		}
-		if _, err := c.Start(t.Context(), "test", back); !strings.Contains(refusal(err), "nothing is left to take back of run") {
+		if _, err := c.Start(t.Context(), "test", back); !strings.Contains(whyRefused(err), "nothing is left to take back of run") {
 			t.Errorf("hosts that are back are taken back again: %v", err)
 		}
 		again, err := c.Preflight(t.Context(), "test", v1.Start{RollbackOf: undo.ID, Reason: "it was not that"})
@@ -146,6 +146,34 @@ func TestTakenBackByNoWindow(t *testing.T) {
 		synctest.Wait()
 		if opened, _ := m.pins(); len(opened) != 3 || opened[2].Name != "autumn" {
 			t.Errorf("opened %+v", opened)
+		}
+	})
+}
+
+// TestReleaseFromBefore checks that a run to the release from before the present one is a rollback.
+func TestReleaseFromBefore(t *testing.T) {
+	t.Parallel()
+	toSpring(t, func(t *testing.T, m *memory, c *Controller, spring release.Pin) {
+		autumn := springOf()
+		autumn.Data = []byte(`{"a":2}`)
+		m.releases("autumn", &autumn)
+		m.beatRollbacks("h01", "h02", "h03")
+		for _, name := range []string{"spring", "autumn"} {
+			to := startSpring
+			to.Release = name
+			r, err := c.Start(t.Context(), "test", to)
+			if err != nil || r.RollbackOf != 0 {
+				t.Fatalf("%s: the run is the rollback of %d, %v", name, r.RollbackOf, err)
+			}
+			m.upgradeAll(r, "h01", "h02", "h03")
+		}
+		autumns, err := c.Runs(t.Context(), v1.RunFilter{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, err := c.Start(t.Context(), "test", startSpring)
+		if err != nil || back.RollbackOf != autumns[0].ID || back.Release != nil {
+			t.Errorf("the run is the rollback of %d with release %v, %v; want that of %d", back.RollbackOf, back.Release, err, autumns[0].ID)
 		}
 	})
 }

@@ -146,8 +146,15 @@ func (s *state) decideStart(env *environment, now time.Time, by string, request 
 		e.NotAfter = freeze
 	}
 	if chosen.back != nil {
-		e.By, e.Why, e.RequestID = by, request.Reason, request.RequestID
-		return s.planRollback(env, now, e, chosen.back)
+		back := e
+		back.By, back.Why, back.RequestID = by, request.Reason, request.RequestID
+		back, planned, err = s.planRollback(env, now, back, chosen.back)
+		if err == nil && request.RollbackOf == 0 {
+			err = reserve(now, &back, request, planned.Reserve())
+		}
+		if err == nil || request.RollbackOf != 0 {
+			return back, planned, err
+		}
 	}
 	if e.Release, err = s.releaseToStart(env, now, request, chosen.release); err != nil {
 		return e, planned, err
@@ -365,7 +372,7 @@ func (c *Controller) choose(ctx context.Context, request v1.Start) (choice, erro
 	case request.RetryOf != 0:
 		return c.leftOf(ctx, request.RetryOf)
 	}
-	return choice{}, nil
+	return c.wayBack(ctx, request)
 }
 
 // startsIn returns the environment in which a run is started. A request that names none means that of

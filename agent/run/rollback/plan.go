@@ -28,11 +28,18 @@ func (t Taken) Plan(hosts []plan.Host) plan.Plan {
 			stages[stage] = append(stages[stage], h)
 		}
 	}
-	for _, s := range slices.Backward(t.Stages) {
+	for _, s := range t.backwards() {
 		t.addStage(&p, s, stages[s.Name])
 	}
 	t.keep(&p, sorted)
 	return p
+}
+
+// backwards returns the stages, the last one first.
+func (t Taken) backwards() []rollout.ResolvedStage {
+	stages := slices.Clone(t.Stages)
+	slices.Reverse(stages)
+	return stages
 }
 
 // addStage adds a stage, if it has members or a step that is taken back. No stage of a rollback is a point
