@@ -83,7 +83,7 @@ func TestWindowThatNeedsNoRun(t *testing.T) {
 					m.versions[host] = message.EncodeVersions(map[string]string{"base": "1.4"})
 				}
 				if c.names != "" {
-					m.config.Target.Releases = map[string]string{"os": c.names}
+					m.config.Releases = map[string]string{"os": c.names}
 				}
 				if c.edit != nil {
 					c.edit(m)
@@ -124,7 +124,7 @@ func TestWindowNeedsARunAfterAll(t *testing.T) {
 		spring := springOf()
 		pin := spring.Pin("spring")
 		m := nightly("h01", "h02")
-		m.config.Target.Releases = map[string]string{"os": "spring"}
+		m.config.Releases = map[string]string{"os": "spring"}
 		m.versions["h01"], m.versions["h02"] = message.EncodeVersions(map[string]string{"base": "1.4"}), message.EncodeVersions(map[string]string{"base": "1.4"})
 		m.releases("spring", &spring)
 		c, _ := m.control(t)
@@ -165,7 +165,7 @@ func TestWindowThatOthersFollow(t *testing.T) {
 				spring := springOf()
 				pin := spring.Pin("spring")
 				m := nightly("h01", "h02")
-				m.config.Target.Releases = map[string]string{"os": "spring"}
+				m.config.Releases = map[string]string{"os": "spring"}
 				m.releases("spring", &spring)
 				for _, host := range []string{"h01", "h02"} {
 					m.versions[host] = message.EncodeVersions(map[string]string{"base": "1.4"})
@@ -237,8 +237,8 @@ func TestHostsAreToldTheirRelease(t *testing.T) {
 		}
 		goTo := func(name string) {
 			config := *m.config
-			if config.Target.Releases = nil; name != "" {
-				config.Target.Releases = map[string]string{"os": name}
+			if config.Releases = nil; name != "" {
+				config.Releases = map[string]string{"os": name}
 			}
 			m.declare(store.Seen{Object: theConfig, Config: &config})
 		}
@@ -298,7 +298,7 @@ func TestOutdatedByRelease(t *testing.T) {
 		spring := springOf()
 		by := spring.Pin("spring")
 		m := newMemory("h01")
-		m.config.Target.Releases = map[string]string{"os": "spring"}
+		m.config.Releases = map[string]string{"os": "spring"}
 		m.releases("spring", &spring)
 		c, _ := m.control(t)
 		for _, row := range []struct {

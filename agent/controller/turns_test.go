@@ -104,7 +104,7 @@ func (w *watcher) agree(t *testing.T, m *memory, c *Controller, span time.Durati
 			if err != nil {
 				t.Fatal(err)
 			}
-			r.Pinned = nil // It is not shown.
+			r.Pinned = nil // No answer of the API has what a rollback needs.
 			now.Run = &r
 		}
 		if now = timeless(now); !reflect.DeepEqual(now, w.last()) {
