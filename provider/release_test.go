@@ -151,12 +151,16 @@ func TestReleases(t *testing.T) {
 	acctest.Run(t, resource.TestCase{Steps: []resource.TestStep{
 		{Config: config, ConfigStateChecks: []statecheck.StateCheck{entry("imported", 0, "imported", knownvalue.Int64Exact(0))}},
 		{
-			PreConfig: func() { api.SetHosts(acctest.Tenant, upgraded(host("h1", "2.1.0", true), "dec"), host("h2", "2.0.0", true)) },
-			Config:    config, ConfigStateChecks: []statecheck.StateCheck{entry("imported", 1, "imported", knownvalue.Int64Exact(1))},
+			PreConfig: func() {
+				api.SetHosts(acctest.Tenant, upgraded(host("h1", "2.1.0", true), "dec"), host("h2", "2.0.0", true))
+			},
+			Config: config, ConfigStateChecks: []statecheck.StateCheck{entry("imported", 1, "imported", knownvalue.Int64Exact(1))},
 		},
 		{
-			PreConfig: func() { api.SetHosts(acctest.Tenant, upgraded(host("h1", "2.1.0", true), "dec"), host("h2", "2.0.0", false)) },
-			Config:    config, ConfigStateChecks: []statecheck.StateCheck{entry("active", 1, "active", knownvalue.Int64Exact(1))},
+			PreConfig: func() {
+				api.SetHosts(acctest.Tenant, upgraded(host("h1", "2.1.0", true), "dec"), host("h2", "2.0.0", false))
+			},
+			Config: config, ConfigStateChecks: []statecheck.StateCheck{entry("active", 1, "active", knownvalue.Int64Exact(1))},
 		},
 	}})
 }
