@@ -98,13 +98,13 @@ func (m *mixed) run(api *client.Client, request v1.Start) v1.Run {
 	return m.finished(api, run.ID)
 }
 
-// upgrades runs an upgrade that completes, after which a host has a version.
-func (m *mixed) upgrades(api *client.Client, request v1.Start, host, version string) {
+// upgrades runs an upgrade that completes, after which host h01 has a version.
+func (m *mixed) upgrades(api *client.Client, request v1.Start, version string) {
 	m.t.Helper()
 	if run := m.run(api, request); run.Result != "completed" {
 		m.t.Errorf("the run ended as %s: %s: %+v", run.Result, run.Reason, run.Hosts)
 	}
-	m.has(host, version)
+	m.has("h01", version)
 }
 
 // has fails the test unless a host has a version.
@@ -174,7 +174,10 @@ func TestMixedVersions(t *testing.T) {
 	for name, test := range map[string]func(*testing.T, map[string]string){
 		"a worker from before": workerBeforeReleases, "a worker that goes back": workerGoesBack, "a site from before": siteBeforeReleases,
 	} {
-		t.Run(name, func(t *testing.T) { test(t, programs) })
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, programs)
+		})
 	}
 }
 
@@ -182,7 +185,6 @@ func TestMixedVersions(t *testing.T) {
 // with a release leaves it out by name, and one without upgrades it as ever. With a new worker, which
 // goes on with its journal, it is upgraded to releases, and with the old one again it is left out again.
 func workerBeforeReleases(t *testing.T, programs map[string]string) {
-	t.Parallel()
 	m, api := newMixed(t, programs, now, "h01", "h02")
 	m.replaced(api, "h01", before)
 	m.replaced(api, "h02", now)
@@ -204,22 +206,21 @@ func workerBeforeReleases(t *testing.T, programs map[string]string) {
 		}
 	}
 	leftOut("v2")
-	m.upgrades(api, v1.Start{Hosts: []string{"h01"}}, "h01", "latest")
+	m.upgrades(api, v1.Start{Hosts: []string{"h01"}}, "latest")
 	m.replaced(api, "h01", now)
-	m.upgrades(api, v1.Start{Release: "v3"}, "h01", "3")
+	m.upgrades(api, v1.Start{Release: "v3"}, "3")
 	m.has("h02", "3")
 	m.replaced(api, "h01", before)
 	leftOut("v4")
-	m.upgrades(api, v1.Start{}, "h01", "latest")
+	m.upgrades(api, v1.Start{}, "latest")
 	m.replaced(api, "h01", now)
-	m.upgrades(api, v1.Start{Release: "v5"}, "h01", "5")
+	m.upgrades(api, v1.Start{Release: "v5"}, "5")
 }
 
 // workerGoesBack replaces the worker of a host by one that knows no releases: when a run with a release
 // has begun, and when that has prepared the host. Each time the old worker gets no command of the run and
 // installs nothing, the site tells why, and the next worker goes on.
 func workerGoesBack(t *testing.T, programs map[string]string) {
-	t.Parallel()
 	m, api := newMixed(t, programs, now, "h01", "h02")
 	m.declare(api, "v2", "2")
 	m.declare(api, "v3", "3")
@@ -294,14 +295,13 @@ func workerGoesBack(t *testing.T, programs map[string]string) {
 // siteBeforeReleases has a worker of this version at a site that knows no releases: it is upgraded
 // as ever. The next site goes on with the log of that one, and upgrades the host to a release.
 func siteBeforeReleases(t *testing.T, programs map[string]string) {
-	t.Parallel()
 	m, api := newMixed(t, programs, before, "h01")
 	m.replaced(api, "h01", now)
-	m.upgrades(api, v1.Start{}, "h01", "latest")
+	m.upgrades(api, v1.Start{}, "latest")
 	m.site.kill()
 	m.bin = m.programs[now]
 	m.startSite()
 	m.online(api, "h01", now)
 	m.declare(api, "v2", "2")
-	m.upgrades(api, v1.Start{Release: "v2"}, "h01", "2")
+	m.upgrades(api, v1.Start{Release: "v2"}, "2")
 }

@@ -150,7 +150,7 @@ func Changed(r *State, member Host) bool {
 	if r.IsRollback() {
 		return upgraded
 	}
-	return member.Told && !(upgraded && member.UpToDate)
+	return member.Told && (!upgraded || !member.UpToDate)
 }
 
 // member is what a run knows of a host.

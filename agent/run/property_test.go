@@ -103,6 +103,7 @@ func newProperty(rt *rapid.T) *property {
 
 // openRun opens a run, and has most hosts answer its prepare.
 func (p *property) openRun(e message.Opened) {
+	e.Promotion = p.in().Promotion()
 	p.opened = e
 	p.must(p.eventOf(p.in(), e))
 	p.drive()
