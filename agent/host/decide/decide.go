@@ -138,8 +138,8 @@ func (s State) nextOfJournal(now time.Time, seen Seen) Decision {
 			do = DoRetire
 		}
 	case DoUpgrade:
-		if next, deferred := s.deferred(seen.Busy); deferred {
-			return Decision{DoNote, s.begin(next)}
+		if next, deferred := s.Deferred(seen.Busy); deferred {
+			return Decision{DoNote, next}
 		}
 		s = s.touched(seen)
 	case DoResume:

@@ -8,6 +8,17 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
+// Deferred returns the state in which an upgrade that has not begun waits until the host is idle; false
+// if it need not. A worker asks again right before the upgrade begins, of the state before Next: the
+// run has not touched the host, and is not kept.
+func (s State) Deferred(busy *message.NotNow) (State, bool) {
+	next, deferred := s.deferred(busy)
+	if !deferred {
+		return s, false
+	}
+	return s.begin(next), true
+}
+
 // deferred returns the journal of an upgrade that has not begun and waits until the host
 // is idle; false if it need not. One that failed for a reason that passes has to be resumed
 // first; if that finds that nothing was done, it waits as well, and is tried anew.

@@ -125,3 +125,94 @@ func backup(until time.Time) *message.NotNow {
 	said := message.NewNotNow("backup", until)
 	return &said
 }
+
+// busyOnceKept has a run upgrade the host, which becomes busy once that is written.
+func (r *rig) busyOnceKept(run uint64, lasts time.Duration) {
+	l, once := newLeases(), false
+	r.change = func(o *Options) {
+		o.Busy = l
+		o.At = func(label string) {
+			if label == "after kept" && !once {
+				once = true
+				l.say(backup(time.Now().Add(lasts)))
+				before := r.effects("upgrade")
+				time.AfterFunc(lasts, func() {
+					if r.effects("upgrade") != before {
+						r.t.Error("the host is upgraded while it is busy")
+					}
+					l.say(nil)
+				})
+			}
+			r.at(label)
+		}
+	}
+	r.beginsFor(10*time.Minute, run, "")
+	expect(r, message.Prepare, message.Done)
+	r.visits = map[string]int{}
+	r.asks(run, message.Upgrade)
+}
+
+// TestBusyWhileKept checks that an upgrade does not begin if the host becomes busy while it is written
+// which runs have touched it, wherever the worker is killed then: the upgrade waits. One that never
+// begins has not touched the host, so the run before it can still be taken back.
+func TestBusyWhileKept(t *testing.T) {
+	t.Parallel()
+	for name, dies := range map[string]struct {
+		label string
+		visit int
+	}{
+		"in one life":            {},
+		"killed before it looks": {"after kept", 1},
+		"killed before the file": {"before kept", 2},
+		"killed after the file":  {"after kept", 2},
+		"killed as it waits":     {"after journal", 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(r *rig) {
+				r.bear()
+				r.dieAt, r.visit = dies.label, dies.visit
+				r.busyOnceKept(10, 90*time.Second)
+				began := time.Now()
+				expect(r, message.Upgrade, message.RebootRequired)
+				if took := time.Since(began); took < 90*time.Second {
+					t.Errorf("the answer came after %s, and the host was busy for 1m30s", took)
+				}
+				if dies.visit > 0 && r.visits[dies.label] < dies.visit {
+					t.Error("nothing was killed")
+				}
+				if runs := r.kept().Runs; len(runs) != 1 || runs[0].Run != 10 || r.effects("upgrade") != 1 {
+					t.Errorf("it was upgraded %d times, and keeps %+v", r.effects("upgrade"), runs)
+				}
+			})
+		})
+	}
+	t.Run("until not-after", func(t *testing.T) {
+		t.Parallel()
+		inBubble(t, func(r *rig) {
+			r.bear()
+			r.busyOnceKept(10, 20*time.Minute)
+			expect(r, message.Upgrade, "nothing was upgraded: the host was busy until not-after: backup")
+			if kept, err := readKept(r.options().Dir); err != nil || kept != nil {
+				t.Errorf("it keeps %+v, %v", kept, err)
+			}
+		})
+	})
+	t.Run("until not-after, after another run", func(t *testing.T) {
+		t.Parallel()
+		inBubble(t, func(r *rig) {
+			r.pin(ofImage())
+			r.bear()
+			r.passes(10, "")
+			r.release = ""
+			r.busyOnceKept(20, 20*time.Minute)
+			expect(r, message.Upgrade, "nothing was upgraded: the host was busy until not-after: backup")
+			if runs := r.kept().Runs; len(runs) != 1 || runs[0].Run != 10 {
+				t.Errorf("it keeps %+v", runs)
+			}
+			r.change = nil
+			r.passes(30, "10-10")
+			r.runs("1.0", "6.1.0")
+		})
+	})
+}

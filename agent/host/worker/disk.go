@@ -31,8 +31,12 @@ func (w *Worker) remember(ctx context.Context, next decide.State) error {
 			return err
 		}
 	}
-	if next.Kept != before.Kept && next.Kept != nil {
-		if err := w.writeState(ctx, keptFile, next.Kept.Encode); err != nil {
+	if next.Kept != before.Kept {
+		kept := decide.Kept{}
+		if next.Kept != nil {
+			kept = *next.Kept
+		}
+		if err := w.writeState(ctx, keptFile, kept.Encode); err != nil {
 			return err
 		}
 	}

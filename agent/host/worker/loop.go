@@ -68,6 +68,10 @@ func (w *Worker) do(ctx context.Context, now leaseTerm, do decide.Do, before dec
 		return w.awaitRetry(ctx, now)
 	case decide.DoAwaitIdle:
 		return w.awaitIdle(ctx, now)
+	case decide.DoUpgrade:
+		if next, deferred := before.Deferred(w.notNow()); deferred {
+			return w.remember(ctx, next) // It was idle before the state was written, which may take long.
+		}
 	case decide.DoReboot:
 		if before.Reboot != decide.NotAsked {
 			w.Log.Warn("the worker was ended while it asked for the reboot, and the machine is still up: it asks once more", "host", w.Host, "run", before.Run)

@@ -19,11 +19,14 @@ import (
 )
 
 // begins has the site send the prepare of a run, which may take others back.
-func (r *rig) begins(run uint64, takesBack string) {
+func (r *rig) begins(run uint64, takesBack string) { r.beginsFor(time.Hour, run, takesBack) }
+
+// beginsFor has the site send the prepare of a run that lasts so long.
+func (r *rig) beginsFor(lasts time.Duration, run uint64, takesBack string) {
 	r.hostLog.mu.Lock()
 	r.hostLog.commands, r.hostLog.replies, r.hostLog.answered, r.starts = nil, nil, map[string]bool{}, 0
 	r.hostLog.mu.Unlock()
-	c := message.Command{Action: message.Prepare, Hosts: []string{"h01"}, NotAfter: time.Now().Add(time.Hour)}
+	c := message.Command{Action: message.Prepare, Hosts: []string{"h01"}, NotAfter: time.Now().Add(lasts)}
 	r.hostLog.send(message.Record{Seq: run, Time: time.Now(), Kind: message.CommandAll, Checks: r.checks, Release: r.release, Rollback: takesBack, Body: c.Encode()})
 }
 
