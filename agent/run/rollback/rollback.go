@@ -123,20 +123,25 @@ func sizeOf(r rollout.Resolved) (n int) {
 	return n
 }
 
-// order takes in the stages of a newer run: as they are there, and after those that go before them. A run
-// that goes on from others has none that they have done.
+// order takes in the stages of a newer run: their order counts, also if the rollout was edited in between.
+// Those that it does not have stay before and after those that they were next to: a run that goes on from
+// others has none that they have done.
 func (t *Taken) order(stages []rollout.ResolvedStage) {
-	for i, s := range stages {
-		if n := t.place(s.Name); n >= 0 {
-			t.Stages[n] = s
+	before := t.Stages
+	t.Stages = slices.Clone(stages)
+	for i, s := range before {
+		if t.place(s.Name) >= 0 {
 			continue
 		}
-		at := len(t.Stages)
-		for _, later := range stages[i+1:] {
+		at := 0
+		for _, later := range before[i+1:] {
 			if n := t.place(later.Name); n >= 0 {
 				at = n
 				break
 			}
+		}
+		for _, earlier := range before[:i] {
+			at = max(at, t.place(earlier.Name)+1)
 		}
 		t.Stages = slices.Insert(t.Stages, at, s)
 	}
@@ -148,7 +153,7 @@ func (t *Taken) place(stage string) int {
 }
 
 // takeSteps decides which steps are taken back: those that the runs have done, unless a newer run has done
-// or undone them since, or they have no undo.
+// or undone them since, or they have no undo, or the stage has hosts by now.
 func (t *Taken) takeSteps(runs, newer []v1.Run) {
 	since := map[string]bool{}
 	for _, r := range newer {
@@ -167,7 +172,7 @@ func (t *Taken) takeSteps(runs, newer []v1.Run) {
 	}
 	for _, s := range t.Stages {
 		undo, done := t.Steps[s.Name]
-		if !done || since[s.Name] || undo && s.Step.Undo == nil {
+		if !done || s.Step == nil || since[s.Name] || undo && s.Step.Undo == nil {
 			delete(t.Steps, s.Name)
 			continue
 		}

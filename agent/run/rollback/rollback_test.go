@@ -143,6 +143,20 @@ func TestReversed(t *testing.T) {
 	}
 }
 
+// TestEditedRollout takes back runs to one release between which somebody has edited the stages: the order of
+// the newest run counts, and what was a step and has hosts by then has no undo.
+func TestEditedRollout(t *testing.T) {
+	t.Parallel()
+	runs := []v1.Run{
+		ran(5, stage("first", 1), step("migrate", true), stage("old", 1), stage("rest", 1)),
+		ran(7, stage("rest", 1), stage("migrate", 1), stage("first", 1)),
+	}
+	p := take(t, runs, nil).Plan(members("first0", "old0", "rest0", "migrate0"))
+	if want := []string{"old", "first", "migrate", "rest"}; !slices.Equal(names(p), want) {
+		t.Errorf("the stages are %v, want %v", names(p), want)
+	}
+}
+
 // TestRollbackOfRollback checks that the rollback of a rollback goes forwards again, and does again only the
 // steps that were taken back.
 func TestRollbackOfRollback(t *testing.T) {

@@ -42,7 +42,7 @@ func (o *Oracle) doneIn(environment string) *doneBy {
 }
 
 // opensRollback judges a rollback (invariant 17): there is a way back, its members are hosts that the runs
-// have changed last, its stages come in reverse order, and it takes back what steps these runs have done
+// have changed last, its stages come in the reverse order of those of the newest run, and it takes back what steps these runs have done
 // last.
 func (o *Oracle) opensRollback(r message.Decoded, e message.Opened) {
 	runs, done := e.TakesBack(), o.doneIn(e.Environment)
@@ -54,7 +54,7 @@ func (o *Oracle) opensRollback(r message.Decoded, e message.Opened) {
 		if run.closed != "" && (runs.Has(id) || runs.Has(run.since)) {
 			o.violated("invariant 17: record %d takes back %s, and stage %s of run %d has closed the way back at %s", r.Seq, runs.Runs(), run.closed, id, run.at)
 		}
-		if runs.Has(id) && !reversed(run.stages, e.Rollout.Stages) {
+		if id == runs.Of && !reversed(run.stages, e.Rollout.Stages) {
 			o.violated("invariant 17: record %d takes back %s in another order than that of the stages %v of run %d backwards", r.Seq, runs.Runs(), run.stages, id)
 		}
 	}
