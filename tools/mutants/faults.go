@@ -72,6 +72,7 @@ var faults = []fault{
 	{"dnf-is-done-by-its-exit-status", "agent/host/strategy/dnf.database.missing", `return nil`, "", tests("agent/host/strategy/dnf", "TestMissing")},
 	{"other-mounts-are-not-synced", "agent/host/strategy/hostfs.mount.syncs", `return $0.path == "/", ""`, "", tests("agent/host/strategy/hostfs", "TestSyncMounts")},
 	{"done-is-not-on-disk", "agent/host/strategy/apt.call.toDisk", `return nil`, "", tests("agent/host/strategy/apt", "TestDoneIsOnDisk")},
+	{"apt-reinstalls-what-is-unpacked", "agent/host/strategy/apt.packages.toUnpack", `return $1`, "", tests("agent/host/strategy/apt", "TestTakeBackKilledAnywhere")},
 	{"apt-resume-believes-records", "agent/host/strategy/apt.call.proveContents", `return nil`, "", tests("agent/host/strategy/apt", "TestKilledAnywhere")},
 	{"dnf-resume-believes-records", "agent/host/strategy/dnf.differs", `return false`, "", tests("agent/host/strategy/dnf", "TestResumeBelievesNoRecord")},
 	{"damaged-archive-is-installed", "agent/host/strategy/apt.call.dropDamaged", `return nil, nil`, "", tests("agent/host/strategy/apt", "TestDamagedArchives")},

@@ -1,7 +1,6 @@
 package realhost_test
 
 import (
-	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -77,10 +76,7 @@ func newVolatile(t *testing.T, mounts []realhost.Mount, debs ...realhost.Deb) (*
 		power = v.Volatile(mounts...)
 	}
 	realhost.AddRepository(v, "appliance", r.repository)
-	dated := maps.Clone(settings)
-	dated["apt-snapshot"] = "http://" + v.Reach(r.past.Address()) + "/{date}/appliance/"
-	r.AddHost(v, "h01", dated)
-	r.machine = v
+	r.addHost(v)
 	v.Start()
 	r.Online("h01")
 	return r, power
@@ -139,13 +135,11 @@ func TestRealPinnedPowerCuts(t *testing.T) {
 	realhost.Need(t, realhost.Hosts)
 	t.Parallel()
 	r := newVM(t, pair("1.0")...)
-	r.repository.Publish(pair("9.0")...)
-	begun, has, day := len(r.repository.Asked()), "1.0", time.Date(2026, 1, 1, 6, 0, 0, 0, time.UTC)
+	never := r.goesOn()
+	has := "1.0"
 	realhost.Strike(t, "power cut of a pinned run", realhost.Times(0, 2, 28), func(n int) bool {
-		version, name := "2."+number(n), "day-"+number(n)
-		day = day.AddDate(0, 0, 1)
-		r.past.Keep(day.Format(time.DateOnly), "appliance", plain, pair(version)...)
-		r.Declare(name, release.Release{Packages: &release.Packages{AsOf: day}})
+		version := "2." + number(n)
+		name := r.pins(n, version)
 		struck, run := r.cutsIn([]string{"preparing", "upgrading"}[n%2], r.BeginRelease(name))
 		if run.Result != "completed" {
 			r.hasOneOf(has, version)
@@ -153,11 +147,68 @@ func TestRealPinnedPowerCuts(t *testing.T) {
 		}
 		r.has("appliance "+version, "appliance-lib "+version)
 		has = version
-		if fetched := slices.DeleteFunc(r.repository.Asked()[begun:], func(path string) bool { return !strings.HasPrefix(path, "pool/") }); len(fetched) > 0 {
-			t.Fatalf("attempt %d: it fetches what the repository has now: %v", n, fetched)
-		}
+		never()
 		return struck
 	})
+}
+
+// TestRealRollbackKills cuts off a container while a run that took it from one release to the next is taken
+// back, and then while that rollback is taken back, and so on, at lines that dpkg writes into its log. A
+// rollback that completes has brought the host to what it had before, from the mirror with dates; one that
+// fails has installed nothing else, and the next one completes.
+func TestRealRollbackKills(t *testing.T) {
+	realhost.Need(t, realhost.Quick)
+	t.Parallel()
+	r := newRig(t, realhost.ContainerOptions{}, pair("1.0")...)
+	never := r.goesOn()
+	versions, has := [2]string{"2.0", "2.1"}, 1
+	var newest v1.Run
+	for n, version := range versions {
+		newest = r.completed(r.Ended(r.BeginRelease(r.pins(n, version))))
+	}
+	takesBack := func(run v1.Run) {
+		if run = r.Ended(run); run.Result != "completed" {
+			t.Logf("it fails: %s", run.Hosts[0].Error)
+			r.hasOneOf(versions[:]...)
+			run = r.completed(r.Ended(r.BeginRollback(newest.ID)))
+		}
+		newest, has = run, 1-has
+		r.has("appliance "+versions[has], "appliance-lib "+versions[has])
+		never()
+	}
+	lines := r.lines(func() { takesBack(r.BeginRollback(newest.ID)) })
+	kills := realhost.Times(2, 10, 40)
+	realhost.Strike(t, "power cut of a rollback", kills, func(n int) bool {
+		before, at := r.line(), 1+(n%kills)*lines/kills
+		run := r.BeginRollback(newest.ID)
+		r.reaches(before + at)
+		struck := r.cut()
+		takesBack(run)
+		return struck
+	})
+}
+
+// pins declares a release of the pair in a version, which the mirror with dates has as of a day of its own.
+func (r *rig) pins(n int, version string) (name string) {
+	r.t.Helper()
+	name = "day-" + number(n)
+	day := time.Date(2026, 1, 1+n, 6, 0, 0, 0, time.UTC)
+	r.past.Keep(day.Format(time.DateOnly), "appliance", plain, pair(version)...)
+	r.Declare(name, release.Release{Packages: &release.Packages{AsOf: day}})
+	return name
+}
+
+// goesOn publishes versions that no release has. never fails the test if a host has fetched a package
+// from the repository since.
+func (r *rig) goesOn() (never func()) {
+	r.repository.Publish(pair("9.0")...)
+	begun := len(r.repository.Asked())
+	return func() {
+		r.t.Helper()
+		if fetched := slices.DeleteFunc(r.repository.Asked()[begun:], func(path string) bool { return !strings.HasPrefix(path, "pool/") }); len(fetched) > 0 {
+			r.t.Fatalf("it fetches what the repository has now: %v", fetched)
+		}
+	}
 }
 
 // plain is what the repository of a rig says of itself.

@@ -2,6 +2,7 @@ package realhost_test
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -16,7 +17,7 @@ type rig struct {
 	*realhost.Site
 	t          *testing.T
 	repository *realhost.Repository
-	// past has what the repository had on some days; only a virtual machine knows it.
+	// past has what the repository had on some days.
 	past *realhost.Past
 	// c is its host, or what its host was made of.
 	c       *realhost.Container
@@ -29,17 +30,25 @@ var settings = map[string]string{"strategy": "apt", "apt-versions": `["appliance
 // newRig returns a rig whose host is online and has the packages of the repository.
 func newRig(t *testing.T, o realhost.ContainerOptions, debs ...realhost.Deb) *rig {
 	t.Helper()
-	r := &rig{Site: realhost.NewSite(t), t: t, repository: realhost.NewRepository(t), c: realhost.NewContainer(t, o)}
+	r := &rig{Site: realhost.NewSite(t), t: t, repository: realhost.NewRepository(t), past: realhost.NewPast(t), c: realhost.NewContainer(t, o)}
 	r.repository.Publish(debs...)
 	realhost.AddRepository(r.c, "appliance", r.repository)
-	r.AddHost(r.c, "h01", settings)
+	r.addHost(r.c)
 	// So that the worker starts after the packages are there.
 	r.c.WriteFile("/etc/systemd/system/osupgrade-worker.service.d/test.conf", "[Unit]\nConditionPathExists=/var/lib/installed\n")
 	r.c.Start()
-	r.machine = r.c
 	r.c.Must("apt-get -q update && apt-get -q -y install " + names(debs) + " && touch /var/lib/installed && systemctl start osupgrade-worker")
 	r.Online("h01")
 	return r
+}
+
+// addHost adds the worker of a host, which finds at the mirror with dates what the repository had.
+func (r *rig) addHost(m realhost.Machine) {
+	r.t.Helper()
+	dated := maps.Clone(settings)
+	dated["apt-snapshot"] = "http://" + m.Reach(r.past.Address()) + "/{date}/appliance/"
+	r.AddHost(m, "h01", dated)
+	r.machine = m
 }
 
 // names are the names of packages, as arguments.

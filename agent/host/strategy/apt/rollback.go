@@ -45,7 +45,7 @@ func (s *call) rollback(ctx context.Context, plan []message.Change) (strategy.Ou
 		return 0, fmt.Errorf("%w: nothing leads back to the release before; %s", strategy.ErrNoRollback, remedy.AptRelease)
 	}
 	if len(undo.Back) > 0 {
-		if err := s.goBack(ctx, undo); err != nil {
+		if err := s.goBack(ctx, undo, now); err != nil {
 			return 0, err
 		}
 	}
@@ -62,7 +62,7 @@ func (s *call) rollback(ctx context.Context, plan []message.Change) (strategy.Ou
 	return s.finish(ctx, message.ChangeSet{Changes: undo.Back})
 }
 
-func (s *call) goBack(ctx context.Context, undo strategy.Undo) error {
+func (s *call) goBack(ctx context.Context, undo strategy.Undo, now packages) error {
 	known, err := s.keptSums()
 	if err != nil {
 		return err
@@ -70,7 +70,7 @@ func (s *call) goBack(ctx context.Context, undo strategy.Undo) error {
 	if _, err := s.dropDamaged(undo.Back, known); err != nil {
 		return err
 	}
-	args, lost, err := s.archivesOf(ctx, undo.Back)
+	args, lost, err := s.archivesOf(ctx, now.toUnpack(undo.Back))
 	if err != nil {
 		return err
 	}

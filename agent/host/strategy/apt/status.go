@@ -89,6 +89,16 @@ func (p packages) missing(changes []message.Change) []message.Change {
 	return missing
 }
 
+// toUnpack returns the changes without those whose version is unpacked and waits to be configured.
+// apt-get -f install configures it unnamed. Named together with --reinstall, apt unpacks it again, has
+// fetched no archive for that, and fails: "Internal Error, No file name for".
+func (p packages) toUnpack(changes []message.Change) []message.Change {
+	return slices.DeleteFunc(slices.Clone(changes), func(c message.Change) bool {
+		have := p[c.Name]
+		return have.version == c.To && !have.reinstall && (have.status == "unpacked" || have.status == "half-configured")
+	})
+}
+
 // untouched reports whether a host is as it was before any of the changes.
 func (p packages) untouched(changes []message.Change) bool {
 	for _, c := range changes {
