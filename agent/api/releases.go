@@ -57,7 +57,7 @@ func (s *server) unnamed(ctx context.Context, tenant, name string) error {
 	if err != nil || len(naming[name]) == 0 {
 		return err
 	}
-	return problem(http.StatusPreconditionFailed, "", "", "release %s is named by %s; have them name another one first", name, strings.Join(naming[name], ", "))
+	return problem(http.StatusPreconditionFailed, "", "", "release %s is named by %s; name another one there first", name, strings.Join(naming[name], ", "))
 }
 
 // unpinned returns why a release cannot be deleted: a run under way installs it, and could not be told

@@ -102,7 +102,7 @@ func TestReleaseNamed(t *testing.T) {
 	s.want("PUT", basel, `{"match":{"roles":["edge"]},"releases":{"os":"nov"},"follow":{}}`, 400, `follow: releases are named, too; give only one of them`)
 	s.want("PUT", basel, `{"match":{"roles":["edge"]},"releases":{"os":"nov"}}`, 201, "")
 	s.want("GET", basel, "", 200, `{"match":{"roles":["edge"]},"releases":{"os":"nov"}}`)
-	s.want("DELETE", nov, "", 412, "release nov is named by environment basel; have them name another one first")
+	s.want("DELETE", nov, "", 412, "release nov is named by environment basel; name another one there first")
 	s.want("PUT", config, `{"worker-applications":[],"releases":{"os":"nov"}}`, 201, "")
 	s.want("GET", releasesPath+"?fields=named-by", "", 200, `[{"named-by":["the configuration","environment basel"]}]`)
 	s.want("DELETE", nov+"?validate=true", "", 412, "release nov is named by the configuration, environment basel")

@@ -153,7 +153,7 @@ func TestApplyReleases(t *testing.T) {
 	do("", "nov   2.1.0    the configuration, environment basel", "get", "releases")
 	do(strings.Replace(text, "2.1.0", "2.1.1", 1)+"rollout: {}\n", "nothing was written; the site refuses it:\nrelease nov: version: it differs from that of release nov", "apply", "-f", "-")
 	do("releases: {dec: {packages: {select: listed}}}", "standard input:1: releases.dec.packages.only: it is missing", "apply", "-f", "-")
-	do("", "release nov is named by the configuration, environment basel; have them name another one first", "delete", "release", "nov")
+	do("", "release nov is named by the configuration, environment basel; name another one there first", "delete", "release", "nov")
 	do("", "--reason: it is missing; say why", "withdraw", "nov")
 	do("", "--reason: it is given, and so is --undo", "withdraw", "nov", "--reason", "x", "--undo")
 	do("", "Release nov is withdrawn by fakeapi: loses routes", "withdraw", "nov", "--reason", "loses routes")

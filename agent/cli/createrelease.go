@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
 	"strings"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
@@ -49,6 +50,9 @@ func (c *createReleaseCommand) Run(ctx context.Context, out io.Writer, log *slog
 	}
 	one := client.ReleaseNamed(name)
 	made, err := one.Put(ctx, api.Client, c.Tenant, client.Stored[v1.Release]{}, found.Release, client.Precondition{IfNoneMatch: "*"})
+	if client.HasStatus(err, http.StatusPreconditionFailed) {
+		return fmt.Errorf("cannot create release %s: there is one of this name, and a release never changes; choose another name", name)
+	}
 	if err != nil {
 		return fmt.Errorf("cannot create release %s: %s", name, explain(err))
 	}

@@ -29,7 +29,7 @@ func TestCreateRelease(t *testing.T) {
 	if kept, _, ok := s.Release("acme", "nov"); !ok || kept.Digest() != made.Digest() || kept.Description != made.Description {
 		t.Errorf("the site has %+v", kept)
 	}
-	do("", "cannot create release nov: ", "create-release", "nov", "--from-run", "57")
+	do("", "cannot create release nov: there is one of this name, and a release never changes; choose another name", "create-release", "nov", "--from-run", "57")
 	do("", "Release run-57 is created", "create-release", "--from-run", "57", "-o", "text")
 	file := do("", "# left out: nginx on 3 of 40 hosts\n", "create-release", "dec", "--from-run", "57", "--print", "-o", "text")
 	do(file, "Written", "apply", "-f", "-", "-o", "text")

@@ -32,7 +32,11 @@ func (c *operator) rehearse(ctx context.Context, out io.Writer, api *client.Clie
 		return nil
 	})
 	if err == nil && p.Refused != "" {
-		err = fmt.Errorf("a start would be refused now: %s", c.format().text(p.Refused))
+		what := "a start"
+		if body.RollbackOf != 0 {
+			what = "a rollback"
+		}
+		err = fmt.Errorf("%s would be refused now: %s", what, c.format().text(p.Refused))
 	}
 	if err == nil && p.Health != nil {
 		err = failedChecks(*p.Health)
@@ -54,6 +58,7 @@ func showPreflight(to *terminal, at timeFormat, p v1.Preflight) {
 	}
 	f.add("starts", begins)
 	f.add("release", releaseOf(*p.Run))
+	f.add("takes back", rollbackOf(*p.Run))
 	if p.UpToDate != "" {
 		f.add("nothing to do", p.UpToDate+"; a window opens no run then")
 	}
@@ -64,8 +69,12 @@ func showPreflight(to *terminal, at timeFormat, p v1.Preflight) {
 	f.add("hosts", fmt.Sprintf("%d, and %d left out", len(members), len(leftOut)))
 	f.add("expected", expectation(at, p))
 	offers := offersOf(p)
-	f.add("changes", offersLine(at, members, offers))
-	f.add("reported", agesLine(at, members, offers))
+	if p.Run.RollbackOf == 0 {
+		f.add("changes", offersLine(at, members, offers))
+		f.add("reported", agesLine(at, members, offers))
+	} else {
+		f.add("changes", "each host finds out in prepare whether it can go back, and to what")
+	}
 	for _, stage := range p.Run.Stages {
 		switch {
 		case stage.DoneIn != 0:
@@ -79,7 +88,7 @@ func showPreflight(to *terminal, at timeFormat, p v1.Preflight) {
 			continue
 		}
 		f.add("stage "+stage.Name, fmt.Sprintf("%s, at most %d out of service", text.Count(stage.Hosts, "host", "hosts"), stage.MaxUnavailable))
-		stageHosts(&f, at, members, stage.Name, offers)
+		stageHosts(&f, at, *p.Run, members, stage.Name, offers)
 	}
 	for _, h := range leftOut {
 		texts := []string{cmp.Or(at.text(h.Note), h.Error)}
@@ -169,7 +178,7 @@ const unreachable = "unreachable"
 const maxInStage = 50
 
 // stageHosts adds the hosts of a stage in their order.
-func stageHosts(f *facts, at timeFormat, members []v1.RunHost, stage string, offers map[string]v1.OfferSummary) {
+func stageHosts(f *facts, at timeFormat, r v1.Run, members []v1.RunHost, stage string, offers map[string]v1.OfferSummary) {
 	n := 0
 	for _, h := range members {
 		if h.Stage != stage {
@@ -178,7 +187,10 @@ func stageHosts(f *facts, at timeFormat, members []v1.RunHost, stage string, off
 		if n++; n > maxInStage {
 			continue
 		}
-		texts := []string{offerLine(at, offers[h.Hostname])}
+		var texts []string
+		if r.RollbackOf == 0 { // What an upgrade would change says nothing of a rollback.
+			texts = append(texts, offerLine(at, offers[h.Hostname]))
+		}
 		if h.ExpectedEnd != nil {
 			texts = append(texts, "done at "+at.at(*h.ExpectedEnd))
 		}

@@ -100,7 +100,7 @@ func (c chosenHosts) fact(f *facts, r v1.Run) {
 	}
 	line := "no host of the run"
 	if counts, members := countHosts(c.only(r)); members > 0 {
-		line = countLine(counts, members)
+		line = countLine(r, counts, members)
 	}
 	f.add("chosen", c.selector.String()+": "+line)
 }

@@ -388,11 +388,7 @@ func waiting(at timeFormat, w v1.WaitingFor) string {
 func progressLine(r v1.Run) string {
 	counts, members := countHosts(r)
 	bar := progressBar(counts[string(run.Upgraded)], counts[string(run.HostFailed)]+counts[rolledBack], members)
-	line := countLine(counts, members)
-	if r.RollbackOf != 0 {
-		line = strings.Replace(line, run.Achieved(members, counts[string(run.Upgraded)], counts[upToDate]), run.RolledBack(members, counts[string(run.Upgraded)]), 1)
-	}
-	return strings.TrimSpace(bar + " " + line)
+	return strings.TrimSpace(bar + " " + countLine(r, counts, members))
 }
 
 // rolledBack is the status in which a host is shown whose upgrade was rolled back.
@@ -407,6 +403,20 @@ func shownStatus(status string, isRolledBack bool) string {
 		return rolledBack
 	}
 	return status
+}
+
+// statusIn is the status of a host as people see it in a run. A host that a rollback has brought back is
+// not shown as upgraded, nor as rolled-back, which tells of a failed upgrade.
+func statusIn(r v1.Run, h v1.RunHost) string {
+	if r.RollbackOf != 0 {
+		switch run.Status(h.Status) {
+		case run.Upgraded:
+			return "back"
+		case run.HostUpgrading:
+			return "going-back"
+		}
+	}
+	return shownStatus(h.Status, h.RolledBack)
 }
 
 // countHosts counts the members of a run by their status. Hosts that are left out have
@@ -440,11 +450,15 @@ var statusOrder = []string{
 }
 
 // countLine is such as "12 of 40 upgraded, 1 failed, 2 rebooting, 25 prepared".
-func countLine(counts map[string]int, members int) string {
+func countLine(r v1.Run, counts map[string]int, members int) string {
 	if members == 0 {
 		return ""
 	}
-	parts := []string{run.Achieved(members, counts[string(run.Upgraded)], counts[upToDate])}
+	achieved := run.Achieved(members, counts[string(run.Upgraded)], counts[upToDate])
+	if r.RollbackOf != 0 {
+		achieved = run.RolledBack(members, counts[string(run.Upgraded)])
+	}
+	parts := []string{achieved}
 	for _, status := range statusOrder {
 		if n := counts[status]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, status))
@@ -467,7 +481,11 @@ func showStages(to *terminal, r v1.Run) {
 	}
 	to.line("")
 	var t table
-	t.add("STAGE", "PHASE", "HOSTS", "UPGRADED", "FAILED", "OUT OF SERVICE")
+	done := "UPGRADED"
+	if r.RollbackOf != 0 {
+		done = "BACK"
+	}
+	t.add("STAGE", "PHASE", "HOSTS", done, "FAILED", "OUT OF SERVICE")
 	for _, g := range r.Stages {
 		if g.Step != nil {
 			t.addIn(map[int]string{1: phaseColour(g.Phase)}, g.Name, g.Phase, "-", "-", "-", stepText(g))
@@ -525,7 +543,7 @@ func (f hostFlags) showHosts(to *terminal, at timeFormat, r v1.Run) {
 	}
 	to.line("")
 	if len(shown) > 0 {
-		hostTable(to, at, shown)
+		hostTable(to, at, r, shown)
 	}
 	switch {
 	case f.Unhealthy && sick == 0:
@@ -549,7 +567,7 @@ func unhealthy(h v1.RunHost) bool {
 	return s == run.HostFailed || s == run.Unreachable || h.Slot != nil && (s.Final() || s == run.Prepared || s == run.Pending)
 }
 
-func hostTable(to *terminal, at timeFormat, hosts []v1.RunHost) {
+func hostTable(to *terminal, at timeFormat, r v1.Run, hosts []v1.RunHost) {
 	var t table
 	t.add("HOST", "STAGE", "STATUS", "SINCE", "NOTE")
 	for _, h := range hosts {
@@ -561,7 +579,7 @@ func hostTable(to *terminal, at timeFormat, hosts []v1.RunHost) {
 		if h.GivesUpAt != nil {
 			notes = append(notes, "gives up "+at.at(*h.GivesUpAt))
 		}
-		t.addIn(map[int]string{2: hostColour(h)}, h.Hostname, h.Stage, shownStatus(h.Status, h.RolledBack), since, strings.Join(notes, "; "))
+		t.addIn(map[int]string{2: hostColour(h)}, h.Hostname, h.Stage, statusIn(r, h), since, strings.Join(notes, "; "))
 	}
 	t.print(to)
 }
@@ -596,8 +614,8 @@ func hostNotes(at timeFormat, h v1.RunHost) []string {
 }
 
 // hostLine is a host in one line.
-func hostLine(at timeFormat, h v1.RunHost) string {
-	line := shownStatus(h.Status, h.RolledBack)
+func hostLine(at timeFormat, r v1.Run, h v1.RunHost) string {
+	line := statusIn(r, h)
 	if notes := hostNotes(at, h); len(notes) > 0 {
 		line += ": " + strings.Join(notes, "; ")
 	}

@@ -350,7 +350,7 @@ func (p *progress) showChanged(at timeFormat, f *followed, changed []v1.RunHost)
 		if !each && !isConspicuous(h) && f.lines[h.Hostname] == "" {
 			continue
 		}
-		if line := hostLine(at, h); f.lines[h.Hostname] != line {
+		if line := hostLine(at, f.last, h); f.lines[h.Hostname] != line {
 			if f.lines == nil {
 				f.lines = map[string]string{}
 			}
@@ -372,7 +372,7 @@ func (p *progress) showCounts(at timeFormat, f *followed) {
 		return
 	}
 	counts, members := countHosts(r)
-	if line := countLine(counts, members); line != f.counts {
+	if line := countLine(r, counts, members); line != f.counts {
 		f.counts, f.countedAt = line, at.now
 		p.runLine(r, "%s", line)
 	}

@@ -58,9 +58,9 @@ func (c *Controller) Preflight(ctx context.Context, by string, request v1.Start)
 			known := s.knownHosts()
 			known.InForce = &plan.Intent{Rollout: s.intent.rolloutOf(env.name)}
 			f.Warnings = plan.Unmatched(plan.Intent{Budgets: s.intent.budgets, Releases: releaseIn(e.Release)}, known)
-		}
-		if err == nil && len(planned.Rollout.Checks.Start) > 0 {
-			f.asked, err = s.askHealth(env, planned)
+			if err == nil && len(planned.Rollout.Checks.Start) > 0 {
+				f.asked, err = s.askHealth(env, planned)
+			}
 		}
 		return f, err
 	})

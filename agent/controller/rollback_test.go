@@ -94,6 +94,9 @@ func TestRollback(t *testing.T) {
 		if _, err := c.Start(t.Context(), "test", back); !strings.Contains(whyRefused(err), "nothing is left to take back of run") {
 			t.Errorf("hosts that are back are taken back again: %v", err)
 		}
+		if refused, err := c.Preflight(t.Context(), "test", back); err != nil || !strings.Contains(refused.Refused, "nothing is left to take back of run") {
+			t.Errorf("the rehearsal of a refused rollback says %+v, %v", refused, err)
+		}
 		again, err := c.Preflight(t.Context(), "test", v1.Start{RollbackOf: undo.ID, Reason: "it was not that"})
 		if err != nil || again.Refused != "" || again.Run == nil || len(again.Run.Stages) != 2 || again.Run.Stages[0].Name != "canary" {
 			t.Errorf("the rollback of the rollback would be %+v, %v", again.Run, err)

@@ -72,7 +72,7 @@ func Take(runs, newer []v1.Run) (Taken, error) {
 	t := Taken{Runs: message.Interval{Since: runs[0].ID, Of: of.ID}, Steps: map[string]bool{}, Hosts: map[string]string{}, Changed: map[string]bool{}}
 	if stage, at := closed(t.Runs, runs, newer); !at.IsZero() {
 		return t, &run.Refused{Run: of.ID, Message: fmt.Sprintf(
-			"%s cannot be taken back any more: stage %s is the point of no return, and it began at %s", t.Runs.Runs(), stage, at.UTC().Format(time.RFC3339))}
+			"%s cannot be taken back any more since stage %s, the point of no return, began at %s", t.Runs.Runs(), stage, at.UTC().Format(time.RFC3339))}
 	}
 	for _, r := range runs {
 		if r.Pinned == nil {

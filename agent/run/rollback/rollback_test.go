@@ -199,8 +199,8 @@ func TestNoWayBack(t *testing.T) {
 		runs, newer []v1.Run
 		want        string
 	}{
-		"closed":                       {[]v1.Run{closed(ran(5, stage("all", 1)))}, nil, "run 5 cannot be taken back any more: stage complete is the point of no return, and it began at 2026-11-28T02:00:00Z"},
-		"closed by a run that goes on": {[]v1.Run{ran(5, stage("all", 1))}, []v1.Run{later}, "stage complete is the point of no return"},
+		"closed":                       {[]v1.Run{closed(ran(5, stage("all", 1)))}, nil, "run 5 cannot be taken back any more since stage complete, the point of no return, began at 2026-11-28T02:00:00Z"},
+		"closed by a run that goes on": {[]v1.Run{ran(5, stage("all", 1))}, []v1.Run{later}, "stage complete, the point of no return, began at"},
 		"closed by another run":        {[]v1.Run{ran(5, stage("all", 1))}, []v1.Run{other}, ""},
 		"kept by an older version":     {[]v1.Run{unknown}, nil, "run 5 cannot be taken back: a version of the site that knew no rollbacks"},
 	} {

@@ -1,0 +1,49 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
+)
+
+// TestRollbackIsShownAsOne checks that a host which a rollback has brought back is nowhere shown as
+// upgraded, and that a rehearsal says nothing of what an upgrade would change.
+func TestRollbackIsShownAsOne(t *testing.T) {
+	t.Parallel()
+	r := v1.Run{
+		ID: 100, RollbackOf: 85, RollbackSince: 47, Stages: []v1.RunStage{{Name: "rest", Hosts: 2, Upgraded: 1}, {Name: "canary", Hosts: 1}},
+		Hosts: []v1.RunHost{{Hostname: "h02", Stage: "rest", Status: "upgraded"}, {Hostname: "h03", Stage: "rest", Status: "upgrading"}, {Hostname: "h01", Stage: "canary", Status: "prepared"}},
+	}
+	shows := map[string]func(*terminal){
+		"the table of hosts":  func(to *terminal) { hostTable(to, timeFormat{zone: time.UTC}, r, r.Hosts) },
+		"the table of stages": func(to *terminal) { showStages(to, r) },
+		"the progress":        func(to *terminal) { to.line(progressLine(r)) },
+		"the rehearsal":       func(to *terminal) { showPreflight(to, timeFormat{zone: time.UTC}, v1.Preflight{Run: &r}) },
+	}
+	want := map[string][]string{
+		"the table of hosts":  {"back", "going-back", "prepared"},
+		"the table of stages": {"BACK"},
+		"the progress":        {"1 of 3 hosts rolled back"},
+		"the rehearsal":       {"takes back:", "runs 47 to 85", "each host finds out in prepare"},
+	}
+	for name, show := range shows {
+		never := []string{"upgraded", "UPGRADED"}
+		if name == "the rehearsal" {
+			never = []string{"changes unknown", "--refresh"}
+		}
+		var out strings.Builder
+		show(&terminal{out: &out, width: 120})
+		for _, part := range want[name] {
+			if !strings.Contains(out.String(), part) {
+				t.Errorf("%s has no %q:\n%s", name, part, out.String())
+			}
+		}
+		for _, part := range never {
+			if strings.Contains(out.String(), part) {
+				t.Errorf("%s has %q:\n%s", name, part, out.String())
+			}
+		}
+	}
+}
