@@ -495,7 +495,7 @@ func (c *checker) takeBack(ctx context.Context, plan message.ChangeSet, want map
 	}
 	now, err := c.s.Versions(ctx)
 	if err != nil || !maps.Equal(now, want) {
-		return 0, c.fails("rollback of a run that is over", "the versions are not those from before the run: %s, %v", differences(want, now), err)
+		return 0, c.fails("rollback of a run that is over", "the versions are not those that it had before: %s, %v", differences(want, now), err)
 	}
 	return took, nil
 }
