@@ -321,10 +321,15 @@ func TestAction_withoutTenantOrRight(t *testing.T) {
 			config["stage"] = text("rest")
 		case "osupgrade_release":
 			config["host"] = text("h02")
+		case "osupgrade_rollback_run":
+			config["run"] = tftypes.NewValue(tftypes.Number, 57)
 		}
 		says(t, configured(t, nobody).invoke(t, name, config).errors, "There is no tenant")
 
 		operation := strings.ReplaceAll(strings.TrimPrefix(name, "osupgrade_"), "_", "-")
+		if name == "osupgrade_rollback_run" {
+			operation = "start"
+		}
 		for range 2 { // Start asks once in the plan.
 			api.Inject(http.MethodPost, "/"+operation, fakeapi.Status(http.StatusForbidden, "this needs the role operator"))
 		}

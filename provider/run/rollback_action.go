@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/diagnostics"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/providerdata"
@@ -88,6 +90,10 @@ func (a *rollbackAction) Invoke(ctx context.Context, req action.InvokeRequest, r
 	var err error
 	if start.RollbackOf == 0 {
 		start.RollbackOf, err = api.NewestUpgrade(ctx, tenant, start.Environment)
+	}
+	if errors.Is(err, client.ErrNothingToTakeBack) {
+		resp.Diagnostics.AddError(operation, fmt.Sprintf("Tenant: %s\nCause: %v", tenant, err))
+		return
 	}
 	var begun v1.Run
 	if err == nil {

@@ -209,6 +209,9 @@ func (c *Client) RunsOf(ctx context.Context, tenant string, filter v1.RunFilter)
 	return runs, why, err
 }
 
+// ErrNothingToTakeBack is returned by NewestUpgrade if the site has answered, and there is no run to name.
+var ErrNothingToTakeBack = errors.New("there is nothing to take back")
+
 // NewestUpgrade returns the newest run of an environment that has upgraded a host, and is no rollback. An
 // empty environment is the only one that has runs.
 func (c *Client) NewestUpgrade(ctx context.Context, tenant, environment string) (uint64, error) {
@@ -228,11 +231,11 @@ func (c *Client) NewestUpgrade(ctx context.Context, tenant, environment string) 
 		case newest.ID == 0:
 			newest = r
 		case r.Environment != newest.Environment:
-			return 0, fmt.Errorf("several environments have runs: %s and %s; say which you mean", cmp.Or(newest.Environment, v1.DefaultEnvironment), cmp.Or(r.Environment, v1.DefaultEnvironment))
+			return 0, fmt.Errorf("%w: several environments have runs: %s and %s; say which you mean", ErrNothingToTakeBack, cmp.Or(newest.Environment, v1.DefaultEnvironment), cmp.Or(r.Environment, v1.DefaultEnvironment))
 		}
 	}
 	if newest.ID == 0 {
-		return 0, errors.New("there is nothing to take back: no run has upgraded a host")
+		return 0, fmt.Errorf("%w: no run has upgraded a host", ErrNothingToTakeBack)
 	}
 	return newest.ID, nil
 }
