@@ -53,7 +53,8 @@ type Job struct {
 	// Reversed is set for Missing when the plan is one that undoes an upgrade.
 	Reversed bool
 	// Outputs returns the outputs of the steps that the run has done, by name; nil if there are
-	// none, and for actions other than Upgrade and Resume. The site is asked for them.
+	// none, for actions other than Upgrade and Resume, and for a strategy that is no Receiver.
+	// The site is asked for them: for Upgrade before it is called.
 	Outputs func(ctx context.Context) (map[string]string, error)
 	// Progress reports progress for people; it is never nil. percent is 0 to 100,
 	// or negative if unknown.
@@ -165,6 +166,12 @@ type Planner interface {
 	// Plans reports whether Prepare makes a plan, so that one without changes changes
 	// nothing. Without a plan nothing of an upgrade is proved.
 	Plans() bool
+}
+
+// Receiver is implemented by a Strategy that may ask for the outputs of steps.
+type Receiver interface {
+	// Receives reports whether it asks for them.
+	Receives() bool
 }
 
 // Releaser is implemented by a Strategy that carries out releases. A host whose strategy is none is

@@ -94,19 +94,20 @@ func (w *Worker) call(ctx context.Context, do decide.Do) (strategy.Outcome, erro
 	if job.Plan, err = w.planFor(do); err != nil {
 		return 0, err
 	}
-	if w.state.Outputs && (do == decide.DoUpgrade || do == decide.DoResume) {
-		job.Outputs = func(ctx context.Context) (map[string]string, error) { return w.HostLog.Outputs(ctx, job.Run) }
-	}
 	switch do {
 	case decide.DoPrepare:
 		return 0, w.callPrepare(ctx, job)
 	case decide.DoUpgrade:
+		job.Outputs = w.given
 		w.baseline(ctx)
 		outcome, err := w.callUpgrade(ctx, do, job, w.Strategy.Upgrade)
 		return outcome, w.compared(ctx, job, err)
 	case decide.DoResume:
 		if err := w.rebootedInIt(ctx); err != nil {
 			return 0, err
+		}
+		if w.receives() {
+			job.Outputs = w.stepOutputs
 		}
 		outcome, err := w.callUpgrade(ctx, do, job, w.Strategy.Resume)
 		return outcome, w.compared(ctx, job, err)

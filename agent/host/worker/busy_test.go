@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/decide"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
@@ -117,6 +118,54 @@ func TestBusyUntilNotAfter(t *testing.T) {
 		r.command(11, message.Upgrade)
 		if got := r.until(message.Upgrade); got != "nothing was upgraded: the host was busy until not-after: backup" || r.effects("upgrade") != 0 {
 			t.Errorf("it answered %q after %d upgrades", got, r.effects("upgrade"))
+		}
+	})
+}
+
+// askedForOutputs is a site that takes long to give the outputs of steps.
+type askedForOutputs struct {
+	log.HostLog
+	asked func()
+}
+
+func (s askedForOutputs) Outputs(ctx context.Context, run uint64) (map[string]string, error) {
+	s.asked()
+	return s.HostLog.Outputs(ctx, run)
+}
+
+// TestBusyWhileOutputsCome checks that an upgrade does not begin if the host becomes busy while the site
+// is asked for the outputs of steps: the upgrade waits, and gets them in the end.
+func TestBusyWhileOutputsCome(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(r *rig) {
+		l, s, asked := newLeases(), &receiving{}, 0
+		r.change = func(o *Options) {
+			s.Strategy, o.Strategy, o.Busy = o.Strategy, s, l
+			o.HostLog = askedForOutputs{o.HostLog, func() {
+				if asked++; asked > 1 {
+					return
+				}
+				time.Sleep(20 * time.Second)
+				l.say(backup(time.Now().Add(90 * time.Second)))
+				time.AfterFunc(90*time.Second, func() {
+					if r.effects("upgrade") != 0 {
+						r.t.Error("the host is upgraded while it is busy")
+					}
+					l.say(nil)
+				})
+			}}
+		}
+		r.bear()
+		r.prepare()
+		expect(r, message.Prepare, message.Done)
+		began, c := time.Now(), message.Command{Action: message.Upgrade, Host: "h01"}
+		r.hostLog.send(message.Record{Seq: 11, Kind: message.CommandHost, Run: 10, Outputs: true, Body: c.Encode()})
+		r.until(message.Upgrade)
+		if took := time.Since(began); took < 110*time.Second {
+			t.Errorf("the answer came after %s", took)
+		}
+		if r.effects("upgrade") != 1 || len(s.got) != 1 || s.got[0] != "secret of run 10" {
+			t.Errorf("it was upgraded %d times with %q", r.effects("upgrade"), s.got)
 		}
 	})
 }

@@ -69,8 +69,13 @@ func (w *Worker) do(ctx context.Context, now leaseTerm, do decide.Do, before dec
 	case decide.DoAwaitIdle:
 		return w.awaitIdle(ctx, now)
 	case decide.DoUpgrade:
+		w.given = w.askOutputs(ctx)
+		defer func() { w.given = nil }()
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
 		if next, deferred := before.Deferred(w.notNow()); deferred {
-			return w.remember(ctx, next) // It was idle before the state was written, which may take long.
+			return w.remember(ctx, next) // It was idle before the state was written and the site asked, which may take long.
 		}
 	case decide.DoReboot:
 		if before.Reboot != decide.NotAsked {

@@ -14,6 +14,8 @@ type receiving struct {
 	got []string
 }
 
+func (s *receiving) Receives() bool { return true }
+
 func (s *receiving) Upgrade(ctx context.Context, job strategy.Job) (strategy.Outcome, error) {
 	if job.Outputs == nil {
 		s.got = append(s.got, "none")

@@ -24,6 +24,9 @@ type Worker struct {
 	written atomic.Pointer[decide.State]
 	// prepared is the plan that the strategy has just made, until it is on disk.
 	prepared message.ChangeSet
+	// given returns the outputs of steps that the site has given for the upgrade that begins; nil if
+	// there are none for it.
+	given func(context.Context) (map[string]string, error)
 	// gotten is the release that the site has just given, until it is on disk.
 	gotten *release.Pin
 	// lastFailure is why the last try of the action that is being retried has failed.

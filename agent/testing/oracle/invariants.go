@@ -158,9 +158,14 @@ func (o *Oracle) soaked(stage int, what string, r message.Decoded, sent time.Tim
 }
 
 // decided is by what time a controller has decided that sent a record: one whose clock
-// is behind goes by the clock of the log.
+// is behind goes by the clock of the log, and knows only of the records that it was given that the
+// clock was set back.
 func (o *Oracle) decided(sent time.Time) time.Time {
-	if least := o.least(); sent.Before(least) {
+	least := o.least()
+	if o.back.seq > o.knows {
+		least = least.Add(o.back.lag)
+	}
+	if sent.Before(least) {
 		return least
 	}
 	return sent

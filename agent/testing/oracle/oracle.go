@@ -113,8 +113,9 @@ type Oracle struct {
 	pinned    map[uint64]string
 	// grouped means that there are other environments than the default one.
 	grouped bool
-	// newest is the time of the last record.
+	// newest is the time of the last record, back the last one before which the clock was set back.
 	newest time.Time
+	back   back
 	// Passed returns how much real time has passed since the last record: a clock
 	// that is set back delays no deadline. Nil means none.
 	Passed func() time.Duration
@@ -242,7 +243,7 @@ func (o *Oracle) Counts(r message.Decoded) bool {
 // Apply judges a record that counts, and applies it.
 func (o *Oracle) Apply(r message.Decoded, sent time.Time) {
 	o.turnTo(r)
-	if o.clock(r.Time) {
+	if o.clock(r) {
 		// The writer did not know that the clock was set back: the time of sending is
 		// moved like all other times.
 		sent = earlier(sent, r.Time)
@@ -285,7 +286,7 @@ func (o *Oracle) begins(at time.Time) {
 
 // Pass notes a record that does not count: only its time has an effect.
 func (o *Oracle) Pass(r message.Decoded) {
-	o.clock(r.Time)
+	o.clock(r)
 	o.saw(r)
 }
 
@@ -345,10 +346,16 @@ func (o *Oracle) raced() bool { return o.seen > o.written }
 
 // clock notes the time of a record. If that is before the time of the last record, the
 // log's clock was set back: times that would now be in the future become the new time.
-func (o *Oracle) clock(now time.Time) (setBack bool) {
+func (o *Oracle) clock(r message.Decoded) (setBack bool) {
+	now := r.Time
 	if len(o.runs) == 0 || !now.Before(o.newest) {
 		return false
 	}
+	lag := o.least().Sub(o.newest)
+	if !o.known(o.back.seq) {
+		lag += o.back.lag
+	}
+	o.back = back{r.Seq, lag}
 	for _, p := range o.runs {
 		o.setBack(p, now)
 		for _, m := range p.members {
@@ -356,6 +363,14 @@ func (o *Oracle) clock(now time.Time) (setBack bool) {
 		}
 	}
 	return true
+}
+
+// back is a record before which the log's clock was set back.
+type back struct {
+	seq uint64
+	// lag is how much real time the record does not show: a controller that was not given it yet goes
+	// by the record before it and all that has passed since.
+	lag time.Duration
 }
 
 // setBack moves the times of a run that would be in the future now.

@@ -36,6 +36,7 @@ type older struct {
 	strategy.Strategy
 	strategy.Confirmer
 	strategy.Releaser
+	strategy.Receiver
 }
 
 // runOf is the change of the version in a plan.

@@ -66,7 +66,7 @@ func (w *World) runWorker(m *machine, name, dir string) {
 	system := system{m, p}
 	var how strategy.Strategy = system
 	if m.traits.readsNone {
-		how = older{system, system, system}
+		how = older{system, system, system, system}
 	}
 	worked, err := worker.Open(ctx, worker.Options{
 		Tenant: tenant, Host: m.host, Application: application, Version: "sim", Dir: dir,

@@ -182,6 +182,7 @@ var (
 	_ strategy.Confirmer = (*Strategy)(nil)
 	_ strategy.Watcher   = (*Strategy)(nil)
 	_ strategy.Planner   = (*Strategy)(nil)
+	_ strategy.Receiver  = (*Strategy)(nil)
 	_ strategy.Printer   = (*Strategy)(nil)
 	_ strategy.Releaser  = (*Strategy)(nil)
 	_ strategy.Returner  = (*Strategy)(nil)
