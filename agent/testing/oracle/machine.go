@@ -38,6 +38,8 @@ type machine struct {
 	rebooted map[uint64]int
 	// installs are what it had before each run that has changed it, in their order.
 	installs []install
+	// isBack are the rollbacks that have found nothing to take back.
+	isBack map[uint64]bool
 	// askedBack and wentBack are the same for the reboots that a rollback required.
 	askedBack map[uint64]calls
 	wentBack  map[uint64]int
@@ -91,7 +93,7 @@ type journal struct {
 // Enlist adds a machine. A byzantine one has no worker.
 func (o *Oracle) Enlist(name string, byzantine bool) {
 	o.machines[name] = &machine{
-		byzantine: byzantine, boot: 1, bootAt: map[uint64]int{}, has: map[string]bool{}, unchecked: map[uint64]bool{}, prepared: map[uint64]bool{}, installed: map[uint64]int{}, undone: map[uint64]bool{},
+		byzantine: byzantine, boot: 1, bootAt: map[uint64]int{}, has: map[string]bool{}, unchecked: map[uint64]bool{}, prepared: map[uint64]bool{}, installed: map[uint64]int{}, undone: map[uint64]bool{}, isBack: map[uint64]bool{},
 		asked: map[uint64]calls{}, rebooted: map[uint64]int{}, askedBack: map[uint64]calls{}, wentBack: map[uint64]int{}, journals: map[string]journal{}, name: name, host: name, replied: map[answer]bool{}, sent: map[answer][]sending{},
 	}
 }
@@ -103,7 +105,7 @@ func (o *Oracle) Clone(name, of, worker, ofWorker string) {
 	t := o.machines[of]
 	c := *t
 	c.name, c.clone, c.host, c.boot, c.pending, c.drained, c.busy, c.down = name, nil, of, t.boot+1, 0, 0, 0, 0
-	c.unchecked = maps.Clone(t.unchecked)
+	c.unchecked, c.isBack = maps.Clone(t.unchecked), maps.Clone(t.isBack)
 	c.bootAt, c.prepared, c.installed, c.undone, c.rebooted = maps.Clone(t.bootAt), maps.Clone(t.prepared), maps.Clone(t.installed), maps.Clone(t.undone), maps.Clone(t.rebooted)
 	c.asked, c.askedBack, c.wentBack = maps.Clone(t.asked), maps.Clone(t.askedBack), maps.Clone(t.wentBack)
 	c.journals, c.replied, c.sent = map[string]journal{}, nil, nil
@@ -390,6 +392,8 @@ func (t *machine) did(run uint64, reply message.Reply) bool {
 	switch {
 	case reply.Result.Outcome != message.Done && reply.Result.Outcome != message.RebootRequired:
 		return true
+	case reply.Action == message.Upgrade && t.isBack[run]:
+		return reply.Result.Outcome == message.Done && t.installed[run] == 0
 	case reply.Action != message.Prepare && t.blind == t.boot:
 		return t.installed[run] == 1 // That the machine went back is known to nobody yet.
 	case reply.Action == message.Prepare:

@@ -131,17 +131,35 @@ func (o *Oracle) Upgraded(back int) uint64 {
 // the runs that have changed it (invariant 17). version is the run that has installed it, 0 for what the
 // machine had at first.
 func (o *Oracle) TakenBack(host string, run, version uint64) {
-	t, runs := o.machines[host], o.takesBack[run]
 	o.count("machines rolled back by a rollback")
-	for _, i := range t.installs {
-		if runs.Has(i.run) {
-			if i.was != version {
-				o.violated("invariant 17: %s is rolled back to %d by run %d, which takes back %s, and it had %d before", host, version, run, runs.Runs(), i.was)
-			}
-			return
+	was, changed := o.hadBefore(host, run)
+	switch runs := o.takesBack[run].Runs(); {
+	case !changed:
+		o.violated("invariant 17: %s is rolled back by run %d, and none of %s has changed it", host, run, runs)
+	case was != version:
+		o.violated("invariant 17: %s is rolled back to %d by run %d, which takes back %s, and it had %d before", host, version, run, runs, was)
+	}
+}
+
+// NothingToTakeBack notes that a machine has nothing of what a rollback takes back, and may say that it is
+// done without an upgrade. It is judged that this is so if the machine is the only one of its host: none of
+// the runs has changed it, or it has what it had before the oldest.
+func (o *Oracle) NothingToTakeBack(host string, run, version uint64, only bool) {
+	o.machines[host].isBack[run] = true
+	if was, changed := o.hadBefore(host, run); only && changed && was != version {
+		o.violated("invariant 17: %s has nothing for run %d to take back, and runs %d; it had %d before %s", host, run, version, was, o.takesBack[run].Runs())
+	}
+}
+
+// hadBefore returns what a machine had before the oldest run that has changed it of those that a rollback
+// takes back; false if none has.
+func (o *Oracle) hadBefore(host string, run uint64) (was uint64, changed bool) {
+	for _, i := range o.machines[host].installs {
+		if o.takesBack[run].Has(i.run) {
+			return i.was, true
 		}
 	}
-	o.violated("invariant 17: %s is rolled back by run %d, and none of %s has changed it", host, run, runs.Runs())
+	return 0, false
 }
 
 // install is what a machine had before a run has changed it, by the run that has installed that.

@@ -238,9 +238,13 @@ func (m *machine) upgrade(ctx context.Context, j *job) {
 	w.mu.Lock()
 	if ctx.Err() == nil && m.up {
 		m.installed[j.run]++
-		m.w.oracle.Installs(name, j.run, m.version)
+		had := m.version
+		if had == j.version { // An earlier rollback waits for a boot, and this one goes on with it.
+			had = m.running()
+		}
+		m.w.oracle.Installs(name, j.run, had)
 		m.releaseOf[j.run] = j.of
-		m.was[j.run], m.version = m.version, j.version
+		m.was[j.run], m.version = had, j.version
 		if j.takesBack && m.one() {
 			w.oracle.TakenBack(name, j.run, j.version)
 		}

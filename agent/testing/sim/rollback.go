@@ -69,7 +69,16 @@ func (m *machine) undo(run uint64) {
 	m.undone[run] = true
 }
 
-// PrepareRollback implements strategy.Returner.
+// running is the version that runs, with the world's lock held: what waits for a boot does not.
+func (m *machine) running() uint64 {
+	if m.pending != 0 {
+		return m.was[m.pending]
+	}
+	return m.version
+}
+
+// PrepareRollback implements strategy.Returner. What an upgrade that failed has not changed, or an earlier
+// rollback has taken back, is not in its plan.
 func (s system) PrepareRollback(ctx context.Context, job strategy.Job) (message.ChangeSet, error) {
 	if err := sleep(ctx, s.m.took("prepare")/2); err != nil {
 		return message.ChangeSet{}, err
@@ -86,6 +95,10 @@ func (s system) PrepareRollback(ctx context.Context, job strategy.Job) (message.
 	switch c := runOf(back); {
 	case !s.m.traits.rollsBack:
 		return message.ChangeSet{}, strategy.ErrNoRollback
+	case c.To == versionName(s.m.version) && c.To == versionName(s.m.running()):
+		s.m.w.count("rollbacks of what is not there")
+		s.m.w.oracle.NothingToTakeBack(s.m.name, job.Run, s.m.version, s.m.one())
+		back = message.ChangeSet{}
 	case c.From != versionName(s.m.version) && c.To != versionName(s.m.version):
 		s.m.w.count("rollbacks of what somebody else has changed")
 		return message.ChangeSet{}, strategy.Fail(message.Artifact, fmt.Errorf("sim: version %d is here, not %q", s.m.version, c.From))
@@ -129,9 +142,9 @@ func (s system) takeBack(ctx context.Context, job strategy.Job) (strategy.Outcom
 func (s system) notBack(job strategy.Job) []message.Change {
 	s.m.w.mu.Lock()
 	defer s.m.w.mu.Unlock()
-	version := s.m.version
-	if s.m.pending != 0 && !job.Staged {
-		version = s.m.was[s.m.pending]
+	version := s.m.running()
+	if job.Staged {
+		version = s.m.version
 	}
 	if runOf(job.Plan).To == versionName(version) {
 		return nil
