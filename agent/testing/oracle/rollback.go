@@ -128,20 +128,25 @@ func (o *Oracle) Upgraded(back int) uint64 {
 }
 
 // TakenBack judges what a machine runs once it has carried out a rollback: what it had before the oldest of
-// the runs that have changed it (invariant 17). version is the run that has installed it, 0 for what the
-// machine had at first.
+// the runs that have changed it (invariant 17). A run may have told it to upgrade and changed nothing, without
+// an answer that says so: then it keeps what it had. version is the run that has installed what it runs, 0 for
+// what the machine had at first.
 func (o *Oracle) TakenBack(host string, run, version uint64) {
 	t, runs := o.machines[host], o.takesBack[run]
 	o.count("machines rolled back by a rollback")
-	for _, i := range t.installs {
-		if runs.Has(i.run) {
-			if i.was != version {
-				o.violated("invariant 17: %s is rolled back to %d by run %d, which takes back %s, and it had %d before", host, version, run, runs.Runs(), i.was)
-			}
-			return
-		}
+	n := slices.IndexFunc(t.installs, func(i install) bool { return runs.Has(i.run) })
+	switch {
+	case n >= 0:
+	case o.changedBy[host] == 0:
+		o.violated("invariant 17: %s is rolled back by run %d, and none of %s has told it to upgrade", host, run, runs.Runs())
+		return
+	default:
+		o.count("machines rolled back that nothing has changed")
+		n = len(t.installs) - 1 // That of the rollback.
 	}
-	o.violated("invariant 17: %s is rolled back by run %d, and none of %s has changed it", host, run, runs.Runs())
+	if was := t.installs[n].was; was != version {
+		o.violated("invariant 17: %s is rolled back to %d by run %d, which takes back %s, and it had %d before", host, version, run, runs.Runs(), was)
+	}
 }
 
 // install is what a machine had before a run has changed it, by the run that has installed that.
