@@ -128,14 +128,19 @@ func (o *Oracle) Upgraded(back int) uint64 {
 }
 
 // TakenBack judges what a machine runs once it has carried out a rollback: what it had before the oldest of
-// the runs that have changed it (invariant 17). version is the run that has installed it, 0 for what the
-// machine had at first.
+// the runs that have changed it (invariant 17). A run may have told it to upgrade and changed nothing, without
+// an answer that says so: then it keeps what it had. version is the run that has installed what it runs, 0 for
+// what the machine had at first.
 func (o *Oracle) TakenBack(host string, run, version uint64) {
 	o.count("machines rolled back by a rollback")
 	was, changed := o.hadBefore(host, run)
+	if installs := o.machines[host].installs; !changed && o.changedBy[host] != 0 {
+		o.count("machines rolled back that nothing has changed")
+		was, changed = installs[len(installs)-1].was, true // That of the rollback.
+	}
 	switch runs := o.takesBack[run].Runs(); {
 	case !changed:
-		o.violated("invariant 17: %s is rolled back by run %d, and none of %s has changed it", host, run, runs)
+		o.violated("invariant 17: %s is rolled back by run %d, and none of %s has told it to upgrade", host, run, runs)
 	case was != version:
 		o.violated("invariant 17: %s is rolled back to %d by run %d, which takes back %s, and it had %d before", host, version, run, runs, was)
 	}

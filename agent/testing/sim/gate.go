@@ -122,6 +122,11 @@ func (s *site) push(host string, body []byte) {
 	}
 	var p gate.Push
 	w.must(json.Unmarshal(body, &p))
+	if p.Command != nil {
+		w.mu.Lock()
+		w.pushed[p.Command.Seq] = *p.Command
+		w.mu.Unlock()
+	}
 	for _, m := range w.inOrder {
 		switch {
 		case host == "" || m.host == host:
@@ -152,21 +157,34 @@ func (w *World) replay(host string) {
 	if !w.fault("replay: old command", host) {
 		return
 	}
-	all := w.log.All()
-	var old []int
-	for i := range all {
-		if r := &all[i]; r.Kind == message.CommandAll || r.Kind == message.CommandHost && r.Host == host {
-			old = append(old, i)
-		}
-	}
+	old := w.oldCommands(host)
 	if len(old) == 0 {
 		return
 	}
-	r := all[old[w.rng.n("replay which/"+host, len(old))]]
-	p := gate.Push{Command: &gate.Command{Kind: r.Kind, Seq: r.Seq, Time: r.Time, Run: r.Run, Epoch: r.Epoch, Checks: r.Checks, Release: r.Release, Body: r.Body}}
+	p := gate.Push{Command: &old[w.rng.n("replay which/"+host, len(old))]}
 	body, err := json.Marshal(p)
 	w.must(err)
 	w.after(w.rng.span("replay when/"+host, time.Millisecond, time.Minute), func() { w.pushTo(host, p, body) })
+}
+
+// oldCommands returns the prepares on the log, whole, and the commands that gates have pushed to a host, as
+// they pushed them: the log does not have all that a gate tells of a command.
+func (w *World) oldCommands(host string) (old []gate.Command) {
+	all := w.log.All()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i := range all {
+		switch r := &all[i]; r.Kind {
+		case message.CommandAll:
+			old = append(old, gate.Command{Kind: r.Kind, Seq: r.Seq, Time: r.Time, Run: r.Run, Epoch: r.Epoch, Checks: r.Checks, Release: r.Release, Rollback: r.Rollback, Body: r.Body})
+		case message.CommandHost:
+			if c, was := w.pushed[r.Seq]; was && r.Host == host {
+				old = append(old, c)
+			}
+		case message.EventRecord, message.ReplyRecord:
+		}
+	}
+	return old
 }
 
 // siteKeeper is the store as the gate of one site sees it.

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/gate"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/memory"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/oracle"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
@@ -69,6 +70,8 @@ type World struct {
 	inLine   bool
 	orders   map[string]*v1.After
 	editions map[string]int
+	// pushed are the commands that gates have pushed, by sequence; mu guards it.
+	pushed map[uint64]gate.Command
 	// given counts the outputs that steps have given.
 	given int
 	// inOrder are the machines by name.
@@ -115,6 +118,7 @@ func newWorld(ctx context.Context, seed uint64, o Options) *World {
 	w := &World{
 		trace: trace{print: o.Print, counts: map[string]int{}, visits: map[visit]int{}}, o: o, rng: newRNG(seed), begun: time.Now(), strength: map[string]float64{}, ctx: ctx,
 		conns: map[string][]*hostConn{}, store: memory.NewStore(), machines: map[string]*machine{}, editions: map[string]int{},
+		pushed: map[uint64]gate.Command{},
 	}
 	w.log = w.newServer()
 	w.oracle = oracle.New(w.violated, w.count)
