@@ -57,8 +57,6 @@ type environment struct {
 	// goal is the release to which its hosts go, toldGoal the digest of that which they were told.
 	goal     goal
 	toldGoal string
-	// relies is set while it is found out whether its next run has anything to do.
-	relies bool
 	// shown is the newest run as it was shown last.
 	shown shown
 	// forecast is that of the newest run that was shown.

@@ -169,17 +169,26 @@ func (s *state) have(pinned *release.Pin) func(host string) bool {
 	}
 }
 
+// resting finds out which environments have nothing to do. Each is looked at once, however many come
+// before it.
+type resting struct {
+	*state
+	now   time.Time
+	found map[*environment]rest
+}
+
+// resting begins to find out which environments have nothing to do at a time.
+func (s *state) resting(now time.Time) resting { return resting{s, now, map[*environment]rest{}} }
+
 // rely is have if the next run of an environment may leave out the hosts that have a release, and nil
 // as long as environments that come after it have something to do: their runs follow its runs.
-func (s *state) rely(env *environment, pinned *release.Pin, now time.Time) func(host string) bool {
-	have := s.have(pinned)
-	if have == nil || env.relies { // The order has a cycle, which only two edits at once can make.
+func (r resting) rely(env *environment, pinned *release.Pin) func(host string) bool {
+	have := r.have(pinned)
+	if have == nil {
 		return nil
 	}
-	env.relies = true
-	defer func() { env.relies = false }()
-	for _, name := range s.intent.followers()[env.name] {
-		if s.nothingToDo(s.environment(name), now).why == "" {
+	for _, name := range r.intent.followers()[env.name] {
+		if r.nothingToDo(r.environment(name)).why == "" {
 			return nil
 		}
 	}
@@ -187,20 +196,30 @@ func (s *state) rely(env *environment, pinned *release.Pin, now time.Time) func(
 }
 
 // nothingToDo says why a run of an environment has nothing to do; zero if it has, or if nobody can say.
-func (s *state) nothingToDo(env *environment, now time.Time) (none rest) {
-	pinned, err := s.releaseOf(env, now)
+func (r resting) nothingToDo(env *environment) rest {
+	found, asked := r.found[env]
+	if !asked {
+		r.found[env] = rest{} // In a cycle, which only two edits at once can make, all have something to do.
+		found = r.look(env)
+		r.found[env] = found
+	}
+	return found
+}
+
+func (r resting) look(env *environment) (none rest) {
+	pinned, err := r.releaseOf(env, r.now)
 	if err != nil {
 		return none
 	}
-	have := s.rely(env, pinned, now)
+	have := r.rely(env, pinned)
 	if have == nil {
 		return none
 	}
-	fleet := s.fleet(env, nil)
-	if s.fit(fleet, pinned) != nil {
+	fleet := r.fleet(env, nil)
+	if r.fit(fleet, pinned) != nil {
 		return none
 	}
-	planned, err := s.intent.plan(env.name, fleet, env.course(v1.Start{}, pinned))
+	planned, err := r.intent.plan(env.name, fleet, env.course(v1.Start{}, pinned))
 	if err != nil {
 		return none
 	}

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -185,6 +186,45 @@ func TestWindowThatOthersFollow(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestWindowThatManyFollow checks that each environment is looked at once, though the ways through their
+// order double with each of its 24 layers: else the controller would still be counting.
+func TestWindowThatManyFollow(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		spring := springOf()
+		pin := spring.Pin("spring")
+		hosts, has := []string{"h00"}, map[string]offers{"h00": {pin, 0}}
+		for n := range 48 {
+			name := fmt.Sprintf("h%02d", n+1)
+			hosts, has[name] = append(hosts, name), offers{pin, 0}
+		}
+		m := nightly(hosts...)
+		m.config.Releases = map[string]string{"os": "spring"}
+		m.releases("spring", &spring)
+		for _, host := range hosts {
+			m.versions[host] = message.EncodeVersions(map[string]string{"base": "1.4"})
+		}
+		control, _ := m.control(t)
+		before := []string{"default"}
+		for layer := range 24 {
+			var names []string
+			for n := 2*layer + 1; n <= 2*layer+2; n++ {
+				name := fmt.Sprintf("e%02d", n)
+				m.declare(store.Seen{Object: store.Object{Kind: store.Environment, Name: name}, Environment: &v1.Environment{
+					Match: v1.Match{Hosts: hosts[n : n+1]}, After: &v1.After{Environments: before, Soak: "0s"},
+				}})
+				names = append(names, name)
+			}
+			before = names
+		}
+		m.passSaying(2*time.Hour+10*time.Minute, has)
+		status, err := control.EnvironmentStatus(t.Context(), "default")
+		if err != nil || status.OpenWindow == nil || status.OpenWindow.UpToDate != "the only host has release spring" {
+			t.Errorf("%+v, %v", status, err)
+		}
+	})
 }
 
 // told are the releases that hosts were told.

@@ -49,7 +49,8 @@ func (s *state) openWhenDue(ctx context.Context, env *environment, now time.Time
 	if err := s.intent.unusable[skipsOf(env.name)]; err != nil {
 		return s.idles(env, now, "window", fmt.Sprintf("somebody to repair the skipped windows of environment %s: %v; skip a window anew", nameOf(env.name), err), span.End)
 	}
-	if rests := s.nothingToDo(env, now); rests.why != "" {
+	resting := s.resting(now)
+	if rests := resting.nothingToDo(env); rests.why != "" {
 		return s.rest(env, now, rests, span.End)
 	}
 	before := s.predecessors(env, now, false)
@@ -71,7 +72,7 @@ func (s *state) openWhenDue(ctx context.Context, env *environment, now time.Time
 	if err != nil {
 		return s.idles(env, now, "window", fmt.Sprintf("somebody to repair the rollout: %v", err), span.End)
 	}
-	left := planned.Left(s.rely(env, pinned, now))
+	left := planned.Left(resting.rely(env, pinned))
 	f.members, f.silent, f.ofSteps = left.Hosts, left.Silent, planned.OfSteps()
 	end, heardBy := span.End.Add(-planned.Reserve()), s.started.Add(gracePeriod)
 	switch isDue, at := due(f); {
