@@ -91,7 +91,7 @@ func (a *rollbackAction) Invoke(ctx context.Context, req action.InvokeRequest, r
 	if start.RollbackOf == 0 {
 		start.RollbackOf, err = api.NewestUpgrade(ctx, tenant, start.Environment)
 	}
-	if errors.Is(err, client.ErrNothingToTakeBack) {
+	if errors.Is(err, client.ErrWhichRun) {
 		resp.Diagnostics.AddError(operation, fmt.Sprintf("Tenant: %s\nCause: %v", tenant, err))
 		return
 	}

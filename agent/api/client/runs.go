@@ -209,8 +209,8 @@ func (c *Client) RunsOf(ctx context.Context, tenant string, filter v1.RunFilter)
 	return runs, why, err
 }
 
-// ErrNothingToTakeBack is returned by NewestUpgrade if the site has answered, and there is no run to name.
-var ErrNothingToTakeBack = errors.New("there is nothing to take back")
+// ErrWhichRun is returned by NewestUpgrade if the site has answered, and no run or several could be meant.
+var ErrWhichRun = errors.New("it is not clear which run to take back")
 
 // NewestUpgrade returns the newest run of an environment that has upgraded a host, and is no rollback. An
 // empty environment is the only one that has runs.
@@ -231,11 +231,11 @@ func (c *Client) NewestUpgrade(ctx context.Context, tenant, environment string) 
 		case newest.ID == 0:
 			newest = r
 		case r.Environment != newest.Environment:
-			return 0, fmt.Errorf("%w: several environments have runs: %s and %s; say which you mean", ErrNothingToTakeBack, cmp.Or(newest.Environment, v1.DefaultEnvironment), cmp.Or(r.Environment, v1.DefaultEnvironment))
+			return 0, fmt.Errorf("%w: several environments have runs: %s and %s; say which you mean", ErrWhichRun, cmp.Or(newest.Environment, v1.DefaultEnvironment), cmp.Or(r.Environment, v1.DefaultEnvironment))
 		}
 	}
 	if newest.ID == 0 {
-		return 0, fmt.Errorf("%w: no run has upgraded a host", ErrNothingToTakeBack)
+		return 0, fmt.Errorf("%w: no run has upgraded a host", ErrWhichRun)
 	}
 	return newest.ID, nil
 }

@@ -42,7 +42,7 @@ func (o *Oracle) doneIn(environment string) *doneBy {
 }
 
 // opensRollback judges a rollback (invariant 17): there is a way back, its members are hosts that the runs
-// have changed last, its stages come in the reverse order of those of the newest run, and it takes back what steps these runs have done
+// have changed last, its stages come in reverse order, that of the newest run if they were edited in between, and it takes back what steps these runs have done
 // last.
 func (o *Oracle) opensRollback(r message.Decoded, e message.Opened) {
 	runs, done := e.TakesBack(), o.doneIn(e.Environment)
@@ -50,11 +50,12 @@ func (o *Oracle) opensRollback(r message.Decoded, e message.Opened) {
 		return
 	}
 	o.count("rollbacks opened")
+	edited := done.edited(runs)
 	for id, run := range done.runs {
 		if run.closed != "" && (runs.Has(id) || runs.Has(run.since)) {
 			o.violated("invariant 17: record %d takes back %s, and stage %s of run %d has closed the way back at %s", r.Seq, runs.Runs(), run.closed, id, run.at)
 		}
-		if id == runs.Of && !reversed(run.stages, e.Rollout.Stages) {
+		if runs.Has(id) && (id == runs.Of || !edited) && !reversed(run.stages, e.Rollout.Stages) {
 			o.violated("invariant 17: record %d takes back %s in another order than that of the stages %v of run %d backwards", r.Seq, runs.Runs(), run.stages, id)
 		}
 	}
@@ -72,6 +73,27 @@ func (o *Oracle) opensRollback(r message.Decoded, e message.Opened) {
 			o.violated("invariant 17: record %d takes back %s with step %s, undo %t, and %+v was the last to do it", r.Seq, runs.Runs(), s.Name, s.TakesBack, by)
 		}
 	}
+}
+
+// edited reports whether two runs of an interval had stages in another order.
+func (d *doneBy) edited(runs message.Interval) bool {
+	before := map[[2]string]bool{}
+	for id, run := range d.runs {
+		if !runs.Has(id) {
+			continue
+		}
+		for n, first := range run.stages {
+			for _, then := range run.stages[n+1:] {
+				before[[2]string{first, then}] = true
+			}
+		}
+	}
+	for pair := range before {
+		if before[[2]string{pair[1], pair[0]}] {
+			return true
+		}
+	}
+	return false
 }
 
 // reversed reports whether stages come in the reverse order of the stages of an earlier run.
