@@ -24,7 +24,7 @@ func deleted(t *testing.T, c *providerdata.Data, run v1.Run) resource.DeleteResp
 	r.Schema(t.Context(), resource.SchemaRequest{}, &described)
 	var resp resource.DeleteResponse
 	state := tfsdk.State{Schema: described.Schema, Raw: tftypes.NewValue(described.Schema.Type().TerraformType(t.Context()), nil)}
-	m := model{request: request{Tenant: types.StringValue("acme"), Triggers: types.MapNull(types.StringType)}}
+	m := model{request: request{common: common{Tenant: types.StringValue("acme"), Triggers: types.MapNull(types.StringType)}}}
 	resp.Diagnostics.Append(state.SetAttribute(t.Context(), path.Root("tenant"), m.Tenant)...)
 	m.fromAPI(t.Context(), run, &resp.Diagnostics)
 	resp.Diagnostics.Append(state.SetAttribute(t.Context(), path.Root("run_id"), m.RunID)...)

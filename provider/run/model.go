@@ -17,16 +17,14 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/wayback"
 )
 
-// request is what somebody asks of a run that is to start: the attributes that the resource
-// and the action osupgrade_start have in common.
-type request struct {
+// common are the attributes that the resource and the action osupgrade_start have in common.
+type common struct {
 	Tenant         types.String `tfsdk:"tenant"`
 	Triggers       types.Map    `tfsdk:"triggers"`
 	OverrideWindow types.Bool   `tfsdk:"override_window"`
 	Reason         types.String `tfsdk:"reason"`
 	Duration       types.String `tfsdk:"duration"`
 	RetryOf        types.Int64  `tfsdk:"retry_of"`
-	RollbackOf     types.Int64  `tfsdk:"rollback_of"`
 	Environment    types.String `tfsdk:"environment"`
 	OverrideAfter  types.String `tfsdk:"override_after"`
 	HostNames      types.Set    `tfsdk:"host_names"`
@@ -36,6 +34,13 @@ type request struct {
 	Release        types.String `tfsdk:"release"`
 	Accept         types.Set    `tfsdk:"accept"`
 	Timeouts       types.Object `tfsdk:"timeouts"`
+}
+
+// request is what somebody asks of a run that is to start.
+type request struct {
+	common
+	// RollbackOf is null in the action: osupgrade_rollback_run takes a run back.
+	RollbackOf types.Int64 `tfsdk:"rollback_of"`
 }
 
 // model is the Terraform model of the resource.

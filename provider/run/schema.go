@@ -49,8 +49,6 @@ const (
 	aboutDuration = "How long the run may last at most, from `1m` to `7d`; only with `override_window`. By default the run lasts at most until the open maintenance window closes, or `4h` if none is open."
 	aboutRetryOf  = "The id of a run that has ended. The new run contains only the hosts that failed or were skipped in that run. " +
 		"Supported by `osupgrade-agent` only."
-	aboutRollbackOf = "The id of a run that has ended. The new run takes back what it has done, with the runs to the same release before it: each of their hosts goes back to what it had, in the reverse order of stages. " +
-		"It needs a `reason` and waits for no window. Not with `retry_of`, `release`, `until`, `override_window`, `override_after`, `host_names`, `labels` or `roles`. Supported by `osupgrade-agent` only."
 	aboutEnvironment = "The environment whose hosts are upgraded, such as `osupgrade_environment.basel.name`; `default` has the hosts that are in no other. Needed if several environments have hosts. " +
 		"Runs of several environments go side by side. Supported by `osupgrade-agent` only."
 	aboutOverrideAfter = "Why the run starts although environments that its own comes after have not completed a run. By default it waits for them: the start is refused. Supported by `osupgrade-agent` only."
@@ -89,10 +87,12 @@ func requestAttributes() map[string]schema.Attribute {
 			PlanModifiers:       []planmodifier.Int64{int64planmodifier.RequiresReplace()},
 		},
 		"rollback_of": schema.Int64Attribute{
-			Optional:            true,
-			MarkdownDescription: aboutRollbackOf + " A change starts another run.",
-			Validators:          []validator.Int64{validators.Number(1, 0)},
-			PlanModifiers:       []planmodifier.Int64{int64planmodifier.RequiresReplace()},
+			Optional: true,
+			MarkdownDescription: "The id of a run that has ended. The new run takes back what it has done, with the runs to the same release before it: each of their hosts goes back to what it had, in the reverse order of stages. " +
+				"It needs a `reason` and waits for no window. Not with `retry_of`, `release`, `until`, `override_window`, `override_after`, `host_names`, `labels` or `roles`. Supported by `osupgrade-agent` only." +
+				" A change starts another run.",
+			Validators:    []validator.Int64{validators.Number(1, 0)},
+			PlanModifiers: []planmodifier.Int64{int64planmodifier.RequiresReplace()},
 		},
 		"environment": schema.StringAttribute{
 			Optional:            true,

@@ -36,9 +36,11 @@ var startWaiter = waiter{
 
 // startModel is the Terraform model of the action.
 type startModel struct {
-	request
+	common
 	Wait types.Bool `tfsdk:"wait"`
 }
+
+func (m startModel) request() request { return request{common: m.common} }
 
 // Metadata sets the type name.
 func (*startAction) Metadata(_ context.Context, _ action.MetadataRequest, resp *action.MetadataResponse) {
@@ -67,10 +69,6 @@ func (*startAction) Schema(_ context.Context, _ action.SchemaRequest, resp *acti
 				Optional: true, MarkdownDescription: aboutRetryOf,
 				Validators: []validator.Int64{validators.Number(1, 0)},
 			},
-			"rollback_of": schema.Int64Attribute{
-				Optional: true, MarkdownDescription: aboutRollbackOf,
-				Validators: []validator.Int64{validators.Number(1, 0)},
-			},
 			"environment":    schema.StringAttribute{Optional: true, MarkdownDescription: aboutEnvironment, Validators: []validator.String{validators.Name()}},
 			"override_after": schema.StringAttribute{Optional: true, MarkdownDescription: aboutOverrideAfter, Validators: []validator.String{validators.Text()}},
 			"host_names":     schema.SetAttribute{ElementType: types.StringType, Optional: true, MarkdownDescription: aboutHostNames, Validators: hostNameValidators()},
@@ -88,7 +86,7 @@ func (*startAction) ValidateConfig(ctx context.Context, req action.ValidateConfi
 	var m startModel
 	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
 	if !resp.Diagnostics.HasError() {
-		m.validate(startTypeName, &resp.Diagnostics)
+		m.request().validate(startTypeName, &resp.Diagnostics)
 	}
 }
 
@@ -97,7 +95,7 @@ func (a *startAction) ModifyPlan(ctx context.Context, req action.ModifyPlanReque
 	var m startModel
 	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
 	if m.Tenant = a.plannedTenant(m.Tenant, &resp.Diagnostics); !resp.Diagnostics.HasError() {
-		preflight(ctx, a.data, startTypeName, m.request, &resp.Diagnostics)
+		preflight(ctx, a.data, startTypeName, m.request(), &resp.Diagnostics)
 	}
 }
 
@@ -116,7 +114,7 @@ func (a *startAction) Invoke(ctx context.Context, req action.InvokeRequest, resp
 	defer cancel()
 	w := startWaiter
 	w.send = sender(resp)
-	run, err := w.begin(ctx, api, tenant, m.purpose(startTypeName), m.start())
+	run, err := w.begin(ctx, api, tenant, m.request().purpose(startTypeName), m.request().start())
 	if err != nil {
 		diagnostics.Failure{Operation: operation, Tenant: tenant, Err: err, Refused: refusedInvocation, NotFound: noConfiguration}.Add(&resp.Diagnostics, diagnostics.Field)
 		return

@@ -53,7 +53,7 @@ type Job struct {
 	// Reversed is set for Missing when the plan is one that undoes an upgrade.
 	Reversed bool
 	// Outputs returns the outputs of the steps that the run has done, by name; nil if there are
-	// none, for actions other than Upgrade and Resume, and for a strategy that is no Receiver.
+	// none, for actions other than Upgrade and Resume, and for a strategy that is not an OutputsUser.
 	// The site is asked for them: for Upgrade before it is called.
 	Outputs func(ctx context.Context) (map[string]string, error)
 	// Progress reports progress for people; it is never nil. percent is 0 to 100,
@@ -111,8 +111,8 @@ type Strategy interface {
 	Rollback(ctx context.Context, job Job) (Outcome, error)
 }
 
-// Returner is implemented by a Strategy that can take back a run that is over.
-type Returner interface {
+// RollbackPreparer is implemented by a Strategy that can take back a run that is over.
+type RollbackPreparer interface {
 	// PrepareRollback finds out whether there is a way back from job.Plan, the plan of the run
 	// that is taken back, and fetches all that Rollback needs for it. Like Prepare it changes
 	// nothing that runs. It returns the reversed plan, without what somebody else has changed
@@ -168,10 +168,10 @@ type Planner interface {
 	Plans() bool
 }
 
-// Receiver is implemented by a Strategy that may ask for the outputs of steps.
-type Receiver interface {
-	// Receives reports whether it asks for them.
-	Receives() bool
+// OutputsUser is implemented by a Strategy that may ask for the outputs of steps.
+type OutputsUser interface {
+	// UsesOutputs reports whether it asks for them.
+	UsesOutputs() bool
 }
 
 // Releaser is implemented by a Strategy that carries out releases. A host whose strategy is none is

@@ -106,7 +106,7 @@ func (w *Worker) call(ctx context.Context, do decide.Do) (strategy.Outcome, erro
 		if err := w.rebootedInIt(ctx); err != nil {
 			return 0, err
 		}
-		if w.receives() {
+		if w.usesOutputs() {
 			job.Outputs = w.stepOutputs
 		}
 		outcome, err := w.callUpgrade(ctx, do, job, w.Strategy.Resume)

@@ -14,7 +14,7 @@ type receiving struct {
 	got []string
 }
 
-func (s *receiving) Receives() bool { return true }
+func (s *receiving) UsesOutputs() bool { return true }
 
 func (s *receiving) Upgrade(ctx context.Context, job strategy.Job) (strategy.Outcome, error) {
 	if job.Outputs == nil {

@@ -12,7 +12,7 @@ import (
 
 // rollsBack reports whether this host can take a run back.
 func (w *Worker) rollsBack() bool {
-	_, can := w.Strategy.(strategy.Returner)
+	_, can := w.Strategy.(strategy.RollbackPreparer)
 	return can
 }
 
@@ -73,14 +73,14 @@ func (w *Worker) callPrepareRollback(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	returner, can := w.Strategy.(strategy.Returner)
+	preparer, can := w.Strategy.(strategy.RollbackPreparer)
 	if !can {
 		return strategy.Fail(message.Artifact, strategy.ErrNoRollback)
 	}
 	if job.Plan.Changes, err = w.toTakeBack(ctx); err != nil {
 		return err
 	}
-	plan, err := within(ctx, w, "prepare of the rollback", job, returner.PrepareRollback)
+	plan, err := within(ctx, w, "prepare of the rollback", job, preparer.PrepareRollback)
 	if errors.Is(err, strategy.ErrNoRollback) {
 		err = strategy.Fail(message.Artifact, err)
 	}

@@ -56,8 +56,8 @@ func (w *World) gives(t message.Task, o message.Outcome) message.Outcome {
 	return o
 }
 
-// Receives implements strategy.Receiver.
-func (s system) Receives() bool { return true }
+// UsesOutputs implements strategy.OutputsUser.
+func (s system) UsesOutputs() bool { return true }
 
 // seesOutputs asks for the outputs of steps, as the script of a strategy does, and tells the oracle.
 func (s system) seesOutputs(ctx context.Context, job strategy.Job) error {

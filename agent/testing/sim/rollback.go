@@ -17,7 +17,7 @@ import (
 // A machine has the version that the last run has installed, by its number. A plan says which one it had
 // before, and a rollback puts that in its place, in the same way as an upgrade.
 
-var _ strategy.Returner = system{}
+var _ strategy.RollbackPreparer = system{}
 
 // rollBack takes back one of the last runs, of whatever environment.
 func (w *World) rollBack(ctx context.Context, c *controller.Controller) error {
@@ -36,7 +36,7 @@ type older struct {
 	strategy.Strategy
 	strategy.Confirmer
 	strategy.Releaser
-	strategy.Receiver
+	strategy.OutputsUser
 }
 
 // runOf is the change of the version in a plan.
@@ -77,7 +77,7 @@ func (m *machine) running() uint64 {
 	return m.version
 }
 
-// PrepareRollback implements strategy.Returner. What an upgrade that failed has not changed, or an earlier
+// PrepareRollback implements strategy.RollbackPreparer. What an upgrade that failed has not changed, or an earlier
 // rollback has taken back, is not in its plan.
 func (s system) PrepareRollback(ctx context.Context, job strategy.Job) (message.ChangeSet, error) {
 	if err := sleep(ctx, s.m.took("prepare")/2); err != nil {

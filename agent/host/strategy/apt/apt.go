@@ -86,10 +86,10 @@ type Strategy struct {
 }
 
 var (
-	_ strategy.Strategy = (*Strategy)(nil)
-	_ strategy.Watcher  = (*Strategy)(nil)
-	_ strategy.Releaser = (*Strategy)(nil)
-	_ strategy.Returner = (*Strategy)(nil)
+	_ strategy.Strategy         = (*Strategy)(nil)
+	_ strategy.Watcher          = (*Strategy)(nil)
+	_ strategy.Releaser         = (*Strategy)(nil)
+	_ strategy.RollbackPreparer = (*Strategy)(nil)
 )
 
 // New checks the options. Detect checks the host.

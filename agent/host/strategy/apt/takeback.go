@@ -14,7 +14,7 @@ import (
 // A run that is over is taken back like an upgrade that has failed, from the archives alone: prepare
 // fetches those of before, wherever they still are.
 
-// PrepareRollback implements strategy.Returner.
+// PrepareRollback implements strategy.RollbackPreparer.
 func (s *Strategy) PrepareRollback(ctx context.Context, job strategy.Job) (message.ChangeSet, error) {
 	call, err := s.call(job)
 	var plan message.ChangeSet

@@ -67,10 +67,10 @@ type Strategy struct {
 }
 
 var (
-	_ strategy.Strategy = (*Strategy)(nil)
-	_ strategy.Watcher  = (*Strategy)(nil)
-	_ strategy.Releaser = (*Strategy)(nil)
-	_ strategy.Returner = (*Strategy)(nil)
+	_ strategy.Strategy         = (*Strategy)(nil)
+	_ strategy.Watcher          = (*Strategy)(nil)
+	_ strategy.Releaser         = (*Strategy)(nil)
+	_ strategy.RollbackPreparer = (*Strategy)(nil)
 )
 
 // synced are folders whose file systems are synced in any case, of whatever kind they are,

@@ -13,7 +13,7 @@ import (
 // A run that is over is taken back by the reverse of its plan, from packages that prepare has fetched:
 // from the repositories of the host, or from these as they were when it had the release of before.
 
-// PrepareRollback implements strategy.Returner.
+// PrepareRollback implements strategy.RollbackPreparer.
 func (s *Strategy) PrepareRollback(ctx context.Context, job strategy.Job) (message.ChangeSet, error) {
 	call, err := s.call(ctx, job)
 	var plan message.ChangeSet

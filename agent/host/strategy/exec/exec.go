@@ -178,14 +178,14 @@ type Strategy struct {
 }
 
 var (
-	_ strategy.Strategy  = (*Strategy)(nil)
-	_ strategy.Confirmer = (*Strategy)(nil)
-	_ strategy.Watcher   = (*Strategy)(nil)
-	_ strategy.Planner   = (*Strategy)(nil)
-	_ strategy.Receiver  = (*Strategy)(nil)
-	_ strategy.Printer   = (*Strategy)(nil)
-	_ strategy.Releaser  = (*Strategy)(nil)
-	_ strategy.Returner  = (*Strategy)(nil)
+	_ strategy.Strategy         = (*Strategy)(nil)
+	_ strategy.Confirmer        = (*Strategy)(nil)
+	_ strategy.Watcher          = (*Strategy)(nil)
+	_ strategy.Planner          = (*Strategy)(nil)
+	_ strategy.OutputsUser      = (*Strategy)(nil)
+	_ strategy.Printer          = (*Strategy)(nil)
+	_ strategy.Releaser         = (*Strategy)(nil)
+	_ strategy.RollbackPreparer = (*Strategy)(nil)
 )
 
 // New checks the options and creates the state folder. Detect checks the scripts,

@@ -13,14 +13,14 @@ import (
 // givenFolder is the folder in StateDir with the outputs of steps, while a script may read them.
 const givenFolder = "given"
 
-// Receives implements strategy.Receiver: a program gets no outputs, only a script can use them.
-func (s *Strategy) Receives() bool { return s.program == nil }
+// UsesOutputs implements strategy.OutputsUser: a program gets no outputs, only a script can use them.
+func (s *Strategy) UsesOutputs() bool { return s.program == nil }
 
 // givenOutputs writes the outputs of the steps of the run into a folder that only this user can read,
 // and returns it; empty if there are none. Called with the lock held, it first removes what an earlier
 // script had, which has ended since.
 func (s *Strategy) givenOutputs(ctx context.Context, c call) (folder string, err error) {
-	if !s.Receives() {
+	if !s.UsesOutputs() {
 		return "", nil
 	}
 	folder = filepath.Join(s.stateDir, givenFolder)

@@ -130,11 +130,11 @@ func (v *server) call(ctx context.Context, s strategy.Strategy, r request) (stra
 
 // prepareRollback serves prepare-rollback.
 func (v *server) prepareRollback(ctx context.Context, s strategy.Strategy, job strategy.Job) error {
-	returner, can := s.(strategy.Returner)
+	preparer, can := s.(strategy.RollbackPreparer)
 	if !can {
 		return strategy.ErrNoRollback
 	}
-	plan, err := returner.PrepareRollback(ctx, job)
+	plan, err := preparer.PrepareRollback(ctx, job)
 	return v.print(map[string]message.ChangeSet{"plan": plan.Sorted()}, err)
 }
 

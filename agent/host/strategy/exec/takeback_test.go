@@ -79,7 +79,7 @@ func TestScriptsTakeBack(t *testing.T) {
 	}
 }
 
-// PrepareRollback implements strategy.Returner.
+// PrepareRollback implements strategy.RollbackPreparer.
 func (n *native) PrepareRollback(_ context.Context, job strategy.Job) (message.ChangeSet, error) {
 	if !n.Knows {
 		return message.ChangeSet{}, strategy.ErrNoRollback

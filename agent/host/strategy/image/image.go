@@ -266,7 +266,7 @@ func (s *Strategy[S]) Verify(ctx context.Context, job strategy.Job) error {
 	return systems.Verify(job.Plan)
 }
 
-// PrepareRollback implements strategy.Returner: the system from before is still on the host, or
+// PrepareRollback implements strategy.RollbackPreparer: the system from before is still on the host, or
 // there is no way back.
 func (s *Strategy[S]) PrepareRollback(ctx context.Context, job strategy.Job) (message.ChangeSet, error) {
 	if len(job.Plan.Changes) == 0 {

@@ -79,11 +79,11 @@ type driver struct {
 }
 
 var (
-	_ strategy.Strategy  = (*Strategy)(nil)
-	_ strategy.Confirmer = (*Strategy)(nil)
-	_ strategy.Watcher   = (*Strategy)(nil)
-	_ strategy.Releaser  = (*Strategy)(nil)
-	_ strategy.Returner  = (*Strategy)(nil)
+	_ strategy.Strategy         = (*Strategy)(nil)
+	_ strategy.Confirmer        = (*Strategy)(nil)
+	_ strategy.Watcher          = (*Strategy)(nil)
+	_ strategy.Releaser         = (*Strategy)(nil)
+	_ strategy.RollbackPreparer = (*Strategy)(nil)
 )
 
 // sha256Text is a SHA-256 in hexadecimal.

@@ -59,12 +59,12 @@ type Host struct {
 }
 
 var (
-	_ strategy.Strategy  = (*Host)(nil)
-	_ strategy.Confirmer = (*Host)(nil)
-	_ strategy.Watcher   = (*Host)(nil)
-	_ strategy.Printer   = (*Host)(nil)
-	_ strategy.Releaser  = (*Host)(nil)
-	_ strategy.Returner  = (*Host)(nil)
+	_ strategy.Strategy         = (*Host)(nil)
+	_ strategy.Confirmer        = (*Host)(nil)
+	_ strategy.Watcher          = (*Host)(nil)
+	_ strategy.Printer          = (*Host)(nil)
+	_ strategy.Releaser         = (*Host)(nil)
+	_ strategy.RollbackPreparer = (*Host)(nil)
 )
 
 // maxEvents is how many events wait for the supervisor.

@@ -12,7 +12,7 @@ import (
 // busy meanwhile: so it is asked before the last look at that. They are kept in memory only, because
 // there may be secrets among them.
 func (w *Worker) askOutputs(ctx context.Context) func(context.Context) (map[string]string, error) {
-	if !w.receives() {
+	if !w.usesOutputs() {
 		return nil
 	}
 	outputs, err := within(ctx, w, string(decide.DoUpgrade), w.job(), func(ctx context.Context, _ strategy.Job) (map[string]string, error) {
@@ -26,8 +26,8 @@ func (w *Worker) stepOutputs(ctx context.Context) (map[string]string, error) {
 	return w.HostLog.Outputs(ctx, w.state.Run)
 }
 
-// receives reports whether the strategy gets outputs of steps in the upgrade of the run.
-func (w *Worker) receives() bool {
-	r, may := w.Strategy.(strategy.Receiver)
-	return w.state.Outputs && w.state.TakesBack == "" && may && r.Receives()
+// usesOutputs reports whether the strategy gets outputs of steps in the upgrade of the run.
+func (w *Worker) usesOutputs() bool {
+	r, may := w.Strategy.(strategy.OutputsUser)
+	return w.state.Outputs && w.state.TakesBack == "" && may && r.UsesOutputs()
 }
