@@ -67,18 +67,16 @@ func (p *run) enoughPrepared() bool {
 	return slices.ContainsFunc(p.members, func(m *member) bool { return !m.givenUp && m.phase == prepared }) && p.prepares(p.policy.MinPrepared)
 }
 
-// prepares reports whether so many members are prepared, or were given up by a person.
+// prepares reports whether so many members are prepared, were given up by a person, or were left out
+// because they have not answered an earlier run.
 func (p *run) prepares(least int) bool {
-	ready, givenUp := 0, 0
+	counted := 0
 	for _, m := range p.members {
-		switch {
-		case m.givenUp:
-			givenUp++
-		case m.phase == prepared:
-			ready++
+		if m.givenUp || m.leftOut || m.phase == prepared {
+			counted++
 		}
 	}
-	return ready+givenUp >= least
+	return counted >= least
 }
 
 // onlyLate reports whether the current stage waits for nobody but hosts that are late.
