@@ -44,7 +44,11 @@ func (w *Worker) act(ctx context.Context, now leaseTerm, do decide.Do) error {
 	case err != nil:
 		w.Log.Warn("action failed", "host", w.Host, "run", next.Run, "action", do, "error", err)
 	}
-	return w.remember(ctx, next)
+	err = w.remember(ctx, next)
+	if do == decide.DoPrepare {
+		w.planKept.Set()
+	}
+	return err
 }
 
 func (w *Worker) perform(ctx context.Context, now leaseTerm, do decide.Do) (strategy.Outcome, error) {
