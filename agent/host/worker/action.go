@@ -88,6 +88,11 @@ func (w *Worker) prints(do decide.Do) string {
 }
 
 func (w *Worker) call(ctx context.Context, do decide.Do) (strategy.Outcome, error) {
+	if do == decide.DoPrepare { // What the machine gave up is in no plan, also if nobody could read that before.
+		if _, err := w.booted(ctx); err != nil {
+			return 0, err
+		}
+	}
 	if w.state.TakesBack != "" {
 		return w.takeBack(ctx, do)
 	}

@@ -12,17 +12,17 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/report"
 )
 
-// planned returns what a version is of by the plan of the newest run; empty when that
-// does not know it.
+// planned returns what a version is of by the newest plan; empty when that does not know it. A run
+// that has yet to prepare leaves the plan of the one before.
 func (w *Worker) planned(version string) string {
 	if version == "" {
 		return ""
 	}
-	plan, err := readPlan(w.planPath(), w.state.Journal)
+	kept, err := readKeptPlan(w.planPath())
 	if err != nil {
 		return ""
 	}
-	for _, c := range plan.Changes {
+	for _, c := range kept.Plan.Changes {
 		if c.To == version {
 			return c.Name
 		}
