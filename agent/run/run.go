@@ -132,7 +132,7 @@ type Origin struct {
 	// RetryOf is the run whose failed and skipped hosts these are; 0 for none.
 	RetryOf uint64
 	// TakesBack are the runs that it takes back; zero for none. TakenOutputs are the outputs of the steps
-	// that it takes back, in the order of these.
+	// that these have done, in this order.
 	TakesBack    message.Interval
 	TakenOutputs []message.StepOutputs
 	// RequestID is the id of the request that started the run; empty for none.

@@ -57,7 +57,7 @@ type Taken struct {
 	// the steps among them: true takes one back, false takes back that it was taken back.
 	Stages []rollout.ResolvedStage
 	Steps  map[string]bool
-	// Outputs are those of the steps that are taken back.
+	// Outputs are those of the steps that the runs have done, and that nobody has taken back.
 	Outputs []message.StepOutputs
 	// Hosts are the stages of the hosts that the runs had as members, Changed are those that they have
 	// changed.
@@ -81,6 +81,7 @@ func Take(runs, newer []v1.Run) (Taken, error) {
 		t.add(r)
 	}
 	t.takeSteps(runs, newer)
+	t.Outputs = outputs(runs, newer)
 	return t, nil
 }
 
@@ -161,11 +162,7 @@ func (t *Taken) takeSteps(runs, newer []v1.Run) {
 			since[s.Name] = true
 		}
 	}
-	outputs := map[string]v1.StepOutputs{}
 	for _, r := range runs {
-		for _, o := range r.Pinned.Outputs {
-			outputs[o.Stage] = o
-		}
 		for _, s := range stepsDone(r) {
 			t.Steps[s.Name] = !s.Step.Undo
 		}
@@ -174,12 +171,35 @@ func (t *Taken) takeSteps(runs, newer []v1.Run) {
 		undo, done := t.Steps[s.Name]
 		if !done || s.Step == nil || since[s.Name] || undo && s.Step.Undo == nil {
 			delete(t.Steps, s.Name)
-			continue
-		}
-		if o, gave := outputs[s.Name]; gave && undo {
-			t.Outputs = append(t.Outputs, message.StepOutputs{Stage: o.Stage, Outputs: message.Outputs{Names: o.Names, Sealed: o.Sealed}})
 		}
 	}
+}
+
+// outputs returns the outputs of the steps that some runs have done, in the order in which they gave them, also
+// of steps that stay done: what is taken back, or done again, may have used them. Those of a step that was taken
+// back are gone.
+func outputs(runs, newer []v1.Run) (all []message.StepOutputs) {
+	without := func(stage string) {
+		all = slices.DeleteFunc(all, func(o message.StepOutputs) bool { return o.Stage == stage })
+	}
+	undone := func(r v1.Run) {
+		for _, s := range stepsDone(r) {
+			if s.Step.Undo {
+				without(s.Name)
+			}
+		}
+	}
+	for _, r := range runs {
+		for _, o := range r.Pinned.Outputs {
+			without(o.Stage)
+			all = append(all, message.StepOutputs{Stage: o.Stage, Outputs: message.Outputs{Names: o.Names, Sealed: o.Sealed}})
+		}
+		undone(r)
+	}
+	for _, r := range newer {
+		undone(r)
+	}
+	return all
 }
 
 // stepsDone returns the stages whose step a run has done or taken back.

@@ -73,7 +73,7 @@ type Opened struct {
 	// several. Each host goes back to what it had before them, so the run has no release.
 	RollbackOf    uint64 `json:"rollback-of,omitempty"`
 	RollbackSince uint64 `json:"rollback-since,omitempty"`
-	// Outputs are those of the steps that the run takes back, in the order in which they were done.
+	// Outputs are those of the steps that the runs which are taken back have done, in this order.
 	Outputs []StepOutputs `json:"outputs,omitempty"`
 	// RequestID is the id that whoever asked for the run gave to the request.
 	RequestID string `json:"request-id,omitempty"`

@@ -84,7 +84,8 @@ type Run struct {
 type PinnedRun struct {
 	// Rollout is that with which the run was opened.
 	Rollout rollout.Resolved `json:"rollout"`
-	// Outputs are those of its steps, sealed, in the order of these.
+	// Outputs are those of the steps that were done when it ended, by it or by the runs before it, sealed, in
+	// the order of these.
 	Outputs []StepOutputs `json:"outputs,omitempty"`
 }
 
