@@ -58,7 +58,7 @@ func showPreflight(to *terminal, at timeFormat, p v1.Preflight) {
 	}
 	f.add("starts", begins)
 	f.add("release", releaseOf(*p.Run))
-	f.add("takes back", rollbackOf(*p.Run))
+	f.add("rolls back", rollbackOf(*p.Run))
 	if p.UpToDate != "" {
 		f.add("nothing to do", p.UpToDate+"; a window opens no run then")
 	}

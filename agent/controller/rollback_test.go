@@ -14,7 +14,7 @@ import (
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
-// beatRollbacks has hosts say that they can take a run back, and carry out releases of data.
+// beatRollbacks has hosts say that they can roll back a run, and carry out releases of data.
 func (m *memory) beatRollbacks(hosts ...string) {
 	for _, name := range hosts {
 		m.Alive(name, message.Alive{Application: "app", Rollbacks: true, Releases: []release.Kind{release.OfData}})
@@ -41,8 +41,8 @@ func whyRefused(err error) string {
 	return refused.Message
 }
 
-// TestRollback checks a rollback: its prepare says what is taken back, its members are the hosts that the run
-// has changed and that can go back, and once all are back there is nothing to take back.
+// TestRollback checks a rollback: its prepare says what is rolled back, its members are the hosts that the run
+// has changed and that can go back, and once all are back there is nothing to roll back.
 func TestRollback(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -58,7 +58,7 @@ func TestRollback(t *testing.T) {
 		}
 		back := v1.Start{RollbackOf: r.ID, Reason: "it is slow"}
 		if _, err := c.Start(t.Context(), "test", back); !strings.Contains(whyRefused(err), "is in progress; abort it first: osupgrade-agent abort") {
-			t.Errorf("a run that is under way is taken back: %v", err)
+			t.Errorf("a run that is under way is rolled back: %v", err)
 		}
 		m.upgradeAll(r, "h01", "h02", "h03")
 		if ended, err := c.Find(t.Context(), r.ID); err != nil || ended.Result != "completed" {
@@ -85,16 +85,16 @@ func TestRollback(t *testing.T) {
 			}
 		}
 		if want := (message.Interval{Since: r.ID, Of: r.ID}).String(); header != want {
-			t.Errorf("its prepare takes back %q, want %q", header, want)
+			t.Errorf("its prepare rolls back %q, want %q", header, want)
 		}
 		m.upgradeAll(undo, "h02", "h01")
 		if ended, err := c.Find(t.Context(), undo.ID); err != nil || ended.Reason != "2 of 2 hosts rolled back" {
 			t.Fatalf("the rollback has ended as %q, %v", ended.Reason, err)
 		}
-		if _, err := c.Start(t.Context(), "test", back); !strings.Contains(whyRefused(err), "nothing is left to take back of run") {
-			t.Errorf("hosts that are back are taken back again: %v", err)
+		if _, err := c.Start(t.Context(), "test", back); !strings.Contains(whyRefused(err), "nothing is left to roll back of run") {
+			t.Errorf("hosts that are back are rolled back again: %v", err)
 		}
-		if refused, err := c.Preflight(t.Context(), "test", back); err != nil || !strings.Contains(refused.Refused, "nothing is left to take back of run") {
+		if refused, err := c.Preflight(t.Context(), "test", back); err != nil || !strings.Contains(refused.Refused, "nothing is left to roll back of run") {
 			t.Errorf("the rehearsal of a refused rollback says %+v, %v", refused, err)
 		}
 		again, err := c.Preflight(t.Context(), "test", v1.Start{RollbackOf: undo.ID, Reason: "it was not that"})
@@ -104,9 +104,9 @@ func TestRollback(t *testing.T) {
 	})
 }
 
-// TestTakenBackByNoWindow checks that no window brings back a release that was taken back, until somebody
+// TestRolledBackByNoWindow checks that no window brings back a release that was rolled back, until somebody
 // starts a run to it or the environment names another one.
-func TestTakenBackByNoWindow(t *testing.T) {
+func TestRolledBackByNoWindow(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(2 * day)
@@ -138,7 +138,7 @@ func TestTakenBackByNoWindow(t *testing.T) {
 		time.Sleep(quiet)
 		synctest.Wait()
 		shown, err := c.Snapshot(t.Context())
-		want := "nobody: release spring was taken back by run"
+		want := "nobody: release spring was rolled back by run"
 		if w := shown.Situation.WaitingFor; err != nil || w == nil || !strings.HasPrefix(w.Detail, want) || !strings.Contains(w.Detail, "(ann: it is slow); name another release, or start a run to it by hand") {
 			t.Errorf("the open window waits for %+v, %v", shown.Situation.WaitingFor, err)
 		}

@@ -363,15 +363,15 @@ type choice struct {
 	environment string
 	left        map[string]bool
 	release     *release.Pin
-	// back is what a rollback takes back; nil for any other start.
-	back *takesBack
+	// back is what a rollback undoes; nil for any other start.
+	back *rollbackScope
 }
 
 // choose returns what a start is of.
 func (c *Controller) choose(ctx context.Context, request v1.Start) (choice, error) {
 	switch {
 	case request.RollbackOf != 0:
-		return c.takenBackBy(ctx, request)
+		return c.chooseRollback(ctx, request)
 	case request.RetryOf != 0:
 		return c.leftOf(ctx, request.RetryOf)
 	case request.OfChosen(), request.Until != "":

@@ -210,7 +210,7 @@ func (c *Client) RunsOf(ctx context.Context, tenant string, filter v1.RunFilter)
 }
 
 // ErrWhichRun is returned by NewestUpgrade if the site has answered, and no run or several could be meant.
-var ErrWhichRun = errors.New("it is not clear which run to take back")
+var ErrWhichRun = errors.New("it is not clear which run to roll back")
 
 // NewestUpgrade returns the newest run of an environment that has upgraded a host, and is no rollback. An
 // empty environment is the only one that has runs.

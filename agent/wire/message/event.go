@@ -69,11 +69,11 @@ type Opened struct {
 	Release *release.Pin `json:"release,omitempty"`
 	// RetryOf is the run whose failed and skipped hosts these are.
 	RetryOf uint64 `json:"retry-of,omitempty"`
-	// RollbackOf is the newest run that this one takes back, RollbackSince the oldest if there are
+	// RollbackOf is the newest run that this one rolls back, RollbackSince the oldest if there are
 	// several. Each host goes back to what it had before them, so the run has no release.
 	RollbackOf    uint64 `json:"rollback-of,omitempty"`
 	RollbackSince uint64 `json:"rollback-since,omitempty"`
-	// Outputs are those of the steps that the run takes back, in the order in which they were done.
+	// Outputs are those of the steps that the run undoes, in the order in which they were done.
 	Outputs []StepOutputs `json:"outputs,omitempty"`
 	// RequestID is the id that whoever asked for the run gave to the request.
 	RequestID string `json:"request-id,omitempty"`

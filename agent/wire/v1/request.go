@@ -33,7 +33,7 @@ type Start struct {
 	// RetryOf is the id of an ended run: the new run has only those of its hosts that failed or
 	// were skipped there.
 	RetryOf uint64 `json:"retry-of,omitempty" within:"1 9223372036854775807"`
-	// RollbackOf is the id of an ended run that the new run takes back, with the runs that belong to it:
+	// RollbackOf is the id of an ended run that the new run rolls back, with the runs that belong to it:
 	// each host goes back to what it had before, in the reverse order of stages. It waits for no window and
 	// takes 4h at most, or Duration.
 	RollbackOf uint64 `json:"rollback-of,omitempty" within:"1 9223372036854775807"`
@@ -123,14 +123,14 @@ func (s Start) validateRollback() (found Problems) {
 		}
 	}
 	if s.RetryOf != 0 {
-		wrong("retry-of", strconv.FormatUint(s.RetryOf, 10), "a run retries another or takes it back")
+		wrong("retry-of", strconv.FormatUint(s.RetryOf, 10), "a run retries another or rolls it back")
 	}
 	if s.OverrideWindow {
 		wrong("override-window", "true", "a rollback waits for no window")
 	}
 	wrong("override-after", s.OverrideAfter, "a rollback waits for no other environment")
 	wrong("release", s.Release, "each host goes back to what it had")
-	wrong("until", s.Until, "a rollback goes through all stages that are taken back")
+	wrong("until", s.Until, "a rollback goes through all stages that are rolled back")
 	wrong("hosts", s.Selector().String(), "the hosts are those that the run has changed")
 	return found
 }

@@ -101,7 +101,7 @@ func (s *call) goBack(ctx context.Context, undo strategy.Undo, now packages) err
 	if err := onlyUndoes(undo, would, command); err != nil {
 		return err
 	}
-	if len(begun.Read(s.StateDir)) == 0 { // A run that is over is taken back: what breaks off, the next run may repair.
+	if len(begun.Read(s.StateDir)) == 0 { // A run that is over is rolled back: what breaks off, the next run may repair.
 		if err := begun.Write(s.StateDir, strategy.Reversed(undo.Back)); err != nil {
 			return err
 		}

@@ -251,8 +251,8 @@ func (s *Strategy) Rollback(ctx context.Context, job strategy.Job) (strategy.Out
 	call, err := s.call(ctx, job)
 	switch {
 	case err != nil:
-	case job.TakesBack != 0:
-		outcome, err = call.takeBack(ctx, job)
+	case job.RollbackOf != 0:
+		outcome, err = call.rollBack(ctx, job)
 	default:
 		outcome, err = call.rollback(ctx, job.Plan.Changes)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
 )
 
-// A run that is over is taken back by the reverse of its plan, from packages that prepare has fetched:
+// A run that is over is rolled back by the reverse of its plan, from packages that prepare has fetched:
 // from the repositories of the host, or from these as they were when it had the release of before.
 
 // PrepareRollback implements strategy.RollbackPreparer.
@@ -91,9 +91,9 @@ func (s *call) sourceBack(ctx context.Context, sources []*call, back []message.C
 	return nil, strategy.Fail(message.Repository, s.noWayBack(lost, back))
 }
 
-// takeBack undoes a plan of an earlier run, from what prepare has fetched. It is called again after a
+// rollBack undoes a plan of an earlier run, from what prepare has fetched. It is called again after a
 // crash and after the reboot that it required.
-func (s *call) takeBack(ctx context.Context, job strategy.Job) (strategy.Outcome, error) {
+func (s *call) rollBack(ctx context.Context, job strategy.Job) (strategy.Outcome, error) {
 	if err := s.awaitLocks(ctx); err != nil {
 		return 0, err
 	}

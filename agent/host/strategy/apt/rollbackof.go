@@ -11,7 +11,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
-// A run that is over is taken back like an upgrade that has failed, from the archives alone: prepare
+// A run that is over is rolled back like an upgrade that has failed, from the archives alone: prepare
 // fetches those of before, wherever they still are.
 
 // PrepareRollback implements strategy.RollbackPreparer.
