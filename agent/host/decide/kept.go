@@ -37,7 +37,7 @@ type KeptRun struct {
 	// RollbackOf is the newest run that this one has rolled back, if it is a rollback. Back tells that
 	// it goes to older versions, as the rollback of a rollback does not.
 	RollbackOf uint64 `json:"rollback-of,omitempty"`
-	Back      bool   `json:"back,omitempty"`
+	Back       bool   `json:"back,omitempty"`
 	// Done means that the host was proved to have the changes.
 	Done bool `json:"done,omitempty"`
 }

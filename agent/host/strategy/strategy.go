@@ -40,7 +40,7 @@ type Job struct {
 	// Release are those of that run then, and Was is the release that the host had before it; nil
 	// if it had none.
 	RollbackOf uint64
-	Was       *release.Release
+	Was        *release.Release
 	// Rejected are the versions that were rolled back on this host. A plan holds
 	// them back until there is another version.
 	Rejected message.Rejected

@@ -27,7 +27,7 @@ type Run struct {
 	// RollbackOf is the newest run that it rolls back; 0 if it is no rollback. Back is what people see
 	// of it then.
 	RollbackOf uint64
-	Back      message.RolledBackIn
+	Back       message.RolledBackIn
 	// Touched means that it has taken a host out of service or begun a step.
 	Touched bool
 	// Steps are its stages whose steps are done, Closed the point of no return if that has begun.

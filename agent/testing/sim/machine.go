@@ -124,11 +124,11 @@ type job struct {
 	system string
 	// version is what it installs: its run, or for a rollback what the machine had before; isRollback
 	// tells that it is one.
-	version   uint64
+	version    uint64
 	isRollback bool
-	stop      context.CancelFunc
-	done      chan struct{}
-	err       error
+	stop       context.CancelFunc
+	done       chan struct{}
+	err        error
 }
 
 // setPower switches the power and wakes whoever waits for that, with the world's

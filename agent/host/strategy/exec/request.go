@@ -41,7 +41,7 @@ type request struct {
 	Release *release.Pin `json:"release,omitempty"`
 	// RollbackOf is the run that is rolled back, and Was the release that the host had before it.
 	RollbackOf uint64       `json:"rollback-of,omitzero"`
-	Was       *release.Pin `json:"was,omitempty"`
+	Was        *release.Pin `json:"was,omitempty"`
 }
 
 func requestOf(c call, options json.RawMessage) request {
