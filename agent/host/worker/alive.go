@@ -27,7 +27,7 @@ func (w *Worker) answerPings(ctx context.Context) error {
 }
 
 func (w *Worker) sendAlive() {
-	by := w.target.Load()
+	by := w.goal.Load()
 	alive := message.Alive{
 		Application: w.Application, AgentVersion: w.Version, Worker: w.identity, Role: w.Role, Labels: w.currentLabels(),
 		At: w.Now().UTC(), SelfReport: w.self.last(), Seen: w.written.Load().Position(), RolledBack: w.toldRejected(),
