@@ -132,7 +132,7 @@ func (s *state) decide(ctx context.Context) time.Time {
 	next := times.Sooner(times.Sooner(now.Add(longestSleep), s.guard.keepAt), s.hosts.present.next())
 	for _, env := range s.inOrder {
 		s.archiveWhenDue(env, now)
-		next = times.Sooner(next, env.archiveAt)
+		next = times.Sooner(times.Sooner(next, env.archiveAt), s.followGoal(env, now))
 	}
 	next = times.Sooner(next, s.turns(now))
 	mayWrite := s.active && s.isLoaded && s.ready() == nil // A log that is half read would be taken for the whole.

@@ -199,9 +199,7 @@ func (s *state) setIntent(seen store.Seen) {
 		}
 	}
 	s.intent.set(seen)
-	for _, env := range s.inOrder {
-		env.goal.until = time.Time{}
-	}
+	s.goalsChange(seen.Object)
 	moved := false
 	switch {
 	case seen.Object == (store.Object{}), all && seen.Kind == store.Environment:
