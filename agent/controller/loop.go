@@ -65,6 +65,9 @@ func (s *state) hear(heard []wait.Item[string, telemetry]) {
 		if l.outcome != nil {
 			s.report(name, *l.outcome)
 		}
+		if l.planned != 0 {
+			s.planned(name, l.planned)
+		}
 	}
 }
 
