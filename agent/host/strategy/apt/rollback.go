@@ -40,7 +40,7 @@ func (s *call) rollback(ctx context.Context, plan []message.Change) (strategy.Ou
 	if err != nil {
 		return 0, err
 	}
-	undo := strategy.ToUndo(plan, now.missing(strategy.Reversed(plan)))
+	undo := strategy.UndoOf(plan, now.missing)
 	if len(undo.Back) > 0 && s.what.Distribution != "" {
 		return 0, fmt.Errorf("%w: nothing leads back to the release before; %s", strategy.ErrNoRollback, remedy.AptRelease)
 	}

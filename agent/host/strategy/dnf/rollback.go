@@ -2,7 +2,6 @@ package dnf
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/begun"
@@ -15,15 +14,7 @@ import (
 
 // PrepareRollback implements strategy.RollbackPreparer.
 func (s *Strategy) PrepareRollback(ctx context.Context, job strategy.Job) (message.ChangeSet, error) {
-	call, err := s.call(ctx, job)
-	var plan message.ChangeSet
-	if err == nil {
-		plan, err = call.prepareRollback(ctx, job)
-	}
-	if err != nil {
-		return message.ChangeSet{}, fmt.Errorf("cannot prepare the rollback: %w", err)
-	}
-	return plan, nil
+	return strategy.PrepareBy(ctx, job, "rollback", func() (*call, error) { return s.call(ctx, job) }, (*call).prepareRollback)
 }
 
 func (s *call) prepareRollback(ctx context.Context, job strategy.Job) (message.ChangeSet, error) {
@@ -47,7 +38,7 @@ func (s *call) prepareRollback(ctx context.Context, job strategy.Job) (message.C
 	if err != nil {
 		return message.ChangeSet{}, err
 	}
-	plan := strategy.ToUndo(job.Plan.Changes, now.missing(strategy.Reversed(job.Plan.Changes))).Plan(job.Progress)
+	plan := strategy.UndoOf(job.Plan.Changes, now.missing).Plan(job.Progress)
 	if len(plan.Changes) == 0 {
 		return plan, nil
 	}
@@ -70,11 +61,10 @@ func (s *call) prepareRollback(ctx context.Context, job strategy.Job) (message.C
 func (s *call) sourcesBack(ctx context.Context, job strategy.Job) ([]*call, error) {
 	present := *s
 	present.what, present.options = release.Packages{}, s.Strategy.options
-	if job.Was == nil || job.Was.Packages == nil || job.Was.Packages.AsOf.IsZero() || s.Snapshot == "" {
+	before, some := job.Past()
+	if !some || s.Snapshot == "" {
 		return []*call{&present}, nil
 	}
-	before := job
-	before.Release = job.Was
 	past, err := s.call(ctx, before)
 	return []*call{&present, past}, err
 }
@@ -106,7 +96,7 @@ func (s *call) rollBack(ctx context.Context, job strategy.Job) (strategy.Outcome
 	if err != nil {
 		return 0, err
 	}
-	undo := strategy.ToUndo(job.Plan.Changes, now.missing(strategy.Reversed(job.Plan.Changes)))
+	undo := strategy.UndoOf(job.Plan.Changes, now.missing)
 	was := strategy.Reversed(undo.Own(job.Plan.Changes))
 	if len(undo.Back) > 0 {
 		from, err := s.sourceBack(ctx, sources, undo.Back)

@@ -275,7 +275,7 @@ func (s *call) rollback(ctx context.Context, plan []message.Change) (strategy.Ou
 	if err != nil {
 		return 0, err
 	}
-	back := strategy.ToUndo(plan, now.missing(strategy.Reversed(plan))).Back
+	back := strategy.UndoOf(plan, now.missing).Back
 	if len(back) == 0 { // It is called again after the reboot that it required.
 		return s.finish(ctx, message.ChangeSet{})
 	}
