@@ -33,7 +33,7 @@ func (c *operator) rehearse(ctx context.Context, out io.Writer, api *client.Clie
 	})
 	if err == nil && p.Refused != "" {
 		what := "a start"
-		if body.RollbackOf != 0 {
+		if body.IsRollback() {
 			what = "a rollback"
 		}
 		err = fmt.Errorf("%s would be refused now: %s", what, c.format().text(p.Refused))

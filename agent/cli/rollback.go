@@ -31,7 +31,7 @@ func (c *rollbackCommand) Help() string {
 
 // Run implements the command.
 func (c *rollbackCommand) Run(ctx context.Context, out io.Writer) error {
-	body := v1.Start{Environment: c.Environment, RollbackOf: uint64(c.ID), Reason: c.Reason, Duration: c.Duration}
+	body := v1.Start{Environment: c.Environment, Rollback: c.ID == 0, RollbackOf: uint64(c.ID), Reason: c.Reason, Duration: c.Duration}
 	switch {
 	case c.DryRun && c.Wait:
 		return misusedf("--wait has nothing to wait for with --dry-run; leave one of them out")
@@ -46,11 +46,6 @@ func (c *rollbackCommand) Run(ctx context.Context, out io.Writer) error {
 	api, err := c.client()
 	if err != nil {
 		return err
-	}
-	if body.RollbackOf == 0 {
-		if body.RollbackOf, err = api.NewestUpgrade(ctx, c.Tenant, c.Environment); err != nil {
-			return err
-		}
 	}
 	if c.DryRun {
 		return c.rehearse(ctx, out, api, body)

@@ -32,7 +32,13 @@ func (b *rollbackScope) covers(h *host) bool { return b.Runs.Has(h.ChangedBy) }
 // chooseRollback gathers from the history what a rollback undoes. The error is *run.Refused if there is no
 // way back.
 func (c *Controller) chooseRollback(ctx context.Context, request v1.Start) (chosen choice, err error) {
-	of, err := c.Find(ctx, request.RollbackOf)
+	id := request.RollbackOf
+	if id == 0 {
+		if id, err = c.newestUpgrade(ctx, request); err != nil {
+			return chosen, err
+		}
+	}
+	of, err := c.Find(ctx, id)
 	if err != nil {
 		return chosen, err
 	}
@@ -70,6 +76,36 @@ func (c *Controller) chooseRollback(ctx context.Context, request v1.Start) (chos
 	}
 	back.Scope, err = rollback.ScopeOf(runs, all[:n])
 	return choice{environment: in, back: &back}, err
+}
+
+// newestUpgrade returns the run that a rollback means which names none: the newest one that has upgraded a
+// host and is no rollback. A request without an environment means the only one that has such runs.
+func (c *Controller) newestUpgrade(ctx context.Context, request v1.Start) (uint64, error) {
+	filter, where := v1.RunFilter{Limit: v1.MaxRuns}, ""
+	if request.Environment != "" {
+		filter.Environments, where = []string{request.Environment}, " of environment "+request.Environment
+	}
+	runs, err := c.Runs(ctx, filter)
+	if err != nil {
+		return 0, err
+	}
+	found, of := ambiguity{}, map[string]bool{}
+	for _, r := range runs {
+		in := nameOf(r.Environment)
+		upgraded := slices.ContainsFunc(r.Stages, func(s v1.RunStage) bool { return s.Upgraded > 0 && s.DoneIn == 0 })
+		if !upgraded || r.RollbackOf != 0 || of[in] {
+			continue
+		}
+		of[in], request.Environment = true, in
+		found.add(v1.Choice{Environment: in, Run: r.ID, Command: startAgain(request, "")}, "run %d of %s", r.ID, in)
+	}
+	switch len(found.choices) {
+	case 0:
+		return 0, &run.Refused{Message: fmt.Sprintf("no run%s has upgraded a host, so there is nothing to roll back", where)}
+	case 1:
+		return found.choices[0].Run, nil
+	}
+	return 0, found.of("a rollback is of one environment, and several have runs that upgraded hosts: %s; say which you mean: %s")
 }
 
 // planRollback plans a rollback, and returns what it is opened with.

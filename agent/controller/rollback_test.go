@@ -52,6 +52,10 @@ func TestRollback(t *testing.T) {
 		m.beatRollbacks("h01", "h02")
 		m.Alive("h03", message.Alive{Application: "app"})
 		synctest.Wait()
+		newest := v1.Start{Rollback: true, Reason: "it is slow"}
+		if _, err := c.Start(t.Context(), "test", newest); whyRefused(err) != "no run has upgraded a host, so there is nothing to roll back" {
+			t.Errorf("without a run: %v", err)
+		}
 		r, err := c.Start(t.Context(), "test", start)
 		if err != nil {
 			t.Fatal(err)
@@ -68,7 +72,7 @@ func TestRollback(t *testing.T) {
 		m.beatRollbacks("h01", "h02")
 		m.Alive("h03", message.Alive{Application: "app"})
 		synctest.Wait()
-		undo, err := c.Start(t.Context(), "test", back)
+		undo, err := c.Start(t.Context(), "test", newest)
 		if err != nil || undo.RollbackOf != r.ID {
 			t.Fatalf("the rollback is %+v, %v", undo, err)
 		}
@@ -94,12 +98,51 @@ func TestRollback(t *testing.T) {
 		if _, err := c.Start(t.Context(), "test", back); !strings.Contains(whyRefused(err), "nothing is left to roll back of run") {
 			t.Errorf("hosts that are back are rolled back again: %v", err)
 		}
-		if refused, err := c.Preflight(t.Context(), "test", back); err != nil || !strings.Contains(refused.Refused, "nothing is left to roll back of run") {
+		if refused, err := c.Preflight(t.Context(), "test", newest); err != nil || !strings.Contains(refused.Refused, "nothing is left to roll back of run") {
 			t.Errorf("the rehearsal of a refused rollback says %+v, %v", refused, err)
 		}
 		again, err := c.Preflight(t.Context(), "test", v1.Start{RollbackOf: undo.ID, Reason: "it was not that"})
 		if err != nil || again.Refused != "" || again.Run == nil || len(again.Run.Stages) != 2 || again.Run.Stages[0].Name != "canary" {
 			t.Errorf("the rollback of the rollback would be %+v, %v", again.Run, err)
+		}
+	})
+}
+
+// TestRollbackOfNewest checks which run a rollback means that names none: one of the environment that it
+// names, and without one, of the only environment that has such runs.
+func TestRollbackOfNewest(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory()
+		c, _ := m.control(t)
+		m.declare(store.Seen{Object: store.Object{Kind: store.Environment, Name: "shops"}, Environment: &v1.Environment{Match: v1.Match{Hosts: []string{"h02"}}}})
+		newest, ids := v1.Start{Rollback: true, Reason: "it is slow"}, map[string]uint64{}
+		for _, of := range []struct{ environment, host string }{{"default", "h01"}, {"shops", "h02"}} {
+			m.beatRollbacks("h01", "h02")
+			request := start
+			request.Environment = of.environment
+			r, err := c.Start(t.Context(), "test", request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m.upgradeAll(r, of.host)
+			ids[of.environment] = r.ID
+			if of.environment == "shops" {
+				break
+			}
+			if p, err := c.Preflight(t.Context(), "test", newest); err != nil || p.Run == nil || p.Run.RollbackOf != r.ID {
+				t.Errorf("after one run the rollback would be %+v, %v", p, err)
+			}
+		}
+		_, err := c.Start(t.Context(), "test", newest)
+		if several, is := errors.AsType[*run.Ambiguous](err); !is || len(several.Choices) != 2 || !strings.Contains(several.Choices[0].Command, "rollback --environment shops") {
+			t.Errorf("with runs of two environments: %v", err)
+		}
+		for environment, id := range ids {
+			newest.Environment = environment
+			if r, err := c.Start(t.Context(), "test", newest); err != nil || r.RollbackOf != id {
+				t.Errorf("in %s the run is the rollback of %d, %v; want %d", environment, r.RollbackOf, err, id)
+			}
 		}
 	})
 }

@@ -2,7 +2,6 @@ package run
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 
@@ -11,7 +10,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/diagnostics"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/providerdata"
@@ -86,19 +84,10 @@ func (a *rollbackAction) Invoke(ctx context.Context, req action.InvokeRequest, r
 	defer cancel()
 	w := rollbackWaiter
 	w.send = sender(resp)
-	start := v1.Start{Environment: m.Environment.ValueString(), RollbackOf: uint64(m.Run.ValueInt64()), Reason: m.Reason.ValueString(), Duration: m.Duration.ValueString()}
-	var err error
-	if start.RollbackOf == 0 {
-		start.RollbackOf, err = api.NewestUpgrade(ctx, tenant, start.Environment)
+	start := v1.Start{
+		Environment: m.Environment.ValueString(), Rollback: m.Run.IsNull(), RollbackOf: uint64(m.Run.ValueInt64()), Reason: m.Reason.ValueString(), Duration: m.Duration.ValueString(),
 	}
-	if errors.Is(err, client.ErrWhichRun) {
-		resp.Diagnostics.AddError(operation, fmt.Sprintf("Tenant: %s\nCause: %v", tenant, err))
-		return
-	}
-	var begun v1.Run
-	if err == nil {
-		begun, err = w.begin(ctx, api, tenant, fmt.Sprintf("tf-rollback-%d-", start.RollbackOf), start)
-	}
+	begun, err := w.begin(ctx, api, tenant, fmt.Sprintf("tf-rollback-%d-", start.RollbackOf), start)
 	if err != nil {
 		diagnostics.Failure{Operation: operation, Tenant: tenant, Err: err, Refused: refusedRollback, NotFound: noConfiguration}.Add(&resp.Diagnostics, diagnostics.Field)
 		return
