@@ -26,7 +26,7 @@ func TestRollbackIsShownAsOne(t *testing.T) {
 		"the table of hosts":  {"back", "going-back", "prepared"},
 		"the table of stages": {"BACK"},
 		"the progress":        {"1 of 3 hosts rolled back"},
-		"the rehearsal":       {"takes back:", "runs 47 to 85", "each host finds out in prepare"},
+		"the rehearsal":       {"rolls back:", "runs 47 to 85", "each host finds out in prepare"},
 	}
 	for name, show := range shows {
 		never := []string{"upgraded", "UPGRADED"}

@@ -142,7 +142,8 @@ func (s *state) last() *environment {
 func (s *state) touched() {
 	for _, of := range s.ledger.Touched() {
 		env := s.environment(of.Name)
-		env.ledger, env.at, env.goal.until = of, of.Turn(), time.Time{}
+		env.ledger, env.at = of, of.Turn()
+		env.goal.current = env.goal.current && env.goal.goesOn == env.goesOn()
 		env.rouse()
 		s.wakeFollowers(of)
 	}
@@ -156,7 +157,7 @@ func (s *state) alone() bool { return len(s.environments) == 1 }
 
 // followClock forgets all that was computed from a clock that was set since.
 func (e *environment) followClock() {
-	e.forecast, e.goal = forecast{}, goal{}
+	e.forecast, e.goal.current = forecast{}, false
 	e.notIdle()
 }
 

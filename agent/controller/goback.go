@@ -9,7 +9,7 @@ import (
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
-// backByName returns what a start takes back that goes to the release which the environment had before:
+// backByName returns what a start rolls back that goes to the release which the environment had before:
 // the runs to the present one. It is zero for a start that goes elsewhere, or if there is no way back; that
 // is an ordinary run.
 func (c *Controller) backByName(ctx context.Context, request v1.Start) (choice, error) {
@@ -17,7 +17,7 @@ func (c *Controller) backByName(ctx context.Context, request v1.Start) (choice, 
 	if err != nil || of == 0 {
 		return choice{}, err
 	}
-	chosen, err := c.takenBackBy(ctx, v1.Start{RollbackOf: of})
+	chosen, err := c.chooseRollback(ctx, v1.Start{RollbackOf: of})
 	if isRefused(err) {
 		return choice{}, nil
 	}

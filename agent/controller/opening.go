@@ -61,7 +61,7 @@ func (s *state) openWhenDue(ctx context.Context, env *environment, now time.Time
 	if err != nil {
 		return s.idles(env, now, "window", fmt.Sprintf("a release: %v", err), span.End)
 	}
-	if why := env.tookBack(pinned); why != "" {
+	if why := env.rolledBack(pinned); why != "" {
 		return s.idles(env, now, "window", "nobody: "+why, span.End)
 	}
 	fleet := s.fleet(env, nil)
@@ -199,9 +199,7 @@ func (s *state) setIntent(seen store.Seen) {
 		}
 	}
 	s.intent.set(seen)
-	for _, env := range s.inOrder {
-		env.goal.until = time.Time{}
-	}
+	s.goalsChange(seen.Object)
 	moved := false
 	switch {
 	case seen.Object == (store.Object{}), all && seen.Kind == store.Environment:

@@ -215,7 +215,7 @@ func (s *state) rehearsal(env *environment, now time.Time, by string, request v1
 		}
 		return e, p, "", err
 	}
-	if request.RollbackOf != 0 {
+	if request.IsRollback() {
 		return e, plan.Plan{}, why.Message, nil
 	}
 	pinned, unpinned := s.releaseToStart(env, now, request, chosen.release)

@@ -16,7 +16,7 @@ import (
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
-// beatRollbacks has hosts say that they can take a run back, and carry out releases of data.
+// beatRollbacks has hosts say that they can roll back a run, and carry out releases of data.
 func (m *memory) beatRollbacks(hosts ...string) {
 	for _, name := range hosts {
 		m.Alive(name, message.Alive{Application: "app", Rollbacks: true, Releases: []release.Kind{release.OfData}})
@@ -43,8 +43,8 @@ func whyRefused(err error) string {
 	return refused.Message
 }
 
-// TestRollback checks a rollback: its prepare says what is taken back, its members are the hosts that the run
-// has changed and that can go back, and once all are back there is nothing to take back.
+// TestRollback checks a rollback: its prepare says what is rolled back, its members are the hosts that the run
+// has changed and that can go back, and once all are back there is nothing to roll back.
 func TestRollback(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -54,13 +54,17 @@ func TestRollback(t *testing.T) {
 		m.beatRollbacks("h01", "h02")
 		m.Alive("h03", message.Alive{Application: "app"})
 		synctest.Wait()
+		newest := v1.Start{Rollback: true, Reason: "it is slow"}
+		if _, err := c.Start(t.Context(), "test", newest); whyRefused(err) != "no run has upgraded a host, so there is nothing to roll back" {
+			t.Errorf("without a run: %v", err)
+		}
 		r, err := c.Start(t.Context(), "test", start)
 		if err != nil {
 			t.Fatal(err)
 		}
 		back := v1.Start{RollbackOf: r.ID, Reason: "it is slow"}
 		if _, err := c.Start(t.Context(), "test", back); !strings.Contains(whyRefused(err), "is in progress; abort it first: osupgrade-agent abort") {
-			t.Errorf("a run that is under way is taken back: %v", err)
+			t.Errorf("a run that is under way is rolled back: %v", err)
 		}
 		m.upgradeAll(r, "h01", "h02", "h03")
 		if ended, err := c.Find(t.Context(), r.ID); err != nil || ended.Result != "completed" {
@@ -70,7 +74,7 @@ func TestRollback(t *testing.T) {
 		m.beatRollbacks("h01", "h02")
 		m.Alive("h03", message.Alive{Application: "app"})
 		synctest.Wait()
-		undo, err := c.Start(t.Context(), "test", back)
+		undo, err := c.Start(t.Context(), "test", newest)
 		if err != nil || undo.RollbackOf != r.ID {
 			t.Fatalf("the rollback is %+v, %v", undo, err)
 		}
@@ -87,16 +91,16 @@ func TestRollback(t *testing.T) {
 			}
 		}
 		if want := (message.Interval{Since: r.ID, Of: r.ID}).String(); header != want {
-			t.Errorf("its prepare takes back %q, want %q", header, want)
+			t.Errorf("its prepare rolls back %q, want %q", header, want)
 		}
 		m.upgradeAll(undo, "h02", "h01")
 		if ended, err := c.Find(t.Context(), undo.ID); err != nil || ended.Reason != "2 of 2 hosts rolled back" {
 			t.Fatalf("the rollback has ended as %q, %v", ended.Reason, err)
 		}
-		if _, err := c.Start(t.Context(), "test", back); !strings.Contains(whyRefused(err), "nothing is left to take back of run") {
-			t.Errorf("hosts that are back are taken back again: %v", err)
+		if _, err := c.Start(t.Context(), "test", back); !strings.Contains(whyRefused(err), "nothing is left to roll back of run") {
+			t.Errorf("hosts that are back are rolled back again: %v", err)
 		}
-		if refused, err := c.Preflight(t.Context(), "test", back); err != nil || !strings.Contains(refused.Refused, "nothing is left to take back of run") {
+		if refused, err := c.Preflight(t.Context(), "test", newest); err != nil || !strings.Contains(refused.Refused, "nothing is left to roll back of run") {
 			t.Errorf("the rehearsal of a refused rollback says %+v, %v", refused, err)
 		}
 		again, err := c.Preflight(t.Context(), "test", v1.Start{RollbackOf: undo.ID, Reason: "it was not that"})
@@ -106,9 +110,48 @@ func TestRollback(t *testing.T) {
 	})
 }
 
-// TestTakenBackByNoWindow checks that no window brings back a release that was taken back, until somebody
+// TestRollbackOfNewest checks which run a rollback means that names none: one of the environment that it
+// names, and without one, of the only environment that has such runs.
+func TestRollbackOfNewest(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory()
+		c, _ := m.control(t)
+		m.declare(store.Seen{Object: store.Object{Kind: store.Environment, Name: "shops"}, Environment: &v1.Environment{Match: v1.Match{Hosts: []string{"h02"}}}})
+		newest, ids := v1.Start{Rollback: true, Reason: "it is slow"}, map[string]uint64{}
+		for _, of := range []struct{ environment, host string }{{"default", "h01"}, {"shops", "h02"}} {
+			m.beatRollbacks("h01", "h02")
+			request := start
+			request.Environment = of.environment
+			r, err := c.Start(t.Context(), "test", request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m.upgradeAll(r, of.host)
+			ids[of.environment] = r.ID
+			if of.environment == "shops" {
+				break
+			}
+			if p, err := c.Preflight(t.Context(), "test", newest); err != nil || p.Run == nil || p.Run.RollbackOf != r.ID {
+				t.Errorf("after one run the rollback would be %+v, %v", p, err)
+			}
+		}
+		_, err := c.Start(t.Context(), "test", newest)
+		if several, is := errors.AsType[*run.Ambiguous](err); !is || len(several.Choices) != 2 || !strings.Contains(several.Choices[0].Command, "rollback --environment shops") {
+			t.Errorf("with runs of two environments: %v", err)
+		}
+		for environment, id := range ids {
+			newest.Environment = environment
+			if r, err := c.Start(t.Context(), "test", newest); err != nil || r.RollbackOf != id {
+				t.Errorf("in %s the run is the rollback of %d, %v; want %d", environment, r.RollbackOf, err, id)
+			}
+		}
+	})
+}
+
+// TestRolledBackByNoWindow checks that no window brings back a release that was rolled back, until somebody
 // starts a run to it or the environment names another one.
-func TestTakenBackByNoWindow(t *testing.T) {
+func TestRolledBackByNoWindow(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(2 * day)
@@ -140,7 +183,7 @@ func TestTakenBackByNoWindow(t *testing.T) {
 		time.Sleep(quiet)
 		synctest.Wait()
 		shown, err := c.Snapshot(t.Context())
-		want := "nobody: release spring was taken back by run"
+		want := "nobody: release spring was rolled back by run"
 		if w := shown.Situation.WaitingFor; err != nil || w == nil || !strings.HasPrefix(w.Detail, want) || !strings.Contains(w.Detail, "(ann: it is slow); name another release, or start a run to it by hand") {
 			t.Errorf("the open window waits for %+v, %v", shown.Situation.WaitingFor, err)
 		}

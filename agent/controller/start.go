@@ -149,10 +149,10 @@ func (s *state) decideStart(env *environment, now time.Time, by string, request 
 		back := e
 		back.By, back.Why, back.RequestID = by, request.Reason, request.RequestID
 		back, planned, err = s.planRollback(env, now, back, chosen.back)
-		if err == nil && request.RollbackOf == 0 {
+		if err == nil && !request.IsRollback() {
 			err = reserve(now, &back, request, planned.Reserve())
 		}
-		if request.RollbackOf != 0 || !isRefused(err) {
+		if request.IsRollback() || !isRefused(err) {
 			return back, planned, err
 		}
 	}
@@ -236,7 +236,7 @@ func (s *state) bounds(env *environment, now time.Time, request v1.Start) (messa
 	span, found := s.intent.of(env.name).nextOpening(now)
 	var e message.Opened
 	switch open := found && !now.Before(span.Start); {
-	case request.RollbackOf != 0:
+	case request.IsRollback():
 		e.NotAfter = now.Add(overrideDuration)
 	case open:
 		e.Window, e.WindowEnd, e.NotAfter = span.Start, span.End, span.End
@@ -270,6 +270,8 @@ func startWords(request v1.Start) string {
 	switch {
 	case request.RollbackOf != 0:
 		words = fmt.Sprintf("rollback %d", request.RollbackOf)
+	case request.Rollback:
+		words = "rollback"
 	case request.RetryOf != 0:
 		words = fmt.Sprintf("retry %d", request.RetryOf)
 	}
@@ -363,15 +365,15 @@ type choice struct {
 	environment string
 	left        map[string]bool
 	release     *release.Pin
-	// back is what a rollback takes back; nil for any other start.
-	back *takesBack
+	// back is what a rollback undoes; nil for any other start.
+	back *rollbackScope
 }
 
 // choose returns what a start is of.
 func (c *Controller) choose(ctx context.Context, request v1.Start) (choice, error) {
 	switch {
-	case request.RollbackOf != 0:
-		return c.takenBackBy(ctx, request)
+	case request.IsRollback():
+		return c.chooseRollback(ctx, request)
 	case request.RetryOf != 0:
 		return c.leftOf(ctx, request.RetryOf)
 	case request.OfChosen(), request.Until != "":

@@ -1,13 +1,10 @@
 package client
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"time"
 
@@ -207,37 +204,6 @@ func (c *Client) Runs(ctx context.Context, tenant string, filter v1.RunFilter) (
 func (c *Client) RunsOf(ctx context.Context, tenant string, filter v1.RunFilter) (runs []v1.Run, why []v1.IntentWarning, err error) {
 	why, err = c.selected(ctx, tenant, "/runs", filterQuery(filter), &runs)
 	return runs, why, err
-}
-
-// ErrWhichRun is returned by NewestUpgrade if the site has answered, and no run or several could be meant.
-var ErrWhichRun = errors.New("it is not clear which run to take back")
-
-// NewestUpgrade returns the newest run of an environment that has upgraded a host, and is no rollback. An
-// empty environment is the only one that has runs.
-func (c *Client) NewestUpgrade(ctx context.Context, tenant, environment string) (uint64, error) {
-	filter := v1.RunFilter{Limit: v1.MaxRuns}
-	if environment != "" {
-		filter.Environments = []string{environment}
-	}
-	runs, err := c.Runs(ctx, tenant, filter)
-	if err != nil {
-		return 0, err
-	}
-	var newest v1.Run
-	for _, r := range runs {
-		upgraded := slices.ContainsFunc(r.Stages, func(s v1.RunStage) bool { return s.Upgraded > 0 && s.DoneIn == 0 })
-		switch {
-		case !upgraded || r.RollbackOf != 0:
-		case newest.ID == 0:
-			newest = r
-		case r.Environment != newest.Environment:
-			return 0, fmt.Errorf("%w: several environments have runs: %s and %s; say which you mean", ErrWhichRun, cmp.Or(newest.Environment, v1.DefaultEnvironment), cmp.Or(r.Environment, v1.DefaultEnvironment))
-		}
-	}
-	if newest.ID == 0 {
-		return 0, fmt.Errorf("%w: no run has upgraded a host", ErrWhichRun)
-	}
-	return newest.ID, nil
 }
 
 // filterQuery writes a filter without what it leaves open.

@@ -11,10 +11,10 @@ import (
 type outputsOf struct{ stage, sealed string }
 
 // standing returns the outputs of the steps that are done before a stage of a run begins: of the runs on which
-// it goes on, or that it takes back, then of its own. Those of a step that it has taken back are gone.
+// it goes on, or that it rolls back, then of its own. Those of a step that it has undone are gone.
 func (p *run) standing(stage int) []outputsOf {
 	all := slices.Clone(p.outputs)
-	if p.reached != nil && p.takesBack.IsZero() {
+	if p.reached != nil && p.rollsBack.IsZero() {
 		for _, s := range p.reached.Stages {
 			if s.Outputs != nil {
 				all = append(all, outputsOf{s.Name, s.Outputs.Sealed})
@@ -23,7 +23,7 @@ func (p *run) standing(stage int) []outputsOf {
 	}
 	for n := range p.stages[:stage] {
 		switch s := &p.stages[n]; {
-		case s.doing.done && s.TakesBack:
+		case s.doing.done && s.Undo:
 			all = without(all, s.Name)
 		case s.doing.sealed != "":
 			all = append(all, outputsOf{s.Name, s.doing.sealed})
@@ -36,7 +36,7 @@ func without(all []outputsOf, stage string) []outputsOf {
 	return slices.DeleteFunc(all, func(g outputsOf) bool { return g.stage == stage })
 }
 
-// standing returns the outputs of the steps that some runs have done and no run has taken back.
+// standing returns the outputs of the steps that some runs have done and no run has undone.
 func (d *doneBy) standing(runs message.Interval) (all []outputsOf) {
 	for _, id := range slices.Sorted(maps.Keys(d.runs)) {
 		if !runs.Has(id) {
@@ -61,7 +61,7 @@ func (o *Oracle) outputsBefore(p *run, stage int) map[string]string {
 	for _, given := range p.standing(stage) {
 		values := o.Opened(given.sealed)
 		maps.Copy(all, values)
-		if s := &p.stages[stage]; s.TakesBack && s.Name == given.stage {
+		if s := &p.stages[stage]; s.Undo && s.Name == given.stage {
 			own = values
 		}
 	}
@@ -73,7 +73,7 @@ func (o *Oracle) outputsBefore(p *run, stage int) map[string]string {
 // no others (invariant 13).
 func (o *Oracle) ScriptSees(host string, id uint64, got map[string]string) {
 	p := o.byID(id)
-	if p == nil || !p.takesBack.IsZero() {
+	if p == nil || !p.rollsBack.IsZero() {
 		return
 	}
 	m := p.member(host)
@@ -110,7 +110,7 @@ func (o *Oracle) StepSees(key message.Key, got map[string]string) {
 	case len(got) == 0:
 	case key.Kind == message.Undo:
 		o.count("undos that see outputs")
-	case !p.takesBack.IsZero():
+	case !p.rollsBack.IsZero():
 		o.count("steps that see outputs in the rollback of a rollback")
 	default:
 		o.count("steps that see outputs")
