@@ -40,9 +40,6 @@ func (c *rollbackCommand) Run(ctx context.Context, out io.Writer) error {
 	case body.Reason == "":
 		return misusedf("a rollback needs a --reason, which is stored with the run")
 	}
-	if err := wrongFlags(body.Validate()); err != nil {
-		return err
-	}
 	api, err := c.client()
 	if err != nil {
 		return err
@@ -51,6 +48,9 @@ func (c *rollbackCommand) Run(ctx context.Context, out io.Writer) error {
 		if body.RollbackOf, err = api.NewestUpgrade(ctx, c.Tenant, c.Environment); err != nil {
 			return err
 		}
+	}
+	if err := wrongFlags(body.Validate()); err != nil {
+		return err
 	}
 	if c.DryRun {
 		return c.rehearse(ctx, out, api, body)
