@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
@@ -101,6 +102,13 @@ func TestRunPinsRelease(t *testing.T) {
 		full, err := c.Find(t.Context(), r.ID)
 		if err != nil || !full.Finished() || string(full.Release.Text) != string(spring.Text) {
 			t.Fatalf("the run is %s with the release %+v, %v", full.Phase, full.Release, err)
+		}
+		config := *m.config
+		config.Target = release.Target{Releases: map[string]string{"os": "spring"}}
+		m.declare(store.Seen{Object: theConfig, Config: &config})
+		shown, err := c.Snapshot(t.Context())
+		if w := shown.Situation.WaitingFor; err != nil || w == nil || w.Detail != "a release: release spring is withdrawn, by eva: loses routes; name another one" {
+			t.Errorf("while no window is open it waits for %+v, %v", w, err)
 		}
 		again := start
 		again.RetryOf = r.ID
