@@ -160,7 +160,7 @@ func (e RefusedKeyError) Is(target error) bool { return target == ErrRefusedKey 
 func joinProblem(err error) error {
 	for cause, status := range map[error]int{
 		join.ErrUnknown: http.StatusUnauthorized, join.ErrExpired: http.StatusUnauthorized, join.ErrDamaged: http.StatusUnauthorized,
-		join.ErrUsed: http.StatusForbidden, join.ErrFull: http.StatusForbidden, join.ErrRefused: http.StatusForbidden, join.ErrWithdrawn: http.StatusForbidden, join.ErrHost: http.StatusForbidden,
+		join.ErrUsed: http.StatusForbidden, join.ErrName: http.StatusForbidden, join.ErrKey: http.StatusForbidden, join.ErrFull: http.StatusForbidden, join.ErrRefused: http.StatusForbidden, join.ErrWithdrawn: http.StatusForbidden, join.ErrHost: http.StatusForbidden,
 		ErrRefusedKey: http.StatusConflict, join.ErrNotWaiting: http.StatusNotFound, join.ErrApproved: http.StatusConflict,
 	} {
 		if errors.Is(err, cause) {

@@ -396,7 +396,7 @@ func TestApplyFrozen(t *testing.T) {
 		t.Errorf("validate: exit code %d:\n%s%s", code, stdout, stderr)
 	}
 	code, _, stderr := callWith(t, file, as(t, s.URL, s.Token, "acme", "apply", "-f", "-")...)
-	if code == exitOK || !strings.Contains(stderr, "cannot create rollout: run 41 freezes changes of the configuration until it ends (PUT ") || !strings.Contains(stderr, "written: nothing\nnot written: rollout") {
+	if code == exitOK || !strings.Contains(stderr, "cannot create rollout: run 41 freezes changes of the configuration until it ends (PUT ") || !strings.Contains(stderr, "written: nothing\nnot written: rollout\nRun the command again when the run has ended: it writes what is left") {
 		t.Errorf("apply: exit code %d:\n%s", code, stderr)
 	}
 }

@@ -334,8 +334,12 @@ func (d *siteIntent) writeAll(ctx context.Context, changes []intent.ObjectChange
 			if client.HasStatus(err, 412) && d.hasChanged(ctx, s.Key) {
 				reason = "it changed meanwhile: " + reason
 			}
-			return i, placed(want, found), fmt.Errorf("cannot %s %s: %s\nwritten: %s\nnot written: %s\nRun the command again: it writes what is left",
-				s.Action, s.Key, reason, cmp.Or(keyList(changes[:i]), "nothing"), keyList(changes[i:]))
+			next := "Run the command again"
+			if client.Frozen(err) {
+				next = "Run the command again when the run has ended"
+			}
+			return i, placed(want, found), fmt.Errorf("cannot %s %s: %s\nwritten: %s\nnot written: %s\n%s: it writes what is left",
+				s.Action, s.Key, reason, cmp.Or(keyList(changes[:i]), "nothing"), keyList(changes[i:]), next)
 		}
 	}
 	return len(changes), placed(want, found), nil

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/intent"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
@@ -14,8 +16,12 @@ import (
 type deleteCommand struct {
 	siteOperator
 	What  []string `arg:"" help:"What to delete, such as policy/NAME or calendar/NAME, config or rollout." complete:"objects"`
-	Force bool     `help:"Delete a policy even if a user, an approle or a token names it, and an environment even if it has hosts or a run is in progress. The run continues."`
+	Force bool     `help:"Delete a policy even if a user, an approle or a token names it, and an environment or config even if it has hosts or a run is in progress. The run continues."`
 }
+
+// forcible are the kinds that --force deletes though they are in use. Whatever names another kind has to
+// be changed first.
+var forcible = []intent.Kind{intent.Config, intent.Environment, intent.Policy}
 
 // Help is the longer text of --help.
 func (c *deleteCommand) Help() string {
@@ -31,6 +37,11 @@ func (c *deleteCommand) Run(ctx context.Context, out io.Writer, log *slog.Logger
 	}
 	if len(asked.all) > 0 {
 		return misusedf("name each object to delete, such as %s/NAME; %s means all of them", asked.all[0].name, asked.all[0].plural)
+	}
+	for _, key := range asked.keys {
+		if c.Force && !slices.Contains(forcible, key.Kind) {
+			return misusedf("--force is for config, environment and policy, and not for %s; leave it out", key)
+		}
 	}
 	api, err := c.openByToken(ctx, log)
 	if err != nil {

@@ -202,7 +202,7 @@ func (c *statusCommand) showOne(to *terminal, at timeFormat, several int, e v1.E
 // if there was none.
 func adviseEnvironment(e v1.EnvironmentStatus, r *v1.Run) []advice {
 	if slices.Contains(e.Needs, v1.NeedsNoHost) {
-		return []advice{{"no host is in environment " + e.Name + ": correct its match, or delete it", command("edit", "environment", e.Name)}}
+		return []advice{{"no host of a listed worker application is in environment " + e.Name + ": correct its match or the applications of config, or delete it", command("edit", "environment", e.Name)}}
 	}
 	return allIn(e.Name, advise(e.Situation(), r))
 }

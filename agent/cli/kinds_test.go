@@ -213,6 +213,20 @@ func TestDeleteIsConditional(t *testing.T) {
 	}
 }
 
+// TestDeleteByForce checks that only what may be deleted while it is in use is deleted by force.
+func TestDeleteByForce(t *testing.T) {
+	t.Parallel()
+	s := fakeapi.New(t)
+	for key, want := range map[string]string{
+		"release/spring":    "--force is for config, environment and policy, and not for release spring; leave it out",
+		"environment/basel": "nothing was deleted: ",
+	} {
+		if _, _, stderr := call(t, as(t, s.URL, s.Token, "acme", "delete", key, "--force")...); !strings.Contains(stderr, want) {
+			t.Errorf("%s: %s", key, stderr)
+		}
+	}
+}
+
 // TestKindsAreCompleted checks that kinds and their objects are completed.
 func TestKindsAreCompleted(t *testing.T) {
 	t.Parallel()

@@ -309,6 +309,9 @@ func (p *progress) show(f *followed, r v1.Run, changed []v1.RunHost) {
 		if r.Release != nil {
 			hosts += ", release " + r.Release.Name
 		}
+		if back := rollbackOf(r); back != "" {
+			hosts += ", rollback of " + back
+		}
 		p.runLine(r, "%s, not after %s", hosts, at.at(r.NotAfter))
 	}
 	p.showChanged(at, f, changed)

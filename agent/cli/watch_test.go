@@ -59,11 +59,15 @@ func TestWatchOneRun(t *testing.T) {
 		code           int
 		want           string
 	}{
-		"unknown":                {nil, nil, "77", exitFailed, "run 77: there is no such run (GET /v1/state/tenants/acme/os-upgrade/runs/77: 404 Not Found)"},
-		"completed long ago":     {func(s *fakeapi.Server) { finish(s, "completed"); s.AddRun(tenant, v1.Run{ID: 7}) }, nil, "5", exitOK, "run 5: completed: so it is"},
-		"failed long ago":        {func(s *fakeapi.Server) { finish(s, "failed"); s.AddRun(tenant, v1.Run{ID: 7}) }, nil, "5", exitNotCompleted, "run 5: failed: so it is"},
-		"one host":               {func(s *fakeapi.Server) { finish(s, "completed") }, nil, "5", exitOK, "run 5: 1 host, not after "},
-		"two hosts":              {func(s *fakeapi.Server) { addTwo(s); s.FinishRun(tenant, 6, "completed", "so it is") }, nil, "6", exitOK, "run 6: 2 hosts, not after "},
+		"unknown":            {nil, nil, "77", exitFailed, "run 77: there is no such run (GET /v1/state/tenants/acme/os-upgrade/runs/77: 404 Not Found)"},
+		"completed long ago": {func(s *fakeapi.Server) { finish(s, "completed"); s.AddRun(tenant, v1.Run{ID: 7}) }, nil, "5", exitOK, "run 5: completed: so it is"},
+		"failed long ago":    {func(s *fakeapi.Server) { finish(s, "failed"); s.AddRun(tenant, v1.Run{ID: 7}) }, nil, "5", exitNotCompleted, "run 5: failed: so it is"},
+		"one host":           {func(s *fakeapi.Server) { finish(s, "completed") }, nil, "5", exitOK, "run 5: 1 host, not after "},
+		"two hosts":          {func(s *fakeapi.Server) { addTwo(s); s.FinishRun(tenant, 6, "completed", "so it is") }, nil, "6", exitOK, "run 6: 2 hosts, not after "},
+		"a rollback": {func(s *fakeapi.Server) {
+			finish(s, "completed")
+			s.EditRun(tenant, 5, func(r *v1.Run) { r.RollbackOf = 4 })
+		}, nil, "5", exitOK, "run 5: 1 host, rollback of run 4, not after "},
 		"ends while followed":    {nil, func(s *fakeapi.Server) { s.AwaitStreams(1); finish(s, "completed") }, "5", exitOK, "h01  upgraded"},
 		"fails while followed":   {nil, func(s *fakeapi.Server) { s.AwaitStreams(1); finish(s, "failed") }, "5", exitNotCompleted, "run 5: failed"},
 		"the one in progress":    {nil, func(s *fakeapi.Server) { s.AwaitStreams(1); finish(s, "completed") }, "", exitOK, "run 5: completed"},

@@ -10,6 +10,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/plan"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/view"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
@@ -27,6 +28,18 @@ func (i *intent) named(name string) (*release.Pin, error) {
 		return nil, fmt.Errorf("release %s is withdrawn, %s; name another one", name, whyWithdrawn(*declared.Withdrawn))
 	}
 	return new(declared.Pin(name)), nil
+}
+
+// waitsForRelease tells that an environment names a release that is withdrawn, also between its windows:
+// none of them opens a run. It is nil otherwise.
+func (i *intent) waitsForRelease(environment string) *v1.WaitingFor {
+	name := i.target(environment).Named()
+	w := i.releases[name].Withdrawn
+	if w == nil {
+		return nil
+	}
+	_, err := i.named(name)
+	return &v1.WaitingFor{What: "window", Detail: fmt.Sprintf("a release: %v", err), Since: view.Time(w.At)}
 }
 
 // whyWithdrawn tells who has withdrawn a release, and why.

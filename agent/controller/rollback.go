@@ -79,7 +79,8 @@ func (c *Controller) chooseRollback(ctx context.Context, request v1.Start) (chos
 }
 
 // newestUpgrade returns the run that a rollback means which names none: the newest one that has upgraded a
-// host and is no rollback. A request without an environment means the only one that has such runs.
+// host. It is no rollback, unless it is one of a rollback, whose hosts have again what they were upgraded
+// to. A request without an environment means the only one that has such runs.
 func (c *Controller) newestUpgrade(ctx context.Context, request v1.Start) (uint64, error) {
 	filter, where := v1.RunFilter{Limit: v1.MaxRuns}, ""
 	if request.Environment != "" {
@@ -89,11 +90,15 @@ func (c *Controller) newestUpgrade(ctx context.Context, request v1.Start) (uint6
 	if err != nil {
 		return 0, err
 	}
+	back := map[uint64]bool{} // Whether hosts had an earlier release after the run.
+	for _, r := range slices.Backward(runs) {
+		back[r.ID] = r.RollbackOf != 0 && !back[r.RollbackOf]
+	}
 	found, of := ambiguity{}, map[string]bool{}
 	for _, r := range runs {
 		in := nameOf(r.Environment)
 		upgraded := slices.ContainsFunc(r.Stages, func(s v1.RunStage) bool { return s.Upgraded > 0 && s.DoneIn == 0 })
-		if !upgraded || r.RollbackOf != 0 || of[in] {
+		if !upgraded || back[r.ID] || of[in] {
 			continue
 		}
 		of[in], request.Environment = true, in

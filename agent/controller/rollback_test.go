@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"errors"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -94,6 +95,10 @@ func TestRollback(t *testing.T) {
 			t.Errorf("its prepare rolls back %q, want %q", header, want)
 		}
 		m.upgradeAll(undo, "h02", "h01")
+		retry := v1.Start{OverrideWindow: true, Reason: "again", RetryOf: undo.ID}
+		if _, err := c.Start(t.Context(), "test", retry); !strings.Contains(whyRefused(err), fmt.Sprintf("to go on with the rollback: osupgrade-agent rollback %d --reason …", r.ID)) {
+			t.Errorf("a retry of the rollback is answered with %v", err)
+		}
 		if ended, err := c.Find(t.Context(), undo.ID); err != nil || ended.Reason != "2 of 2 hosts rolled back" {
 			t.Fatalf("the rollback has ended as %q, %v", ended.Reason, err)
 		}

@@ -109,6 +109,9 @@ func (s *state) situationOf(env *environment, now time.Time) v1.Situation {
 		idle := env.idle
 		shown.WaitingFor = &idle
 	}
+	if shown.WaitingFor == nil && current == nil {
+		shown.WaitingFor = s.intent.waitsForRelease(env.name)
+	}
 	if freeze, found := s.intent.nextFreeze(now); found && freeze.Contains(now) {
 		shown.Frozen = &v1.WindowCut{Calendar: freezeName(freeze), From: view.Time(freeze.Start), To: view.Time(freeze.End)}
 	}

@@ -94,6 +94,8 @@ var (
 	ErrUnknown   = errors.New("the join token is unknown: it was removed, mistyped, or is that of another site; make one with osupgrade-agent credentials join-token create")
 	ErrExpired   = errors.New("the join token has expired; make a new one with osupgrade-agent credentials join-token create")
 	ErrUsed      = errors.New("the join token was used already, by another key or host; make a new one with osupgrade-agent credentials join-token create")
+	ErrName      = errors.New("a host with another key has joined")
+	ErrKey       = errors.New("the key of this host has joined")
 	ErrFull      = errors.New("the join token has no place left")
 	ErrWithdrawn = errors.New("the key of the host was withdrawn after it had joined with this token; make a new token, and remove the file of the key on the host")
 	ErrRefused   = errors.New("a person has refused this host; if that was a mistake, make a new token with osupgrade-agent credentials join-token create")
@@ -131,8 +133,10 @@ func decide(f tokenFile, r v1.Join, now time.Time) (next, error) {
 		return 0, ErrWithdrawn
 	case u.Key != r.PublicKey && !f.hasKey(r.PublicKey) && (u.Refused != "" || f.MaxHosts > 1 && f.Replace):
 		return take, nil
+	case u.Key != r.PublicKey && f.MaxHosts > 1 && !f.hasKey(r.PublicKey):
+		return 0, fmt.Errorf("%w as %s: give this host a name of its own with --host, or let it take that one's place by a token with --replace", ErrName, u.Host)
 	case u.Key != r.PublicKey:
-		return 0, ErrUsed
+		return 0, f.used(r)
 	case u.Refused != "":
 		return 0, ErrRefused
 	case u.Registered:
@@ -143,11 +147,20 @@ func decide(f tokenFile, r v1.Join, now time.Time) (next, error) {
 	return register, nil
 }
 
+// used returns why a token that has let in this key, or that was for one host, lets in nobody
+// else. Who has the key may know under which name it has joined.
+func (f tokenFile) used(r v1.Join) error {
+	if at := slices.IndexFunc(f.Uses, func(u Use) bool { return u.Key == r.PublicKey }); at >= 0 {
+		return fmt.Errorf("%w as %s: give that name with --host, or remove the file of the key to join as another host", ErrKey, f.Uses[at].Host)
+	}
+	return ErrUsed
+}
+
 // admits returns why a host without a place gets none.
 func (f tokenFile) admits(r v1.Join) error {
 	switch {
 	case f.MaxHosts == 1 && len(f.Uses) > 0, f.hasKey(r.PublicKey):
-		return ErrUsed
+		return f.used(r)
 	case !matches(f.Host, r.Host):
 		return fmt.Errorf("%w: it is for %q, and this is %q; give the right one with --host, or make a token for it", ErrHost, f.Host, r.Host)
 	case held(f.Uses) >= f.MaxHosts:

@@ -72,8 +72,8 @@ type Situation struct {
 	OpenWindow *OpenWindow `json:"open-window,omitempty"`
 	// SkippedWindow is the window that is open or opens next, if somebody has skipped it.
 	SkippedWindow *SkippedWindow `json:"skipped-window,omitempty"`
-	// WaitingFor says why the open window has no run, or why the log is not trusted; absent
-	// otherwise.
+	// WaitingFor says why the open window has no run, why no window opens one, or why the log is not
+	// trusted; absent otherwise.
 	WaitingFor *WaitingFor `json:"waiting-for,omitempty"`
 	// LastMissed is the last window that closed without a run.
 	LastMissed *MissedWindow `json:"last-missed,omitempty"`
