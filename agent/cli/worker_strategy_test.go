@@ -56,7 +56,7 @@ func TestStrategyFlags(t *testing.T) { //nolint:paralleltest // it adds to nativ
 		"no such strategy": {[]string{"--strategy", "magic"}, `strategy: "magic" is not a strategy; use auto, or one of exec, apt`},
 		"wrong options":    {[]string{"--strategy", "apt", "--apt-snapshot", "mirror"}, "apt-snapshot: "},
 		"http":             {[]string{"--strategy", "rauc", "--rauc-bundle", "http://updates.example.org/a.raucb"}, "without encryption; use https, or allow http (rauc-allow-http)"},
-		"no branch":        {[]string{"--strategy", "ostree", "--ostree-ref", "stable"}, `ostree-ref: "stable" is no branch of a remote; use REMOTE:BRANCH`},
+		"a version":        {[]string{"--strategy", "rauc", "--rauc-bundle", "https://updates.example.org/{version}.raucb"}, `rauc-bundle has "{version}.raucb"; it may have {compatible}, and the version to install is declared at the site, by a release`},
 		"a wrong word":     {[]string{"--strategy", "apt", "--apt-conffiles", "ask"}, "--apt-conffiles must be one of"},
 	} {
 		t.Run(name, func(t *testing.T) {
