@@ -69,6 +69,27 @@ func TestStrategyFlags(t *testing.T) { //nolint:paralleltest // it adds to nativ
 	}
 }
 
+// TestVariablesOfReleases checks that a worker does not start with a variable that once said what is
+// installed: it would install something else.
+func TestVariablesOfReleases(t *testing.T) { //nolint:paralleltest // it sets variables
+	for name, want := range map[string]string{
+		"OSUPGRADE_APT_SOURCES":       "use its packages.as-of, and set apt-snapshot",
+		"OSUPGRADE_RAUC_VERSION":      "use its version and images",
+		"OSUPGRADE_OSTREE_REF":        "use its images, whose url may be a branch",
+		"OSUPGRADE_SYSUPDATE_VERSION": "use its version and images",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv(name, "2.4")
+			var errs strings.Builder
+			args := []string{"worker", "--tenant", "acme", "--host", "h01", "--application", "app", "--key-file", "k", "--state", t.TempDir(), "--strategy", "rauc"}
+			want := "variable " + name + " has no effect any more; what is installed is declared at the site, by a release: " + want
+			if got := Run(t.Context(), "1.0", args, strings.NewReader(""), &strings.Builder{}, &errs); got != exitUsage || !strings.Contains(errs.String(), want) {
+				t.Errorf("exit status %d with %q, not %q", got, errs.String(), want)
+			}
+		})
+	}
+}
+
 // TestDetectStrategy checks how the strategy of a host is found, and that the reason is
 // told.
 func TestDetectStrategy(t *testing.T) { //nolint:paralleltest // it adds to natives
