@@ -63,8 +63,8 @@ type Opened struct {
 	Cells   []Cell `json:"cells,omitempty"`
 	// Rollout is how the run goes about its hosts.
 	Rollout rollout.Resolved `json:"policy"`
-	// Release is what the run installs; nil for a run without a release, whose hosts install what
-	// their own options say.
+	// Release is what the run installs; nil for a run without a release, whose hosts install the
+	// newest that they find.
 	Release *release.Pin `json:"release,omitempty"`
 	// RetryOf is the run whose failed and skipped hosts these are.
 	RetryOf uint64 `json:"retry-of,omitempty"`
