@@ -133,7 +133,7 @@ type Origin struct {
 	RetryOf uint64
 	// RollsBack are the runs that it rolls back; zero for none. UndoOutputs are the outputs of the steps
 	// that these have done, in this order.
-	RollsBack    message.Interval
+	RollsBack   message.Interval
 	UndoOutputs []message.StepOutputs
 	// RequestID is the id of the request that started the run; empty for none.
 	RequestID string

@@ -197,12 +197,12 @@ func TestOutputs(t *testing.T) {
 		runs, newer []v1.Run
 		want        string
 	}{
-		"one run":                   {[]v1.Run{first}, nil, "backup x, migrate y"},
-		"a run that goes on":        {[]v1.Run{first, gave(ran(7, stage("all", 1)), of("backup", "x"), of("migrate", "y"))}, nil, "backup x, migrate y"},
-		"given again":               {[]v1.Run{first, gave(ran(7, backup), of("backup", "z"))}, nil, "migrate y, backup z"},
-		"undone by a newer run": {[]v1.Run{first}, []v1.Run{ran(9, undone), ran(7, stage("all", 1))}, "backup x"},
-		"a rollback":                {[]v1.Run{gave(ran(7, undone), of("backup", "x"))}, nil, "backup x"},
-		"a rollback in two runs":    {[]v1.Run{gave(ran(7, stage("all", 1)), of("backup", "x"), of("migrate", "y")), gave(ran(9, undone), of("backup", "x"))}, nil, "backup x"},
+		"one run":                {[]v1.Run{first}, nil, "backup x, migrate y"},
+		"a run that goes on":     {[]v1.Run{first, gave(ran(7, stage("all", 1)), of("backup", "x"), of("migrate", "y"))}, nil, "backup x, migrate y"},
+		"given again":            {[]v1.Run{first, gave(ran(7, backup), of("backup", "z"))}, nil, "migrate y, backup z"},
+		"undone by a newer run":  {[]v1.Run{first}, []v1.Run{ran(9, undone), ran(7, stage("all", 1))}, "backup x"},
+		"a rollback":             {[]v1.Run{gave(ran(7, undone), of("backup", "x"))}, nil, "backup x"},
+		"a rollback in two runs": {[]v1.Run{gave(ran(7, stage("all", 1)), of("backup", "x"), of("migrate", "y")), gave(ran(9, undone), of("backup", "x"))}, nil, "backup x"},
 	} {
 		if got := given(scopeOf(t, c.runs, c.newer)); got != c.want {
 			t.Errorf("%s: the rollback begins with the outputs %s, want %s", name, got, c.want)
