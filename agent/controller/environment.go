@@ -51,6 +51,8 @@ type environment struct {
 	asksOf *run.State
 	// compared are the plans of the hosts of its run; nil if they are not compared.
 	compared *comparison
+	// back is what the next window takes back.
+	back wayBack
 	// idle is why an open window has no run, for people, and rests why it needs none.
 	idle  v1.WaitingFor
 	rests rest
@@ -156,7 +158,7 @@ func (s *state) alone() bool { return len(s.environments) == 1 }
 
 // followClock forgets all that was computed from a clock that was set since.
 func (e *environment) followClock() {
-	e.forecast, e.goal = forecast{}, goal{}
+	e.forecast, e.goal, e.back.again = forecast{}, goal{}, time.Time{}
 	e.notIdle()
 }
 
