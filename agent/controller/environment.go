@@ -51,6 +51,8 @@ type environment struct {
 	asksOf *run.State
 	// compared are the plans of the hosts of its run; nil if they are not compared.
 	compared *comparison
+	// back is what the next window rolls back.
+	back wayBack
 	// idle is why an open window has no run, for people, and rests why it needs none.
 	idle  v1.WaitingFor
 	rests rest
@@ -157,7 +159,7 @@ func (s *state) alone() bool { return len(s.environments) == 1 }
 
 // followClock forgets all that was computed from a clock that was set since.
 func (e *environment) followClock() {
-	e.forecast, e.goal.current = forecast{}, false
+	e.forecast, e.goal.current, e.back.again = forecast{}, false, time.Time{}
 	e.notIdle()
 }
 

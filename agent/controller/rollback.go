@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/plan"
@@ -113,8 +112,9 @@ func (c *Controller) newestUpgrade(ctx context.Context, request v1.Start) (uint6
 	return 0, found.of("a rollback is of one environment, and several have runs that upgraded hosts: %s; say which you mean: %s")
 }
 
-// planRollback plans a rollback, and returns what it is opened with.
-func (s *state) planRollback(env *environment, now time.Time, e message.Opened, back *rollbackScope) (message.Opened, plan.Plan, error) {
+// planRollback plans a rollback, and returns what it is opened with. The error is *run.Refused if it would do
+// nothing, and run.ErrNotReady if there is a newer run than when this was gathered.
+func (s *state) planRollback(env *environment, e message.Opened, back *rollbackScope) (message.Opened, plan.Plan, error) {
 	if newest := env.ledger.Newest(); newest != nil && newest.Key() != back.newest {
 		return e, plan.Plan{}, fmt.Errorf("%w: a run has just ended", run.ErrNotReady)
 	}
@@ -137,8 +137,8 @@ func (s *state) planRollback(env *environment, now time.Time, e message.Opened, 
 	if back.Runs.Since != back.Runs.Of {
 		e.RollbackSince = back.Runs.Since
 	}
-	e.Trigger, e.Follows = message.TriggerManual, env.ledger.Follows()
-	return e, planned, s.canRollBack(now, planned, back)
+	e.Follows = env.ledger.Follows()
+	return e, planned, back.nothing(planned)
 }
 
 // staysAsItIs says of each host that the runs have changed, and that the rollback leaves alone, why.
@@ -167,17 +167,15 @@ func (s *state) staysAsItIs(fleet []plan.Host, members map[string]bool, back *ro
 	return all
 }
 
-// canRollBack refuses a rollback that would do nothing, or whose hosts nobody has heard of.
-func (s *state) canRollBack(now time.Time, p plan.Plan, back *rollbackScope) error {
+// nothing refuses a rollback that would do nothing.
+func (b *rollbackScope) nothing(p plan.Plan) error {
 	switch {
-	case len(p.Rollout.Stages) > 0 && len(p.Hosts) == 0:
+	case len(p.Hosts) > 0 || len(p.Rollout.Stages) > 0:
 		return nil
-	case len(p.Hosts) == 0 && len(p.Exempt) > 0:
-		return &run.Refused{Run: back.Runs.Of, Message: fmt.Sprintf("nothing is left to roll back of %s; the first host is %s: %s", back.Runs.Runs(), p.Exempt[0].Host, p.Exempt[0].Reason)}
-	case len(p.Hosts) == 0:
-		return &run.Refused{Run: back.Runs.Of, Message: fmt.Sprintf("there is nothing to roll back of %s: no host was changed", back.Runs.Runs())}
+	case len(p.Exempt) > 0:
+		return &run.Refused{Run: b.Runs.Of, Message: fmt.Sprintf("nothing is left to roll back of %s; the first host is %s: %s", b.Runs.Runs(), p.Exempt[0].Host, p.Exempt[0].Reason)}
 	}
-	return s.startable(now, p, nil)
+	return &run.Refused{Run: b.Runs.Of, Message: fmt.Sprintf("there is nothing to roll back of %s: no host was changed", b.Runs.Runs())}
 }
 
 // rolledBack says why no window brings the hosts of an environment to a release: it was rolled back, and

@@ -224,6 +224,12 @@ func TestReleaseFromBefore(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		later := startSpring
+		later.OverrideWindow = false
+		next, err := c.Preflight(t.Context(), "test", later)
+		if err != nil || !strings.HasPrefix(next.Refused, "no maintenance window") || next.Run == nil || next.Run.RollbackOf != autumns[0].ID {
+			t.Errorf("a run that is refused now would be %+v, %q, %v", next.Run, next.Refused, err)
+		}
 		back, err := c.Start(t.Context(), "test", startSpring)
 		if err != nil || back.RollbackOf != autumns[0].ID || back.Release != nil {
 			t.Errorf("the run is the rollback of %d with release %v, %v; want that of %d", back.RollbackOf, back.Release, err, autumns[0].ID)
@@ -274,6 +280,80 @@ func TestRollbackOutputs(t *testing.T) {
 				t.Errorf("in the run that takes back %d steps have the outputs %v, want %v", of, got, want)
 			}
 			of, before = r.ID, len(m.siteTasks())
+		}
+	})
+}
+
+// TestWindowToReleaseFromBefore checks that a window to the release from before the present one opens a
+// rollback, goes on with it in the next window, and opens no run once all hosts are back.
+func TestWindowToReleaseFromBefore(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		hosts := []string{"h01", "h02"}
+		m := nightly(hosts...)
+		m.rollout = &v1.Rollout{Timeouts: &v1.CommandTimeouts{Prepare: "3h", Upgrade: "3h"}, Stages: []v1.Stage{
+			{Name: "canary", Match: &v1.Match{Hosts: []string{"h01"}}}, {Name: "rest"},
+		}}
+		spring, autumn := springOf(), springOf()
+		autumn.Data = []byte(`{"a":2}`)
+		m.releases("spring", &spring)
+		m.releases("autumn", &autumn)
+		for _, name := range hosts {
+			m.versions[name] = message.EncodeVersions(map[string]string{"base": "1.4"})
+		}
+		m.config.Target = release.Target{Releases: map[string]string{"os": "spring"}}
+		c, _ := m.control(t)
+		window := func(names string) v1.Run {
+			t.Helper()
+			config := *m.config
+			config.Target = release.Target{Releases: map[string]string{"os": names}}
+			m.declare(store.Seen{Object: theConfig, Config: &config})
+			before := len(m.events(`"opened"`))
+			for range 25 * 60 {
+				m.beatRollbacks(hosts...)
+				if len(m.events(`"opened"`)) > before {
+					break
+				}
+				time.Sleep(time.Minute)
+			}
+			runs, err := c.Runs(t.Context(), v1.RunFilter{})
+			if err != nil || len(runs) != before+1 {
+				t.Fatalf("to %s: %d runs, %v", names, len(runs), err)
+			}
+			return runs[0]
+		}
+		end := func(r v1.Run) {
+			t.Helper()
+			if ended, err := c.Find(t.Context(), r.ID); err != nil || !ended.Finished() {
+				t.Fatalf("run %d is %s: %v", r.ID, ended.Phase, err)
+			}
+		}
+		m.upgradeAll(window("spring"), hosts...)
+		autumns := window("autumn")
+		m.upgradeAll(autumns, hosts...)
+		end(autumns)
+		back := window("spring")
+		if back.RollbackOf != autumns.ID || back.Release != nil || back.Trigger != message.TriggerWindow {
+			t.Fatalf("the window opens %+v, and not the rollback of run %d", back, autumns.ID)
+		}
+		if opened := m.events(`"opened"`); !strings.Contains(opened[2], `"members":["h02","h01"]`) {
+			t.Errorf("it is opened by %s", opened[2])
+		}
+		for _, name := range hosts {
+			m.reply(name, back.ID, message.Prepare)
+		}
+		m.reply("h02", back.ID, message.Upgrade)
+		m.answer("h01", back, message.Upgrade, message.Failed)
+		end(back)
+		c = m.restart(t)
+		again := window("spring")
+		if again.RollbackOf != autumns.ID {
+			t.Fatalf("the next window opens %+v", again)
+		}
+		m.upgradeAll(again, hosts...)
+		end(again)
+		if ordinary := window("spring"); ordinary.RollbackOf != 0 || ordinary.Release == nil {
+			t.Errorf("once all hosts are back a window opens %+v", ordinary)
 		}
 	})
 }

@@ -145,12 +145,12 @@ func (s *state) decideStart(env *environment, now time.Time, by string, request 
 	if !freeze.IsZero() && freeze.Before(e.NotAfter) {
 		e.NotAfter = freeze
 	}
+	e.Trigger, e.By, e.Why, e.RequestID = message.TriggerManual, by, request.Reason, request.RequestID
 	if chosen.back != nil {
-		back := e
-		back.By, back.Why, back.RequestID = by, request.Reason, request.RequestID
-		back, planned, err = s.planRollback(env, now, back, chosen.back)
-		if err == nil && !request.IsRollback() {
-			err = reserve(now, &back, request, planned.Reserve())
+		back, planned, err := s.planRollback(env, e, chosen.back)
+		if err == nil {
+			err = s.rollbackStarts(now, &back, request, planned)
+			return back, planned, err
 		}
 		if request.IsRollback() || !isRefused(err) {
 			return back, planned, err
@@ -166,9 +166,19 @@ func (s *state) decideStart(env *environment, now time.Time, by string, request 
 	if err = s.mayFollow(env, now, request, &e); err != nil {
 		return e, planned, err
 	}
-	e.Trigger, e.By, e.Why, e.RetryOf, e.RequestID = message.TriggerManual, by, request.Reason, request.RetryOf, request.RequestID
+	e.RetryOf = request.RetryOf
 	err = reserve(now, &e, request, planned.Reserve())
 	return e, planned, err
+}
+
+// rollbackStarts tells why a rollback cannot start now, and has it end before the reserve of its window.
+func (s *state) rollbackStarts(now time.Time, e *message.Opened, request v1.Start, planned plan.Plan) error {
+	if len(planned.Hosts) > 0 { // Else it rolls back steps alone.
+		if err := s.startable(now, planned, nil); err != nil {
+			return err
+		}
+	}
+	return reserve(now, e, request, planned.Reserve())
 }
 
 // planStart plans a run that is started by hand, of the hosts that the request chooses and that may go

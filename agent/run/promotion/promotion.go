@@ -1,6 +1,6 @@
 // Package promotion decides how far an environment has come to a release: to which it goes and went
 // before, which runs went there, which steps are done, whether the way back is closed, and whether the
-// release was rolled back.
+// release was rolled back. And it decides whether to go to a release is to roll back the present one.
 //
 // It outlives runs and windows. A run counts once it has taken a host out of service or begun a step. A
 // run of all hosts to another release begins anew. A run of chosen hosts never does: a release that one
@@ -99,6 +99,16 @@ func rolledBack(before *message.Promotion, run Run) *message.Promotion {
 		p.Steps = slices.DeleteFunc(slices.Clone(p.Steps), func(stage string) bool { return slices.Contains(run.Steps, stage) })
 	}
 	return &p
+}
+
+// GoesBack returns the newest of the runs that an environment rolls back by going to a release: those to
+// the present one, if that release is the one from before and the way back is open; 0 otherwise. A release
+// that was rolled back may still be on some hosts.
+func GoesBack(p *message.Promotion, to release.Ref) uint64 {
+	if p == nil || p.Was == nil || *p.Was != to || p.Closed != nil {
+		return 0
+	}
+	return p.Last
 }
 
 // Host is the release that a host has, and the one that it had before its last run; zero for none, or if

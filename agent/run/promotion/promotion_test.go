@@ -105,3 +105,26 @@ func TestHost(t *testing.T) {
 		}
 	}
 }
+
+// TestGoesBack checks that to go to the release from before is to roll back the runs to the present one,
+// also if some hosts have gone back, unless the way back is closed.
+func TestGoesBack(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		p    *message.Promotion
+		to   release.Ref
+		want uint64
+	}{
+		"no run before":                {nil, one, 0},
+		"the one from before":          {&message.Promotion{Release: two, Was: &one, Since: 41, Last: 57}, one, 57},
+		"the present one":              {&message.Promotion{Release: two, Was: &one, Since: 41, Last: 57}, two, 0},
+		"another one":                  {&message.Promotion{Release: two, Was: &one, Since: 41, Last: 57}, three, 0},
+		"none was before":              {&message.Promotion{Release: two, Since: 41, Last: 57}, one, 0},
+		"after the point of no return": {&message.Promotion{Release: two, Was: &one, Since: 41, Last: 57, Closed: closed}, one, 0},
+		"after a rollback":             {&message.Promotion{Release: two, Was: &one, Since: 41, Last: 57, RolledBack: &back}, one, 57},
+	} {
+		if got := promotion.GoesBack(c.p, c.to); got != c.want {
+			t.Errorf("%s: run %d is rolled back, not %d", name, got, c.want)
+		}
+	}
+}
