@@ -77,7 +77,8 @@ func (s *state) openWhenDue(ctx context.Context, env *environment, now time.Time
 		return s.idles(env, now, "window", fmt.Sprintf("a release: %v", unpinned), span.End)
 	}
 	if why := env.rolledBack(pinned); why != "" {
-		return s.idles(env, now, "window", "nobody: "+why, span.End)
+		again := v1.Start{Environment: s.inCommand(env), Release: pinned.Name}
+		return s.idles(env, now, "window", fmt.Sprintf("nobody: %s; name another release, or to have it again: %s", why, startAnyway(again, "--override-window")), span.End)
 	}
 	planned := resting.plan(env, pinned)
 	if planned.waits != "" {

@@ -502,6 +502,9 @@ func (c *Controller) leftOf(ctx context.Context, id uint64) (chosen choice, err 
 		in, err := ask(ctx, c, func(s *state) string { return s.inCommand(s.environment(r.Environment)) })
 		return chosen, cmp.Or(err, error(&run.Refused{Run: id, Message: fmt.Sprintf("run %d is in progress; it can be retried once it has ended; to end it: %s", id, run.TypedIn(in, "abort"))}))
 	}
+	if r.RollbackOf != 0 {
+		return chosen, &run.Refused{Run: id, Message: fmt.Sprintf("run %d is a rollback; to go on with it: %s", id, run.Typed(fmt.Sprintf("rollback %d", r.RollbackOf)))}
+	}
 	left := map[string]bool{}
 	for _, h := range r.Hosts {
 		if h.Status != string(run.Upgraded) && !exempt(h) {
