@@ -493,6 +493,7 @@ func stateOf(o Options) *state {
 	}
 	s := newState(o, newSession(o, true, func() {}, newWarnings(o)).beside)
 	s.isLoaded = true
+	s.followGoal(s.standard(), time.Now())
 	return s
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/plan"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/view"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
@@ -102,7 +103,7 @@ func (s *state) goalsChange(seen store.Object) {
 		case seen.Kind == store.Environment && onLog(seen.Name) != env.name:
 		case seen.Kind == store.Release && s.intent.target(env.name).Named() != seen.Name:
 		case seen == (store.Object{}), seen.Kind == store.Environment, seen.Kind == store.Release, seen.Kind == store.Config:
-			env.goal.current = false
+			env.goal.current, s.stale = false, true
 		}
 	}
 }
@@ -186,16 +187,47 @@ func (s *state) have(pinned *release.Pin) func(host string) bool {
 	}
 }
 
-// resting finds out which environments have nothing to do. Each is looked at once, however many come
-// before it.
+// resting finds out which environments have nothing to do, and plans the runs of the others. Each is looked
+// at and planned once, however many come before it.
 type resting struct {
 	*state
-	now   time.Time
-	found map[*environment]rest
+	now     time.Time
+	found   map[*environment]rest
+	planned map[*environment]*windowPlan
 }
 
 // resting begins to find out which environments have nothing to do at a time.
-func (s *state) resting(now time.Time) resting { return resting{s, now, map[*environment]rest{}} }
+func (s *state) resting(now time.Time) resting {
+	return resting{s, now, map[*environment]rest{}, map[*environment]*windowPlan{}}
+}
+
+// windowPlan is the run that a window would open, and what is left of it to do. waits is what the window
+// waits for if no run can be planned.
+type windowPlan struct {
+	plan.Plan
+	left  plan.Left
+	waits string
+}
+
+// plan plans the run that a window of an environment would open, to a release.
+func (r resting) plan(env *environment, pinned *release.Pin) *windowPlan {
+	if p := r.planned[env]; p != nil {
+		return p
+	}
+	p, fleet := &windowPlan{}, r.fleet(env, nil)
+	r.planned[env] = p
+	if err := r.fit(fleet, pinned); err != nil {
+		p.waits = fmt.Sprintf("a release that can be read: %v", err)
+		return p
+	}
+	var err error
+	if p.Plan, err = r.intent.plan(env.name, fleet, env.course(v1.Start{}, pinned)); err != nil {
+		p.waits = fmt.Sprintf("somebody to repair the rollout: %v", err)
+		return p
+	}
+	p.left = p.Left(r.rely(env, pinned))
+	return p
+}
 
 // rely is have if the next run of an environment may leave out the hosts that have a release, and nil
 // as long as environments that come after it have something to do: their runs follow its runs.
@@ -225,26 +257,14 @@ func (r resting) nothingToDo(env *environment) rest {
 
 func (r resting) look(env *environment) (none rest) {
 	pinned, err := r.releaseOf(env, r.now)
-	if err != nil {
+	if err != nil || r.rely(env, pinned) == nil {
+		return none // To plan costs more.
+	}
+	planned := r.plan(env, pinned)
+	if planned.waits != "" || !planned.left.Nothing() {
 		return none
 	}
-	have := r.rely(env, pinned)
-	if have == nil {
-		return none
-	}
-	fleet := r.fleet(env, nil)
-	if r.fit(fleet, pinned) != nil {
-		return none
-	}
-	planned, err := r.intent.plan(env.name, fleet, env.course(v1.Start{}, pinned))
-	if err != nil {
-		return none
-	}
-	left := planned.Left(have)
-	if !left.Nothing() {
-		return none
-	}
-	return rest{why: haveIt(left.Have, pinned), release: pinned.Ref().String()}
+	return rest{why: haveIt(planned.left.Have, pinned), release: pinned.Ref().String()}
 }
 
 // haveIt says how many hosts have a release.

@@ -421,3 +421,32 @@ func TestGoalAt(t *testing.T) {
 		}
 	}
 }
+
+// TestPlannedOnce checks that a window which needs a run plans the environment once: to plan costs more the
+// more hosts there are.
+func TestPlannedOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		spring := springOf()
+		m := nightly("h01")
+		m.config.Releases = map[string]string{"os": "spring"}
+		s := stateOf(m.options(t))
+		s.setIntent(store.Seen{Object: theConfig, Config: m.config, Number: 1})
+		s.setIntent(store.Seen{Object: store.Object{Kind: store.Release, Name: "spring"}, Release: &spring, Number: 2})
+		some := 1
+		s.heard("h01", message.Alive{Application: "app", Releases: []release.Kind{release.OfData}, Release: spring.Digest(), Changes: &some}, time.Now())
+		s.hosts.versions["h01"] = reported{versions: map[string]string{"base": "1.4"}, at: time.Now()}
+		env, pin := s.standard(), spring.Pin("spring")
+		r := s.resting(time.Now())
+		if rests := r.nothingToDo(env); rests.why != "" {
+			t.Fatalf("it needs no run: %s", rests.why)
+		}
+		planned := r.planned[env]
+		if planned == nil || len(planned.Hosts) != 1 {
+			t.Fatalf("planned is %+v", planned)
+		}
+		if r.plan(env, &pin) != planned {
+			t.Error("it is planned twice")
+		}
+	})
+}

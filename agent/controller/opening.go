@@ -77,18 +77,15 @@ func (s *state) openWhenDue(ctx context.Context, env *environment, now time.Time
 		return s.idles(env, now, "window", fmt.Sprintf("a release: %v", unpinned), span.End)
 	}
 	if why := env.rolledBack(pinned); why != "" {
-		return s.idles(env, now, "window", "nobody: "+why, span.End)
+		again := v1.Start{Environment: s.inCommand(env), Release: pinned.Name}
+		return s.idles(env, now, "window", fmt.Sprintf("nobody: %s; name another release, or to have it again: %s", why, startAnyway(again, "--override-window")), span.End)
 	}
-	fleet := s.fleet(env, nil)
-	if err := s.fit(fleet, pinned); err != nil {
-		return s.idles(env, now, "window", fmt.Sprintf("a release that can be read: %v", err), span.End)
-	}
-	planned, err := s.intent.plan(env.name, fleet, env.course(v1.Start{}, pinned))
-	if err != nil {
-		return s.idles(env, now, "window", fmt.Sprintf("somebody to repair the rollout: %v", err), span.End)
+	planned := resting.plan(env, pinned)
+	if planned.waits != "" {
+		return s.idles(env, now, "window", planned.waits, span.End)
 	}
 	e.Follows, e.Release = before.Follows, pinned
-	return s.openPlanned(ctx, env, f, e, planned, planned.Left(resting.rely(env, pinned)))
+	return s.openPlanned(ctx, env, f, e, planned.Plan, planned.left)
 }
 
 // openPlanned opens the run that was planned for an open window, once its hosts are back and while time is

@@ -96,7 +96,8 @@ func (e *environment) goesOn() *release.Pin {
 }
 
 // releaseToStart returns the release to which a run goes that is started by hand: the one that the
-// request names, that of the run that it retries, or that of the environment.
+// request names, that of the run that it retries, or that of the environment. A release that was taken
+// back has to be named.
 func (s *state) releaseToStart(env *environment, now time.Time, request v1.Start, retried *release.Pin) (pinned *release.Pin, err error) {
 	switch {
 	case request.Release != "":
@@ -108,6 +109,10 @@ func (s *state) releaseToStart(env *environment, now time.Time, request v1.Start
 			err = fmt.Errorf("%s, by %s; to go to another release: %s", w.Why, w.By, run.Typed(startWords(request)+" --release NAME"))
 		}
 		pinned = retried
+	}
+	if why := env.rolledBack(pinned); err == nil && why != "" && request.Release == "" {
+		request.Release = pinned.Name
+		err = fmt.Errorf("%s; name another release, or to have it again: %s", why, startAgain(request, ""))
 	}
 	if err != nil {
 		return nil, &run.Refused{Run: request.RetryOf, Message: err.Error()}

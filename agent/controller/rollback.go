@@ -178,8 +178,8 @@ func (b *rollbackScope) nothing(p plan.Plan) error {
 	return &run.Refused{Run: b.Runs.Of, Message: fmt.Sprintf("there is nothing to roll back of %s: no host was changed", b.Runs.Runs())}
 }
 
-// rolledBack says why no window brings the hosts of an environment to a release: it was rolled back, and
-// nobody has started a run to it since. It is empty for any other release, and for none.
+// rolledBack says why an environment goes to a release only if somebody names it in a start: it was taken
+// back, and no run has gone to it since. It is empty for any other release, and for none.
 func (e *environment) rolledBack(pinned *release.Pin) string {
 	goes := e.ledger.Promotion()
 	if pinned == nil || goes == nil || goes.RolledBack == nil || goes.Release != pinned.Ref() {
@@ -189,5 +189,5 @@ func (e *environment) rolledBack(pinned *release.Pin) string {
 	if by := goes.RolledBack.By; by != "" {
 		why += fmt.Sprintf(" (%s: %s)", by, goes.RolledBack.Why)
 	}
-	return why + "; name another release, or start a run to it by hand"
+	return why
 }

@@ -189,8 +189,25 @@ func TestRolledBackByNoWindow(t *testing.T) {
 		synctest.Wait()
 		shown, err := c.Snapshot(t.Context())
 		want := "nobody: release spring was rolled back by run"
-		if w := shown.Situation.WaitingFor; err != nil || w == nil || !strings.HasPrefix(w.Detail, want) || !strings.Contains(w.Detail, "(ann: it is slow); name another release, or start a run to it by hand") {
+		if w := shown.Situation.WaitingFor; err != nil || w == nil || !strings.HasPrefix(w.Detail, want) || !strings.Contains(w.Detail, "(ann: it is slow); name another release, or to have it again: osupgrade-agent start --release spring --override-window --reason …") {
 			t.Errorf("the open window waits for %+v, %v", shown.Situation.WaitingFor, err)
+		}
+		for words, request := range map[string]v1.Start{
+			"start --release spring --override-window":            {OverrideWindow: true, Reason: "test"},
+			"start --release spring --host h01 --override-window": {OverrideWindow: true, Reason: "test", Hosts: []string{"h01"}},
+		} {
+			if _, err := c.Start(t.Context(), "ann", request); !strings.Contains(whyRefused(err), "(ann: it is slow); name another release, or to have it again: osupgrade-agent "+words+" --reason …") {
+				t.Errorf("%s: a start that names no release: %v", words, err)
+			}
+			if request.Release = "spring"; len(request.Hosts) > 0 {
+				continue
+			}
+			if named, err := c.Preflight(t.Context(), "ann", request); err != nil || named.Refused != "" || named.Run == nil || named.Run.Release == nil || named.Run.RollbackOf != 0 {
+				t.Errorf("%s: a start that names it would be %+v, %v", words, named, err)
+			}
+		}
+		if _, err := c.Start(t.Context(), "ann", v1.Start{RetryOf: undo.ID, Reason: "test"}); !strings.Contains(whyRefused(err), "to go on with the rollback: osupgrade-agent rollback ") {
+			t.Errorf("a rollback is retried: %v", err)
 		}
 		config.Target = release.Target{Releases: map[string]string{"os": "autumn"}}
 		m.declare(store.Seen{Object: theConfig, Config: &config})

@@ -502,8 +502,8 @@ func (c *Controller) leftOf(ctx context.Context, id uint64) (chosen choice, err 
 		in, err := ask(ctx, c, func(s *state) string { return s.inCommand(s.environment(r.Environment)) })
 		return chosen, cmp.Or(err, error(&run.Refused{Run: id, Message: fmt.Sprintf("run %d is in progress; it can be retried once it has ended; to end it: %s", id, run.TypedIn(in, "abort"))}))
 	}
-	if r.RollbackOf != 0 { // A retry upgrades: it would bring back what the rollback has taken back.
-		return chosen, &run.Refused{Run: id, Message: fmt.Sprintf("run %d is a rollback, and a retry upgrades; to go on with the rollback: osupgrade-agent rollback %d --reason …", id, r.RollbackOf)}
+	if r.RollbackOf != 0 { // A retry upgrades: it would bring back what the rollback has rolled back.
+		return chosen, &run.Refused{Run: id, Message: fmt.Sprintf("run %d is a rollback, and a retry upgrades; to go on with the rollback: %s", id, run.Typed(fmt.Sprintf("rollback %d", r.RollbackOf)))}
 	}
 	left := map[string]bool{}
 	for _, h := range r.Hosts {

@@ -290,6 +290,7 @@ var faults = []fault{
 	{"old-worker-gets-a-release", "agent/log/gate.Request.unread", `return ""`, "", tests("agent/log/gate", "TestMisread")},
 	{"old-worker-gets-what-is-pushed", "agent/log/gate.cache.misreads", `return false`, "", tests("agent/log/gate", "TestMisread")},
 	{"plans-are-not-waited-for", "agent/controller.comparison.known", `if $0 == nil { return nil, false }; return $0.differing, false`, "", simulated(tests("agent/controller", "TestDifferingPlansAreRefused|TestPlanThatNeverComes")...)},
+	{"stored-plan-is-not-read", "agent/controller.comparison.isStored", `return false`, "", tests("agent/controller", "TestDifferingPlansAreRefused|TestPlanStoredWhileRead")},
 	{"differing-hosts-are-upgraded", "agent/run.State.tellDiffering", `return nil`, "", simulated(tests("agent/controller", "TestDifferingPlansAreTold|TestDifferingPlansAreRefused")...)},
 	{"refused-hosts-do-not-count-as-unprepared", "agent/run.State.enough", `return`, "", []suite{invariants, scripts}},
 	{"any-version-counts", "agent/run/compare.Plans.inOrder", `shown := Package{System: $1.system, Name: $1.name}; for _, v := range $1.versions { all := Version{Version: v.to}; for _, i := range v.hosts { all.Hosts = append(all.Hosts, $0.hosts[i].Name) }; shown.Versions = append(shown.Versions, all) }; return shown`, "", tests("agent/run/compare", "TestFirstStageCounts|TestBegunHostsCount|TestOthersGetTheSame")},
