@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/format"
@@ -193,4 +194,46 @@ func TestRetryTakesNoStep(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestUntilSoaks ends a run after a stage that soaks. The next one, of another process, prepares at once and
+// waits for the rest of the soak before it begins the next stage, like for a soak of its own.
+func TestUntilSoaks(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory("c1", "w1")
+		m.rollout = &v1.Rollout{Stages: []v1.Stage{{Name: "canary", Match: &v1.Match{Hosts: []string{"c1"}}, Soak: "1h"}, {Name: "rest"}}}
+		c, _ := m.control(t)
+		m.beat("c1", "w1")
+		r := m.until(t, c, "canary")
+		m.reply("c1", r.ID, message.Prepare)
+		m.reply("c1", r.ID, message.Upgrade)
+		if first := found(t, c, r.ID); first.Result != "completed" {
+			t.Fatalf("the first run: %+v", first)
+		}
+		soaks := time.Now().Add(time.Hour)
+		time.Sleep(20 * time.Minute)
+		c = m.restart(t)
+		m.beat("c1", "w1")
+		r = m.until(t, c, "")
+		m.reply("w1", r.ID, message.Prepare)
+		waits := found(t, c, r.ID)
+		if w := waits.WaitingFor; w == nil || w.What != run.ForSoak || w.Until == nil || !w.Until.Equal(soaks) || !strings.HasPrefix(w.Detail, "stage canary to soak until ") {
+			t.Errorf("the next run waits for %+v, want the soak of canary until %s", w, soaks)
+		}
+		if s := waits.Stages; len(s) != 2 || s[0].Phase != run.StageSoaking || s[0].DoneIn == 0 || s[1].Phase != "pending" {
+			t.Errorf("its stages are %+v", s)
+		}
+		time.Sleep(time.Until(soaks) - time.Second)
+		m.beat("c1", "w1")
+		if n := len(m.upgrades()); n != 1 {
+			t.Errorf("%d hosts are upgraded before the soak is over", n)
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		m.reply("w1", r.ID, message.Upgrade)
+		if second := found(t, c, r.ID); second.Result != "completed" {
+			t.Errorf("the second run: %+v", second)
+		}
+	})
 }

@@ -70,7 +70,8 @@ func drawRollout(rt *rapid.T) v1.Rollout {
 		if steps && rapid.Bool().Draw(rt, "a step before") {
 			r.Stages = append(r.Stages, step("before-"+role))
 		}
-		r.Stages = append(r.Stages, v1.Stage{Name: role, Match: &v1.Match{Roles: []string{role}}, MaxUnavailable: "100%"})
+		soak := rapid.SampledFrom([]rollout.Span{"", "", "10m", "5h"}).Draw(rt, "soak")
+		r.Stages = append(r.Stages, v1.Stage{Name: role, Match: &v1.Match{Roles: []string{role}}, MaxUnavailable: "100%", Soak: soak})
 	}
 	if steps {
 		r.Stages = append(r.Stages, step("last"))
