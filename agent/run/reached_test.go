@@ -91,6 +91,7 @@ func (p *property) planned(r v1.Rollout, roles map[string]string) (message.Opene
 	var retryOf uint64
 	if newest := p.in().Newest(); course.Chosen && newest != nil && rapid.Bool().Draw(p.rt, "a retry") {
 		retryOf, course.Before = newest.Key(), p.in().ReachedToRetry()
+		course.RetryOf = retryOf
 	}
 	if !course.Chosen && rapid.Bool().Draw(p.rt, "ends after a stage") {
 		course.Until = rapid.SampledFrom(plan.StageNames(&r)).Draw(p.rt, "until")

@@ -244,7 +244,7 @@ const (
 	stageRunning  = "running"
 	StageSoaking  = "soaking"
 	stageDone     = "done"
-	stageFailed   = "failed"
+	StageFailed   = "failed"
 	stageSkipped  = "skipped"
 )
 
@@ -285,7 +285,7 @@ func (s *State) stagePhase(i int, now time.Time) string {
 	g := &s.stages.list[i]
 	switch {
 	case g.doing.Trouble != "" && !g.doing.underWay():
-		return stageFailed
+		return StageFailed
 	case g.left == 0 && g.Name == s.Soaking(now):
 		return StageSoaking
 	case g.left == 0 && g.begun:

@@ -17,7 +17,8 @@
 // first stage after that one.
 //
 // A retry goes on also after they are over, and after a run of chosen hosts that has taken steps: it takes
-// none of them again, and its hosts get their outputs.
+// none of them again that is done, and its hosts get their outputs. It takes those that failed: nobody else goes
+// on from there.
 //
 // It is pure: the log keeps in `opened` how far the runs have come (message.Reached), and package run
 // folds it.
@@ -42,6 +43,14 @@ type Course struct {
 	Until string
 	// Chosen means that somebody has chosen the hosts of the run.
 	Chosen bool
+	// RetryOf is the run of which all that is left is retried; 0 for none.
+	RetryOf uint64
+}
+
+// TakesSteps reports whether the run takes the steps that are not done. One of chosen hosts leaves them to the
+// next run that goes on, unless it is a retry and no other run does.
+func (c Course) TakesSteps(r *message.Reached) bool {
+	return !c.Chosen || !GoesOn(r) || r.Ended && r.Since <= c.RetryOf
 }
 
 // Begin returns what a run of declared stages is opened with; nil if no run goes on where it ends.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
 )
 
 // soFar is what the runs of an environment have done of the stages of their rollout (invariant 15). Nil
@@ -118,12 +119,15 @@ func (o *Oracle) goesOn(r message.Decoded, e message.Opened) {
 	o.count("runs that go on where others ended")
 	if before.ended {
 		o.count("retries after all stages")
+		if slices.ContainsFunc(e.Rollout.Stages, func(s rollout.ResolvedStage) bool { return s.Step != nil }) {
+			o.count("retries that take a step again")
+		}
 	}
 	o.sameReached(r.Seq, e.Reached, before)
 	o.meetsMembers(r, e)
 	first := 0
 	for _, s := range e.Rollout.Stages {
-		if s.Step != nil && (before.steps[s.Name] || chooses(e)) {
+		if s.Step != nil && (before.steps[s.Name] || chooses(e) && (!before.ended || e.RetryOf < before.since)) {
 			o.violated("invariant 15: record %d opens a run with step %s, which is done, or is of runs of all hosts", r.Seq, s.Name)
 		}
 		for _, name := range e.Members[first : first+s.Size] {
