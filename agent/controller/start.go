@@ -159,7 +159,7 @@ func (s *state) decideStart(env *environment, now time.Time, by string, request 
 	if e.Release, err = s.releaseToStart(env, now, request, chosen.release); err != nil {
 		return e, planned, err
 	}
-	if planned, err = s.planStart(env, now, request, chosen.left, e.Release); err != nil {
+	if planned, err = s.planStart(env, now, request, chosen, e.Release); err != nil {
 		return e, planned, err
 	}
 	e.Chosen = request.OfChosen() && (!s.alone() || planned.Reached != nil || e.Release != nil)
@@ -183,14 +183,15 @@ func (s *state) rollbackStarts(now time.Time, e *message.Opened, request v1.Star
 
 // planStart plans a run that is started by hand, of the hosts that the request chooses and that may go
 // to its release, if it can start now.
-func (s *state) planStart(env *environment, now time.Time, request v1.Start, left map[string]bool, pinned *release.Pin) (plan.Plan, error) {
-	only := s.only(request, left)
+func (s *state) planStart(env *environment, now time.Time, request v1.Start, chosen choice, pinned *release.Pin) (plan.Plan, error) {
+	only := s.only(request, chosen.left)
 	fleet := s.fleet(env, only)
 	if err := s.inFleet(env, fleet, request.Hosts); err != nil {
 		return plan.Plan{}, err
 	}
-	if only != nil && !slices.ContainsFunc(fleet, func(h plan.Host) bool { return !h.NonMember }) {
-		return plan.Plan{}, &run.Refused{Run: request.RetryOf, Message: s.startsNone(env, request, left)}
+	none := only != nil && !slices.ContainsFunc(fleet, func(h plan.Host) bool { return !h.NonMember })
+	if none && chosen.step == "" {
+		return plan.Plan{}, &run.Refused{Run: request.RetryOf, Message: s.startsNone(env, request, chosen.left)}
 	}
 	if err := s.fit(fleet, pinned); err != nil {
 		return plan.Plan{}, err
@@ -198,6 +199,9 @@ func (s *state) planStart(env *environment, now time.Time, request v1.Start, lef
 	planned, err := s.intent.plan(env.name, fleet, env.course(request, pinned))
 	if err != nil {
 		return plan.Plan{}, &run.Refused{Message: err.Error()}
+	}
+	if none && !planned.OfSteps() {
+		return planned, &run.Refused{Run: request.RetryOf, Message: env.retriesNone(request, chosen)}
 	}
 	if until := planned.Until; until != "" && len(planned.Rollout.Stages) == 0 && reached.GoesOn(planned.Reached) {
 		return planned, &run.Refused{Run: planned.Reached.Since, Message: fmt.Sprintf(
@@ -211,6 +215,9 @@ func (e *environment) course(request v1.Start, pinned *release.Pin) reached.Cour
 	c := reached.Course{Before: e.ledger.Reached(), Until: request.Until, Chosen: request.OfChosen()}
 	if request.RetryOf != 0 {
 		c.Before = e.ledger.ReachedToRetry()
+	}
+	if request.Selector().IsZero() {
+		c.RetryOf = request.RetryOf
 	}
 	if pinned != nil {
 		c.Release = pinned.Digest
@@ -370,10 +377,12 @@ func (s *state) unheard(name string) error {
 }
 
 // choice is what a retry is of: the hosts that an ended run left, and its environment. Of another
-// start it is zero: left is nil for all hosts. release is that of the run.
+// start it is zero: left is nil for all hosts. step is the first step that failed in the run, release is that
+// of the run.
 type choice struct {
 	environment string
 	left        map[string]bool
+	step        string
 	release     *release.Pin
 	// back is what a rollback undoes; nil for any other start.
 	back *rollbackScope
@@ -480,6 +489,15 @@ func (s *state) startsNone(env *environment, request v1.Start, left map[string]b
 	return fmt.Sprintf("no host that matches %s is known under a listed worker application", selector)
 }
 
+// retriesNone says why there is nothing to retry of a run that left no host that is known, and a step that
+// failed.
+func (e *environment) retriesNone(request v1.Start, chosen choice) string {
+	if e.ledger.Reached() != nil {
+		return fmt.Sprintf("run %d left no host to retry; the next run of all hosts takes step %s again", request.RetryOf, chosen.step)
+	}
+	return fmt.Sprintf("run %d left no host to retry, and its step %s is not left any more: a later run has taken it, or has begun with the first stage", request.RetryOf, chosen.step)
+}
+
 // firstElsewhere returns the first of the hosts that a run left which is in another environment by
 // now; nil if none is.
 func (s *state) firstElsewhere(env *environment, left map[string]bool) *host {
@@ -491,7 +509,7 @@ func (s *state) firstElsewhere(env *environment, left map[string]bool) *host {
 	return nil
 }
 
-// leftOf returns the hosts that an ended run did not upgrade, for a run that
+// leftOf returns the hosts that an ended run did not upgrade and the step that failed in it, for a run that
 // retries them, and their environment.
 func (c *Controller) leftOf(ctx context.Context, id uint64) (chosen choice, err error) {
 	r, err := c.Find(ctx, id)
@@ -511,10 +529,22 @@ func (c *Controller) leftOf(ctx context.Context, id uint64) (chosen choice, err 
 			left[h.Hostname] = true
 		}
 	}
-	if len(left) == 0 {
+	step := failedStep(r)
+	if len(left) == 0 && step == "" {
 		return chosen, &run.Refused{Run: id, Message: fmt.Sprintf("run %d left no host to retry", id)}
 	}
-	return choice{environment: nameOf(r.Environment), left: left, release: r.Release.Pin()}, nil
+	return choice{environment: nameOf(r.Environment), left: left, step: step, release: r.Release.Pin()}, nil
+}
+
+// failedStep returns the first step that failed in a run; empty if none did. That a step could not be taken back
+// is no matter of a retry, which goes forwards.
+func failedStep(r v1.Run) string {
+	for _, s := range r.Stages {
+		if s.Step != nil && !s.Step.Undo && s.Phase == run.StageFailed {
+			return s.Name
+		}
+	}
+	return ""
 }
 
 // exempt reports whether a host was left out by the rollout: it was no member.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/format"
@@ -193,4 +194,114 @@ func TestRetryTakesNoStep(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestRetryTakesFailedStep retries a run that went on without a step that failed: the retry takes this step in its
+// place, with the outputs of the one that is done, which it does not take again. A retry of chosen hosts leaves
+// it alone, and once it is done nothing is left.
+func TestRetryTakesFailedStep(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory("w1", "w2")
+		m.rollout, m.secrets = &v1.Rollout{OnFailure: "continue", Stages: []v1.Stage{
+			nights().Stages[0],
+			{Name: "open", Step: &v1.Step{Do: &v1.Hook{Type: "exec", Script: "open", On: "site"}}},
+			{Name: "rest", MaxUnavailable: "100%"},
+		}}, &box{}
+		fails := true
+		m.site = func(_ context.Context, task message.Task) message.Outcome {
+			if task.Stage == "open" {
+				return task.Outcome(!fails, "not now")
+			}
+			return gives(task, map[string]string{"JOIN": "secret"})
+		}
+		c, _ := m.control(t)
+		// plays starts a run in which the hosts that it has as members succeed, and returns the steps that it took.
+		plays := func(request v1.Start, fails string, hosts ...string) (r v1.Run, took string) {
+			t.Helper()
+			m.beat("w1", "w2")
+			before := len(m.siteTasks())
+			request.OverrideWindow, request.Reason = true, "test"
+			r, err := c.Start(t.Context(), "test", request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			for _, host := range hosts {
+				m.reply(host, r.ID, message.Prepare)
+			}
+			for _, host := range hosts {
+				if host == fails {
+					m.answer(host, r, message.Upgrade, "no space left")
+				} else {
+					m.reply(host, r.ID, message.Upgrade)
+				}
+			}
+			for _, task := range m.siteTasks()[before:] {
+				took += task.Stage + " " + task.Outputs["JOIN"] + ";"
+			}
+			return found(t, c, r.ID), took
+		}
+		first, took := plays(v1.Start{}, "w2", "w1", "w2")
+		if first.Result != "partial" || took != "token ;open secret;" {
+			t.Fatalf("the first run has ended %s and taken %q", first.Result, took)
+		}
+		if r, took := plays(v1.Start{RetryOf: first.ID, Hosts: []string{"w2"}}, "w2", "w2"); r.Result == "completed" || took != "" {
+			t.Errorf("the retry of a host has ended %s and taken %q", r.Result, took)
+		}
+		second, took := plays(v1.Start{RetryOf: first.ID}, "", "w2")
+		if second.Result != "partial" || took != "open secret;" {
+			t.Errorf("the retry has ended %s and taken %q", second.Result, took)
+		}
+		fails = false
+		third, took := plays(v1.Start{RetryOf: second.ID}, "")
+		if third.Result != "completed" || third.Reason != "1 of 1 step done" || took != "open secret;" {
+			t.Errorf("the retry of nothing but a step has ended %s: %s, and taken %q", third.Result, third.Reason, took)
+		}
+		if _, err := c.Start(t.Context(), "test", v1.Start{OverrideWindow: true, Reason: "test", RetryOf: second.ID}); !strings.Contains(whyRefused(err), "its step open is not left any more") {
+			t.Errorf("a step that is done is retried: %v", err)
+		}
+	})
+}
+
+// TestUntilSoaks ends a run after a stage that soaks. The next one, of another process, prepares at once and
+// waits for the rest of the soak before it begins the next stage, like for a soak of its own.
+func TestUntilSoaks(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory("c1", "w1")
+		m.rollout = &v1.Rollout{Stages: []v1.Stage{{Name: "canary", Match: &v1.Match{Hosts: []string{"c1"}}, Soak: "1h"}, {Name: "rest"}}}
+		c, _ := m.control(t)
+		m.beat("c1", "w1")
+		r := m.until(t, c, "canary")
+		m.reply("c1", r.ID, message.Prepare)
+		m.reply("c1", r.ID, message.Upgrade)
+		if first := found(t, c, r.ID); first.Result != "completed" {
+			t.Fatalf("the first run: %+v", first)
+		}
+		soaks := time.Now().Add(time.Hour)
+		time.Sleep(20 * time.Minute)
+		c = m.restart(t)
+		m.beat("c1", "w1")
+		r = m.until(t, c, "")
+		m.reply("w1", r.ID, message.Prepare)
+		waits := found(t, c, r.ID)
+		if w := waits.WaitingFor; w == nil || w.What != run.ForSoak || w.Until == nil || !w.Until.Equal(soaks) || !strings.HasPrefix(w.Detail, "stage canary to soak until ") {
+			t.Errorf("the next run waits for %+v, want the soak of canary until %s", w, soaks)
+		}
+		if s := waits.Stages; len(s) != 2 || s[0].Phase != run.StageSoaking || s[0].DoneIn == 0 || s[1].Phase != "pending" {
+			t.Errorf("its stages are %+v", s)
+		}
+		time.Sleep(time.Until(soaks) - time.Second)
+		m.beat("c1", "w1")
+		if n := len(m.upgrades()); n != 1 {
+			t.Errorf("%d hosts are upgraded before the soak is over", n)
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		m.reply("w1", r.ID, message.Upgrade)
+		if second := found(t, c, r.ID); second.Result != "completed" {
+			t.Errorf("the second run: %+v", second)
+		}
+	})
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/times"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/reached"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
@@ -116,6 +117,7 @@ func (s *State) setBack(from, now time.Time) {
 	s.Deadline.setBack(from, now)
 	s.Control.setBack(now)
 	s.stages.setBack(now)
+	s.Reached = reached.SetBack(s.Reached, now)
 	s.queues.setBack(now)
 	s.fleet.setBack(now)
 	s.start.setBack(now)

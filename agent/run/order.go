@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/times"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/reached"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
@@ -140,10 +141,11 @@ func (e *Environment) complete(ended *State) {
 }
 
 // setBack corrects the times after the clock of the log was set back: no run has completed later than
-// now, or its soak would seem to last as much longer.
+// now, or its soak would seem to last as much longer, and so would that of a stage.
 func (e *Environment) setBack(now time.Time) {
 	e.completed = slices.Clone(e.completed)
 	for i := range e.completed {
 		e.completed[i].At = times.Earlier(e.completed[i].At, now)
 	}
+	e.reached = reached.SetBack(e.reached, now)
 }

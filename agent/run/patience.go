@@ -60,7 +60,7 @@ func (s *State) leavesOutLate() time.Time {
 	if g.lateSince.IsZero() || s.rollout.waitsForAll || s.Paused != nil || !g.approved() || !g.begun && !s.stages.lastWithHosts() {
 		return time.Time{}
 	}
-	return times.Later(g.lateSince, times.Later(s.stages.soakEnds, g.approvedAt)).Add(s.rollout.patience)
+	return times.Later(g.lateSince, times.Later(s.stages.soak.Until, g.approvedAt)).Add(s.rollout.patience)
 }
 
 // lateNow returns the hosts of the current stage that are late.

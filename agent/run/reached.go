@@ -19,7 +19,7 @@ func (s *State) reachedBy() *message.Reached {
 		did.Stages = append(did.Stages, s.stageReached(&s.stages.list[n]))
 	}
 	_, passed := s.stages.doneAt()
-	return reached.After(s.Reached, did, passed && s.Until == "" && !s.Chosen)
+	return reached.Soaking(reached.After(s.Reached, did, passed && s.Until == "" && !s.Chosen), s.EndedAt)
 }
 
 // stageReached returns what the run has done in one of its stages.
@@ -32,6 +32,9 @@ func (s *State) stageReached(g *stage) message.ReachedStage {
 		if m := &s.members[i]; m.final == Upgraded {
 			did.Run, did.Done = s.Key(), append(did.Done, m.Name)
 		}
+	}
+	if soak := g.soak(); g.left == 0 && g.begun && soak.Since.Before(soak.Until) {
+		did.Soaks = &soak
 	}
 	if _, before := s.Reached.Closed(); g.PointOfNoReturn && g.begun && before.IsZero() {
 		did.Closed = s.closedAt

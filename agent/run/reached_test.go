@@ -70,7 +70,8 @@ func drawRollout(rt *rapid.T) v1.Rollout {
 		if steps && rapid.Bool().Draw(rt, "a step before") {
 			r.Stages = append(r.Stages, step("before-"+role))
 		}
-		r.Stages = append(r.Stages, v1.Stage{Name: role, Match: &v1.Match{Roles: []string{role}}, MaxUnavailable: "100%"})
+		soak := rapid.SampledFrom([]rollout.Span{"", "", "10m", "5h"}).Draw(rt, "soak")
+		r.Stages = append(r.Stages, v1.Stage{Name: role, Match: &v1.Match{Roles: []string{role}}, MaxUnavailable: "100%", Soak: soak})
 	}
 	if steps {
 		r.Stages = append(r.Stages, step("last"))
@@ -90,6 +91,7 @@ func (p *property) planned(r v1.Rollout, roles map[string]string) (message.Opene
 	var retryOf uint64
 	if newest := p.in().Newest(); course.Chosen && newest != nil && rapid.Bool().Draw(p.rt, "a retry") {
 		retryOf, course.Before = newest.Key(), p.in().ReachedToRetry()
+		course.RetryOf = retryOf
 	}
 	if !course.Chosen && rapid.Bool().Draw(p.rt, "ends after a stage") {
 		course.Until = rapid.SampledFrom(plan.StageNames(&r)).Draw(p.rt, "until")

@@ -88,6 +88,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/reached"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/roster"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
@@ -264,9 +265,15 @@ func (s *State) enlist(hosts int) {
 		if planned.Step != nil {
 			g.left = 1
 		}
+		if !s.IsRollback() {
+			g.waits.stage, g.waits.Soak = reached.SoakBefore(s.Reached, g.Name)
+		}
 		g.unprepared = len(s.members.of(&g).awaited())
 		s.stages.list = append(s.stages.list, g)
 		first += planned.Size
+	}
+	if len(s.stages.list) > 0 {
+		s.stages.enter()
 	}
 }
 

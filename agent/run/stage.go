@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/times"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
 )
 
@@ -30,11 +31,24 @@ type stage struct {
 	begun bool
 	// doing is how its step stands.
 	doing Doing
+	// waits is the soak, of an earlier run, for which it waits; zero for none.
+	waits stageSoak
 	// lateSince is since when it waits for nobody but hosts that are late; zero while it
 	// waits for others, or for nobody.
 	lateSince time.Time
 	// unmet is why a host that was late has failed to prepare; empty when none has.
 	unmet string
+}
+
+// stageSoak is the soak of a stage.
+type stageSoak struct {
+	message.Soak
+	stage string
+}
+
+// soak is the soak of the stage, which is done.
+func (g *stage) soak() message.Soak {
+	return message.Soak{Since: g.doneAt, Until: g.doneAt.Add(g.Soak.Duration())}
 }
 
 // add adds a member to what is counted, or takes it away.
@@ -101,10 +115,9 @@ type stages struct {
 	// preparedAt is when all members had answered prepare or their time was up, or when the
 	// run began without those that were late; zero before.
 	preparedAt time.Time
-	// soakEnds is when the soak of the stages before the current one ends, soaks the
-	// index of the stage that soaks longest.
-	soakEnds time.Time
-	soaks    int
+	// soak is, of the soaks of the stages before the current one, in this run and in those that
+	// it goes on from, the one that ends last.
+	soak stageSoak
 }
 
 // current returns the current stage.
@@ -122,12 +135,12 @@ func (s *stages) named(name string) *stage {
 
 // reached is when the current stage may begin, apart from its approval: all hosts
 // have answered prepare or are late, and the stages before have soaked.
-func (s *stages) reached() time.Time { return times.Later(s.preparedAt, s.soakEnds) }
+func (s *stages) reached() time.Time { return times.Later(s.preparedAt, s.soak.Until) }
 
 // soaking reports whether the current stage has to wait for the soak of those
 // before.
 func (s *stages) soaking(now time.Time) bool {
-	return s.current().left > 0 && now.Before(s.soakEnds)
+	return s.current().left > 0 && now.Before(s.soak.Until)
 }
 
 // approvalEnds is until when the current stage may be approved, in a run that ends at
@@ -156,12 +169,23 @@ func (s *stages) advance(at time.Time) (unmet string) {
 		if unmet == "" && !g.begun && g.unmet != "" {
 			unmet = fmt.Sprintf("no host of stage %s is prepared: %s", g.Name, g.unmet)
 		}
-		if ends := g.doneAt.Add(g.Soak.Duration()); g.begun && ends.After(s.soakEnds) {
-			s.soakEnds, s.soaks = ends, s.index
+		if g.begun {
+			s.waitsFor(stageSoak{g.soak(), g.Name})
 		}
 		s.index++
+		s.enter()
 	}
 	return unmet
+}
+
+// enter begins to wait for the soak of earlier runs before the current stage.
+func (s *stages) enter() { s.waitsFor(s.current().waits) }
+
+// waitsFor has the current stage wait for a soak.
+func (s *stages) waitsFor(soak stageSoak) {
+	if soak.Until.After(s.soak.Until) {
+		s.soak = soak
+	}
 }
 
 // lastWithHosts reports whether no stage after the current one has hosts left.
@@ -182,10 +206,9 @@ func (s *stages) setBack(now time.Time) {
 		g := &s.list[n]
 		g.doneAt, g.approvedAt, g.lateSince = times.Earlier(g.doneAt, now), times.Earlier(g.approvedAt, now), times.Earlier(g.lateSince, now)
 		g.doing.Since, g.doing.Ended = times.Earlier(g.doing.Since, now), times.Earlier(g.doing.Ended, now)
+		g.waits.Soak = g.waits.SetBack(now)
 	}
-	if s.index > 0 {
-		s.soakEnds = times.Earlier(s.soakEnds, now.Add(s.list[s.soaks].Soak.Duration()))
-	}
+	s.soak.Soak = s.soak.SetBack(now)
 }
 
 // clone copies the stages, but for what never changes.
@@ -212,16 +235,16 @@ type Stage struct {
 }
 
 // Done reports whether the stage has begun and all its hosts are done.
-func (g Stage) Done() bool { return g.Begun && (g.Phase == stageDone || g.Phase == stageSoaking) }
+func (g Stage) Done() bool { return g.Begun && (g.Phase == stageDone || g.Phase == StageSoaking) }
 
 // The phases of a stage.
 const (
 	stagePending  = "pending"
 	stageApproval = "waiting-for-approval"
 	stageRunning  = "running"
-	stageSoaking  = "soaking"
+	StageSoaking  = "soaking"
 	stageDone     = "done"
-	stageFailed   = "failed"
+	StageFailed   = "failed"
 	stageSkipped  = "skipped"
 )
 
@@ -239,6 +262,14 @@ func (s *State) Stages(now time.Time) []Stage {
 // not wait for them.
 func (s *State) Prepared() bool { return !s.isPreparing() || s.Over() }
 
+// Soaking returns the stage, of this run or of an earlier one, for whose soak the run waits; empty for none.
+func (s *State) Soaking(now time.Time) string {
+	if s.Over() || len(s.stages.list) == 0 || !s.stages.soaking(now) {
+		return ""
+	}
+	return s.stages.soak.stage
+}
+
 // Begun returns how many stages have begun.
 func (s *State) Begun() int {
 	begun := 0
@@ -254,9 +285,9 @@ func (s *State) stagePhase(i int, now time.Time) string {
 	g := &s.stages.list[i]
 	switch {
 	case g.doing.Trouble != "" && !g.doing.underWay():
-		return stageFailed
-	case g.left == 0 && i == s.stages.soaks && s.stages.soaking(now) && !s.Over():
-		return stageSoaking
+		return StageFailed
+	case g.left == 0 && g.Name == s.Soaking(now):
+		return StageSoaking
 	case g.left == 0 && g.begun:
 		return stageDone
 	case g.left == 0 || s.Over():

@@ -11,11 +11,13 @@ import (
 // admitted: the third waits for the soak of the first.
 func TestStagesSoak(t *testing.T) {
 	t.Parallel()
-	hour := rollout.ResolvedStage{Stage: rollout.Stage{Soak: rollout.SpanOf(time.Hour)}, Size: 1, MaxUnavailable: 1}
-	s := stages{list: []stage{{ResolvedStage: hour, begun: true}, {ResolvedStage: hour}, {ResolvedStage: hour, left: 1}}}
+	hour := func(name string) rollout.ResolvedStage {
+		return rollout.ResolvedStage{Stage: rollout.Stage{Name: name, Soak: rollout.SpanOf(time.Hour)}, Size: 1, MaxUnavailable: 1}
+	}
+	s := stages{list: []stage{{ResolvedStage: hour("a"), begun: true}, {ResolvedStage: hour("b")}, {ResolvedStage: hour("c"), left: 1}}}
 	s.advance(epoch)
-	if s.index != 2 || s.soaks != 0 || !s.reached().Equal(epoch.Add(time.Hour)) {
-		t.Fatalf("stage %d is current and may begin at %s, after the soak of stage %d", s.index, s.reached(), s.soaks)
+	if s.index != 2 || s.soak.stage != "a" || !s.reached().Equal(epoch.Add(time.Hour)) {
+		t.Fatalf("stage %d is current and may begin at %s, after the soak of stage %s", s.index, s.reached(), s.soak.stage)
 	}
 	if !s.soaking(epoch.Add(time.Hour-1)) || s.soaking(epoch.Add(time.Hour)) {
 		t.Error("the soak does not last an hour")

@@ -66,10 +66,10 @@ func (s *State) blocked(now time.Time) (Waiting, bool) {
 	case stepping:
 		return s.waitingForStep()
 	case soak:
-		before := &s.stages.list[s.stages.soaks]
+		of := s.stages.soak
 		return Waiting{
-			What: ForSoak, Detail: fmt.Sprintf("stage %s to soak until %s", before.Name, stamp(s.stages.soakEnds)), Since: before.doneAt,
-			Until: s.stages.soakEnds, Stage: before.Name,
+			What: ForSoak, Detail: fmt.Sprintf("stage %s to soak until %s", of.stage, stamp(of.Until)), Since: of.Since,
+			Until: of.Until, Stage: of.stage,
 		}, true
 	case approval:
 		until := s.stages.approvalEnds(s.NotAfter)

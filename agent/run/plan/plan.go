@@ -195,7 +195,7 @@ func goOn(full v1.Rollout, resolved rollout.Resolved, hosts []Host, course reach
 	planned.Reached = reached.Meet(planned.Reached, met(full.Stages, divided, known))
 	left, in := full.Stages[:0:0], divided[:0:0]
 	for i, s := range full.Stages[:stages] {
-		if s.Step == nil || !reached.StepDone(planned.Reached, s.Name) && (!course.Chosen || !reached.GoesOn(planned.Reached)) {
+		if s.Step == nil || !reached.StepDone(planned.Reached, s.Name) && course.TakesSteps(planned.Reached) {
 			left, in = append(left, s), append(in, divided[i])
 		}
 	}

@@ -13,8 +13,12 @@
 // A run of chosen hosts, such as a retry, takes no step of runs that go on like this, and never begins or
 // ends them. The hosts that it upgrades are done.
 //
+// If a run ended before a stage had soaked, the next one waits for the rest of the soak before it begins the
+// first stage after that one.
+//
 // A retry goes on also after they are over, and after a run of chosen hosts that has taken steps: it takes
-// none of them again, and its hosts get their outputs.
+// none of them again that is done, and its hosts get their outputs. It takes those that failed: nobody else goes
+// on from there.
 //
 // It is pure: the log keeps in `opened` how far the runs have come (message.Reached), and package run
 // folds it.
@@ -22,6 +26,7 @@ package reached
 
 import (
 	"slices"
+	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
@@ -38,6 +43,14 @@ type Course struct {
 	Until string
 	// Chosen means that somebody has chosen the hosts of the run.
 	Chosen bool
+	// RetryOf is the run of which all that is left is retried; 0 for none.
+	RetryOf uint64
+}
+
+// TakesSteps reports whether the run takes the steps that are not done. One of chosen hosts leaves them to the
+// next run that goes on, unless it is a retry and no other run does.
+func (c Course) TakesSteps(r *message.Reached) bool {
+	return !c.Chosen || !GoesOn(r) || r.Ended && r.Since <= c.RetryOf
 }
 
 // Begin returns what a run of declared stages is opened with; nil if no run goes on where it ends.
@@ -139,6 +152,53 @@ func After(opened *message.Reached, run message.Reached, over bool) *message.Rea
 	return &after
 }
 
+// SoakBefore returns the soak for which a run that goes on has to wait before it begins a stage: of the stages
+// before it that of which most is left. It is zero if none soaks.
+func SoakBefore(r *message.Reached, stage string) (of string, soak message.Soak) {
+	if r == nil {
+		return "", soak
+	}
+	for _, s := range r.Stages {
+		if s.Name == stage {
+			break
+		}
+		if s.Soaks != nil && s.Soaks.Until.After(soak.Until) {
+			of, soak = s.Name, *s.Soaks
+		}
+	}
+	return of, soak
+}
+
+// Soaking returns r with no soak that is over at a time, or that no later stage waits for.
+func Soaking(r *message.Reached, at time.Time) *message.Reached {
+	return withSoaks(r, func(i int, s message.Soak) *message.Soak {
+		if i+1 == len(r.Stages) || !s.Until.After(at) {
+			return nil
+		}
+		return &s
+	})
+}
+
+// SetBack returns r after the clock of the log was set back to now: no soak lasts longer than it is long.
+func SetBack(r *message.Reached, now time.Time) *message.Reached {
+	return withSoaks(r, func(_ int, s message.Soak) *message.Soak { return new(s.SetBack(now)) })
+}
+
+// withSoaks returns r with other soaks.
+func withSoaks(r *message.Reached, change func(stage int, s message.Soak) *message.Soak) *message.Reached {
+	if r == nil || !slices.ContainsFunc(r.Stages, func(s message.ReachedStage) bool { return s.Soaks != nil }) {
+		return r
+	}
+	changed := *r
+	changed.Stages = slices.Clone(r.Stages)
+	for i := range changed.Stages {
+		if s := &changed.Stages[i]; s.Soaks != nil {
+			s.Soaks = change(i, *s.Soaks)
+		}
+	}
+	return &changed
+}
+
 // added returns a stage with what a run has done in it.
 func added(s, did message.ReachedStage) message.ReachedStage {
 	if did.Run != 0 {
@@ -146,6 +206,9 @@ func added(s, did message.ReachedStage) message.ReachedStage {
 	}
 	if s.Closed.IsZero() {
 		s.Closed = did.Closed
+	}
+	if did.Soaks != nil {
+		s.Soaks = did.Soaks
 	}
 	s.Done = union(s.Done, did.Done)
 	s.Left = slices.DeleteFunc(slices.Clone(s.Left), func(host string) bool {

@@ -101,3 +101,34 @@ func TestAfter(t *testing.T) {
 func equal(a, b *message.Reached) bool {
 	return string(message.EncodeEvent(message.Carried{Reached: a})) == string(message.EncodeEvent(message.Carried{Reached: b}))
 }
+
+// TestSoaks checks which soak a run waits for before it begins a stage, which are kept at the end of a run, and
+// that none lasts longer than it is long after the clock was set back.
+func TestSoaks(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 11, 28, 2, 0, 0, 0, time.UTC)
+	soak := func(hours int) *message.Soak {
+		return &message.Soak{Since: at, Until: at.Add(time.Duration(hours) * time.Hour)}
+	}
+	r := &message.Reached{Since: 41, Stages: []message.ReachedStage{
+		{Name: "backup", Step: true, Run: 41, Soaks: soak(4)}, {Name: "standby", Run: 41, Done: []string{"c1"}, Soaks: soak(2)},
+		{Name: "active", Left: []string{"c2"}}, {Name: "workers", Run: 41, Done: []string{"w1"}, Soaks: soak(9)},
+	}}
+	check := func(what string, r *message.Reached, stage, wantOf string, want message.Soak) {
+		t.Helper()
+		if of, got := reached.SoakBefore(r, stage); of != wantOf || got != want {
+			t.Errorf("%s: stage %s waits for the soak of %q: %+v; want %q, %+v", what, stage, of, got, wantOf, want)
+		}
+	}
+	check("the first stage", r, "backup", "", message.Soak{})
+	check("stages before", r, "active", "backup", *soak(4))
+	check("no run before", nil, "active", "", message.Soak{})
+	check("a shorter one is over", reached.Soaking(r, at.Add(3*time.Hour)), "active", "backup", *soak(4))
+	check("all are over", reached.Soaking(r, at.Add(4*time.Hour)), "active", "", message.Soak{})
+	if left := reached.Soaking(r, at).Stages; left[1].Soaks == nil || left[3].Soaks != nil || r.Stages[3].Soaks == nil {
+		t.Errorf("the soaks that are left are %+v", left)
+	}
+	before := at.Add(-time.Hour)
+	check("the clock was set back", reached.SetBack(r, before), "active", "backup", message.Soak{Since: before, Until: before.Add(4 * time.Hour)})
+	check("not so far", reached.SetBack(r, at.Add(time.Hour)), "active", "backup", *soak(4))
+}

@@ -22,11 +22,14 @@ func stages(r *run.State, now time.Time) []v1.RunStage {
 	if r.Reached == nil || r.IsRollback() {
 		return own
 	}
-	later := false
+	later, soaking := false, r.Soaking(now)
 	for _, s := range r.Reached.Stages {
 		if n := slices.IndexFunc(own, func(g v1.RunStage) bool { return g.Name == s.Name }); n >= 0 {
 			all = append(all, own[n])
 		} else if other := otherStage(s, later); other.Phase != "" {
+			if s.Name == soaking {
+				other.Phase = run.StageSoaking
+			}
 			all = append(all, other)
 		}
 		later = later || s.Name == r.Until

@@ -1,6 +1,8 @@
 package oracle
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
@@ -141,6 +143,9 @@ func (o *Oracle) open(r message.Decoded, e message.Opened, sent time.Time) {
 	o.samePromotion(r.Seq, e.Environment, e.Promotion)
 	o.untilReached(r, e)
 	o.run = newRun(r, e)
+	if before := o.soFar[e.Environment]; e.Reached != nil && e.Reached.Since != 0 && e.RollsBack().IsZero() && before != nil {
+		o.run.soaksBefore = slices.Collect(maps.Values(before.soaks))
+	}
 	o.run.outputs = o.doneIn(e.Environment).standing(e.RollsBack())
 	o.runs[e.Environment] = o.run
 	o.windowTold(Opening{e.Environment, e.Window})

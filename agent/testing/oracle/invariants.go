@@ -146,13 +146,16 @@ func (p *run) counted() (ready int) {
 	return ready
 }
 
-// soaked judges that the stages before one have soaked.
+// soaked judges that the stages before one have soaked, also those of the runs that this one goes on from
+// (invariant 15).
 func (o *Oracle) soaked(stage int, what string, r message.Decoded, sent time.Time) {
 	at := o.decided(sent)
-	for n := range stage {
-		s := &o.run.stages[n]
-		if s.begun && !s.soaked && s.Soak.Duration() > 0 && at.Before(s.doneAt.Add(s.Soak.Duration())) {
-			o.violated("%s, record %d, sent at %s, and stage %s soaks since %s for %s", what, r.Seq, at, s.Name, s.doneAt, s.Soak.Duration())
+	for _, s := range o.run.soaks(stage) {
+		if !s.over && at.Before(s.ends()) {
+			o.violated("%s, record %d, sent at %s, and stage %s soaks since %s for %s", what, r.Seq, at, s.stage, s.since, s.lasts)
+		}
+		if o.run.openedAt.Before(s.ends()) && s.since.Before(o.run.openedAt) {
+			o.count("beginnings after the soak of an earlier run")
 		}
 	}
 }

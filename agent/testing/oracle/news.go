@@ -191,7 +191,7 @@ const mostOverdue = 7
 
 // soakedAll reports whether no stage soaks or may yet soak: none has a soak.
 func (p *run) soakedAll() bool {
-	return !slices.ContainsFunc(p.stages, func(s stage) bool { return s.Soak.Duration() > 0 })
+	return len(p.soaksBefore) == 0 && !slices.ContainsFunc(p.stages, func(s stage) bool { return s.Soak.Duration() > 0 })
 }
 
 // News judges news that are written into the store for the first time.

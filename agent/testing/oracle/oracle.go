@@ -362,6 +362,11 @@ func (o *Oracle) clock(r message.Decoded) (setBack bool) {
 			m.readySince, m.tookAt = 0, earlier(m.tookAt, now)
 		}
 	}
+	for _, of := range o.soFar {
+		for stage, s := range of.soaks {
+			of.soaks[stage] = s.setBack(o.least(), now)
+		}
+	}
 	return true
 }
 
@@ -381,6 +386,9 @@ func (o *Oracle) setBack(p *run, now time.Time) {
 		s.soaked = s.soaked || !s.doneAt.IsZero() && !o.least().Before(s.doneAt.Add(s.Soak.Duration()))
 		s.doneAt, s.begunAt = earlier(s.doneAt, now), earlier(s.begunAt, now)
 		s.approvedAt = earlier(s.approvedAt, now)
+	}
+	for n, s := range p.soaksBefore {
+		p.soaksBefore[n] = s.setBack(o.least(), now)
 	}
 	p.patience.clock(o.least(), now)
 	for _, m := range p.members {

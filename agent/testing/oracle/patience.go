@@ -156,9 +156,9 @@ func (o *Oracle) Due() (at time.Time, due bool) {
 		if at = w.lateSince; s.approvedAt.After(at) {
 			at = s.approvedAt
 		}
-		for n := range p.current() {
-			if before := &p.stages[n]; before.begun && before.doneAt.Add(before.Soak.Duration()).After(at) {
-				at = before.doneAt.Add(before.Soak.Duration())
+		for _, before := range p.soaks(p.current()) {
+			if before.ends().After(at) {
+				at = before.ends()
 			}
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
 )
 
 // soFar is what the runs of an environment have done of the stages of their rollout (invariant 15). Nil
@@ -24,7 +25,52 @@ type soFar struct {
 	// return.
 	outputs map[string]string
 	closed  map[string]time.Time
+	// soaks are the soaks of stages, each as it was last.
+	soaks map[string]soak
 }
+
+// soak is how long the stages after one have to wait. over means that it was over before the log's clock was
+// set back.
+type soak struct {
+	stage string
+	since time.Time
+	lasts time.Duration
+	over  bool
+}
+
+// ends is when the soak ends.
+func (s soak) ends() time.Time { return s.since.Add(s.lasts) }
+
+// setBack moves the beginning of a soak that would be in the future now.
+func (s soak) setBack(least, now time.Time) soak {
+	s.over = s.over || !least.Before(s.ends())
+	s.since = earlier(s.since, now)
+	return s
+}
+
+// soaks returns the soaks that a stage of a run waits for: of the stages before it that have begun, in this run
+// and in those that it goes on from.
+func (p *run) soaks(n int) (all []soak) {
+	for k := range n {
+		if s := &p.stages[k]; s.begun && s.Soak.Duration() > 0 {
+			all = append(all, s.soak())
+		}
+	}
+	for _, before := range p.soaksBefore {
+		if p.declaredAt(before.stage) < p.declaredAt(p.stages[n].Name) {
+			all = append(all, before)
+		}
+	}
+	return all
+}
+
+// declaredAt is where a stage is among those of the rollout as declared.
+func (p *run) declaredAt(stage string) int {
+	return slices.IndexFunc(p.reached.Stages, func(s message.ReachedStage) bool { return s.Name == stage })
+}
+
+// soak is that of the stage, since it was done.
+func (s *stage) soak() soak { return soak{s.Name, s.doneAt, s.Soak.Duration(), s.soaked} }
 
 // place is the stage that a host had in the first of the runs; done means that it was upgraded.
 type place struct {
@@ -73,12 +119,15 @@ func (o *Oracle) goesOn(r message.Decoded, e message.Opened) {
 	o.count("runs that go on where others ended")
 	if before.ended {
 		o.count("retries after all stages")
+		if slices.ContainsFunc(e.Rollout.Stages, func(s rollout.ResolvedStage) bool { return s.Step != nil }) {
+			o.count("retries that take a step again")
+		}
 	}
 	o.sameReached(r.Seq, e.Reached, before)
 	o.meetsMembers(r, e)
 	first := 0
 	for _, s := range e.Rollout.Stages {
-		if s.Step != nil && (before.steps[s.Name] || chooses(e)) {
+		if s.Step != nil && (before.steps[s.Name] || chooses(e) && (!before.ended || e.RetryOf < before.since)) {
 			o.violated("invariant 15: record %d opens a run with step %s, which is done, or is of runs of all hosts", r.Seq, s.Name)
 		}
 		for _, name := range e.Members[first : first+s.Size] {
@@ -219,7 +268,7 @@ func (o *Oracle) noteReached() {
 }
 
 func newSoFar(p *run) *soFar {
-	of := &soFar{since: p.key(), stages: declared(p.reached), steps: map[string]bool{}, hosts: map[string]place{}, outputs: map[string]string{}, closed: map[string]time.Time{}}
+	of := &soFar{since: p.key(), stages: declared(p.reached), steps: map[string]bool{}, hosts: map[string]place{}, outputs: map[string]string{}, closed: map[string]time.Time{}, soaks: map[string]soak{}}
 	for _, s := range p.reached.Stages {
 		if s.Step {
 			of.steps[s.Name] = false
@@ -232,6 +281,9 @@ func newSoFar(p *run) *soFar {
 func (of *soFar) add(s *stage) bool {
 	if s.PointOfNoReturn && s.begun && len(of.closed) == 0 {
 		of.closed[s.Name] = s.begunAt
+	}
+	if s.begun && !s.doneAt.IsZero() && s.Soak.Duration() > 0 {
+		of.soaks[s.Name] = s.soak()
 	}
 	if !s.doing.done {
 		return false

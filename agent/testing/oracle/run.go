@@ -59,6 +59,8 @@ type run struct {
 	// the next run does not go on where it ends.
 	until   string
 	reached *message.Reached
+	// soaksBefore are the soaks of the runs from which it goes on.
+	soaksBefore []soak
 	// allPrepared means that each member that is waited for has answered prepare, or that
 	// the run begins without those that have not: they are late.
 	allPrepared bool

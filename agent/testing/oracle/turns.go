@@ -89,12 +89,7 @@ func (p *run) isReady(m *member, at time.Time) bool {
 // haveSoaked reports whether the stages before one have soaked, also by a clock that is a little
 // behind.
 func (p *run) haveSoaked(stage int, at time.Time) bool {
-	for n := range stage {
-		if s := &p.stages[n]; s.begun && s.Soak.Duration() > 0 && at.Before(s.doneAt.Add(s.Soak.Duration()+time.Minute)) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(p.soaks(stage), func(s soak) bool { return at.Before(s.ends().Add(time.Minute)) })
 }
 
 // hasSlot reports whether a slot of a stage is free, also if each admitted host needs one.

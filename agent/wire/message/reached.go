@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/times"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/names"
 )
 
@@ -45,11 +46,26 @@ type ReachedStage struct {
 	Run uint64 `json:"run,omitempty"`
 	// Closed is when the stage has begun that is the point of no return; zero for any other stage.
 	Closed time.Time `json:"closed,omitzero"`
+	// Soaks is its soak, if that was not over when the last of the runs ended and a later stage has to wait
+	// for it; nil if none has.
+	Soaks *Soak `json:"soaks,omitempty"`
 	// Outputs are those of its step, sealed; nil if it has given none.
 	Outputs *Outputs `json:"outputs,omitempty"`
 	// Done are the hosts of the stage that were upgraded, Left the others.
 	Done []string `json:"done,omitempty"`
 	Left []string `json:"left,omitempty"`
+}
+
+// Soak is the time that has to pass after a stage before the next one begins.
+type Soak struct {
+	Since time.Time `json:"since"`
+	Until time.Time `json:"until"`
+}
+
+// SetBack returns the soak after the clock of the log was set back to now: it is as long as it was, and has
+// begun by now.
+func (s Soak) SetBack(now time.Time) Soak {
+	return Soak{Since: times.Earlier(s.Since, now), Until: times.Earlier(s.Until, now.Add(s.Until.Sub(s.Since)))}
 }
 
 // Stage returns the stage of a name; nil if there is none.
@@ -96,6 +112,8 @@ func (s ReachedStage) check(hosts map[string]bool) error {
 		return errors.New("it has a step and hosts; a stage has only one of them")
 	case !s.Step && (len(s.Done) > 0) != (s.Run != 0):
 		return fmt.Errorf("run %d has upgraded %d hosts of it", s.Run, len(s.Done))
+	case s.Soaks != nil && !s.Soaks.Since.Before(s.Soaks.Until):
+		return fmt.Errorf("soaks: since %s is not before until %s", s.Soaks.Since.Format(time.RFC3339), s.Soaks.Until.Format(time.RFC3339))
 	case s.Outputs != nil && (!s.Step || s.Run == 0):
 		return errors.New("it has outputs, and no step that is done")
 	}
