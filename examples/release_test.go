@@ -11,7 +11,7 @@ import (
 )
 
 // TestRelease checks that -var release=… selects what is installed, and that a second apply with the
-// release from before takes it back.
+// release from before rolls it back.
 func TestRelease(t *testing.T) {
 	t.Parallel()
 	server, _ := realagent.Start(t, 2)

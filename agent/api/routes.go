@@ -246,7 +246,7 @@ func releaseRoutes() []route {
 	for i := range all {
 		switch all[i].method {
 		case http.MethodPut:
-			all[i].summary, all[i].about = "Create the release, or change its description or withdrawal", "Nothing else of a release can change: a body that differs in another member is refused with 412. A body without withdrawn takes a withdrawal back."
+			all[i].summary, all[i].about = "Create the release, or change its description or withdrawal", "Nothing else of a release can change: a body that differs in another member is refused with 412. A body without withdrawn undoes a withdrawal."
 		case http.MethodPatch:
 			all[i].summary = "Change the description or the withdrawal of the release"
 			all[i].about = "Nothing else of a release can change. " + all[i].about

@@ -33,7 +33,7 @@ func (c *operator) rehearse(ctx context.Context, out io.Writer, api *client.Clie
 	})
 	if err == nil && p.Refused != "" {
 		what := "a start"
-		if body.RollbackOf != 0 {
+		if body.IsRollback() {
 			what = "a rollback"
 		}
 		err = fmt.Errorf("%s would be refused now: %s", what, c.format().text(p.Refused))
@@ -58,7 +58,7 @@ func showPreflight(to *terminal, at timeFormat, p v1.Preflight) {
 	}
 	f.add("starts", begins)
 	f.add("release", releaseOf(*p.Run))
-	f.add("takes back", rollbackOf(*p.Run))
+	f.add("rolls back", rollbackOf(*p.Run))
 	if p.UpToDate != "" {
 		f.add("nothing to do", p.UpToDate+"; a window opens no run then")
 	}

@@ -29,7 +29,7 @@ func promotionLine(at timeFormat, p *v1.Promotion) string {
 	return strings.Join(append(parts, rollbackOpen(at, p.WayBack)), "; ")
 }
 
-// rollbackOpen tells whether a release can be taken back.
+// rollbackOpen tells whether a release can be rolled back.
 func rollbackOpen(at timeFormat, w *v1.WayBack) string {
 	if w != nil && w.Closed != nil {
 		return fmt.Sprintf("no rollback since %s, when stage %s began", at.at(*w.Closed), w.Until)

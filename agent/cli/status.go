@@ -355,7 +355,7 @@ func followedRuns(r v1.Run) string {
 	return strings.Join(all, ", ")
 }
 
-// wayBack tells until which stage a run can be taken back; empty if its rollout does not say.
+// wayBack tells until which stage a run can be rolled back; empty if its rollout does not say.
 func wayBack(at timeFormat, w *v1.WayBack) string {
 	switch {
 	case w == nil:

@@ -67,7 +67,7 @@ func commandEntry(env *run.Environment, c message.Command) entry {
 	}
 	back := ""
 	if c.Action == message.Prepare {
-		back = current.TakesBack.String()
+		back = current.RollsBack.String()
 	}
 	return entry{
 		Record: message.Record{Kind: kind, Release: pinOf(current, c), Rollback: back, Environment: environment, Host: c.Host, Run: current.ID, Epoch: current.Epoch(c.Host), Checks: current.ChecksHosts(), Body: c.Encode()}, label: string(c.Action),

@@ -9,6 +9,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/throttle"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/times"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
@@ -22,8 +23,8 @@ import (
 
 const (
 	// planLimit is how long the plan of a host that has prepared is waited for: it comes beside the
-	// answer of the host. planAgain is the wait before it is looked for again.
-	planLimit, planAgain = 2 * time.Minute, 2 * time.Second
+	// answer of the host. readAgain is the wait before plans are read again that could not be read.
+	planLimit, readAgain = 2 * time.Minute, 2 * time.Second
 	// plansAtOnce bounds the plans that are in memory while they are compared.
 	plansAtOnce = 500
 	// maxCompared bounds the hosts that are named whose plans are waited for.
@@ -42,13 +43,17 @@ type comparison struct {
 	run     uint64
 	stages  map[string]int
 	// wanted are the hosts that have prepared and whose plans are not compared yet, with when they
-	// prepared. lost are those whose plans did not come in time.
+	// prepared. absent are those of them whose plans were not there, and are read once they are stored.
+	// lost are those whose plans did not come in time.
 	wanted map[string]time.Time
+	absent map[string]bool
 	lost   []string
-	// reading tells that plans are being read: then only whoever reads uses plans.
+	// reading tells that plans are being read: then only whoever reads uses plans. stored are the hosts
+	// whose plans were stored meanwhile.
 	reading bool
 	plans   *compare.Plans
-	// readAt is when plans that were not there are looked for again.
+	stored  map[string]bool
+	// readAt is when plans are read again that could not be read.
 	readAt time.Time
 	// differing is what is known once no plan is wanted; nil before, and if nothing differs.
 	differing *message.Differing
@@ -61,7 +66,7 @@ func newComparison(o Options, r *run.State, post func(context.Context, func()), 
 	if !compares || r.Over() {
 		return nil
 	}
-	c := &comparison{Options: o, post: post, ready: ready, refuses: refuses, stages: map[string]int{}, wanted: map[string]time.Time{}, plans: compare.New()}
+	c := &comparison{Options: o, post: post, ready: ready, refuses: refuses, stages: map[string]int{}, wanted: map[string]time.Time{}, absent: map[string]bool{}, stored: map[string]bool{}, plans: compare.New()}
 	for n, stage := range r.Rollout().Stages {
 		c.stages[stage.Name] = n
 	}
@@ -75,6 +80,35 @@ func (c *comparison) record(r *run.State, record message.Decoded, _ bool) {
 	}
 	if member, known := r.Host(record.Host); known && member.Status == run.Prepared {
 		c.run, c.wanted[record.Host] = r.ID, record.Time
+	}
+}
+
+// isStored notes that the plan of a host in a run is stored, and reports whether it can be read now.
+func (c *comparison) isStored(host string, id uint64) bool {
+	if c == nil || c.run != id {
+		return false
+	}
+	if c.reading {
+		c.stored[host] = true
+		return false
+	}
+	waited := c.absent[host]
+	delete(c.absent, host)
+	return waited
+}
+
+// planned notes that the plan of a host in a run is stored.
+func (s *state) planned(host string, id uint64) {
+	if env := s.lastOf(host); env.compared.isStored(host, id) {
+		s.stale = true
+		env.rouse()
+	}
+}
+
+// Stored notes that a report of a host is stored. It may be called at any time and does not block.
+func (c *Controller) Stored(host string, id report.ID) {
+	if id.Kind == report.Plan {
+		c.session().telemetry.Change(host, func(l *telemetry) { l.planned = id.Run })
 	}
 }
 
@@ -105,12 +139,13 @@ func (c *comparison) waits() *v1.WaitingFor {
 	return &v1.WaitingFor{What: run.ForHost, Detail: "the plans of " + text.List(hosts, maxCompared) + " to be compared", Since: view.Time(since), Hosts: hosts}
 }
 
-// read reads the plans that are wanted, beside the loop, and returns when to look for them again.
+// read reads the plans that are wanted, beside the loop, and returns when to look for them again: one that
+// was not there is read once it is stored, and for the last time when it is late.
 func (c *comparison) read(ctx context.Context, current *run.State, now time.Time) (again time.Time) {
 	if c == nil || current == nil || c.reading || len(c.wanted) == 0 {
 		return time.Time{}
 	}
-	if wait := c.readAt.Sub(now); 0 < wait && wait <= planAgain { // A clock that was set back does not put it off.
+	if wait := c.readAt.Sub(now); 0 < wait && wait <= readAgain { // A clock that was set back does not put it off.
 		return c.readAt
 	}
 	for name := range c.wanted {
@@ -118,10 +153,17 @@ func (c *comparison) read(ctx context.Context, current *run.State, now time.Time
 			delete(c.wanted, name) // It was deleted or released, or has failed.
 		}
 	}
-	hosts := make([]compare.Host, 0, len(c.wanted))
+	var hosts []compare.Host
 	for _, name := range slices.Sorted(maps.Keys(c.wanted)) {
+		if c.absent[name] && !c.late(name, now) {
+			again = times.Sooner(again, c.wanted[name].Add(planLimit))
+			continue
+		}
 		member, _ := current.Host(name)
 		hosts = append(hosts, compare.Host{Name: name, Stage: c.stages[member.Stage]})
+	}
+	if len(hosts) == 0 {
+		return again
 	}
 	c.reading = true
 	taken := current.Taken()
@@ -173,23 +215,33 @@ func addPlans(ctx context.Context, o Options, id uint64, plans *compare.Plans, h
 	return missing, err
 }
 
+// late reports whether the plan of a host is waited for no longer.
+func (c *comparison) late(host string, now time.Time) bool {
+	return now.Sub(c.wanted[host]).Abs() >= planLimit
+}
+
 // take takes up what was read.
 func (c *comparison) take(hosts []compare.Host, missing map[string]bool, told message.Differing, err error) {
 	now := c.Now()
 	c.reading, c.readAt = false, time.Time{}
-	if len(missing) > 0 {
-		c.readAt = now.Add(planAgain)
+	if err != nil {
+		c.readAt = now.Add(readAgain)
 	}
 	c.failing.Note(c.Logger, now, err, "cannot read the plans of hosts; trying again", "the plans of hosts can be read again", "tenant", c.Tenant, "run", c.run)
 	for _, host := range hosts {
 		switch {
 		case !missing[host.Name]:
 			delete(c.wanted, host.Name)
-		case err == nil && now.Sub(c.wanted[host.Name]).Abs() >= planLimit:
+			delete(c.absent, host.Name)
+		case err != nil, c.stored[host.Name]:
+		case c.late(host.Name, now):
 			delete(c.wanted, host.Name)
 			c.lost = append(c.lost, host.Name)
+		default:
+			c.absent[host.Name] = true
 		}
 	}
+	clear(c.stored)
 	if len(c.lost) > 0 {
 		told.Refused = append(told.Refused, message.Refusal{Hosts: c.lost, Why: "its plan did not come within " + window.FormatDuration(planLimit) + ", so it was compared with no other, and packages.same of the release is true"})
 	}

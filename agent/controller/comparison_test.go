@@ -1,19 +1,25 @@
 package controller
 
 import (
+	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/compare"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/report"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
-// plans keeps the plan of a host in a run: libssl3 goes to a version.
-func (m *memory) plans(host string, r v1.Run, to string) { m.plan(host, r, "libssl3="+to) }
+// plans keeps the plan of a host in a run: libssl3 goes to a version. The gate tells the controller.
+func (m *memory) plans(c *Controller, host string, r v1.Run, to string) {
+	m.plan(host, r, "libssl3="+to)
+	c.Stored(host, report.ID{Kind: report.Plan, Run: r.ID})
+}
 
 // comparing starts a run to a release of packages, with the canary h01 and the others h02 and h03.
 func comparing(t *testing.T, same bool, act func(t *testing.T, m *memory, c *Controller, r v1.Run)) {
@@ -56,7 +62,7 @@ func TestDifferingPlansAreTold(t *testing.T) {
 	t.Parallel()
 	comparing(t, false, func(t *testing.T, m *memory, c *Controller, r v1.Run) {
 		for host, to := range map[string]string{"h01": "3.0.15", "h02": "3.0.15", "h03": "3.0.16"} {
-			m.plans(host, r, to)
+			m.plans(c, host, r, to)
 			m.answer(host, r, message.Prepare, message.Done)
 		}
 		synctest.Wait()
@@ -88,13 +94,13 @@ func TestDifferingPlansAreTold(t *testing.T) {
 // fails; and that a host which prepares later is compared with what the others have got.
 func TestDifferingPlansAreRefused(t *testing.T) {
 	t.Parallel()
-	comparing(t, true, func(t *testing.T, m *memory, _ *Controller, r v1.Run) {
+	comparing(t, true, func(t *testing.T, m *memory, c *Controller, r v1.Run) {
 		m.answer("h01", r, message.Prepare, message.Done)
 		m.answer("h02", r, message.Prepare, message.Done)
-		m.plans("h01", r, "3.0.15")
+		m.plans(c, "h01", r, "3.0.15")
 		time.Sleep(90 * time.Second) // h03 is late.
 		synctest.Wait()
-		c := m.restart(t)
+		c = m.restart(t)
 		for _, name := range []string{"h01", "h02", "h03"} {
 			m.Alive(name, message.Alive{Application: "app", Releases: []release.Kind{release.OfPackages}})
 		}
@@ -104,9 +110,8 @@ func TestDifferingPlansAreRefused(t *testing.T) {
 			t.Fatalf("without the plan of h02 the run is %s and waits for %+v, %v", found.Phase, found.WaitingFor, err)
 		}
 		m.answer("h03", r, message.Prepare, message.Done)
-		m.plans("h02", r, "3.0.16")
-		m.plans("h03", r, "3.0.15")
-		time.Sleep(3 * time.Second)
+		m.plans(c, "h02", r, "3.0.16")
+		m.plans(c, "h03", r, "3.0.15")
 		synctest.Wait()
 		const want = "h01 upgrading  ; h02 failed repository it would get libssl3 3.0.16 and other hosts 3.0.15, and packages.same of the release is true; h03 prepared  "
 		if got := statuses(t, c, r.ID); got != want {
@@ -123,8 +128,8 @@ func TestPlanThatNeverComes(t *testing.T) {
 		for _, host := range []string{"h01", "h02", "h03"} {
 			m.answer(host, r, message.Prepare, message.Done)
 		}
-		m.plans("h01", r, "3.0.15")
-		m.plans("h02", r, "3.0.15")
+		m.plans(c, "h01", r, "3.0.15")
+		m.plans(c, "h02", r, "3.0.15")
 		time.Sleep(planLimit - 10*time.Second)
 		synctest.Wait()
 		found, err := c.Find(t.Context(), r.ID)
@@ -138,4 +143,29 @@ func TestPlanThatNeverComes(t *testing.T) {
 			t.Errorf("the hosts are %q, not %q", got, want)
 		}
 	})
+}
+
+// TestPlanStoredWhileRead checks that a plan which is stored after it was looked for, but before that is
+// taken up, is looked for again, and one that is not stored is not.
+func TestPlanStoredWhileRead(t *testing.T) {
+	t.Parallel()
+	now, readied := time.Now(), 0
+	c := &comparison{
+		Options: Options{Now: func() time.Time { return now }, Logger: slog.New(slog.DiscardHandler)}, ready: func() { readied++ },
+		run: 7, wanted: map[string]time.Time{"h01": now, "h02": now}, absent: map[string]bool{}, stored: map[string]bool{}, reading: true,
+	}
+	both := []compare.Host{{Name: "h01"}, {Name: "h02"}}
+	if c.isStored("h01", 7) || c.isStored("h02", 8) {
+		t.Error("plans are read twice at once")
+	}
+	c.take(both, map[string]bool{"h01": true, "h02": true}, message.Differing{}, nil)
+	if c.absent["h01"] || !c.absent["h02"] || readied != 1 {
+		t.Errorf("not there are %v", c.absent)
+	}
+	if !c.isStored("h02", 7) || c.absent["h02"] {
+		t.Error("a plan that is stored is not read")
+	}
+	if (*comparison)(nil).isStored("h01", 7) {
+		t.Error("a run whose plans are not compared reads one")
+	}
 }

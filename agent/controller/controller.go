@@ -31,8 +31,15 @@ func New(o Options) *Controller {
 		o.At = func(string) {}
 	}
 	c := &Controller{o: o, warnings: newWarnings(o)}
-	c.current = newSession(o, true, c.watchers.Notify, c.warnings)
+	c.current = c.newSession(true)
 	return c
+}
+
+// newSession makes a session in a role.
+func (c *Controller) newSession(active bool) *session {
+	n := newSession(c.o, active, c.watchers.Notify, c.warnings)
+	n.beside.chooseRollback = c.chooseRollback
+	return n
 }
 
 // SetActive makes the controller active or passive. It may be called at any time.
@@ -45,7 +52,7 @@ func (c *Controller) SetActive(active bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if before := c.current; !c.ended && before.beside.active != active {
-		c.current = newSession(c.o, active, c.watchers.Notify, c.warnings)
+		c.current = c.newSession(active)
 		before.end()
 	}
 }

@@ -51,6 +51,8 @@ type environment struct {
 	asksOf *run.State
 	// compared are the plans of the hosts of its run; nil if they are not compared.
 	compared *comparison
+	// back is what the next window rolls back.
+	back wayBack
 	// idle is why an open window has no run, for people, and rests why it needs none.
 	idle  v1.WaitingFor
 	rests rest
@@ -142,7 +144,8 @@ func (s *state) last() *environment {
 func (s *state) touched() {
 	for _, of := range s.ledger.Touched() {
 		env := s.environment(of.Name)
-		env.ledger, env.at, env.goal.until = of, of.Turn(), time.Time{}
+		env.ledger, env.at = of, of.Turn()
+		env.goal.current = env.goal.current && env.goal.goesOn == env.goesOn()
 		env.rouse()
 		s.wakeFollowers(of)
 	}
@@ -156,7 +159,7 @@ func (s *state) alone() bool { return len(s.environments) == 1 }
 
 // followClock forgets all that was computed from a clock that was set since.
 func (e *environment) followClock() {
-	e.forecast, e.goal = forecast{}, goal{}
+	e.forecast, e.goal.current, e.back.again = forecast{}, false, time.Time{}
 	e.notIdle()
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/text"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/store"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/view"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
@@ -25,12 +26,14 @@ type goal struct {
 	pin   *release.Pin
 	known bool
 	kind  release.Kind
-	// until is when to look again: an environment that follows goes to another release each day.
+	// until is when it becomes another one by itself: an environment that follows goes to another release
+	// each day. It is zero for never.
 	until time.Time
+	// current is false once something has changed on which it may depend. goesOn is that on which it does
+	// besides what is declared.
+	current bool
+	goesOn  *release.Pin
 }
-
-// lookAgainAfter is for how long a goal counts that nothing has changed.
-const lookAgainAfter = time.Minute
 
 // digest returns the digest of the release; empty for none.
 func (g goal) digest() string {
@@ -64,29 +67,44 @@ func (g goal) tells(h *host, now time.Time) bool {
 	return now.Sub(h.told.at).Abs() >= message.Silence<<min(h.told.times-1, mostPatience)
 }
 
-// goalOf returns the release to which the hosts of an environment go.
-func (s *state) goalOf(env *environment, now time.Time) goal {
-	if now.Before(env.goal.until) {
-		return env.goal
+// goalAt returns the release to which the hosts of an environment go at a time.
+func (i *intent) goalAt(environment string, goesOn *release.Pin, now time.Time) goal {
+	pinned, until, err := i.releaseAt(environment, goesOn, now)
+	g := goal{until: until, current: true, goesOn: goesOn}
+	if err != nil || pinned == nil {
+		g.known = err == nil
+		return g
 	}
+	r, err := pinned.Release()
+	g.pin, g.known, g.kind = pinned, err == nil, r.Kind()
+	return g
+}
+
+// followGoal finds out to which release the hosts of an environment go, once that may have changed, and
+// returns when that is the next time.
+func (s *state) followGoal(env *environment, now time.Time) time.Time {
 	before := env.goal
-	env.goal = goal{until: now.Add(lookAgainAfter)}
-	switch pinned, err := s.releaseOf(env, now); {
-	case err != nil:
-		return env.goal
-	case pinned == nil:
-		env.goal.known = true
-	case pinned.Digest == before.digest():
-		env.goal.pin, env.goal.known, env.goal.kind = pinned, before.known, before.kind
-	default:
-		r, err := pinned.Release()
-		env.goal.pin, env.goal.known, env.goal.kind = pinned, err == nil, r.Kind()
+	if before.current && (before.until.IsZero() || now.Before(before.until)) {
+		return before.until
 	}
+	env.goal = s.intent.goalAt(env.name, env.goesOn(), now)
 	if env.goal.digest() != before.digest() {
-		s.stale = true
 		env.rouse()
+		s.show()
 	}
-	return env.goal
+	return env.goal.until
+}
+
+// goalsChange notes which environments may go to another release because an object was written or deleted.
+func (s *state) goalsChange(seen store.Object) {
+	for _, env := range s.inOrder {
+		switch {
+		case seen.Kind == store.Environment && onLog(seen.Name) != env.name:
+		case seen.Kind == store.Release && s.intent.target(env.name).Named() != seen.Name:
+		case seen == (store.Object{}), seen.Kind == store.Environment, seen.Kind == store.Release, seen.Kind == store.Config:
+			env.goal.current = false
+		}
+	}
 }
 
 // mostTold bounds how many hosts are told at once; the others are with their next heartbeat.
@@ -94,7 +112,7 @@ const mostTold = 1000
 
 // tellGoals tells the hosts of an environment at once when it goes to another release.
 func (s *state) tellGoals(env *environment, now time.Time) {
-	goal := s.goalOf(env, now)
+	goal := env.goal
 	if !goal.known || goal.digest() == env.toldGoal {
 		return
 	}
@@ -117,7 +135,7 @@ func (s *state) tellGoal(known *host, now time.Time) {
 	if !s.active || !s.isLoaded || env == nil || known.Unplaced {
 		return
 	}
-	goal := s.goalOf(env, now)
+	goal := env.goal
 	if !goal.tells(known, now) {
 		return
 	}
@@ -138,8 +156,7 @@ func (s *state) digestFor(known *host) (digest string, some bool) {
 	if env == nil || known.Unplaced {
 		return "", false
 	}
-	goal := s.goalOf(env, s.Now())
-	return goal.digest(), goal.known
+	return env.goal.digest(), env.goal.known
 }
 
 // wouldChange is how many packages an upgrade of a host would change to the release to which it goes;

@@ -361,3 +361,63 @@ func TestOutdatedByRelease(t *testing.T) {
 		}
 	})
 }
+
+// TestGoalChangesByItself checks that hosts of an environment that follows are told at the moment at which
+// it goes to another release, though nothing else happens then.
+func TestGoalChangesByItself(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(5 * day) // No release is as of a time before 2000.
+		m, l := newMemory("h01", "h02"), &told{}
+		m.answersAsk = l.ask
+		m.config.Target = release.Target{Follow: &release.Follow{Age: "36h"}}
+		_, _ = m.control(t)
+		none := map[string]offers{"h01": {release.Pin{}, 1}, "h02": {release.Pin{}, 1}}
+		next := time.Now().UTC().Truncate(day).Add(day / 2)
+		for _, want := range []string{"all-20000105", "all-20000106"} {
+			m.passSaying(time.Until(next)-time.Second, none)
+			_ = l.take()
+			time.Sleep(time.Second)
+			synctest.Wait()
+			if got := l.take(); got != "h01 "+want+", h02 "+want {
+				t.Errorf("at %s %q is told, want %s", next, got, want)
+			}
+			next = next.Add(day)
+		}
+	})
+}
+
+// TestGoalAt checks to which release an environment goes, and when it goes to another one by itself.
+func TestGoalAt(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 28, 15, 0, 0, 0, time.UTC)
+	midnight := time.Date(2026, 11, 29, 0, 0, 0, 0, time.UTC)
+	spring, withdrawn := springOf(), springOf()
+	withdrawn.Withdrawn = &release.Withdrawn{Reason: "bad"}
+	goesOn := springOf().Pin("of-the-runs-before")
+	follows := release.Target{Follow: &release.Follow{Age: "7d"}}
+	for name, c := range map[string]struct {
+		target release.Target
+		goesOn *release.Pin
+		want   string
+		known  bool
+		until  time.Time
+	}{
+		"none":                     {release.Target{}, nil, "", true, time.Time{}},
+		"named":                    {release.Target{Releases: map[string]string{"os": "spring"}}, &goesOn, "spring", true, time.Time{}},
+		"withdrawn":                {release.Target{Releases: map[string]string{"os": "autumn"}}, nil, "", false, time.Time{}},
+		"not there":                {release.Target{Releases: map[string]string{"os": "winter"}}, nil, "", false, time.Time{}},
+		"followed":                 {follows, nil, "all-20261121", true, midnight},
+		"followed without an age":  {release.Target{Follow: &release.Follow{}}, nil, "all", true, time.Time{}},
+		"followed, and runs go on": {follows, &goesOn, "of-the-runs-before", true, time.Time{}},
+	} {
+		i := intent{releases: map[string]v1.Release{"spring": spring, "autumn": withdrawn}, config: &v1.OSUpgrade{Target: c.target}}
+		got, pinned := i.goalAt("", c.goesOn, now), ""
+		if got.pin != nil {
+			pinned = got.pin.Name
+		}
+		if pinned != c.want || got.known != c.known || !got.until.Equal(c.until) {
+			t.Errorf("%s: it goes to %q (known: %t) until %s", name, pinned, got.known, got.until)
+		}
+	}
+}

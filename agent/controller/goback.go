@@ -5,19 +5,44 @@ import (
 	"errors"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/base/throttle"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/promotion"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
-// backByName returns what a start takes back that goes to the release which the environment had before:
-// the runs to the present one. It is zero for a start that goes elsewhere, or if there is no way back; that
-// is an ordinary run.
+// A run of all hosts to the release that an environment had before is the rollback of the runs to the
+// present one, whether somebody starts it or a window opens it. Which runs these are is on the log; what
+// they did is in the history, which is read beside the loop.
+
+// goesBack returns the newest of the runs that an environment rolls back by going to a release; 0 if it
+// goes there by an ordinary run.
+func (e *environment) goesBack(pinned *release.Pin) uint64 {
+	if pinned == nil || e.ledger.Current() != nil {
+		return 0
+	}
+	return promotion.GoesBack(e.ledger.Promotion(), pinned.Ref())
+}
+
+// backByName returns what a start rolls back that goes to the release which the environment had before. It
+// is zero for a start that goes elsewhere, or if there is no way back; that is an ordinary run.
 func (c *Controller) backByName(ctx context.Context, request v1.Start) (choice, error) {
-	of, err := ask(ctx, c, func(s *state) uint64 { return s.goesBack(request, s.Now()) })
+	of, err := ask(ctx, c, func(s *state) uint64 {
+		env, err := s.startsIn(request, choice{}, func(v1.Start) string { return "" })
+		if err != nil {
+			return 0 // The start says so.
+		}
+		pinned, err := s.releaseToStart(env, s.Now(), request, nil)
+		if err != nil {
+			return 0
+		}
+		return env.goesBack(pinned)
+	})
 	if err != nil || of == 0 {
 		return choice{}, err
 	}
-	chosen, err := c.takenBackBy(ctx, v1.Start{RollbackOf: of})
+	chosen, err := c.chooseRollback(ctx, v1.Start{RollbackOf: of})
 	if isRefused(err) {
 		return choice{}, nil
 	}
@@ -29,19 +54,52 @@ func isRefused(err error) bool {
 	return refused
 }
 
-// goesBack returns the newest run to the release of an environment if a start goes to the one that the
-// environment had before, and the way back is open; 0 otherwise.
-func (s *state) goesBack(request v1.Start, now time.Time) uint64 {
-	env, err := s.startsIn(request, choice{}, func(v1.Start) string { return "" })
-	if err != nil {
-		return 0 // The start says so.
+// wayBack is what a window rolls back: the runs that belong to run of, as the history was when run newest
+// was the newest one. The zero value is that of nothing.
+type wayBack struct {
+	of, newest uint64
+	// reading tells that it is being read, again is when to read it again after that has failed.
+	reading bool
+	again   time.Time
+	failing throttle.Failing
+	// found is nil if there is no way back.
+	found *rollbackScope
+}
+
+// readBackAgain is the wait before the history is read again that could not be read.
+const readBackAgain = 5 * time.Second
+
+// wayBackTo returns what a window rolls back by going to a release; nil if it opens an ordinary run. It is
+// not known before it was read: then again is when to ask again, zero for when it was.
+func (s *state) wayBackTo(ctx context.Context, env *environment, pinned *release.Pin, now time.Time) (back *rollbackScope, known bool, again time.Time) {
+	of, newest := env.goesBack(pinned), env.ledger.Key()
+	w := &env.back
+	switch {
+	case of == 0:
+		*w = wayBack{reading: w.reading}
+		return nil, true, time.Time{}
+	case w.reading:
+		return nil, false, time.Time{}
+	case w.of == of && w.newest == newest:
+		return w.found, true, time.Time{}
+	case now.Before(w.again):
+		return nil, false, w.again
 	}
-	p := env.ledger.Promotion()
-	if p == nil || p.Was == nil || p.Closed != nil || p.RolledBack != nil || env.ledger.Current() != nil {
-		return 0
-	}
-	if pinned, err := s.releaseToStart(env, now, request, nil); err != nil || pinned == nil || pinned.Ref() != *p.Was {
-		return 0
-	}
-	return p.Last
+	w.reading = true
+	go func() {
+		chosen, err := s.chooseRollback(ctx, v1.Start{RollbackOf: of})
+		if isRefused(err) {
+			chosen, err = choice{}, nil
+		}
+		s.call(ctx, func() {
+			w.reading = false
+			w.failing.Note(s.Logger, s.Now(), err, "cannot read what a window rolls back; trying again", "what a window rolls back can be read again", "tenant", s.Tenant, "run", of)
+			if w.again = s.Now().Add(readBackAgain); err == nil {
+				w.of, w.newest, w.found, w.again = of, newest, chosen.back, time.Time{}
+			}
+			s.stale = true
+			env.rouse()
+		})
+	}()
+	return nil, false, time.Time{}
 }

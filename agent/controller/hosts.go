@@ -108,6 +108,8 @@ type telemetry struct {
 	progressAt time.Time
 	// outcome is of the last task that it has told of; nil for none.
 	outcome *message.Outcome
+	// planned is the run whose plan of the host was stored last; 0 for none.
+	planned uint64
 }
 
 func newHosts(o Options) hosts {

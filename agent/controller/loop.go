@@ -65,6 +65,9 @@ func (s *state) hear(heard []wait.Item[string, telemetry]) {
 		if l.outcome != nil {
 			s.report(name, *l.outcome)
 		}
+		if l.planned != 0 {
+			s.planned(name, l.planned)
+		}
 	}
 }
 
@@ -132,7 +135,7 @@ func (s *state) decide(ctx context.Context) time.Time {
 	next := times.Sooner(times.Sooner(now.Add(longestSleep), s.guard.keepAt), s.hosts.present.next())
 	for _, env := range s.inOrder {
 		s.archiveWhenDue(env, now)
-		next = times.Sooner(next, env.archiveAt)
+		next = times.Sooner(times.Sooner(next, env.archiveAt), s.followGoal(env, now))
 	}
 	next = times.Sooner(next, s.turns(now))
 	mayWrite := s.active && s.isLoaded && s.ready() == nil // A log that is half read would be taken for the whole.

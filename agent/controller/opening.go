@@ -53,15 +53,30 @@ func (s *state) openWhenDue(ctx context.Context, env *environment, now time.Time
 	if rests := resting.nothingToDo(env); rests.why != "" {
 		return s.rest(env, now, rests, span.End)
 	}
+	pinned, unpinned := s.releaseOf(env, now)
+	back, known, again := s.wayBackTo(ctx, env, pinned, now)
+	if !known {
+		return again
+	}
+	e := message.Opened{Trigger: message.TriggerWindow, Window: span.Start, WindowEnd: span.End, NotAfter: span.End}
+	if back != nil {
+		e, planned, err := s.planRollback(env, e, back)
+		switch {
+		case err == nil:
+			return s.openPlanned(ctx, env, f, e, planned, plan.Left{Hosts: len(planned.Hosts), Silent: len(planned.Silent)})
+		case !isRefused(err):
+			env.back = wayBack{}
+			return now.Add(readBackAgain)
+		}
+	}
 	before := s.predecessors(env, now, false)
 	if before.Waits != "" {
 		return s.idles(env, now, "after", before.Waits, times.Sooner(before.Until, span.End))
 	}
-	pinned, err := s.releaseOf(env, now)
-	if err != nil {
-		return s.idles(env, now, "window", fmt.Sprintf("a release: %v", err), span.End)
+	if unpinned != nil {
+		return s.idles(env, now, "window", fmt.Sprintf("a release: %v", unpinned), span.End)
 	}
-	if why := env.tookBack(pinned); why != "" {
+	if why := env.rolledBack(pinned); why != "" {
 		return s.idles(env, now, "window", "nobody: "+why, span.End)
 	}
 	fleet := s.fleet(env, nil)
@@ -72,9 +87,17 @@ func (s *state) openWhenDue(ctx context.Context, env *environment, now time.Time
 	if err != nil {
 		return s.idles(env, now, "window", fmt.Sprintf("somebody to repair the rollout: %v", err), span.End)
 	}
-	left := planned.Left(resting.rely(env, pinned))
-	f.members, f.silent, f.ofSteps = left.Hosts, left.Silent, planned.OfSteps()
-	end, heardBy := span.End.Add(-planned.Reserve()), s.started.Add(gracePeriod)
+	e.Follows, e.Release = before.Follows, pinned
+	return s.openPlanned(ctx, env, f, e, planned, planned.Left(resting.rely(env, pinned)))
+}
+
+// openPlanned opens the run that was planned for an open window, once its hosts are back and while time is
+// left for it. left are the hosts for which the window needs it.
+func (s *state) openPlanned(ctx context.Context, env *environment, f moment, e message.Opened, planned plan.Plan, left plan.Left) time.Time {
+	now := f.now
+	f.members, f.silent, f.ofSteps = left.Hosts, left.Silent, planned.OfSteps() || e.RollbackOf != 0 && len(planned.Hosts) == 0
+	e.NotAfter = e.WindowEnd.Add(-planned.Reserve())
+	heardBy := s.started.Add(gracePeriod)
 	switch isDue, at := due(f); {
 	case !isDue && !at.IsZero() && now.Before(heardBy):
 		return heardBy
@@ -82,27 +105,27 @@ func (s *state) openWhenDue(ctx context.Context, env *environment, now time.Time
 		return s.idles(env, now, "host", fmt.Sprintf("%s to come back after the start of the agent; the run is opened without the others at %s",
 			text.Count(f.silent, "host", "hosts"), view.Time(at).Format(time.RFC3339)), at)
 	case f.ofSteps:
-	case f.members == 0 && len(planned.Exempt) > 0 && pinned != nil:
-		return s.idles(env, now, "window", "nobody: "+leavesAll(planned, pinned), span.End)
+	case f.members == 0 && len(planned.Exempt) > 0 && e.Release != nil:
+		return s.idles(env, now, "window", "nobody: "+leavesAll(planned, e.Release), e.WindowEnd)
 	case f.members == 0 && len(planned.Exempt) > 0:
-		return s.idles(env, now, "window", fmt.Sprintf("nobody: the rollout leaves out every one of %s", text.Count(len(planned.Exempt), "host", "hosts")), span.End)
+		return s.idles(env, now, "window", fmt.Sprintf("nobody: the rollout leaves out every one of %s", text.Count(len(planned.Exempt), "host", "hosts")), e.WindowEnd)
 	case f.members == 0 && s.elsewhere(env) != nil:
 		other := s.elsewhere(env)
-		return s.idles(env, now, "host", fmt.Sprintf("run %d of environment %s to end, which has hosts of this one", other.ledger.Key(), nameOf(other.name)), span.End)
+		return s.idles(env, now, "host", fmt.Sprintf("run %d of environment %s to end, which has hosts of this one", other.ledger.Key(), nameOf(other.name)), e.WindowEnd)
 	case f.members == 0 && env.name != defaultName:
-		return s.idles(env, now, "host", fmt.Sprintf("a host of a listed worker application in environment %s: none is known", env.name), span.End)
+		return s.idles(env, now, "host", fmt.Sprintf("a host of a listed worker application in environment %s: none is known", env.name), e.WindowEnd)
 	case f.members == 0:
-		return s.idles(env, now, "host", "a worker to be started: no host of a listed worker application is known", span.End)
+		return s.idles(env, now, "host", "a worker to be started: no host of a listed worker application is known", e.WindowEnd)
 	case !isDue && left.Have > 0:
-		return s.idles(env, now, "host", fmt.Sprintf("a host to come back: %s, all silent; the others have release %s", text.Count(f.silent, "host", "hosts"), pinned.Name), span.End)
+		return s.idles(env, now, "host", fmt.Sprintf("a host to come back: %s, all silent; the others have release %s", text.Count(f.silent, "host", "hosts"), e.Release.Name), e.WindowEnd)
 	case !isDue:
-		return s.idles(env, now, "host", fmt.Sprintf("a host to come back: %s, all silent", text.Count(f.silent, "host", "hosts")), span.End)
+		return s.idles(env, now, "host", fmt.Sprintf("a host to come back: %s, all silent", text.Count(f.silent, "host", "hosts")), e.WindowEnd)
 	}
-	if !now.Before(end) {
-		return s.idles(env, now, "window", fmt.Sprintf("the next window: this one has no time left before the reserve of %s", window.FormatDuration(planned.Reserve())), span.End)
+	if !now.Before(e.NotAfter) {
+		return s.idles(env, now, "window", fmt.Sprintf("the next window: this one has no time left before the reserve of %s", window.FormatDuration(planned.Reserve())), e.WindowEnd)
 	}
 	env.notIdle()
-	return s.open(ctx, env, message.Opened{Trigger: message.TriggerWindow, Window: span.Start, WindowEnd: span.End, NotAfter: end, Follows: before.Follows, Release: pinned}, planned)
+	return s.open(ctx, env, e, planned)
 }
 
 // whyAgain tells why the next run of an open window is opened at a time.
@@ -199,9 +222,7 @@ func (s *state) setIntent(seen store.Seen) {
 		}
 	}
 	s.intent.set(seen)
-	for _, env := range s.inOrder {
-		env.goal.until = time.Time{}
-	}
+	s.goalsChange(seen.Object)
 	moved := false
 	switch {
 	case seen.Object == (store.Object{}), all && seen.Kind == store.Environment:

@@ -215,8 +215,15 @@ func (s *state) rehearsal(env *environment, now time.Time, by string, request v1
 		}
 		return e, p, "", err
 	}
-	if request.RollbackOf != 0 {
+	if request.IsRollback() {
 		return e, plan.Plan{}, why.Message, nil
+	}
+	if chosen.back != nil {
+		if opened, p, err := s.planRollback(env, message.Opened{}, chosen.back); err == nil {
+			e = s.nextChance(env, now, request, opened, p)
+			e.Opened = s.opening(env, e.Opened, p)
+			return e, p, why.Message, nil
+		}
 	}
 	pinned, unpinned := s.releaseToStart(env, now, request, chosen.release)
 	fleet := s.fleet(env, s.only(request, chosen.left))
@@ -227,16 +234,15 @@ func (s *state) rehearsal(env *environment, now time.Time, by string, request v1
 	if unplanned != nil {
 		return e, plan.Plan{}, why.Message, nil //nolint:nilerr // why says it
 	}
-	e = s.nextChance(env, now, request, p)
-	e.Release = pinned
+	e = s.nextChance(env, now, request, message.Opened{Release: pinned}, p)
 	e.Opened = s.opening(env, e.Opened, p)
 	return e, p, why.Message, nil
 }
 
-// nextChance returns when a run could be opened that is refused now: in the next
+// nextChance returns when a planned run could be opened that is refused now: in the next
 // window, or else outside of the windows, at once or when the freeze in force ends.
-func (s *state) nextChance(env *environment, now time.Time, request v1.Start, p plan.Plan) rehearsed {
-	e := rehearsed{at: now}
+func (s *state) nextChance(env *environment, now time.Time, request v1.Start, opened message.Opened, p plan.Plan) rehearsed {
+	e := rehearsed{Opened: opened, at: now}
 	span, found := s.intent.of(env.name).nextOpening(now)
 	if found && (!request.OverrideWindow || !now.Before(span.Start)) {
 		e.at = times.Later(now, span.Start)

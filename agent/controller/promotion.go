@@ -34,7 +34,7 @@ func (s *state) promotion(env *environment) *v1.Promotion {
 	return &shown
 }
 
-// wayBack tells until which stage the runs of an environment to its release can be taken back: by the run
+// wayBack tells until which stage the runs of an environment to its release can be rolled back: by the run
 // that has closed the way back, that under way, or the rollout; nil if there is no such stage.
 func (s *state) wayBack(env *environment, p *message.Promotion) *v1.WayBack {
 	if c := p.Closed; c != nil {
@@ -64,8 +64,8 @@ func (h *host) has(newest *run.State) promotion.Host {
 func hasAfter(h store.Host, r *run.State) promotion.Host {
 	before := promotion.Host{Release: h.Release, Was: h.Was}
 	switch {
-	case !r.TakesBack.IsZero():
-		return before.TakenBack()
+	case !r.RollsBack.IsZero():
+		return before.RolledBack()
 	case r.Release == nil:
 		return before.Upgraded(release.Ref{})
 	}

@@ -142,7 +142,7 @@ func TestNoPromotion(t *testing.T) {
 	})
 }
 
-// TestGoesBackByName checks that a start to the release from before takes back the runs to the present
+// TestGoesBackByName checks that a start to the release from before rolls back the runs to the present
 // one, and that a person can start a run to that again.
 func TestGoesBackByName(t *testing.T) {
 	t.Parallel()
@@ -152,7 +152,7 @@ func TestGoesBackByName(t *testing.T) {
 		second := m.goesTo(t, c, v1.Start{Release: "autumn", Until: "canary"}, "h01")
 		back := m.goesTo(t, c, v1.Start{Release: "spring"}, "h01")
 		if r := found(t, c, back.ID); r.RollbackOf != second.ID || r.Release != nil || r.Result != "completed" {
-			t.Fatalf("the run takes back run %d and has release %+v; it is %s", r.RollbackOf, r.Release, r.Result)
+			t.Fatalf("the run rolls back run %d and has release %+v; it is %s", r.RollbackOf, r.Release, r.Result)
 		}
 		if got, want := releasesOf(t, c), "h01 spring<autumn; h02 spring<; h03 spring<; "; got != want {
 			t.Errorf("the hosts have %s, want %s", got, want)

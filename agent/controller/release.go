@@ -33,7 +33,7 @@ func (i *intent) named(name string) (*release.Pin, error) {
 // waitsForRelease tells that an environment names a release that is withdrawn, also between its windows:
 // none of them opens a run. It is nil otherwise.
 func (i *intent) waitsForRelease(environment string) *v1.WaitingFor {
-	name := i.goesTo(environment).Named()
+	name := i.target(environment).Named()
 	w := i.releases[name].Withdrawn
 	if w == nil {
 		return nil
@@ -61,28 +61,38 @@ func (i *intent) withdrawn(pinned *release.Pin) *message.Aborted {
 	}
 }
 
-// releaseOf returns the release to which a run of an environment goes that is opened now; nil for none.
-func (i *intent) releaseOf(environment string, now time.Time) (*release.Pin, error) {
-	goes := i.goesTo(environment)
-	if goes.Follow != nil {
-		name, made := release.Followed(*goes.Follow, now)
-		return new(made.Pin(name)), nil
+// releaseAt returns the release to which a run of an environment goes that is opened at a time; nil for
+// none. goesOn is the release of the runs that it goes on from: an environment that follows keeps it until
+// all their stages are done, so all its hosts get the same. until is when the environment goes to another
+// one by itself; zero for never.
+func (i *intent) releaseAt(environment string, goesOn *release.Pin, now time.Time) (pinned *release.Pin, until time.Time, err error) {
+	target := i.target(environment)
+	switch {
+	case target.Follow != nil && goesOn != nil:
+		return goesOn, time.Time{}, nil
+	case target.Follow != nil:
+		name, made, until := release.Followed(*target.Follow, now)
+		return new(made.Pin(name)), until, nil
+	case target.Named() != "":
+		pinned, err = i.named(target.Named())
 	}
-	if name := goes.Named(); name != "" {
-		return i.named(name)
-	}
-	return nil, nil
+	return pinned, time.Time{}, err
 }
 
-// releaseOf returns the release to which the next run of an environment goes. An environment that
-// follows goes on to the release of the runs before, until all their stages are done: all its hosts get
-// the same.
+// releaseOf returns the release to which the next run of an environment goes.
 func (s *state) releaseOf(env *environment, now time.Time) (*release.Pin, error) {
-	before, last := env.ledger.Reached(), env.ledger.Newest()
-	if before != nil && last != nil && last.Release != nil && last.Release.Digest == before.Release && s.intent.goesTo(env.name).Follow != nil {
-		return last.Release, nil
+	pinned, _, err := s.intent.releaseAt(env.name, env.goesOn(), now)
+	return pinned, err
+}
+
+// goesOn is the release of the runs that the next run of the environment goes on from; nil if it has none,
+// or begins with the first stage.
+func (e *environment) goesOn() *release.Pin {
+	reached, last := e.ledger.Reached(), e.ledger.Newest()
+	if reached == nil || last == nil || last.Release == nil || last.Release.Digest != reached.Release {
+		return nil
 	}
-	return s.intent.releaseOf(env.name, now)
+	return last.Release
 }
 
 // releaseToStart returns the release to which a run goes that is started by hand: the one that the
@@ -147,8 +157,9 @@ func leavesAll(p plan.Plan, pinned *release.Pin) string {
 	return said
 }
 
-// goesTo returns to which release an environment goes: its own, or else that of the tenant.
-func (i *intent) goesTo(environment string) release.Target {
+// target returns what says to which release an environment goes: the environment, or else the configuration
+// of the tenant.
+func (i *intent) target(environment string) release.Target {
 	if d := i.environments[environment]; d != nil && d.Decides() {
 		return d.Target
 	}

@@ -74,6 +74,7 @@ func BenchmarkOffers(b *testing.B) {
 				r := edition(n)
 				s.setIntent(store.Seen{Object: store.Object{Kind: store.Release, Name: "nov"}, Release: &r, Number: uint64(n + 2)})
 				events.asks, events.bytes = 0, 0
+				s.followGoal(s.standard(), time.Now())
 				s.tellGoals(s.standard(), time.Now())
 				beat(edition(n-1).Digest(), &some)
 				beat(r.Digest(), nil)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/plan"
@@ -17,22 +16,28 @@ import (
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
-// takesBack is what a rollback takes back.
-type takesBack struct {
-	rollback.Taken
+// rollbackScope is what a rollback undoes.
+type rollbackScope struct {
+	rollback.Scope
 	// newest is the newest run of the environment when this was gathered, newer are those after the runs
-	// that are taken back, by id.
+	// that are rolled back, by id.
 	newest uint64
 	newer  map[uint64]v1.Run
 }
 
-// takes reports whether the rollback is of a host: none but the runs that it takes back has changed it last.
-func (b *takesBack) takes(h *host) bool { return b.Runs.Has(h.ChangedBy) }
+// covers reports whether the rollback is of a host: the last run that changed it is one of those that it undoes.
+func (b *rollbackScope) covers(h *host) bool { return b.Runs.Has(h.ChangedBy) }
 
-// takenBackBy gathers from the history what a rollback takes back. The error is *run.Refused if there is no
+// chooseRollback gathers from the history what a rollback undoes. The error is *run.Refused if there is no
 // way back.
-func (c *Controller) takenBackBy(ctx context.Context, request v1.Start) (chosen choice, err error) {
-	of, err := c.Find(ctx, request.RollbackOf)
+func (c *Controller) chooseRollback(ctx context.Context, request v1.Start) (chosen choice, err error) {
+	id := request.RollbackOf
+	if id == 0 {
+		if id, err = c.newestUpgrade(ctx, request); err != nil {
+			return chosen, err
+		}
+	}
+	of, err := c.Find(ctx, id)
 	if err != nil {
 		return chosen, err
 	}
@@ -50,7 +55,7 @@ func (c *Controller) takenBackBy(ctx context.Context, request v1.Start) (chosen 
 	}
 	n := slices.IndexFunc(all, func(r v1.Run) bool { return r.ID == of.ID })
 	if n < 0 {
-		return chosen, &run.Refused{Run: of.ID, Message: fmt.Sprintf("run %d cannot be taken back: environment %s has had more than %d runs since", of.ID, in, v1.MaxRuns)}
+		return chosen, &run.Refused{Run: of.ID, Message: fmt.Sprintf("run %d cannot be rolled back: environment %s has had more than %d runs since", of.ID, in, v1.MaxRuns)}
 	}
 	together := rollback.Together(of, all[n+1:])
 	runs := []v1.Run{of}
@@ -64,22 +69,64 @@ func (c *Controller) takenBackBy(ctx context.Context, request v1.Start) (chosen 
 		runs = append(runs, r)
 	}
 	slices.Reverse(runs)
-	back := takesBack{newest: all[0].ID, newer: map[uint64]v1.Run{}}
+	back := rollbackScope{newest: all[0].ID, newer: map[uint64]v1.Run{}}
 	for _, r := range all[:n] {
 		back.newer[r.ID] = r
 	}
-	back.Taken, err = rollback.Take(runs, all[:n])
+	back.Scope, err = rollback.ScopeOf(runs, all[:n])
 	return choice{environment: in, back: &back}, err
 }
 
-// planRollback plans a rollback, and returns what it is opened with.
-func (s *state) planRollback(env *environment, now time.Time, e message.Opened, back *takesBack) (message.Opened, plan.Plan, error) {
+// newestUpgrade returns the run that a rollback means which names none: the newest one that has upgraded a
+// host and is no rollback, unless it is one of a rollback: then its hosts have again what they were upgraded
+// to. A request without an environment means the only one that has such runs.
+func (c *Controller) newestUpgrade(ctx context.Context, request v1.Start) (uint64, error) {
+	filter, where := v1.RunFilter{Limit: v1.MaxRuns}, ""
+	if request.Environment != "" {
+		filter.Environments, where = []string{request.Environment}, " of environment "+request.Environment
+	}
+	runs, err := c.Runs(ctx, filter)
+	if err != nil {
+		return 0, err
+	}
+	back := map[uint64]bool{} // Whether the hosts of a run had an earlier version after it.
+	for _, r := range slices.Backward(runs) {
+		back[r.ID] = r.RollbackOf != 0 && !back[r.RollbackOf]
+	}
+	found, of := ambiguity{}, map[string]bool{}
+	for _, r := range runs {
+		in := nameOf(r.Environment)
+		upgraded := slices.ContainsFunc(r.Stages, func(s v1.RunStage) bool { return s.Upgraded > 0 && s.DoneIn == 0 })
+		if !upgraded || back[r.ID] || of[in] {
+			continue
+		}
+		of[in], request.Environment = true, in
+		found.add(v1.Choice{Environment: in, Run: r.ID, Command: startAgain(request, "")}, "run %d of %s", r.ID, in)
+	}
+	switch len(found.choices) {
+	case 0:
+		if request.Environment != "" {
+			unknown, err := ask(ctx, c, func(s *state) error { _, err := s.declared(request.Environment); return err })
+			if err = cmp.Or(err, unknown); err != nil {
+				return 0, err
+			}
+		}
+		return 0, &run.Refused{Message: fmt.Sprintf("no run%s has upgraded a host, so there is nothing to roll back", where)}
+	case 1:
+		return found.choices[0].Run, nil
+	}
+	return 0, found.of("a rollback is of one environment, and several have runs that upgraded hosts: %s; say which you mean: %s")
+}
+
+// planRollback plans a rollback, and returns what it is opened with. The error is *run.Refused if it would do
+// nothing, and run.ErrNotReady if there is a newer run than when this was gathered.
+func (s *state) planRollback(env *environment, e message.Opened, back *rollbackScope) (message.Opened, plan.Plan, error) {
 	if newest := env.ledger.Newest(); newest != nil && newest.Key() != back.newest {
 		return e, plan.Plan{}, fmt.Errorf("%w: a run has just ended", run.ErrNotReady)
 	}
 	members := map[string]bool{}
 	for _, h := range s.hosts.sorted() {
-		if back.takes(h) {
+		if back.covers(h) {
 			members[h.Name] = true
 		}
 	}
@@ -96,12 +143,12 @@ func (s *state) planRollback(env *environment, now time.Time, e message.Opened, 
 	if back.Runs.Since != back.Runs.Of {
 		e.RollbackSince = back.Runs.Since
 	}
-	e.Trigger, e.Follows = message.TriggerManual, env.ledger.Follows()
-	return e, planned, s.canTakeBack(now, planned, back)
+	e.Follows = env.ledger.Follows()
+	return e, planned, back.nothing(planned)
 }
 
 // staysAsItIs says of each host that the runs have changed, and that the rollback leaves alone, why.
-func (s *state) staysAsItIs(fleet []plan.Host, members map[string]bool, back *takesBack) (all []rollout.Exempt) {
+func (s *state) staysAsItIs(fleet []plan.Host, members map[string]bool, back *rollbackScope) (all []rollout.Exempt) {
 	in := map[string]bool{}
 	for _, h := range fleet {
 		in[h.Name] = true
@@ -126,27 +173,25 @@ func (s *state) staysAsItIs(fleet []plan.Host, members map[string]bool, back *ta
 	return all
 }
 
-// canTakeBack refuses a rollback that would do nothing, or whose hosts nobody has heard of.
-func (s *state) canTakeBack(now time.Time, p plan.Plan, back *takesBack) error {
+// nothing refuses a rollback that would do nothing.
+func (b *rollbackScope) nothing(p plan.Plan) error {
 	switch {
-	case len(p.Rollout.Stages) > 0 && len(p.Hosts) == 0:
+	case len(p.Hosts) > 0 || len(p.Rollout.Stages) > 0:
 		return nil
-	case len(p.Hosts) == 0 && len(p.Exempt) > 0:
-		return &run.Refused{Run: back.Runs.Of, Message: fmt.Sprintf("nothing is left to take back of %s; the first host is %s: %s", back.Runs.Runs(), p.Exempt[0].Host, p.Exempt[0].Reason)}
-	case len(p.Hosts) == 0:
-		return &run.Refused{Run: back.Runs.Of, Message: fmt.Sprintf("there is nothing to take back of %s: no host was changed", back.Runs.Runs())}
+	case len(p.Exempt) > 0:
+		return &run.Refused{Run: b.Runs.Of, Message: fmt.Sprintf("nothing is left to roll back of %s; the first host is %s: %s", b.Runs.Runs(), p.Exempt[0].Host, p.Exempt[0].Reason)}
 	}
-	return s.startable(now, p, nil)
+	return &run.Refused{Run: b.Runs.Of, Message: fmt.Sprintf("there is nothing to roll back of %s: no host was changed", b.Runs.Runs())}
 }
 
-// tookBack says why no window brings the hosts of an environment to a release: it was taken back, and
+// rolledBack says why no window brings the hosts of an environment to a release: it was rolled back, and
 // nobody has started a run to it since. It is empty for any other release, and for none.
-func (e *environment) tookBack(pinned *release.Pin) string {
+func (e *environment) rolledBack(pinned *release.Pin) string {
 	goes := e.ledger.Promotion()
 	if pinned == nil || goes == nil || goes.RolledBack == nil || goes.Release != pinned.Ref() {
 		return ""
 	}
-	why := fmt.Sprintf("release %s was taken back by run %d", pinned.Name, goes.RolledBack.Run)
+	why := fmt.Sprintf("release %s was rolled back by run %d", pinned.Name, goes.RolledBack.Run)
 	if by := goes.RolledBack.By; by != "" {
 		why += fmt.Sprintf(" (%s: %s)", by, goes.RolledBack.Why)
 	}

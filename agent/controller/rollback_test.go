@@ -15,7 +15,7 @@ import (
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
-// beatRollbacks has hosts say that they can take a run back, and carry out releases of data.
+// beatRollbacks has hosts say that they can roll back a run, and carry out releases of data.
 func (m *memory) beatRollbacks(hosts ...string) {
 	for _, name := range hosts {
 		m.Alive(name, message.Alive{Application: "app", Rollbacks: true, Releases: []release.Kind{release.OfData}})
@@ -42,8 +42,8 @@ func whyRefused(err error) string {
 	return refused.Message
 }
 
-// TestRollback checks a rollback: its prepare says what is taken back, its members are the hosts that the run
-// has changed and that can go back, and once all are back there is nothing to take back.
+// TestRollback checks a rollback: its prepare says what is rolled back, its members are the hosts that the run
+// has changed and that can go back, and once all are back there is nothing to roll back.
 func TestRollback(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -53,13 +53,17 @@ func TestRollback(t *testing.T) {
 		m.beatRollbacks("h01", "h02")
 		m.Alive("h03", message.Alive{Application: "app"})
 		synctest.Wait()
+		newest := v1.Start{Rollback: true, Reason: "it is slow"}
+		if _, err := c.Start(t.Context(), "test", newest); whyRefused(err) != "no run has upgraded a host, so there is nothing to roll back" {
+			t.Errorf("without a run: %v", err)
+		}
 		r, err := c.Start(t.Context(), "test", start)
 		if err != nil {
 			t.Fatal(err)
 		}
 		back := v1.Start{RollbackOf: r.ID, Reason: "it is slow"}
 		if _, err := c.Start(t.Context(), "test", back); !strings.Contains(whyRefused(err), "is in progress; abort it first: osupgrade-agent abort") {
-			t.Errorf("a run that is under way is taken back: %v", err)
+			t.Errorf("a run that is under way is rolled back: %v", err)
 		}
 		m.upgradeAll(r, "h01", "h02", "h03")
 		if ended, err := c.Find(t.Context(), r.ID); err != nil || ended.Result != "completed" {
@@ -69,7 +73,7 @@ func TestRollback(t *testing.T) {
 		m.beatRollbacks("h01", "h02")
 		m.Alive("h03", message.Alive{Application: "app"})
 		synctest.Wait()
-		undo, err := c.Start(t.Context(), "test", back)
+		undo, err := c.Start(t.Context(), "test", newest)
 		if err != nil || undo.RollbackOf != r.ID {
 			t.Fatalf("the rollback is %+v, %v", undo, err)
 		}
@@ -86,7 +90,7 @@ func TestRollback(t *testing.T) {
 			}
 		}
 		if want := (message.Interval{Since: r.ID, Of: r.ID}).String(); header != want {
-			t.Errorf("its prepare takes back %q, want %q", header, want)
+			t.Errorf("its prepare rolls back %q, want %q", header, want)
 		}
 		m.upgradeAll(undo, "h02", "h01")
 		retry := v1.Start{OverrideWindow: true, Reason: "again", RetryOf: undo.ID}
@@ -96,22 +100,72 @@ func TestRollback(t *testing.T) {
 		if ended, err := c.Find(t.Context(), undo.ID); err != nil || ended.Reason != "2 of 2 hosts rolled back" {
 			t.Fatalf("the rollback has ended as %q, %v", ended.Reason, err)
 		}
-		if _, err := c.Start(t.Context(), "test", back); !strings.Contains(whyRefused(err), "nothing is left to take back of run") {
-			t.Errorf("hosts that are back are taken back again: %v", err)
+		if _, err := c.Start(t.Context(), "test", back); !strings.Contains(whyRefused(err), "nothing is left to roll back of run") {
+			t.Errorf("hosts that are back are rolled back again: %v", err)
 		}
-		if refused, err := c.Preflight(t.Context(), "test", back); err != nil || !strings.Contains(refused.Refused, "nothing is left to take back of run") {
+		if refused, err := c.Preflight(t.Context(), "test", newest); err != nil || !strings.Contains(refused.Refused, "nothing is left to roll back of run") {
 			t.Errorf("the rehearsal of a refused rollback says %+v, %v", refused, err)
+		}
+		if _, err := c.Start(t.Context(), "test", v1.Start{Rollback: true, Environment: "nope", Reason: "it is slow"}); err == nil || !strings.Contains(err.Error(), "there is no environment nope") {
+			t.Errorf("in no environment: %v", err)
 		}
 		again, err := c.Preflight(t.Context(), "test", v1.Start{RollbackOf: undo.ID, Reason: "it was not that"})
 		if err != nil || again.Refused != "" || again.Run == nil || len(again.Run.Stages) != 2 || again.Run.Stages[0].Name != "canary" {
 			t.Errorf("the rollback of the rollback would be %+v, %v", again.Run, err)
 		}
+		forward, err := c.Start(t.Context(), "test", v1.Start{RollbackOf: undo.ID, Reason: "it was not that"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.upgradeAll(forward, "h01", "h02")
+		if after, err := c.Preflight(t.Context(), "test", newest); err != nil || after.Run == nil || after.Run.RollbackOf != forward.ID {
+			t.Errorf("after it a rollback would be %+v, %v; want that of run %d", after, err, forward.ID)
+		}
 	})
 }
 
-// TestTakenBackByNoWindow checks that no window brings back a release that was taken back, until somebody
+// TestRollbackOfNewest checks which run a rollback means that names none: one of the environment that it
+// names, and without one, of the only environment that has such runs.
+func TestRollbackOfNewest(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory()
+		c, _ := m.control(t)
+		m.declare(store.Seen{Object: store.Object{Kind: store.Environment, Name: "shops"}, Environment: &v1.Environment{Match: v1.Match{Hosts: []string{"h02"}}}})
+		newest, ids := v1.Start{Rollback: true, Reason: "it is slow"}, map[string]uint64{}
+		for _, of := range []struct{ environment, host string }{{"default", "h01"}, {"shops", "h02"}} {
+			m.beatRollbacks("h01", "h02")
+			request := start
+			request.Environment = of.environment
+			r, err := c.Start(t.Context(), "test", request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m.upgradeAll(r, of.host)
+			ids[of.environment] = r.ID
+			if of.environment == "shops" {
+				break
+			}
+			if p, err := c.Preflight(t.Context(), "test", newest); err != nil || p.Run == nil || p.Run.RollbackOf != r.ID {
+				t.Errorf("after one run the rollback would be %+v, %v", p, err)
+			}
+		}
+		_, err := c.Start(t.Context(), "test", newest)
+		if several, is := errors.AsType[*run.Ambiguous](err); !is || len(several.Choices) != 2 || !strings.Contains(several.Choices[0].Command, "rollback --environment shops") {
+			t.Errorf("with runs of two environments: %v", err)
+		}
+		for environment, id := range ids {
+			newest.Environment = environment
+			if r, err := c.Start(t.Context(), "test", newest); err != nil || r.RollbackOf != id {
+				t.Errorf("in %s the run is the rollback of %d, %v; want %d", environment, r.RollbackOf, err, id)
+			}
+		}
+	})
+}
+
+// TestRolledBackByNoWindow checks that no window brings back a release that was rolled back, until somebody
 // starts a run to it or the environment names another one.
-func TestTakenBackByNoWindow(t *testing.T) {
+func TestRolledBackByNoWindow(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(2 * day)
@@ -143,7 +197,7 @@ func TestTakenBackByNoWindow(t *testing.T) {
 		time.Sleep(quiet)
 		synctest.Wait()
 		shown, err := c.Snapshot(t.Context())
-		want := "nobody: release spring was taken back by run"
+		want := "nobody: release spring was rolled back by run"
 		if w := shown.Situation.WaitingFor; err != nil || w == nil || !strings.HasPrefix(w.Detail, want) || !strings.Contains(w.Detail, "(ann: it is slow); name another release, or start a run to it by hand") {
 			t.Errorf("the open window waits for %+v, %v", shown.Situation.WaitingFor, err)
 		}
@@ -179,9 +233,89 @@ func TestReleaseFromBefore(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		later := startSpring
+		later.OverrideWindow = false
+		next, err := c.Preflight(t.Context(), "test", later)
+		if err != nil || !strings.HasPrefix(next.Refused, "no maintenance window") || next.Run == nil || next.Run.RollbackOf != autumns[0].ID {
+			t.Errorf("a run that is refused now would be %+v, %q, %v", next.Run, next.Refused, err)
+		}
 		back, err := c.Start(t.Context(), "test", startSpring)
 		if err != nil || back.RollbackOf != autumns[0].ID || back.Release != nil {
 			t.Errorf("the run is the rollback of %d with release %v, %v; want that of %d", back.RollbackOf, back.Release, err, autumns[0].ID)
+		}
+	})
+}
+
+// TestWindowToReleaseFromBefore checks that a window to the release from before the present one opens a
+// rollback, goes on with it in the next window, and opens no run once all hosts are back.
+func TestWindowToReleaseFromBefore(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		hosts := []string{"h01", "h02"}
+		m := nightly(hosts...)
+		m.rollout = &v1.Rollout{Timeouts: &v1.CommandTimeouts{Prepare: "3h", Upgrade: "3h"}, Stages: []v1.Stage{
+			{Name: "canary", Match: &v1.Match{Hosts: []string{"h01"}}}, {Name: "rest"},
+		}}
+		spring, autumn := springOf(), springOf()
+		autumn.Data = []byte(`{"a":2}`)
+		m.releases("spring", &spring)
+		m.releases("autumn", &autumn)
+		for _, name := range hosts {
+			m.versions[name] = message.EncodeVersions(map[string]string{"base": "1.4"})
+		}
+		m.config.Target = release.Target{Releases: map[string]string{"os": "spring"}}
+		c, _ := m.control(t)
+		window := func(names string) v1.Run {
+			t.Helper()
+			config := *m.config
+			config.Target = release.Target{Releases: map[string]string{"os": names}}
+			m.declare(store.Seen{Object: theConfig, Config: &config})
+			before := len(m.events(`"opened"`))
+			for range 25 * 60 {
+				m.beatRollbacks(hosts...)
+				if len(m.events(`"opened"`)) > before {
+					break
+				}
+				time.Sleep(time.Minute)
+			}
+			runs, err := c.Runs(t.Context(), v1.RunFilter{})
+			if err != nil || len(runs) != before+1 {
+				t.Fatalf("to %s: %d runs, %v", names, len(runs), err)
+			}
+			return runs[0]
+		}
+		end := func(r v1.Run) {
+			t.Helper()
+			if ended, err := c.Find(t.Context(), r.ID); err != nil || !ended.Finished() {
+				t.Fatalf("run %d is %s: %v", r.ID, ended.Phase, err)
+			}
+		}
+		m.upgradeAll(window("spring"), hosts...)
+		autumns := window("autumn")
+		m.upgradeAll(autumns, hosts...)
+		end(autumns)
+		back := window("spring")
+		if back.RollbackOf != autumns.ID || back.Release != nil || back.Trigger != message.TriggerWindow {
+			t.Fatalf("the window opens %+v, and not the rollback of run %d", back, autumns.ID)
+		}
+		if opened := m.events(`"opened"`); !strings.Contains(opened[2], `"members":["h02","h01"]`) {
+			t.Errorf("it is opened by %s", opened[2])
+		}
+		for _, name := range hosts {
+			m.reply(name, back.ID, message.Prepare)
+		}
+		m.reply("h02", back.ID, message.Upgrade)
+		m.answer("h01", back, message.Upgrade, message.Failed)
+		end(back)
+		c = m.restart(t)
+		again := window("spring")
+		if again.RollbackOf != autumns.ID {
+			t.Fatalf("the next window opens %+v", again)
+		}
+		m.upgradeAll(again, hosts...)
+		end(again)
+		if ordinary := window("spring"); ordinary.RollbackOf != 0 || ordinary.Release == nil {
+			t.Errorf("once all hosts are back a window opens %+v", ordinary)
 		}
 	})
 }

@@ -145,14 +145,14 @@ func (s *state) decideStart(env *environment, now time.Time, by string, request 
 	if !freeze.IsZero() && freeze.Before(e.NotAfter) {
 		e.NotAfter = freeze
 	}
+	e.Trigger, e.By, e.Why, e.RequestID = message.TriggerManual, by, request.Reason, request.RequestID
 	if chosen.back != nil {
-		back := e
-		back.By, back.Why, back.RequestID = by, request.Reason, request.RequestID
-		back, planned, err = s.planRollback(env, now, back, chosen.back)
-		if err == nil && request.RollbackOf == 0 {
-			err = reserve(now, &back, request, planned.Reserve())
+		back, planned, err := s.planRollback(env, e, chosen.back)
+		if err == nil {
+			err = s.rollbackStarts(now, &back, request, planned)
+			return back, planned, err
 		}
-		if request.RollbackOf != 0 || !isRefused(err) {
+		if request.IsRollback() || !isRefused(err) {
 			return back, planned, err
 		}
 	}
@@ -166,9 +166,19 @@ func (s *state) decideStart(env *environment, now time.Time, by string, request 
 	if err = s.mayFollow(env, now, request, &e); err != nil {
 		return e, planned, err
 	}
-	e.Trigger, e.By, e.Why, e.RetryOf, e.RequestID = message.TriggerManual, by, request.Reason, request.RetryOf, request.RequestID
+	e.RetryOf = request.RetryOf
 	err = reserve(now, &e, request, planned.Reserve())
 	return e, planned, err
+}
+
+// rollbackStarts tells why a rollback cannot start now, and has it end before the reserve of its window.
+func (s *state) rollbackStarts(now time.Time, e *message.Opened, request v1.Start, planned plan.Plan) error {
+	if len(planned.Hosts) > 0 { // Else it rolls back steps alone.
+		if err := s.startable(now, planned, nil); err != nil {
+			return err
+		}
+	}
+	return reserve(now, e, request, planned.Reserve())
 }
 
 // planStart plans a run that is started by hand, of the hosts that the request chooses and that may go
@@ -236,7 +246,7 @@ func (s *state) bounds(env *environment, now time.Time, request v1.Start) (messa
 	span, found := s.intent.of(env.name).nextOpening(now)
 	var e message.Opened
 	switch open := found && !now.Before(span.Start); {
-	case request.RollbackOf != 0:
+	case request.IsRollback():
 		e.NotAfter = now.Add(overrideDuration)
 	case open:
 		e.Window, e.WindowEnd, e.NotAfter = span.Start, span.End, span.End
@@ -270,6 +280,8 @@ func startWords(request v1.Start) string {
 	switch {
 	case request.RollbackOf != 0:
 		words = fmt.Sprintf("rollback %d", request.RollbackOf)
+	case request.Rollback:
+		words = "rollback"
 	case request.RetryOf != 0:
 		words = fmt.Sprintf("retry %d", request.RetryOf)
 	}
@@ -363,15 +375,15 @@ type choice struct {
 	environment string
 	left        map[string]bool
 	release     *release.Pin
-	// back is what a rollback takes back; nil for any other start.
-	back *takesBack
+	// back is what a rollback undoes; nil for any other start.
+	back *rollbackScope
 }
 
 // choose returns what a start is of.
 func (c *Controller) choose(ctx context.Context, request v1.Start) (choice, error) {
 	switch {
-	case request.RollbackOf != 0:
-		return c.takenBackBy(ctx, request)
+	case request.IsRollback():
+		return c.chooseRollback(ctx, request)
 	case request.RetryOf != 0:
 		return c.leftOf(ctx, request.RetryOf)
 	case request.OfChosen(), request.Until != "":
@@ -490,7 +502,7 @@ func (c *Controller) leftOf(ctx context.Context, id uint64) (chosen choice, err 
 		in, err := ask(ctx, c, func(s *state) string { return s.inCommand(s.environment(r.Environment)) })
 		return chosen, cmp.Or(err, error(&run.Refused{Run: id, Message: fmt.Sprintf("run %d is in progress; it can be retried once it has ended; to end it: %s", id, run.TypedIn(in, "abort"))}))
 	}
-	if r.RollbackOf != 0 { // A retry upgrades: it would bring back what the rollback has taken back.
+	if r.RollbackOf != 0 { // A retry upgrades: it would bring back what was rolled back.
 		return chosen, &run.Refused{Run: id, Message: fmt.Sprintf("run %d is a rollback, and a retry upgrades; to go on with the rollback: osupgrade-agent rollback %d --reason …", id, r.RollbackOf)}
 	}
 	left := map[string]bool{}

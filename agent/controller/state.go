@@ -82,6 +82,8 @@ type beside struct {
 	notify, onLoaded func()
 	// call has a function run in the loop.
 	call func(context.Context, func())
+	// chooseRollback gathers from the history what a rollback rolls back.
+	chooseRollback func(context.Context, v1.Start) (choice, error)
 }
 
 func newState(o Options, b beside) *state {

@@ -216,8 +216,6 @@ func (l *Ledger) fold(r message.Decoded) error {
 			return l.lock(r, e)
 		case message.Unlocked:
 			return l.unlock(r, e)
-		case message.Moved, message.Raised:
-			return nil // They change no run.
 		}
 	}
 	e, err := l.whose(r)

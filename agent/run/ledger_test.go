@@ -72,18 +72,3 @@ func TestRequestsBeforeTheFirstRun(t *testing.T) {
 		}
 	}
 }
-
-// TestReservedEvents checks that the events which no version writes yet change no run, and are not
-// taken for records that cannot be read.
-func TestReservedEvents(t *testing.T) {
-	t.Parallel()
-	for n, body := range []string{
-		`{"event":"moved","host":"h01","environment":"basel"}`, `{"event":"raised","format":1}`,
-	} {
-		l := new(Ledger)
-		r := message.Record{Kind: message.EventRecord, Seq: uint64(n + 1), Time: epoch, Body: []byte(body)}
-		if err := l.Fold(r.Decode()); err != nil || l.Ignored != 0 || l.LastSeq != r.Seq || l.Newest() != nil {
-			t.Errorf("%s: %v, %d ignored, the newest run is %+v", body, err, l.Ignored, l.Newest())
-		}
-	}
-}

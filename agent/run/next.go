@@ -394,7 +394,7 @@ func (s *State) end() Decision {
 
 // stepsAre is what steps are that a run has done.
 func (s *State) stepsAre() string {
-	if slices.ContainsFunc(s.stages.list, func(g stage) bool { return g.TakesBack }) {
+	if slices.ContainsFunc(s.stages.list, func(g stage) bool { return g.Undo }) {
 		return "undone"
 	}
 	return "done"

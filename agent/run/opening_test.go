@@ -68,10 +68,10 @@ func (p *player) stage(s rollout.ResolvedStage, words []string) rollout.Resolved
 			s.Step.Do.Timeout = rollout.SpanOf(p.span(words[i+1]))
 		case "gives":
 			s.Step.Gives = strings.Split(words[i+1], ",")
-		case "undo": // The run takes the step back.
+		case "undo": // The run undoes the step.
 			undo := *s.Step.Do
 			undo.Script = "un" + s.Name
-			s.Step.Undo, s.TakesBack = &undo, true
+			s.Step.Undo, s.Undo = &undo, true
 		case "no-return":
 			s.PointOfNoReturn = true
 		case "max":
@@ -108,7 +108,7 @@ func (p *player) opening(words []string) message.Opened {
 	others := slices.Clone(p.others)
 	var silent []string
 	isSilent := false
-	if n := slices.Index(words, "back"); n >= 0 { // It takes back a run.
+	if n := slices.Index(words, "back"); n >= 0 { // It rolls back a run.
 		of, err := strconv.ParseUint(words[n+1], 10, 64)
 		if err != nil {
 			p.t.Fatalf("back %s: %v", words[n+1], err)

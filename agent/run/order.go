@@ -79,7 +79,7 @@ func (e *Environment) whyIncomplete(followed uint64) string {
 	case newest.Key() == followed:
 		return fmt.Sprintf("%s another run: run %d was followed already", complete, followed)
 	case newest.Result == Completed && newest.IsRollback():
-		return fmt.Sprintf("%s a run: run %d took back %s", complete, newest.Key(), newest.TakesBack.Runs())
+		return fmt.Sprintf("%s a run: run %d rolled back %s", complete, newest.Key(), newest.RollsBack.Runs())
 	case newest.Result == Completed && newest.Until != "":
 		return fmt.Sprintf("%s a run of all its stages: run %d ended after stage %s", complete, newest.Key(), newest.Until)
 	case newest.Result == Completed && newest.Chosen:

@@ -455,7 +455,7 @@ func (p *player) take(current *State, decision Decision) {
 	} else {
 		r = message.Record{Kind: message.CommandHost, Host: decision.Command.Host, Run: current.ID, Body: decision.Command.Encode()}
 		if decision.Command.Action == message.Prepare {
-			r.Kind, r.Environment, r.Rollback = message.CommandAll, e.Name, current.TakesBack.String()
+			r.Kind, r.Environment, r.Rollback = message.CommandAll, e.Name, current.RollsBack.String()
 			if pinned := current.Release; pinned != nil {
 				r.Release = pinned.Ref().String()
 			}

@@ -12,7 +12,7 @@ func (s *State) promoted() *message.Promotion {
 	}
 	did := promotion.Run{
 		ID: s.Key(), Chosen: s.Chosen, Touched: true,
-		TakesBack: s.TakesBack.Of, Back: message.RolledBackIn{Run: s.Key(), At: s.OpenedAt, By: s.By, Why: s.Why},
+		RollbackOf: s.RollsBack.Of, Back: message.RolledBackIn{Run: s.Key(), At: s.OpenedAt, By: s.By, Why: s.Why},
 	}
 	if s.Release != nil {
 		did.Release = s.Release.Ref()

@@ -6,7 +6,7 @@ import (
 )
 
 // reachedBy returns how far the runs of the environment have come with this one, which ends. After a
-// rollback that has taken anything back the next run begins with the first stage.
+// rollback that has rolled back anything the next run begins with the first stage.
 func (s *State) reachedBy() *message.Reached {
 	switch {
 	case s.Reached == nil, s.IsRollback() && s.touched:

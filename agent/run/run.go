@@ -131,10 +131,10 @@ type Origin struct {
 	By, Why   string
 	// RetryOf is the run whose failed and skipped hosts these are; 0 for none.
 	RetryOf uint64
-	// TakesBack are the runs that it takes back; zero for none. TakenOutputs are the outputs of the steps
-	// that it takes back, in the order of these.
-	TakesBack    message.Interval
-	TakenOutputs []message.StepOutputs
+	// RollsBack are the runs that it rolls back; zero for none. UndoOutputs are the outputs of the steps
+	// that it undoes, in the order of these.
+	RollsBack   message.Interval
+	UndoOutputs []message.StepOutputs
 	// RequestID is the id of the request that started the run; empty for none.
 	RequestID string
 	// Window is when the window of the run opened, WindowEnd when that closes; zero
@@ -233,7 +233,7 @@ func open(r message.Record, e message.Opened, hosts *roster.Roster, took StepTim
 			OpenedSeq: r.Seq, OpenedAt: r.Time, Trigger: e.Trigger, By: e.By, Why: e.Why, RetryOf: e.RetryOf, RequestID: e.RequestID, Release: e.Release,
 			Window: e.Window, WindowEnd: e.WindowEnd, WindowUsed: e.WindowUsed, Exempt: e.Exempt,
 			Chosen: e.Chosen || e.RetryOf != 0, Follows: e.Follows, OverrideAfter: e.OverrideAfter,
-			Until: e.Until, Reached: e.Reached, Promotion: e.Promotion, TakesBack: e.TakesBack(), TakenOutputs: e.Outputs,
+			Until: e.Until, Reached: e.Reached, Promotion: e.Promotion, RollsBack: e.RollsBack(), UndoOutputs: e.Outputs,
 		},
 		Deadline: newDeadline(e.NotAfter, e.Rollout.OverrunLimit.Duration()), Phase: Open, LastSeq: r.Seq, changed: r.Time,
 		rollout: newRules(e.Rollout, len(e.Members), e.NotAfter.Sub(r.Time)), failures: failures{most: e.Rollout.MaxFailures},
@@ -345,8 +345,8 @@ func (s *State) Key() uint64 {
 // touched a host, begun a step or was aborted by a person, or an earlier run was so.
 func (s *State) UsesWindow() bool { return s.WindowUsed || s.touched || s.aborted != nil }
 
-// IsRollback reports whether the run takes back others.
-func (s *State) IsRollback() bool { return !s.TakesBack.IsZero() }
+// IsRollback reports whether the run rolls back others.
+func (s *State) IsRollback() bool { return !s.RollsBack.IsZero() }
 
 // Over reports whether the run has ended.
 func (s *State) Over() bool { return s.Phase == Finished }

@@ -26,7 +26,7 @@ var update = flag.Bool("update", false, "write the transcripts anew")
 //	                             none forgets those before
 //	stage swact 0 step match true timeout 5m gives JOIN no-return
 //	                             ... that has a step: at the site or, with match, on a host; with undo
-//	                             at its end the run takes it back
+//	                             at its end the run rolls it back
 //	absent count                 whether silent hosts count, skip if not said
 //	cell racks rack r1 max 1 h01,h02
 //	                             a cell of a disruption budget: its name, its label and the
@@ -36,7 +36,7 @@ var update = flag.Bool("update", false, "write the transcripts anew")
 // What happens:
 //
 //	open h01 silent h03 heard h04
-//	                             opens a run; back 41 at the end opens one that takes back run 41
+//	                             opens a run; back 41 at the end opens one that rolls back run 41
 //	silent h03                   hosts are not heard of
 //	recovered h03                silent hosts were heard of again
 //	deleted h03                  hosts were deleted

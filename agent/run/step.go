@@ -35,7 +35,7 @@ func (d *Doing) underWay() bool { return !d.Since.IsZero() }
 
 // kind is what a run does in a stage with a step.
 func (g *stage) kind() message.TaskKind {
-	if g.TakesBack {
+	if g.Undo {
 		return message.Undo
 	}
 	return message.Step
@@ -43,7 +43,7 @@ func (g *stage) kind() message.TaskKind {
 
 // does names what a run does in a stage with a step.
 func (g *stage) does() string {
-	if g.TakesBack {
+	if g.Undo {
 		return "the undo of step " + g.Name
 	}
 	return "step " + g.Name
@@ -64,7 +64,7 @@ func (g *stage) awaitsStep() bool { return g.Step != nil && g.left > 0 }
 func (g *stage) stepDone() bool { return g.Step != nil && g.left == 0 && g.doing.Trouble == "" }
 
 // isOfSteps reports whether the run has steps to do also if it has no hosts: it ends after a stage,
-// goes on where earlier runs have upgraded them, or takes runs back whose hosts are back already.
+// goes on where earlier runs have upgraded them, or rolls back runs whose hosts are back already.
 func (s *State) isOfSteps() bool {
 	return (s.Until != "" || reached.GoesOn(s.Reached) || s.IsRollback()) && slices.ContainsFunc(s.stages.list, func(g stage) bool { return g.awaitsStep() })
 }
@@ -125,7 +125,7 @@ func (s *State) stepTask() (t message.Task, some bool) {
 		return t, false
 	}
 	t = message.Task{Run: s.ID, Kind: g.kind(), Stage: g.Name, Host: g.doing.Host, Attempt: g.doing.Attempt, Hook: g.Hook()}
-	if !g.TakesBack {
+	if !g.Undo {
 		t.Gives = g.Step.Gives
 	}
 	return t, true
@@ -155,7 +155,7 @@ func (s *State) stepRan(o message.Outcome, at time.Time) error {
 	s.fleet.stale()
 	if o.OK {
 		g.doing.Outputs = o.Outputs
-		if !g.TakesBack {
+		if !g.Undo {
 			s.stepTimes.add(g.Name, g.doing.Took)
 		}
 		s.passStep(at)
@@ -280,9 +280,9 @@ type Given struct {
 }
 
 // Outputs returns the outputs of the steps that are done, those of earlier runs first, in their order. A
-// rollback has those of the steps that it takes back.
+// rollback has those of the steps that it undoes.
 func (s *State) Outputs() (all []Given) {
-	for _, of := range s.TakenOutputs {
+	for _, of := range s.UndoOutputs {
 		all = append(all, Given{of.Stage, of.Sealed})
 	}
 	if s.Reached != nil && !s.IsRollback() {
@@ -300,7 +300,7 @@ func (s *State) Outputs() (all []Given) {
 	return all
 }
 
-// WayBack is how far a run can be taken back: until the point of no return has begun.
+// WayBack is how far a run can be rolled back: until the point of no return has begun.
 type WayBack struct {
 	// Stage is the stage that is the point of no return; empty when there is none.
 	Stage string
@@ -308,7 +308,7 @@ type WayBack struct {
 	Closed time.Time
 }
 
-// WayBack returns how far the run can be taken back.
+// WayBack returns how far the run can be rolled back.
 func (s *State) WayBack() (w WayBack) {
 	if s.IsRollback() {
 		return w

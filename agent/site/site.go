@@ -258,7 +258,7 @@ func (s *Site) control(ctx, running context.Context, o Options, tenant string, m
 	fetching := s.calendars.Add(tenant)
 	one.running.Go(func() { fetching(running) })
 	one.Controller = c
-	gate.Refused = c.Warn
+	gate.Refused, gate.Stored = c.Warn, c.Stored
 	s.warners.add(tenant, c.Warn)
 	one.run(running, c.Run)
 	one.run(running, gate.Serve)

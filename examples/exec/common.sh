@@ -94,7 +94,7 @@ boot_id() {
 	sed -n 's/.*"boot-id":"\([^"]*\)".*/\1/p'
 }
 
-# before: the release from before the run that is taken back, by its plan in the request on
+# before: the release from before the run that is rolled back, by its plan in the request on
 # standard input.
 before() {
 	sed -n 's/.*{"name":"appliance","from":"\([^"]*\)".*/\1/p'

@@ -29,7 +29,7 @@ resource "osupgrade_config" "acme" {
   releases            = { os = osupgrade_release.kernel[var.release].name }
 }
 
-# A run for each release that is named. If the hosts had that release before, it takes back what they have.
+# A run for each release that is named. If the hosts had that release before, it rolls back what they have.
 resource "osupgrade_run" "acme" {
   release         = osupgrade_config.acme.releases["os"]
   override_window = true

@@ -23,7 +23,7 @@ type promotion struct {
 	RolledBack *rolledBack    `tfsdk:"rolled_back"`
 }
 
-// rolledBack is the run that has taken the release back.
+// rolledBack is the run that has rolled back the release.
 type rolledBack struct {
 	RunID  types.Int64  `tfsdk:"run_id"`
 	At     types.String `tfsdk:"at"`
@@ -55,8 +55,8 @@ func promotionAttribute() schema.Attribute {
 		"hosts_have": tenantobject.ComputedNumber("How many hosts have the release."),
 		"hosts":      tenantobject.ComputedNumber("How many hosts would take part in a run now."),
 		"steps_done": schema.ListAttribute{ElementType: types.StringType, Computed: true, MarkdownDescription: "The stages whose steps are done."},
-		"way_back":   tenantobject.ComputedObject("Until when the release can be taken back; null if the rollout has no point of no return.", wayback.Attributes(tenantobject.ComputedText)),
-		"rolled_back": tenantobject.ComputedObject("The run that has taken the release back; null while none has.", map[string]schema.Attribute{
+		"way_back":   tenantobject.ComputedObject("Until when the release can be rolled back; null if the rollout has no point of no return.", wayback.Attributes(tenantobject.ComputedText)),
+		"rolled_back": tenantobject.ComputedObject("The run that has rolled back the release; null while none has.", map[string]schema.Attribute{
 			"run_id": tenantobject.ComputedNumber("The id of the run."),
 			"at":     tenantobject.ComputedText("When it was opened (RFC 3339)."),
 			"by":     tenantobject.ComputedText("Who started it."),

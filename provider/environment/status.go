@@ -64,7 +64,7 @@ func StatusAttributes() map[string]schema.Attribute {
 		"needs":           needsAttribute(),
 		"run_id":          tenantobject.ComputedNumber("The id of its newest run; null if there was none."),
 		"result":          tenantobject.ComputedText("The result of that run; null until it ends."),
-		"way_back":        tenantobject.ComputedObject("Until when that run could be taken back; null if its rollout has no point of no return.", wayback.Attributes(tenantobject.ComputedText)),
+		"way_back":        tenantobject.ComputedObject("Until when that run could be rolled back; null if its rollout has no point of no return.", wayback.Attributes(tenantobject.ComputedText)),
 		"promotion":       promotionAttribute(),
 		"next_upgrade_at": tenantobject.ComputedText("When its next window that is not skipped opens (RFC 3339); null if none will open."),
 		"skipped_window":  skippedAttribute(),

@@ -39,7 +39,7 @@ type common struct {
 // request is what somebody asks of a run that is to start.
 type request struct {
 	common
-	// RollbackOf is null in the action: osupgrade_rollback_run takes a run back.
+	// RollbackOf is null in the action: osupgrade_rollback_run rolls back a run.
 	RollbackOf types.Int64 `tfsdk:"rollback_of"`
 }
 

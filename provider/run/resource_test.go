@@ -164,12 +164,12 @@ func TestAccRun_takesARunBack(t *testing.T) {
 	acctest.Run(t, resource.TestCase{Steps: []resource.TestStep{
 		{Config: back(""), PlanOnly: true, ExpectError: regexp.MustCompile(`a\s+rollback\s+needs\s+one`)},
 		{Config: back("reason = \"x\"\nrelease = \"spring\""), PlanOnly: true, ExpectError: regexp.MustCompile(`does\s+not\s+go\s+with\s+rollback`)},
-		{Config: server.Config(block("rollback_of = 77\nreason = \"x\"")), PlanOnly: true, ExpectError: regexp.MustCompile(`(?s)There is no run to take back.*Tenant\s+acme\s+has\s+no\s+run\s+77`)},
+		{Config: server.Config(block("rollback_of = 77\nreason = \"x\"")), PlanOnly: true, ExpectError: regexp.MustCompile(`(?s)There is no run to roll back.*Tenant\s+acme\s+has\s+no\s+run\s+77`)},
 		{
 			Config: back(`reason = "loses routes"`),
 			Check: func(*terraform.State) error {
 				if got := api.Runs(acctest.Tenant)[0].RollbackOf; got != done {
-					return fmt.Errorf("the run takes back run %d, want %d", got, done)
+					return fmt.Errorf("the run rolls back run %d, want %d", got, done)
 				}
 				return nil
 			},

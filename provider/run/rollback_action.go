@@ -2,7 +2,6 @@ package run
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 
@@ -11,14 +10,13 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/diagnostics"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/providerdata"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/validators"
 )
 
-// rollbackAction is osupgrade_rollback_run, which takes a run back.
+// rollbackAction is osupgrade_rollback_run, which rolls back a run.
 type rollbackAction struct{ connected }
 
 var _ action.ActionWithConfigure = (*rollbackAction)(nil)
@@ -53,15 +51,15 @@ func (*rollbackAction) Metadata(_ context.Context, _ action.MetadataRequest, res
 // Schema defines the action.
 func (*rollbackAction) Schema(_ context.Context, _ action.SchemaRequest, resp *action.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "Takes a run back, and waits for the end of the rollback: the stages come in reverse order, each step is its undo, and each host goes back to what it had before. " +
-			"The runs that belong to it are taken back, too: those that it went on from, and those before it to the same release. " +
+		MarkdownDescription: "Rolls back a run, and waits for the end of the rollback: the stages come in reverse order, each step is its undo, and each host goes back to what it had before. " +
+			"The runs that belong to it are rolled back, too: those that it went on from, and those before it to the same release. " +
 			"A rollback waits for no window, but not even a rollback starts in a freeze. Once the point of no return of the rollout has begun, there is no way back. " +
 			"If another run is in progress, the action first waits for its end. Supported by `osupgrade-agent` only.",
 		Attributes: map[string]schema.Attribute{
 			"tenant":      tenantActionAttribute(),
 			"environment": schema.StringAttribute{Optional: true, MarkdownDescription: "The environment of the run; `default` has the hosts that are in no other. Needed without `run` if several environments have runs.", Validators: []validator.String{validators.Name()}},
 			"run": schema.Int64Attribute{
-				Optional: true, MarkdownDescription: "The id of the run to take back. By default it is the newest run of the environment that upgraded a host.",
+				Optional: true, MarkdownDescription: "The id of the run to roll back. By default it is the newest run of the environment that upgraded a host.",
 				Validators: []validator.Int64{validators.Number(1, 0)},
 			},
 			"reason":   schema.StringAttribute{Required: true, MarkdownDescription: "The reason, kept in the history of the run; at most 1,000 characters.", Validators: []validator.String{validators.Text()}},
@@ -71,7 +69,7 @@ func (*rollbackAction) Schema(_ context.Context, _ action.SchemaRequest, resp *a
 	maps.Copy(resp.Schema.Attributes, waitAttributes(true))
 }
 
-// Invoke takes a run back and waits for the end of that.
+// Invoke rolls back a run and waits for the end of that.
 func (a *rollbackAction) Invoke(ctx context.Context, req action.InvokeRequest, resp *action.InvokeResponse) {
 	const operation = "Unable to invoke " + rollbackTypeName
 	var m rollbackModel
@@ -86,19 +84,10 @@ func (a *rollbackAction) Invoke(ctx context.Context, req action.InvokeRequest, r
 	defer cancel()
 	w := rollbackWaiter
 	w.send = sender(resp)
-	start := v1.Start{Environment: m.Environment.ValueString(), RollbackOf: uint64(m.Run.ValueInt64()), Reason: m.Reason.ValueString(), Duration: m.Duration.ValueString()}
-	var err error
-	if start.RollbackOf == 0 {
-		start.RollbackOf, err = api.NewestUpgrade(ctx, tenant, start.Environment)
+	start := v1.Start{
+		Environment: m.Environment.ValueString(), Rollback: m.Run.IsNull(), RollbackOf: uint64(m.Run.ValueInt64()), Reason: m.Reason.ValueString(), Duration: m.Duration.ValueString(),
 	}
-	if errors.Is(err, client.ErrWhichRun) {
-		resp.Diagnostics.AddError(operation, fmt.Sprintf("Tenant: %s\nCause: %v", tenant, err))
-		return
-	}
-	var begun v1.Run
-	if err == nil {
-		begun, err = w.begin(ctx, api, tenant, fmt.Sprintf("tf-rollback-%d-", start.RollbackOf), start)
-	}
+	begun, err := w.begin(ctx, api, tenant, fmt.Sprintf("tf-rollback-%d-", start.RollbackOf), start)
 	if err != nil {
 		diagnostics.Failure{Operation: operation, Tenant: tenant, Err: err, Refused: refusedRollback, NotFound: noConfiguration}.Add(&resp.Diagnostics, diagnostics.Field)
 		return
@@ -111,4 +100,4 @@ func (a *rollbackAction) Invoke(ctx context.Context, req action.InvokeRequest, r
 }
 
 // refusedRollback is the advice for a rollback that the server refuses as things are.
-const refusedRollback = "Nothing was taken back. osupgrade-agent rollback --dry-run shows which hosts would go back, and which would not."
+const refusedRollback = "Nothing was rolled back. osupgrade-agent rollback --dry-run shows which hosts would go back, and which would not."

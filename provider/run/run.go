@@ -142,7 +142,7 @@ func preflight(ctx context.Context, data *providerdata.Data, typeName string, m 
 	if tenantobject.Planned(data, tenantobject.Needed(environment.TypeName, tenantobject.Key{Tenant: tenant, Name: m.Environment.ValueString()})) {
 		return // The server does not know it yet.
 	}
-	if !hasRun(ctx, api, tenant, "retry_of", "There is no run to retry", m.RetryOf, diags) || !hasRun(ctx, api, tenant, "rollback_of", "There is no run to take back", m.RollbackOf, diags) {
+	if !hasRun(ctx, api, tenant, "retry_of", "There is no run to retry", m.RetryOf, diags) || !hasRun(ctx, api, tenant, "rollback_of", "There is no run to roll back", m.RollbackOf, diags) {
 		return
 	}
 	found, err := api.Preflight(ctx, tenant, m.start())

@@ -34,7 +34,7 @@ func (*Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resou
 			"If the result of the run is not in `accept`, apply fails with the reason of the run, the errors of its hosts and what to do. The resource is then tainted, so that the next apply starts another run. " +
 			"If another run of the environment is in progress, the creation first waits for its end. If that run was started for the same `triggers`, `environment`, `until`, `release`, `retry_of` and `rollback_of` by an apply that was interrupted or timed out, the creation takes it over instead of starting another, " +
 			"unless another resource of this configuration has it. Two configurations that start runs of one tenant need different `triggers`.\n\n" +
-			"Deleting the resource changes nothing on the server: it neither ends the run nor takes it back. To take a run back, start another one with `rollback_of`.",
+			"Deleting the resource changes nothing on the server: it neither ends the run nor rolls it back. To roll back a run, start another one with `rollback_of`.",
 		Attributes: requestAttributes(),
 	}
 	for name, attribute := range resultAttributes() {
@@ -88,7 +88,7 @@ func requestAttributes() map[string]schema.Attribute {
 		},
 		"rollback_of": schema.Int64Attribute{
 			Optional: true,
-			MarkdownDescription: "The id of a run that has ended. The new run takes back what it has done, with the runs to the same release before it: each of their hosts goes back to what it had, in the reverse order of stages. " +
+			MarkdownDescription: "The id of a run that has ended. The new run rolls back what it has done, with the runs to the same release before it: each of their hosts goes back to what it had, in the reverse order of stages. " +
 				"It needs a `reason` and waits for no window. Not with `retry_of`, `release`, `until`, `override_window`, `override_after`, `host_names`, `labels` or `roles`. Supported by `osupgrade-agent` only." +
 				" A change starts another run.",
 			Validators:    []validator.Int64{validators.Number(1, 0)},

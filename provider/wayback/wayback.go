@@ -1,4 +1,4 @@
-// Package wayback is the attribute way_back of runs: until when a run could be taken back. It decides
+// Package wayback is the attribute way_back of runs: until when a run could be rolled back. It decides
 // nothing.
 package wayback
 
@@ -14,7 +14,7 @@ import (
 )
 
 // About says what the attribute means.
-const About = "Until when the run could be taken back; null if its rollout has no point of no return."
+const About = "Until when the run could be rolled back; null if its rollout has no point of no return."
 
 // Model is the Terraform model of the attribute.
 type Model struct {

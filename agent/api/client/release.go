@@ -29,7 +29,7 @@ func (c *Client) StoredReleases(ctx context.Context, tenant string) (map[string]
 	return storedList[v1.Release](ctx, c, tenant, "/releases", "release")
 }
 
-// WithdrawRelease withdraws a release for a reason; without one it takes the withdrawal back.
+// WithdrawRelease withdraws a release for a reason; without one it undoes the withdrawal.
 func (c *Client) WithdrawRelease(ctx context.Context, tenant, name, reason string) error {
 	path, err := ReleaseNamed(name).path(tenant)
 	if err != nil {

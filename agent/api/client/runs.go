@@ -1,13 +1,10 @@
 package client
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"time"
 
@@ -207,48 +204,6 @@ func (c *Client) Runs(ctx context.Context, tenant string, filter v1.RunFilter) (
 func (c *Client) RunsOf(ctx context.Context, tenant string, filter v1.RunFilter) (runs []v1.Run, why []v1.IntentWarning, err error) {
 	why, err = c.selected(ctx, tenant, "/runs", filterQuery(filter), &runs)
 	return runs, why, err
-}
-
-// ErrWhichRun is returned by NewestUpgrade if the site has answered, and no run or several could be meant.
-var ErrWhichRun = errors.New("it is not clear which run to take back")
-
-// NewestUpgrade returns the newest run of an environment that has upgraded a host: no rollback, unless it is
-// one of a rollback, whose hosts have again what they were upgraded to. An empty environment is the only one
-// that has runs.
-func (c *Client) NewestUpgrade(ctx context.Context, tenant, environment string) (uint64, error) {
-	filter := v1.RunFilter{Limit: v1.MaxRuns}
-	if environment != "" {
-		filter.Environments = []string{environment}
-	}
-	runs, why, err := c.RunsOf(ctx, tenant, filter)
-	switch {
-	case err != nil:
-		return 0, err
-	case len(why) > 0:
-		return 0, fmt.Errorf("%w: %s", ErrWhichRun, filter.MatchesNone(why))
-	}
-	var newest v1.Run
-	back := map[uint64]bool{} // Whether hosts had an earlier release after the run.
-	for _, r := range slices.Backward(runs) {
-		back[r.ID] = r.RollbackOf != 0 && !back[r.RollbackOf]
-	}
-	for _, r := range runs {
-		upgraded := slices.ContainsFunc(r.Stages, func(s v1.RunStage) bool { return s.Upgraded > 0 && s.DoneIn == 0 })
-		switch {
-		case !upgraded || back[r.ID]:
-		case newest.ID == 0:
-			newest = r
-		case r.Environment != newest.Environment:
-			return 0, fmt.Errorf("%w: several environments have runs: %s and %s; say which you mean", ErrWhichRun, cmp.Or(newest.Environment, v1.DefaultEnvironment), cmp.Or(r.Environment, v1.DefaultEnvironment))
-		}
-	}
-	switch {
-	case newest.ID == 0 && environment != "":
-		return 0, fmt.Errorf("%w: no run of environment %s has upgraded a host", ErrWhichRun, environment)
-	case newest.ID == 0:
-		return 0, fmt.Errorf("%w: no run has upgraded a host", ErrWhichRun)
-	}
-	return newest.ID, nil
 }
 
 // filterQuery writes a filter without what it leaves open.

@@ -14,7 +14,7 @@
 // commands count, also on another log; machine.go the commands of a run and their actions;
 // deferred.go upgrades that wait for a busy host; retry.go and interrupted.go actions that are
 // taken again;
-// result.go what is replied; kept.go which runs can be taken back, and what they come to; accepted.go what a person accepts; boots.go and trial.go the
+// result.go what is replied; kept.go which runs can be rolled back, and what they come to; accepted.go what a person accepts; boots.go and trial.go the
 // starts of the machine and the rules of a trial; plan.go, journal.go and do.go the values.
 package decide
 
@@ -217,7 +217,7 @@ func (s State) After(e Ended, bootID string, now time.Time) (next State, again b
 	if e.Do == DoRollback && j.Phase == Rebooting {
 		j.BootID = bootID
 	}
-	ended := e.Do == DoRollback || e.Do == DoVerify && j.TakesBack != ""
+	ended := e.Do == DoRollback || e.Do == DoVerify && j.RollsBack != ""
 	if ended && j.Phase == Answering && j.unwell() {
 		// The system that runs has failed, and there is no way back: it is not confirmed.
 		s = s.Judged(bootID)

@@ -106,9 +106,9 @@ type Journal struct {
 	// Release is what the run installs; nil if it has none. Its text is on disk before the host
 	// is prepared, and each later action of the run goes by it.
 	Release *release.Pin `json:"release,omitempty"`
-	// TakesBack are the runs that the run takes back, as a message.Interval is written; empty if it
-	// takes none back.
-	TakesBack string `json:"takes-back,omitempty"`
+	// RollsBack are the runs that the run rolls back, as a message.Interval is written; empty if it
+	// rolls none back.
+	RollsBack string `json:"rolls-back,omitempty"`
 	// Outputs means that steps of the run have given outputs: the strategy may ask for them.
 	Outputs bool `json:"outputs,omitempty"`
 	// Lost is the last action of the current run that the log has lost; zero if it has
@@ -169,9 +169,9 @@ func (j Journal) PastPrepare() bool { return j.Action == message.Upgrade || j.Ac
 // lacksRelease reports that the run installs a release whose text this host has yet to get.
 func (j Journal) lacksRelease() bool { return j.Release != nil && len(j.Release.Text) == 0 }
 
-// takesBack are the runs that the run takes back.
-func (j Journal) takesBack() message.Interval {
-	runs, _ := message.ParseInterval(j.TakesBack) // check and receivePrepare have read it.
+// rollsBack are the runs that the run rolls back.
+func (j Journal) rollsBack() message.Interval {
+	runs, _ := message.ParseInterval(j.RollsBack) // check and receivePrepare have read it.
 	return runs
 }
 
@@ -215,8 +215,8 @@ func (j Journal) check() error {
 		return fmt.Errorf("outcome %q is unknown", j.Result.Outcome)
 	case j.Retry.Tries < 0, j.Retry.Ends < 0:
 		return fmt.Errorf("%d tries and %d ends cannot be", j.Retry.Tries, j.Retry.Ends)
-	case j.TakesBack != "" && j.takesBack().IsZero():
-		return fmt.Errorf("runs %.100q cannot be taken back", j.TakesBack)
+	case j.RollsBack != "" && j.rollsBack().IsZero():
+		return fmt.Errorf("runs %.100q cannot be rolled back", j.RollsBack)
 	case j.Release != nil && j.Release.Check() != nil:
 		return j.Release.Check()
 	case j.lacksRelease() && j.PastPrepare() && j.Phase != Answering && j.Phase != Answered:

@@ -14,12 +14,12 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
 )
 
-// Kept is what a host keeps of the runs that have touched it, so that a later run can take them
+// Kept is what a host keeps of the runs that have touched it, so that a later run can roll them
 // back. It has a file of its own: the journal is written with each action, and a plan may be long.
 type Kept struct {
 	// Runs are the newest ones, newest first. A run that has changed nothing is none of them.
 	Runs []KeptRun `json:"runs,omitempty"`
-	// Rejected are the versions that runs without a release have taken back. The next plan
+	// Rejected are the versions that runs without a release have rolled back. The next plan
 	// without one holds them back until there are others.
 	Rejected message.Rejected `json:"rejected,omitempty"`
 }
@@ -34,10 +34,10 @@ type KeptRun struct {
 	// Release is what the host has after the run, and Was what it had before; nil if nobody knows.
 	Release *release.Pin `json:"release,omitempty"`
 	Was     *release.Pin `json:"was,omitempty"`
-	// TakesBack is the newest run that this one has taken back, if it is a rollback. Back tells that
+	// RollbackOf is the newest run that this one has rolled back, if it is a rollback. Back tells that
 	// it goes to older versions, as the rollback of a rollback does not.
-	TakesBack uint64 `json:"takes-back,omitempty"`
-	Back      bool   `json:"back,omitempty"`
+	RollbackOf uint64 `json:"rollback-of,omitempty"`
+	Back       bool   `json:"back,omitempty"`
 	// Done means that the host was proved to have the changes.
 	Done bool `json:"done,omitempty"`
 }
@@ -79,7 +79,7 @@ func (k Kept) check() error {
 	return nil
 }
 
-// Undoing is what takes runs back on a host.
+// Undoing is what a rollback changes on a host.
 type Undoing struct {
 	// Run is the newest of them, Changes are what they have changed together.
 	Run     uint64
@@ -108,15 +108,15 @@ func (u Undoing) From(differs []message.Change) []message.Change {
 // Several reports whether it is several runs whose changes may have left a version in between.
 func (u Undoing) Several() bool { return u.between != nil }
 
-// Undo returns what takes back the runs of an interval: all that have touched the host since, if the
+// Undo returns what undoes the runs of an interval: all that have touched the host since, if the
 // newest is one of them. If the newest is a rollback of them that was not completed, it goes on.
 func (k *Kept) Undo(runs message.Interval) (u Undoing, err error) {
 	if k == nil || len(k.Runs) == 0 {
-		return Undoing{}, fmt.Errorf("%s cannot be taken back: this host keeps no run that has changed it", runs.Runs())
+		return Undoing{}, fmt.Errorf("%s cannot be rolled back: this host keeps no run that has changed it", runs.Runs())
 	}
 	newest := k.Runs[0]
-	if runs.Has(newest.TakesBack) {
-		return Undoing{Run: newest.TakesBack, Changes: strategy.Reversed(newest.Changes), Release: newest.Was, Was: newest.Release, back: !newest.Back}, nil
+	if runs.Has(newest.RollbackOf) {
+		return Undoing{Run: newest.RollbackOf, Changes: strategy.Reversed(newest.Changes), Release: newest.Was, Was: newest.Release, back: !newest.Back}, nil
 	}
 	for _, r := range k.Runs {
 		if !runs.Has(r.Run) {
@@ -133,7 +133,7 @@ func (k *Kept) Undo(runs message.Interval) (u Undoing, err error) {
 		u.Changes, u.Was = joined(r.Changes, u.Changes), r.Was
 	}
 	if u.Run == 0 {
-		return Undoing{}, fmt.Errorf("%s cannot be taken back: the last run that has changed this host is run %d", runs.Runs(), newest.Run)
+		return Undoing{}, fmt.Errorf("%s cannot be rolled back: the last run that has changed this host is run %d", runs.Runs(), newest.Run)
 	}
 	return u, nil
 }
@@ -175,12 +175,12 @@ func (s State) touched(seen Seen) State {
 		before = *s.Kept
 	}
 	run, undoes := KeptRun{Run: j.Run, RunAt: j.RunAt, Changes: seen.Prepared.Plan.Changes, Release: j.Release, Was: before.release()}, Undoing{}
-	if j.TakesBack != "" {
+	if j.RollsBack != "" {
 		var err error
-		if undoes, err = s.Kept.Undo(j.takesBack()); err != nil {
+		if undoes, err = s.Kept.Undo(j.rollsBack()); err != nil {
 			return s // Its prepare has failed.
 		}
-		run.Release, run.Was, run.TakesBack, run.Back = undoes.Was, undoes.Release, undoes.Run, !undoes.back
+		run.Release, run.Was, run.RollbackOf, run.Back = undoes.Was, undoes.Release, undoes.Run, !undoes.back
 	}
 	// Without a plan an upgrade may change anything, and so may the way back from it.
 	if len(run.Changes) == 0 && (!seen.Planless || len(undoes.Changes) > 0) {
@@ -234,8 +234,8 @@ func (k Kept) release() *release.Pin {
 	}
 }
 
-// TakenBack are the versions that a plan without a release holds back.
-func (k *Kept) TakenBack() message.Rejected {
+// RolledBack are the versions that a plan without a release holds back.
+func (k *Kept) RolledBack() message.Rejected {
 	if k == nil {
 		return nil
 	}

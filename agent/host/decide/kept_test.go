@@ -30,11 +30,11 @@ func newPast() *past {
 }
 
 // begins has a run prepared with a plan, and its upgrade begin.
-func (p *past) begins(changes []message.Change, pinned *release.Pin, takesBack string) {
+func (p *past) begins(changes []message.Change, pinned *release.Pin, rollsBack string) {
 	p.runs++
 	p.before[p.runs] = maps.Clone(p.has)
 	at := now.Add(time.Duration(p.runs) * time.Minute)
-	p.s.Journal = Journal{Run: p.runs, RunAt: at, NotAfter: at.Add(time.Hour), Seq: p.runs, Action: message.Upgrade, Phase: Upgrading, Release: pinned, TakesBack: takesBack, BootID: "boot-1"}
+	p.s.Journal = Journal{Run: p.runs, RunAt: at, NotAfter: at.Add(time.Hour), Seq: p.runs, Action: message.Upgrade, Phase: Upgrading, Release: pinned, RollsBack: rollsBack, BootID: "boot-1"}
 	p.s.Fresh = true
 	p.s = p.s.Next(at, Seen{BootID: "boot-1", Lease: Held, Prepared: KeptPlan{Run: p.runs, RunAt: at, Plan: message.ChangeSet{Changes: changes}.Sorted()}}).State
 }
@@ -55,7 +55,7 @@ func (p *past) ends(changes []message.Change, first int) {
 	p.s, _ = p.s.After(ended, "boot-1", now)
 }
 
-// undo returns the changes that take runs back, as a host has them.
+// undo returns the changes that roll back runs, as a host has them.
 func (p *past) undo(t interface{ Fatal(...any) }, runs message.Interval) []message.Change {
 	u, err := p.s.Kept.Undo(runs)
 	if err != nil {
@@ -65,7 +65,7 @@ func (p *past) undo(t interface{ Fatal(...any) }, runs message.Interval) []messa
 	return strategy.ToUndo(u.From(differs), differs).Back
 }
 
-// TestUndoAnyRuns checks for any history of upgrades, whole and half, and rollbacks that taking back
+// TestUndoAnyRuns checks for any history of upgrades, whole and half, and rollbacks that rolling back
 // the newest runs leaves the host what it had before the oldest of them.
 func TestUndoAnyRuns(t *testing.T) {
 	t.Parallel()
@@ -104,16 +104,16 @@ func TestUndoAnyRuns(t *testing.T) {
 		p.begins(back, nil, runs.String())
 		p.ends(back, len(back))
 		if !maps.Equal(p.has, want) {
-			rt.Fatalf("%s taken back leave %v; before them it was %v", runs.Runs(), p.has, want)
+			rt.Fatalf("%s rolled back leave %v; before them it was %v", runs.Runs(), p.has, want)
 		}
-		if len(back) == 0 || p.s.Kept.Runs[1].TakesBack != 0 {
+		if len(back) == 0 || p.s.Kept.Runs[1].RollbackOf != 0 {
 			return
 		}
 		forward := p.undo(rt, message.Interval{Since: p.runs, Of: p.runs})
 		p.begins(forward, nil, fmt.Sprintf("%d-%d", p.runs, p.runs))
 		p.ends(forward, len(forward))
 		if !maps.Equal(p.has, after) {
-			rt.Fatalf("that taken back leaves %v; before it was %v", p.has, after)
+			rt.Fatalf("that rolled back leaves %v; before it was %v", p.has, after)
 		}
 	})
 }
@@ -148,7 +148,7 @@ func TestKeptReleases(t *testing.T) {
 	}
 	p := newPast()
 	for _, step := range []struct {
-		release, takesBack string
+		release, rollsBack string
 		done               bool
 		has                string
 	}{
@@ -161,7 +161,7 @@ func TestKeptReleases(t *testing.T) {
 		{"", "", true, "none, was summer"},
 	} {
 		change := []message.Change{{Name: "a", From: p.has["a"], To: fmt.Sprint(p.runs + 2)}}
-		p.begins(change, pins[step.release], step.takesBack)
+		p.begins(change, pins[step.release], step.rollsBack)
 		p.ends(change, map[bool]int{true: 1}[step.done])
 		newest := p.s.Kept.Runs[0]
 		if got := nameOf(newest.Release) + ", was " + nameOf(newest.Was); got != step.has || newest.Done != step.done {
@@ -170,9 +170,9 @@ func TestKeptReleases(t *testing.T) {
 	}
 }
 
-// TestTakenBackVersions checks what the next plan without a release holds back: what was taken back,
+// TestRolledBackVersions checks what the next plan without a release holds back: what was rolled back,
 // until there is another version of it.
-func TestTakenBackVersions(t *testing.T) {
+func TestRolledBackVersions(t *testing.T) {
 	t.Parallel()
 	p := newPast()
 	changes := []message.Change{{Name: "a", From: "1", To: "2"}, {Name: "b", From: "1", To: "2"}, {Name: "d", To: "2"}, {Name: "c", From: "1"}}
@@ -180,17 +180,17 @@ func TestTakenBackVersions(t *testing.T) {
 	p.ends(changes, len(changes))
 	back := p.undo(t, message.Interval{Since: 1, Of: 1})
 	p.begins(back, nil, "1-1")
-	if held := p.s.Kept.TakenBack(); len(held) != 0 {
+	if held := p.s.Kept.RolledBack(); len(held) != 0 {
 		t.Errorf("before it is done it holds %v back", held)
 	}
 	p.ends(back, len(back))
-	if held, want := p.s.Kept.TakenBack(), (message.Rejected{"a": {"2"}, "b": {"2"}, "d": {"2"}}); !reflect.DeepEqual(held, want) {
+	if held, want := p.s.Kept.RolledBack(), (message.Rejected{"a": {"2"}, "b": {"2"}, "d": {"2"}}); !reflect.DeepEqual(held, want) {
 		t.Errorf("it holds %v back, not %v", held, want)
 	}
 	changes = []message.Change{{Name: "a", From: "1", To: "3"}}
 	p.begins(changes, nil, "")
 	p.ends(changes, len(changes))
-	if held, want := p.s.Kept.TakenBack(), (message.Rejected{"b": {"2"}, "d": {"2"}}); !reflect.DeepEqual(held, want) {
+	if held, want := p.s.Kept.RolledBack(), (message.Rejected{"b": {"2"}, "d": {"2"}}); !reflect.DeepEqual(held, want) {
 		t.Errorf("then it holds %v back, not %v", held, want)
 	}
 	forward := p.undo(t, message.Interval{Since: 3, Of: 3})
@@ -199,26 +199,26 @@ func TestTakenBackVersions(t *testing.T) {
 	again := p.undo(t, message.Interval{Since: 4, Of: 4})
 	p.begins(again, nil, "4-4")
 	p.ends(again, len(again))
-	if held := p.s.Kept.TakenBack(); len(held["a"]) != 0 {
+	if held := p.s.Kept.RolledBack(); len(held["a"]) != 0 {
 		t.Errorf("after the rollback of a rollback it holds %v back", held)
 	}
 }
 
-// TestTakesBackNothing checks that a command which does not say what it takes back in the right form is
+// TestUnreadableRollback checks that a command which does not say what it rolls back in the right form is
 // ignored: the host must not upgrade in its place.
-func TestTakesBackNothing(t *testing.T) {
+func TestUnreadableRollback(t *testing.T) {
 	t.Parallel()
 	for text, refused := range map[string]bool{"": false, "41-57": false, "41": true, "57-41": true, "x": true} {
 		r := prepareAt(60, later, "h01")
 		r.Rollback = text
 		next, err := Journal{}.receive(r, "h01", "boot-1", now)
-		if (err != nil) != refused || err == nil && (next.TakesBack != text || next.check() != nil) {
+		if (err != nil) != refused || err == nil && (next.RollsBack != text || next.check() != nil) {
 			t.Errorf("%q: %+v, %v", text, next, err)
 		}
 	}
 	j := prepared()
-	if j.TakesBack = "x"; j.check() == nil {
-		t.Error("a journal that takes x back is read")
+	if j.RollsBack = "x"; j.check() == nil {
+		t.Error("a journal that rolls back x is read")
 	}
 }
 
@@ -228,7 +228,7 @@ func TestKeptFormat(t *testing.T) {
 	spring := release.Release{Version: "1.0", Scheme: release.Semver, Data: []byte(`{"a":1}`)}.Pin("spring")
 	want := Kept{
 		Runs: []KeptRun{
-			{Run: 57, RunAt: later, Changes: []message.Change{{Name: "kernel", From: "6.1.1", To: "6.1.0"}}, Was: &spring, TakesBack: 41, Back: true, Done: true},
+			{Run: 57, RunAt: later, Changes: []message.Change{{Name: "kernel", From: "6.1.1", To: "6.1.0"}}, Was: &spring, RollbackOf: 41, Back: true, Done: true},
 			{Run: 41, RunAt: now, Changes: []message.Change{{Name: "kernel", From: "6.1.0", To: "6.1.1"}, {Name: "nginx", To: "1.24"}}, Release: &spring},
 		},
 		Rejected: message.Rejected{"kernel": {"6.1.1"}},

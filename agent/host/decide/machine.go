@@ -37,7 +37,7 @@ func (j Journal) receiveKnown(r message.Record, host string, now time.Time) (Jou
 	case !now.Before(j.NotAfter):
 		return Journal{}, tooLate(j.NotAfter, now, r.Time)
 	}
-	next := Journal{Run: j.Run, NotAfter: j.NotAfter, RunAt: j.RunAt, Release: j.Release, TakesBack: j.TakesBack, Seq: r.Seq, Action: command.Action, Outputs: r.Outputs, Phase: begins(command.Action)}
+	next := Journal{Run: j.Run, NotAfter: j.NotAfter, RunAt: j.RunAt, Release: j.Release, RollsBack: j.RollsBack, Seq: r.Seq, Action: command.Action, Outputs: r.Outputs, Phase: begins(command.Action)}
 	if result, done := j.Lost.reply(command.Action); done {
 		next.Lost = j.Lost
 		return next.answer(result), nil
@@ -70,7 +70,7 @@ func receivePrepare(r message.Record, command message.Command, host string, now 
 	if _, err := message.ParseInterval(r.Rollback); err != nil {
 		return Journal{}, err
 	}
-	return Journal{Run: r.Seq, NotAfter: command.NotAfter, RunAt: timeOf(r), Release: pinned, TakesBack: r.Rollback, Seq: r.Seq, Action: message.Prepare, Phase: Preparing}, nil
+	return Journal{Run: r.Seq, NotAfter: command.NotAfter, RunAt: timeOf(r), Release: pinned, RollsBack: r.Rollback, Seq: r.Seq, Action: message.Prepare, Phase: Preparing}, nil
 }
 
 // pinOf returns the release that a prepare names, still without its text; nil if it names none.
@@ -320,7 +320,7 @@ func (j Journal) afterFailure(err error) Journal {
 	switch {
 	case errors.As(err, &fellBack), errors.As(err, &lost):
 		return j.fail(err)
-	case j.TakesBack != "":
+	case j.RollsBack != "":
 		return j.fail(fmt.Errorf("%w; the host stays as it is now: mend it, then roll back again, or start a run that upgrades it", err))
 	}
 	j.Phase, j.Result, j.Unchanged = RollingBack, resultOf("", err), errors.As(err, &unchanged)

@@ -168,16 +168,16 @@ func (c *checker) twice(ctx context.Context) error {
 // undone undoes the step, undoes it again, and does it again.
 func (c *checker) undone(ctx context.Context) error {
 	if c.Step.Undo == nil {
-		c.say(check.Note, "undo", "there is none, so nothing takes the step back")
+		c.say(check.Note, "undo", "there is none, so nothing undoes the step")
 		return nil
 	}
-	const lost = "its outcome may be lost, too: look first what is left to take back"
+	const lost = "its outcome may be lost, too: look first what is left to undo"
 	for _, part := range []struct {
 		kind      message.TaskKind
 		what, why string
 		state     *string
 	}{
-		{message.Undo, "undo", "take back all that the step has done", &c.before},
+		{message.Undo, "undo", "undo all that the step has done", &c.before},
 		{message.Undo, "undo again", lost, &c.before},
 		{message.Step, "do after undo", "leave nothing behind that keeps the step from being done once more", &c.after},
 	} {
@@ -201,7 +201,7 @@ func (c *checker) killed(ctx context.Context) error {
 	}
 	const (
 		again = "the machine may go down in the middle of a step: make each change at once, and let a second try go on from any point"
-		back  = "a step may be taken back that was done by half: take back whatever is there"
+		back  = "a step may be undone that was done by half: undo whatever is there"
 	)
 	for _, part := range []struct {
 		of, then  message.TaskKind

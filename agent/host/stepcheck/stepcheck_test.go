@@ -135,7 +135,7 @@ func TestFaultsAreFound(t *testing.T) {
 		"too long an output":      {`printf BACKUP= >&3; head -c 66000 /dev/zero | tr '\0' x >&3`, "", "its outputs have more than 65536 bytes"},
 		"it fails the second":     {`mkdir "$copy"` + gives, "", "FAIL do again: it failed: "},
 		"it does all again":       {`touch "$copy$$"` + gives, "", "FAIL do again: the state differs: line "},
-		"the undo does nothing":   {made, "true", "FAIL undo: the state differs: line 2 is \"copy\" and must be \"\"; take back all that the step has done"},
+		"the undo does nothing":   {made, "true", "FAIL undo: the state differs: line 2 is \"copy\" and must be \"\"; undo all that the step has done"},
 		"the undo fails again":    {made, `rm "$copy"`, "FAIL undo again: it failed: "},
 		"the undo leaves a trace": {`[ ! -e "$copy.gone" ]; ` + made, gone + `; touch "$copy.gone"`, "FAIL undo: the state differs"},
 		"a step in two parts": {

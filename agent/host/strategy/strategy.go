@@ -36,11 +36,11 @@ type Job struct {
 	// decide. ReleaseName is its name.
 	Release     *release.Release
 	ReleaseName string
-	// TakesBack is the run that a run takes back on this host; 0 in any other run. Plan and
+	// RollbackOf is the run that a run rolls back on this host; 0 in any other run. Plan and
 	// Release are those of that run then, and Was is the release that the host had before it; nil
 	// if it had none.
-	TakesBack uint64
-	Was       *release.Release
+	RollbackOf uint64
+	Was        *release.Release
 	// Rejected are the versions that were rolled back on this host. A plan holds
 	// them back until there is another version.
 	Rejected message.Rejected
@@ -111,10 +111,10 @@ type Strategy interface {
 	Rollback(ctx context.Context, job Job) (Outcome, error)
 }
 
-// RollbackPreparer is implemented by a Strategy that can take back a run that is over.
+// RollbackPreparer is implemented by a Strategy that can roll back a run that is over.
 type RollbackPreparer interface {
 	// PrepareRollback finds out whether there is a way back from job.Plan, the plan of the run
-	// that is taken back, and fetches all that Rollback needs for it. Like Prepare it changes
+	// that is rolled back, and fetches all that Rollback needs for it. Like Prepare it changes
 	// nothing that runs. It returns the reversed plan, without what somebody else has changed
 	// since, and tells that as progress. Without a way back it returns an error: nothing was
 	// touched then. The worker calls Rollback in place of Upgrade, with what is to be undone as

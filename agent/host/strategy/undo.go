@@ -46,6 +46,34 @@ func ToUndo(plan, differs []message.Change) (u Undo) {
 	return u
 }
 
+// UndoOf compares a host with a plan: missing returns those of some changes that the host does not have.
+func UndoOf(plan []message.Change, missing func([]message.Change) []message.Change) Undo {
+	return ToUndo(plan, missing(Reversed(plan)))
+}
+
+// Past returns the job of going to the release that the host had before; false if that is unknown, or is not
+// of packages as of some time.
+func (j Job) Past() (past Job, some bool) {
+	if j.Was == nil || j.Was.Packages == nil || j.Was.Packages.AsOf.IsZero() {
+		return j, false
+	}
+	j.Release, j.ReleaseName = j.Was, "of before"
+	return j, true
+}
+
+// PrepareBy prepares what, an upgrade or a rollback, by a call that a strategy begins.
+func PrepareBy[C any](ctx context.Context, job Job, what string, begin func() (C, error), prepare func(C, context.Context, Job) (message.ChangeSet, error)) (message.ChangeSet, error) {
+	call, err := begin()
+	var plan message.ChangeSet
+	if err == nil {
+		plan, err = prepare(call, ctx, job)
+	}
+	if err != nil {
+		return message.ChangeSet{}, fmt.Errorf("cannot prepare the %s: %w", what, err)
+	}
+	return plan, nil
+}
+
 // Own returns the changes of the plan without the packages that somebody else has changed.
 func (u Undo) Own(plan []message.Change) []message.Change {
 	return slices.DeleteFunc(slices.Clone(plan), func(c message.Change) bool {

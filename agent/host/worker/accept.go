@@ -54,11 +54,11 @@ func (w *Worker) stillRejected() []decide.Rejected {
 }
 
 // rejectedFor are the versions that a plan holds back: those that the machine gave up and, without a
-// release, those that a run has taken back.
+// release, those that a run has rolled back.
 func (w *Worker) rejectedFor(job strategy.Job) message.Rejected {
 	rejected := decide.ByName(w.stillRejected())
 	if job.Release == nil {
-		for name, versions := range w.written.Load().Kept.TakenBack() {
+		for name, versions := range w.written.Load().Kept.RolledBack() {
 			rejected[name] = append(rejected[name], versions...)
 		}
 	}

@@ -77,15 +77,15 @@ func (w *Worker) perform(ctx context.Context, now leaseTerm, do decide.Do) (stra
 
 // prints returns the action of the strategy whose output belongs to an action.
 func (w *Worker) prints(do decide.Do) string {
-	if w.state.TakesBack != "" && do != decide.DoPrepare {
+	if w.state.RollsBack != "" && do != decide.DoPrepare {
 		do = decide.DoRollback
 	}
 	return string(do)
 }
 
 func (w *Worker) call(ctx context.Context, do decide.Do) (strategy.Outcome, error) {
-	if w.state.TakesBack != "" {
-		return w.takeBack(ctx, do)
+	if w.state.RollsBack != "" {
+		return w.rollBack(ctx, do)
 	}
 	job, err := w.jobOfRun()
 	if err != nil {

@@ -27,11 +27,11 @@ func (w *Worker) answerPings(ctx context.Context) error {
 }
 
 func (w *Worker) sendAlive() {
-	by := w.target.Load()
+	by := w.goal.Load()
 	alive := message.Alive{
 		Application: w.Application, AgentVersion: w.Version, Worker: w.identity, Role: w.Role, Labels: w.currentLabels(),
 		At: w.Now().UTC(), SelfReport: w.self.last(), Seen: w.written.Load().Position(), RolledBack: w.toldRejected(),
-		Busy: w.notNow(), Changes: w.changes.Load().of(by), Release: by.digest(), Releases: w.releases(), Rollbacks: w.rollsBack(),
+		Busy: w.notNow(), Changes: w.changes.Load().of(by), Release: by.digest(), Releases: w.releases(), Rollbacks: w.canRollBack(),
 	}
 	if err := w.HostLog.Alive(alive); err != nil {
 		w.Log.Warn("cannot send heartbeat", "host", w.Host, "error", err)

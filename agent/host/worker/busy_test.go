@@ -203,7 +203,7 @@ func (r *rig) busyOnceKept(run uint64, lasts time.Duration) {
 
 // TestBusyWhileKept checks that an upgrade does not begin if the host becomes busy while it is written
 // which runs have touched it, wherever the worker is killed then: the upgrade waits. One that never
-// begins has not touched the host, so the run before it can still be taken back.
+// begins has not touched the host, so the run before it can still be rolled back.
 func TestBusyWhileKept(t *testing.T) {
 	t.Parallel()
 	for name, dies := range map[string]struct {

@@ -102,7 +102,7 @@ func (w *Worker) stillUpgraded(ctx context.Context, t message.Task) error {
 		return nil
 	}
 	job := w.job()
-	job.Reversed = j.TakesBack != ""
+	job.Reversed = j.RollsBack != ""
 	var err error
 	if job.Plan, err = readPlan(w.planPath(), j); err != nil {
 		return nil //nolint:nilerr // The upgrade was compared with its plan before it was answered.

@@ -69,7 +69,7 @@ func readAccepted(dir string) (decide.AcceptedVersions, error) {
 
 // readKept reads what a host keeps of the runs that have touched it; nil if there is none.
 func readKept(dir string) (*decide.Kept, error) {
-	kept, err := readFile(filepath.Join(dir, keptFile), decide.DecodeKept, "no run until now can be taken back on this host")
+	kept, err := readFile(filepath.Join(dir, keptFile), decide.DecodeKept, "no run until now can be rolled back on this host")
 	if err != nil || len(kept.Runs) == 0 {
 		return nil, err
 	}

@@ -39,7 +39,7 @@ func (w *Worker) offer(ctx context.Context) ([]byte, error) {
 		return nil, nil
 	}
 	defer func() { <-w.atHost }()
-	by, asked, limit := w.target.Load(), w.fetches.Swap(false), w.Limits.Action
+	by, asked, limit := w.goal.Load(), w.fetches.Swap(false), w.Limits.Action
 	// What a run has prepared must stay as it is until its upgrade, and an action must not wait.
 	fetch := (asked || by.fetches(w.Now())) && w.written.Load().Over(w.Now())
 	if fetch {
@@ -71,7 +71,7 @@ func (w *Worker) offer(ctx context.Context) ([]byte, error) {
 }
 
 // offerOf returns the plan of an upgrade that would begin now.
-func (w *Worker) offerOf(ctx context.Context, by *target, fetch bool) (plan message.ChangeSet, err error) {
+func (w *Worker) offerOf(ctx context.Context, by *goal, fetch bool) (plan message.ChangeSet, err error) {
 	job := strategy.Job{Tenant: w.Tenant, Host: w.Host, BootID: w.bootID, Fetch: fetch}
 	if by != nil {
 		if err := setRelease(&job, by.pin); err != nil {
@@ -115,7 +115,7 @@ func (w *Worker) installed(ctx context.Context, job strategy.Job, plan message.C
 
 // wouldChange notes how many packages an upgrade would change now. The site is told with each
 // heartbeat, and at once that there are some, or none any more.
-func (w *Worker) wouldChange(by *target, changes int) {
+func (w *Worker) wouldChange(by *goal, changes int) {
 	before := w.changes.Swap(&offered{by, changes}).of(by)
 	if before == nil || (*before == 0) != (changes == 0) {
 		w.sendAlive()

@@ -75,7 +75,7 @@ func (w *Worker) prepare(ctx context.Context) (err error) {
 	}
 	kept, err := readKept(w.Dir)
 	if err != nil {
-		return fmt.Errorf("cannot read which runs this host can take back: %w", err)
+		return fmt.Errorf("cannot read which runs this host can roll back: %w", err)
 	}
 	w.take(decide.Start(journal, blank, known, kept, decide.Seen{BootID: w.bootID, Confirms: w.confirms()}))
 	if err := w.Strategy.Detect(ctx); err != nil {

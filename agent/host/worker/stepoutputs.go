@@ -29,5 +29,5 @@ func (w *Worker) stepOutputs(ctx context.Context) (map[string]string, error) {
 // usesOutputs reports whether the strategy gets outputs of steps in the upgrade of the run.
 func (w *Worker) usesOutputs() bool {
 	r, may := w.Strategy.(strategy.OutputsUser)
-	return w.state.Outputs && w.state.TakesBack == "" && may && r.UsesOutputs()
+	return w.state.Outputs && w.state.RollsBack == "" && may && r.UsesOutputs()
 }

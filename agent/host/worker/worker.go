@@ -60,9 +60,9 @@ type Worker struct {
 	// is full while an action or a plan is in progress.
 	offerDue wait.Signal
 	atHost   chan struct{}
-	// target is the release by which offers are made, changes what the newest of them changes; nil
+	// goal is the release by which offers are made, changes what the newest of them changes; nil
 	// before the first.
-	target  atomic.Pointer[target]
+	goal    atomic.Pointer[goal]
 	changes atomic.Pointer[offered]
 	// fetches is set from when somebody has asked the host to look anew until it does, anew
 	// until its offer is sent. looking is set while a look is put off.

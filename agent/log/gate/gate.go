@@ -87,6 +87,8 @@ type Options struct {
 	// Refused is called when a worker is refused the lease of its host, with what an
 	// operator should do; it may be nil.
 	Refused func(host string, kind message.WarningKind, why string)
+	// Stored is called once a report of a host is stored, also if it was before; it may be nil.
+	Stored func(host string, id report.ID)
 }
 
 // Gate is a gate of one tenant.
@@ -102,6 +104,9 @@ type Gate struct {
 func New(o Options) *Gate {
 	if o.Refused == nil {
 		o.Refused = func(string, message.WarningKind, string) {}
+	}
+	if o.Stored == nil {
+		o.Stored = func(string, report.ID) {}
 	}
 	g := &Gate{Options: o, ready: make(chan struct{})}
 	g.leases = leases{gate: g, byHost: map[string]*held{}, listening: time.Now()}
@@ -317,6 +322,7 @@ func (g *Gate) report(ctx context.Context, host string, words []string, body []b
 	if err := g.Keeper.PutReport(ctx, g.Tenant, log.Token(host), r); err != nil {
 		return failed(err)
 	}
+	g.Stored(host, r.ID)
 	return Response{}
 }
 

@@ -422,12 +422,14 @@ func TestInventory(t *testing.T) {
 	})
 }
 
-// TestPlan checks which plans a gate keeps: those of the newest run that can be read, also
+// TestPlan checks which plans a gate keeps, and tells of: those of the newest run that can be read, also
 // one of 3,000 packages.
 func TestPlan(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		g := r.gate(r.log)
+		var stored []string
+		g.Stored = func(host string, id report.ID) { stored = append(stored, host+" "+id.String()) }
 		p := r.process(g, "h01")
 		r.acquire(p, "one")
 		old := r.add(prepare("h01"))
@@ -467,6 +469,9 @@ func TestPlan(t *testing.T) {
 			if a := g.Answer(t.Context(), "h01", q); !a.Refused {
 				t.Errorf("%q is answered %+v", q.Verb, a)
 			}
+		}
+		if want := "h01 " + (report.ID{Kind: report.Plan, Run: run}).String(); len(stored) != 1 || stored[0] != want {
+			t.Errorf("the site is told of %q, want %s", stored, want)
 		}
 	})
 }

@@ -16,7 +16,7 @@ type opening struct {
 	// release is the text of the release that the run is pinned to; nil if it has none.
 	release json.RawMessage
 	// given are the outputs of the steps that earlier runs have done for it, in their order; of a
-	// rollback those of the steps that it takes back.
+	// rollback those of the steps that it undoes.
 	given []given
 }
 

@@ -70,7 +70,7 @@ func TestReleaseOfRun(t *testing.T) {
 	})
 }
 
-// TestMisread checks that a worker that would ignore what its run installs or takes back is no member
+// TestMisread checks that a worker that would ignore what its run installs or rolls back is no member
 // of it and gets no command of it, that the site is told, and that the next worker gets all of it.
 func TestMisread(t *testing.T) {
 	t.Parallel()

@@ -24,7 +24,7 @@ type Host struct {
 	Protocol     int    `json:"protocol,omitempty"`
 	// Releases are the kinds of releases that it carries out.
 	Releases []release.Kind `json:"releases,omitempty"`
-	// Rollbacks means that its worker can take a run back.
+	// Rollbacks means that its worker can roll back a run.
 	Rollbacks bool `json:"rollbacks,omitempty"`
 	// Role and Labels are what a rollout chooses the host by.
 	Role   string            `json:"role,omitempty"`

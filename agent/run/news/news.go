@@ -313,7 +313,7 @@ func (t *Teller) opened(r *run.State) v1.News {
 		said += " until stage " + r.Until
 	}
 	if r.IsRollback() {
-		said += ", as the rollback of " + r.TakesBack.Runs() + ","
+		said += ", as the rollback of " + r.RollsBack.Runs() + ","
 	}
 	switch {
 	case r.By != "" && r.Why != "":
@@ -345,7 +345,7 @@ func (t *Teller) stages(r *run.State, now time.Time) (all []v1.News) {
 		}
 		if g.Step != nil {
 			said := "Step"
-			if g.TakesBack {
+			if g.Undo {
 				said = "Undo of step"
 			}
 			all = append(all, t.news(v1.NewsStageDone, "stage "+g.Name, now, v1.NewsData{

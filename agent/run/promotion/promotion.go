@@ -1,6 +1,6 @@
 // Package promotion decides how far an environment has come to a release: to which it goes and went
 // before, which runs went there, which steps are done, whether the way back is closed, and whether the
-// release was taken back.
+// release was rolled back. And it decides whether to go to a release is to roll back the present one.
 //
 // It outlives runs and windows. A run counts once it has taken a host out of service or begun a step. A
 // run of all hosts to another release begins anew. A run of chosen hosts never does: a release that one
@@ -24,10 +24,10 @@ type Run struct {
 	Release release.Ref
 	// Chosen means that somebody has chosen its hosts.
 	Chosen bool
-	// TakesBack is the newest run that it takes back; 0 if it is no rollback. Back is what people see
+	// RollbackOf is the newest run that it rolls back; 0 if it is no rollback. Back is what people see
 	// of it then.
-	TakesBack uint64
-	Back      message.RolledBackIn
+	RollbackOf uint64
+	Back       message.RolledBackIn
 	// Touched means that it has taken a host out of service or begun a step.
 	Touched bool
 	// Steps are its stages whose steps are done, Closed the point of no return if that has begun.
@@ -41,8 +41,8 @@ func After(before *message.Promotion, run Run) *message.Promotion {
 	switch {
 	case !run.Touched:
 		return before
-	case run.TakesBack != 0:
-		return takenBack(before, run)
+	case run.RollbackOf != 0:
+		return rolledBack(before, run)
 	case run.Release.IsZero():
 		return before
 	case before != nil && before.Release == run.Release && before.RolledBack == nil:
@@ -69,13 +69,13 @@ func more(p message.Promotion, run Run) *message.Promotion {
 }
 
 // was returns the release to which an environment went before it goes to another one; nil if there is
-// none. A release that was taken back is none: the hosts have what was before it.
+// none. A release that was rolled back is none: the hosts have what was before it.
 func was(before *message.Promotion, to release.Ref) *release.Ref {
 	switch {
 	case before == nil:
 		return nil
 	case before.Release == to:
-		return before.Was // It was taken back, and goes there again.
+		return before.Was // It was rolled back, and goes there again.
 	case before.RolledBack == nil:
 		return &before.Release
 	case before.Was == nil || *before.Was == to:
@@ -84,21 +84,31 @@ func was(before *message.Promotion, to release.Ref) *release.Ref {
 	return before.Was
 }
 
-// takenBack returns how far an environment has come after a rollback: the release is taken back if the
-// run was one of those that went there, and there again if the run was the one that has taken it back.
-func takenBack(before *message.Promotion, run Run) *message.Promotion {
+// rolledBack returns how far an environment has come after a rollback: the release is rolled back if the
+// run was one of those that went there, and there again if the run was the one that has rolled it back.
+func rolledBack(before *message.Promotion, run Run) *message.Promotion {
 	if before == nil {
 		return nil
 	}
 	p := *before
 	switch back := p.RolledBack; {
-	case back != nil && back.Run == run.TakesBack:
+	case back != nil && back.Run == run.RollbackOf:
 		p.RolledBack, p.Last = nil, run.ID
-	case p.Since <= run.TakesBack && run.TakesBack <= p.Last:
+	case p.Since <= run.RollbackOf && run.RollbackOf <= p.Last:
 		p.RolledBack = new(run.Back)
 		p.Steps = slices.DeleteFunc(slices.Clone(p.Steps), func(stage string) bool { return slices.Contains(run.Steps, stage) })
 	}
 	return &p
+}
+
+// GoesBack returns the newest of the runs that an environment rolls back by going to a release: those to
+// the present one, if that release is the one from before and the way back is open; 0 otherwise. A release
+// that was rolled back may still be on some hosts.
+func GoesBack(p *message.Promotion, to release.Ref) uint64 {
+	if p == nil || p.Was == nil || *p.Was != to || p.Closed != nil {
+		return 0
+	}
+	return p.Last
 }
 
 // Host is the release that a host has, and the one that it had before its last run; zero for none, or if
@@ -116,6 +126,6 @@ func (h Host) Upgraded(to release.Ref) Host {
 	return Host{Release: to, Was: h.Release}
 }
 
-// TakenBack returns what a host has after a rollback: what it had before the run that was taken back. A
+// RolledBack returns what a host has after a rollback: what it had before the run that was rolled back. A
 // rollback of the rollback gives it back what it has now.
-func (h Host) TakenBack() Host { return Host{Release: h.Was, Was: h.Release} }
+func (h Host) RolledBack() Host { return Host{Release: h.Was, Was: h.Release} }

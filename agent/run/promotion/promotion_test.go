@@ -38,8 +38,8 @@ func with(r promotion.Run, change func(*promotion.Run)) promotion.Run {
 func TestAfter(t *testing.T) {
 	t.Parallel()
 	before := &message.Promotion{Release: two, Was: &one, Since: 41, Last: 57, Steps: []string{"backup"}}
-	takenBack := &message.Promotion{Release: two, Was: &one, Since: 41, Last: 57, RolledBack: &back}
-	rollback := promotion.Run{ID: 61, TakesBack: 57, Back: back, Touched: true, Steps: []string{"backup"}}
+	rolledBack := &message.Promotion{Release: two, Was: &one, Since: 41, Last: 57, RolledBack: &back}
+	rollback := promotion.Run{ID: 61, RollbackOf: 57, Back: back, Touched: true, Steps: []string{"backup"}}
 	chosen := func(r *promotion.Run) { r.Chosen = true }
 	for name, c := range map[string]struct {
 		before *message.Promotion
@@ -60,14 +60,14 @@ func TestAfter(t *testing.T) {
 		"no release":                              {before, to(release.Ref{}, 59), before},
 		"back":                                    {before, rollback, &message.Promotion{Release: two, Was: &one, Since: 41, Last: 57, Steps: []string{}, RolledBack: &back}},
 		"back, and it touches nothing":            {before, with(rollback, func(r *promotion.Run) { r.Touched = false }), before},
-		"back from a run without a release":       {before, with(rollback, func(r *promotion.Run) { r.TakesBack = 40 }), before},
+		"back from a run without a release":       {before, with(rollback, func(r *promotion.Run) { r.RollbackOf = 40 }), before},
 		"back, and there was no release":          {nil, rollback, nil},
-		"back once more":                          {takenBack, with(rollback, func(r *promotion.Run) { r.ID, r.Back.Run = 62, 62 }), &message.Promotion{Release: two, Was: &one, Since: 41, Last: 57, Steps: nil, RolledBack: &message.RolledBackIn{Run: 62, At: at, By: "alice", Why: "too slow"}}},
-		"the rollback taken back":                 {takenBack, promotion.Run{ID: 63, TakesBack: 61, Touched: true}, &message.Promotion{Release: two, Was: &one, Since: 41, Last: 63}},
-		"forwards again":                          {takenBack, to(two, 63), &message.Promotion{Release: two, Was: &one, Since: 63, Last: 63}},
-		"forwards again, chosen hosts":            {takenBack, with(to(two, 63), chosen), takenBack},
-		"to what was before, after a rollback":    {takenBack, to(one, 63), &message.Promotion{Release: one, Since: 63, Last: 63}},
-		"to a third one, after a rollback":        {takenBack, to(three, 63), &message.Promotion{Release: three, Was: &one, Since: 63, Last: 63}},
+		"back once more":                          {rolledBack, with(rollback, func(r *promotion.Run) { r.ID, r.Back.Run = 62, 62 }), &message.Promotion{Release: two, Was: &one, Since: 41, Last: 57, Steps: nil, RolledBack: &message.RolledBackIn{Run: 62, At: at, By: "alice", Why: "too slow"}}},
+		"the rollback rolled back":                {rolledBack, promotion.Run{ID: 63, RollbackOf: 61, Touched: true}, &message.Promotion{Release: two, Was: &one, Since: 41, Last: 63}},
+		"forwards again":                          {rolledBack, to(two, 63), &message.Promotion{Release: two, Was: &one, Since: 63, Last: 63}},
+		"forwards again, chosen hosts":            {rolledBack, with(to(two, 63), chosen), rolledBack},
+		"to what was before, after a rollback":    {rolledBack, to(one, 63), &message.Promotion{Release: one, Since: 63, Last: 63}},
+		"to a third one, after a rollback":        {rolledBack, to(three, 63), &message.Promotion{Release: three, Was: &one, Since: 63, Last: 63}},
 	} {
 		kept := string(message.EncodeEvent(message.Carried{Promotion: c.before}))
 		if got := promotion.After(c.before, c.run); !reflect.DeepEqual(got, c.want) {
@@ -94,14 +94,37 @@ func TestHost(t *testing.T) {
 		{"to the same", h.Upgraded(one).Upgraded(one), promotion.Host{Release: one}},
 		{"to the second", h.Upgraded(one).Upgraded(two), promotion.Host{Release: two, Was: one}},
 		{"to the second, twice", h.Upgraded(one).Upgraded(two).Upgraded(two), promotion.Host{Release: two, Was: one}},
-		{"back", h.Upgraded(one).Upgraded(two).TakenBack(), promotion.Host{Release: one, Was: two}},
-		{"back, and there again", h.Upgraded(one).Upgraded(two).TakenBack().TakenBack(), promotion.Host{Release: two, Was: one}},
+		{"back", h.Upgraded(one).Upgraded(two).RolledBack(), promotion.Host{Release: one, Was: two}},
+		{"back, and there again", h.Upgraded(one).Upgraded(two).RolledBack().RolledBack(), promotion.Host{Release: two, Was: one}},
 		{"without a release after one", h.Upgraded(one).Upgraded(none), promotion.Host{Was: one}},
-		{"without a release, taken back", h.Upgraded(one).Upgraded(none).TakenBack(), promotion.Host{Release: one}},
+		{"without a release, rolled back", h.Upgraded(one).Upgraded(none).RolledBack(), promotion.Host{Release: one}},
 		{"without a release twice", h.Upgraded(one).Upgraded(none).Upgraded(none), promotion.Host{}},
 	} {
 		if c.next != c.want {
 			t.Errorf("%s: got %+v, want %+v", c.name, c.next, c.want)
+		}
+	}
+}
+
+// TestGoesBack checks that to go to the release from before is to roll back the runs to the present one,
+// also if some hosts have gone back, unless the way back is closed.
+func TestGoesBack(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		p    *message.Promotion
+		to   release.Ref
+		want uint64
+	}{
+		"no run before":                {nil, one, 0},
+		"the one from before":          {&message.Promotion{Release: two, Was: &one, Since: 41, Last: 57}, one, 57},
+		"the present one":              {&message.Promotion{Release: two, Was: &one, Since: 41, Last: 57}, two, 0},
+		"another one":                  {&message.Promotion{Release: two, Was: &one, Since: 41, Last: 57}, three, 0},
+		"none was before":              {&message.Promotion{Release: two, Since: 41, Last: 57}, one, 0},
+		"after the point of no return": {&message.Promotion{Release: two, Was: &one, Since: 41, Last: 57, Closed: closed}, one, 0},
+		"after a rollback":             {&message.Promotion{Release: two, Was: &one, Since: 41, Last: 57, RolledBack: &back}, one, 57},
+	} {
+		if got := promotion.GoesBack(c.p, c.to); got != c.want {
+			t.Errorf("%s: run %d is rolled back, not %d", name, got, c.want)
 		}
 	}
 }

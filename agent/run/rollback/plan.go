@@ -12,15 +12,15 @@ import (
 // CannotRollBack is why a host is left out whose worker would upgrade it instead.
 const CannotRollBack = "its agent cannot roll back; upgrade the agent"
 
-// Plan plans the rollback: the stages of the runs that are taken back, the last one first. The hosts are
+// Plan plans the rollback: the stages of the runs that are rolled back, the last one first. The hosts are
 // those of the environment, and one that the rollback leaves alone is no member.
-func (t Taken) Plan(hosts []plan.Host) plan.Plan {
-	p := plan.Plan{Rollout: t.Rollout}
+func (scope Scope) Plan(hosts []plan.Host) plan.Plan {
+	p := plan.Plan{Rollout: scope.Rollout}
 	stages := map[string][]plan.Host{}
 	sorted := slices.Clone(hosts)
 	slices.SortFunc(sorted, func(a, b plan.Host) int { return cmp.Compare(a.Name, b.Name) })
 	for _, h := range sorted {
-		switch stage, had := t.Hosts[h.Name]; {
+		switch stage, had := scope.Hosts[h.Name]; {
 		case !had:
 		case h.Unfit != "" && !h.NonMember:
 			p.Exempt = append(p.Exempt, rollout.Exempt{Host: h.Name, Reason: h.Unfit})
@@ -28,26 +28,26 @@ func (t Taken) Plan(hosts []plan.Host) plan.Plan {
 			stages[stage] = append(stages[stage], h)
 		}
 	}
-	for _, s := range t.backwards() {
-		t.addStage(&p, s, stages[s.Name])
+	for _, s := range scope.backwards() {
+		scope.addStage(&p, s, stages[s.Name])
 	}
-	t.keep(&p, sorted)
+	scope.keep(&p, sorted)
 	return p
 }
 
 // backwards returns the stages, the last one first.
-func (t Taken) backwards() []rollout.ResolvedStage {
-	stages := slices.Clone(t.Stages)
+func (scope Scope) backwards() []rollout.ResolvedStage {
+	stages := slices.Clone(scope.Stages)
 	slices.Reverse(stages)
 	return stages
 }
 
-// addStage adds a stage, if it has members or a step that is taken back. No stage of a rollback is a point
+// addStage adds a stage, if it has members or a step that is undone. No stage of a rollback is a point
 // of no return.
-func (t Taken) addStage(p *plan.Plan, s rollout.ResolvedStage, hosts []plan.Host) {
+func (scope Scope) addStage(p *plan.Plan, s rollout.ResolvedStage, hosts []plan.Host) {
 	s.PointOfNoReturn, s.Size = false, 0
-	if undo, takes := t.Steps[s.Name]; takes {
-		s.TakesBack = undo
+	if undo, takes := scope.Steps[s.Name]; takes {
+		s.Undo = undo
 		p.Rollout.Stages = append(p.Rollout.Stages, s)
 		return
 	}
@@ -60,7 +60,7 @@ func (t Taken) addStage(p *plan.Plan, s rollout.ResolvedStage, hosts []plan.Host
 				p.Silent = append(p.Silent, h.Name)
 			}
 			s.Size++
-		case t.Rollout.Absent == rollout.CountAbsent, !h.Silent, h.OutOfService:
+		case scope.Rollout.Absent == rollout.CountAbsent, !h.Silent, h.OutOfService:
 			others = append(others, message.Entry{Host: h.Name, Stage: s.Name, Silent: h.Silent})
 		}
 	}
@@ -71,7 +71,7 @@ func (t Taken) addStage(p *plan.Plan, s rollout.ResolvedStage, hosts []plan.Host
 }
 
 // keep fits to the members what else the rollout says of hosts.
-func (t Taken) keep(p *plan.Plan, hosts []plan.Host) {
+func (scope Scope) keep(p *plan.Plan, hosts []plan.Host) {
 	heard, members := map[string]bool{}, map[string]bool{}
 	for _, name := range p.Hosts {
 		members[name] = true
@@ -80,16 +80,16 @@ func (t Taken) keep(p *plan.Plan, hosts []plan.Host) {
 		heard[h.Name] = members[h.Name] && !h.Silent
 	}
 	present := len(p.Hosts)
-	if t.Rollout.Absent == rollout.Skip {
+	if scope.Rollout.Absent == rollout.Skip {
 		present -= len(p.Silent)
 	}
-	p.Rollout.MaxFailures = max(1, t.Rollout.MaxFailures)
-	if p.Rollout.MinPrepared = present; t.Rollout.MinPrepared < t.Members {
-		p.Rollout.MinPrepared = min(present, t.Rollout.MinPrepared)
+	p.Rollout.MaxFailures = max(1, scope.Rollout.MaxFailures)
+	if p.Rollout.MinPrepared = present; scope.Rollout.MinPrepared < scope.Members {
+		p.Rollout.MinPrepared = min(present, scope.Rollout.MinPrepared)
 	}
-	p.Rollout.NoReboot = slices.DeleteFunc(slices.Clone(t.Rollout.NoReboot), func(e rollout.Exempt) bool { return !members[e.Host] })
+	p.Rollout.NoReboot = slices.DeleteFunc(slices.Clone(scope.Rollout.NoReboot), func(e rollout.Exempt) bool { return !members[e.Host] })
 	p.Rollout.Start = nil
-	for _, g := range t.Rollout.Start {
+	for _, g := range scope.Rollout.Start {
 		atSite := len(g.Hosts) == 0
 		g.Hosts = slices.DeleteFunc(slices.Clone(g.Hosts), func(host string) bool { return !heard[host] })
 		if atSite || len(g.Hosts) > 0 {

@@ -1,10 +1,10 @@
-// Package rollback decides what a rollback takes back: which runs belong together, which of their steps
+// Package rollback decides what a rollback undoes: which runs belong together, which of their steps
 // and hosts go back, in which stages, and when there is no way back.
 //
-// A rollback is an ordinary run in reverse. Its stages are those of the runs that it takes back, the last
-// one first. A host is a member if none but these runs has changed it last, and a step is taken back if none
+// A rollback is an ordinary run in reverse. Its stages are those of the runs that it rolls back, the last
+// one first. A host is a member if none but these runs has changed it last, and a step is undone if none
 // but these has done it last. So a rollback that ended half-way goes on when it is asked for again, and a
-// rollback is taken back like any other run.
+// rollback is rolled back like any other run.
 //
 // It is pure: the runs come from the history of the site, and the last run of each host from what the site
 // knows of it.
@@ -21,8 +21,8 @@ import (
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
-// Together returns the runs that are taken back with one of them: those that it went on from, and those
-// just before it that went to the same release or took back the same runs. earlier are the runs of its
+// Together returns the runs that are rolled back with one of them: those that it went on from, and those
+// just before it that went to the same release or rolled back the same runs. earlier are the runs of its
 // environment before it, the newest first.
 func Together(of v1.Run, earlier []v1.Run) message.Interval {
 	runs := message.Interval{Since: of.ID, Of: of.ID}
@@ -38,7 +38,7 @@ func Together(of v1.Run, earlier []v1.Run) message.Interval {
 	return runs
 }
 
-// sameWay reports whether two runs went to the same release, or took back the same runs.
+// sameWay reports whether two runs went to the same release, or rolled back the same runs.
 func sameWay(a, b v1.Run) bool {
 	if a.RollbackOf != 0 || b.RollbackOf != 0 {
 		return a.RollbackOf == b.RollbackOf
@@ -46,18 +46,18 @@ func sameWay(a, b v1.Run) bool {
 	return a.Release != nil && b.Release != nil && a.Release.Digest == b.Release.Digest
 }
 
-// Taken is what a rollback takes back.
-type Taken struct {
+// Scope is what a rollback undoes.
+type Scope struct {
 	Runs message.Interval
 	// Rollout is that of the newest of the runs, without stages. Members, MaxFailures and MinPrepared are
 	// those of the run that had the most members.
 	Rollout rollout.Resolved
 	Members int
 	// Stages are the stages of all the runs in the order in which they went. Steps are what is done with
-	// the steps among them: true takes one back, false takes back that it was taken back.
+	// the steps among them: true undoes one, false does one again that was undone.
 	Stages []rollout.ResolvedStage
 	Steps  map[string]bool
-	// Outputs are those of the steps that are taken back.
+	// Outputs are those of the steps that are undone.
 	Outputs []message.StepOutputs
 	// Hosts are the stages of the hosts that the runs had as members, Changed are those that they have
 	// changed.
@@ -65,23 +65,23 @@ type Taken struct {
 	Changed map[string]bool
 }
 
-// Take returns what a rollback of some runs takes back. They come oldest first and with their hosts; newer
+// ScopeOf returns what a rollback of some runs undoes. They come oldest first and with their hosts; newer
 // are the later runs of their environment, without. The error is a *run.Refused.
-func Take(runs, newer []v1.Run) (Taken, error) {
+func ScopeOf(runs, newer []v1.Run) (Scope, error) {
 	of := runs[len(runs)-1]
-	t := Taken{Runs: message.Interval{Since: runs[0].ID, Of: of.ID}, Steps: map[string]bool{}, Hosts: map[string]string{}, Changed: map[string]bool{}}
-	if stage, at := closed(t.Runs, runs, newer); !at.IsZero() {
-		return t, &run.Refused{Run: of.ID, Message: fmt.Sprintf(
-			"%s cannot be taken back any more since stage %s, the point of no return, began at %s", t.Runs.Runs(), stage, at.UTC().Format(time.RFC3339))}
+	scope := Scope{Runs: message.Interval{Since: runs[0].ID, Of: of.ID}, Steps: map[string]bool{}, Hosts: map[string]string{}, Changed: map[string]bool{}}
+	if stage, at := closed(scope.Runs, runs, newer); !at.IsZero() {
+		return scope, &run.Refused{Run: of.ID, Message: fmt.Sprintf(
+			"%s cannot be rolled back any more since stage %s, the point of no return, began at %s", scope.Runs.Runs(), stage, at.UTC().Format(time.RFC3339))}
 	}
 	for _, r := range runs {
 		if r.Pinned == nil {
-			return t, &run.Refused{Run: of.ID, Message: fmt.Sprintf("run %d cannot be taken back: a version of the site that knew no rollbacks has kept it without its rollout", r.ID)}
+			return scope, &run.Refused{Run: of.ID, Message: fmt.Sprintf("run %d cannot be rolled back: a version of the site that knew no rollbacks has kept it without its rollout", r.ID)}
 		}
-		t.add(r)
+		scope.add(r)
 	}
-	t.takeSteps(runs, newer)
-	return t, nil
+	scope.addSteps(runs, newer)
+	return scope, nil
 }
 
 // closed returns the stage that closes the way back of some runs, and when it has begun; a zero time if
@@ -96,22 +96,22 @@ func closed(of message.Interval, runs, newer []v1.Run) (stage string, at time.Ti
 }
 
 // add adds a run that is newer than those before.
-func (t *Taken) add(r v1.Run) {
-	members, most, least := t.Members, t.Rollout.MaxFailures, t.Rollout.MinPrepared
-	t.Rollout = r.Pinned.Rollout
-	t.Rollout.Stages, t.Rollout.Paused = nil, false
-	t.order(r.Pinned.Rollout.Stages)
+func (scope *Scope) add(r v1.Run) {
+	members, most, least := scope.Members, scope.Rollout.MaxFailures, scope.Rollout.MinPrepared
+	scope.Rollout = r.Pinned.Rollout
+	scope.Rollout.Stages, scope.Rollout.Paused = nil, false
+	scope.order(r.Pinned.Rollout.Stages)
 	if size := sizeOf(r.Pinned.Rollout); size >= members {
-		members, most, least = size, t.Rollout.MaxFailures, t.Rollout.MinPrepared
+		members, most, least = size, scope.Rollout.MaxFailures, scope.Rollout.MinPrepared
 	}
-	t.Members, t.Rollout.MaxFailures, t.Rollout.MinPrepared = members, most, least
+	scope.Members, scope.Rollout.MaxFailures, scope.Rollout.MinPrepared = members, most, least
 	for _, h := range r.Hosts {
 		if h.Stage == "" {
 			continue
 		}
-		t.Hosts[h.Hostname] = h.Stage
+		scope.Hosts[h.Hostname] = h.Stage
 		if h.Status == string(run.Upgraded) && !h.UpToDate {
-			t.Changed[h.Hostname] = true
+			scope.Changed[h.Hostname] = true
 		}
 	}
 }
@@ -126,35 +126,35 @@ func sizeOf(r rollout.Resolved) (n int) {
 // order takes in the stages of a newer run: their order counts, also if the rollout was edited in between.
 // Those that it does not have stay before and after those that they were next to: a run that goes on from
 // others has none that they have done.
-func (t *Taken) order(stages []rollout.ResolvedStage) {
-	before := t.Stages
-	t.Stages = slices.Clone(stages)
+func (scope *Scope) order(stages []rollout.ResolvedStage) {
+	before := scope.Stages
+	scope.Stages = slices.Clone(stages)
 	for i, s := range before {
-		if t.place(s.Name) >= 0 {
+		if scope.place(s.Name) >= 0 {
 			continue
 		}
 		at := 0
 		for _, later := range before[i+1:] {
-			if n := t.place(later.Name); n >= 0 {
+			if n := scope.place(later.Name); n >= 0 {
 				at = n
 				break
 			}
 		}
 		for _, earlier := range before[:i] {
-			at = max(at, t.place(earlier.Name)+1)
+			at = max(at, scope.place(earlier.Name)+1)
 		}
-		t.Stages = slices.Insert(t.Stages, at, s)
+		scope.Stages = slices.Insert(scope.Stages, at, s)
 	}
 }
 
 // place is where a stage is; -1 for nowhere.
-func (t *Taken) place(stage string) int {
-	return slices.IndexFunc(t.Stages, func(s rollout.ResolvedStage) bool { return s.Name == stage })
+func (scope *Scope) place(stage string) int {
+	return slices.IndexFunc(scope.Stages, func(s rollout.ResolvedStage) bool { return s.Name == stage })
 }
 
-// takeSteps decides which steps are taken back: those that the runs have done, unless a newer run has done
+// addSteps decides which steps are undone: those that the runs have done, unless a newer run has done
 // or undone them since, or they have no undo, or the stage has hosts by now.
-func (t *Taken) takeSteps(runs, newer []v1.Run) {
+func (scope *Scope) addSteps(runs, newer []v1.Run) {
 	since := map[string]bool{}
 	for _, r := range newer {
 		for _, s := range stepsDone(r) {
@@ -167,22 +167,22 @@ func (t *Taken) takeSteps(runs, newer []v1.Run) {
 			outputs[o.Stage] = o
 		}
 		for _, s := range stepsDone(r) {
-			t.Steps[s.Name] = !s.Step.Undo
+			scope.Steps[s.Name] = !s.Step.Undo
 		}
 	}
-	for _, s := range t.Stages {
-		undo, done := t.Steps[s.Name]
+	for _, s := range scope.Stages {
+		undo, done := scope.Steps[s.Name]
 		if !done || s.Step == nil || since[s.Name] || undo && s.Step.Undo == nil {
-			delete(t.Steps, s.Name)
+			delete(scope.Steps, s.Name)
 			continue
 		}
 		if o, gave := outputs[s.Name]; gave && undo {
-			t.Outputs = append(t.Outputs, message.StepOutputs{Stage: o.Stage, Outputs: message.Outputs{Names: o.Names, Sealed: o.Sealed}})
+			scope.Outputs = append(scope.Outputs, message.StepOutputs{Stage: o.Stage, Outputs: message.Outputs{Names: o.Names, Sealed: o.Sealed}})
 		}
 	}
 }
 
-// stepsDone returns the stages whose step a run has done or taken back.
+// stepsDone returns the stages whose step a run has done or undone.
 func stepsDone(r v1.Run) (done []v1.RunStage) {
 	for _, s := range r.Stages {
 		if s.Step != nil && s.Phase == v1.StageDone && s.DoneIn == 0 {

@@ -17,7 +17,7 @@ import (
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
-// TestTogether checks which runs are taken back with one of them.
+// TestTogether checks which runs are rolled back with one of them.
 func TestTogether(t *testing.T) {
 	t.Parallel()
 	to := func(id uint64, digest string) v1.Run {
@@ -46,7 +46,7 @@ func TestTogether(t *testing.T) {
 		"a rollback of another run":         {back(9, 5), []v1.Run{back(7, 3), to(5, "")}, message.Interval{Since: 9, Of: 9}},
 	} {
 		if got := rollback.Together(c.of, c.earlier); got != c.want {
-			t.Errorf("%s: %s are taken back, want %s", name, got, c.want)
+			t.Errorf("%s: %s are rolled back, want %s", name, got, c.want)
 		}
 	}
 }
@@ -69,7 +69,7 @@ func ran(id uint64, stages ...rollout.ResolvedStage) v1.Run {
 	for _, s := range stages {
 		shown := v1.RunStage{Name: s.Name, Phase: v1.StageDone}
 		if s.Step != nil {
-			shown.Step = &v1.RunStep{Undo: s.TakesBack}
+			shown.Step = &v1.RunStep{Undo: s.Undo}
 		}
 		r.Stages = append(r.Stages, shown)
 		for n := range s.Size {
@@ -84,20 +84,20 @@ func ran(id uint64, stages ...rollout.ResolvedStage) v1.Run {
 
 func host(stage string, n int) string { return stage + string(rune('0'+n)) }
 
-func take(t *testing.T, runs, newer []v1.Run) rollback.Taken {
+func scopeOf(t *testing.T, runs, newer []v1.Run) rollback.Scope {
 	t.Helper()
-	taken, err := rollback.Take(runs, newer)
+	scope, err := rollback.ScopeOf(runs, newer)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return taken
+	return scope
 }
 
-// names are the stages of a plan in their order, with "un" before a step that is taken back.
+// names are the stages of a plan in their order, with "un" before a step that is undone.
 func names(p plan.Plan) (all []string) {
 	for _, s := range p.Rollout.Stages {
 		name := s.Name
-		if s.TakesBack {
+		if s.Undo {
 			name = "un" + name
 		}
 		all = append(all, name)
@@ -112,7 +112,7 @@ func members(hosts ...string) (all []plan.Host) {
 	return all
 }
 
-// TestReversed checks that a rollback goes through the stages of all its runs backwards, takes back what
+// TestReversed checks that a rollback goes through the stages of all its runs backwards, rolls back what
 // steps have done that have an undo, and has no point of no return.
 func TestReversed(t *testing.T) {
 	t.Parallel()
@@ -123,8 +123,8 @@ func TestReversed(t *testing.T) {
 		ran(7, stage("canary", 1), step("swact", true), stage("rest", 2), last),
 	}
 	runs[0].Pinned.Outputs = []v1.StepOutputs{{Stage: "migrate", Names: []string{"A"}, Sealed: "x"}, {Stage: "backup", Names: []string{"B"}, Sealed: "y"}}
-	taken := take(t, runs, nil)
-	p := taken.Plan(members("rest1", "rest0", "canary0", "last0"))
+	scope := scopeOf(t, runs, nil)
+	p := scope.Plan(members("rest1", "rest0", "canary0", "last0"))
 	if want := []string{"last", "rest", "unswact", "canary", "unmigrate"}; !slices.Equal(names(p), want) {
 		t.Errorf("the stages are %v, want %v", names(p), want)
 	}
@@ -134,16 +134,16 @@ func TestReversed(t *testing.T) {
 	if slices.ContainsFunc(p.Rollout.Stages, func(s rollout.ResolvedStage) bool { return s.PointOfNoReturn }) {
 		t.Error("a rollback has a point of no return")
 	}
-	if len(taken.Outputs) != 1 || taken.Outputs[0].Stage != "migrate" || taken.Outputs[0].Sealed != "x" {
-		t.Errorf("the undo of migrate has outputs %+v", taken.Outputs)
+	if len(scope.Outputs) != 1 || scope.Outputs[0].Stage != "migrate" || scope.Outputs[0].Sealed != "x" {
+		t.Errorf("the undo of migrate has outputs %+v", scope.Outputs)
 	}
-	opened := message.Opened{Trigger: message.TriggerManual, Members: p.Hosts, Rollout: p.Rollout, RollbackOf: 7, RollbackSince: 5, Outputs: taken.Outputs, NotAfter: time.Now()}
+	opened := message.Opened{Trigger: message.TriggerManual, Members: p.Hosts, Rollout: p.Rollout, RollbackOf: 7, RollbackSince: 5, Outputs: scope.Outputs, NotAfter: time.Now()}
 	if _, err := message.DecodeEvent(message.EncodeEvent(opened)); err != nil {
 		t.Errorf("no run can be opened with it: %v", err)
 	}
 }
 
-// TestEditedRollout takes back runs to one release between which somebody has edited the stages: the order of
+// TestEditedRollout rolls back runs to one release between which somebody has edited the stages: the order of
 // the newest run counts, and what was a step and has hosts by then has no undo.
 func TestEditedRollout(t *testing.T) {
 	t.Parallel()
@@ -151,19 +151,19 @@ func TestEditedRollout(t *testing.T) {
 		ran(5, stage("first", 1), step("migrate", true), stage("old", 1), stage("rest", 1)),
 		ran(7, stage("rest", 1), stage("migrate", 1), stage("first", 1)),
 	}
-	p := take(t, runs, nil).Plan(members("first0", "old0", "rest0", "migrate0"))
+	p := scopeOf(t, runs, nil).Plan(members("first0", "old0", "rest0", "migrate0"))
 	if want := []string{"old", "first", "migrate", "rest"}; !slices.Equal(names(p), want) {
 		t.Errorf("the stages are %v, want %v", names(p), want)
 	}
 }
 
 // TestRollbackOfRollback checks that the rollback of a rollback goes forwards again, and does again only the
-// steps that were taken back.
+// steps that were undone.
 func TestRollbackOfRollback(t *testing.T) {
 	t.Parallel()
-	first := take(t, []v1.Run{ran(5, step("backup", false), step("migrate", true), stage("all", 2))}, nil)
+	first := scopeOf(t, []v1.Run{ran(5, step("backup", false), step("migrate", true), stage("all", 2))}, nil)
 	back := first.Plan(members("all0", "all1"))
-	again := take(t, []v1.Run{ran(7, back.Rollout.Stages...)}, nil).Plan(members("all0", "all1"))
+	again := scopeOf(t, []v1.Run{ran(7, back.Rollout.Stages...)}, nil).Plan(members("all0", "all1"))
 	if want := []string{"migrate", "all"}; !slices.Equal(names(again), want) {
 		t.Errorf("the stages are %v, want %v", names(again), want)
 	}
@@ -173,16 +173,16 @@ func TestRollbackOfRollback(t *testing.T) {
 func TestStepsOfNewerRuns(t *testing.T) {
 	t.Parallel()
 	undone := step("migrate", true)
-	undone.TakesBack = true
+	undone.Undo = true
 	for name, newer := range map[string]v1.Run{"done again": ran(7, step("migrate", true)), "undone": ran(7, undone)} {
-		taken := take(t, []v1.Run{ran(5, step("migrate", true), stage("all", 1))}, []v1.Run{newer})
-		if got := names(taken.Plan(members("all0"))); !slices.Equal(got, []string{"all"}) {
+		scope := scopeOf(t, []v1.Run{ran(5, step("migrate", true), stage("all", 1))}, []v1.Run{newer})
+		if got := names(scope.Plan(members("all0"))); !slices.Equal(got, []string{"all"}) {
 			t.Errorf("%s: the stages are %v", name, got)
 		}
 	}
 }
 
-// TestNoWayBack checks that runs cannot be taken back whose point of no return has begun, also in a run that
+// TestNoWayBack checks that runs cannot be rolled back whose point of no return has begun, also in a run that
 // goes on from them, and runs of which the site has not kept how they went about their hosts.
 func TestNoWayBack(t *testing.T) {
 	t.Parallel()
@@ -199,12 +199,12 @@ func TestNoWayBack(t *testing.T) {
 		runs, newer []v1.Run
 		want        string
 	}{
-		"closed":                       {[]v1.Run{closed(ran(5, stage("all", 1)))}, nil, "run 5 cannot be taken back any more since stage complete, the point of no return, began at 2026-11-28T02:00:00Z"},
+		"closed":                       {[]v1.Run{closed(ran(5, stage("all", 1)))}, nil, "run 5 cannot be rolled back any more since stage complete, the point of no return, began at 2026-11-28T02:00:00Z"},
 		"closed by a run that goes on": {[]v1.Run{ran(5, stage("all", 1))}, []v1.Run{later}, "stage complete, the point of no return, began at"},
 		"closed by another run":        {[]v1.Run{ran(5, stage("all", 1))}, []v1.Run{other}, ""},
-		"kept by an older version":     {[]v1.Run{unknown}, nil, "run 5 cannot be taken back: a version of the site that knew no rollbacks"},
+		"kept by an older version":     {[]v1.Run{unknown}, nil, "run 5 cannot be rolled back: a version of the site that knew no rollbacks"},
 	} {
-		_, err := rollback.Take(c.runs, c.newer)
+		_, err := rollback.ScopeOf(c.runs, c.newer)
 		switch refused, is := errors.AsType[*run.Refused](err); {
 		case c.want == "" && err != nil, c.want != "" && (!is || !strings.Contains(refused.Message, c.want)):
 			t.Errorf("%s: the error is %v, want %q", name, err, c.want)
@@ -220,10 +220,10 @@ func TestMembers(t *testing.T) {
 	all.Pinned.Rollout.MinPrepared, all.Pinned.Rollout.MaxFailures = 3, 2
 	all.Pinned.Rollout.NoReboot = []rollout.Exempt{{Host: "all0", Reason: "why"}, {Host: "all3", Reason: "why"}}
 	all.Pinned.Rollout.Absent = rollout.Skip
-	taken := take(t, []v1.Run{all, one}, nil)
+	scope := scopeOf(t, []v1.Run{all, one}, nil)
 	hosts := members("all0", "all1", "all2", "all3", "x")
 	hosts[1].Unfit, hosts[2].Silent, hosts[3].NonMember = rollback.CannotRollBack, true, true
-	p := taken.Plan(hosts)
+	p := scope.Plan(hosts)
 	if want := []string{"all0", "all2"}; !slices.Equal(p.Hosts, want) || !slices.Equal(p.Silent, []string{"all2"}) {
 		t.Errorf("the members are %v, silent %v", p.Hosts, p.Silent)
 	}
@@ -236,8 +236,8 @@ func TestMembers(t *testing.T) {
 	if p.Rollout.MinPrepared != 1 || p.Rollout.MaxFailures != 2 {
 		t.Errorf("min-prepared is %d, max-failures %d", p.Rollout.MinPrepared, p.Rollout.MaxFailures)
 	}
-	if want := "all0, all1, all2, all3"; strings.Join(slices.Sorted(maps.Keys(taken.Changed)), ", ") != want {
-		t.Errorf("changed are %v", taken.Changed)
+	if want := "all0, all1, all2, all3"; strings.Join(slices.Sorted(maps.Keys(scope.Changed)), ", ") != want {
+		t.Errorf("changed are %v", scope.Changed)
 	}
 }
 
@@ -248,7 +248,7 @@ func TestAllMustPrepare(t *testing.T) {
 	all.Pinned.Rollout.MinPrepared = 2
 	longer := ran(7, stage("all", 3))
 	longer.Pinned.Rollout.MinPrepared = 3
-	if p := take(t, []v1.Run{all, longer}, nil).Plan(members("all0", "all1")); p.Rollout.MinPrepared != 2 {
+	if p := scopeOf(t, []v1.Run{all, longer}, nil).Plan(members("all0", "all1")); p.Rollout.MinPrepared != 2 {
 		t.Errorf("min-prepared is %d of 2 hosts", p.Rollout.MinPrepared)
 	}
 }
@@ -258,7 +258,7 @@ func TestStartChecks(t *testing.T) {
 	t.Parallel()
 	all := ran(5, stage("all", 2))
 	all.Pinned.Rollout.Start = []rollout.StartGroup{{Checks: []int{0}}, {Checks: []int{1}, Hosts: []string{"all0", "all1"}}, {Checks: []int{2}, Hosts: []string{"all1"}}}
-	p := take(t, []v1.Run{all}, nil).Plan(members("all0"))
+	p := scopeOf(t, []v1.Run{all}, nil).Plan(members("all0"))
 	if want := []rollout.StartGroup{{Checks: []int{0}}, {Checks: []int{1}, Hosts: []string{"all0"}}}; !reflect.DeepEqual(p.Rollout.Start, want) {
 		t.Errorf("the checks are asked at %+v", p.Rollout.Start)
 	}

@@ -71,9 +71,9 @@ func Run(r *run.State, now time.Time, forecast *run.Forecast, silent map[string]
 	}
 	view.Until, view.Stages = r.Until, stages(r, now)
 	if r.IsRollback() {
-		view.RollbackOf = r.TakesBack.Of
-		if r.TakesBack.Since != r.TakesBack.Of {
-			view.RollbackSince = r.TakesBack.Since
+		view.RollbackOf = r.RollsBack.Of
+		if r.RollsBack.Since != r.RollsBack.Of {
+			view.RollbackSince = r.RollsBack.Since
 		}
 	} else if r.Reached != nil {
 		view.GoesOnSince = r.Reached.Since
@@ -118,7 +118,7 @@ func runStep(g run.Stage) *v1.RunStep {
 		return nil
 	}
 	d := g.Doing
-	shown := &v1.RunStep{Host: d.Host, Since: OptionalTime(d.Since), Tries: d.Attempt, Error: d.Trouble, Undo: g.TakesBack}
+	shown := &v1.RunStep{Host: d.Host, Since: OptionalTime(d.Since), Tries: d.Attempt, Error: d.Trouble, Undo: g.Undo}
 	if d.Outputs != nil {
 		shown.Gives = d.Outputs.Names
 	}
@@ -208,4 +208,15 @@ func foresee(r *run.State, view *v1.Run, now time.Time, f run.Forecast) {
 	case f.Waits != "":
 		view.Forecast = "no forecast while it waits for " + f.Waits
 	}
+}
+
+// Pinned is what a rollback of a run needs of it.
+func Pinned(r *run.State) *v1.PinnedRun {
+	p := &v1.PinnedRun{Rollout: r.Rollout()}
+	for _, g := range r.Stages(r.OpenedAt) {
+		if g.Doing.Outputs != nil {
+			p.Outputs = append(p.Outputs, v1.StepOutputs{Stage: g.Name, Names: g.Doing.Outputs.Names, Sealed: g.Doing.Outputs.Sealed})
+		}
+	}
+	return p
 }

@@ -78,7 +78,7 @@ func tellEvent(e v1.RunEvent, event message.Event) v1.RunEvent {
 		if event.Until != "" {
 			texts = append(texts, "until stage "+event.Until)
 		}
-		if back := event.TakesBack(); !back.IsZero() {
+		if back := event.RollsBack(); !back.IsZero() {
 			texts = append(texts, "rollback of "+back.Runs())
 		}
 	case message.Begun:

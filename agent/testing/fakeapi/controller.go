@@ -568,6 +568,13 @@ func (t *tenant) start(by string, request v1.Start) (v1.Run, func(string, v1.Run
 	if refused != nil {
 		return v1.Run{}, nil, refused
 	}
+	if request.Rollback {
+		for _, r := range t.runs {
+			if r.RollbackOf == 0 {
+				request.RollbackOf = r.ID
+			}
+		}
+	}
 	now := time.Now().UTC().Truncate(time.Second)
 	r := v1.Run{
 		Phase: "preparing", Trigger: "manual", RequestedBy: by, RequestReason: request.Reason,
@@ -595,6 +602,9 @@ func (t *tenant) refused(request v1.Start) (map[string]bool, error) {
 	}
 	if t.behave.refuseStart != "" {
 		return nil, &run.Refused{Message: t.behave.refuseStart}
+	}
+	if request.Rollback && !slices.ContainsFunc(t.runs, func(r v1.Run) bool { return r.RollbackOf == 0 }) {
+		return nil, &run.Refused{Message: "no run has upgraded a host, so there is nothing to roll back"}
 	}
 	if request.RetryOf == 0 {
 		return nil, nil

@@ -38,7 +38,7 @@ type machine struct {
 	rebooted map[uint64]int
 	// installs are what it had before each run that has changed it, in their order.
 	installs []install
-	// isBack are the rollbacks that have found nothing to take back.
+	// isBack are the rollbacks that have found nothing to roll back.
 	isBack map[uint64]bool
 	// askedBack and wentBack are the same for the reboots that a rollback required.
 	askedBack map[uint64]calls

@@ -36,12 +36,12 @@
 //     order.go.
 //  13. A step begins after all hosts before it are done, and ends before any host after it begins:
 //     stepBegun and stepsAllow in step.go. It counts as done once, and only if it was done; only a
-//     rollback takes it back: StepRuns there, by what was run.
+//     rollback undoes it: StepRuns there, by what was run.
 //  14. Nothing of a run is touched whose start checks have not all passed: health.go.
 //  15. A run goes on where the runs before it have ended: reached.go.
 //  16. A host acts by the release with which its run was opened, and by no other; no run is opened
 //     with a release that is withdrawn, and one under way asks no further host: release.go.
-//  17. A rollback leaves each host at what it had before the runs that it takes back, and there is none
+//  17. A rollback leaves each host at what it had before the runs that it rolls back, and there is none
 //     after the point of no return: rollback.go.
 //
 // All of them hold for each environment by itself: the runs of environments go side by side,
@@ -131,10 +131,10 @@ type Oracle struct {
 	// goes is where each environment goes by its runs that have ended.
 	goes map[string]*goes
 	// done are, by environment, the runs that have done its steps last, changedBy those that have changed
-	// each host, and takesBack what each run takes back.
+	// each host, and rollsBack what each run rolls back.
 	done      map[string]*doneBy
 	changedBy map[string]uint64
-	takesBack map[uint64]message.Interval
+	rollsBack map[uint64]message.Interval
 	// upgraded are the ended runs that have upgraded a host, oldest first.
 	upgraded []uint64
 	// cells are those of the disruption budgets, and budgets identifies these.
@@ -146,7 +146,7 @@ type Oracle struct {
 // record and effect.
 func New(violated func(format string, args ...any), count func(what string)) *Oracle {
 	return &Oracle{
-		violated: violated, count: count, checks: map[uint64]bool{}, pinned: map[uint64]string{}, runs: map[string]*run{}, named: map[uint64][]string{}, hosts: map[string]*host{}, machines: map[string]*machine{}, soFar: map[string]*soFar{}, goes: map[string]*goes{}, done: map[string]*doneBy{}, changedBy: map[string]uint64{}, takesBack: map[uint64]message.Interval{}, cells: map[message.CellKey]*cell{}, schedule: newSchedule(),
+		violated: violated, count: count, checks: map[uint64]bool{}, pinned: map[uint64]string{}, runs: map[string]*run{}, named: map[uint64][]string{}, hosts: map[string]*host{}, machines: map[string]*machine{}, soFar: map[string]*soFar{}, goes: map[string]*goes{}, done: map[string]*doneBy{}, changedBy: map[string]uint64{}, rollsBack: map[uint64]message.Interval{}, cells: map[message.CellKey]*cell{}, schedule: newSchedule(),
 		news: news{owed: map[matter]int{}, ids: map[matter][]string{}, waits: map[uint64]map[uint64]wait{}},
 		// Who applies records alone says nothing of their sending: their writer knew all.
 		knows: math.MaxUint64,

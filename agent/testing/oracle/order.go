@@ -49,7 +49,7 @@ func (o *Oracle) noteEnding(r message.Decoded, e message.Finished) {
 	if id == 0 {
 		id = p.opened
 	}
-	o.orders.endings[o.environment] = append(o.orders.endings[o.environment], ending{id, r.Time, e.Result == "completed" && !p.chosen && p.until == "" && p.takesBack.IsZero()})
+	o.orders.endings[o.environment] = append(o.orders.endings[o.environment], ending{id, r.Time, e.Result == "completed" && !p.chosen && p.until == "" && p.rollsBack.IsZero()})
 }
 
 // mayFollow judges that a run is opened only after the environments that its own comes after have
@@ -57,7 +57,7 @@ func (o *Oracle) noteEnding(r message.Decoded, e message.Finished) {
 // overrides that.
 func (o *Oracle) mayFollow(r message.Decoded, e message.Opened, sent time.Time) {
 	declared, some := o.orders.declared[e.Environment]
-	if !e.TakesBack().IsZero() {
+	if !e.RollsBack().IsZero() {
 		return // It waits for nobody.
 	}
 	if !some {

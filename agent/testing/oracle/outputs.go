@@ -30,7 +30,7 @@ func (o *Oracle) outputsBefore(p *run, stage int) map[string]string {
 // no others (invariant 13).
 func (o *Oracle) ScriptSees(host string, id uint64, got map[string]string) {
 	p := o.byID(id)
-	if p == nil || !p.takesBack.IsZero() {
+	if p == nil || !p.rollsBack.IsZero() {
 		return
 	}
 	m := p.member(host)

@@ -18,7 +18,7 @@ type goes struct {
 	closed   string
 	closedIn uint64
 	closedAt time.Time
-	// back is the run that has taken the release back; zero if none has.
+	// back is the run that has rolled back the release; zero if none has.
 	back message.RolledBackIn
 }
 
@@ -42,7 +42,7 @@ func (o *Oracle) samePromotion(seq uint64, environment string, told *message.Pro
 		said.back = *back
 	}
 	if said.back.Run != is.back.Run || !said.back.At.Equal(is.back.At) || said.back.By != is.back.By || said.back.Why != is.back.Why {
-		o.violated("record %d says of environment %q that its release was taken back by %+v, and it was by %+v", seq, environment, said.back, is.back)
+		o.violated("record %d says of environment %q that its release was rolled back by %+v, and it was by %+v", seq, environment, said.back, is.back)
 	}
 	if said.to != is.to || said.was != is.was || said.since != is.since || said.last != is.last || !slices.Equal(said.steps, is.steps) {
 		o.violated("record %d says of environment %q that it goes to %+v, and it goes to %+v", seq, environment, said, *is)
@@ -61,8 +61,8 @@ func (o *Oracle) noteRelease() {
 	switch {
 	case !p.touched:
 		return
-	case !p.takesBack.IsZero():
-		o.noteTakenBack(is)
+	case !p.rollsBack.IsZero():
+		o.noteRollback(is)
 		return
 	case p.release == "":
 		return
@@ -103,22 +103,22 @@ func (is *goes) had(to string) string {
 	return is.to
 }
 
-// noteTakenBack notes that the run of the record at hand has taken back others: runs that went to the
-// release, or the one that had taken that back.
-func (o *Oracle) noteTakenBack(is *goes) {
+// noteRollback notes that the run of the record at hand has rolled back others: runs that went to the
+// release, or the one that had rolled that back.
+func (o *Oracle) noteRollback(is *goes) {
 	p := o.run
 	switch {
 	case is == nil:
-	case is.back.Run != 0 && p.takesBack.Of == is.back.Run:
+	case is.back.Run != 0 && p.rollsBack.Of == is.back.Run:
 		is.back, is.last = message.RolledBackIn{}, p.key()
-		o.count("rollbacks of a release that are taken back")
-	case p.takesBack.Of >= is.since && p.takesBack.Of <= is.last:
+		o.count("rollbacks of a release that are rolled back")
+	case p.rollsBack.Of >= is.since && p.rollsBack.Of <= is.last:
 		is.back = message.RolledBackIn{Run: p.key(), At: p.openedAt, By: p.by, Why: p.why}
 		for n := range p.stages {
 			if s := &p.stages[n]; s.doing.done {
 				is.steps = slices.DeleteFunc(is.steps, func(step string) bool { return step == s.Name })
 			}
 		}
-		o.count("releases that are taken back")
+		o.count("releases that are rolled back")
 	}
 }

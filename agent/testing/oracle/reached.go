@@ -48,7 +48,7 @@ func declared(r *message.Reached) string {
 // no host that is done, and each host has the stage that it had (invariant 15).
 func (o *Oracle) goesOn(r message.Decoded, e message.Opened) {
 	before := o.soFar[e.Environment]
-	if !e.TakesBack().IsZero() { // It leaves that to the next run.
+	if !e.RollsBack().IsZero() { // It leaves that to the next run.
 		if (e.Reached == nil) != (before == nil) {
 			o.violated("invariant 15: record %d opens a rollback as if the runs had done %+v, and they have done %+v", r.Seq, e.Reached, before)
 		} else if before != nil {
@@ -180,7 +180,7 @@ func (o *Oracle) meetsMembers(r message.Decoded, e message.Opened) {
 // noteReached notes how far the run of the record at hand has come when it ends.
 func (o *Oracle) noteReached() {
 	p := o.run
-	if !p.takesBack.IsZero() {
+	if !p.rollsBack.IsZero() {
 		if p.touched {
 			delete(o.soFar, o.environment)
 		}

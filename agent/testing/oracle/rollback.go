@@ -27,7 +27,7 @@ type endedRun struct {
 	since  uint64
 }
 
-// stepBy is the last run that has done a step; undone means that it has taken it back.
+// stepBy is the last run that has done a step; undone means that it has undone it.
 type stepBy struct {
 	run    uint64
 	undone bool
@@ -42,10 +42,10 @@ func (o *Oracle) doneIn(environment string) *doneBy {
 }
 
 // opensRollback judges a rollback (invariant 17): there is a way back, its members are hosts that the runs
-// have changed last, its stages come in reverse order, that of the newest run if they were edited in between, and it takes back what steps these runs have done
+// have changed last, its stages come in reverse order, that of the newest run if they were edited in between, and it undoes what steps these runs have done
 // last.
 func (o *Oracle) opensRollback(r message.Decoded, e message.Opened) {
-	runs, done := e.TakesBack(), o.doneIn(e.Environment)
+	runs, done := e.RollsBack(), o.doneIn(e.Environment)
 	if runs.IsZero() {
 		return
 	}
@@ -53,24 +53,24 @@ func (o *Oracle) opensRollback(r message.Decoded, e message.Opened) {
 	edited := done.edited(runs)
 	for id, run := range done.runs {
 		if run.closed != "" && (runs.Has(id) || runs.Has(run.since)) {
-			o.violated("invariant 17: record %d takes back %s, and stage %s of run %d has closed the way back at %s", r.Seq, runs.Runs(), run.closed, id, run.at)
+			o.violated("invariant 17: record %d rolls back %s, and stage %s of run %d has closed the way back at %s", r.Seq, runs.Runs(), run.closed, id, run.at)
 		}
 		if runs.Has(id) && (id == runs.Of || !edited) && !reversed(run.stages, e.Rollout.Stages) {
-			o.violated("invariant 17: record %d takes back %s in another order than that of the stages %v of run %d backwards", r.Seq, runs.Runs(), run.stages, id)
+			o.violated("invariant 17: record %d rolls back %s in another order than that of the stages %v of run %d backwards", r.Seq, runs.Runs(), run.stages, id)
 		}
 	}
 	for _, name := range e.Members {
 		if by := o.changedBy[name]; by != 0 && !runs.Has(by) {
-			o.violated("invariant 17: record %d takes back %s on %s, which run %d has changed last", r.Seq, runs.Runs(), name, by)
+			o.violated("invariant 17: record %d rolls back %s on %s, which run %d has changed last", r.Seq, runs.Runs(), name, by)
 		}
 	}
 	for _, s := range e.Rollout.Stages {
 		if s.Step == nil {
 			continue
 		}
-		o.count("steps that a rollback is to take back")
-		if by := done.steps[s.Name]; !runs.Has(by.run) || s.TakesBack == by.undone {
-			o.violated("invariant 17: record %d takes back %s with step %s, undo %t, and %+v was the last to do it", r.Seq, runs.Runs(), s.Name, s.TakesBack, by)
+		o.count("steps that a rollback is to undo")
+		if by := done.steps[s.Name]; !runs.Has(by.run) || s.Undo == by.undone {
+			o.violated("invariant 17: record %d rolls back %s with step %s, undo %t, and %+v was the last to do it", r.Seq, runs.Runs(), s.Name, s.Undo, by)
 		}
 	}
 }
@@ -114,7 +114,7 @@ func reversed(before []string, now []rollout.ResolvedStage) bool {
 func (o *Oracle) noteDone() {
 	p, done := o.run, o.doneIn(o.environment)
 	ended := endedRun{}
-	if p.reached != nil && p.takesBack.IsZero() {
+	if p.reached != nil && p.rollsBack.IsZero() {
 		ended.since = p.reached.Since
 	}
 	for n := range p.stages {
@@ -124,7 +124,7 @@ func (o *Oracle) noteDone() {
 			ended.closed, ended.at = s.Name, s.begunAt
 		}
 		if s.doing.done {
-			done.steps[s.Name] = stepBy{p.key(), s.TakesBack}
+			done.steps[s.Name] = stepBy{p.key(), s.Undo}
 		}
 	}
 	done.runs[p.key()] = ended
@@ -132,10 +132,10 @@ func (o *Oracle) noteDone() {
 		o.upgraded = append(o.upgraded, p.key())
 	}
 	for _, m := range p.members {
-		if m.upgraded || p.takesBack.IsZero() && m.upgrade != 0 {
+		if m.upgraded || p.rollsBack.IsZero() && m.upgrade != 0 {
 			o.changedBy[m.name] = p.key()
 		}
-		if m.upgraded && !p.takesBack.IsZero() {
+		if m.upgraded && !p.rollsBack.IsZero() {
 			o.count("hosts that are rolled back")
 		}
 	}
@@ -149,40 +149,40 @@ func (o *Oracle) Upgraded(back int) uint64 {
 	return o.upgraded[len(o.upgraded)-1-back]
 }
 
-// TakenBack judges what a machine runs once it has carried out a rollback: what it had before the oldest of
+// RunsRolledBack judges what a machine runs once it has carried out a rollback: what it had before the oldest of
 // the runs that have changed it (invariant 17). A run may have told it to upgrade and changed nothing, without
 // an answer that says so: then it keeps what it had. version is the run that has installed what it runs, 0 for
 // what the machine had at first.
-func (o *Oracle) TakenBack(host string, run, version uint64) {
+func (o *Oracle) RunsRolledBack(host string, run, version uint64) {
 	o.count("machines rolled back by a rollback")
 	was, changed := o.hadBefore(host, run)
 	if installs := o.machines[host].installs; !changed && o.changedBy[host] != 0 {
 		o.count("machines rolled back that nothing has changed")
 		was, changed = installs[len(installs)-1].was, true // That of the rollback.
 	}
-	switch runs := o.takesBack[run].Runs(); {
+	switch runs := o.rollsBack[run].Runs(); {
 	case !changed:
 		o.violated("invariant 17: %s is rolled back by run %d, and none of %s has told it to upgrade", host, run, runs)
 	case was != version:
-		o.violated("invariant 17: %s is rolled back to %d by run %d, which takes back %s, and it had %d before", host, version, run, runs, was)
+		o.violated("invariant 17: %s is rolled back to %d by run %d, which rolls back %s, and it had %d before", host, version, run, runs, was)
 	}
 }
 
-// NothingToTakeBack notes that a machine has nothing of what a rollback takes back, and may say that it is
+// NothingToRollBack notes that a machine has nothing of what a rollback undoes, and may say that it is
 // done without an upgrade. It is judged that this is so if the machine is the only one of its host: none of
 // the runs has changed it, or it has what it had before the oldest.
-func (o *Oracle) NothingToTakeBack(host string, run, version uint64, only bool) {
+func (o *Oracle) NothingToRollBack(host string, run, version uint64, only bool) {
 	o.machines[host].isBack[run] = true
 	if was, changed := o.hadBefore(host, run); only && changed && was != version {
-		o.violated("invariant 17: %s has nothing for run %d to take back, and runs %d; it had %d before %s", host, run, version, was, o.takesBack[run].Runs())
+		o.violated("invariant 17: %s has nothing for run %d to roll back, and runs %d; it had %d before %s", host, run, version, was, o.rollsBack[run].Runs())
 	}
 }
 
 // hadBefore returns what a machine had before the oldest run that has changed it of those that a rollback
-// takes back; false if none has.
+// rolls back; false if none has.
 func (o *Oracle) hadBefore(host string, run uint64) (was uint64, changed bool) {
 	for _, i := range o.machines[host].installs {
-		if o.takesBack[run].Has(i.run) {
+		if o.rollsBack[run].Has(i.run) {
 			return i.was, true
 		}
 	}

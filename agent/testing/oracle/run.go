@@ -38,10 +38,10 @@ type run struct {
 	// perhapsPaused means that a record may have paused the run; see uncertain.
 	perhapsPaused bool
 	aborted       bool
-	// release is what it installs, by name and digest; empty for none. takesBack are the runs that it
-	// takes back, by and why who has started it and why.
+	// release is what it installs, by name and digest; empty for none. rollsBack are the runs that it
+	// rolls back, by and why who has started it and why.
 	release   string
-	takesBack message.Interval
+	rollsBack message.Interval
 	by, why   string
 	openedAt  time.Time
 	// same tells that its release refuses hosts that plan another version than the others.
@@ -264,7 +264,7 @@ func (m *member) wants() message.TaskKind {
 func newRun(r message.Decoded, e message.Opened) *run {
 	p := &run{
 		roster: map[string]bool{}, opened: r.Seq, policy: e.Rollout, notAfter: e.NotAfter, ends: e.NotAfter, overAt: e.NotAfter, window: e.Window, windowUsed: e.WindowUsed,
-		chosen: e.Chosen || e.RetryOf != 0, overrides: e.OverrideAfter != "", until: e.Until, reached: e.Reached, release: releaseOf(e), takesBack: e.TakesBack(), by: e.By, why: e.Why, openedAt: r.Time, health: newHealth(e.Rollout.Start),
+		chosen: e.Chosen || e.RetryOf != 0, overrides: e.OverrideAfter != "", until: e.Until, reached: e.Reached, release: releaseOf(e), rollsBack: e.RollsBack(), by: e.By, why: e.Why, openedAt: r.Time, health: newHealth(e.Rollout.Start),
 	}
 	for _, name := range e.Members {
 		p.roster[name] = true
@@ -366,7 +366,7 @@ func (o *Oracle) command(r message.Decoded, c message.Command) {
 	switch c.Action {
 	case message.Prepare:
 		p.id = r.Seq
-		o.named[r.Seq], o.pinned[r.Seq], o.takesBack[r.Seq] = c.Hosts, o.run.release, o.run.takesBack
+		o.named[r.Seq], o.pinned[r.Seq], o.rollsBack[r.Seq] = c.Hosts, o.run.release, o.run.rollsBack
 		if o.checks[r.Seq] = len(p.policy.Checks.AfterHost) > 0; !o.checks[r.Seq] {
 			o.uncheckedRun = r.Seq
 		}

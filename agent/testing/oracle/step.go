@@ -45,7 +45,7 @@ func (p *run) stepBegins(e message.Begun) bool {
 // awaitsStep reports whether an outcome is that of the step under way.
 func (p *run) awaitsStep(t message.Outcome) bool {
 	s := p.stepUnderWay()
-	return s != nil && s.Name == t.Stage && s.TakesBack == (t.Kind == message.Undo) && s.doing.host == t.Host && s.doing.attempt == t.Attempt
+	return s != nil && s.Name == t.Stage && s.Undo == (t.Kind == message.Undo) && s.doing.host == t.Host && s.doing.attempt == t.Attempt
 }
 
 // stepBegun judges and applies that a step begins: all hosts and steps before it are done, and nothing
@@ -166,11 +166,11 @@ func (o *Oracle) stepsFinished(r message.Decoded) (all bool) {
 }
 
 // StepRuns judges that a step which is run somewhere, now, has begun by the log. undo tells that it is
-// taken back, which only a rollback asks for.
+// undone, which only a rollback asks for.
 func (o *Oracle) StepRuns(key message.Key, undo bool) {
 	o.count("steps run")
 	if undo {
-		o.count("steps taken back")
+		o.count("steps undone")
 	}
 	p := o.byID(key.Run)
 	if p == nil { // The task is late: a later run is under way.
@@ -183,8 +183,8 @@ func (o *Oracle) StepRuns(key message.Key, undo bool) {
 			continue
 		}
 		switch {
-		case s.TakesBack != undo || undo != (key.Kind == message.Undo):
-			o.violated("invariant 13: step %s of run %d is run as %s, undone %t, and the run takes it back: %t", key.Stage, key.Run, key.Kind, undo, s.TakesBack)
+		case s.Undo != undo || undo != (key.Kind == message.Undo):
+			o.violated("invariant 13: step %s of run %d is run as %s, undone %t, and the run undoes it: %t", key.Stage, key.Run, key.Kind, undo, s.Undo)
 		case !s.doing.underWay && s.doing.attempt == 0, key.Attempt > s.doing.attempt:
 			o.violated("invariant 13: step %s of run %d is run for the time %d, and has not begun", key.Stage, key.Run, key.Attempt)
 		case !s.doing.underWay || key.Attempt < s.doing.attempt:

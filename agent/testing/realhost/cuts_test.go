@@ -152,8 +152,8 @@ func TestRealPinnedPowerCuts(t *testing.T) {
 	})
 }
 
-// TestRealRollbackKills cuts off a container while a run that took it from one release to the next is taken
-// back, and then while that rollback is taken back, and so on, at lines that dpkg writes into its log. A
+// TestRealRollbackKills cuts off a container while a run that took it from one release to the next is rolled
+// back, and then while that rollback is rolled back, and so on, at lines that dpkg writes into its log. A
 // rollback that completes has brought the host to what it had before, from the mirror with dates; one that
 // fails has installed nothing else, and the next one completes.
 func TestRealRollbackKills(t *testing.T) {
@@ -166,7 +166,7 @@ func TestRealRollbackKills(t *testing.T) {
 	for n, version := range versions {
 		newest = r.completed(r.Ended(r.BeginRelease(r.pins(n, version))))
 	}
-	takesBack := func(run v1.Run) {
+	rollsBack := func(run v1.Run) {
 		if run = r.Ended(run); run.Result != "completed" {
 			t.Logf("it fails: %s", run.Hosts[0].Error)
 			r.hasOneOf(versions[:]...)
@@ -176,14 +176,14 @@ func TestRealRollbackKills(t *testing.T) {
 		r.has("appliance "+versions[has], "appliance-lib "+versions[has])
 		never()
 	}
-	lines := r.lines(func() { takesBack(r.BeginRollback(newest.ID)) })
+	lines := r.lines(func() { rollsBack(r.BeginRollback(newest.ID)) })
 	kills := realhost.Times(2, 10, 40)
 	realhost.Strike(t, "power cut of a rollback", kills, func(n int) bool {
 		before, at := r.line(), 1+(n%kills)*lines/kills
 		run := r.BeginRollback(newest.ID)
 		r.reaches(before + at)
 		struck := r.cut()
-		takesBack(run)
+		rollsBack(run)
 		return struck
 	})
 }

@@ -268,7 +268,7 @@ func (s *Site) BeginRelease(name string) v1.Run {
 	return s.begin(v1.Start{OverrideWindow: true, Release: name})
 }
 
-// BeginRollback starts a run that takes another one back.
+// BeginRollback starts a run that rolls back another one.
 func (s *Site) BeginRollback(run uint64) v1.Run {
 	s.t.Helper()
 	return s.begin(v1.Start{RollbackOf: run})

@@ -117,7 +117,7 @@ func (w *World) drawStages(purpose string) []v1.Stage {
 	return stages
 }
 
-// undoScript is the script that takes a step back.
+// undoScript is the script that undoes a step.
 const undoScript = "undo"
 
 // drawStep draws a step, at the site or on one of the hosts that a match selects. Its outputs bear a name.

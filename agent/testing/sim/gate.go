@@ -38,6 +38,7 @@ func (s *site) startGate(ctx context.Context, p *process) {
 		w.count("gates that follow anew")
 	}
 	s.mu.Lock()
+	g.Stored = s.c.Stored
 	s.gate = g
 	s.mu.Unlock()
 	go func() {

@@ -122,13 +122,13 @@ type job struct {
 	of string
 	// system is the release of the system that it installs; empty if it installs none.
 	system string
-	// version is what it installs: its run, or for a rollback what the machine had before; takesBack
+	// version is what it installs: its run, or for a rollback what the machine had before; isRollback
 	// tells that it is one.
-	version   uint64
-	takesBack bool
-	stop      context.CancelFunc
-	done      chan struct{}
-	err       error
+	version    uint64
+	isRollback bool
+	stop       context.CancelFunc
+	done       chan struct{}
+	err        error
 }
 
 // setPower switches the power and wakes whoever waits for that, with the world's
@@ -245,8 +245,8 @@ func (m *machine) upgrade(ctx context.Context, j *job) {
 		m.w.oracle.Installs(name, j.run, had)
 		m.releaseOf[j.run] = j.of
 		m.was[j.run], m.version = had, j.version
-		if j.takesBack && m.one() {
-			w.oracle.TakenBack(name, j.run, j.version)
+		if j.isRollback && m.one() {
+			w.oracle.RunsRolledBack(name, j.run, j.version)
 		}
 		if m.traits.reboots {
 			m.pending, m.staged = j.run, j.system

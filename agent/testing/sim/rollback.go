@@ -19,7 +19,7 @@ import (
 
 var _ strategy.RollbackPreparer = system{}
 
-// rollBack takes back one of the last runs, of whatever environment.
+// rollBack rolls back one of the last runs, of whatever environment.
 func (w *World) rollBack(ctx context.Context, c *controller.Controller) error {
 	w.mu.Lock()
 	of := w.oracle.Upgraded(w.rng.n("operator upgrade", 3))
@@ -78,7 +78,7 @@ func (m *machine) running() uint64 {
 }
 
 // PrepareRollback implements strategy.RollbackPreparer. What an upgrade that failed has not changed, or an earlier
-// rollback has taken back, is not in its plan.
+// rollback has rolled back, is not in its plan.
 func (s system) PrepareRollback(ctx context.Context, job strategy.Job) (message.ChangeSet, error) {
 	if err := sleep(ctx, s.m.took("prepare")/2); err != nil {
 		return message.ChangeSet{}, err
@@ -97,20 +97,20 @@ func (s system) PrepareRollback(ctx context.Context, job strategy.Job) (message.
 		return message.ChangeSet{}, strategy.ErrNoRollback
 	case c.To == versionName(s.m.version) && c.To == versionName(s.m.running()):
 		s.m.w.count("rollbacks of what is not there")
-		s.m.w.oracle.NothingToTakeBack(s.m.name, job.Run, s.m.version, s.m.one())
+		s.m.w.oracle.NothingToRollBack(s.m.name, job.Run, s.m.version, s.m.one())
 		back = message.ChangeSet{}
 	case c.From != versionName(s.m.version) && c.To != versionName(s.m.version):
 		s.m.w.count("rollbacks of what somebody else has changed")
 		return message.ChangeSet{}, strategy.Fail(message.Artifact, fmt.Errorf("sim: version %d is here, not %q", s.m.version, c.From))
 	}
-	s.m.w.note("%s is prepared for the rollback of run %d in run %d", s.m.name, job.TakesBack, job.Run)
+	s.m.w.note("%s is prepared for the rollback of run %d in run %d", s.m.name, job.RollbackOf, job.Run)
 	s.m.w.oracle.Prepared(s.m.name, job.Run, "")
 	return back, nil
 }
 
-// takeBack puts the version of before in place of what other runs have installed. It may be called again,
+// rollBack puts the version of before in place of what other runs have installed. It may be called again,
 // also after the reboot that it has required.
-func (s system) takeBack(ctx context.Context, job strategy.Job) (strategy.Outcome, error) {
+func (s system) rollBack(ctx context.Context, job strategy.Job) (strategy.Outcome, error) {
 	if s.p.dead() {
 		return 0, errDead
 	}

@@ -150,7 +150,7 @@ func (s system) begin(of strategy.Job) *job {
 	}
 	s.m.w.oracle.UpgradeBegins(s.m.name, s.p.name, run, releaseOfJob(of))
 	s.m.w.getsTheSame(s.m.name, of)
-	j := &job{run: run, of: releaseOfJob(of), system: systemOf(of.Plan), version: versionOf(runOf(of.Plan).To), takesBack: of.TakesBack != 0, done: make(chan struct{})}
+	j := &job{run: run, of: releaseOfJob(of), system: systemOf(of.Plan), version: versionOf(runOf(of.Plan).To), isRollback: of.RollbackOf != 0, done: make(chan struct{})}
 	ctx, cancel := context.WithCancel(s.m.w.ctx)
 	j.stop = cancel
 	s.m.job = j
@@ -223,8 +223,8 @@ func (s system) Verify(ctx context.Context, job strategy.Job) error {
 
 // Rollback implements strategy.Strategy.
 func (s system) Rollback(ctx context.Context, job strategy.Job) (strategy.Outcome, error) {
-	if job.TakesBack != 0 {
-		return s.takeBack(ctx, job)
+	if job.RollbackOf != 0 {
+		return s.rollBack(ctx, job)
 	}
 	if err := sleep(ctx, s.m.traits.action/4); err != nil {
 		return 0, err

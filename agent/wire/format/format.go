@@ -104,7 +104,7 @@ var (
 	Revocations = Kind{"newest lists of revoked certificates", 1}
 	// JoinToken lets a host join.
 	JoinToken = Kind{"join token", 1}
-	// Journal is what a worker remembers, Plan what it has prepared, Kept the runs that it can take
+	// Journal is what a worker remembers, Plan what it has prepared, Kept the runs that it can roll
 	// back, Identity what its state directory is called.
 	Journal  = Kind{"journal", 1}
 	Plan     = Kind{"plan", 1}

@@ -65,7 +65,7 @@ type Alive struct {
 	// Releases are the kinds of releases that the host carries out; none for an older worker, which
 	// would install something else.
 	Releases []release.Kind `json:"releases,omitempty"`
-	// Rollbacks tells that the worker can take a run back; false for an older one, which would upgrade
+	// Rollbacks tells that the worker can roll back a run; false for an older one, which would upgrade
 	// the host instead.
 	Rollbacks bool `json:"rollbacks,omitempty"`
 	SelfReport

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/format"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/names"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
@@ -69,11 +68,11 @@ type Opened struct {
 	Release *release.Pin `json:"release,omitempty"`
 	// RetryOf is the run whose failed and skipped hosts these are.
 	RetryOf uint64 `json:"retry-of,omitempty"`
-	// RollbackOf is the newest run that this one takes back, RollbackSince the oldest if there are
+	// RollbackOf is the newest run that this one rolls back, RollbackSince the oldest if there are
 	// several. Each host goes back to what it had before them, so the run has no release.
 	RollbackOf    uint64 `json:"rollback-of,omitempty"`
 	RollbackSince uint64 `json:"rollback-since,omitempty"`
-	// Outputs are those of the steps that the run takes back, in the order in which they were done.
+	// Outputs are those of the steps that the run undoes, in the order in which they were done.
 	Outputs []StepOutputs `json:"outputs,omitempty"`
 	// RequestID is the id that whoever asked for the run gave to the request.
 	RequestID string `json:"request-id,omitempty"`
@@ -310,21 +309,6 @@ type Finished struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// Moved tells that somebody moved a host to another environment without an upgrade. Like Raised it is of
-// no run. No version writes one of them yet: they are read so that those that will can be told from damage.
-type Moved struct {
-	Host string `json:"host"`
-	// Environment is where it is from then on; empty for the default one.
-	Environment string `json:"environment,omitempty"`
-	By          string `json:"by,omitempty"`
-	Why         string `json:"why,omitempty"`
-}
-
-// Raised tells that records of a newer format follow.
-type Raised struct {
-	Format int `json:"format"`
-}
-
 func (Opened) name() string     { return "opened" }
 func (Silent) name() string     { return "silent" }
 func (Recovered) name() string  { return "recovered" }
@@ -351,8 +335,6 @@ func (Missed) name() string     { return "missed" }
 func (Skipped) name() string    { return "skipped" }
 func (Carried) name() string    { return "carried" }
 func (Finished) name() string   { return "finished" }
-func (Moved) name() string      { return "moved" }
-func (Raised) name() string     { return "raised" }
 
 // readers read the members of each event, by its name.
 var readers = map[string]func([]byte) (Event, error){
@@ -360,7 +342,7 @@ var readers = map[string]func([]byte) (Event, error){
 	"admitted": read[Admitted], "slot": read[Slot], "begun": read[Begun], "ran": read[Ran], "overdue": read[Overdue], "late": read[Late], "unprepared": read[Unprepared], "differing": read[Differing], "cancelled": read[Cancelled],
 	"approved": read[Approved], "paused": read[Paused], "resumed": read[Resumed], "aborted": read[Aborted],
 	"frozen": read[Frozen], "budgeted": read[Budgeted], "missed": read[Missed], "skipped": read[Skipped], "carried": read[Carried], "finished": read[Finished],
-	"locked": read[Locked], "unlocked": read[Unlocked], "moved": read[Moved], "raised": read[Raised],
+	"locked": read[Locked], "unlocked": read[Unlocked],
 }
 
 // Name is what an event is called on the log.
@@ -369,7 +351,7 @@ func Name(e Event) string { return e.name() }
 // OfNoRun reports whether an event belongs to no run.
 func OfNoRun(e Event) bool {
 	switch e.(type) {
-	case Missed, Skipped, Carried, Budgeted, Locked, Unlocked, Moved, Raised:
+	case Missed, Skipped, Carried, Budgeted, Locked, Unlocked:
 		return true
 	}
 	return false
@@ -412,8 +394,6 @@ func Hosts(e Event) []string {
 	case Locked:
 		return []string{e.Host}
 	case Unlocked:
-		return []string{e.Host}
-	case Moved:
 		return []string{e.Host}
 	case Ran:
 		if e.Outcome.Host != "" {
@@ -507,10 +487,6 @@ func check(e Event) error {
 		return e.check()
 	case Finished:
 		return present("result", e.Result != "")
-	case Moved:
-		return cmp.Or(checkHosts(Hosts(e)), checkEnvironment(e.Environment))
-	case Raised:
-		return format.Record.Check(e.Format)
 	}
 	return nil
 }

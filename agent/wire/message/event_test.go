@@ -89,8 +89,6 @@ func eventBodies() map[string]Event {
 		`{"event":"locked","host":"h01","environment":"basel","since":"2026-11-21T01:00:00Z","by":"zincati","budgets":"v1","cells":[{"budget":"racks","label":"rack","value":"r1","max-unavailable":1,"hosts":["h01"]}]}`: Locked{
 			Host: "h01", Environment: "basel", Since: opens, By: "zincati", Budgets: "v1", Cells: []Cell{{Budget: "racks", Label: "rack", Value: "r1", MaxUnavailable: 1, Hosts: []string{"h01"}}},
 		},
-		`{"event":"moved","host":"h01","environment":"basel","by":"ann","why":"sold"}`: Moved{Host: "h01", Environment: "basel", By: "ann", Why: "sold"},
-		`{"event":"raised","format":1}`:                                   Raised{Format: 1},
 		`{"event":"unlocked","host":"h01","by":"ann","why":"it is dead"}`: Unlocked{Host: "h01", By: "ann", Why: "it is dead"},
 		`{"event":"finished","result":"partial"}`:                         Finished{Result: "partial"},
 		`{"event":"opened","environment":"basel","trigger":"manual","members":["h01","h02"],"roster-as-of":7,"policy":` + policy + `,"not-after":"2026-11-21T05:00:00Z"}`: Opened{
@@ -154,10 +152,6 @@ func TestMalformedEvents(t *testing.T) {
 		`{"event":"locked"}`: `"" is not a host name`,
 		`{"event":"locked","host":"h1","environment":"default"}`:                                     `on the log the default environment has no name`,
 		`{"event":"locked","host":"h1","cells":[{"budget":"b","max-unavailable":1,"hosts":["h2"]}]}`: "h1: cells: h2 of budget b is not among the hosts",
-		`{"event":"moved"}`: `"" is not a host name`,
-		`{"event":"moved","host":"h1","environment":"-"}`:                           `environment "-" is not a name`,
-		`{"event":"raised"}`:                                                        "it bears no format number",
-		`{"event":"raised","format":2}`:                                             "written by format 2, this version reads 1",
 		`{"event":"unlocked"}`:                                                      `"" is not a host name`,
 		`{"event":"carried","run":-1}`:                                              `cannot read event "carried"`,
 		`{"event":"carried","run":1,"roster":[{"host":"a b"}]}`:                     `roster: "a b" is not a host name`,

@@ -66,8 +66,8 @@ type Record struct {
 	// Release is of a prepare: the release that its run installs, as a release.Ref is written;
 	// empty if it has none. It travels beside the body, too.
 	Release string
-	// Rollback is of a prepare: the runs that its run takes back, as an Interval is written; empty if
-	// it takes none back. It travels beside the body, too.
+	// Rollback is of a prepare: the runs that its run rolls back, as an Interval is written; empty if
+	// it rolls none back. It travels beside the body, too.
 	Rollback string
 	// Outputs is of a command as its host gets it: steps of its run have given outputs. The log does
 	// not have it.

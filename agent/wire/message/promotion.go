@@ -25,7 +25,7 @@ type Promotion struct {
 	Steps []string `json:"steps,omitempty"`
 	// Closed is the point of no return once that has begun.
 	Closed *Closed `json:"closed,omitempty"`
-	// RolledBack says that the release was taken back; nil while it was not.
+	// RolledBack says that the release was rolled back; nil while it was not.
 	RolledBack *RolledBackIn `json:"rolled-back,omitempty"`
 }
 
@@ -36,7 +36,7 @@ type Closed struct {
 	At    time.Time `json:"at"`
 }
 
-// RolledBackIn is the last run that has taken a release back, who has started it, and why.
+// RolledBackIn is the last run that has rolled back a release, who has started it, and why.
 type RolledBackIn struct {
 	Run uint64    `json:"run"`
 	At  time.Time `json:"at"`

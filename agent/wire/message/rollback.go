@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// Interval are the runs of an environment that a rollback takes back: from Since to Of, both
-// included. It is zero for a run that takes nothing back.
+// Interval are the runs of an environment that a rollback rolls back: from Since to Of, both
+// included. It is zero for a run that rolls nothing back.
 type Interval struct{ Since, Of uint64 }
 
-// IsZero reports whether nothing is taken back.
+// IsZero reports whether nothing is rolled back.
 func (i Interval) IsZero() bool { return i == Interval{} }
 
 // Has reports whether a run is one of those.
@@ -62,15 +62,15 @@ type StepOutputs struct {
 	Outputs
 }
 
-// TakesBack are the runs that a run takes back.
-func (e Opened) TakesBack() Interval {
+// RollsBack are the runs that a run rolls back.
+func (e Opened) RollsBack() Interval {
 	if e.RollbackSince == 0 {
 		return Interval{e.RollbackOf, e.RollbackOf}
 	}
 	return Interval{e.RollbackSince, e.RollbackOf}
 }
 
-// checkRollback tells what is wrong with the runs that a run takes back.
+// checkRollback tells what is wrong with the runs that a run rolls back.
 func (e Opened) checkRollback() error {
 	switch {
 	case e.RollbackSince != 0 && e.RollbackSince >= e.RollbackOf:
@@ -78,7 +78,7 @@ func (e Opened) checkRollback() error {
 	case e.RollbackOf != 0 && e.Release != nil:
 		return errors.New("rollback-of: a rollback has no release; each host goes back to what it had")
 	case e.RollbackOf == 0 && len(e.Outputs) > 0:
-		return errors.New("outputs: it takes no step back")
+		return errors.New("outputs: it undoes no step")
 	}
 	for _, of := range e.Outputs {
 		if err := cmp.Or(present("stage", of.Stage != ""), of.checkSealed()); err != nil {
@@ -88,11 +88,11 @@ func (e Opened) checkRollback() error {
 	return e.checkUndo()
 }
 
-// checkUndo tells which step is taken back though the run takes no run back.
+// checkUndo tells which step is undone though the run rolls back no run.
 func (e Opened) checkUndo() error {
 	for _, s := range e.Rollout.Stages {
-		if s.TakesBack && e.RollbackOf == 0 {
-			return fmt.Errorf("rollback-of: it is missing, and stage %q takes its step back", s.Name)
+		if s.Undo && e.RollbackOf == 0 {
+			return fmt.Errorf("rollback-of: it is missing, and stage %q undoes its step", s.Name)
 		}
 	}
 	return nil

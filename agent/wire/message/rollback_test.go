@@ -10,7 +10,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/rollout"
 )
 
-// TestIntervals checks that the runs which a rollback takes back are read as they are written, and
+// TestIntervals checks that the runs which a rollback rolls back are read as they are written, and
 // that nothing else is read.
 func TestIntervals(t *testing.T) {
 	t.Parallel()
@@ -26,7 +26,7 @@ func TestIntervals(t *testing.T) {
 	}
 }
 
-// TestIntervalHas checks that both ends belong to the runs that are taken back, and that "no run" does
+// TestIntervalHas checks that both ends belong to the runs that are rolled back, and that "no run" does
 // not.
 func TestIntervalHas(t *testing.T) {
 	t.Parallel()
@@ -37,7 +37,7 @@ func TestIntervalHas(t *testing.T) {
 		}
 	}
 	if (message.Interval{}).Has(0) {
-		t.Error("a run that takes nothing back takes back no run")
+		t.Error("a run that rolls nothing back rolls back no run")
 	}
 }
 
@@ -54,7 +54,7 @@ func FuzzInterval(f *testing.F) {
 	})
 }
 
-// TestMalformedRollback checks that a run which takes runs back names them in their order, and has no
+// TestMalformedRollback checks that a run which rolls back runs names them in their order, and has no
 // release.
 func TestMalformedRollback(t *testing.T) {
 	t.Parallel()
@@ -71,7 +71,7 @@ func TestMalformedRollback(t *testing.T) {
 	}
 }
 
-// TestRollbackGoesOn checks that a run which takes runs back may have the steps that they have done: it
+// TestRollbackGoesOn checks that a run which rolls back runs may have the steps that they have done: it
 // does their undo.
 func TestRollbackGoesOn(t *testing.T) {
 	t.Parallel()

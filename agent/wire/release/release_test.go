@@ -281,11 +281,23 @@ func TestFollowed(t *testing.T) {
 	}{
 		{Follow{}, "all", `{"component":"os","scheme":"opaque","packages":{"select":"all"}}`},
 		{Follow{Select: Security, Age: "0s"}, "security", `{"component":"os","scheme":"opaque","packages":{"select":"security"}}`},
+		{Follow{Age: "36h"}, "all-20261127", `{"component":"os","scheme":"opaque","packages":{"select":"all","as-of":"2026-11-27T00:00:00Z"}}`},
 		{Follow{Select: Security, Age: "7d"}, "security-20261121", `{"component":"os","scheme":"opaque","packages":{"select":"security","as-of":"2026-11-21T00:00:00Z"}}`},
 	} {
-		name, r := Followed(row.follow, saturday.Add(12*time.Second).In(time.FixedZone("", 3600)))
+		name, r, until := Followed(row.follow, saturday.Add(12*time.Second).In(time.FixedZone("", 3600)))
 		if name != row.name || string(r.Text()) != row.text || len(r.Validate()) > 0 || !names.Valid(name) {
 			t.Errorf("%+v: got %s %s, %v", row.follow, name, r.Text(), r.Validate())
+		}
+		if until.IsZero() != r.Packages.AsOf.IsZero() {
+			t.Fatalf("%+v: it stays so until %s", row.follow, until)
+		}
+		if until.IsZero() {
+			continue
+		}
+		before, _, _ := Followed(row.follow, until.Add(-1))
+		after, _, _ := Followed(row.follow, until)
+		if before != name || after == name {
+			t.Errorf("%+v: it stays so until %s, but is %s just before, and %s then", row.follow, until, before, after)
 		}
 	}
 }

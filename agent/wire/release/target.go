@@ -97,8 +97,8 @@ func (f Follow) age() (time.Duration, error) {
 }
 
 // Followed returns the release of a run that is opened now, and its name, which says what it selects
-// and as of when.
-func Followed(follow Follow, now time.Time) (name string, r Release) {
+// and as of when. until is when it becomes another one; zero for never.
+func Followed(follow Follow, now time.Time) (name string, r Release, until time.Time) {
 	packages := Packages{Select: follow.Select}
 	if packages.Select == "" {
 		packages.Select = All
@@ -108,6 +108,7 @@ func Followed(follow Follow, now time.Time) (name string, r Release) {
 		// To the day, so that all runs and offers of a day are of the same release.
 		packages.AsOf = now.Add(-age).UTC().Truncate(day)
 		name += packages.AsOf.Format("-20060102")
+		until = packages.AsOf.Add(day + age)
 	}
-	return name, Release{Packages: &packages}.WithDefaults()
+	return name, Release{Packages: &packages}.WithDefaults(), until
 }

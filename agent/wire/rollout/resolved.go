@@ -31,13 +31,13 @@ type ResolvedStage struct {
 	Size int `json:"size"`
 	// MaxUnavailable is at least 1, and 0 if the stage has a step.
 	MaxUnavailable int `json:"max-unavailable"`
-	// TakesBack means that the run takes back what the step has done: it does its undo.
-	TakesBack bool `json:"takes-back,omitempty"`
+	// Undo means that the run undoes the step.
+	Undo bool `json:"undo,omitempty"`
 }
 
 // Hook is what a run does in a stage with a step: the step, or its undo.
 func (s ResolvedStage) Hook() *Hook {
-	if s.TakesBack {
+	if s.Undo {
 		return s.Step.Undo
 	}
 	return s.Step.Do
@@ -156,8 +156,8 @@ func (r *Resolved) Check(members int) error {
 // checkStep returns an error for a step that cannot be done.
 func (s ResolvedStage) checkStep(n int) error {
 	switch {
-	case s.Step == nil && s.TakesBack:
-		return fmt.Errorf("stages[%d]: %q takes a step back, and has none", n, s.Name)
+	case s.Step == nil && s.Undo:
+		return fmt.Errorf("stages[%d]: %q undoes a step, and has none", n, s.Name)
 	case s.Step == nil:
 		return nil
 	case s.Size != 0 || s.Match != nil:

@@ -13,7 +13,7 @@ type Step struct {
 	// Do is the hook that does it. With on "host" it is run on the one host that Match chooses.
 	// It may be run more than once, because its outcome may be lost.
 	Do *Hook `json:"do,omitempty"`
-	// Undo is the hook that takes back what Do has done.
+	// Undo is the hook that undoes Do.
 	Undo *Hook `json:"undo,omitempty"`
 	// Match chooses the host when the step begins: the first, by name, that is present and
 	// matches.

@@ -161,7 +161,7 @@ func TestDecodeStart(t *testing.T) {
 		{
 			"wrong types", inYAML, "override-window: yes\nreason: [a]\nforce: true\n",
 			Start{},
-			`override-window: "yes" is not a boolean; use true or false, without quotes; reason: a list is not text; write text; force: unknown key; use duration, environment, hosts, labels, override-after, override-window, reason, release, request-id, retry-of, roles, rollback-of, until`,
+			`override-window: "yes" is not a boolean; use true or false, without quotes; reason: a list is not text; write text; force: unknown key; use duration, environment, hosts, labels, override-after, override-window, reason, release, request-id, retry-of, roles, rollback, rollback-of, until`,
 		},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -18,7 +18,7 @@ type Promotion struct {
 	// WayBack tells until which stage a rollback is possible; absent if the rollout has no point of no
 	// return.
 	WayBack *WayBack `json:"way-back,omitempty"`
-	// RolledBack says that the release was taken back; absent while it was not.
+	// RolledBack says that the release was rolled back; absent while it was not.
 	RolledBack *PromotionRollback `json:"rolled-back,omitempty"`
 }
 
@@ -29,7 +29,7 @@ type PromotionHosts struct {
 	Of  int `json:"of"`
 }
 
-// PromotionRollback is the last run that has taken a release back.
+// PromotionRollback is the last run that has rolled back a release.
 type PromotionRollback struct {
 	Run uint64    `json:"run"`
 	At  time.Time `json:"at"`

@@ -33,10 +33,12 @@ type Start struct {
 	// RetryOf is the id of an ended run: the new run has only those of its hosts that failed or
 	// were skipped there.
 	RetryOf uint64 `json:"retry-of,omitempty" within:"1 9223372036854775807"`
-	// RollbackOf is the id of an ended run that the new run takes back, with the runs that belong to it:
+	// RollbackOf is the id of an ended run that the new run rolls back, with the runs that belong to it:
 	// each host goes back to what it had before, in the reverse order of stages. It waits for no window and
 	// takes 4h at most, or Duration.
 	RollbackOf uint64 `json:"rollback-of,omitempty" within:"1 9223372036854775807"`
+	// Rollback is rollback-of the newest run of the environment that has upgraded a host and is no rollback.
+	Rollback bool `json:"rollback,omitempty"`
 	// Release is the name of the release that the run installs, in place of that of the environment;
 	// empty means that of the environment, or of the run that is retried.
 	Release string `json:"release,omitempty"`
@@ -58,6 +60,9 @@ type Start struct {
 // OfChosen reports whether somebody chooses the hosts of the run, as a retry does.
 func (s Start) OfChosen() bool { return s.RetryOf != 0 || !s.Selector().IsZero() }
 
+// IsRollback reports whether the run rolls back another one.
+func (s Start) IsRollback() bool { return s.Rollback || s.RollbackOf != 0 }
+
 // MaxRequestID is how long the id of a request may be.
 const MaxRequestID = 100
 
@@ -78,7 +83,7 @@ func (s Start) Validate() Problems {
 	switch {
 	case s.OverrideWindow && strings.TrimSpace(s.Reason) == "":
 		found = append(found, document.Wrong("reason", s.Reason, "is no reason; a start outside of the maintenance windows needs one"))
-	case s.RollbackOf != 0 && strings.TrimSpace(s.Reason) == "":
+	case s.IsRollback() && strings.TrimSpace(s.Reason) == "":
 		found = append(found, document.Wrong("reason", s.Reason, "is no reason; a rollback needs one"))
 	default:
 		found = append(found, validateReason(s.Reason)...)
@@ -106,7 +111,7 @@ func (s Start) Validate() Problems {
 	if _, err := window.ParseLength(s.Duration); err != nil {
 		found = append(found, Problem{Field: "duration", Value: document.Clip(s.Duration), Message: err.Error()})
 	}
-	if !s.OverrideWindow && s.RollbackOf == 0 {
+	if !s.OverrideWindow && !s.IsRollback() {
 		found = append(found, document.Wrong("duration", s.Duration, "bounds a run outside of the maintenance windows; give it with override-window, or leave it out"))
 	}
 	return found
@@ -114,23 +119,26 @@ func (s Start) Validate() Problems {
 
 // validateRollback returns what is given for a rollback that does not belong there.
 func (s Start) validateRollback() (found Problems) {
-	if s.RollbackOf == 0 {
+	if !s.IsRollback() {
 		return nil
 	}
 	wrong := func(field, value, why string) {
 		if value != "" {
-			found = append(found, document.Wrong(field, value, "does not go with rollback-of: "+why+"; leave it out"))
+			found = append(found, document.Wrong(field, value, "does not go with a rollback: "+why+"; leave it out"))
 		}
 	}
+	if s.Rollback && s.RollbackOf != 0 {
+		wrong("rollback", "true", "rollback-of names the run")
+	}
 	if s.RetryOf != 0 {
-		wrong("retry-of", strconv.FormatUint(s.RetryOf, 10), "a run retries another or takes it back")
+		wrong("retry-of", strconv.FormatUint(s.RetryOf, 10), "a run retries another or rolls it back")
 	}
 	if s.OverrideWindow {
 		wrong("override-window", "true", "a rollback waits for no window")
 	}
 	wrong("override-after", s.OverrideAfter, "a rollback waits for no other environment")
 	wrong("release", s.Release, "each host goes back to what it had")
-	wrong("until", s.Until, "a rollback goes through all stages that are taken back")
+	wrong("until", s.Until, "a rollback goes through all stages that are rolled back")
 	wrong("hosts", s.Selector().String(), "the hosts are those that the run has changed")
 	return found
 }

@@ -35,7 +35,7 @@ type Run struct {
 	Release *RunRelease `json:"release,omitempty"`
 	// RetryOf is the run whose failed and skipped hosts these are.
 	RetryOf uint64 `json:"retry-of,omitempty"`
-	// RollbackOf is the newest run that this one takes back, RollbackSince the oldest, if there are
+	// RollbackOf is the newest run that this one rolls back, RollbackSince the oldest, if there are
 	// several. Its hosts count as upgraded once they are back at what they had before these runs.
 	RollbackOf    uint64 `json:"rollback-of,omitempty"`
 	RollbackSince uint64 `json:"rollback-since,omitempty"`
@@ -80,7 +80,7 @@ type Run struct {
 	Pinned *PinnedRun `json:"-"`
 }
 
-// PinnedRun is what a site keeps of a run to take it back one day.
+// PinnedRun is what a site keeps of a run to roll it back one day.
 type PinnedRun struct {
 	// Rollout is that with which the run was opened.
 	Rollout rollout.Resolved `json:"rollout"`
@@ -140,13 +140,13 @@ type RunStep struct {
 	Tries int `json:"tries,omitempty"`
 	// Error is why it failed last; absent once it is done.
 	Error string `json:"error,omitempty"`
-	// Undo means that the run takes back what the step has done.
+	// Undo means that the run undoes the step.
 	Undo bool `json:"undo,omitempty"`
 	// Gives are the names of the outputs that it has given.
 	Gives []string `json:"gives,omitempty"`
 }
 
-// WayBack tells how far a run can be taken back.
+// WayBack tells how far a run can be rolled back.
 type WayBack struct {
 	// Until is the stage that is the point of no return.
 	Until string `json:"until"`

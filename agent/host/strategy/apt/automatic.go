@@ -48,7 +48,7 @@ func (s *Strategy) beginAutomatic() error {
 }
 
 // keepAutomaticBefore keeps on disk which packages were installed automatically before the run that is
-// taken back, with those that are now: what the way back removes or installs again is among the
+// rolled back, with those that are now: what the way back removes or installs again is among the
 // one or the other.
 func (s *Strategy) keepAutomaticBefore(ctx context.Context) error {
 	if err := s.keepAutomatic(ctx); err != nil {

@@ -71,15 +71,7 @@ func (s *call) fetch(ctx context.Context) error {
 
 // Prepare implements strategy.Strategy.
 func (s *Strategy) Prepare(ctx context.Context, job strategy.Job) (message.ChangeSet, error) {
-	var plan message.ChangeSet
-	call, err := s.call(job)
-	if err == nil {
-		plan, err = call.prepare(ctx, job)
-	}
-	if err != nil {
-		return message.ChangeSet{}, fmt.Errorf("cannot prepare the upgrade: %w", err)
-	}
-	return plan, nil
+	return strategy.PrepareBy(ctx, job, "upgrade", func() (*call, error) { return s.call(job) }, (*call).prepare)
 }
 
 func (s *call) prepare(ctx context.Context, job strategy.Job) (message.ChangeSet, error) {

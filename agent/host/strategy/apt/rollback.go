@@ -40,7 +40,7 @@ func (s *call) rollback(ctx context.Context, plan []message.Change) (strategy.Ou
 	if err != nil {
 		return 0, err
 	}
-	undo := strategy.ToUndo(plan, now.missing(strategy.Reversed(plan)))
+	undo := strategy.UndoOf(plan, now.missing)
 	if len(undo.Back) > 0 && s.what.Distribution != "" {
 		return 0, fmt.Errorf("%w: nothing leads back to the release before; %s", strategy.ErrNoRollback, remedy.AptRelease)
 	}
@@ -101,7 +101,7 @@ func (s *call) goBack(ctx context.Context, undo strategy.Undo, now packages) err
 	if err := onlyUndoes(undo, would, command); err != nil {
 		return err
 	}
-	if len(begun.Read(s.StateDir)) == 0 { // A run that is over is taken back: what breaks off, the next run may repair.
+	if len(begun.Read(s.StateDir)) == 0 { // A run that is over is rolled back: what breaks off, the next run may repair.
 		if err := begun.Write(s.StateDir, strategy.Reversed(undo.Back)); err != nil {
 			return err
 		}

@@ -169,7 +169,7 @@ func (c *checker) play(ctx context.Context) error {
 	if err := c.reset(ctx); err != nil {
 		return err
 	}
-	if err := c.takenBack(ctx); err != nil && !errors.Is(err, errFound) {
+	if err := c.rollBackAndForth(ctx); err != nil && !errors.Is(err, errFound) {
 		return err
 	}
 	return c.reset(ctx)
@@ -423,9 +423,9 @@ func (c *checker) back(ctx context.Context, plan message.ChangeSet) error {
 	return nil
 }
 
-// takenBack plays a run that takes the upgrade back, and one that takes that back: the machine has what it
+// rollBackAndForth plays a run that rolls back the upgrade, and one that rolls that back: the machine has what it
 // had before each.
-func (c *checker) takenBack(ctx context.Context) error {
+func (c *checker) rollBackAndForth(ctx context.Context) error {
 	plan, err := c.prepared(ctx, "prepare")
 	if err != nil {
 		return err
@@ -437,35 +437,35 @@ func (c *checker) takenBack(ctx context.Context) error {
 	if err := c.verified(ctx, "upgrade", plan, outcome); err != nil {
 		return err
 	}
-	took, err := c.takeBack(ctx, plan, c.before)
+	took, err := c.rollBackRun(ctx, plan, c.before)
 	if errors.Is(err, strategy.ErrNoRollback) {
-		c.say(Note, "prepare-rollback", "no run that is over can be taken back on this host: %v", err)
+		c.say(Note, "prepare-rollback", "no run that is over can be rolled back on this host: %v", err)
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	c.say(OK, "prepare-rollback", "a run of its own takes the upgrade back, prepared in %s", took.Round(time.Millisecond))
+	c.say(OK, "prepare-rollback", "a run of its own rolls back the upgrade, prepared in %s", took.Round(time.Millisecond))
 	if len(plan.Changes) == 0 {
 		return nil
 	}
-	if _, err := c.takeBack(ctx, message.ChangeSet{Changes: strategy.Reversed(plan.Changes)}, c.after); err != nil {
+	if _, err := c.rollBackRun(ctx, message.ChangeSet{Changes: strategy.Reversed(plan.Changes)}, c.after); err != nil {
 		return err
 	}
-	c.say(OK, "prepare-rollback", "and another one takes that back")
+	c.say(OK, "prepare-rollback", "and another one rolls that back")
 	return nil
 }
 
-// takeBack has a run of its own take back the run that has carried out a plan, and compares the versions
+// rollBackRun has a run of its own roll back the run that has carried out a plan, and compares the versions
 // with those from before it.
-func (c *checker) takeBack(ctx context.Context, plan message.ChangeSet, want map[string]string) (took time.Duration, err error) {
+func (c *checker) rollBackRun(ctx context.Context, plan message.ChangeSet, want map[string]string) (took time.Duration, err error) {
 	const what = "prepare-rollback"
 	has, err := c.s.Versions(ctx)
 	if err != nil {
 		return 0, c.fails("versions before "+what, "%v", err)
 	}
 	job := c.job(plan)
-	job.TakesBack = c.run
+	job.RollbackOf = c.run
 	c.run++
 	job.Run = c.run
 	var back message.ChangeSet

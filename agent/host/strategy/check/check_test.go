@@ -72,7 +72,7 @@ func TestExamplePasses(t *testing.T) {
 	for _, want := range []string{
 		"ok prepare: 3 changes planned", "ok resume before upgrade: not done", "ok rollback: the host has the versions that it had",
 		"ok prepare was killed in its middle", "ok upgrade was killed at its start", "ok upgrade was killed at its end", "ok rollback was killed in its middle",
-		"ok prepare-rollback: a run of its own takes the upgrade back, prepared in ", "ok prepare-rollback: and another one takes that back",
+		"ok prepare-rollback: a run of its own rolls back the upgrade, prepared in ", "ok prepare-rollback: and another one rolls that back",
 	} {
 		if !strings.Contains(said, want) {
 			t.Errorf("it does not say %q:\n%s", want, said)
@@ -170,11 +170,11 @@ func TestBadScripts(t *testing.T) {
 	}
 }
 
-// TestNoWayBack checks that scripts which cannot take a run back pass, and that this is said.
+// TestNoWayBack checks that scripts which cannot roll back a run pass, and that this is said.
 func TestNoWayBack(t *testing.T) {
 	t.Parallel()
 	ok, said := play(t, example(t, map[string]string{"prepare-rollback": ""}))
-	if want := "note prepare-rollback: no run that is over can be taken back on this host: this strategy has no rollback: there is no script prepare-rollback"; !ok || !strings.Contains(said, want) {
+	if want := "note prepare-rollback: no run that is over can be rolled back on this host: this strategy has no rollback: there is no script prepare-rollback"; !ok || !strings.Contains(said, want) {
 		t.Errorf("it passes: %v; it does not say %q:\n%s", ok, want, said)
 	}
 }

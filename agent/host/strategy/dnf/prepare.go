@@ -51,15 +51,7 @@ func (s *Strategy) Plan(ctx context.Context, job strategy.Job) (message.ChangeSe
 
 // Prepare implements strategy.Strategy.
 func (s *Strategy) Prepare(ctx context.Context, job strategy.Job) (message.ChangeSet, error) {
-	var plan message.ChangeSet
-	call, err := s.call(ctx, job)
-	if err == nil {
-		plan, err = call.prepare(ctx, job)
-	}
-	if err != nil {
-		return message.ChangeSet{}, fmt.Errorf("cannot prepare the upgrade: %w", err)
-	}
-	return plan, nil
+	return strategy.PrepareBy(ctx, job, "upgrade", func() (*call, error) { return s.call(ctx, job) }, (*call).prepare)
 }
 
 // refresh fetches the metadata of the repositories.

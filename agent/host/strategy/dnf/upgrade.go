@@ -251,8 +251,8 @@ func (s *Strategy) Rollback(ctx context.Context, job strategy.Job) (strategy.Out
 	call, err := s.call(ctx, job)
 	switch {
 	case err != nil:
-	case job.TakesBack != 0:
-		outcome, err = call.takeBack(ctx, job)
+	case job.RollbackOf != 0:
+		outcome, err = call.rollBack(ctx, job)
 	default:
 		outcome, err = call.rollback(ctx, job.Plan.Changes)
 	}
@@ -275,7 +275,7 @@ func (s *call) rollback(ctx context.Context, plan []message.Change) (strategy.Ou
 	if err != nil {
 		return 0, err
 	}
-	back := strategy.ToUndo(plan, now.missing(strategy.Reversed(plan))).Back
+	back := strategy.UndoOf(plan, now.missing).Back
 	if len(back) == 0 { // It is called again after the reboot that it required.
 		return s.finish(ctx, message.ChangeSet{})
 	}

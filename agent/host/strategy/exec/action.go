@@ -21,7 +21,7 @@ const (
 	actionMissing  action = "missing"
 	actionVerify   action = "verify"
 	actionRollback action = "rollback"
-	// actionPrepareRollback is prepare of a run that takes an earlier one back.
+	// actionPrepareRollback is prepare of a run that rolls back an earlier one.
 	actionPrepareRollback action = "prepare-rollback"
 	actionBooted          action = "booted"
 	actionConfirm         action = "confirm"

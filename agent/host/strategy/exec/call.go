@@ -228,8 +228,8 @@ func jobEnvironment(a action, job strategy.Job) []string {
 	if job.Run != 0 {
 		env = append(env, "OSUPGRADE_RUN="+strconv.FormatUint(job.Run, 10))
 	}
-	if job.TakesBack != 0 {
-		env = append(env, "OSUPGRADE_TAKES_BACK="+strconv.FormatUint(job.TakesBack, 10))
+	if job.RollbackOf != 0 {
+		env = append(env, "OSUPGRADE_ROLLBACK_OF="+strconv.FormatUint(job.RollbackOf, 10))
 	}
 	return env
 }

@@ -10,7 +10,7 @@
 //
 // versions, upgrade and resume are required; resume finds out after a crash what
 // happened. Without prepare or verify there is nothing to prepare or verify,
-// without rollback there is no rollback, without prepare-rollback no earlier run is taken back, without plan nobody can tell in advance what an
+// without rollback there is no rollback, without prepare-rollback no earlier run is rolled back, without plan nobody can tell in advance what an
 // upgrade would change. Without missing the plan is compared with the versions. booted
 // and confirm belong to a host with more than one bootable system: both or neither.
 // The folder and its scripts belong to root or to the worker's user, and nobody else may
@@ -26,8 +26,8 @@
 //	 "not-after": "2027-01-31T04:00:00Z", "boot-id": "0a54...",
 //	 "plan": {"changes": [{"name": "kernel", "from": "6.1.0", "to": "6.1.1"}]}}
 //
-// "plan" is what prepare told in this run. Where a run takes an earlier one back, prepare-rollback comes
-// in place of prepare, and rollback in place of upgrade and resume. Both get "takes-back", the number of the
+// "plan" is what prepare told in this run. Where a run rolls back an earlier one, prepare-rollback comes
+// in place of prepare, and rollback in place of upgrade and resume. Both get "rollback-of", the number of the
 // earlier run, and as "plan" and "release" those of that run; of "plan", rollback gets what
 // prepare-rollback has told that it undoes. plan and prepare get "rejected", such as
 // {"kernel": ["6.1.1", "6.1.2"]}: the versions of each name that were rolled back and are
@@ -43,7 +43,7 @@
 //
 // The environment holds PATH and HOME (the worker's), LANG=C.UTF-8,
 // OSUPGRADE_ACTION, OSUPGRADE_TENANT, OSUPGRADE_HOST, OSUPGRADE_RUN and
-// OSUPGRADE_LOCK_FD; OSUPGRADE_TAKES_BACK, the number of the run that is taken back; in a run with a release also OSUPGRADE_RELEASE, its name,
+// OSUPGRADE_LOCK_FD; OSUPGRADE_ROLLBACK_OF, the number of the run that is rolled back; in a run with a release also OSUPGRADE_RELEASE, its name,
 // OSUPGRADE_RELEASE_DIGEST and OSUPGRADE_RELEASE_JSON, the file with its text; nothing else. If steps of
 // the run have given outputs, upgrade and resume find them
 // in the folder OSUPGRADE_OUTPUTS, a file for each, until they end. What else a script needs it reads from a file of
@@ -353,7 +353,7 @@ func (s *Strategy) PrepareRollback(ctx context.Context, job strategy.Job) (messa
 	for _, a := range []action{actionRollback, actionPrepareRollback} {
 		has, err := s.has(a)
 		if err == nil && !has {
-			err = fmt.Errorf("%w: there is no script %s, by which a host takes an earlier run back", strategy.ErrNoRollback, a)
+			err = fmt.Errorf("%w: there is no script %s, by which a host rolls back an earlier run", strategy.ErrNoRollback, a)
 		}
 		if err != nil {
 			return message.ChangeSet{}, err

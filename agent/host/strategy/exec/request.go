@@ -39,16 +39,16 @@ type request struct {
 	Plan    *message.ChangeSet `json:"plan,omitempty"`
 	// Release is what the run installs; nil if it has no release.
 	Release *release.Pin `json:"release,omitempty"`
-	// TakesBack is the run that is taken back, and Was the release that the host had before it.
-	TakesBack uint64       `json:"takes-back,omitzero"`
-	Was       *release.Pin `json:"was,omitempty"`
+	// RollbackOf is the run that is rolled back, and Was the release that the host had before it.
+	RollbackOf uint64       `json:"rollback-of,omitzero"`
+	Was        *release.Pin `json:"was,omitempty"`
 }
 
 func requestOf(c call, options json.RawMessage) request {
 	job := c.job
 	r := request{
 		Action: c.action, Tenant: job.Tenant, Host: job.Host, Run: job.Run, NotAfter: job.NotAfter.UTC(), BootID: job.BootID,
-		Staged: job.Staged, Reversed: job.Reversed, Fetch: job.Fetch, Rejected: job.Rejected, Options: options, TakesBack: job.TakesBack,
+		Staged: job.Staged, Reversed: job.Reversed, Fetch: job.Fetch, Rejected: job.Rejected, Options: options, RollbackOf: job.RollbackOf,
 	}
 	if job.Was != nil {
 		r.Was = new(job.Was.Pin(wasName))
@@ -72,7 +72,7 @@ const wasName = "was"
 func (r request) job(progress func(int, string)) (strategy.Job, error) {
 	job := strategy.Job{
 		Tenant: r.Tenant, Host: r.Host, Run: r.Run, NotAfter: r.NotAfter, BootID: r.BootID,
-		Staged: r.Staged, Reversed: r.Reversed, Fetch: r.Fetch, Rejected: r.Rejected, Progress: progress, TakesBack: r.TakesBack,
+		Staged: r.Staged, Reversed: r.Reversed, Fetch: r.Fetch, Rejected: r.Rejected, Progress: progress, RollbackOf: r.RollbackOf,
 	}
 	if r.Was != nil {
 		was, err := r.Was.Release()

@@ -319,9 +319,9 @@ func started(t *testing.T, s *Strategy) {
 	}
 }
 
-// TestAdaptersTakeBack takes a run back, and then forward again. Before its reboot the old system is the
+// TestAdaptersRollBack rolls back a run, and then forward again. Before its reboot the old system is the
 // one that starts next, and none that the machine gave up.
-func TestAdaptersTakeBack(t *testing.T) {
+func TestAdaptersRollBack(t *testing.T) {
 	t.Parallel()
 	for name, c := range adapters {
 		t.Run(name, func(t *testing.T) {
@@ -341,7 +341,7 @@ func TestAdaptersTakeBack(t *testing.T) {
 				if changing := slices.DeleteFunc(slices.Clone(h.calls[before:]), func(call string) bool { return strings.Contains(call, "status") }); len(changing) > 0 {
 					t.Errorf("prepare calls %q", changing)
 				}
-				job.TakesBack = 1
+				job.RollbackOf = 1
 				if outcome, err := s.Rollback(t.Context(), job); err != nil || outcome != strategy.RebootRequired {
 					t.Fatalf("rollback: %v, %v", outcome, err)
 				}
@@ -378,7 +378,7 @@ func TestAdaptersTakeBack(t *testing.T) {
 	}
 }
 
-// TestAdaptersOldSystemFails takes a run back to a system that does not start any more: the machine
+// TestAdaptersOldSystemFails rolls back a run to a system that does not start any more: the machine
 // goes back to the one that ran, and that is told.
 func TestAdaptersOldSystemFails(t *testing.T) {
 	t.Parallel()

@@ -197,7 +197,7 @@ func (a *appliance) origins() string {
 	return a.Must("grep -h refspec /ostree/deploy/appliance/deploy/*.origin | sort -u")
 }
 
-// TestReal goes to a good release, to one that does not start and to one that is taken
+// TestReal goes to a good release, to one that does not start and to one that is rolled
 // back, with the real OSTree and real restarts.
 func TestReal(t *testing.T) {
 	realhost.Need(t, realhost.Hosts, realhost.Images)
@@ -232,7 +232,7 @@ func TestReal(t *testing.T) {
 
 	a.refuses()
 	a.goesBack()
-	a.isTakenBack()
+	a.isRolledBack()
 	if status := a.Must("ostree admin status"); !strings.Contains(status, "Version: 1\n") || strings.Count(status, "Pinned: yes") != 1 {
 		t.Errorf("the pinned deployment is gone, or another is pinned:\n%s", status)
 	}
@@ -304,8 +304,8 @@ func (a *appliance) goesBack() {
 	}
 }
 
-// isTakenBack takes a release back after its start, and then before it.
-func (a *appliance) isTakenBack() {
+// isRolledBack rolls back a release after its start, and then before it.
+func (a *appliance) isRolledBack() {
 	t, ctx := a.t, a.t.Context()
 	a.release("4")
 	job := a.prepare("2", "4")

@@ -561,9 +561,9 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// TestTakeBack takes a run back, and then forward again, as a run of its own: from one slot to the other,
+// TestRollbackOf rolls back a run, and then forward again, as a run of its own: from one slot to the other,
 // with no bundle.
-func TestTakeBack(t *testing.T) {
+func TestRollbackOf(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, true, nil)
 	job := h.prepare()
@@ -577,7 +577,7 @@ func TestTakeBack(t *testing.T) {
 		if err != nil || len(plan.Changes) != 1 || plan.Changes[0].To != goes || plan.Reboot == "" {
 			t.Fatalf("prepare of the way to %s: %+v, %v", goes, plan, err)
 		}
-		job.TakesBack = 1
+		job.RollbackOf = 1
 		for range 2 {
 			if outcome, err := h.s.Rollback(t.Context(), job); err != nil || outcome != strategy.RebootRequired {
 				t.Fatalf("rollback: %v, %v", outcome, err)

@@ -255,7 +255,7 @@ func (a *appliance) boot(want strategy.Boot) {
 	}
 }
 
-// TestReal goes to a good release, to one that does not start and to one that is taken
+// TestReal goes to a good release, to one that does not start and to one that is rolled
 // back, with the real RAUC and real restarts.
 func TestReal(t *testing.T) {
 	realhost.Need(t, realhost.Quick, realhost.Images)

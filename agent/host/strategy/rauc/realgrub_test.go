@@ -242,8 +242,8 @@ func TestRealGRUBCuts(t *testing.T) {
 	})
 }
 
-// TestRealGRUBRollbackCuts cuts the power while a run that installed a release is taken back, and then
-// while that rollback is taken back, and so on. A rollback that is completed runs the release from
+// TestRealGRUBRollbackCuts cuts the power while a run that installed a release is rolled back, and then
+// while that rollback is rolled back, and so on. A rollback that is completed runs the release from
 // before, and otherwise nothing has changed.
 func TestRealGRUBRollbackCuts(t *testing.T) {
 	realhost.Need(t, realhost.Long, realhost.Images)

@@ -68,7 +68,7 @@ func TestRealRun(t *testing.T) {
 	}
 }
 
-// TestRealRollbackCuts takes an upgrade back, then that rollback, and so on, and cuts the power at any
+// TestRealRollbackCuts rolls back an upgrade, then that rollback, and so on, and cuts the power at any
 // moment of it. Whatever the run then says is true.
 func TestRealRollbackCuts(t *testing.T) {
 	realhost.Need(t, realhost.Hosts, realhost.Images)

@@ -47,7 +47,7 @@ func TestSystemsOf(t *testing.T) {
 		"half written, says a newer RAUC": {
 			func(m *model) { m.install("2"); m.write(); m.slots[1].status = "pending" }, "", "", "not 2",
 		},
-		"taken back by hand": {
+		"rolled back by hand": {
 			func(m *model) { m.install("2"); m.mark(mark{"active", "rootfs.0"}); m.start() }, "", "", "not 2",
 		},
 	} {

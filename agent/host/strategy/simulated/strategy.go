@@ -165,8 +165,8 @@ func (h *Host) Upgrade(ctx context.Context, job strategy.Job) (strategy.Outcome,
 	return u.outcome(), nil
 }
 
-// begin carries out a plan: it records the upgrade, or what takes one back, before its effect.
-func (h *Host) begin(run uint64, plan message.ChangeSet, reboot, takesBack bool) (upgrade, error) {
+// begin carries out a plan: it records the upgrade, or the rollback of one, before its effect.
+func (h *Host) begin(run uint64, plan message.ChangeSet, reboot, isRollback bool) (upgrade, error) {
 	current, err := h.packages()
 	if err != nil {
 		return upgrade{}, err
@@ -176,7 +176,7 @@ func (h *Host) begin(run uint64, plan message.ChangeSet, reboot, takesBack bool)
 		return upgrade{}, err
 	}
 	u := newUpgrade(run, bootID, current, plan, reboot)
-	u.TakesBack = takesBack
+	u.IsRollback = isRollback
 	if u.Earlier, err = h.count(u.action(), run); err != nil {
 		return upgrade{}, err
 	}
@@ -189,7 +189,7 @@ func (h *Host) begin(run uint64, plan message.ChangeSet, reboot, takesBack bool)
 	return u, h.settle()
 }
 
-// PrepareRollback returns what takes the plan of an earlier run back.
+// PrepareRollback returns what undoes the plan of an earlier run.
 func (h *Host) PrepareRollback(ctx context.Context, job strategy.Job) (plan message.ChangeSet, err error) {
 	err = h.act(ctx, actionPrepare, job.Progress, func(string) error {
 		current, err := h.packages()
@@ -259,10 +259,10 @@ func (h *Host) Verify(ctx context.Context, job strategy.Job) error {
 
 // Rollback restores the packages from before the run's upgrade, the kernel at the
 // next boot, which it then requires. If the run has not upgraded the host, it does nothing. In a run
-// that takes an earlier one back it undoes the plan of that.
+// that rolls back an earlier one it undoes the plan of that.
 func (h *Host) Rollback(ctx context.Context, job strategy.Job) (strategy.Outcome, error) {
-	if job.TakesBack != 0 {
-		return h.takeBack(ctx, job)
+	if job.RollbackOf != 0 {
+		return h.rollBackRun(ctx, job)
 	}
 	outcome := strategy.Done
 	err := h.act(ctx, actionRollback, job.Progress, func(string) error {
@@ -281,8 +281,8 @@ func (h *Host) Rollback(ctx context.Context, job strategy.Job) (strategy.Outcome
 	return outcome, nil
 }
 
-// takeBack undoes the plan of an earlier run, once in a run.
-func (h *Host) takeBack(ctx context.Context, job strategy.Job) (strategy.Outcome, error) {
+// rollBackRun undoes the plan of an earlier run, once in a run.
+func (h *Host) rollBackRun(ctx context.Context, job strategy.Job) (strategy.Outcome, error) {
 	var u upgrade
 	err := h.act(ctx, actionRollback, job.Progress, func(string) (err error) {
 		if err := h.settle(); err != nil {

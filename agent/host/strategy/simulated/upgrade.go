@@ -33,9 +33,9 @@ type upgrade struct {
 	Settled bool `json:"settled"`
 	// RolledBack reports that the effect was undone.
 	RolledBack bool `json:"rolled-back,omitempty"`
-	// TakesBack reports that it undoes an upgrade of an earlier run: its line is that of a
+	// IsRollback reports that it undoes an upgrade of an earlier run: its line is that of a
 	// rollback.
-	TakesBack bool `json:"takes-back,omitempty"`
+	IsRollback bool `json:"is-rollback,omitempty"`
 	// GaveUp is the kernel that the machine started, gave up and went back from, until
 	// that is confirmed.
 	GaveUp string `json:"gave-up,omitempty"`
@@ -88,7 +88,7 @@ func (h *Host) happened(u upgrade, run uint64) (bool, error) {
 
 // action is the action whose line is the effect.
 func (u upgrade) action() string {
-	if u.TakesBack {
+	if u.IsRollback {
 		return actionRollback
 	}
 	return actionUpgrade

@@ -177,7 +177,7 @@ func (a *appliance) upgrade(job strategy.Job) {
 
 func (a *appliance) has() string { return strings.Join(strings.Fields(a.Must("ls -A "+folder)), " ") }
 
-// TestReal goes to a good version, to one that does not start and to one that is taken back, with the
+// TestReal goes to a good version, to one that does not start and to one that is rolled back, with the
 // real systemd-sysupdate and real restarts.
 func TestReal(t *testing.T) {
 	realhost.Need(t, realhost.Hosts, realhost.Sysupdate)
@@ -218,7 +218,7 @@ func TestReal(t *testing.T) {
 	a.panics = nil
 	a.reboot(strategy.Boot{Running: "2"})
 
-	// One that a release names, though the source has a newer one, and that is taken back.
+	// One that a release names, though the source has a newer one, and that is rolled back.
 	a.release("4")
 	a.release("5")
 	job = a.prepare("4", true)

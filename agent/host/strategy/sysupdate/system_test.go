@@ -101,7 +101,7 @@ func TestSystems(t *testing.T) {
 		"did not start":                   {[]set{of("2", "+0-3", nil), of("1", "", nil)}, "", "2"},
 		"two did not start":               {[]set{of("3", "+0-3", nil), of("2", "+0-3", nil), of("1", "", nil)}, "", "3"},
 		"the newest did not, another can": {[]set{of("3", "+0-3", nil), of("2", "+3-0", nil), of("1", "", nil)}, "2", "3"},
-		"was taken back":                  {[]set{of("2", "+0-0", nil), of("1", "", nil)}, "", ""},
+		"was rolled back":                 {[]set{of("2", "+0-0", nil), of("1", "", nil)}, "", ""},
 		"runs its last start":             {[]set{of("1", "+0-3", nil), of("0", "", nil)}, "0", ""},
 		"is on its way back":              {[]set{of("1", "+0-0", nil), of("0", "", nil)}, "0", ""},
 		"an older one did not start":      {[]set{of("1", "", nil), of("0", "+0-3", nil)}, "", ""},

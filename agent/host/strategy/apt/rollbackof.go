@@ -11,20 +11,12 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
-// A run that is over is taken back like an upgrade that has failed, from the archives alone: prepare
+// A run that is over is rolled back like an upgrade that has failed, from the archives alone: prepare
 // fetches those of before, wherever they still are.
 
 // PrepareRollback implements strategy.RollbackPreparer.
 func (s *Strategy) PrepareRollback(ctx context.Context, job strategy.Job) (message.ChangeSet, error) {
-	call, err := s.call(job)
-	var plan message.ChangeSet
-	if err == nil {
-		plan, err = call.prepareRollback(ctx, job)
-	}
-	if err != nil {
-		return message.ChangeSet{}, fmt.Errorf("cannot prepare the rollback: %w", err)
-	}
-	return plan, nil
+	return strategy.PrepareBy(ctx, job, "rollback", func() (*call, error) { return s.call(job) }, (*call).prepareRollback)
 }
 
 func (s *call) prepareRollback(ctx context.Context, job strategy.Job) (message.ChangeSet, error) {
@@ -35,7 +27,7 @@ func (s *call) prepareRollback(ctx context.Context, job strategy.Job) (message.C
 	if err != nil {
 		return message.ChangeSet{}, err
 	}
-	undo := strategy.ToUndo(job.Plan.Changes, now.missing(strategy.Reversed(job.Plan.Changes)))
+	undo := strategy.UndoOf(job.Plan.Changes, now.missing)
 	plan := undo.Plan(job.Progress)
 	if len(plan.Changes) == 0 {
 		return plan, nil
@@ -66,11 +58,10 @@ func (s *call) sourcesBack(job strategy.Job) ([]source, error) {
 	present := *s
 	present.sources = nil
 	all := []source{{&present, nil}, {&present, present.update}}
-	if job.Was == nil || job.Was.Packages == nil || job.Was.Packages.AsOf.IsZero() {
+	before, some := job.Past()
+	if !some {
 		return all, nil
 	}
-	before := job
-	before.Release, before.ReleaseName = job.Was, "of before"
 	past, err := s.call(before)
 	if err != nil {
 		return nil, err

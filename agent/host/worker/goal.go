@@ -10,9 +10,9 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
 )
 
-// target is the release by which a host makes its offers: that of its environment, as the site has said
+// goal is the release by which a host makes its offers: that of its environment, as the site has said
 // last. The worker forgets it when it ends, and the site says it again.
-type target struct {
+type goal struct {
 	// pin is nil if the options of the host decide.
 	pin *release.Pin
 	// fetchAt is when the host fetches next what there is to install; never once done is set. Only the
@@ -25,30 +25,30 @@ type target struct {
 const fetchAgain = time.Hour
 
 // digest returns the digest of the release; empty for none.
-func (t *target) digest() string {
-	if t == nil || t.pin == nil {
+func (g *goal) digest() string {
+	if g == nil || g.pin == nil {
 		return ""
 	}
-	return t.pin.Digest
+	return g.pin.Digest
 }
 
 // fetches reports whether the host fetches what there is to install at a time: once for each release,
 // and each day if the release installs what there is on that day.
-func (t *target) fetches(now time.Time) bool {
-	return t.digest() != "" && !t.done && !now.Before(t.fetchAt)
+func (g *goal) fetches(now time.Time) bool {
+	return g.digest() != "" && !g.done && !now.Before(g.fetchAt)
 }
 
 // fetched notes that the host has fetched at a time, or why it could not.
-func (t *target) fetched(now time.Time, err error) {
-	if t == nil || t.pin == nil {
+func (g *goal) fetched(now time.Time, err error) {
+	if g == nil || g.pin == nil {
 		return
 	}
 	if err != nil {
-		t.fetchAt = now.Add(fetchAgain)
+		g.fetchAt = now.Add(fetchAgain)
 		return
 	}
-	installs, err := t.pin.Release()
-	t.fetchAt, t.done = now.Add(day), err == nil && installs.Fixed()
+	installs, err := g.pin.Release()
+	g.fetchAt, g.done = now.Add(day), err == nil && installs.Fixed()
 }
 
 // offerBy has the host make its offers by a release. What an upgrade would change is unknown until the
@@ -58,11 +58,11 @@ func (w *Worker) offerBy(ctx context.Context, a log.Ask) {
 	if a.Within > 0 {
 		after = rand.N(a.Within)
 	}
-	by := &target{pin: a.Release, fetchAt: w.Now().Add(after)}
-	if w.target.Load().digest() == by.digest() {
+	by := &goal{pin: a.Release, fetchAt: w.Now().Add(after)}
+	if w.goal.Load().digest() == by.digest() {
 		return
 	}
-	w.target.Store(by)
+	w.goal.Store(by)
 	go func() {
 		if wait.Sleep(ctx, after) == nil {
 			w.offerDue.Set()
@@ -70,14 +70,14 @@ func (w *Worker) offerBy(ctx context.Context, a log.Ask) {
 	}()
 }
 
-// offered is what the last offer changes, and by which target it was made.
+// offered is what the last offer changes, and by which goal it was made.
 type offered struct {
-	by      *target
+	by      *goal
 	changes int
 }
 
-// of returns what an offer changes that was made by a target; nil if the last one was made by another.
-func (o *offered) of(by *target) *int {
+// of returns what an offer changes that was made by a goal; nil if the last one was made by another.
+func (o *offered) of(by *goal) *int {
 	if o == nil || o.by != by {
 		return nil
 	}

@@ -14,21 +14,21 @@ import (
 
 var toUndo = []message.Change{{Name: "kernel", From: "6.1.0", To: "6.1.1"}}
 
-// undoing is the job of a run that takes run 41 back.
+// undoing is the job of a run that rolls back run 41.
 func undoing() strategy.Job {
 	was := release.Release{Version: "1.0", Data: []byte(`{"a":1}`)}
-	return strategy.Job{Run: 57, TakesBack: 41, Plan: message.ChangeSet{Changes: toUndo}, Was: &was, Progress: func(int, string) {}}
+	return strategy.Job{Run: 57, RollbackOf: 41, Plan: message.ChangeSet{Changes: toUndo}, Was: &was, Progress: func(int, string) {}}
 }
 
-// TestScriptsTakeBack checks what scripts are told of a run that is taken back, and which plan counts.
-func TestScriptsTakeBack(t *testing.T) {
+// TestScriptsRollBack checks what scripts are told of a run that is rolled back, and which plan counts.
+func TestScriptsRollBack(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		script string
 		want   []message.Change
 		err    string
 	}{
-		"no plan":        {`cat > "$WORK/request"; echo "$OSUPGRADE_TAKES_BACK of $OSUPGRADE_RUN" > "$WORK/told"; echo ready`, strategy.Reversed(toUndo), ""},
+		"no plan":        {`cat > "$WORK/request"; echo "$OSUPGRADE_ROLLBACK_OF of $OSUPGRADE_RUN" > "$WORK/told"; echo ready`, strategy.Reversed(toUndo), ""},
 		"a plan":         {`echo '{"plan": {"changes": [{"name": "kernel", "from": "6.1.1", "to": "6.0.9"}]}}'`, []message.Change{{Name: "kernel", From: "6.1.1", To: "6.0.9"}}, ""},
 		"nothing to do":  {`echo '{"plan": {}}'`, nil, ""},
 		"no way":         {`exit 11`, nil, "this strategy has no rollback"},
@@ -58,7 +58,7 @@ func TestScriptsTakeBack(t *testing.T) {
 				t.Fatal(err)
 			}
 			job, err := r.job(nil)
-			if err != nil || job.TakesBack != 41 || job.Was == nil || job.Was.Version != "1.0" || !slices.Equal(job.Plan.Changes, toUndo) {
+			if err != nil || job.RollbackOf != 41 || job.Was == nil || job.Was.Version != "1.0" || !slices.Equal(job.Plan.Changes, toUndo) {
 				t.Errorf("the request reads as %+v, %v", job, err)
 			}
 			// What it prints is that of the prepare of its run.
@@ -87,8 +87,8 @@ func (n *native) PrepareRollback(_ context.Context, job strategy.Job) (message.C
 	return message.ChangeSet{Changes: strategy.Reversed(job.Plan.Changes), Reboot: job.Was.Version}, n.fails()
 }
 
-// TestProgramTakesBack checks that a native strategy gets the whole job, and that its plan comes back.
-func TestProgramTakesBack(t *testing.T) {
+// TestProgramRollsBack checks that a native strategy gets the whole job, and that its plan comes back.
+func TestProgramRollsBack(t *testing.T) {
 	t.Parallel()
 	s := openNative(t, native{Knows: true})
 	if plan, err := s.PrepareRollback(t.Context(), undoing()); err != nil || !slices.Equal(plan.Changes, strategy.Reversed(toUndo)) || plan.Reboot != "1.0" {

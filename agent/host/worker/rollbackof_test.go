@@ -18,16 +18,16 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
 )
 
-// begins has the site send the prepare of a run, which may take others back.
-func (r *rig) begins(run uint64, takesBack string) { r.beginsFor(time.Hour, run, takesBack) }
+// begins has the site send the prepare of a run, which may roll others back.
+func (r *rig) begins(run uint64, rollsBack string) { r.beginsFor(time.Hour, run, rollsBack) }
 
 // beginsFor has the site send the prepare of a run that lasts so long.
-func (r *rig) beginsFor(lasts time.Duration, run uint64, takesBack string) {
+func (r *rig) beginsFor(lasts time.Duration, run uint64, rollsBack string) {
 	r.hostLog.mu.Lock()
 	r.hostLog.commands, r.hostLog.replies, r.hostLog.answered, r.starts = nil, nil, map[string]bool{}, 0
 	r.hostLog.mu.Unlock()
 	c := message.Command{Action: message.Prepare, Hosts: []string{"h01"}, NotAfter: time.Now().Add(lasts)}
-	r.hostLog.send(message.Record{Seq: run, Time: time.Now(), Kind: message.CommandAll, Checks: r.checks, Release: r.release, Rollback: takesBack, Body: c.Encode()})
+	r.hostLog.send(message.Record{Seq: run, Time: time.Now(), Kind: message.CommandAll, Checks: r.checks, Release: r.release, Rollback: rollsBack, Body: c.Encode()})
 }
 
 // asks has the site send the upgrade or the reboot of a run.
@@ -41,9 +41,9 @@ func (r *rig) asks(run uint64, action message.Action) {
 }
 
 // passes plays a run that goes well, with its reboot.
-func (r *rig) passes(run uint64, takesBack string) {
+func (r *rig) passes(run uint64, rollsBack string) {
 	r.t.Helper()
-	r.begins(run, takesBack)
+	r.begins(run, rollsBack)
 	expect(r, message.Prepare, message.Done)
 	r.asks(run, message.Upgrade)
 	expect(r, message.Upgrade, message.RebootRequired)
@@ -69,9 +69,9 @@ func (r *rig) kept() *decide.Kept {
 	return k
 }
 
-// TestTakeBack takes a run back, takes that back, and so on: a host goes to and fro between what it
+// TestRollbackOf rolls back a run, rolls that back, and so on: a host goes to and fro between what it
 // had before and after.
-func TestTakeBack(t *testing.T) {
+func TestRollbackOf(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(r *rig) {
 		r.bear()
@@ -89,8 +89,8 @@ func TestTakeBack(t *testing.T) {
 	})
 }
 
-// TestTakeBackSeveral takes several runs back at once: the host has what it had before the oldest.
-func TestTakeBackSeveral(t *testing.T) {
+// TestRollbackOfSeveral rolls back several runs at once: the host has what it had before the oldest.
+func TestRollbackOfSeveral(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(r *rig) {
 		r.bear()
@@ -103,18 +103,18 @@ func TestTakeBackSeveral(t *testing.T) {
 	})
 }
 
-// TestTakeBackRefused checks which runs a host does not take back: its prepare fails, and it is as it
+// TestRollbackOfRefused checks which runs a host does not roll back: its prepare fails, and it is as it
 // was.
-func TestTakeBackRefused(t *testing.T) {
+func TestRollbackOfRefused(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		before func(r *rig)
 		back   string
 		want   string
 	}{
-		"a run that is not the last": {func(r *rig) { r.passes(10, ""); r.passes(20, "") }, "10-10", "run 10 cannot be taken back: the last run that has changed this host is run 20"},
-		"a run of other hosts":       {func(r *rig) { r.passes(10, "") }, "11-15", "runs 11 to 15 cannot be taken back: the last run that has changed this host is run 10"},
-		"none was before":            {func(*rig) {}, "10-10", "run 10 cannot be taken back: this host keeps no run that has changed it"},
+		"a run that is not the last": {func(r *rig) { r.passes(10, ""); r.passes(20, "") }, "10-10", "run 10 cannot be rolled back: the last run that has changed this host is run 20"},
+		"a run of other hosts":       {func(r *rig) { r.passes(10, "") }, "11-15", "runs 11 to 15 cannot be rolled back: the last run that has changed this host is run 10"},
+		"none was before":            {func(*rig) {}, "10-10", "run 10 cannot be rolled back: this host keeps no run that has changed it"},
 		"a strategy without a way back": {func(r *rig) {
 			r.passes(10, "")
 			r.change = func(o *Options) { o.Strategy = noReleases{o.Strategy} }
@@ -148,7 +148,7 @@ func TestTakeBackRefused(t *testing.T) {
 	}
 }
 
-// TestKeptRunStays checks that a run which changes nothing leaves the run before it to be taken back.
+// TestKeptRunStays checks that a run which changes nothing leaves the run before it to be rolled back.
 func TestKeptRunStays(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(r *rig) {
@@ -168,8 +168,8 @@ func TestKeptRunStays(t *testing.T) {
 	})
 }
 
-// TestTakenBackAlready checks that a host which has nothing of a run says so, and that nothing is undone.
-func TestTakenBackAlready(t *testing.T) {
+// TestRolledBackAlready checks that a host which has nothing of a run says so, and that nothing is undone.
+func TestRolledBackAlready(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(r *rig) {
 		r.bear()
@@ -186,9 +186,9 @@ func TestTakenBackAlready(t *testing.T) {
 	})
 }
 
-// TestTakeBackCrash kills the worker at each visit of each label of a rollback: the host goes back
+// TestRollbackOfCrash kills the worker at each visit of each label of a rollback: the host goes back
 // once, reboots once for it, and has what it had before.
-func TestTakeBackCrash(t *testing.T) {
+func TestRollbackOfCrash(t *testing.T) {
 	t.Parallel()
 	rollBack := func(r *rig, label string, visit int) (reached bool) {
 		r.bear()
@@ -222,8 +222,8 @@ func TestTakeBackCrash(t *testing.T) {
 	}
 }
 
-// TestTakeBackFails checks what a host answers whose rollback goes wrong. It is not undone once more.
-func TestTakeBackFails(t *testing.T) {
+// TestRollbackOfFails checks what a host answers whose rollback goes wrong. It is not undone once more.
+func TestRollbackOfFails(t *testing.T) {
 	t.Parallel()
 	const stays = "; the host stays as it is now: mend it, then roll back again, or start a run that upgrades it"
 	for name, c := range map[string]struct {
@@ -265,9 +265,9 @@ func TestTakeBackFails(t *testing.T) {
 	}
 }
 
-// TestTakeBackGoesOn checks that a rollback which has failed goes on with the next one of the same run, or
+// TestRollbackOfGoesOn checks that a rollback which has failed goes on with the next one of the same run, or
 // with one of its own that goes forward again.
-func TestTakeBackGoesOn(t *testing.T) {
+func TestRollbackOfGoesOn(t *testing.T) {
 	t.Parallel()
 	for back, want := range map[string][2]string{"10-10": {"1.0", "6.1.0"}, "20-20": {"1.1", "6.1.1"}} {
 		inBubble(t, func(r *rig) {
@@ -313,9 +313,9 @@ func (h halfway) Rollback(ctx context.Context, job strategy.Job) (strategy.Outco
 	return h.Host.Rollback(ctx, job)
 }
 
-// TestTakenBackIsProved checks that a host is done only if it has what it had before, whatever its
+// TestRollbackIsProved checks that a host is done only if it has what it had before, whatever its
 // strategy says.
-func TestTakenBackIsProved(t *testing.T) {
+func TestRollbackIsProved(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(r *rig) {
 		r.bear()
@@ -353,11 +353,11 @@ func undoes(job strategy.Job) string {
 		}
 		return r.Version
 	}
-	return fmt.Sprintf("%d: %v, %s, was %s", job.TakesBack, message.ChangeTexts(job.Plan.Changes), name(job.Release), name(job.Was))
+	return fmt.Sprintf("%d: %v, %s, was %s", job.RollbackOf, message.ChangeTexts(job.Plan.Changes), name(job.Release), name(job.Was))
 }
 
-// TestTakeBackJob checks what a strategy is told: the same for each call, and both releases.
-func TestTakeBackJob(t *testing.T) {
+// TestRollbackOfJob checks what a strategy is told: the same for each call, and both releases.
+func TestRollbackOfJob(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(r *rig) {
 		var got []string
@@ -379,9 +379,9 @@ func TestTakeBackJob(t *testing.T) {
 	})
 }
 
-// TestTakenBackIsHeldBack checks that the next run without a release does not install again what was
-// taken back, and that one with a release does.
-func TestTakenBackIsHeldBack(t *testing.T) {
+// TestRolledBackIsHeldBack checks that the next run without a release does not install again what was
+// rolled back, and that one with a release does.
+func TestRolledBackIsHeldBack(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(r *rig) {
 		r.bear()
@@ -449,7 +449,7 @@ func TestDamagedKept(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := Open(t.Context(), o)
-		if err == nil || !strings.Contains(err.Error(), "remove it, and no run until now can be taken back on this host") {
+		if err == nil || !strings.Contains(err.Error(), "remove it, and no run until now can be rolled back on this host") {
 			t.Errorf("the error is %v", errors.Unwrap(err))
 		}
 	})

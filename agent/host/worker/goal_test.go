@@ -136,9 +136,9 @@ func TestRejectedIsNotInstalled(t *testing.T) {
 	}
 }
 
-// TestTargetFetches checks when a host fetches what its release installs: not before its moment, then
+// TestGoalFetches checks when a host fetches what its release installs: not before its moment, then
 // once, or each day if that changes with time, and again an hour after a failure.
-func TestTargetFetches(t *testing.T) {
+func TestGoalFetches(t *testing.T) {
 	t.Parallel()
 	moment := time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)
 	moving := new(release.Release{Packages: &release.Packages{}}.Pin("all"))
@@ -152,7 +152,7 @@ func TestTargetFetches(t *testing.T) {
 		"failed":   {ofData(`{}`), errors.New("no mirror"), time.Hour},
 		"no plans": {moving, strategy.ErrNoPlan, time.Hour},
 	} {
-		by := &target{pin: c.pin, fetchAt: moment}
+		by := &goal{pin: c.pin, fetchAt: moment}
 		if by.fetches(moment.Add(-1)) || !by.fetches(moment) {
 			t.Errorf("%s: it does not keep to its moment", name)
 		}
@@ -161,7 +161,7 @@ func TestTargetFetches(t *testing.T) {
 			t.Errorf("%s: it does not fetch after %s", name, c.again)
 		}
 	}
-	if none := (&target{}); none.fetches(moment) || (*target)(nil).fetches(moment) {
+	if none := (&goal{}); none.fetches(moment) || (*goal)(nil).fetches(moment) {
 		t.Error("it fetches without a release")
 	}
 }

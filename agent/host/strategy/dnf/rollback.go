@@ -2,7 +2,6 @@ package dnf
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/begun"
@@ -10,20 +9,12 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
 )
 
-// A run that is over is taken back by the reverse of its plan, from packages that prepare has fetched:
+// A run that is over is rolled back by the reverse of its plan, from packages that prepare has fetched:
 // from the repositories of the host, or from these as they were when it had the release of before.
 
 // PrepareRollback implements strategy.RollbackPreparer.
 func (s *Strategy) PrepareRollback(ctx context.Context, job strategy.Job) (message.ChangeSet, error) {
-	call, err := s.call(ctx, job)
-	var plan message.ChangeSet
-	if err == nil {
-		plan, err = call.prepareRollback(ctx, job)
-	}
-	if err != nil {
-		return message.ChangeSet{}, fmt.Errorf("cannot prepare the rollback: %w", err)
-	}
-	return plan, nil
+	return strategy.PrepareBy(ctx, job, "rollback", func() (*call, error) { return s.call(ctx, job) }, (*call).prepareRollback)
 }
 
 func (s *call) prepareRollback(ctx context.Context, job strategy.Job) (message.ChangeSet, error) {
@@ -47,7 +38,7 @@ func (s *call) prepareRollback(ctx context.Context, job strategy.Job) (message.C
 	if err != nil {
 		return message.ChangeSet{}, err
 	}
-	plan := strategy.ToUndo(job.Plan.Changes, now.missing(strategy.Reversed(job.Plan.Changes))).Plan(job.Progress)
+	plan := strategy.UndoOf(job.Plan.Changes, now.missing).Plan(job.Progress)
 	if len(plan.Changes) == 0 {
 		return plan, nil
 	}
@@ -70,11 +61,10 @@ func (s *call) prepareRollback(ctx context.Context, job strategy.Job) (message.C
 func (s *call) sourcesBack(ctx context.Context, job strategy.Job) ([]*call, error) {
 	present := *s
 	present.what, present.options = release.Packages{}, s.Strategy.options
-	if job.Was == nil || job.Was.Packages == nil || job.Was.Packages.AsOf.IsZero() || s.Snapshot == "" {
+	before, some := job.Past()
+	if !some || s.Snapshot == "" {
 		return []*call{&present}, nil
 	}
-	before := job
-	before.Release = job.Was
 	past, err := s.call(ctx, before)
 	return []*call{&present, past}, err
 }
@@ -91,9 +81,9 @@ func (s *call) sourceBack(ctx context.Context, sources []*call, back []message.C
 	return nil, strategy.Fail(message.Repository, s.noWayBack(lost, back))
 }
 
-// takeBack undoes a plan of an earlier run, from what prepare has fetched. It is called again after a
+// rollBack undoes a plan of an earlier run, from what prepare has fetched. It is called again after a
 // crash and after the reboot that it required.
-func (s *call) takeBack(ctx context.Context, job strategy.Job) (strategy.Outcome, error) {
+func (s *call) rollBack(ctx context.Context, job strategy.Job) (strategy.Outcome, error) {
 	if err := s.awaitLocks(ctx); err != nil {
 		return 0, err
 	}
@@ -106,7 +96,7 @@ func (s *call) takeBack(ctx context.Context, job strategy.Job) (strategy.Outcome
 	if err != nil {
 		return 0, err
 	}
-	undo := strategy.ToUndo(job.Plan.Changes, now.missing(strategy.Reversed(job.Plan.Changes)))
+	undo := strategy.UndoOf(job.Plan.Changes, now.missing)
 	was := strategy.Reversed(undo.Own(job.Plan.Changes))
 	if len(undo.Back) > 0 {
 		from, err := s.sourceBack(ctx, sources, undo.Back)

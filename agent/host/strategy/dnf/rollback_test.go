@@ -14,9 +14,9 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
 )
 
-// TestTakeBackFrom takes a run back from the repositories as they are, and as they were when the host had
+// TestRollbackFrom rolls back a run from the repositories as they are, and as they were when the host had
 // the release of before. Without the versions of before it fails in prepare, and names them.
-func TestTakeBackFrom(t *testing.T) {
+func TestRollbackFrom(t *testing.T) {
 	t.Parallel()
 	const one, two = "a 0 1 1 noarch 9\n", "a 0 2 1 noarch 9\n"
 	monday := time.Date(2026, 11, 23, 6, 0, 0, 0, time.UTC)
@@ -42,7 +42,7 @@ func TestTakeBackFrom(t *testing.T) {
 				return program.Ended{}, nil
 			}
 			job := strategy.Job{
-				Run: 2, TakesBack: 1, Plan: message.ChangeSet{Changes: []message.Change{{Name: "a.noarch", From: "1-1", To: "2-1"}}},
+				Run: 2, RollbackOf: 1, Plan: message.ChangeSet{Changes: []message.Change{{Name: "a.noarch", From: "1-1", To: "2-1"}}},
 				Was: &release.Release{Packages: &release.Packages{Select: release.All, AsOf: monday}}, Progress: func(int, string) {}, NotAfter: time.Now().Add(time.Hour),
 			}
 			plan, err := s.PrepareRollback(t.Context(), job)

@@ -10,15 +10,15 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
-// rollsBack reports whether this host can take a run back.
-func (w *Worker) rollsBack() bool {
+// canRollBack reports whether this host can roll back a run.
+func (w *Worker) canRollBack() bool {
 	_, can := w.Strategy.(strategy.RollbackPreparer)
 	return can
 }
 
-// takeBack takes an action of a run that takes others back: the rollback of what they changed comes in
+// rollBack takes an action of a run that rolls others back: the rollback of what they changed comes in
 // place of the upgrade.
-func (w *Worker) takeBack(ctx context.Context, do decide.Do) (strategy.Outcome, error) {
+func (w *Worker) rollBack(ctx context.Context, do decide.Do) (strategy.Outcome, error) {
 	if do == decide.DoPrepare {
 		return 0, w.callPrepareRollback(ctx)
 	}
@@ -29,22 +29,22 @@ func (w *Worker) takeBack(ctx context.Context, do decide.Do) (strategy.Outcome, 
 	switch do {
 	case decide.DoUpgrade:
 		w.baseline(ctx)
-		return w.callTakeBack(ctx, plan)
+		return w.callRollbackOf(ctx, plan)
 	case decide.DoResume:
 		if err := w.rebootedInIt(ctx); err != nil {
 			return 0, err
 		}
-		return w.callTakeBack(ctx, plan)
+		return w.callRollbackOf(ctx, plan)
 	case decide.DoVerify:
-		return 0, w.verifyTakenBack(ctx, plan)
+		return 0, w.verifyRolledBack(ctx, plan)
 	default:
 		return 0, fmt.Errorf("%s is no action of a rollback", do)
 	}
 }
 
-// undoes returns what takes the runs back.
+// undoes returns what a rollback changes on this host.
 func (w *Worker) undoes() (decide.Undoing, error) {
-	runs, err := message.ParseInterval(w.state.TakesBack)
+	runs, err := message.ParseInterval(w.state.RollsBack)
 	if err != nil {
 		return decide.Undoing{}, err
 	}
@@ -59,7 +59,7 @@ func (w *Worker) jobToUndo() (strategy.Job, error) {
 		return strategy.Job{}, err
 	}
 	job := w.job()
-	job.TakesBack, job.Plan = undo.Run, message.ChangeSet{Changes: undo.Changes}
+	job.RollbackOf, job.Plan = undo.Run, message.ChangeSet{Changes: undo.Changes}
 	if err := setRelease(&job, undo.Release); err != nil {
 		return job, err
 	}
@@ -77,7 +77,7 @@ func (w *Worker) callPrepareRollback(ctx context.Context) error {
 	if !can {
 		return strategy.Fail(message.Artifact, strategy.ErrNoRollback)
 	}
-	if job.Plan.Changes, err = w.toTakeBack(ctx); err != nil {
+	if job.Plan.Changes, err = w.toRollBack(ctx); err != nil {
 		return err
 	}
 	plan, err := within(ctx, w, "prepare of the rollback", job, preparer.PrepareRollback)
@@ -90,8 +90,8 @@ func (w *Worker) callPrepareRollback(ctx context.Context) error {
 	return w.keepPrepared(plan)
 }
 
-// toTakeBack returns the changes that are to be undone, by what the host has of them now.
-func (w *Worker) toTakeBack(ctx context.Context) ([]message.Change, error) {
+// toRollBack returns the changes that are to be undone, by what the host has of them now.
+func (w *Worker) toRollBack(ctx context.Context) ([]message.Change, error) {
 	undo, err := w.undoes()
 	if err != nil || !undo.Several() {
 		return undo.Changes, err
@@ -102,9 +102,9 @@ func (w *Worker) toTakeBack(ctx context.Context) ([]message.Change, error) {
 	return undo.From(differs), err
 }
 
-// callTakeBack undoes what the runs have changed: what prepare has told of it. If that takes effect with
+// callRollbackOf undoes what the runs have changed: what prepare has told of it. If that takes effect with
 // a reboot, it is complete once nothing of the reversed plan is missing for the next boot.
-func (w *Worker) callTakeBack(ctx context.Context, plan message.ChangeSet) (strategy.Outcome, error) {
+func (w *Worker) callRollbackOf(ctx context.Context, plan message.ChangeSet) (strategy.Outcome, error) {
 	job, err := w.jobToUndo()
 	if err != nil {
 		return 0, err
@@ -117,17 +117,17 @@ func (w *Worker) callTakeBack(ctx context.Context, plan message.ChangeSet) (stra
 	if err != nil || outcome != strategy.RebootRequired {
 		return outcome, err
 	}
-	return outcome, w.takenBack(ctx, plan, true)
+	return outcome, w.rolledBack(ctx, plan, true)
 }
 
-// verifyTakenBack proves that the host has what it had before, and confirms the system that runs.
-func (w *Worker) verifyTakenBack(ctx context.Context, plan message.ChangeSet) error {
+// verifyRolledBack proves that the host has what it had before, and confirms the system that runs.
+func (w *Worker) verifyRolledBack(ctx context.Context, plan message.ChangeSet) error {
 	boot, err := w.started(ctx)
 	if err != nil {
 		return err
 	}
 	if w.state.Action == message.Reboot {
-		outcome, err := w.callTakeBack(ctx, plan)
+		outcome, err := w.callRollbackOf(ctx, plan)
 		if err == nil && outcome == strategy.RebootRequired {
 			err = strategy.Fail(message.Boot, errors.New("the rollback asks for another reboot, and a host reboots once to roll back"))
 		}
@@ -135,9 +135,9 @@ func (w *Worker) verifyTakenBack(ctx context.Context, plan message.ChangeSet) er
 			return err
 		}
 	}
-	// First what runs, then what the next boot starts: that must not be what was taken back.
+	// First what runs, then what the next boot starts: that must not be what was rolled back.
 	for _, staged := range []bool{false, true} {
-		if err := w.takenBack(ctx, plan, staged); err != nil {
+		if err := w.rolledBack(ctx, plan, staged); err != nil {
 			return err
 		}
 	}
@@ -147,8 +147,8 @@ func (w *Worker) verifyTakenBack(ctx context.Context, plan message.ChangeSet) er
 	return w.confirmUpgraded(ctx, boot)
 }
 
-// takenBack returns an error if the host lacks a change of the reversed plan.
-func (w *Worker) takenBack(ctx context.Context, plan message.ChangeSet, staged bool) error {
+// rolledBack returns an error if the host lacks a change of the reversed plan.
+func (w *Worker) rolledBack(ctx context.Context, plan message.ChangeSet, staged bool) error {
 	job := w.job()
 	job.Plan, job.Reversed, job.Staged = plan, true, staged
 	return w.nothingMissing(ctx, job)

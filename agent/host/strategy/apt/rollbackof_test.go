@@ -20,10 +20,10 @@ func upgraded(t *testing.T) (*fake, message.ChangeSet) {
 	return f, plan
 }
 
-// back is a job that takes the run of a plan back.
+// back is a job that rolls back the run of a plan.
 func back(plan message.ChangeSet) strategy.Job {
 	j := job(plan)
-	j.Run, j.TakesBack = 2, 1
+	j.Run, j.RollbackOf = 2, 1
 	return j
 }
 
@@ -35,9 +35,9 @@ func (f *fake) archived() {
 	}
 }
 
-// TestTakeBackFrom takes a run back from wherever the versions of before still are. What is fetched in
+// TestRollbackFrom rolls back a run from wherever the versions of before still are. What is fetched in
 // prepare suffices: then no repository answers any more, and the power fails.
-func TestTakeBackFrom(t *testing.T) {
+func TestRollbackFrom(t *testing.T) {
 	t.Parallel()
 	old := map[string]string{"a": "1", "b": "1", "c": "1"}
 	for name, where := range map[string]func(f *fake, j *strategy.Job){
@@ -79,9 +79,9 @@ func TestTakeBackFrom(t *testing.T) {
 	}
 }
 
-// TestNothingToTakeBackFrom checks that a host whose versions of before are nowhere fails in prepare, and
+// TestNoWayBack checks that a host whose versions of before are nowhere fails in prepare, and
 // names them.
-func TestNothingToTakeBackFrom(t *testing.T) {
+func TestNoWayBack(t *testing.T) {
 	t.Parallel()
 	f, plan := upgraded(t)
 	f.write(f.archive("b=1"), "b=1")
@@ -99,8 +99,8 @@ func TestNothingToTakeBackFrom(t *testing.T) {
 	}
 }
 
-// TestTakeBackLeavesOthers checks that what somebody else has changed since stays, and is told.
-func TestTakeBackLeavesOthers(t *testing.T) {
+// TestRollbackLeavesOthers checks that what somebody else has changed since stays, and is told.
+func TestRollbackLeavesOthers(t *testing.T) {
 	t.Parallel()
 	f, plan := upgraded(t)
 	f.archived()
@@ -118,9 +118,9 @@ func TestTakeBackLeavesOthers(t *testing.T) {
 	}
 }
 
-// TestTakeBackKilledAnywhere kills a rollback at each change that it makes, with a power cut, and then the
+// TestRollbackKilledAnywhere kills a rollback at each change that it makes, with a power cut, and then the
 // repair of it. Each time it ends with what was before, on disk; or the next run repairs the host.
-func TestTakeBackKilledAnywhere(t *testing.T) {
+func TestRollbackKilledAnywhere(t *testing.T) {
 	t.Parallel()
 	for first := range 12 {
 		for second := range 8 {
@@ -152,9 +152,9 @@ func TestTakeBackKilledAnywhere(t *testing.T) {
 	}
 }
 
-// TestNextRunAfterTakeBack kills a rollback at each change, and prepares the host for the next run, which
+// TestNextRunAfterRollback kills a rollback at each change, and prepares the host for the next run, which
 // goes forward again: what the rollback has left is its own to repair.
-func TestNextRunAfterTakeBack(t *testing.T) {
+func TestNextRunAfterRollback(t *testing.T) {
 	t.Parallel()
 	for first := range 8 {
 		f, plan := upgraded(t)
