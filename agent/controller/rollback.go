@@ -105,6 +105,12 @@ func (c *Controller) newestUpgrade(ctx context.Context, request v1.Start) (uint6
 	}
 	switch len(found.choices) {
 	case 0:
+		if request.Environment != "" {
+			unknown, err := ask(ctx, c, func(s *state) error { _, err := s.declared(request.Environment); return err })
+			if err = cmp.Or(err, unknown); err != nil {
+				return 0, err
+			}
+		}
 		return 0, &run.Refused{Message: fmt.Sprintf("no run%s has upgraded a host, so there is nothing to roll back", where)}
 	case 1:
 		return found.choices[0].Run, nil

@@ -108,9 +108,20 @@ func TestRollback(t *testing.T) {
 		if refused, err := c.Preflight(t.Context(), "test", newest); err != nil || !strings.Contains(refused.Refused, "nothing is left to roll back of run") {
 			t.Errorf("the rehearsal of a refused rollback says %+v, %v", refused, err)
 		}
+		if _, err := c.Start(t.Context(), "test", v1.Start{Rollback: true, Environment: "nope", Reason: "it is slow"}); err == nil || !strings.Contains(err.Error(), "there is no environment nope") {
+			t.Errorf("in no environment: %v", err)
+		}
 		again, err := c.Preflight(t.Context(), "test", v1.Start{RollbackOf: undo.ID, Reason: "it was not that"})
 		if err != nil || again.Refused != "" || again.Run == nil || len(again.Run.Stages) != 2 || again.Run.Stages[0].Name != "canary" {
 			t.Errorf("the rollback of the rollback would be %+v, %v", again.Run, err)
+		}
+		forward, err := c.Start(t.Context(), "test", v1.Start{RollbackOf: undo.ID, Reason: "it was not that"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.upgradeAll(forward, "h01", "h02")
+		if after, err := c.Preflight(t.Context(), "test", newest); err != nil || after.Run == nil || after.Run.RollbackOf != forward.ID {
+			t.Errorf("after it a rollback would be %+v, %v; want that of run %d", after, err, forward.ID)
 		}
 	})
 }

@@ -372,6 +372,17 @@ func TestAccRun_refusedStart(t *testing.T) {
 	}}})
 }
 
+// TestAccRun_refusedForARunThatHasEnded: the server names a run that has ended. It is not waited for.
+func TestAccRun_refusedForARunThatHasEnded(t *testing.T) {
+	t.Parallel()
+	api, server := withHosts(t, "completed", "")
+	ended := api.AddRun(acctest.Tenant, v1.Run{Phase: "finished", Result: "completed", Hosts: []v1.RunHost{{Hostname: "h01", Status: "upgraded"}}})
+	acctest.Run(t, resource.TestCase{CheckDestroy: runs(api, 1), Steps: []resource.TestStep{{
+		Config:      server.Config(block(fmt.Sprintf("retry_of = %d\ntimeouts = { create = \"1m\" }", ended))),
+		ExpectError: regexp.MustCompile(`(?s)Unable to create osupgrade_run.*left\s+no\s+host\s+to\s+retry`),
+	}}})
+}
+
 func TestAccRun_wrongValuesAreToldAtPlan(t *testing.T) {
 	t.Parallel()
 	api, server := withHosts(t, "completed", "")

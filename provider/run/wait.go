@@ -90,10 +90,11 @@ func (w waiter) begin(ctx context.Context, api *client.Client, tenant, purpose s
 	if w.holders != nil {
 		w.holders.request(start.RequestID)
 	}
+	var over uint64 // A run that was waited for to its end, so that it does not stand in the way any more.
 	for {
 		run, err := api.Start(ctx, tenant, start)
 		id := tenantobject.BlockingRun(err)
-		if id == 0 {
+		if id == 0 || id == over {
 			return run, err
 		}
 		run, err = api.Run(ctx, tenant, id)
@@ -113,6 +114,7 @@ func (w waiter) begin(ctx context.Context, api *client.Client, tenant, purpose s
 		if err != nil {
 			return v1.Run{}, err
 		}
+		over = id
 	}
 }
 

@@ -617,6 +617,9 @@ func (t *tenant) refused(request v1.Start) (map[string]bool, error) {
 	for _, h := range t.runs[i].Hosts {
 		again[h.Hostname] = h.Status == "failed" || h.Status == "skipped"
 	}
+	if len(again) > 0 && !slices.ContainsFunc(t.runs[i].Hosts, func(h v1.RunHost) bool { return again[h.Hostname] }) {
+		return nil, &run.Refused{Run: request.RetryOf, Message: fmt.Sprintf("run %d left no host to retry", request.RetryOf)}
+	}
 	return again, nil
 }
 
