@@ -69,13 +69,15 @@ func TestRealRun(t *testing.T) {
 }
 
 // TestRealRollbackCuts rolls back an upgrade, then that rollback, and so on, and cuts the power at any
-// moment of it. Whatever the run then says is true.
+// moment of it, which loses what was not synced. Whatever the run then says is true.
 func TestRealRollbackCuts(t *testing.T) {
 	realhost.Need(t, realhost.Hosts, realhost.Images)
 	t.Parallel()
 	const size = 2
 	a := newAppliance(t, realhost.Images, size)
 	a.offer("2", "version 2", size)
+	a.Cut()
+	a.LosesUnsynced()
 	site := a.site()
 	newest := site.Upgrade()
 	versions, runs := [2]string{"version 1", "version 2"}, 1
