@@ -379,18 +379,23 @@ func adviseEnded(s v1.Situation, r v1.Run) []advice {
 		})
 	}
 	todo = append(todo, adviseUnanswered(r)...)
-	retry := []string{"retry", fmt.Sprint(r.ID)}
+	verb, retry := "retry", []string{"retry", fmt.Sprint(r.ID)}
 	again := command(retry...)
-	if s.OpenWindow == nil {
+	switch {
+	case r.RollbackOf != 0:
+		verb, again = "roll back", withReason("rollback", fmt.Sprint(r.RollbackOf))
+	case s.OpenWindow == nil:
 		again = withReason(append(retry, "--override-window")...)
 	}
 	switch {
+	case len(failed) > 0 && r.RollbackOf != 0:
+		todo = append(todo, advice{"then roll back the hosts that are left", again})
 	case len(failed) > 0:
 		todo = append(todo, advice{"then retry before the next window", again})
 	case len(back) > 0:
-		todo = append(todo, advice{fmt.Sprintf("retry %s (%s)", text.Count(len(back), "host that was unreachable and is back", "hosts that were unreachable and are back"), someOf(back)), again})
+		todo = append(todo, advice{fmt.Sprintf("%s %s (%s)", verb, text.Count(len(back), "host that was unreachable and is back", "hosts that were unreachable and are back"), someOf(back)), again})
 	case len(left) > 0 && s.NextUpgradeAt == nil && s.OpenWindow == nil: // No run takes them by itself.
-		todo = append(todo, advice{fmt.Sprintf("retry %s (%s)", text.Count(len(left), "host that was left out", "hosts that were left out"), someOf(left)), again})
+		todo = append(todo, advice{fmt.Sprintf("%s %s (%s)", verb, text.Count(len(left), "host that was left out", "hosts that were left out"), someOf(left)), again})
 	}
 	return todo
 }
