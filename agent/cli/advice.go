@@ -382,11 +382,11 @@ func adviseEnded(s v1.Situation, r v1.Run) []advice {
 	if s.WaitingFor != nil && s.OpenWindow == nil && r.RollbackOf == 0 { // What hinders a window hinders a retry, too.
 		return todo
 	}
-	retry := []string{"retry", fmt.Sprint(r.ID)}
+	verb, retry := "retry", []string{"retry", fmt.Sprint(r.ID)}
 	again := command(retry...)
 	switch {
 	case r.RollbackOf != 0:
-		again = withReason("rollback", fmt.Sprint(r.RollbackOf))
+		verb, again = "roll back", withReason("rollback", fmt.Sprint(r.RollbackOf))
 	case s.OpenWindow == nil:
 		again = withReason(append(retry, "--override-window")...)
 	}
@@ -397,9 +397,9 @@ func adviseEnded(s v1.Situation, r v1.Run) []advice {
 	case len(failed) > 0:
 		todo = append(todo, advice{"then retry before the next window", again})
 	case len(back) > 0:
-		todo = append(todo, advice{fmt.Sprintf("retry %s (%s)", text.Count(len(back), "host that was unreachable and is back", "hosts that were unreachable and are back"), someOf(back)), again})
+		todo = append(todo, advice{fmt.Sprintf("%s %s (%s)", verb, text.Count(len(back), "host that was unreachable and is back", "hosts that were unreachable and are back"), someOf(back)), again})
 	case len(left) > 0 && alone:
-		todo = append(todo, advice{fmt.Sprintf("retry %s (%s)", text.Count(len(left), "host that was left out", "hosts that were left out"), someOf(left)), again})
+		todo = append(todo, advice{fmt.Sprintf("%s %s (%s)", verb, text.Count(len(left), "host that was left out", "hosts that were left out"), someOf(left)), again})
 	}
 	return todo
 }

@@ -440,7 +440,7 @@ func lastRunLine(at timeFormat, r *v1.HostRun) string {
 
 // statusInRun is the status of a host in a run, with the class of its failure.
 func statusInRun(r v1.HostRun) string {
-	text := shownStatus(r.Status, r.RolledBack)
+	text := shownStatus(r.Status, r.RolledBack, r.RollbackOf)
 	if r.Class != "" {
 		text += " (" + r.Class + ")"
 	}

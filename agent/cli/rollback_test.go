@@ -21,11 +21,23 @@ func TestRollbackIsShownAsOne(t *testing.T) {
 		"the table of hosts":  func(to *terminal) { hostTable(to, timeFormat{zone: time.UTC}, r, r.Hosts) },
 		"the table of stages": func(to *terminal) { showStages(to, r) },
 		"the progress":        func(to *terminal) { to.line(progressLine(r)) },
-		"the rehearsal":       func(to *terminal) { showPreflight(to, timeFormat{zone: time.UTC}, v1.Preflight{Run: &r}) },
+		"the last run": func(to *terminal) {
+			to.line(lastRun(timeFormat{zone: time.UTC}, v1.Host{LastRun: &v1.HostRun{ID: 100, RollbackOf: 85, Status: "upgraded"}}))
+		},
+		"the advice": func(to *terminal) {
+			ended := r
+			ended.Hosts = append(ended.Hosts, v1.RunHost{Hostname: "h04", Stage: "rest", Status: "failed"})
+			for _, a := range adviseEnded(v1.Situation{}, ended) {
+				to.line(a.what + ": " + a.command)
+			}
+		},
+		"the rehearsal": func(to *terminal) { showPreflight(to, timeFormat{zone: time.UTC}, v1.Preflight{Run: &r}) },
 	}
 	want := map[string][]string{
 		"the table of hosts":  {"back", "going-back", "prepared"},
 		"the table of stages": {"BACK"},
+		"the last run":        {"100 back"},
+		"the advice":          {"then roll back the hosts that are left: osupgrade-agent rollback 85"},
 		"the progress":        {"1 of 3 hosts rolled back"},
 		"the rehearsal":       {"rolls back:", "runs 47 to 85", "each host finds out in prepare"},
 	}

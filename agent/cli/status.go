@@ -397,26 +397,24 @@ const rolledBack = "rolled-back"
 // upToDate counts the upgraded hosts that had nothing to change.
 const upToDate = "up-to-date"
 
-// shownStatus is the status of a host as people see it.
-func shownStatus(status string, isRolledBack bool) string {
-	if isRolledBack {
+// shownStatus is the status of a host as people see it in a run that takes back another one, or 0. A host
+// that a rollback has brought back is not shown as upgraded, nor as rolled-back, which tells of a failed
+// upgrade.
+func shownStatus(status string, isRolledBack bool, rollbackOf uint64) string {
+	switch {
+	case isRolledBack:
 		return rolledBack
+	case rollbackOf != 0 && status == string(run.Upgraded):
+		return "back"
+	case rollbackOf != 0 && status == string(run.HostUpgrading):
+		return "going-back"
 	}
 	return status
 }
 
-// statusIn is the status of a host as people see it in a run. A host that a rollback has brought back is
-// not shown as upgraded, nor as rolled-back, which tells of a failed upgrade.
+// statusIn is shownStatus of a host of a run.
 func statusIn(r v1.Run, h v1.RunHost) string {
-	if r.RollbackOf != 0 {
-		switch run.Status(h.Status) {
-		case run.Upgraded:
-			return "back"
-		case run.HostUpgrading:
-			return "going-back"
-		}
-	}
-	return shownStatus(h.Status, h.RolledBack)
+	return shownStatus(h.Status, h.RolledBack, r.RollbackOf)
 }
 
 // countHosts counts the members of a run by their status. Hosts that are left out have
@@ -425,7 +423,7 @@ func countHosts(r v1.Run) (counts map[string]int, members int) {
 	counts = map[string]int{}
 	for _, h := range r.Hosts {
 		if h.Stage != "" {
-			counts[shownStatus(h.Status, h.RolledBack)]++
+			counts[shownStatus(h.Status, h.RolledBack, 0)]++
 			members++
 			if h.UpToDate {
 				counts[upToDate]++

@@ -536,7 +536,7 @@ func (c *Controller) leftOf(ctx context.Context, id uint64) (chosen choice, err 
 	return choice{environment: nameOf(r.Environment), left: left, step: step, release: r.Release.Pin()}, nil
 }
 
-// failedStep returns the first step that failed in a run; empty if none did. That a step could not be taken back
+// failedStep returns the first step that failed in a run; empty if none did. That a step could not be undone
 // is no matter of a retry, which goes forwards.
 func failedStep(r v1.Run) string {
 	for _, s := range r.Stages {

@@ -478,12 +478,12 @@ func (p *property) anyReply() {
 
 // anyEvent is an outcome that is out of place.
 func (p *property) anyEvent() {
-	kinds := []message.TaskKind{message.BeforeHost, message.Drain, message.AfterHost, message.Undrain, message.Fleet, message.Step, message.Start, ""}
+	kinds := []message.TaskKind{message.BeforeHost, message.Drain, message.AfterHost, message.Undrain, message.Fleet, message.Step, message.Undo, message.Start, ""}
 	o := message.Outcome{
 		Run: rapid.SampledFrom([]uint64{p.judge().Run(), 1, p.in().Newest().OpenedSeq}).Draw(p.rt, "run"), Kind: rapid.SampledFrom(kinds).Draw(p.rt, "kind"),
 		Host: p.host(), Attempt: rapid.IntRange(-1, 3).Draw(p.rt, "attempt"), OK: rapid.Bool().Draw(p.rt, "ok"),
 	}
-	if o.Kind == message.Step {
+	if o.Kind == message.Step || o.Kind == message.Undo {
 		o.Host = rapid.SampledFrom([]string{"c1", ""}).Draw(p.rt, "the host of the step")
 		o.Stage = rapid.SampledFrom(p.opened.Rollout.Stages).Draw(p.rt, "stage").Name
 	}

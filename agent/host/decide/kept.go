@@ -86,6 +86,8 @@ type Undoing struct {
 	Changes []message.Change
 	// Release is what the newest of them has installed, and Was what the host had before the oldest.
 	Release, Was *release.Pin
+	// Undone means that the newest run has taken them back, and that no plan could tell what is left.
+	Undone bool
 	// back tells that they went to older versions.
 	back bool
 	// between are the versions that they went from and to, by name, if there are several.
@@ -116,7 +118,7 @@ func (k *Kept) Undo(runs message.Interval) (u Undoing, err error) {
 	}
 	newest := k.Runs[0]
 	if runs.Has(newest.RollbackOf) {
-		return Undoing{Run: newest.RollbackOf, Changes: strategy.Reversed(newest.Changes), Release: newest.Was, Was: newest.Release, back: !newest.Back}, nil
+		return Undoing{Run: newest.RollbackOf, Changes: strategy.Reversed(newest.Changes), Release: newest.Was, Was: newest.Release, Undone: newest.Done && len(newest.Changes) == 0, back: !newest.Back}, nil
 	}
 	for _, r := range k.Runs {
 		if !runs.Has(r.Run) {
@@ -183,7 +185,7 @@ func (s State) touched(seen Seen) State {
 		run.Release, run.Was, run.RollbackOf, run.Back = undoes.Was, undoes.Release, undoes.Run, !undoes.back
 	}
 	// Without a plan an upgrade may change anything, and so may the way back from it.
-	if len(run.Changes) == 0 && (!seen.Planless || len(undoes.Changes) > 0) {
+	if undoes.Undone || len(run.Changes) == 0 && (!seen.Planless || len(undoes.Changes) > 0) {
 		return s
 	}
 	next := Kept{Runs: append([]KeptRun{run}, before.Runs[:min(len(before.Runs), maxKept-1)]...), Rejected: maps.Clone(before.Rejected)}

@@ -69,6 +69,13 @@ func (w *Worker) jobToUndo() (strategy.Job, error) {
 
 // callPrepareRollback prepares the way back, and keeps the reversed plan.
 func (w *Worker) callPrepareRollback(ctx context.Context) error {
+	undo, err := w.undoes()
+	if err != nil {
+		return err
+	}
+	if undo.Undone {
+		return w.keepPrepared(message.ChangeSet{})
+	}
 	job, err := w.jobToUndo()
 	if err != nil {
 		return err
@@ -105,6 +112,10 @@ func (w *Worker) toRollBack(ctx context.Context) ([]message.Change, error) {
 // callRollbackOf undoes what the runs have changed: what prepare has told of it. If that takes effect with
 // a reboot, it is complete once nothing of the reversed plan is missing for the next boot.
 func (w *Worker) callRollbackOf(ctx context.Context, plan message.ChangeSet) (strategy.Outcome, error) {
+	undo, err := w.undoes()
+	if err != nil || undo.Undone {
+		return strategy.Done, err
+	}
 	job, err := w.jobToUndo()
 	if err != nil {
 		return 0, err

@@ -186,6 +186,55 @@ func TestRolledBackAlready(t *testing.T) {
 	})
 }
 
+// scripted is a host whose scripts make no plan and count how often they roll back.
+type scripted struct {
+	planless
+	asked, back *int
+	fails       *error
+}
+
+func (s scripted) PrepareRollback(context.Context, strategy.Job) (message.ChangeSet, error) {
+	*s.asked++
+	return message.ChangeSet{}, nil
+}
+
+func (s scripted) Rollback(context.Context, strategy.Job) (strategy.Outcome, error) {
+	*s.back++
+	return strategy.Done, *s.fails
+}
+
+// TestRolledBackWithoutPlan checks that scripts which make no plan roll back again after a rollback that has
+// failed, and no more after one that is done.
+func TestRolledBackWithoutPlan(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(r *rig) {
+		var asked, back int
+		var fails error
+		r.change = func(o *Options) { o.Strategy = scripted{planless{o.Strategy}, &asked, &back, &fails} }
+		r.bear()
+		r.begins(10, "")
+		expect(r, message.Prepare, message.Done)
+		r.asks(10, message.Upgrade)
+		expect(r, message.Upgrade, message.Done)
+		for _, c := range []struct {
+			run   uint64
+			fails error
+			want  int
+		}{{20, errors.New("no way"), 1}, {30, nil, 2}, {40, nil, 2}} {
+			fails = c.fails
+			r.begins(c.run, "10-10")
+			expect(r, message.Prepare, message.Done)
+			r.asks(c.run, message.Upgrade)
+			if answer := r.until(message.Upgrade); (answer == string(message.Done)) != (c.fails == nil) {
+				t.Errorf("run %d: it answers %q", c.run, answer)
+			}
+			if back != c.want || asked != c.want {
+				t.Errorf("run %d: it was asked %d times and rolled back %d times, want %d", c.run, asked, back, c.want)
+			}
+		}
+	})
+}
+
 // TestRollbackOfCrash kills the worker at each visit of each label of a rollback: the host goes back
 // once, reboots once for it, and has what it had before.
 func TestRollbackOfCrash(t *testing.T) {

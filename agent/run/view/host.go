@@ -13,7 +13,7 @@ func HostRun(r *run.State, member run.Host) v1.HostRun {
 	}
 	return v1.HostRun{
 		Release: release, ID: r.Key(), Phase: string(r.Phase), Result: string(r.Result), Status: string(member.Status), Class: class(member), RolledBack: rolledBack(member),
-		UpToDate: member.UpToDate, EndedAt: OptionalTime(r.EndedAt),
+		UpToDate: member.UpToDate, RollbackOf: r.RollsBack.Of, EndedAt: OptionalTime(r.EndedAt),
 	}
 }
 

@@ -161,7 +161,7 @@ func TestRealPromotion(t *testing.T) {
 		t.Errorf("run %d takes back %d, and run %d %d", back.ID, back.RollbackOf, forward.ID, forward.RollbackOf)
 	}
 	if order, reverse := ended(forward), ended(back); !slices.Equal(order, []string{"h01", "h02"}) || !slices.Equal(reverse, []string{"h02", "h01"}) {
-		t.Errorf("november came to %v, and was taken back on %v", order, reverse)
+		t.Errorf("november came to %v, and was rolled back on %v", order, reverse)
 	}
 }
 

@@ -157,8 +157,10 @@ type HostRun struct {
 	RolledBack bool   `json:"rolled-back,omitempty"`
 	UpToDate   bool   `json:"up-to-date,omitempty"`
 	// Release is the name of the release that the run installs; absent for a run without one.
-	Release string     `json:"release,omitempty"`
-	EndedAt *time.Time `json:"ended-at,omitempty"`
+	Release string `json:"release,omitempty"`
+	// RollbackOf is the newest run that the run takes back; absent if it is no rollback.
+	RollbackOf uint64     `json:"rollback-of,omitempty"`
+	EndedAt    *time.Time `json:"ended-at,omitempty"`
 }
 
 // HostLease is the right of one worker to work for a host.
