@@ -113,20 +113,42 @@ func (c *Controller) Stored(host string, id report.ID) {
 }
 
 // known returns what the plans differ in, once all are compared, and whether hosts have to wait for
-// that.
-func (c *comparison) known() (differing *message.Differing, waits bool) {
-	switch {
-	case c == nil:
-		return nil, false
-	case len(c.wanted) > 0:
-		return nil, c.refuses
+// that. Since they were compared the run may have begun with other hosts, also by another controller.
+func (c *comparison) known(current *run.State) (differing *message.Differing, waits bool) {
+	if c.isWaiting() || c == nil || len(c.wanted) > 0 || c.differing == nil {
+		return nil, c.isWaiting()
+	}
+	if current.Outdates(*c.differing) {
+		c.judge(differ(c.plans, current.Began()))
 	}
 	return c.differing, false
 }
 
+// isWaiting reports whether hosts have to wait for plans to be compared.
+func (c *comparison) isWaiting() bool { return c != nil && len(c.wanted) > 0 && c.refuses }
+
+// differ returns what plans differ in, and who is refused because of that if the run has begun with some
+// hosts.
+func differ(plans *compare.Plans, began map[string]bool) message.Differing {
+	all := plans.Differing(began)
+	e := compare.Told(all)
+	e.Refused = compare.Refused(all, began)
+	return e
+}
+
+// judge keeps what plans differ in, with the hosts whose plans did not come.
+func (c *comparison) judge(e message.Differing) {
+	if len(c.lost) > 0 {
+		e.Refused = append(e.Refused, message.Refusal{Hosts: c.lost, Why: "its plan did not come within " + window.FormatDuration(planLimit) + ", so it was compared with no other, and packages.same of the release is true"})
+	}
+	if c.differing = nil; len(e.Packages)+len(e.Refused) > 0 {
+		c.differing = &e
+	}
+}
+
 // waits is what the run waits for while plans have to be compared; nil if it does not.
 func (c *comparison) waits() *v1.WaitingFor {
-	if _, waits := c.known(); !waits {
+	if !c.isWaiting() {
 		return nil
 	}
 	hosts := slices.Sorted(maps.Keys(c.wanted))
@@ -166,12 +188,10 @@ func (c *comparison) read(ctx context.Context, current *run.State, now time.Time
 		return again
 	}
 	c.reading = true
-	taken := current.Taken()
+	began := current.Began()
 	go func() {
 		missing, err := addPlans(ctx, c.Options, c.run, c.plans, hosts)
-		differing := c.plans.Differing(taken)
-		told := compare.Told(differing)
-		told.Refused = compare.Refused(differing, taken)
+		told := differ(c.plans, began)
 		if ctx.Err() == nil {
 			c.post(ctx, func() { c.take(hosts, missing, told, err) })
 		}
@@ -242,11 +262,6 @@ func (c *comparison) take(hosts []compare.Host, missing map[string]bool, told me
 		}
 	}
 	clear(c.stored)
-	if len(c.lost) > 0 {
-		told.Refused = append(told.Refused, message.Refusal{Hosts: c.lost, Why: "its plan did not come within " + window.FormatDuration(planLimit) + ", so it was compared with no other, and packages.same of the release is true"})
-	}
-	if c.differing = nil; len(told.Packages)+len(told.Refused) > 0 {
-		c.differing = &told
-	}
+	c.judge(told)
 	c.ready()
 }

@@ -24,9 +24,16 @@ func (m *memory) plans(c *Controller, host string, r v1.Run, to string) {
 // comparing starts a run to a release of packages, with the canary h01 and the others h02 and h03.
 func comparing(t *testing.T, same bool, act func(t *testing.T, m *memory, c *Controller, r v1.Run)) {
 	t.Helper()
+	by := v1.Rollout{MinPrepared: "1", Stages: []v1.Stage{{Name: "canary", Match: &v1.Match{Hosts: []string{"h01"}}}, {Name: "rest"}}}
+	comparingBy(t, by, same, act)
+}
+
+// comparingBy starts a run by a rollout to a release of packages.
+func comparingBy(t *testing.T, by v1.Rollout, same bool, act func(t *testing.T, m *memory, c *Controller, r v1.Run)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
-		m.rollout = &v1.Rollout{MinPrepared: "1", Stages: []v1.Stage{{Name: "canary", Match: &v1.Match{Hosts: []string{"h01"}}}, {Name: "rest"}}}
+		m.rollout = &by
 		c, _ := m.control(t)
 		installs := v1.Release{Packages: &release.Packages{Same: same}}
 		m.releases("spring", &installs)
@@ -116,6 +123,35 @@ func TestDifferingPlansAreRefused(t *testing.T) {
 		const want = "h01 upgrading  ; h02 failed repository it would get libssl3 3.0.16 and other hosts 3.0.15, and packages.same of the release is true; h03 prepared  "
 		if got := statuses(t, c, r.ID); got != want {
 			t.Errorf("the hosts are %q, not %q", got, want)
+		}
+	})
+}
+
+// TestAdmittedHostCounts checks that what a host plans counts for all others from when it is admitted, also
+// if these are compared only then.
+func TestAdmittedHostCounts(t *testing.T) {
+	t.Parallel()
+	by := v1.Rollout{MinPrepared: "1", PreparePatience: "1m", Stages: []v1.Stage{{Name: "all", MaxUnavailable: "3"}}, Checks: &v1.RolloutChecks{BeforeHost: []v1.Check{{Type: "exec", Script: "ready"}}}}
+	comparingBy(t, by, true, func(t *testing.T, m *memory, c *Controller, r v1.Run) {
+		m.plans(c, "h02", r, "3.0.16")
+		m.answer("h02", r, message.Prepare, message.Done)
+		time.Sleep(90 * time.Second) // The others are late.
+		m.Alive("h02", message.Alive{Application: "app", Releases: []release.Kind{release.OfPackages}})
+		synctest.Wait()
+		if got := statuses(t, c, r.ID); !strings.Contains(got, "h02 checking") {
+			t.Fatalf("the hosts are %q", got)
+		}
+		for _, name := range []string{"h01", "h03"} {
+			m.Alive(name, message.Alive{Application: "app", Releases: []release.Kind{release.OfPackages}})
+			m.plans(c, name, r, "3.0.15")
+			m.answer(name, r, message.Prepare, message.Done)
+		}
+		synctest.Wait()
+		got := statuses(t, c, r.ID)
+		for _, name := range []string{"h01", "h03"} {
+			if want := name + " failed repository it would get libssl3 3.0.15 and other hosts 3.0.16, and packages.same of the release is true"; !strings.Contains(got, want) {
+				t.Errorf("the hosts are %q, without %q", got, want)
+			}
 		}
 	})
 }

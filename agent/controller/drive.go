@@ -68,7 +68,7 @@ func (s *state) seen(env *environment, now time.Time, q *request) run.Seen {
 		return s.hosts.told(current, member).Doing()
 	}
 	seen.Outcomes = env.tasks.news(current)
-	seen.Differing, seen.Comparing = env.compared.known()
+	seen.Differing, seen.Comparing = env.compared.known(current)
 	seen.Answers = s.answers(now)
 	return seen
 }

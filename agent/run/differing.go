@@ -27,15 +27,32 @@ func (s *State) ComparesPlans() (compares, refuses bool) {
 	return s.packages != nil, s.packages != nil && s.packages.Same
 }
 
-// Taken returns the members that the run has taken out of service.
-func (s *State) Taken() map[string]bool {
-	taken := map[string]bool{}
+// Began returns the members with which the run has begun: what they get counts for those that differ.
+func (s *State) Began() map[string]bool {
+	began := map[string]bool{}
 	for i := range s.members {
-		if m := &s.members[i]; s.touched && !m.takenAt.IsZero() {
-			taken[m.Name] = true
+		if s.hasBegun(i) {
+			began[s.members[i].Name] = true
 		}
 	}
-	return taken
+	return began
+}
+
+// hasBegun reports whether a member is admitted, or was taken out of service.
+func (s *State) hasBegun(i int) bool {
+	m := &s.members[i]
+	return m.phase > idle && m.phase < done || s.touched && !m.takenAt.IsZero()
+}
+
+// Outdates reports whether the run has begun with a host that was to be refused: then what counts has to
+// be decided anew.
+func (s *State) Outdates(e message.Differing) bool {
+	return slices.ContainsFunc(e.Refused, func(r message.Refusal) bool {
+		return slices.ContainsFunc(r.Hosts, func(host string) bool {
+			i, err := s.member(host)
+			return err == nil && s.isMember(i) && s.hasBegun(i)
+		})
+	})
 }
 
 // mayBeRefused reports whether a member is prepared, and nothing was done to it yet.
