@@ -83,9 +83,18 @@ sed 's/^  canary:$/&\n    after: {environments: [shops]}/' shops.yaml >cycle.yam
 	}
 }
 
-// TestReleasesGuide executes the guide "Releases".
+// TestReleasesGuide executes the guide "Releases". Before, the environment has a run, which the guide calls 57.
 func TestReleasesGuide(t *testing.T) {
 	t.Parallel()
-	playShops(t, "releases", "cp shops.yaml november.yaml\n", "shop", []string{"basel", "basel"},
-		"Written, in this order: release security-2026-11-21, environment basel.", "environment basel", "Release security-2026-11-21 is withdrawn by", "Release security-2026-11-21 may be installed again.")
+	const before = `
+cp shops.yaml november.yaml
+printf 'config:\n  worker-applications: [{name: os-upgrade-simulated}]\nenvironments:\n  basel: {match: {labels: {shop: basel}}}\n' >basel.yaml
+osupgrade-agent apply -f basel.yaml
+osupgrade-agent start --environment basel --override-window --reason first --wait
+run=$(osupgrade-agent runs --output json | sed -n '/"id":/{s/[^0-9]*"id": *\([0-9]*\).*/\1/p;q}')
+osupgrade-agent() { command osupgrade-agent "${@/#57/$run}"; }
+`
+	playShops(t, "releases", before, "shop", []string{"basel", "basel"},
+		"Written, in this order: release security-2026-11-21, environment basel.", "environment basel", "Release security-2026-11-21 is withdrawn by", "Release security-2026-11-21 may be installed again.",
+		"Release nov is created: ", "rolls back:", "2 of 2 hosts rolled back")
 }
