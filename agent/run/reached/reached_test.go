@@ -111,8 +111,10 @@ func TestSoaks(t *testing.T) {
 		return &message.Soak{Since: at, Until: at.Add(time.Duration(hours) * time.Hour)}
 	}
 	r := &message.Reached{Since: 41, Stages: []message.ReachedStage{
-		{Name: "backup", Step: true, Run: 41, Soaks: soak(4)}, {Name: "standby", Run: 41, Done: []string{"c1"}, Soaks: soak(2)},
-		{Name: "active", Left: []string{"c2"}}, {Name: "workers", Run: 41, Done: []string{"w1"}, Soaks: soak(9)},
+		{Name: "backup", Step: true, Run: 41, Soaks: soak(4)},
+		{Name: "standby", Run: 41, Done: []string{"c1"}, Soaks: soak(2)},
+		{Name: "active", Left: []string{"c2"}},
+		{Name: "workers", Run: 41, Done: []string{"w1"}, Soaks: soak(9)},
 	}}
 	check := func(what string, r *message.Reached, stage, wantOf string, want message.Soak) {
 		t.Helper()
