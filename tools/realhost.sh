@@ -15,7 +15,7 @@ skipped=.cache/realhost/skipped
 # packages LEVEL prints the Debian packages that are missing.
 packages() {
 	local all="mmdebstrap=mmdebstrap zstd=zstd systemd-nspawn=systemd-container nsenter=util-linux unshare=util-linux"
-	[ "$1" = quick ] || all="$all qemu-system-x86_64=qemu-system-x86 busybox=busybox-static mke2fs=e2fsprogs"
+	[ "$1" = quick ] || all="$all qemu-system-x86_64=qemu-system-x86 busybox=busybox-static mke2fs=e2fsprogs losetup=mount"
 	if [ "$1" = long ]; then
 		all="$all grub-mkimage=grub-common rauc=rauc mksquashfs=squashfs-tools openssl=openssl mkfs.xfs=xfsprogs mkfs.btrfs=btrfs-progs"
 		[ -e /usr/lib/grub/i386-pc/boot.img ] || echo grub-pc-bin

@@ -152,6 +152,8 @@ func TestWrongConfigFile(t *testing.T) {
 		"config a folder":         {serve("--config", dir), exitUsage, "is a directory"},
 		"config too large":        {serve("--config", file("b.yaml", strings.Repeat("#", maxConfig+1))), exitUsage, "larger than 1048576 bytes"},
 		"key of a release":        {[]string{"worker", "--config", file("m.yaml", "apt-mode: security\n")}, exitUsage, "apt-mode: unknown key; what is installed is declared at the site, by a release: use its packages.select"},
+		"version of an image":     {[]string{"worker", "--config", file("version.yaml", "strategy: rauc\nrauc-version: \"2.4\"\n")}, exitUsage, "rauc-version: unknown key; what is installed is declared at the site, by a release: use its version and images"},
+		"branch of an image":      {[]string{"worker", "--config", file("ref.yaml", "ostree-ref: origin:stable\n")}, exitUsage, "ostree-ref: unknown key; what is installed is declared at the site, by a release: use its images, whose url may be a branch"},
 		"config key of another":   {serve("--config", file("a.yaml", "tenants: [a]\nscripts: b\n")), exitUsage, "scripts: unknown key"},
 		"config in a config":      {serve("--config", file("c.yaml", "tenants: [a]\nconfig: b\n")), exitUsage, "config: unknown key"},
 		"config that prints":      {serve("--config", file("p.yaml", "tenants: [a]\nprint-config: true\n")), exitUsage, "print-config: unknown key"},

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"reflect"
 	"slices"
@@ -92,6 +93,26 @@ func (f *configFile) take(flags []*kong.Flag) {
 var ofReleases = map[string]string{
 	"apt-mode": "packages.select", "apt-packages": "packages.only", "apt-release": "packages.distribution", "apt-sources": "packages.as-of, and set apt-snapshot",
 	"dnf-mode": "packages.select", "dnf-packages": "packages.only",
+	"rauc-version": "version and images", "rauc-sha256": "images, which have sha256",
+	"ostree-ref":        "images, whose url may be a branch",
+	"sysupdate-version": "version and images",
+}
+
+// declaredBy says what replaces a key of ofReleases.
+func declaredBy(key string) string {
+	return "what is installed is declared at the site, by a release: use its " + ofReleases[key]
+}
+
+// variablesOfReleases returns an error if a variable is set that belonged to a key of ofReleases. It would
+// have no effect, and the host would install something else.
+func variablesOfReleases() error {
+	for _, key := range slices.Sorted(maps.Keys(ofReleases)) {
+		name := "OSUPGRADE_" + strings.ToUpper(strings.ReplaceAll(key, "-", "_"))
+		if os.Getenv(name) != "" {
+			return fmt.Errorf("variable %s has no effect any more; %s", name, declaredBy(key))
+		}
+	}
+	return nil
 }
 
 // withForms adds to what is wrong with a list the form of its entries, which a
@@ -104,8 +125,8 @@ func withForms(err error, flags []*kong.Flag) error {
 	told := slices.Clone(problems)
 	for i, p := range told {
 		field, _, _ := strings.Cut(p.Field, "[")
-		if member := ofReleases[field]; member != "" {
-			told[i].Message = "unknown key; what is installed is declared at the site, by a release: use its " + member
+		if ofReleases[field] != "" {
+			told[i].Message = "unknown key; " + declaredBy(field)
 		}
 		for _, flag := range flags {
 			if flag.Name == field && flag.IsSlice() {

@@ -231,7 +231,7 @@ func hostRows(to *terminal, at timeFormat, shown []v1.Host, wide bool) {
 			colours[1] = red
 		}
 		if wide {
-			row = append(row, cmp.Or(h.Role, "none"), labelsLine(h.Labels), strategyLine(h), cmp.Or(h.AgentVersion, "unknown"))
+			row = append(row, cmp.Or(h.Role, "none"), labelsLine(h.Labels), cmp.Or(h.Strategy, "unknown"), cmp.Or(h.AgentVersion, "unknown"))
 		}
 		t.addIn(colours, row...)
 	}
@@ -342,7 +342,6 @@ func showHost(to *terminal, at timeFormat, h v1.Host, offer v1.OfferSummary) {
 	f.add("role", cmp.Or(h.Role, "none"))
 	f.add("labels", labelsLine(h.Labels))
 	f.add("strategy", h.Strategy)
-	f.add("target", h.Target)
 	f.add("release", releaseFact(h))
 	f.add("agent version", cmp.Or(h.AgentVersion, "unknown")+protocolText(h.Protocol))
 	f.add("lease", leaseLine(at, h.Lease))
@@ -406,14 +405,6 @@ func labelsLine(labels map[string]string) string {
 		parts = append(parts, key+"="+labels[key])
 	}
 	return cmp.Or(strings.Join(parts, ", "), "none")
-}
-
-// strategyLine is a cell of the table: how a host is upgraded, and to what.
-func strategyLine(h v1.Host) string {
-	if h.Strategy == "" {
-		return "unknown"
-	}
-	return strings.Join(slices.DeleteFunc([]string{h.Strategy, h.Target}, func(part string) bool { return part == "" }), " ")
 }
 
 func protocolText(protocol int) string {

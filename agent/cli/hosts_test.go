@@ -268,12 +268,12 @@ func TestWideHosts(t *testing.T) {
 	t.Parallel()
 	s := fakeapi.New(t)
 	s.SetHosts("acme",
-		v1.Host{Hostname: "h01", Application: "app", Online: true, AgentVersion: "1.2.3", Role: "till", Labels: map[string]string{"ring": "0", "rack": "r12"}, Strategy: "rauc", Target: "2.4"},
+		v1.Host{Hostname: "h01", Application: "app", Online: true, AgentVersion: "1.2.3", Role: "till", Labels: map[string]string{"ring": "0", "rack": "r12"}, Strategy: "rauc"},
 		v1.Host{Hostname: "h02", Application: "app", Online: true, Strategy: "exec"},
 		v1.Host{Hostname: "h03", Application: "app"},
 	)
 	const want = `HOST  APPLICATION  ONLINE  LAST RUN  ROLE  LABELS            STRATEGY  AGENT
-h01   app          yes     -         till  rack=r12, ring=0  rauc 2.4  1.2.3
+h01   app          yes     -         till  rack=r12, ring=0  rauc      1.2.3
 h02   app          yes     -         none  none              exec      unknown
 h03   app          no      -         none  none              unknown   unknown
 `

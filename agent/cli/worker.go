@@ -182,7 +182,6 @@ func (c *workerCommand) open(ctx context.Context, hostLog *jetstream.HostLog, ou
 			self := message.NewSelfReport(checks.Installed(), system.Detect(ctx))
 			self.ActionLimitSeconds = int(time.Duration(c.ActionLimit) / time.Second)
 			self.Strategy = c.Strategy
-			self.Target = c.target()
 			return self
 		},
 		System: func() string { return osinfo.System("/") },

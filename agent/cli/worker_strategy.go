@@ -27,12 +27,9 @@ type strategyOptions struct {
 	// name there.
 	State string `kong:"-" json:"state,omitempty"`
 
-	Apt    aptOptions    `embed:"" prefix:"apt-" json:"apt"`
-	DNF    dnfOptions    `embed:"" prefix:"dnf-" json:"dnf"`
-	RAUC   raucOptions   `embed:"" prefix:"rauc-" json:"rauc"`
-	OSTree ostreeOptions `embed:"" prefix:"ostree-" json:"ostree"`
-
-	Sysupdate sysupdateOptions `embed:"" prefix:"sysupdate-" json:"sysupdate"`
+	Apt  aptOptions  `embed:"" prefix:"apt-" json:"apt"`
+	DNF  dnfOptions  `embed:"" prefix:"dnf-" json:"dnf"`
+	RAUC raucOptions `embed:"" prefix:"rauc-" json:"rauc"`
 }
 
 // native is a strategy of this program.
@@ -47,23 +44,20 @@ type native struct {
 	// image is set when it replaces the system as a whole. Such a system often has a
 	// package database, too, so it is looked for first.
 	image bool
-	// target tells to what its options have a run without a release upgrade the host; nil when they do
-	// not say.
-	target func(o strategyOptions) string
 }
 
 // natives are the strategies of this program by name. A new one is a line here, and its
-// options a member of strategyOptions.
+// options, if it has any, a member of strategyOptions.
 var natives = map[string]native{
 	"apt":  {open: openApt, signs: []string{"/var/lib/dpkg/status"}},
 	"dnf":  {open: openDNF, signs: []string{"/etc/dnf/dnf.conf"}},
-	"rauc": {open: openRAUC, signs: []string{"/etc/rauc/system.conf", "/usr/lib/rauc/system.conf"}, image: true, target: func(o strategyOptions) string { return o.RAUC.Version }},
+	"rauc": {open: openRAUC, signs: []string{"/etc/rauc/system.conf", "/usr/lib/rauc/system.conf"}, image: true},
 	// A system that OSTree has started may be managed by another program.
-	"ostree":     {open: openOSTree(ostree.OSTree), signs: []string{ostreeBooted}, unless: []string{"/usr/bin/rpm-ostree", "/usr/bin/bootc"}, image: true, target: targetOfOSTree},
-	"rpm-ostree": {open: openOSTree(ostree.RPMOSTree), signs: []string{"/usr/bin/rpm-ostree"}, also: ostreeBooted, image: true, target: targetOfOSTree},
-	"bootc":      {open: openOSTree(ostree.Bootc), signs: []string{"/usr/bin/bootc"}, also: ostreeBooted, image: true, target: targetOfOSTree},
+	"ostree":     {open: openOSTree(ostree.OSTree), signs: []string{ostreeBooted}, unless: []string{"/usr/bin/rpm-ostree", "/usr/bin/bootc"}, image: true},
+	"rpm-ostree": {open: openOSTree(ostree.RPMOSTree), signs: []string{"/usr/bin/rpm-ostree"}, also: ostreeBooted, image: true},
+	"bootc":      {open: openOSTree(ostree.Bootc), signs: []string{"/usr/bin/bootc"}, also: ostreeBooted, image: true},
 	// Before systemd 257 a transfer file ended with .conf; the strategy needs 257.
-	"sysupdate": {open: openSysupdate, signs: []string{"/etc/sysupdate.d/*.transfer", "/usr/lib/sysupdate.d/*.transfer"}, image: true, target: func(o strategyOptions) string { return o.Sysupdate.Version }},
+	"sysupdate": {open: openSysupdate, signs: []string{"/etc/sysupdate.d/*.transfer", "/usr/lib/sysupdate.d/*.transfer"}, image: true},
 }
 
 const (
@@ -126,6 +120,9 @@ func detectStrategy(scripts string, exists func(path string) bool) (name, why st
 
 // checkStrategy checks the flags that say how this host is upgraded.
 func (c *workerCommand) checkStrategy() (err error) {
+	if err := variablesOfReleases(); err != nil {
+		return err
+	}
 	if c.Strategy == detected {
 		exists := func(path string) bool { found, _ := filepath.Glob(path); return len(found) > 0 } // The patterns are right.
 		if c.Strategy, c.strategyWhy, err = detectStrategy(c.Scripts, exists); err != nil {
@@ -146,15 +143,6 @@ func (c *workerCommand) checkStrategy() (err error) {
 		_, err = native.open(c.Options)
 	}
 	return err
-}
-
-// target returns to what a run without a release upgrades the host; empty where that is no option of its
-// strategy.
-func (c *workerCommand) target() string {
-	if n := natives[c.Strategy]; n.target != nil {
-		return n.target(c.Options)
-	}
-	return ""
 }
 
 // openStrategy makes the strategy of the worker. Each of its actions is a process of its

@@ -56,7 +56,7 @@ func TestStrategyFlags(t *testing.T) { //nolint:paralleltest // it adds to nativ
 		"no such strategy": {[]string{"--strategy", "magic"}, `strategy: "magic" is not a strategy; use auto, or one of exec, apt`},
 		"wrong options":    {[]string{"--strategy", "apt", "--apt-snapshot", "mirror"}, "apt-snapshot: "},
 		"http":             {[]string{"--strategy", "rauc", "--rauc-bundle", "http://updates.example.org/a.raucb"}, "without encryption; use https, or allow http (rauc-allow-http)"},
-		"no branch":        {[]string{"--strategy", "ostree", "--ostree-ref", "stable"}, `ostree-ref: "stable" is no branch of a remote; use REMOTE:BRANCH`},
+		"a version":        {[]string{"--strategy", "rauc", "--rauc-bundle", "https://updates.example.org/{version}.raucb"}, `rauc-bundle has "{version}.raucb"; it may have {compatible}, and the version to install is declared at the site, by a release`},
 		"a wrong word":     {[]string{"--strategy", "apt", "--apt-conffiles", "ask"}, "--apt-conffiles must be one of"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -64,6 +64,27 @@ func TestStrategyFlags(t *testing.T) { //nolint:paralleltest // it adds to nativ
 			args := append([]string{"worker", "--tenant", "acme", "--host", "h01", "--application", "app", "--key-file", "k", "--state", t.TempDir()}, row.flags...)
 			if got := Run(t.Context(), "1.0", args, strings.NewReader(""), &strings.Builder{}, &errs); got != exitUsage || !strings.Contains(errs.String(), row.want) {
 				t.Errorf("exit status %d with %q, not %q", got, errs.String(), row.want)
+			}
+		})
+	}
+}
+
+// TestVariablesOfReleases checks that a worker does not start with a variable that once said what is
+// installed: it would install something else.
+func TestVariablesOfReleases(t *testing.T) { //nolint:paralleltest // it sets variables
+	for name, want := range map[string]string{
+		"OSUPGRADE_APT_SOURCES":       "use its packages.as-of, and set apt-snapshot",
+		"OSUPGRADE_RAUC_VERSION":      "use its version and images",
+		"OSUPGRADE_OSTREE_REF":        "use its images, whose url may be a branch",
+		"OSUPGRADE_SYSUPDATE_VERSION": "use its version and images",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv(name, "2.4")
+			var errs strings.Builder
+			args := []string{"worker", "--tenant", "acme", "--host", "h01", "--application", "app", "--key-file", "k", "--state", t.TempDir(), "--strategy", "rauc"}
+			want := "variable " + name + " has no effect any more; what is installed is declared at the site, by a release: " + want
+			if got := Run(t.Context(), "1.0", args, strings.NewReader(""), &strings.Builder{}, &errs); got != exitUsage || !strings.Contains(errs.String(), want) {
+				t.Errorf("exit status %d with %q, not %q", got, errs.String(), want)
 			}
 		})
 	}

@@ -64,7 +64,7 @@ func TestWindowThatNeedsNoRun(t *testing.T) {
 		"one lacks it":              {"spring", map[string]offers{"h01": {pin, 0}, "h02": {pin, 1}}, nil, true, ""},
 		"one does not know":         {"spring", map[string]offers{"h01": {pin, 0}, "h02": {pin, -1}}, nil, true, ""},
 		"one goes by another":       {"spring", map[string]offers{"h01": {pin, 0}, "h02": {other, 0}}, nil, true, ""},
-		"one goes by its options":   {"spring", map[string]offers{"h01": {pin, 0}, "h02": {release.Pin{}, 0}}, nil, true, ""},
+		"one offers the newest":     {"spring", map[string]offers{"h01": {pin, 0}, "h02": {release.Pin{}, 0}}, nil, true, ""},
 		"it installs what there is": {"moving", map[string]offers{"h01": {moving.Pin("moving"), 0}}, nil, true, ""},
 		"no release":                {"", map[string]offers{"h01": {release.Pin{}, 0}}, nil, true, ""},
 		"it is for other versions": {"spring", map[string]offers{"h01": {pin, 0}, "h02": {pin, 0}}, func(m *memory) {
@@ -346,10 +346,10 @@ func TestOutdatedByRelease(t *testing.T) {
 			offers   offers
 			outdated bool
 		}{
-			{"by its options", offers{release.Pin{}, 3}, false},
+			{"the newest", offers{release.Pin{}, 3}, false},
 			{"unknown", offers{by, -1}, false},
 			{"some", offers{by, 3}, true},
-			{"nothing by its options", offers{release.Pin{}, 0}, true},
+			{"nothing newer", offers{release.Pin{}, 0}, true},
 			{"unknown again", offers{by, -1}, true},
 			{"none", offers{by, 0}, false},
 		} {

@@ -477,7 +477,7 @@ func (h *hosts) viewOf(host *host, newest *run.State) v1.Host {
 	shown := v1.Host{
 		Hostname: host.Name, Application: host.Application, Online: h.present.online(host.Name), LastSeen: view.OptionalTime(host.seen),
 		Role: host.Role, Labels: host.Labels, AgentVersion: host.AgentVersion, Protocol: host.Protocol,
-		Strategy: host.self.Strategy, Target: host.self.Target,
+		Strategy: host.self.Strategy,
 		Versions: r.versions, VersionsAt: view.OptionalTime(r.at), OutdatedSince: view.OptionalTime(host.OutdatedSince), MissedSince: view.OptionalTime(host.MissedSince),
 	}
 	if h.byEnvironment != nil {

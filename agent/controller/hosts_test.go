@@ -243,6 +243,7 @@ func TestOutdatedUntilUpgraded(t *testing.T) {
 	t.Parallel()
 	now, some := time.Now(), 2
 	s, r := stateOf(newMemory().options(t)), halfDone(t, now).ledger.Newest()
+	s.followGoal(s.standard(), now)
 	upgraded, other := "h01", ""
 	for _, member := range r.Hosts() {
 		if member.Name != upgraded {

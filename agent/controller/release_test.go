@@ -103,13 +103,6 @@ func TestRunPinsRelease(t *testing.T) {
 		if err != nil || !full.Finished() || string(full.Release.Text) != string(spring.Text) {
 			t.Fatalf("the run is %s with the release %+v, %v", full.Phase, full.Release, err)
 		}
-		config := *m.config
-		config.Target = release.Target{Releases: map[string]string{"os": "spring"}}
-		m.declare(store.Seen{Object: theConfig, Config: &config})
-		shown, err := c.Snapshot(t.Context())
-		if w := shown.Situation.WaitingFor; err != nil || w == nil || w.Detail != "a release: release spring is withdrawn, by eva: loses routes; name another one" {
-			t.Errorf("while no window is open it waits for %+v, %v", w, err)
-		}
 		again := start
 		again.RetryOf = r.ID
 		if _, err := c.Start(t.Context(), "test", again); err != nil {
@@ -224,6 +217,13 @@ func TestWithdrawnRelease(t *testing.T) {
 		}
 		if want := "h01 upgraded h02 skipped h03 skipped"; asked != 1 || len(m.upgrades()) != 1 || strings.Join(got, " ") != want {
 			t.Errorf("%d hosts were asked, then %d: %v", asked, len(m.upgrades()), got)
+		}
+		config := *m.config
+		config.Target = release.Target{Releases: map[string]string{"os": "spring"}}
+		m.declare(store.Seen{Object: theConfig, Config: &config})
+		shown, err := c.Snapshot(t.Context())
+		if w := shown.Situation.WaitingFor; err != nil || w == nil || w.Detail != "a release: release spring is withdrawn, by eva: loses routes; name another one" {
+			t.Errorf("while no window is open it waits for %+v, %v", w, err)
 		}
 		again := start
 		again.RetryOf = r.ID

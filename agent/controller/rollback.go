@@ -78,7 +78,7 @@ func (c *Controller) chooseRollback(ctx context.Context, request v1.Start) (chos
 }
 
 // newestUpgrade returns the run that a rollback means which names none: the newest one that has upgraded a
-// host and is no rollback, unless it is one of a rollback: then its hosts have again what they were upgraded
+// host. It is no rollback, unless it is one of a rollback, whose hosts have again what they were upgraded
 // to. A request without an environment means the only one that has such runs.
 func (c *Controller) newestUpgrade(ctx context.Context, request v1.Start) (uint64, error) {
 	filter, where := v1.RunFilter{Limit: v1.MaxRuns}, ""
@@ -89,7 +89,7 @@ func (c *Controller) newestUpgrade(ctx context.Context, request v1.Start) (uint6
 	if err != nil {
 		return 0, err
 	}
-	back := map[uint64]bool{} // Whether the hosts of a run had an earlier version after it.
+	back := map[uint64]bool{} // Whether hosts had an earlier release after the run.
 	for _, r := range slices.Backward(runs) {
 		back[r.ID] = r.RollbackOf != 0 && !back[r.RollbackOf]
 	}

@@ -1,8 +1,10 @@
 package controller
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -242,6 +244,53 @@ func TestReleaseFromBefore(t *testing.T) {
 		back, err := c.Start(t.Context(), "test", startSpring)
 		if err != nil || back.RollbackOf != autumns[0].ID || back.Release != nil {
 			t.Errorf("the run is the rollback of %d with release %v, %v; want that of %d", back.RollbackOf, back.Release, err, autumns[0].ID)
+		}
+	})
+}
+
+// TestRollbackOutputs checks which outputs steps get in a rollback: an undo those of its own step and of the
+// steps before it, also of one that has no undo; and a step that the rollback of the rollback does again those
+// before it.
+func TestRollbackOutputs(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory("h01")
+		m.secrets = &box{}
+		hook := func(script string) *v1.Hook { return &v1.Hook{Type: "exec", Script: script, On: "site"} }
+		m.rollout = &v1.Rollout{Stages: []v1.Stage{
+			{Name: "backup", Step: &v1.Step{Do: hook("backup"), Gives: []string{"COPY"}}},
+			{Name: "migrate", Step: &v1.Step{Do: hook("migrate"), Undo: hook("back"), Gives: []string{"ID"}}},
+			{Name: "all"},
+			{Name: "report", Step: &v1.Step{Do: hook("report"), Undo: hook("withdraw"), Gives: []string{"ID"}}},
+		}}
+		m.site = func(_ context.Context, task message.Task) message.Outcome {
+			if task.Kind == message.Undo {
+				return task.Outcome(true, "")
+			}
+			return gives(task, map[string]string{task.Gives[0]: task.Stage})
+		}
+		c, _ := m.control(t)
+		m.beatRollbacks("h01")
+		synctest.Wait()
+		of, before := uint64(0), 0
+		for _, want := range []map[string]map[string]string{
+			{"backup": nil, "migrate": {"COPY": "backup"}, "report": {"COPY": "backup", "ID": "migrate"}},
+			{"report": {"COPY": "backup", "ID": "report"}, "migrate": {"COPY": "backup", "ID": "migrate"}},
+			{"migrate": {"COPY": "backup"}, "report": {"COPY": "backup", "ID": "migrate"}},
+		} {
+			r, err := c.Start(t.Context(), "test", v1.Start{OverrideWindow: true, Reason: "because", RollbackOf: of})
+			if err != nil {
+				t.Fatal(err)
+			}
+			m.upgradeAll(r, "h01")
+			got := map[string]map[string]string{}
+			for _, task := range m.siteTasks()[before:] {
+				got[task.Stage] = task.Outputs
+			}
+			if !reflect.DeepEqual(got, want) {
+				t.Errorf("in the run that takes back %d steps have the outputs %v, want %v", of, got, want)
+			}
+			of, before = r.ID, len(m.siteTasks())
 		}
 	})
 }

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run/plan"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/format"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
@@ -65,7 +64,7 @@ func (d *dispatching) seal(stage string, values map[string]string) (*message.Out
 }
 
 // open opens the outputs of the steps that a run has done.
-func (d *dispatching) open(given []run.Given) (map[string]string, error) {
+func (d *dispatching) open(given []message.StepOutputs) (map[string]string, error) {
 	var all map[string]string
 	for _, g := range given {
 		if d.Secrets == nil {

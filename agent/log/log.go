@@ -121,8 +121,8 @@ type Ask struct {
 	// Within is by when the host does so, at a moment of its own: hosts that are asked
 	// together do not all fetch from a mirror at once.
 	Within time.Duration
-	// ByRelease means that the host makes its offers for Release from now on, or by its own options if
-	// that is nil.
+	// ByRelease means that the host makes its offers for Release from now on, or for the newest
+	// that it finds if that is nil.
 	ByRelease bool
 	Release   *release.Pin
 }

@@ -68,7 +68,7 @@ func (s *site) prepare(environment string, hosts ...string) uint64 {
 func (s *site) reply(run uint64, host string, action message.Action) uint64 {
 	s.t.Helper()
 	return s.must(message.Record{
-		Kind: message.ReplyRecord, Run: run, Host: host, Action: action, Body: message.Reply{Action: action, Result: message.Result{Outcome: message.Done}}.Encode(),
+		Kind: message.ReplyRecord, Run: run, Epoch: 1, Host: host, Action: action, Body: message.Reply{Action: action, Result: message.Result{Outcome: message.Done}}.Encode(),
 	})
 }
 
@@ -270,10 +270,36 @@ func TestAnsweredWhileOpening(t *testing.T) {
 	}
 }
 
+// TestAnsweredTooLateWhileOpening checks that the answer to a run before the newest one counts
+// neither before a run of another environment is opened nor while that is written.
+func TestAnsweredTooLateWhileOpening(t *testing.T) {
+	t.Parallel()
+	for _, while := range []bool{false, true} {
+		s := newSite(t)
+		run := s.owing()
+		s.event(s.open("basel", s.ledger.Opening("basel", []string{"b2"}, nil, nil), s.ledger.RosterAsOf("basel"), "b2"), message.Finished{Result: "aborted"})
+		answer := func() {
+			_, _ = s.add(message.Record{Kind: message.ReplyRecord, Run: run, Epoch: 1, Host: "b1", Action: message.Upgrade, Body: message.Reply{Action: message.Upgrade, Result: message.Result{Outcome: message.Done}}.Encode()})
+		}
+		if !while {
+			answer()
+		}
+		entries, asOf := s.ledger.Opening("bern", []string{"b1"}, nil, nil), s.ledger.RosterAsOf("bern")
+		if while {
+			answer()
+		}
+		s.open("bern", entries, asOf, "b1")
+		if command, of := s.ledger.Of("bern").Roster().From(0)[0].Unfinished(); command != message.Upgrade || of != run {
+			t.Errorf("while the run is opened: %t: b1 has not answered %q of run %d, want upgrade of run %d", while, command, of, run)
+		}
+	}
+}
+
 // TestSettled checks which answers show that a host has finished what it owed.
 func TestSettled(t *testing.T) {
 	t.Parallel()
 	owes := message.Entry{Host: "h1", Since: epoch, Owes: message.Debt{Answer: message.Upgrade}, Run: 41, Epoch: 5}
+	before := message.Entry{Host: "h1", Since: epoch, Owes: message.Debt{Answer: message.Upgrade}, Run: 41}
 	works := message.Entry{Host: "h1", Works: message.Reboot, Run: 41, Epoch: 5}
 	for name, c := range map[string]struct {
 		entry message.Entry
@@ -285,6 +311,7 @@ func TestSettled(t *testing.T) {
 		"another worker answers":         {owes, answer{9, 41, 6, message.Upgrade, false}, message.Entry{Host: "h1", Since: epoch, Owes: message.Debt{Look: true}}},
 		"a later prepare":                {owes, answer{9, 57, 5, message.Prepare, false}, message.Entry{Host: "h1"}},
 		"its own prepare":                {owes, answer{9, 41, 5, message.Prepare, false}, owes},
+		"the answer to an older run":     {before, answer{9, 41, 5, message.Upgrade, false}, before},
 		"another run":                    {owes, answer{9, 40, 5, message.Upgrade, false}, owes},
 		"before the roster was made":     {owes, answer{7, 41, 5, message.Upgrade, false}, owes},
 		"released, and it has finished":  {works, answer{9, 41, 5, message.Reboot, true}, message.Entry{Host: "h1"}},

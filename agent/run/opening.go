@@ -287,9 +287,10 @@ func (l *Ledger) settled(o message.Opened) message.Opened {
 
 // settle notes in an entry that its host has answered, as the run would that has asked. A worker
 // does one thing at a time: the answer to a later prepare shows that it has finished what it was
-// told before.
+// told before. The entry has an epoch only if its run was the newest of its environment: the answer
+// to an older one counts nowhere.
 func (a answer) settle(e *message.Entry) {
-	same := a.run == e.Run && (a.action == e.Owes.Answer || a.action == e.Works)
+	same := a.run == e.Run && e.Epoch != 0 && (a.action == e.Owes.Answer || a.action == e.Works)
 	if !same && (a.action != message.Prepare || a.run <= e.Run) || e.Owes.Answer == "" && e.Works == "" {
 		return
 	}

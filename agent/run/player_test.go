@@ -419,6 +419,9 @@ func (p *player) advance() bool {
 		case p.now.Before(p.seen.JudgeAt):
 			p.waits = "until " + p.seen.JudgeAt.Sub(epoch).String()
 			p.says(e, []byte("waits "+p.waits))
+		case p.seen.Comparing: // The controller, which compares the plans, says what the run waits for.
+			p.waits = "for plans to be compared"
+			p.says(e, []byte("waits "+p.waits))
 		default:
 			p.wants(current, decision)
 			p.wait(e)

@@ -515,9 +515,13 @@ func (p *property) plansDiffer() {
 		p.fact(e)
 		return
 	}
-	p.seen.Differing, p.seen.Comparing = &e, rapid.IntRange(0, 9).Draw(p.rt, "compares") == 0
+	if rapid.IntRange(0, 9).Draw(p.rt, "compares") == 0 {
+		p.seen.Comparing = true
+		p.drive()
+	}
+	p.seen.Differing, p.seen.Comparing = &e, false
 	p.drive()
-	p.seen.Differing, p.seen.Comparing = nil, false
+	p.seen.Differing = nil
 }
 
 // hostChanges is a host that falls silent, is heard of or deleted.

@@ -132,7 +132,7 @@ type Origin struct {
 	// RetryOf is the run whose failed and skipped hosts these are; 0 for none.
 	RetryOf uint64
 	// RollsBack are the runs that it rolls back; zero for none. UndoOutputs are the outputs of the steps
-	// that it undoes, in the order of these.
+	// that these have done, in this order.
 	RollsBack   message.Interval
 	UndoOutputs []message.StepOutputs
 	// RequestID is the id of the request that started the run; empty for none.

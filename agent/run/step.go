@@ -273,28 +273,30 @@ func (s *State) failedSteps() (failed []string, done, all int) {
 	return failed, done, all
 }
 
-// Given are the outputs of a step that is done.
-type Given struct {
-	Stage  string
-	Sealed string
-}
-
 // Outputs returns the outputs of the steps that are done, those of earlier runs first, in their order. A
-// rollback has those of the steps that it undoes.
-func (s *State) Outputs() (all []Given) {
-	for _, of := range s.UndoOutputs {
-		all = append(all, Given{of.Stage, of.Sealed})
-	}
+// rollback begins with those of the runs that it rolls back. A step that is undone has none any more; those
+// of the step whose undo is under way come last, so that it finds them under their names whatever other steps
+// have given.
+func (s *State) Outputs() []message.StepOutputs {
+	all := slices.Clone(s.UndoOutputs)
 	if s.Reached != nil && !s.IsRollback() {
 		for _, before := range s.Reached.Stages {
 			if before.Outputs != nil {
-				all = append(all, Given{before.Name, before.Outputs.Sealed})
+				all = append(all, message.StepOutputs{Stage: before.Name, Outputs: *before.Outputs})
 			}
 		}
 	}
-	for n := range s.stages.list {
-		if g := &s.stages.list[n]; g.doing.Outputs != nil {
-			all = append(all, Given{g.Name, g.doing.Outputs.Sealed})
+	for i := range s.stages.list {
+		g := &s.stages.list[i]
+		switch n := slices.IndexFunc(all, func(o message.StepOutputs) bool { return o.Stage == g.Name }); {
+		case g.doing.Outputs != nil:
+			all = append(all, message.StepOutputs{Stage: g.Name, Outputs: *g.doing.Outputs})
+		case !g.Undo || n < 0:
+		case g.stepDone():
+			all = slices.Delete(all, n, n+1)
+		case g.doing.underWay():
+			own := all[n]
+			all = append(slices.Delete(all, n, n+1), own)
 		}
 	}
 	return all

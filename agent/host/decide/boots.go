@@ -15,6 +15,8 @@ type Boots struct {
 	// Judged is the id of the last boot whose system was confirmed, or was left
 	// unconfirmed because it failed its verify. One that is on trial is not judged yet.
 	Judged string `json:"judged,omitempty"`
+	// Noted is the id of the last boot for which it is on disk that the machine gave a version up.
+	Noted string `json:"noted,omitempty"`
 	// Rejected are the versions that the machine gave up, oldest first.
 	Rejected []Rejected `json:"rejected,omitempty"`
 	// Trial is what waits for the checks of a rollout; nil when nothing does.
@@ -48,7 +50,7 @@ func (b Boots) Encode() ([]byte, error) { return format.Boots.EncodeSummed(boots
 
 // Equal reports whether boots are the same on disk.
 func (b Boots) Equal(o Boots) bool {
-	return b.Judged == o.Judged && b.Trial == o.Trial && slices.Equal(b.Rejected, o.Rejected)
+	return b.Judged == o.Judged && b.Noted == o.Noted && b.Trial == o.Trial && slices.Equal(b.Rejected, o.Rejected)
 }
 
 // reject returns the boots after the machine gave up a version.

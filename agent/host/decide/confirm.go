@@ -76,13 +76,15 @@ func (s State) ConfirmLater(bootID string) State {
 }
 
 // Reject returns the state after the machine gave up a version in this boot, as a start of it
-// shows; false when that is known. name is what the version is of, by the plan.
+// shows; false when that was noted in this boot: a person may have accepted the version since. name
+// is what the version is of, by the plan.
 func (s State) Reject(boot strategy.Boot, name, bootID string, now time.Time) (State, Rejected, bool) {
-	if boot.Failed == "" || s.Boots.Judged == bootID {
+	if boot.Failed == "" || s.Boots.Noted == bootID {
 		return s, Rejected{}, false
 	}
 	r := Rejected{Name: name, Version: boot.Failed, Running: boot.Running, At: now.UTC().Round(0)}
 	s.Boots = s.Boots.reject(r)
+	s.Boots.Noted = bootID
 	return s, r, true
 }
 

@@ -32,8 +32,8 @@ type Job struct {
 	// Plan is what Prepare returned in this run, as the worker has it on disk. Plan and
 	// Prepare get none. PrepareRollback and the Rollback of its run get what is to be undone.
 	Plan message.ChangeSet
-	// Release is what the run installs; nil if it has none, and then the options of the strategy
-	// decide. ReleaseName is its name.
+	// Release is what the run installs; nil if it has none, and then that is the newest that the
+	// strategy finds. ReleaseName is its name.
 	Release     *release.Release
 	ReleaseName string
 	// RollbackOf is the run that a run rolls back on this host; 0 in any other run. Plan and

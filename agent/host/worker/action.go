@@ -44,7 +44,11 @@ func (w *Worker) act(ctx context.Context, now leaseTerm, do decide.Do) error {
 	case err != nil:
 		w.Log.Warn("action failed", "host", w.Host, "run", next.Run, "action", do, "error", err)
 	}
-	return w.remember(ctx, next)
+	err = w.remember(ctx, next)
+	if do == decide.DoPrepare {
+		w.planKept.Set()
+	}
+	return err
 }
 
 func (w *Worker) perform(ctx context.Context, now leaseTerm, do decide.Do) (strategy.Outcome, error) {
@@ -84,6 +88,11 @@ func (w *Worker) prints(do decide.Do) string {
 }
 
 func (w *Worker) call(ctx context.Context, do decide.Do) (strategy.Outcome, error) {
+	if do == decide.DoPrepare { // What the machine gave up is in no plan, also if nobody could read that before.
+		if _, err := w.booted(ctx); err != nil {
+			return 0, err
+		}
+	}
 	if w.state.RollsBack != "" {
 		return w.rollBack(ctx, do)
 	}

@@ -509,6 +509,36 @@ func verifiedAfterFailure(t *testing.T, checks bool) {
 	})
 }
 
+// TestRejectedOnceItIsRead checks that a version which the machine gave up is held back in the next run
+// though the boot loader could not be read in the run that installed it.
+func TestRejectedOnceItIsRead(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(r *rig) {
+		calls := r.spied(nil)
+		r.fallBack("after upgrade", decide.Upgrading)
+		if err := r.host.SetFaults(map[string]string{"rollback": "fail: no old system"}); err != nil {
+			t.Fatal(err)
+		}
+		r.change = func(o *Options) { o.Strategy = blind{bootSpy{r.host, r.host, calls, nil}} }
+		expect(r, message.Upgrade, "cannot find out which system has started: the boot loader cannot be read; rollback failed: no old system")
+		r.change = func(o *Options) { o.Strategy = bootSpy{r.host, r.host, calls, nil} }
+		r.hostLog.forget()
+		c := message.Command{Action: message.Prepare, Hosts: []string{"h01"}, NotAfter: time.Now().Add(time.Hour)}
+		r.hostLog.send(message.Record{Seq: 20, Kind: message.CommandAll, Body: c.Encode()})
+		expect(r, message.Prepare, message.Done)
+		if all := calls.list(); !slices.Contains(all, "prepare base-os 1.1, kernel not 6.1.1") {
+			t.Errorf("the calls are %q", all)
+		}
+	})
+}
+
+// blind is a host whose boot loader cannot be read.
+type blind struct{ bootSpy }
+
+func (blind) Booted(context.Context) (strategy.Boot, error) {
+	return strategy.Boot{}, errors.New("the boot loader cannot be read")
+}
+
 // TestRollbackReboots checks that a host whose rollback requires a reboot reboots once,
 // wherever its worker is killed, and replies after the reboot.
 func TestRollbackReboots(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 // goal is the release by which a host makes its offers: that of its environment, as the site has said
 // last. The worker forgets it when it ends, and the site says it again.
 type goal struct {
-	// pin is nil if the options of the host decide.
+	// pin is nil if the host offers the newest that it finds.
 	pin *release.Pin
 	// fetchAt is when the host fetches next what there is to install; never once done is set. Only the
 	// goroutine that makes offers uses both.

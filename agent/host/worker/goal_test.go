@@ -41,7 +41,7 @@ func (r *rig) saysOf(when string, pin *release.Pin, want int) {
 
 // TestOfferByRelease checks that a host which is told the release of its environment does not know what
 // an upgrade would change until it has made an offer by it, that it fetches once for that at a moment of
-// its own, and that it goes back to its options when it is told so.
+// its own, and that it offers the newest again when it is told so.
 func TestOfferByRelease(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(r *rig) {

@@ -55,7 +55,7 @@ func (w *Worker) offer(ctx context.Context) ([]byte, error) {
 		by.fetched(w.Now(), err)
 	}
 	if err != nil && by != nil {
-		w.changes.Store(nil) // Unlike the options of the host, a release is the same on all hosts: nobody may take it for installed.
+		w.changes.Store(nil) // Nobody may take the release for installed.
 	}
 	if errors.Is(err, strategy.ErrNoPlan) {
 		return nil, nil

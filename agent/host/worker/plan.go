@@ -12,17 +12,17 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/report"
 )
 
-// planned returns what a version is of by the plan of the newest run; empty when that
-// does not know it.
+// planned returns what a version is of by the newest plan; empty when that does not know it. A run
+// that has yet to prepare leaves the plan of the one before.
 func (w *Worker) planned(version string) string {
 	if version == "" {
 		return ""
 	}
-	plan, err := readPlan(w.planPath(), w.state.Journal)
+	kept, err := readKeptPlan(w.planPath())
 	if err != nil {
 		return ""
 	}
-	for _, c := range plan.Changes {
+	for _, c := range kept.Plan.Changes {
 		if c.To == version {
 			return c.Name
 		}
@@ -36,19 +36,15 @@ func (w *Worker) writePlan(ctx context.Context, plan message.ChangeSet) error {
 	if err != nil {
 		return err
 	}
-	if err := w.persist(ctx, "plan", w.state.Run, func() error {
+	return w.persist(ctx, "plan", w.state.Run, func() error {
 		if err := w.WriteFile(w.planPath(), body, 0o600); err != nil {
 			return fmt.Errorf("cannot write the plan of run %d: %w", w.state.Run, err)
 		}
 		return nil
-	}); err != nil {
-		return err
-	}
-	w.planKept.Set()
-	return nil
+	})
 }
 
-// sendPlans reports the plan of the newest run: when it is on disk, and once at the start,
+// sendPlans reports the plan of the newest run: when the host has prepared, and once at the start,
 // because the worker may have ended before.
 func (w *Worker) sendPlans(ctx context.Context) error {
 	sent := map[report.ID]telling{}
@@ -66,7 +62,7 @@ func (w *Worker) sendPlans(ctx context.Context) error {
 
 func (w *Worker) sendPlan(ctx context.Context, sent map[report.ID]telling) error {
 	kept, err := readKeptPlan(w.planPath())
-	if errors.Is(err, os.ErrNotExist) {
+	if errors.Is(err, os.ErrNotExist) || err == nil && w.preparesAnew(kept) {
 		return nil
 	}
 	var packed []byte
@@ -79,6 +75,13 @@ func (w *Worker) sendPlan(ctx context.Context, sent map[report.ID]telling) error
 		return nil
 	}
 	return w.tellOfRun(ctx, sent, report.Report{ID: report.ID{Kind: report.Plan, Run: kept.Run}, Body: packed})
+}
+
+// preparesAnew reports whether the host has yet to make the plan that counts for a run: a worker before
+// has kept one, and ended before its journal said so.
+func (w *Worker) preparesAnew(kept decide.KeptPlan) bool {
+	known := w.written.Load()
+	return known.Run == kept.Run && known.RunAt.Equal(kept.RunAt) && known.Action == message.Prepare && known.Phase != decide.Answering && known.Phase != decide.Answered
 }
 
 // systemOf is what the plan of a run says of the system of the host; empty for a run without a release,

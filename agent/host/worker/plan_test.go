@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -83,6 +84,41 @@ func (p planned) Prepare(context.Context, strategy.Job) (message.ChangeSet, erro
 }
 
 func (planned) Missing(context.Context, strategy.Job) ([]message.Change, error) { return nil, nil }
+
+// moving is a host whose repository has something newer at each look.
+type moving struct {
+	planned
+	looks *int
+}
+
+func (m moving) Prepare(context.Context, strategy.Job) (message.ChangeSet, error) {
+	*m.looks++
+	return message.ChangeSet{Changes: []message.Change{{Name: "a", From: "0", To: strconv.Itoa(*m.looks)}}}, nil
+}
+
+// TestPlanIsToldOnceItCounts checks that a worker that ends between its plan and its journal does not
+// tell that plan: it prepares anew, and the plans of a run are compared by what hosts have told.
+func TestPlanIsToldOnceItCounts(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(r *rig) {
+		looks := 0
+		r.change = func(o *Options) { o.Strategy = moving{planned{planless{o.Strategy}, message.ChangeSet{}}, &looks} }
+		r.dieAt, r.visit = "after prepare", 1
+		r.bear()
+		r.prepare()
+		expect(r, message.Prepare, message.Done)
+		r.idle()
+		plans := r.hostLog.bodies(report.Plan)
+		if looks != 2 || len(plans) == 0 {
+			t.Fatalf("it looked %d times and told %d plans", looks, len(plans))
+		}
+		for _, body := range plans {
+			if told, err := message.UnpackPlan(body); err != nil || told.Changes[0].To != "2" {
+				t.Errorf("it told the plan %+v, %v; that of the second look counts", told, err)
+			}
+		}
+	})
+}
 
 // planSpy records the plan that each action gets.
 type planSpy struct {

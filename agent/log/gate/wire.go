@@ -134,7 +134,7 @@ type Ask struct {
 // Offer is a log.Ask by a release on its way to a host.
 type Offer struct {
 	WithinSeconds int `json:"within-seconds,omitempty"`
-	// Release is absent if the options of the host decide.
+	// Release is absent if the host offers the newest that it finds.
 	Release *release.Pin `json:"release,omitempty"`
 }
 

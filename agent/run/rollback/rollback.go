@@ -57,7 +57,7 @@ type Scope struct {
 	// the steps among them: true undoes one, false does one again that was undone.
 	Stages []rollout.ResolvedStage
 	Steps  map[string]bool
-	// Outputs are those of the steps that are undone.
+	// Outputs are those of the steps that the runs have done, and that nobody has undone.
 	Outputs []message.StepOutputs
 	// Hosts are the stages of the hosts that the runs had as members, Changed are those that they have
 	// changed.
@@ -81,6 +81,7 @@ func ScopeOf(runs, newer []v1.Run) (Scope, error) {
 		scope.add(r)
 	}
 	scope.addSteps(runs, newer)
+	scope.Outputs = outputs(runs, newer)
 	return scope, nil
 }
 
@@ -161,11 +162,7 @@ func (scope *Scope) addSteps(runs, newer []v1.Run) {
 			since[s.Name] = true
 		}
 	}
-	outputs := map[string]v1.StepOutputs{}
 	for _, r := range runs {
-		for _, o := range r.Pinned.Outputs {
-			outputs[o.Stage] = o
-		}
 		for _, s := range stepsDone(r) {
 			scope.Steps[s.Name] = !s.Step.Undo
 		}
@@ -174,12 +171,35 @@ func (scope *Scope) addSteps(runs, newer []v1.Run) {
 		undo, done := scope.Steps[s.Name]
 		if !done || s.Step == nil || since[s.Name] || undo && s.Step.Undo == nil {
 			delete(scope.Steps, s.Name)
-			continue
-		}
-		if o, gave := outputs[s.Name]; gave && undo {
-			scope.Outputs = append(scope.Outputs, message.StepOutputs{Stage: o.Stage, Outputs: message.Outputs{Names: o.Names, Sealed: o.Sealed}})
 		}
 	}
+}
+
+// outputs returns the outputs of the steps that some runs have done, in the order in which they gave them, also
+// of steps that stay done: what is undone, or done again, may have used them. Those of a step that was undone
+// are gone.
+func outputs(runs, newer []v1.Run) (all []message.StepOutputs) {
+	without := func(stage string) {
+		all = slices.DeleteFunc(all, func(o message.StepOutputs) bool { return o.Stage == stage })
+	}
+	undone := func(r v1.Run) {
+		for _, s := range stepsDone(r) {
+			if s.Step.Undo {
+				without(s.Name)
+			}
+		}
+	}
+	for _, r := range runs {
+		for _, o := range r.Pinned.Outputs {
+			without(o.Stage)
+			all = append(all, message.StepOutputs{Stage: o.Stage, Outputs: message.Outputs{Names: o.Names, Sealed: o.Sealed}})
+		}
+		undone(r)
+	}
+	for _, r := range newer {
+		undone(r)
+	}
+	return all
 }
 
 // stepsDone returns the stages whose step a run has done or undone.

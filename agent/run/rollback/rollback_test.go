@@ -122,7 +122,7 @@ func TestReversed(t *testing.T) {
 		ran(5, step("backup", false), step("migrate", true), stage("canary", 1)),
 		ran(7, stage("canary", 1), step("swact", true), stage("rest", 2), last),
 	}
-	runs[0].Pinned.Outputs = []v1.StepOutputs{{Stage: "migrate", Names: []string{"A"}, Sealed: "x"}, {Stage: "backup", Names: []string{"B"}, Sealed: "y"}}
+	runs[0].Pinned.Outputs = []v1.StepOutputs{{Stage: "backup", Names: []string{"B"}, Sealed: "y"}, {Stage: "migrate", Names: []string{"A"}, Sealed: "x"}}
 	scope := scopeOf(t, runs, nil)
 	p := scope.Plan(members("rest1", "rest0", "canary0", "last0"))
 	if want := []string{"last", "rest", "unswact", "canary", "unmigrate"}; !slices.Equal(names(p), want) {
@@ -134,8 +134,8 @@ func TestReversed(t *testing.T) {
 	if slices.ContainsFunc(p.Rollout.Stages, func(s rollout.ResolvedStage) bool { return s.PointOfNoReturn }) {
 		t.Error("a rollback has a point of no return")
 	}
-	if len(scope.Outputs) != 1 || scope.Outputs[0].Stage != "migrate" || scope.Outputs[0].Sealed != "x" {
-		t.Errorf("the undo of migrate has outputs %+v", scope.Outputs)
+	if want := "backup y, migrate x"; given(scope) != want {
+		t.Errorf("the undo of migrate has the outputs %s, want %s", given(scope), want)
 	}
 	opened := message.Opened{Trigger: message.TriggerManual, Members: p.Hosts, Rollout: p.Rollout, RollbackOf: 7, RollbackSince: 5, Outputs: scope.Outputs, NotAfter: time.Now()}
 	if _, err := message.DecodeEvent(message.EncodeEvent(opened)); err != nil {
@@ -166,6 +166,47 @@ func TestRollbackOfRollback(t *testing.T) {
 	again := scopeOf(t, []v1.Run{ran(7, back.Rollout.Stages...)}, nil).Plan(members("all0", "all1"))
 	if want := []string{"migrate", "all"}; !slices.Equal(names(again), want) {
 		t.Errorf("the stages are %v, want %v", names(again), want)
+	}
+}
+
+// given are the outputs that a rollback begins with.
+func given(scope rollback.Scope) string {
+	all := make([]string, len(scope.Outputs))
+	for i, o := range scope.Outputs {
+		all[i] = o.Stage + " " + o.Sealed
+	}
+	return strings.Join(all, ", ")
+}
+
+// TestOutputs checks which outputs a rollback begins with: those of the steps that its runs have done, each as
+// it was given last, and none of a step that was undone.
+func TestOutputs(t *testing.T) {
+	t.Parallel()
+	gave := func(r v1.Run, outputs ...v1.StepOutputs) v1.Run {
+		r.Pinned.Outputs = outputs
+		return r
+	}
+	of := func(stage, sealed string) v1.StepOutputs {
+		return v1.StepOutputs{Stage: stage, Names: []string{"A"}, Sealed: sealed}
+	}
+	undone := step("migrate", true)
+	undone.Undo = true
+	backup, migrate := step("backup", false), step("migrate", true)
+	first := gave(ran(5, backup, migrate, stage("all", 1)), of("backup", "x"), of("migrate", "y"))
+	for name, c := range map[string]struct {
+		runs, newer []v1.Run
+		want        string
+	}{
+		"one run":                {[]v1.Run{first}, nil, "backup x, migrate y"},
+		"a run that goes on":     {[]v1.Run{first, gave(ran(7, stage("all", 1)), of("backup", "x"), of("migrate", "y"))}, nil, "backup x, migrate y"},
+		"given again":            {[]v1.Run{first, gave(ran(7, backup), of("backup", "z"))}, nil, "migrate y, backup z"},
+		"undone by a newer run":  {[]v1.Run{first}, []v1.Run{ran(9, undone), ran(7, stage("all", 1))}, "backup x"},
+		"a rollback":             {[]v1.Run{gave(ran(7, undone), of("backup", "x"))}, nil, "backup x"},
+		"a rollback in two runs": {[]v1.Run{gave(ran(7, stage("all", 1)), of("backup", "x"), of("migrate", "y")), gave(ran(9, undone), of("backup", "x"))}, nil, "backup x"},
+	} {
+		if got := given(scopeOf(t, c.runs, c.newer)); got != c.want {
+			t.Errorf("%s: the rollback begins with the outputs %s, want %s", name, got, c.want)
+		}
 	}
 }
 

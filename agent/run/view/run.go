@@ -213,10 +213,8 @@ func foresee(r *run.State, view *v1.Run, now time.Time, f run.Forecast) {
 // Pinned is what a rollback of a run needs of it.
 func Pinned(r *run.State) *v1.PinnedRun {
 	p := &v1.PinnedRun{Rollout: r.Rollout()}
-	for _, g := range r.Stages(r.OpenedAt) {
-		if g.Doing.Outputs != nil {
-			p.Outputs = append(p.Outputs, v1.StepOutputs{Stage: g.Name, Names: g.Doing.Outputs.Names, Sealed: g.Doing.Outputs.Sealed})
-		}
+	for _, o := range r.Outputs() {
+		p.Outputs = append(p.Outputs, v1.StepOutputs{Stage: o.Stage, Names: o.Names, Sealed: o.Sealed})
 	}
 	return p
 }

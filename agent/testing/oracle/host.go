@@ -141,6 +141,7 @@ func (o *Oracle) open(r message.Decoded, e message.Opened, sent time.Time) {
 	o.samePromotion(r.Seq, e.Environment, e.Promotion)
 	o.untilReached(r, e)
 	o.run = newRun(r, e)
+	o.run.outputs = o.doneIn(e.Environment).standing(e.RollsBack())
 	o.runs[e.Environment] = o.run
 	o.windowTold(Opening{e.Environment, e.Window})
 	if e.Trigger == message.TriggerWindow {

@@ -7,22 +7,65 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
 
-// outputsBefore returns the outputs of the steps that are done before a stage of a run begins: of the runs
-// on which it goes on, then of its own.
-func (o *Oracle) outputsBefore(p *run, stage int) map[string]string {
-	all := map[string]string{}
-	if p.reached != nil {
+// outputsOf are the sealed outputs of the step of a stage.
+type outputsOf struct{ stage, sealed string }
+
+// standing returns the outputs of the steps that are done before a stage of a run begins: of the runs on which
+// it goes on, or that it rolls back, then of its own. Those of a step that it has undone are gone.
+func (p *run) standing(stage int) []outputsOf {
+	all := slices.Clone(p.outputs)
+	if p.reached != nil && p.rollsBack.IsZero() {
 		for _, s := range p.reached.Stages {
 			if s.Outputs != nil {
-				maps.Copy(all, o.Opened(s.Outputs.Sealed))
+				all = append(all, outputsOf{s.Name, s.Outputs.Sealed})
 			}
 		}
 	}
 	for n := range p.stages[:stage] {
-		if sealed := p.stages[n].doing.sealed; sealed != "" {
-			maps.Copy(all, o.Opened(sealed))
+		switch s := &p.stages[n]; {
+		case s.doing.done && s.Undo:
+			all = without(all, s.Name)
+		case s.doing.sealed != "":
+			all = append(all, outputsOf{s.Name, s.doing.sealed})
 		}
 	}
+	return all
+}
+
+func without(all []outputsOf, stage string) []outputsOf {
+	return slices.DeleteFunc(all, func(g outputsOf) bool { return g.stage == stage })
+}
+
+// standing returns the outputs of the steps that some runs have done and no run has undone.
+func (d *doneBy) standing(runs message.Interval) (all []outputsOf) {
+	for _, id := range slices.Sorted(maps.Keys(d.runs)) {
+		if !runs.Has(id) {
+			continue
+		}
+		for _, given := range d.runs[id].outputs {
+			all = append(without(all, given.stage), given)
+		}
+		for stage, by := range d.undone {
+			if by >= id { // Else it was done again since.
+				all = without(all, stage)
+			}
+		}
+	}
+	return all
+}
+
+// outputsBefore returns the outputs that are there when a stage of a run begins. If it takes a step back, those
+// of this step win over others with their names.
+func (o *Oracle) outputsBefore(p *run, stage int) map[string]string {
+	all, own := map[string]string{}, map[string]string{}
+	for _, given := range p.standing(stage) {
+		values := o.Opened(given.sealed)
+		maps.Copy(all, values)
+		if s := &p.stages[stage]; s.Undo && s.Name == given.stage {
+			own = values
+		}
+	}
+	maps.Copy(all, own)
 	return all
 }
 
@@ -49,11 +92,11 @@ func (o *Oracle) ScriptSees(host string, id uint64, got map[string]string) {
 	}
 }
 
-// StepSees judges that a step which is run now sees the outputs of the steps before it, and no others
-// (invariant 13).
+// StepSees judges that a step which is run now sees the outputs of the steps before it, and no others; and
+// that an undo sees those of its own step besides (invariant 13).
 func (o *Oracle) StepSees(key message.Key, got map[string]string) {
 	p := o.byID(key.Run)
-	if p == nil || key.Kind != message.Step {
+	if p == nil || !key.Kind.OfStage() {
 		return
 	}
 	n := slices.IndexFunc(p.stages, func(s stage) bool { return s.Name == key.Stage })
@@ -61,9 +104,15 @@ func (o *Oracle) StepSees(key message.Key, got map[string]string) {
 		return // It is late.
 	}
 	if want := o.outputsBefore(p, n); !maps.Equal(got, want) {
-		o.violated("invariant 13: step %s of run %d sees the outputs %v, and the steps before it gave %v", key.Stage, key.Run, got, want)
+		o.violated("invariant 13: %s %s of run %d sees the outputs %v, and the steps before it gave %v", key.Kind, key.Stage, key.Run, got, want)
 	}
-	if len(got) > 0 {
+	switch {
+	case len(got) == 0:
+	case key.Kind == message.Undo:
+		o.count("undos that see outputs")
+	case !p.rollsBack.IsZero():
+		o.count("steps that see outputs in the rollback of a rollback")
+	default:
 		o.count("steps that see outputs")
 	}
 }

@@ -13,8 +13,10 @@ import (
 type doneBy struct {
 	// runs are the runs of the environment that have ended, by id.
 	runs map[uint64]endedRun
-	// steps are what runs have done last, by the name of the stage.
-	steps map[string]stepBy
+	// steps are what runs have done last, by the name of the stage; undone is the last run that has taken a
+	// step back.
+	steps  map[string]stepBy
+	undone map[string]uint64
 }
 
 // endedRun is what a rollback of a run has to go by.
@@ -25,6 +27,8 @@ type endedRun struct {
 	closed string
 	at     time.Time
 	since  uint64
+	// outputs are those that its steps, and those before it, had given when it ended.
+	outputs []outputsOf
 }
 
 // stepBy is the last run that has done a step; undone means that it has undone it.
@@ -36,7 +40,7 @@ type stepBy struct {
 // doneIn returns what is known of an environment.
 func (o *Oracle) doneIn(environment string) *doneBy {
 	if o.done[environment] == nil {
-		o.done[environment] = &doneBy{runs: map[uint64]endedRun{}, steps: map[string]stepBy{}}
+		o.done[environment] = &doneBy{runs: map[uint64]endedRun{}, steps: map[string]stepBy{}, undone: map[string]uint64{}}
 	}
 	return o.done[environment]
 }
@@ -113,7 +117,7 @@ func reversed(before []string, now []rollout.ResolvedStage) bool {
 // noteDone notes what the run of the record at hand has done when it ends.
 func (o *Oracle) noteDone() {
 	p, done := o.run, o.doneIn(o.environment)
-	ended := endedRun{}
+	ended := endedRun{outputs: p.standing(len(p.stages))}
 	if p.reached != nil && p.rollsBack.IsZero() {
 		ended.since = p.reached.Since
 	}
@@ -125,6 +129,9 @@ func (o *Oracle) noteDone() {
 		}
 		if s.doing.done {
 			done.steps[s.Name] = stepBy{p.key(), s.Undo}
+			if s.Undo {
+				done.undone[s.Name] = p.key()
+			}
 		}
 	}
 	done.runs[p.key()] = ended

@@ -44,6 +44,8 @@ type run struct {
 	rollsBack message.Interval
 	by, why   string
 	openedAt  time.Time
+	// outputs are those that the runs which it takes back have left.
+	outputs []outputsOf
 	// same tells that its release refuses hosts that plan another version than the others.
 	same bool
 	// window is when the window of the run opened, windowUsed that an earlier run has

@@ -36,8 +36,8 @@ type ContainerOptions struct {
 
 // Container is an operating system under systemd-nspawn: real are systemd as PID 1,
 // units, logind, D-Bus, apt, services, a reboot and its new boot id; the kernel is this
-// machine's, and a power cut loses nothing that was written. It has this machine's
-// network.
+// machine's, and a power cut loses nothing that was written unless it [Container.LosesUnsynced].
+// It has this machine's network.
 //
 // Its disk is a layer in memory above the tree, which nothing changes.
 type Container struct {
@@ -47,6 +47,8 @@ type Container struct {
 	console string
 	group   *group
 	made    time.Time
+	// loses says that a power cut loses what was not synced.
+	loses bool
 
 	mu sync.Mutex
 	// nspawn is the process that runs; nil when the container is off.
@@ -128,6 +130,9 @@ func (c *Container) boot() error {
 			return fmt.Errorf("the boot loader has nothing to boot: %w", err)
 		}
 		args = append(args, chosen...)
+		if err := c.sync(); err != nil {
+			return err
+		}
 	}
 	nspawn := exec.CommandContext(context.WithoutCancel(c.t.Context()), "sh", c.group.run(args...)...) //nolint:gosec // our own arguments
 	nspawn.Stdout, nspawn.Stderr = console, console
@@ -220,6 +225,9 @@ func (c *Container) Cut() {
 		}
 		select {
 		case <-off:
+			if c.loses {
+				c.lose()
+			}
 			return
 		case <-time.After(50 * time.Millisecond):
 		}

@@ -92,7 +92,7 @@ func TestRealPowerCuts(t *testing.T) {
 	r := newVM(t, pair("1.0")...)
 	realhost.Strike(t, "power cut", realhost.Times(1, 3, 20), func(n int) bool {
 		version := "2." + number(n)
-		struck, run := r.cutsIn("upgrading", r.offer(version))
+		struck, run := r.cutsIn("upgrading", 8*time.Second, r.offer(version))
 		if run.Result != "completed" {
 			version += ".1"
 			r.repository.Publish(pair(version)...)
@@ -103,16 +103,12 @@ func TestRealPowerCuts(t *testing.T) {
 	})
 }
 
-// cutsIn cuts the power of a virtual machine some seconds after its run has come to a
-// status, and returns the run when it has ended, and whether the cut came before that status
-// was over.
-func (r *rig) cutsIn(status string, run v1.Run) (struck bool, ended v1.Run) {
+// cutsIn cuts the power of a machine at a moment after its run has come to a status, and returns
+// the run when it has ended, and whether the cut came before that status was over.
+func (r *rig) cutsIn(status string, within time.Duration, run v1.Run) (struck bool, ended v1.Run) {
 	r.t.Helper()
-	realhost.UntilOn(r.t, r.machine, "the host is "+status, patience, func() bool {
-		now := r.status(run).Status
-		return now == status || now == "upgraded" || now == "failed"
-	})
-	wait := time.Duration(rand.Int64N(int64(8 * time.Second))) //nolint:gosec // any moment
+	r.comes(run, status)
+	wait := time.Duration(rand.Int64N(int64(within))) //nolint:gosec // any moment
 	time.Sleep(wait)
 	struck = r.status(run).Status == status
 	r.machine.Cut()
@@ -126,21 +122,60 @@ func (r *rig) cutsIn(status string, run v1.Run) (struck bool, ended v1.Run) {
 	return struck, ended
 }
 
-// TestRealPinnedPowerCuts cuts the power of a virtual machine while it prepares and while it
-// upgrades, each time for a run with a release: what the repository had on a day, while it has
-// gone on since. A run that completes has installed what its release has. One that fails has
-// installed nothing else, and the next one to the same release completes. Of what the repository
-// has now the machine never fetches a package.
+// comes waits until the host of a run has a status, or the run is over for it.
+func (r *rig) comes(run v1.Run, status string) {
+	r.t.Helper()
+	realhost.UntilOn(r.t, r.machine, "the host is "+status, patience, func() bool {
+		now := r.status(run).Status
+		return now == status || now == "upgraded" || now == "failed"
+	})
+}
+
+// newLosing returns a rig whose host is a container that loses in a power cut what was not synced.
+func newLosing(t *testing.T, debs ...realhost.Deb) *rig {
+	t.Helper()
+	r := newRig(t, realhost.ContainerOptions{}, debs...)
+	r.c.Cut()
+	r.c.LosesUnsynced()
+	r.c.Start()
+	r.Online("h01")
+	return r
+}
+
+// phases are the statuses of a host in which its power is cut.
+var phases = []string{"preparing", "upgrading"}
+
+// lasts returns how long a host has each of the phases in a run that completes undisturbed, and
+// the run when it has ended.
+func (r *rig) lasts(run v1.Run) (map[string]time.Duration, v1.Run) {
+	r.t.Helper()
+	all := map[string]time.Duration{}
+	for i, status := range phases {
+		r.comes(run, status)
+		began := time.Now()
+		r.comes(run, append(phases, "upgraded")[i+1])
+		all[status] = time.Since(began)
+	}
+	r.t.Logf("the phases of a run last %v", all)
+	return all, r.completed(r.Ended(run))
+}
+
+// TestRealPinnedPowerCuts cuts the power of a host while it prepares and while it upgrades, each
+// time for a run with a release: what the repository had on a day, while it has gone on since. A
+// run that completes has installed what its release has. One that fails has installed nothing else,
+// and the next one to the same release completes. Of what the repository has now the host never
+// fetches a package.
 func TestRealPinnedPowerCuts(t *testing.T) {
 	realhost.Need(t, realhost.Hosts)
 	t.Parallel()
-	r := newVM(t, pair("1.0")...)
+	r := newLosing(t, pair("1.0")...)
 	never := r.goesOn()
-	has := "1.0"
-	realhost.Strike(t, "power cut of a pinned run", realhost.Times(0, 2, 28), func(n int) bool {
-		version := "2." + number(n)
-		name := r.pins(n, version)
-		struck, run := r.cutsIn([]string{"preparing", "upgrading"}[n%2], r.BeginRelease(name))
+	lasts, _ := r.lasts(r.BeginRelease(r.pins(0, "2.0")))
+	has := "2.0"
+	realhost.Strike(t, "power cut of a pinned run", realhost.Times(0, 10, 40), func(n int) bool {
+		version := "2." + number(n+1)
+		name, phase := r.pins(n+1, version), phases[n%2]
+		struck, run := r.cutsIn(phase, lasts[phase], r.BeginRelease(name))
 		if run.Result != "completed" {
 			r.hasOneOf(has, version)
 			r.completed(r.Ended(r.BeginRelease(name)))
@@ -152,40 +187,76 @@ func TestRealPinnedPowerCuts(t *testing.T) {
 	})
 }
 
-// TestRealRollbackKills cuts off a container while a run that took it from one release to the next is rolled
-// back, and then while that rollback is rolled back, and so on, at lines that dpkg writes into its log. A
-// rollback that completes has brought the host to what it had before, from the mirror with dates; one that
-// fails has installed nothing else, and the next one completes.
+// TestRealRollbackPowerCuts cuts the power of a host while a run that took it from one release to
+// the next is rolled back, and then while that rollback is rolled back, and so on. A rollback that
+// completes has brought the host to what it had before, from the mirror with dates; one that fails
+// has installed nothing else, and the next one completes.
+func TestRealRollbackPowerCuts(t *testing.T) {
+	realhost.Need(t, realhost.Hosts)
+	t.Parallel()
+	r := newLosing(t, pair("1.0")...)
+	there := r.between("2.0", "2.1")
+	lasts, run := r.lasts(r.BeginRollback(there.newest.ID))
+	there.back(run)
+	realhost.Strike(t, "power cut of a rollback", realhost.Times(0, 5, 20), func(n int) bool {
+		phase := phases[n%2]
+		struck, run := r.cutsIn(phase, lasts[phase], r.BeginRollback(there.newest.ID))
+		there.back(run)
+		return struck
+	})
+}
+
+// TestRealRollbackKills is [TestRealRollbackPowerCuts] with cuts at lines that dpkg writes into its
+// log, spread over a rollback, on a disk that loses nothing.
 func TestRealRollbackKills(t *testing.T) {
 	realhost.Need(t, realhost.Quick)
 	t.Parallel()
 	r := newRig(t, realhost.ContainerOptions{}, pair("1.0")...)
-	never := r.goesOn()
-	versions, has := [2]string{"2.0", "2.1"}, 1
-	var newest v1.Run
-	for n, version := range versions {
-		newest = r.completed(r.Ended(r.BeginRelease(r.pins(n, version))))
-	}
-	rollsBack := func(run v1.Run) {
-		if run = r.Ended(run); run.Result != "completed" {
-			t.Logf("it fails: %s", run.Hosts[0].Error)
-			r.hasOneOf(versions[:]...)
-			run = r.completed(r.Ended(r.BeginRollback(newest.ID)))
-		}
-		newest, has = run, 1-has
-		r.has("appliance "+versions[has], "appliance-lib "+versions[has])
-		never()
-	}
-	lines := r.lines(func() { rollsBack(r.BeginRollback(newest.ID)) })
+	there := r.between("2.0", "2.1")
+	lines := r.lines(func() { there.back(r.Ended(r.BeginRollback(there.newest.ID))) })
 	kills := realhost.Times(2, 10, 40)
 	realhost.Strike(t, "power cut of a rollback", kills, func(n int) bool {
 		before, at := r.line(), 1+(n%kills)*lines/kills
-		run := r.BeginRollback(newest.ID)
+		run := r.BeginRollback(there.newest.ID)
 		r.reaches(before + at)
 		struck := r.cut()
-		rollsBack(run)
+		there.back(r.Ended(run))
 		return struck
 	})
+}
+
+// between is a host that goes from one of two releases to the other and back.
+type between struct {
+	r        *rig
+	versions [2]string
+	// has is the version that the host has, and newest the run that brought it.
+	has    int
+	newest v1.Run
+	never  func()
+}
+
+// between takes the host to one release and then to the other, while the repository goes on.
+func (r *rig) between(versions ...string) *between {
+	r.t.Helper()
+	b := &between{r: r, versions: [2]string(versions), has: 1, never: r.goesOn()}
+	for n, version := range versions {
+		b.newest = r.completed(r.Ended(r.BeginRelease(r.pins(n, version))))
+	}
+	return b
+}
+
+// back judges a rollback of the newest run that has ended. One that failed has left the host with
+// packages of both releases at most, and is begun again.
+func (b *between) back(run v1.Run) {
+	b.r.t.Helper()
+	if run.Result != "completed" {
+		b.r.t.Logf("it fails: %s", run.Hosts[0].Error)
+		b.r.hasOneOf(b.versions[:]...)
+		run = b.r.completed(b.r.Ended(b.r.BeginRollback(b.newest.ID)))
+	}
+	b.newest, b.has = run, 1-b.has
+	b.r.has("appliance "+b.versions[b.has], "appliance-lib "+b.versions[b.has])
+	b.never()
 }
 
 // pins declares a release of the pair in a version, which the mirror with dates has as of a day of its own.

@@ -27,8 +27,9 @@
 //
 // A container is Debian under systemd-nspawn. It boots in less than a second; systemd,
 // D-Bus, apt, services and reboots with a new boot id are real. Its kernel is that of this
-// machine, and it loses nothing in a power cut. Its disk is a layer in memory above a tree
-// that nothing changes. Each container has a control group of its own: in a common one, the
+// machine, and it loses nothing in a power cut; with LosesUnsynced it loses what was not
+// synced, and a cut costs seconds. Its disk is a layer in memory above a tree that nothing
+// changes. Each container has a control group of its own: in a common one, the
 // systemd of one container removes the groups of services that start in another.
 //
 // A virtual machine (NewVM, of a container that is off) has its own kernel and loses in a
@@ -40,7 +41,8 @@
 //
 // Repositories are made, signed and served by the test, and break as real ones do. A site
 // is the real program. apply_test.go is the whole way from terraform apply to a new boot
-// id; the guide on apt shows it (make record).
+// id; the guide on apt shows it (make record). promotion_test.go is the way from one release
+// to the next and back.
 //
 // # How to write a test
 //
@@ -225,7 +227,7 @@ func Times(quick, hosts, long int) int {
 // Programs and the Debian packages that they are in. tools/realhost.sh installs them.
 var (
 	containerTools = [][2]string{{"systemd-nspawn", "systemd-container"}, {"nsenter", "util-linux"}, {"unshare", "util-linux"}}
-	vmTools        = [][2]string{{"qemu-system-x86_64", "qemu-system-x86"}, {"busybox", "busybox-static"}, {"mke2fs", "e2fsprogs"}}
+	vmTools        = [][2]string{{"qemu-system-x86_64", "qemu-system-x86"}, {"busybox", "busybox-static"}, {"mke2fs", "e2fsprogs"}, {"losetup", "mount"}}
 	longTools      = [][2]string{{"mkfs.xfs", "xfsprogs"}, {"mkfs.btrfs", "btrfs-progs"}}
 )
 

@@ -75,6 +75,18 @@ func (r *rig) has(packages ...string) {
 	}
 }
 
+// Ended waits for the end of a run of the host.
+func (r *rig) Ended(run v1.Run) v1.Run {
+	r.t.Helper()
+	return r.EndedOn(r.machine, run)
+}
+
+// Upgrade starts a run of the host and waits for its end.
+func (r *rig) Upgrade() v1.Run {
+	r.t.Helper()
+	return r.Ended(r.Begin())
+}
+
 // upgraded runs an upgrade that completes.
 func (r *rig) upgraded() v1.Run {
 	r.t.Helper()

@@ -284,18 +284,31 @@ func (s *Site) begin(request v1.Start) v1.Run {
 	return run
 }
 
-// runLimit bounds a run of few hosts, on a busy machine and in emulation.
+// runLimit bounds a run of few hosts.
 const runLimit = 15 * time.Minute
 
 // Ended waits for the end of a run.
 func (s *Site) Ended(run v1.Run) v1.Run {
 	s.t.Helper()
-	Until(s.t, fmt.Sprintf("run %d ends", run.ID), runLimit, func() bool {
-		var err error
-		if run, err = s.Client.Run(s.t.Context(), Tenant, run.ID); err != nil {
+	Until(s.t, fmt.Sprintf("run %d ends", run.ID), runLimit, s.ended(&run))
+	return run
+}
+
+// EndedOn is Ended with a limit in the time that the host of the run has had.
+func (s *Site) EndedOn(m Machine, run v1.Run) v1.Run {
+	s.t.Helper()
+	UntilOn(s.t, m, fmt.Sprintf("run %d ends", run.ID), runLimit, s.ended(&run))
+	return run
+}
+
+// ended reads a run and reports whether it has ended.
+func (s *Site) ended(run *v1.Run) func() bool {
+	return func() bool {
+		now, err := s.Client.Run(s.t.Context(), Tenant, run.ID)
+		if err != nil {
 			s.t.Fatal(err)
 		}
+		*run = now
 		return run.Phase == "finished"
-	})
-	return run
+	}
 }

@@ -262,7 +262,7 @@ func Expected() []string {
 		"event locked", "event unlocked", "hosts locked in a stage", "places taken by locked hosts", "hosts locked that are out of service", "hosts that die locked", "operator: lock", "operator: unlock", "operator refused: lock",
 		"news run.opened", "news stage.done", "news host.failed", "news run.blocked", "news run.overdue", "news run.waiting", "news run.finished", "news window.missed", "news window.up-to-date",
 		"runs whose start checks pass", "runs whose start checks fail", "start checks whose outcome never came", "event begun", "steps run", "steps that are taken again", "steps that failed and are passed over", "steps whose outcome never came", "hosts that begin after a step",
-		"steps that see outputs", "scripts of hosts that see outputs", "scripts of hosts that see outputs of earlier runs",
+		"steps that see outputs", "scripts of hosts that see outputs", "scripts of hosts that see outputs of earlier runs", "undos that see outputs",
 		"runs until a stage", "runs that go on where others ended", "runs after which the next one goes on",
 		"news kept twice", "long waits for a person",
 	}

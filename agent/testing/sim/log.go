@@ -22,7 +22,8 @@ type server struct {
 	down, full bool
 	// sent is what is known of the sending of the record at hand.
 	sent oracle.Sending
-	// written is when the newest record truly was written.
+	// newest is the last record, and written when it truly was written.
+	newest  uint64
 	written time.Time
 	// passed is when the lease of each host passed to another process, begun when the
 	// server was started last.
@@ -46,7 +47,7 @@ func (w *World) newServer() *server {
 	s.After = func(r message.Record) error {
 		w.note("%v", shown(r))
 		w.oracle.Record(r, s.sent)
-		s.written = time.Now()
+		s.newest, s.written = r.Seq, time.Now()
 		if w.fault("crash log after append", "") {
 			w.crashLog()
 			return errDown

@@ -124,6 +124,13 @@ func (w *World) takesRecords() bool {
 	return !w.log.down && !w.log.full
 }
 
+// newest is the last record of the log.
+func (w *World) newest() uint64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.log.newest
+}
+
 // connsOf returns the connections of a host's workers.
 func (w *World) connsOf(host string) []*hostConn {
 	w.mu.Lock()

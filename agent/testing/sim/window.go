@@ -110,13 +110,14 @@ func (s *site) idleReason(environment string) (told, well bool) {
 	return status.WaitingFor != nil || needsNone, s.isWell(c)
 }
 
-// isWell reports whether a controller is active and says that it is ready, and nothing keeps it from the
-// log.
+// isWell reports whether a controller is active and says that it is ready, nothing keeps it from the log,
+// and it has been given all records: those that wait in a follower that stalls keep it from its next
+// decision.
 func (s *site) isWell(c *controller.Controller) bool {
 	s.mu.Lock()
 	passive := s.passive
 	s.mu.Unlock()
-	return !passive && c.Ready(s.w.ctx) == nil && s.link.up() && s.w.takesRecords()
+	return !passive && c.Ready(s.w.ctx) == nil && s.link.up() && s.w.takesRecords() && s.knows() >= s.w.newest()
 }
 
 // skip skips the next window of an environment, as the API does.

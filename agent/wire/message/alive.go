@@ -59,7 +59,7 @@ type Alive struct {
 	Busy *NotNow `json:"busy,omitempty"`
 	// Changes is how many packages an upgrade that begins now would change; nil while the
 	// worker does not know. Release is the digest of the release that this upgrade installs; empty
-	// if the options of the host decide.
+	// if it installs the newest that the host finds.
 	Changes *int   `json:"changes,omitempty"`
 	Release string `json:"release,omitempty"`
 	// Releases are the kinds of releases that the host carries out; none for an older worker, which
@@ -94,10 +94,8 @@ type SelfReport struct {
 	// ActionLimitSeconds is after how long the host itself ends a prepare or an upgrade; 0
 	// when the worker does not say.
 	ActionLimitSeconds int `json:"action-limit-seconds,omitempty"`
-	// Strategy is how the host is upgraded, and Target to which version or branch a run without a
-	// release upgrades it; empty where a strategy has none, or it is the newest.
+	// Strategy is how the host is upgraded.
 	Strategy string `json:"strategy,omitempty"`
-	Target   string `json:"target,omitempty"`
 }
 
 // The bounds of a SelfReport, which travels with each heartbeat.
@@ -144,9 +142,7 @@ func (r *SelfReport) clean() error {
 		r.Scripts[i] = CleanText(name)
 	}
 	r.ActionLimitSeconds = max(0, min(r.ActionLimitSeconds, maxActionLimitSeconds))
-	for _, name := range []*string{&r.Strategy, &r.Target} {
-		*name = text.Cut(CleanText(*name), maxVersion, "")
-	}
+	r.Strategy = text.Cut(CleanText(r.Strategy), maxVersion, "")
 	r.Lacks = r.Lacks[:min(len(r.Lacks), maxLacks)]
 	for i, lack := range r.Lacks {
 		r.Lacks[i] = CleanText(lack)

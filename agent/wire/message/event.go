@@ -63,8 +63,8 @@ type Opened struct {
 	Cells   []Cell `json:"cells,omitempty"`
 	// Rollout is how the run goes about its hosts.
 	Rollout rollout.Resolved `json:"policy"`
-	// Release is what the run installs; nil for a run without a release, whose hosts install what
-	// their own options say.
+	// Release is what the run installs; nil for a run without a release, whose hosts install the
+	// newest that they find.
 	Release *release.Pin `json:"release,omitempty"`
 	// RetryOf is the run whose failed and skipped hosts these are.
 	RetryOf uint64 `json:"retry-of,omitempty"`
@@ -72,7 +72,7 @@ type Opened struct {
 	// several. Each host goes back to what it had before them, so the run has no release.
 	RollbackOf    uint64 `json:"rollback-of,omitempty"`
 	RollbackSince uint64 `json:"rollback-since,omitempty"`
-	// Outputs are those of the steps that the run undoes, in the order in which they were done.
+	// Outputs are those of the steps that the runs which are rolled back have done, in this order.
 	Outputs []StepOutputs `json:"outputs,omitempty"`
 	// RequestID is the id that whoever asked for the run gave to the request.
 	RequestID string `json:"request-id,omitempty"`

@@ -36,8 +36,8 @@ type ChangeSet struct {
 	Download int64 `json:"download-bytes,omitempty"`
 	// Reboot is why the upgrade takes a reboot; empty when it is not known to take one.
 	Reboot string `json:"reboot,omitempty"`
-	// Release is the release that an offer is made against, as release.Ref.String has it; empty if the
-	// options of the host decide, and in the plan of a run.
+	// Release is the release that an offer is made against, as release.Ref.String has it; empty if
+	// that is the newest that the host finds, and in the plan of a run.
 	Release string `json:"release,omitempty"`
 }
 

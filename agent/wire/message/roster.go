@@ -40,7 +40,8 @@ type Entry struct {
 	Since time.Time `json:"since,omitzero"`
 	Owes  Debt      `json:"owes,omitzero"`
 	// Epoch is that of the worker that was prepared for the command that the host has not
-	// answered; only where an answer may come before the run is opened (Opened.RosterAsOf).
+	// answered; only where an answer that comes before the run is opened counts
+	// (Opened.RosterAsOf).
 	Epoch uint64 `json:"epoch,omitempty"`
 	// Works is the command of an earlier run that the host has not answered though it was
 	// released: it may still carry it out. That does not keep it out of service.

@@ -25,11 +25,8 @@ type Host struct {
 	AgentVersion string     `json:"agent-version,omitempty"`
 	// Protocol is the newest protocol that its worker speaks.
 	Protocol int `json:"protocol,omitempty"`
-	// Strategy is how its worker upgrades it, such as apt; Target to which version or branch a run
-	// without a release does. Target is absent where the strategy has none or it is the newest, and
-	// both until the worker is heard of.
+	// Strategy is how its worker upgrades it, such as apt; absent until the worker is heard of.
 	Strategy string `json:"strategy,omitempty"`
-	Target   string `json:"target,omitempty"`
 	// Role and Labels are reported by the host's worker; a rollout selects hosts by them.
 	Role   string            `json:"role,omitempty"`
 	Labels map[string]string `json:"labels,omitempty"`

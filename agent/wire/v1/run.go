@@ -84,7 +84,8 @@ type Run struct {
 type PinnedRun struct {
 	// Rollout is that with which the run was opened.
 	Rollout rollout.Resolved `json:"rollout"`
-	// Outputs are those of its steps, sealed, in the order of these.
+	// Outputs are those of the steps that were done when it ended, by it or by the runs before it, sealed, in
+	// the order of these.
 	Outputs []StepOutputs `json:"outputs,omitempty"`
 }
 
@@ -289,7 +290,7 @@ type HostPlan struct {
 	// Reboot says why a reboot is needed; absent if none is known to be needed.
 	Reboot string `json:"reboot,omitempty"`
 	// Release is the release to which an upgrade outside of a run would go: that of the host's
-	// environment. It is absent if the options of the host decide, and for the plan of a run.
+	// environment. It is absent if the host offers the newest that it finds, and for the plan of a run.
 	Release *RunRelease `json:"release,omitempty"`
 }
 

@@ -54,8 +54,6 @@ type Task struct {
 type Driver[S State] interface {
 	// Look returns what the host has.
 	Look(ctx context.Context) (S, error)
-	// Wanted returns what the options of the strategy want.
-	Wanted(now S) Want
 	// Known returns what would be deployed by what the host knows now. It changes nothing,
 	// and returns strategy.ErrNoPlan if the host cannot tell.
 	Known(ctx context.Context, now S, want Want) (Offer, error)
@@ -91,13 +89,19 @@ type Strategy[S State] struct {
 	Shows string
 	// Root is the root folder of the host.
 	Root string
+	// Source returns where a run without a release finds the newest image; nil for a tool that knows
+	// that by itself.
+	Source func(now S) string
 }
 
 // task returns what a job is to deploy on a host.
 func (s *Strategy[S]) task(job strategy.Job, now S) (task Task, err error) {
-	task = Task{Job: job, Want: s.Driver.Wanted(now)}
-	if job.Release != nil {
+	task = Task{Job: job}
+	switch {
+	case job.Release != nil:
 		task.Want, err = wanted(job, runtime.GOOS+"/"+runtime.GOARCH, now.Compatible())
+	case s.Source != nil:
+		task.Want.URL = s.Source(now)
 	}
 	return task, err
 }

@@ -12,14 +12,14 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
 )
 
-// Want is what is to be deployed: an image of the release of a run or, without a release, what the
-// options of the strategy say.
+// Want is what is to be deployed: an image of the release of a run or, without a release, the newest
+// that the tool finds.
 type Want struct {
-	// Release is the name of the release; empty for the options.
+	// Release is the name of the release; empty for the newest image.
 	Release string
 	// Version is the version that the image must have; any if it is empty.
 	Version string
-	// URL is where the image is, in the words of the tool.
+	// URL is where the image is, in the words of the tool; empty where the tool knows that itself.
 	URL string
 	// Content is what the image must be.
 	Content download.Content

@@ -97,13 +97,6 @@ func (s bootcStatus) deployments() (all deployments) {
 	return all
 }
 
-func newBootc(o Options) (image.Driver[deployments], error) {
-	if o.Ref != "" {
-		return nil, errors.New("bootc follows the image that it was given; change that by bootc switch")
-	}
-	return bootc{plain{o}}, nil
-}
-
 func (b bootc) bootc(ctx context.Context, otherwise message.Class, args ...string) (string, error) {
 	out, err := b.run(ctx, "bootc", args...)
 	if err != nil && ctx.Err() == nil {

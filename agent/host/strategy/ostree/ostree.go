@@ -43,9 +43,6 @@ const (
 type Options struct {
 	// Tool is OSTree by default.
 	Tool Tool
-	// Ref is the branch to follow, REMOTE:BRANCH; if it is empty, the one that the
-	// system that runs follows. Only OSTree takes one.
-	Ref string
 	// StateDir is a folder of the strategy.
 	StateDir string
 	// Output gets what the tool prints; nil discards it.
@@ -89,35 +86,20 @@ func New(o Options) (*Strategy, error) {
 		o.run = o.execute
 	}
 	var tool image.Driver[deployments]
-	var err error
 	switch o.Tool {
 	case OSTree:
-		tool, err = plain{o}, o.checkRef()
+		tool = plain{o}
 	case RPMOSTree:
-		tool, err = newRPMOSTree(o)
+		tool = rpmOSTree{plain{o}}
 	case Bootc:
-		tool, err = newBootc(o)
+		tool = bootc{plain{o}}
 	default:
-		err = fmt.Errorf("%.50q is not a tool; use %s, %s or %s", o.Tool, OSTree, RPMOSTree, Bootc)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("cannot use the %s strategy: %w", o.Tool, err)
+		return nil, fmt.Errorf("%.50q is not a tool; use %s, %s or %s", o.Tool, OSTree, RPMOSTree, Bootc)
 	}
 	return &Strategy{image.Strategy[deployments]{
 		Driver: tool, Tool: string(o.Tool), Root: o.root,
 		Reboot: "the new deployment starts with the machine", Shows: "ostree admin status shows the deployments",
 	}, o}, nil
-}
-
-// checkRef checks the branch to follow.
-func (o Options) checkRef() error {
-	if o.Ref == "" {
-		return nil
-	}
-	if _, _, err := branch(o.Ref); err != nil {
-		return fmt.Errorf("ostree-ref: %w", err)
-	}
-	return nil
 }
 
 // execute runs a program of this host. What it prints is shown, and its last line of

@@ -129,8 +129,8 @@ func (t target) pulls() string {
 	return t.branch + "@" + t.commit
 }
 
-// target returns what a Want means on this host.
-func (p plain) target(now deployments, want image.Want) (t target, err error) {
+// targetOf returns what a Want means on a host.
+func targetOf(now deployments, want image.Want) (t target, err error) {
 	running, err := now.running()
 	if err != nil {
 		return t, err
@@ -138,7 +138,7 @@ func (p plain) target(now deployments, want image.Want) (t target, err error) {
 	t.ref, t.commit = cmp.Or(want.URL, running.origin), want.Content.SHA256
 	if want.Release != "" {
 		if isCommit(want.URL) {
-			t.ref, t.commit = cmp.Or(p.Ref, running.origin), want.URL
+			t.ref, t.commit = running.origin, want.URL
 		} else if _, _, err := branch(want.URL); err != nil {
 			return t, want.Errorf("%w, and no commit", err)
 		}
@@ -147,7 +147,7 @@ func (p plain) target(now deployments, want image.Want) (t target, err error) {
 		}
 	}
 	if t.remote, t.branch, err = branch(t.ref); err != nil {
-		return t, fmt.Errorf("the system that runs follows no branch: %w as ostree-ref", err)
+		return t, fmt.Errorf("the system that runs follows no branch: %w, as the url of an image in a release", err)
 	}
 	return t, nil
 }
@@ -157,13 +157,10 @@ func isCommit(text string) bool {
 	return len(text) == 64 && strings.Trim(text, "0123456789abcdef") == ""
 }
 
-// Wanted implements image.Driver.
-func (p plain) Wanted(deployments) image.Want { return image.Want{URL: p.Ref} }
-
 // Known returns the commit that is wanted, or the one that the branch had when the host asked
 // last.
 func (p plain) Known(ctx context.Context, now deployments, want image.Want) (image.Offer, error) {
-	t, err := p.target(now, want)
+	t, err := targetOf(now, want)
 	if err != nil {
 		return image.Offer{}, err
 	}
@@ -198,7 +195,7 @@ func (p plain) head(ctx context.Context, t target) (d deployment, err error) {
 
 // Find asks the remote for what is wanted, without its content.
 func (p plain) Find(ctx context.Context, now deployments, task image.Task) (image.Offer, error) {
-	t, err := p.target(now, task.Want)
+	t, err := targetOf(now, task.Want)
 	if err != nil {
 		return image.Offer{}, err
 	}
@@ -218,7 +215,7 @@ func (p plain) Find(ctx context.Context, now deployments, task image.Task) (imag
 
 // Fetch pulls the commit that was found.
 func (p plain) Fetch(ctx context.Context, now deployments, task image.Task, offer image.Offer) (image.Offer, error) {
-	t, err := p.target(now, task.Want)
+	t, err := targetOf(now, task.Want)
 	if err != nil {
 		return offer, err
 	}
@@ -242,7 +239,7 @@ func (p plain) commit(ctx context.Context, version string) (string, error) {
 
 // Deploy implements image.Driver.
 func (p plain) Deploy(ctx context.Context, now deployments, task image.Task, version string) error {
-	t, err := p.target(now, task.Want)
+	t, err := targetOf(now, task.Want)
 	if err != nil {
 		return err
 	}
@@ -265,11 +262,11 @@ func (p plain) Restore(ctx context.Context, now deployments, version string) err
 	if err != nil {
 		return err
 	}
-	want := p.Wanted(now)
-	if _, _, err := branch(old.origin); err == nil && want.URL == "" {
-		want.URL = old.origin
+	follows := image.Want{}
+	if _, _, err := branch(old.origin); err == nil {
+		follows.URL = old.origin
 	}
-	t, err := p.target(now, want)
+	t, err := targetOf(now, follows)
 	if err != nil {
 		return err
 	}
@@ -311,7 +308,7 @@ func (p plain) Discard(ctx context.Context, now deployments, version string) err
 		if err != nil {
 			return err
 		}
-		t, err := p.target(now, p.Wanted(now))
+		t, err := targetOf(now, image.Want{})
 		if err != nil {
 			return err
 		}

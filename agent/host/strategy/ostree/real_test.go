@@ -76,15 +76,15 @@ func newAppliance(t *testing.T, install func(c *realhost.Container)) *appliance 
 	a.Must(prepareSysroot)
 	a.Cut()
 	a.Start()
-	a.open("")
+	a.open()
 	return a
 }
 
 // open opens the strategy, whose programs run in the container.
-func (a *appliance) open(ref string) {
+func (a *appliance) open() {
 	a.t.Helper()
 	var err error
-	a.s, err = New(Options{Ref: ref, StateDir: a.dir, root: a.Inside("/"), run: func(ctx context.Context, name string, args ...string) (string, error) {
+	a.s, err = New(Options{StateDir: a.dir, root: a.Inside("/"), run: func(ctx context.Context, name string, args ...string) (string, error) {
 		out, err := a.Run(ctx, strings.Join(append([]string{name}, args...), " ")+" 2>"+a.dir+"/said")
 		if err != nil {
 			said, _ := os.ReadFile(filepath.Join(a.dir, "said"))
@@ -151,7 +151,7 @@ func (a *appliance) reboot() {
 	_, _ = a.Run(a.t.Context(), "systemctl reboot")
 	realhost.Until(a.t, "the machine starts again", time.Minute, func() bool { return a.Boots() > boots })
 	a.BootID()
-	a.open(a.s.o.Ref)
+	a.open()
 }
 
 func (a *appliance) runs() string { return strings.TrimSpace(a.Must("cat /etc/appliance")) }
@@ -364,7 +364,7 @@ func TestRealCut(t *testing.T) {
 		cancel()
 		<-ended
 		a.Start()
-		a.open("")
+		a.open()
 		if i%2 == 0 {
 			if a.runs() != from {
 				t.Fatalf("%s runs after a cut in prepare", a.runs())

@@ -83,7 +83,7 @@ func TestReleaseIsRefused(t *testing.T) {
 	}
 }
 
-// TestTarget checks what a release and the options mean on a host that follows origin:stable.
+// TestTarget checks what a release means on a host that follows origin:stable.
 func TestTarget(t *testing.T) {
 	t.Parallel()
 	now := deployments{{name: "debian", id: one, origin: "origin:stable", booted: true}}
@@ -93,21 +93,18 @@ func TestTarget(t *testing.T) {
 		return want
 	}
 	for name, c := range map[string]struct {
-		option string
-		want   image.Want
-		ref    string
-		pulls  string
+		want  image.Want
+		ref   string
+		pulls string
 	}{
-		"nothing":                       {"", image.Want{}, "origin:stable", "stable"},
-		"the option":                    {"origin:next", image.Want{URL: "origin:next"}, "origin:next", "next"},
-		"a commit":                      {"", pinned(two, ""), "origin:stable", "stable@" + two},
-		"a commit, besides the option":  {"origin:next", pinned(two, ""), "origin:next", "next@" + two},
-		"a branch":                      {"origin:next", pinned("origin:beta", ""), "origin:beta", "beta"},
-		"a commit of a branch":          {"", pinned("origin:beta", two), "origin:beta", "beta@" + two},
-		"a commit, and its sum is that": {"", pinned(two, two), "origin:stable", "stable@" + two},
+		"no release":                    {image.Want{}, "origin:stable", "stable"},
+		"a branch from before":          {image.Want{URL: "origin:next"}, "origin:next", "next"},
+		"a commit":                      {pinned(two, ""), "origin:stable", "stable@" + two},
+		"a branch":                      {pinned("origin:beta", ""), "origin:beta", "beta"},
+		"a commit of a branch":          {pinned("origin:beta", two), "origin:beta", "beta@" + two},
+		"a commit, and its sum is that": {pinned(two, two), "origin:stable", "stable@" + two},
 	} {
-		p := plain{Options{Ref: c.option}}
-		if got, err := p.target(now, c.want); err != nil || got.ref != c.ref || got.remote != "origin" || got.pulls() != c.pulls {
+		if got, err := targetOf(now, c.want); err != nil || got.ref != c.ref || got.remote != "origin" || got.pulls() != c.pulls {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
 	}
@@ -116,11 +113,13 @@ func TestTarget(t *testing.T) {
 		"and no commit":   pinned("stable", ""),
 		"is no branch of": pinned("stable", two),
 	} {
-		if got, err := (plain{}).target(now, want); strategy.ClassOf(err) != message.Artifact || !strings.Contains(err.Error(), text) {
+		if got, err := targetOf(now, want); strategy.ClassOf(err) != message.Artifact || !strings.Contains(err.Error(), text) {
 			t.Errorf("%+v, %v; want %q", got, err, text)
 		}
 	}
-	if _, err := (plain{}).target(deployments{{name: "debian", id: one, booted: true}}, pinned(two, "")); err == nil || !strings.Contains(err.Error(), "follows no branch") {
-		t.Errorf("a commit of no remote: %v", err)
+	for _, want := range []image.Want{{}, pinned(two, "")} {
+		if _, err := targetOf(deployments{{name: "debian", id: one, booted: true}}, want); err == nil || !strings.Contains(err.Error(), "follows no branch") || !strings.Contains(err.Error(), "use REMOTE:BRANCH, such as origin:stable, as the url of an image in a release") {
+			t.Errorf("%+v of no remote: %v", want, err)
+		}
 	}
 }

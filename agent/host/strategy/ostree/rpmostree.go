@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -19,13 +18,6 @@ import (
 // rpmOSTree is the program rpm-ostree, which layers packages on the commits of a branch.
 // Plans are about the commits; the packages come with them.
 type rpmOSTree struct{ plain }
-
-func newRPMOSTree(o Options) (image.Driver[deployments], error) {
-	if o.Ref != "" {
-		return nil, errors.New("rpm-ostree follows the branch that it was given; change that by rpm-ostree rebase")
-	}
-	return rpmOSTree{plain{o}}, nil
-}
 
 // rpmStatus is what rpm-ostree status --json prints, as far as it is used.
 type rpmStatus struct {
@@ -116,7 +108,7 @@ func (r rpmOSTree) Deploy(ctx context.Context, now deployments, task image.Task,
 
 // advance has rpm-ostree go to a commit, or to the newest one of its branch.
 func (r rpmOSTree) advance(ctx context.Context, now deployments, want image.Want, otherwise message.Class, how string) error {
-	t, err := r.target(now, want)
+	t, err := targetOf(now, want)
 	if err != nil {
 		return err
 	}

@@ -40,17 +40,11 @@ import (
 
 // Options configure the strategy.
 type Options struct {
-	// Bundle is the address of the bundle, https, or the absolute path of a file; empty for a
-	// host that is upgraded only to releases.
-	// "{version}" stands for Version, "{compatible}" for RAUC's name of this kind of
-	// machine.
+	// Bundle is where a run without a release finds the newest bundle: an address, https, or the
+	// absolute path of a file. It is empty for a host that is upgraded only to releases.
+	// "{compatible}" stands for RAUC's name of this kind of machine.
 	Bundle string
-	// Version is the version to go to; if it is empty, the one of the bundle.
-	Version string
-	// SHA256 is the checksum of the bundle in hexadecimal; optional, for RAUC checks
-	// the signature of the bundle anyway.
-	SHA256 string
-	// CAFile has the certificates to trust for Bundle, PEM; the system's if empty.
+	// CAFile has the certificates to trust for the server of a bundle, PEM; the system's if empty.
 	CAFile string
 	// PlainHTTP allows http to any machine, and not only to this one.
 	PlainHTTP bool
@@ -86,15 +80,11 @@ var (
 	_ strategy.RollbackPreparer = (*Strategy)(nil)
 )
 
-// sha256Text is a SHA-256 in hexadecimal.
-var sha256Text = text.Pattern(`^[0-9a-f]{64}$`)
-
 // New checks the options and creates the state folder.
 func New(o Options) (*Strategy, error) {
 	if o.root == "" {
 		o.root = "/"
 	}
-	o.SHA256 = strings.ToLower(o.SHA256)
 	if err := o.check(); err != nil {
 		return nil, fmt.Errorf("cannot use the rauc strategy: %w", err)
 	}
@@ -105,6 +95,7 @@ func New(o Options) (*Strategy, error) {
 	return &Strategy{image.Strategy[system]{
 		Driver: driver{o, folder}, Tool: "RAUC", Root: o.root,
 		Reboot: "the new system starts from another slot", Shows: "rauc status --detailed shows the slots",
+		Source: o.source,
 	}, o}, nil
 }
 
@@ -112,19 +103,12 @@ func (o Options) check() error {
 	switch {
 	case o.StateDir == "":
 		return errors.New("it needs a state folder")
-	case o.SHA256 != "" && !sha256Text().MatchString(o.SHA256):
-		return fmt.Errorf("rauc-sha256: %.80q is no SHA-256; use its 64 hexadecimal digits", o.SHA256)
-	case o.Version != message.CleanText(o.Version), len(o.Version) > message.MaxPlanName:
-		return fmt.Errorf("rauc-version: %.80q is no version; use up to %d bytes of plain text", o.Version, message.MaxPlanName)
-	case strings.Contains(o.Bundle, "{version}") && o.Version == "":
-		return errors.New("rauc-bundle has {version}, and rauc-version is missing")
-	}
-	if o.Bundle == "" {
+	case o.Bundle == "":
 		return nil
 	}
-	address := o.address("compatible")
+	address := o.source(system{compatible: "compatible"})
 	if at := strings.IndexAny(address, "{}"); at >= 0 {
-		return fmt.Errorf("rauc-bundle has %q; it may have {version} and {compatible}", text.Fit(address[at:], 40, "..."))
+		return fmt.Errorf("rauc-bundle has %q; it may have {compatible}, and the version to install is declared at the site, by a release", text.Fit(address[at:], 40, "..."))
 	}
 	if isFile(o.Bundle) {
 		return nil
@@ -142,13 +126,13 @@ func (o Options) check() error {
 // isFile reports whether a bundle is a file of this machine.
 func isFile(address string) bool { return filepath.IsAbs(address) }
 
-// address returns the address of the bundle for a kind of machine.
-func (o Options) address(compatible string) string {
-	escape := url.PathEscape
-	if isFile(o.Bundle) {
-		escape = func(s string) string { return s }
+// source returns where a machine finds the newest bundle.
+func (o Options) source(now system) string {
+	compatible := now.compatible
+	if !isFile(o.Bundle) {
+		compatible = url.PathEscape(compatible)
 	}
-	return strings.NewReplacer("{version}", escape(o.Version), "{compatible}", escape(compatible)).Replace(o.Bundle)
+	return strings.ReplaceAll(o.Bundle, "{compatible}", compatible)
 }
 
 // VersionPaths implements strategy.Watcher.
@@ -220,13 +204,8 @@ func (d driver) Look(ctx context.Context) (now system, err error) {
 	return now, err
 }
 
-// Wanted implements image.Driver.
-func (d driver) Wanted(now system) image.Want {
-	return image.Want{Version: d.Version, URL: d.address(now.compatible), Content: download.Content{SHA256: d.SHA256}}
-}
-
-// errNoBundle is returned where neither a release nor the options say what to install.
-var errNoBundle = errors.New("rauc-bundle is missing, and the run has no release; set the address of the bundle, such as https://updates.example.org/system-{version}.raucb, or a release")
+// errNoBundle is returned by a host that is upgraded only to releases.
+var errNoBundle = errors.New("the run has no release, and rauc-bundle is missing; go to a release, or set rauc-bundle to the address of the newest bundle, such as https://updates.example.org/{compatible}.raucb")
 
 // Known returns the bundle if its version is known without a download.
 func (d driver) Known(ctx context.Context, now system, want image.Want) (image.Offer, error) {
@@ -236,10 +215,8 @@ func (d driver) Known(ctx context.Context, now system, want image.Want) (image.O
 		return image.Offer{}, fmt.Errorf("%w: %w", strategy.ErrNoPlan, errNoBundle)
 	case want.Version != "":
 		return image.Offer{Version: want.Version, Size: file.Size}, nil
-	case !here && want.Release != "":
-		return image.Offer{}, fmt.Errorf("%w: the bundle is not downloaded yet, and release %s has no version", strategy.ErrNoPlan, want.Release)
 	case !here:
-		return image.Offer{}, fmt.Errorf("%w: the bundle is not downloaded yet, and rauc-version does not tell its version", strategy.ErrNoPlan)
+		return image.Offer{}, fmt.Errorf("%w: the bundle is not downloaded yet, and no release says its version", strategy.ErrNoPlan)
 	}
 	return d.offer(ctx, now, want, file)
 }
@@ -343,11 +320,7 @@ func (b bundle) check(now system, want image.Want) error {
 	case b.version != message.CleanText(b.version), len(b.version) > message.MaxPlanName:
 		return fmt.Errorf("its version %.80q is no plain text of up to %d bytes", b.version, message.MaxPlanName)
 	case want.Version != "" && b.version != want.Version:
-		source := "rauc-version"
-		if want.Release != "" {
-			source = "the version of release " + want.Release
-		}
-		return fmt.Errorf("it has version %s, and %s is %s", b.version, source, want.Version)
+		return fmt.Errorf("it has version %s, and the version of release %s is %s", b.version, want.Release, want.Version)
 	}
 	return nil
 }

@@ -360,25 +360,13 @@ func TestFailures(t *testing.T) {
 			bundle: fakeBundle{compatible: "appliance", version: "2\x1b[2J"},
 			class:  message.Artifact, text: "is no plain text",
 		},
-		"another version": {
-			bundle: fakeBundle{compatible: "appliance", version: "2"}, change: func(o *Options) { o.Version = "3" },
-			class: message.Artifact, text: "it has version 2, and rauc-version is 3",
-		},
 		"no file": {
 			change: func(o *Options) { o.Bundle = "/nonexistent/2.raucb" },
 			class:  message.Artifact, text: "there is no bundle at /nonexistent/2.raucb",
 		},
 		"no bundle": {
 			change: func(o *Options) { o.Bundle = "" },
-			class:  message.Artifact, text: "rauc-bundle is missing, and the run has no release",
-		},
-		"no bundle, but its version": {
-			change: func(o *Options) { o.Bundle, o.Version = "", "2" },
-			class:  message.Artifact, text: "rauc-bundle is missing, and the run has no release",
-		},
-		"another sum": {
-			change: func(o *Options) { o.SHA256 = strings.Repeat("0", 64) },
-			class:  message.Artifact, text: "its SHA-256 is ",
+			class:  message.Artifact, text: "the run has no release, and rauc-bundle is missing",
 		},
 		"no service": {
 			change: func(o *Options) { o.bus = "unix:path=/nonexistent" },
@@ -451,43 +439,41 @@ func TestNotThere(t *testing.T) {
 	}
 }
 
-// TestDownload checks that the bundle comes from the server, once, at the address of
-// the template, and that a version that needs no upgrade is not fetched.
+// TestDownload checks that a host without a release takes the bundle of its server, and that it downloads
+// that once, also when its version runs or is rejected.
 func TestDownload(t *testing.T) {
 	t.Parallel()
-	var mu sync.Mutex
-	var asked []string
+	var asked, sent atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		mu.Lock()
-		asked = append(asked, r.URL.Path)
-		mu.Unlock()
+		asked.Add(1)
+		if r.URL.Path != "/appliance.raucb" {
+			t.Errorf("asked for %s", r.URL.Path)
+		}
 		w.Header().Set("ETag", `"1"`)
 		if r.Header.Get("If-None-Match") == `"1"` {
 			w.WriteHeader(http.StatusNotModified)
 			return
 		}
+		sent.Add(1)
 		_, _ = w.Write([]byte("a bundle"))
 	}))
 	t.Cleanup(server.Close)
-	h := newHost(t, true, func(o *Options) { o.Bundle, o.Version = server.URL+"/{compatible}/{version}.raucb", "2" })
+	h := newHost(t, true, func(o *Options) { o.Bundle = server.URL + "/{compatible}.raucb" })
 	h.set(func() { h.bundles["content"] = fakeBundle{compatible: "appliance", version: "2"} })
-	if plan, err := h.s.Plan(t.Context(), h.job(message.ChangeSet{})); err != nil || len(plan.Changes) != 1 || len(asked) != 0 {
-		t.Errorf("plan: %+v, %v, asked %q", plan, err, asked)
+	if plan, err := h.s.Plan(t.Context(), h.job(message.ChangeSet{})); !errors.Is(err, strategy.ErrNoPlan) || asked.Load() != 0 {
+		t.Errorf("plan: %+v, %v, asked %d times", plan, err, asked.Load())
 	}
 	if job := h.prepare(); job.Plan.Download != 8 || !slices.ContainsFunc(h.told, func(s string) bool { return strings.Contains(s, "8 of 8 bytes") }) {
 		t.Errorf("prepare: %+v, told %q", job.Plan, h.told)
 	}
 	h.upgrade(h.prepare())
-	if want := []string{"/appliance/2.raucb", "/appliance/2.raucb"}; !slices.Equal(asked, want) {
-		t.Errorf("asked for %q, not %q", asked, want)
-	}
 	plan, err := h.s.Prepare(t.Context(), strategy.Job{Rejected: message.Rejected{"rootfs": {"2"}}, Progress: func(int, string) {}})
-	if err != nil || len(plan.Held) != 1 || len(asked) != 2 {
-		t.Errorf("a rejected version: %+v, %v, asked %q", plan, err, asked)
+	if err != nil || len(plan.Held) != 1 {
+		t.Errorf("a rejected version: %+v, %v", plan, err)
 	}
 	h.reboot()
-	if h.prepare(); len(asked) != 2 {
-		t.Errorf("the version that runs is fetched: %q", asked)
+	if job := h.prepare(); !job.Plan.Empty() || sent.Load() != 1 {
+		t.Errorf("the version that runs is planned as %+v, and the bundle was sent %d times", job.Plan, sent.Load())
 	}
 }
 
@@ -540,24 +526,23 @@ func TestUnknownVersion(t *testing.T) {
 // TestOptions checks what New says about wrong options.
 func TestOptions(t *testing.T) {
 	t.Parallel()
-	const good = "https://updates.example.org/{compatible}-{version}.raucb"
+	const good = "https://updates.example.org/{compatible}.raucb"
 	for text, o := range map[string]Options{
-		"":                              {Bundle: good, Version: "2", StateDir: "x"},
-		"needs a state folder":          {Bundle: good, Version: "2"},
-		"rauc-version is missing":       {Bundle: good, StateDir: "x"},
-		`rauc-bundle has "{arch}.raucb`: {Bundle: "https://updates.example.org/{arch}.raucb", StateDir: "x"},
-		"names no server":               {Bundle: "2.raucb", StateDir: "x"},
+		"":                     {Bundle: good, StateDir: "x"},
+		"needs a state folder": {Bundle: good},
+		`rauc-bundle has "{version}.raucb"; it may have {compatible}, and the version`: {Bundle: "https://updates.example.org/{version}.raucb", StateDir: "x"},
+		"names no server": {Bundle: "2.raucb", StateDir: "x"},
 		"use https, or allow http (rauc-allow-http)": {Bundle: "http://updates.example.org/2.raucb", StateDir: "x"},
-		"rauc-sha256":    {Bundle: good, Version: "2", SHA256: "12", StateDir: "x"},
-		"rauc-version: ": {Bundle: good, Version: "2\n", StateDir: "x"},
 	} {
 		err := o.check()
 		if (text == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), text) {
 			t.Errorf("%+v: %v; want %q", o, err, text)
 		}
 	}
-	if got := (Options{Bundle: good, Version: "2 b"}).address("Foo/Bar"); got != "https://updates.example.org/Foo%2FBar-2%20b.raucb" {
-		t.Errorf("address %s", got)
+	for bundle, want := range map[string]string{good: "https://updates.example.org/Foo%2FBar.raucb", "/srv/{compatible}": "/srv/Foo/Bar", "": ""} {
+		if got := (Options{Bundle: bundle}).source(system{compatible: "Foo/Bar"}); got != want {
+			t.Errorf("%s is %s", bundle, got)
+		}
 	}
 }
 

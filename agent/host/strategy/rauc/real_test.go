@@ -20,6 +20,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/remedy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/realhost"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
 )
 
 // appliance is a container with RAUC of Debian and two slots. Real are RAUC, its D-Bus
@@ -32,6 +33,8 @@ type appliance struct {
 	s      *Strategy
 	dir    string // on this machine and in the container at the same path
 	server *httptest.Server
+	// version is that of the release to which runs go.
+	version string
 }
 
 const (
@@ -92,18 +95,16 @@ func newAppliance(t *testing.T, tree realhost.Tree, imageMiB int) *appliance {
 	a.Must(`cd ` + a.dir + ` && for k in cert other; do
 		openssl req -x509 -newkey rsa:2048 -nodes -keyout $k.key -out $k.pem -subj /CN=$k -days 3650 2>/dev/null
 	done; cp cert.pem /etc/rauc/cert.pem`)
-	a.open("2")
+	a.version = "2"
+	a.open()
 	return a
 }
 
-// open opens the strategy for a version. RAUC is on the bus of the container.
-func (a *appliance) open(version string) {
+// open opens the strategy. RAUC is on the bus of the container.
+func (a *appliance) open() {
 	a.t.Helper()
 	var err error
-	a.s, err = New(Options{
-		Bundle: a.server.URL + "/{version}.raucb", Version: version, StateDir: a.dir + "/state",
-		bus: "unix:path=" + a.Inside("/run/dbus/system_bus_socket"), root: a.Path("/"),
-	})
+	a.s, err = New(Options{StateDir: a.dir + "/state", bus: "unix:path=" + a.Inside("/run/dbus/system_bus_socket"), root: a.Path("/")})
 	if err != nil {
 		a.t.Fatal(err)
 	}
@@ -208,12 +209,13 @@ func (a *appliance) again(boots int, do func()) {
 	do()
 	realhost.Until(a.t, "the machine starts again", time.Minute, func() bool { return a.Boots() > boots })
 	a.BootID()
-	version := a.s.o.Version
-	a.open(version)
+	a.open()
 }
 
+// job is one of a run to the release of the version.
 func (a *appliance) job(plan message.ChangeSet) strategy.Job {
-	return strategy.Job{Tenant: "acme", Host: "h01", Run: 41, Plan: plan, Progress: func(int, string) {}}
+	job := strategy.Job{Tenant: "acme", Host: "h01", Run: 41, Plan: plan, Progress: func(int, string) {}}
+	return released(job, a.version, release.Image{Compatible: "appliance", URL: a.server.URL + "/" + a.version + ".raucb"})
 }
 
 func (a *appliance) runs() string { return strings.TrimSpace(a.Must("cat /etc/appliance")) }
@@ -221,7 +223,7 @@ func (a *appliance) runs() string { return strings.TrimSpace(a.Must("cat /etc/ap
 // upgrade goes to a version and restarts the machine.
 func (a *appliance) upgrade(version string) strategy.Job {
 	a.t.Helper()
-	a.open(version)
+	a.version = version
 	plan, err := a.s.Prepare(a.t.Context(), a.job(message.ChangeSet{}))
 	if err != nil || len(plan.Changes) != 1 || plan.Changes[0].To != version {
 		a.t.Fatalf("prepare: %+v, %v", plan, err)
@@ -304,7 +306,7 @@ func releases(t *testing.T, tree realhost.Tree, refusal string) {
 		"6": {"cert", "toaster", `it is for "toaster", and this machine is "appliance"`, false},
 	} {
 		a.bundle(version, "version "+version, c.key, c.compatible, size)
-		a.open(version)
+		a.version = version
 		if plan, err := a.s.Prepare(ctx, a.job(message.ChangeSet{})); strategy.ClassOf(err) != message.Artifact || !strings.Contains(err.Error(), c.text) {
 			t.Errorf("bundle %s: %+v, %v of class %q", version, plan, err, strategy.ClassOf(err))
 		} else if c.tells {
@@ -372,7 +374,7 @@ func TestRealCut(t *testing.T) {
 	for i := range realhost.Times(3, 3, 50) {
 		version := fmt.Sprint(i + 2)
 		a.bundle(version, "version "+version, "cert", "appliance", size)
-		a.open(version)
+		a.version = version
 		plan, err := a.s.Prepare(ctx, a.job(message.ChangeSet{}))
 		if err != nil || len(plan.Changes) != 1 {
 			t.Fatalf("prepare: %+v, %v", plan, err)

@@ -92,7 +92,7 @@ func (m *grubMachine) upgrade(version string) (v1.Run, v1.RunHost) {
 	m.t.Helper()
 	sh(m.t, m.bundles, "ln -f "+version+".raucb offered.raucb")
 	m.site.Online("h01")
-	run := m.site.Upgrade()
+	run := m.site.EndedOn(m, m.site.Begin())
 	m.t.Logf("release %s: %s: %s: %s", version, run.Result, run.Hosts[0].Class, run.Hosts[0].Error)
 	return run, run.Hosts[0]
 }
@@ -206,7 +206,7 @@ func (m *grubMachine) cutsIn(status string, within time.Duration, run v1.Run) (s
 	struck = now() == status
 	m.Cut()
 	m.Start()
-	ended = m.site.Ended(run)
+	ended = m.site.EndedOn(m, run)
 	host := ended.Hosts[0]
 	if ended.Result != "completed" && host.Class == "" {
 		m.t.Errorf("run %d failed without a class: %s", ended.ID, host.Error)
@@ -252,7 +252,7 @@ func TestRealGRUBRollbackCuts(t *testing.T) {
 	name := m.declare("2")
 	m.Start()
 	m.site.Online("h01")
-	newest := m.site.Ended(m.site.BeginRelease(name))
+	newest := m.site.EndedOn(m, m.site.BeginRelease(name))
 	versions, runs := [2]string{"version 1", "version 2"}, 1
 	if newest.Result != "completed" || m.runs() != versions[runs] {
 		t.Fatalf("%s runs, and the run ended as %s: %s: %+v", m.runs(), newest.Result, newest.Reason, newest.Hosts)

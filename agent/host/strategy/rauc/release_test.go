@@ -40,18 +40,23 @@ func released(job strategy.Job, version string, images ...release.Image) strateg
 	return job
 }
 
-// TestRelease goes to the bundle of a release, whatever the options say.
+// TestRelease goes to the bundle of a release, whatever the host would find without one.
 func TestRelease(t *testing.T) {
 	t.Parallel()
 	for _, option := range []string{"", "/nonexistent/9.raucb"} {
 		address, asked := bundleServer(t)
-		h := newHost(t, true, func(o *Options) { o.Bundle, o.Version = option, "9" })
+		h := newHost(t, true, func(o *Options) { o.Bundle = option })
 		h.set(func() { h.bundles["content"] = fakeBundle{compatible: "appliance", version: "2"} })
 		image := imageOf(address)
 		other := release.Image{Compatible: "toaster", URL: address + "/of-a-toaster"}
 		job := released(h.job(message.ChangeSet{}), "2", other, image)
 		if plan, err := h.s.Plan(t.Context(), job); err != nil || len(plan.Changes) != 1 || plan.Changes[0].To != "2" || asked.Load() != 0 {
 			t.Errorf("plan: %+v, %v, asked %d times", plan, err, asked.Load())
+		}
+		rejected := job
+		rejected.Rejected = message.Rejected{"rootfs": {"2"}}
+		if plan, err := h.s.Prepare(t.Context(), rejected); err != nil || len(plan.Held) != 1 || asked.Load() != 0 {
+			t.Errorf("a rejected version: %+v, %v, asked %d times", plan, err, asked.Load())
 		}
 		plan, err := h.s.Prepare(t.Context(), job)
 		if err != nil || len(plan.Changes) != 1 || plan.Download != int64(len(content)) {
@@ -106,7 +111,7 @@ func TestReleaseWithoutVersion(t *testing.T) {
 	h := newHost(t, true, nil)
 	h.set(func() { h.bundles["content"] = fakeBundle{compatible: "appliance", version: "2"} })
 	job := released(h.job(message.ChangeSet{}), "", imageOf(address))
-	if plan, err := h.s.Plan(t.Context(), job); err == nil || !strings.Contains(err.Error(), "release r2 has no version") {
+	if plan, err := h.s.Plan(t.Context(), job); err == nil || !strings.Contains(err.Error(), "no release says its version") {
 		t.Errorf("plan: %+v, %v", plan, err)
 	}
 	for range 2 {

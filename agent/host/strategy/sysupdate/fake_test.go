@@ -40,7 +40,7 @@ type host struct {
 
 const entriesFolder, pending = "boot/EFI/Linux", ".sysupdate.pending."
 
-func newHost(t *testing.T, change func(h *host, o *Options)) *host {
+func newHost(t *testing.T, change func(h *host)) *host {
 	t.Helper()
 	h := &host{t: t, root: t.TempDir(), source: []string{"1", "2"}}
 	for _, folder := range []string{entriesFolder, "etc", "usr/lib/systemd", "proc/sys/kernel"} {
@@ -51,13 +51,10 @@ func newHost(t *testing.T, change func(h *host, o *Options)) *host {
 	}
 	h.do(os.WriteFile(filepath.Join(h.root, "proc/sys/kernel/osrelease"), []byte("6.1.0\n"), 0o600))
 	h.write("kiosk_1.efi")
-	o := Options{root: h.root, run: h.run}
 	if change != nil {
-		change(h, &o)
+		change(h)
 	}
-	var err error
-	h.s, err = New(o)
-	h.do(err)
+	h.s = New(Options{root: h.root, run: h.run})
 	h.start()
 	return h
 }

@@ -39,8 +39,6 @@ import (
 
 // Options configure the strategy.
 type Options struct {
-	// Version is the version to go to; if it is empty, the newest that the source has.
-	Version string
 	// Output gets what the programs print; nil discards it.
 	Output io.Writer
 
@@ -64,11 +62,8 @@ var (
 	_ strategy.RollbackPreparer = (*Strategy)(nil)
 )
 
-// New checks the options.
-func New(o Options) (*Strategy, error) {
-	if o.Version != "" && !isVersion(o.Version) {
-		return nil, fmt.Errorf("cannot use the sysupdate strategy: sysupdate-version: %.80q is no version; use one such as 2.4", o.Version)
-	}
+// New returns the strategy.
+func New(o Options) *Strategy {
 	o.root = cmp.Or(o.root, "/")
 	if o.run == nil {
 		o.run = program.System(o.Output)
@@ -76,7 +71,7 @@ func New(o Options) (*Strategy, error) {
 	return &Strategy{image.Strategy[system]{
 		Driver: driver{o}, Tool: "systemd-sysupdate", Root: o.root,
 		Reboot: "the new version starts with the machine", Shows: "systemd-sysupdate list shows the versions",
-	}, o}, nil
+	}, o}
 }
 
 // VersionPaths implements strategy.Watcher: the boot entries change when a version is installed.
@@ -154,9 +149,6 @@ func (d driver) list(ctx context.Context, options ...string) ([]string, error) {
 	return slices.DeleteFunc(all.All, func(version string) bool { return !isVersion(version) }), err
 }
 
-// Wanted implements image.Driver.
-func (d driver) Wanted(system) image.Want { return image.Want{Version: d.Version} }
-
 // check returns an error for a release that systemd-sysupdate cannot carry out.
 func check(want image.Want) error {
 	switch {
@@ -178,7 +170,7 @@ func (d driver) Known(_ context.Context, _ system, want image.Want) (image.Offer
 		return image.Offer{}, err
 	}
 	if want.Version == "" {
-		return image.Offer{}, fmt.Errorf("%w: sysupdate-version does not say which version to go to, and the newest is known only to the source", strategy.ErrNoPlan)
+		return image.Offer{}, fmt.Errorf("%w: no release says which version to go to, and the newest is known only to the source", strategy.ErrNoPlan)
 	}
 	return image.Offer{Version: want.Version}, nil
 }

@@ -19,7 +19,7 @@ import (
 func TestUpgrade(t *testing.T) {
 	t.Parallel()
 	for _, old := range []bool{false, true} {
-		h := newHost(t, func(h *host, _ *Options) { h.old = old })
+		h := newHost(t, func(h *host) { h.old = old })
 		if err := h.s.Detect(t.Context()); err != nil {
 			t.Error(err)
 		}
@@ -65,7 +65,7 @@ func TestUpgrade(t *testing.T) {
 // tells both versions once, and the version starts no more.
 func TestWayBack(t *testing.T) {
 	t.Parallel()
-	h := newHost(t, func(h *host, _ *Options) { h.panics = []string{"2"} })
+	h := newHost(t, func(h *host) { h.panics = []string{"2"} })
 	job := h.prepare()
 	h.upgrade(job)
 	h.start()
@@ -81,14 +81,17 @@ func TestWayBack(t *testing.T) {
 			t.Fatalf("the way back is told again, or the version starts: %+v", boot)
 		}
 	}
-	rejected := h.job(message.ChangeSet{})
+	accepted := released(h.job(message.ChangeSet{}), "2", release.Image{URL: "https://updates.example.org/kiosk"})
+	rejected := accepted
 	rejected.Rejected = message.Rejected{"kiosk": {"2"}}
-	h.s.Driver = driver{Options{Version: "2", root: h.root, run: h.run}}
 	if plan, err := h.s.Prepare(t.Context(), rejected); err != nil || len(plan.Held) != 1 || len(plan.Changes) != 0 {
 		t.Errorf("a version that was rolled back is planned: %+v, %v", plan, err)
 	}
 	// Somebody has accepted it.
-	h.upgrade(h.prepare())
+	plan, err := h.s.Prepare(t.Context(), accepted)
+	h.do(err)
+	accepted.Plan = plan
+	h.upgrade(accepted)
 	if boot := h.booted(); boot != (strategy.Boot{Running: "2"}) {
 		t.Errorf("boot %+v", boot)
 	}
@@ -159,10 +162,10 @@ func TestNothingToGoBackTo(t *testing.T) {
 	}
 }
 
-// TestRelease goes to the version of a release, whatever the options say and the source has besides.
+// TestRelease goes to the version of a release, whatever the source has besides.
 func TestRelease(t *testing.T) {
 	t.Parallel()
-	h := newHost(t, func(h *host, o *Options) { h.source, o.Version = []string{"1", "2", "3"}, "3" })
+	h := newHost(t, func(h *host) { h.source = []string{"1", "2", "3"} })
 	job := released(h.job(message.ChangeSet{}), "2", release.Image{URL: "https://updates.example.org/kiosk", Compatible: "kiosk"})
 	if plan, err := h.s.Plan(t.Context(), job); err != nil || len(plan.Changes) != 1 || plan.Changes[0].To != "2" {
 		t.Errorf("plan: %+v, %v", plan, err)
@@ -254,14 +257,6 @@ func TestVersionPaths(t *testing.T) {
 	watchtest.Tells(t, h.s.VersionPaths(), true, "a version", func() error {
 		return os.WriteFile(filepath.Join(h.root, entriesFolder, "kiosk_2.efi"), nil, 0o600)
 	})
-}
-
-// TestOptions checks what New says about wrong options.
-func TestOptions(t *testing.T) {
-	t.Parallel()
-	if _, err := New(Options{Version: "--root=/x"}); err == nil || !strings.Contains(err.Error(), `sysupdate-version: "--root=/x" is no version`) {
-		t.Errorf("%v", err)
-	}
 }
 
 // TestRollbackOf rolls back a run, and then forward again, as a run of its own: the version that was rolled
