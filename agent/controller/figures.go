@@ -48,6 +48,8 @@ type Figures struct {
 	Queries map[string]bool
 	// Run is the run under way in the default environment; nil when none is.
 	Run *RunFigures
+	// Releases tell of each environment that goes to a release how many hosts have it.
+	Releases []ReleaseFigures
 	// Environments are those that people see, the default one first; empty if there is no other.
 	Environments []EnvironmentFigures
 }
@@ -61,6 +63,14 @@ type EnvironmentFigures struct {
 	// WindowStart, WindowEnd and Run are as in Figures.
 	WindowStart, WindowEnd time.Time
 	Run                    *RunFigures
+}
+
+// ReleaseFigures are how far an environment has come to a release.
+type ReleaseFigures struct {
+	// Environment is empty for the default one.
+	Environment, Release string
+	// Hosts are those that have the release.
+	Hosts int
 }
 
 // CalendarFigures are what the fetching of a calendar amounts to.
@@ -112,7 +122,13 @@ func (s *state) figures(now time.Time) Figures {
 			f.Unplaced++
 		}
 	}
-	if listed := s.listedEnvironments(); len(listed) > 1 {
+	listed := s.listedEnvironments()
+	for _, env := range listed {
+		if p := s.promotion(env); p != nil {
+			f.Releases = append(f.Releases, ReleaseFigures{env.name, p.Release, p.Hosts.Has})
+		}
+	}
+	if len(listed) > 1 {
 		for _, env := range listed {
 			f.Environments = append(f.Environments, s.environmentFigures(env, now))
 		}

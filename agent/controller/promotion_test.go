@@ -107,6 +107,10 @@ func TestPromotion(t *testing.T) {
 		spring3 := fmt.Sprintf(" -> spring, runs %d to %d, 3 of 3 hosts, done [backup], way back until rest, closed", first.ID, second.ID)
 		shows("after the rest", spring3, "h01 spring<; h02 spring<; h03 spring<; ")
 
+		if f, err := c.Figures(t.Context()); err != nil || len(f.Releases) != 1 || f.Releases[0] != (ReleaseFigures{Release: "spring", Hosts: 3}) {
+			t.Errorf("the figures are %+v, %v", f.Releases, err)
+		}
+
 		m.goesTo(t, c, v1.Start{Release: "autumn", Hosts: []string{"h03"}}, "h03")
 		shows("after a trial on one host", fmt.Sprintf(" -> spring, runs %d to %d, 2 of 3 hosts, done [backup], way back until rest, closed", first.ID, second.ID),
 			"h01 spring<; h02 spring<; h03 autumn<spring; ")

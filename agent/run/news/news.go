@@ -127,8 +127,8 @@ func (t *Teller) overdueHosts(r *run.State, now time.Time, silent map[string]tim
 			why += "; other hosts took " + window.FormatDuration(o.Usual.Round(time.Second))
 		}
 		w.OverdueSince = view.OptionalTime(o.From)
-		all = append(all, t.news(v1.NewsRunOverdue, key, o.From, v1.NewsData{
-			Run: r.Key(), Stage: o.Stage, Host: o.Host, WaitingFor: w, Command: run.Command(fmt.Sprintf("runs %d --host %s --output", r.Key(), o.Host)),
+		all = append(all, t.ofRun(r, v1.NewsRunOverdue, key, o.From, v1.NewsData{
+			Stage: o.Stage, Host: o.Host, WaitingFor: w, Command: run.Command(fmt.Sprintf("runs %d --host %s --output", r.Key(), o.Host)),
 			Text: fmt.Sprintf("Run %d of %s has been waiting for %s since %s: %s.", r.Key(), t.owner(), o.Detail, stamp(o.Since), why),
 		}))
 	}
@@ -146,7 +146,7 @@ func (t *Teller) person(r *run.State, now time.Time, in string) []v1.News {
 	if blocked && t.blocked >= maxBlocked || !t.first(key) {
 		return nil
 	}
-	data, kind := t.waitsFor(r, w), v1.NewsRunWaiting
+	data, kind := waitsFor(w), v1.NewsRunWaiting
 	switch {
 	case blocked:
 		t.blocked++
@@ -158,7 +158,7 @@ func (t *Teller) person(r *run.State, now time.Time, in string) []v1.News {
 		data.Command = run.TypedIn(in, "resume")
 		data.Text = fmt.Sprintf("Run %d of %s waits for a person: %s.", r.Key(), t.owner(), w.Detail)
 	}
-	return []v1.News{t.news(kind, key, w.Since, data)}
+	return []v1.News{t.ofRun(r, kind, key, w.Since, data)}
 }
 
 // unblock is what a person types to find out about a wait of a run that is blocked, or to end it.
@@ -181,22 +181,22 @@ func (t *Teller) Refused(r *run.State, budget string, a run.Answer, now time.Tim
 	}
 	t.blocked++
 	w := a.Waiting(budget)
-	return []v1.News{t.news(v1.NewsRunBlocked, key, w.Since, t.blockedBy(r, w, run.Command("edit budgets")))}
+	return []v1.News{t.ofRun(r, v1.NewsRunBlocked, key, w.Since, t.blockedBy(r, w, run.Command("edit budgets")))}
 }
 
 // blockedBy says what a run that is blocked waits for, and what a person can type.
 func (t *Teller) blockedBy(r *run.State, w run.Waiting, command string) v1.NewsData {
-	data := t.waitsFor(r, w)
+	data := waitsFor(w)
 	data.Command = command
 	data.Text = fmt.Sprintf("Run %d of %s is blocked: it waits for %s.", r.Key(), t.owner(), w.Detail)
 	return data
 }
 
 // waitsFor is what news of a run tell of what it waits for.
-func (t *Teller) waitsFor(r *run.State, w run.Waiting) v1.NewsData {
+func waitsFor(w run.Waiting) v1.NewsData {
 	shown := view.WaitingFor(w)
 	shown.Detail = text.Cut(w.Detail, maxText, "…")
-	return v1.NewsData{Run: r.Key(), Stage: w.Stage, WaitingFor: shown}
+	return v1.NewsData{Stage: w.Stage, WaitingFor: shown}
 }
 
 // Missed returns what the record of a window without a run tells.
@@ -323,17 +323,17 @@ func (t *Teller) opened(r *run.State) v1.News {
 	case r.Trigger == message.TriggerWindow:
 		said += " for its window"
 	}
-	return t.news(v1.NewsRunOpened, "opened", r.OpenedAt, v1.NewsData{
-		Run: r.Key(), Trigger: r.Trigger, RequestedBy: r.By, RequestReason: text.Cut(r.Why, maxText, "…"), Hosts: r.Size(),
+	return t.ofRun(r, v1.NewsRunOpened, "opened", r.OpenedAt, v1.NewsData{
+		Trigger: r.Trigger, RequestedBy: r.By, RequestReason: text.Cut(r.Why, maxText, "…"), Hosts: r.Size(),
 		Text: fmt.Sprintf("%s; it ends by %s.", said, stamp(r.EndsBy())),
 	})
 }
 
 // differing tells that hosts plan different versions of the same packages.
 func (t *Teller) differing(r *run.State, at time.Time, texts []string) v1.News {
-	return t.news(v1.NewsRunDiffering, "differing", at, v1.NewsData{
-		Run: r.Key(), Command: run.Command(fmt.Sprintf("runs %d", r.Key())),
-		Text: fmt.Sprintf("Hosts of run %d of %s plan different versions of release %s: %s.", r.Key(), t.owner(), r.Release.Name, text.Cut(strings.Join(texts, "; "), maxText, "…")),
+	return t.ofRun(r, v1.NewsRunDiffering, "differing", at, v1.NewsData{
+		Command: run.Command(fmt.Sprintf("runs %d", r.Key())),
+		Text:    fmt.Sprintf("Hosts of run %d of %s plan different versions of release %s: %s.", r.Key(), t.owner(), r.Release.Name, text.Cut(strings.Join(texts, "; "), maxText, "…")),
 	})
 }
 
@@ -348,8 +348,8 @@ func (t *Teller) stages(r *run.State, now time.Time) (all []v1.News) {
 			if g.TakesBack {
 				said = "Undo of step"
 			}
-			all = append(all, t.news(v1.NewsStageDone, "stage "+g.Name, now, v1.NewsData{
-				Run: r.Key(), Stage: g.Name, Text: fmt.Sprintf("%s %s of run %d of %s is done.", said, g.Name, r.Key(), t.owner()),
+			all = append(all, t.ofRun(r, v1.NewsStageDone, "stage "+g.Name, now, v1.NewsData{
+				Stage: g.Name, Text: fmt.Sprintf("%s %s of run %d of %s is done.", said, g.Name, r.Key(), t.owner()),
 			}))
 			continue
 		}
@@ -357,8 +357,8 @@ func (t *Teller) stages(r *run.State, now time.Time) (all []v1.News) {
 		if g.Failed > 0 {
 			said += fmt.Sprintf(", %d failed", g.Failed)
 		}
-		all = append(all, t.news(v1.NewsStageDone, "stage "+g.Name, now, v1.NewsData{
-			Run: r.Key(), Stage: g.Name, Hosts: g.Size, Upgraded: g.Upgraded, Failed: g.Failed, Text: said + ".",
+		all = append(all, t.ofRun(r, v1.NewsStageDone, "stage "+g.Name, now, v1.NewsData{
+			Stage: g.Name, Hosts: g.Size, Upgraded: g.Upgraded, Failed: g.Failed, Text: said + ".",
 		}))
 	}
 	return all
@@ -375,23 +375,23 @@ func (t *Teller) failures(r *run.State, record message.Decoded) (all []v1.News) 
 			continue
 		}
 		t.hosts++
-		data := v1.NewsData{Run: r.Key(), Stage: h.Stage, Host: name, Class: string(h.Class), Error: text.Cut(h.Error, maxText, "…")}
+		data := v1.NewsData{Stage: h.Stage, Host: name, Class: string(h.Class), Error: text.Cut(h.Error, maxText, "…")}
 		data.Text = fmt.Sprintf("Host %s failed in run %d of %s: %s", name, r.Key(), t.owner(), h.Error)
-		all = append(all, t.news(v1.NewsHostFailed, "host "+name, record.Time, data))
+		all = append(all, t.ofRun(r, v1.NewsHostFailed, "host "+name, record.Time, data))
 	}
 	return all
 }
 
 func (t *Teller) finished(r *run.State) v1.News {
 	data := v1.NewsData{
-		Run: r.Key(), Result: string(r.Result), Reason: text.Cut(r.Reason, maxText, "…"), Hosts: r.Size(), Upgraded: r.Count(run.Upgraded), UpToDate: r.UpToDate(), Failed: r.Count(run.HostFailed),
+		Result: string(r.Result), Reason: text.Cut(r.Reason, maxText, "…"), Hosts: r.Size(), Upgraded: r.Count(run.Upgraded), UpToDate: r.UpToDate(), Failed: r.Count(run.HostFailed),
 	}
 	how := r.Reason
 	if how == "" {
 		how = run.Achieved(data.Hosts, data.Upgraded, data.UpToDate)
 	}
 	data.Text = fmt.Sprintf("Run %d of %s ended %s after %s: %s.", r.Key(), t.owner(), r.Result, window.FormatDuration(r.EndedAt.Sub(r.OpenedAt).Round(time.Second)), how)
-	return t.news(v1.NewsRunFinished, "finished", r.EndedAt, data)
+	return t.ofRun(r, v1.NewsRunFinished, "finished", r.EndedAt, data)
 }
 
 // first reports whether a key is told for the first time.
@@ -401,6 +401,15 @@ func (t *Teller) first(key string) bool {
 	}
 	t.told[key] = true
 	return true
+}
+
+// ofRun is news of a run.
+func (t *Teller) ofRun(r *run.State, kind, key string, at time.Time, data v1.NewsData) v1.News {
+	data.Run, data.RollbackOf = r.Key(), r.TakesBack.Of
+	if r.Release != nil {
+		data.Release = r.Release.Name
+	}
+	return t.news(kind, key, at, data)
 }
 
 func (t *Teller) news(kind, key string, at time.Time, data v1.NewsData) v1.News {

@@ -1,11 +1,14 @@
 package news
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/release"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
@@ -35,6 +38,25 @@ func TestMissed(t *testing.T) {
 	missed.Reason = strings.Repeat("x", 10*maxText)
 	if long := NewTeller("acme", "log").Missed(7, at, missed); len(long.Data.Text) > maxText+len("…") || len(long.Data.Reason) > maxText+len("…") {
 		t.Errorf("a text has %d bytes, a reason %d", len(long.Data.Text), len(long.Data.Reason))
+	}
+}
+
+// TestNewsOfRun checks that the news of a run name its release, or the run that it takes back, and that
+// those of a run without either have neither member.
+func TestNewsOfRun(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		run  run.State
+		want string
+	}{
+		"neither":    {run.State{ID: 61}, `{"tenant":"acme","text":"","run":61}`},
+		"a release":  {run.State{ID: 61, Origin: run.Origin{Release: &release.Pin{Name: "spring"}}}, `{"tenant":"acme","text":"","run":61,"release":"spring"}`},
+		"a rollback": {run.State{ID: 61, Origin: run.Origin{TakesBack: message.Interval{Since: 41, Of: 57}}}, `{"tenant":"acme","text":"","run":61,"rollback-of":57}`},
+	} {
+		told := NewTeller("acme", "log").ofRun(&c.run, v1.NewsRunFinished, "finished", time.Time{}, v1.NewsData{})
+		if got, err := json.Marshal(told.Data); err != nil || string(got) != c.want {
+			t.Errorf("%s: %s, %v; want %s", name, got, err, c.want)
+		}
 	}
 }
 

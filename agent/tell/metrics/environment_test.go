@@ -28,12 +28,15 @@ func TestEnvironmentsInMetrics(t *testing.T) {
 	figures.Environments = []controller.EnvironmentFigures{
 		{Hosts: 5}, {Name: "basel", Hosts: 2, Outdated: 1, Run: &controller.RunFigures{Phase: run.Upgrading, Hosts: map[run.Status]int{run.Upgraded: 4}}}, {Name: "bern"},
 	}
+	figures.Releases = []controller.ReleaseFigures{{"", "spring", 4}, {"basel", "summer", 1}}
 	several := scrape(t, s, everything)
 	for _, line := range []string{
 		`osupgrade_hosts_unplaced{tenant="acme"} 3`,
 		`osupgrade_environment_hosts{tenant="acme"} 5`,
 		`osupgrade_environment_hosts{environment="basel",tenant="acme"} 2`,
 		`osupgrade_environment_hosts_outdated{environment="basel",tenant="acme"} 1`,
+		`osupgrade_release_hosts{release="spring",tenant="acme"} 4`,
+		`osupgrade_release_hosts{environment="basel",release="summer",tenant="acme"} 1`,
 		`osupgrade_run_active{tenant="acme"} 0`,
 		`osupgrade_run_active{environment="basel",tenant="acme"} 1`,
 		`osupgrade_run_active{environment="bern",tenant="acme"} 0`,

@@ -37,6 +37,7 @@ var (
 
 	environmentHostsDesc    = ofEnvironment("osupgrade_environment_hosts", "Hosts of the configured applications in an environment. Like the next two, absent if the tenant has no environment but default.")
 	environmentOutdatedDesc = ofEnvironment("osupgrade_environment_hosts_outdated", "Hosts of an environment on which an upgrade would change something now.")
+	releaseHostsDesc        = ofEnvironment("osupgrade_release_hosts", "Hosts that have the release to which their environment goes; absent if no run has gone to one.", "release")
 	environmentMissedDesc   = ofEnvironment("osupgrade_environment_hosts_missed", "Hosts of an environment that missed an upgrade and have not caught up.")
 
 	windowOpenDesc  = ofEnvironment("osupgrade_window_open", "1 while a window is open.")
@@ -134,6 +135,9 @@ func (c tenantCollector) Collect(out chan<- prometheus.Metric) {
 		out <- gauge(budgetQueryDesc, truth(refusing), budget)
 	}
 	collectRun(out, "", f.Run, now)
+	for _, r := range f.Releases {
+		out <- releaseHostsDesc.gauge(r.Environment, float64(r.Hosts), r.Release)
+	}
 	for _, e := range f.Environments {
 		out <- environmentHostsDesc.gauge(e.Name, float64(e.Hosts))
 		out <- environmentOutdatedDesc.gauge(e.Name, float64(e.Outdated))
