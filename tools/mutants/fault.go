@@ -56,6 +56,8 @@ var (
 	sideBySide  = suite{pkg: "agent/run", names: "TestInvariantsSideBySide", flags: randomCases}
 	independent = suite{pkg: "agent/run", names: "TestEnvironmentsAreIndependent", flags: randomCases}
 
+	// rollbacks plays rollbacks of runs.
+	rollbacks = suite{pkg: "agent/run", names: "TestInvariantsOfRollbacks", flags: randomCases}
 	// overRuns plays runs that go on where others ended.
 	overRuns = suite{pkg: "agent/run", names: "TestInvariantsOverRuns", flags: []string{"-rapid.seed=1", "-rapid.checks=300", "-rapid.nofailfile", "-rapid.shrinktime=1s"}}
 

@@ -405,7 +405,7 @@ func (t *Teller) first(key string) bool {
 
 // ofRun is news of a run.
 func (t *Teller) ofRun(r *run.State, kind, key string, at time.Time, data v1.NewsData) v1.News {
-	data.Run, data.RollbackOf = r.Key(), r.TakesBack.Of
+	data.Run, data.RollbackOf = r.Key(), r.RollsBack.Of
 	if r.Release != nil {
 		data.Release = r.Release.Name
 	}
