@@ -397,7 +397,7 @@ const rolledBack = "rolled-back"
 // upToDate counts the upgraded hosts that had nothing to change.
 const upToDate = "up-to-date"
 
-// shownStatus is the status of a host as people see it in a run that takes back another one, or 0. A host
+// shownStatus is the status of a host as people see it in a run that rolls back another one, or 0. A host
 // that a rollback has brought back is not shown as upgraded, nor as rolled-back, which tells of a failed
 // upgrade.
 func shownStatus(status string, isRolledBack bool, rollbackOf uint64) string {

@@ -305,7 +305,7 @@ func TestRollbackOutputs(t *testing.T) {
 				got[task.Stage] = task.Outputs
 			}
 			if !reflect.DeepEqual(got, want) {
-				t.Errorf("in the run that takes back %d steps have the outputs %v, want %v", of, got, want)
+				t.Errorf("in the run that rolls back %d steps have the outputs %v, want %v", of, got, want)
 			}
 			of, before = r.ID, len(m.siteTasks())
 		}

@@ -41,7 +41,7 @@ func TestMissed(t *testing.T) {
 	}
 }
 
-// TestNewsOfRun checks that the news of a run name its release, or the run that it takes back, and that
+// TestNewsOfRun checks that the news of a run name its release, or the run that it rolls back, and that
 // those of a run without either have neither member.
 func TestNewsOfRun(t *testing.T) {
 	t.Parallel()
@@ -51,7 +51,7 @@ func TestNewsOfRun(t *testing.T) {
 	}{
 		"neither":    {run.State{ID: 61}, `{"tenant":"acme","text":"","run":61}`},
 		"a release":  {run.State{ID: 61, Origin: run.Origin{Release: &release.Pin{Name: "spring"}}}, `{"tenant":"acme","text":"","run":61,"release":"spring"}`},
-		"a rollback": {run.State{ID: 61, Origin: run.Origin{TakesBack: message.Interval{Since: 41, Of: 57}}}, `{"tenant":"acme","text":"","run":61,"rollback-of":57}`},
+		"a rollback": {run.State{ID: 61, Origin: run.Origin{RollsBack: message.Interval{Since: 41, Of: 57}}}, `{"tenant":"acme","text":"","run":61,"rollback-of":57}`},
 	} {
 		told := NewTeller("acme", "log").ofRun(&c.run, v1.NewsRunFinished, "finished", time.Time{}, v1.NewsData{})
 		if got, err := json.Marshal(told.Data); err != nil || string(got) != c.want {

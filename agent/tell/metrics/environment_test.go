@@ -28,7 +28,7 @@ func TestEnvironmentsInMetrics(t *testing.T) {
 	figures.Environments = []controller.EnvironmentFigures{
 		{Hosts: 5}, {Name: "basel", Hosts: 2, Outdated: 1, Run: &controller.RunFigures{Phase: run.Upgrading, Hosts: map[run.Status]int{run.Upgraded: 4}}}, {Name: "bern"},
 	}
-	figures.Releases = []controller.ReleaseFigures{{"", "spring", 4}, {"basel", "summer", 1}}
+	figures.Releases = []controller.ReleaseFigures{{Release: "spring", Hosts: 4}, {Environment: "basel", Release: "summer", Hosts: 1}}
 	several := scrape(t, s, everything)
 	for _, line := range []string{
 		`osupgrade_hosts_unplaced{tenant="acme"} 3`,

@@ -44,7 +44,7 @@ type run struct {
 	rollsBack message.Interval
 	by, why   string
 	openedAt  time.Time
-	// outputs are those that the runs which it takes back have left.
+	// outputs are those that the runs which it rolls back have left.
 	outputs []outputsOf
 	// same tells that its release refuses hosts that plan another version than the others.
 	same bool

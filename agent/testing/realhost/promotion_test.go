@@ -158,7 +158,7 @@ func TestRealPromotion(t *testing.T) {
 		t.Errorf("the hosts fetched what the repository has now: %v", fetched)
 	}
 	if back.RollbackOf != forward.ID || forward.RollbackOf != 0 {
-		t.Errorf("run %d takes back %d, and run %d %d", back.ID, back.RollbackOf, forward.ID, forward.RollbackOf)
+		t.Errorf("run %d rolls back %d, and run %d %d", back.ID, back.RollbackOf, forward.ID, forward.RollbackOf)
 	}
 	if order, reverse := ended(forward), ended(back); !slices.Equal(order, []string{"h01", "h02"}) || !slices.Equal(reverse, []string{"h02", "h01"}) {
 		t.Errorf("november came to %v, and was rolled back on %v", order, reverse)

@@ -158,7 +158,7 @@ type HostRun struct {
 	UpToDate   bool   `json:"up-to-date,omitempty"`
 	// Release is the name of the release that the run installs; absent for a run without one.
 	Release string `json:"release,omitempty"`
-	// RollbackOf is the newest run that the run takes back; absent if it is no rollback.
+	// RollbackOf is the newest run that the run rolls back; absent if it is no rollback.
 	RollbackOf uint64     `json:"rollback-of,omitempty"`
 	EndedAt    *time.Time `json:"ended-at,omitempty"`
 }

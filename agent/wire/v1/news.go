@@ -26,8 +26,8 @@ type NewsData struct {
 	Environment string `json:"environment,omitempty"`
 	// Run is the run concerned; absent for a window and for a calendar.
 	Run uint64 `json:"run,omitempty"`
-	// Release is the name of the release that the run installs, RollbackOf the newest run that it takes
-	// back; absent for a run without one, and for one that takes back none.
+	// Release is the name of the release that the run installs, RollbackOf the newest run that it rolls
+	// back; absent for a run without one, and for one that rolls back none.
 	Release    string `json:"release,omitempty"`
 	RollbackOf uint64 `json:"rollback-of,omitempty"`
 	// Trigger, RequestedBy and RequestReason are of a run that was opened; RequestedBy is also who skipped a
