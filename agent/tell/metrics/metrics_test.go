@@ -54,6 +54,7 @@ func full(t *testing.T) *Site {
 			Calendars:    []controller.CalendarFigures{{Name: "holidays", Age: time.Hour, Failing: true}, {Name: "never", Age: -1}},
 			Budgets:      []roster.Cell{{Cell: message.Cell{Budget: "racks", Label: "rack", Value: "r1", MaxUnavailable: 2}, Out: 1, Reserved: 1}},
 			Queries:      map[string]bool{"databases": true},
+			Releases:     []controller.ReleaseFigures{{Release: "spring", Hosts: 1}, {Environment: "basel", Release: "spring", Hosts: 2}},
 			VersionAges:  []time.Duration{time.Hour, 20 * 24 * time.Hour, 1000 * 24 * time.Hour},
 			Environments: []controller.EnvironmentFigures{{Hosts: 1}, {Name: "basel", Hosts: 2, WindowStart: now, WindowEnd: now.Add(time.Hour), Run: &controller.RunFigures{Phase: run.Upgrading, WaitingFor: run.ForHost, Stages: stages}}},
 			Run: &controller.RunFigures{
