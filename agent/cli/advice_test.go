@@ -34,14 +34,6 @@ func TestAdvice(t *testing.T) {
 		"missed before the run": {v1.Situation{Hosts: 3, NextUpgradeAt: &until, LastMissed: &v1.MissedWindow{Start: at.Add(-time.Hour)}}, &v1.Run{ID: 7, Phase: "finished", OpenedAt: at}, ""},
 		"a silent host":         {v1.Situation{Hosts: 3, NextUpgradeAt: &until, Silent: 12, SilentHosts: []string{"h01", "h02", "h03", "h04", "h05"}}, nil, "12 silent hosts (h01, h02, h03, h04, h05 and 7 more): osupgrade-agent hosts\ndelete a host that no longer exists (needs the right \"write\"): osupgrade-agent forget h01 --reason …"},
 		"a host failed":         {idle, ended, "look at 1 failed host (h01): osupgrade-agent runs 7\nthen retry before the next window: osupgrade-agent retry 7 --override-window --reason …"},
-		"a rollback failed": {
-			idle, &v1.Run{ID: 7, RollbackOf: 4, Phase: "finished", OpenedAt: at, Hosts: ended.Hosts},
-			"look at 1 failed host (h01): osupgrade-agent runs 7\nthen go on with the rollback: osupgrade-agent rollback 4 --reason …",
-		},
-		"a rollback was aborted": {
-			idle, &v1.Run{ID: 7, RollbackOf: 4, Phase: "finished", OpenedAt: at, Hosts: []v1.RunHost{{Hostname: "h01", Stage: "rest", Status: "skipped"}}},
-			"retry 1 host that was left out (h01): osupgrade-agent rollback 4 --reason …",
-		},
 		"failed, still open": {v1.Situation{Hosts: 3, OpenWindow: &v1.OpenWindow{}}, ended, "osupgrade-agent retry 7"},
 		"one cause": {idle, &v1.Run{ID: 7, Phase: "finished", OpenedAt: at, Hosts: []v1.RunHost{
 			{Hostname: "h01", Status: "failed", Error: "cannot reach deb.example"}, {Hostname: "h02", Status: "failed", Error: "no space left"}, {Hostname: "h03", Status: "failed", Error: "cannot reach deb.example"},
@@ -110,6 +102,21 @@ func advised(t *testing.T, at time.Time, s v1.Situation, r *v1.Run) string {
 		}
 	}
 	return strings.Join(lines, "\n")
+}
+
+// TestAdviceAfterRollback checks that a rollback which has left hosts is gone on with, and not retried.
+func TestAdviceAfterRollback(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 11, 21, 1, 0, 0, 0, time.UTC)
+	idle := v1.Situation{Status: "idle", Hosts: 3, NextUpgradeAt: new(at.Add(time.Hour))}
+	for want, host := range map[string]v1.RunHost{
+		"look at 1 failed host (h01): osupgrade-agent runs 7\nthen go on with the rollback: osupgrade-agent rollback 4 --reason …": {Hostname: "h01", Status: "failed"},
+		"roll back 1 host that was left out (h01): osupgrade-agent rollback 4 --reason …":                                           {Hostname: "h01", Status: "skipped"},
+	} {
+		if got := advised(t, at, idle, &v1.Run{ID: 7, RollbackOf: 4, Phase: "finished", OpenedAt: at, Hosts: []v1.RunHost{host}}); !strings.Contains(got, want) {
+			t.Errorf("a host is %s: the advice is\n%s\nnot\n%s", host.Status, got, want)
+		}
+	}
 }
 
 // TestAdviceOnHosts checks what a person is told of hosts that fail and try again, that hang

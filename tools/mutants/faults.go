@@ -231,7 +231,7 @@ var faults = []fault{
 	{"each-run-begins-with-the-first-stage", "agent/run/reached.fits", `return false`, "", append(tests("agent/run/reached", "TestBegin"), overRuns)},
 	{"what-runs-have-done-is-trimmed", "agent/run.Ledger.Carrying", `c := message.Carried{Environment: $1.Name, Run: $1.Key(), Considered: $1.Considered(), Follows: $1.follows, Completed: $1.completed, Roster: $1.Roster().Opening(nil, nil)}; c.Budgets, c.Cells = $0.cells.Budgets(), $0.cells.Of(named(message.Opened{Roster: c.Roster})); return c`, "", []suite{overRuns}},
 	{"rollback-goes-through-stages-forwards", "agent/run/rollback.Scope.backwards", `return $0.Stages`, "", tests("agent/run/rollback", "TestReversed")},
-	{"step-is-undone-twice", "agent/run/rollback.Scope.addSteps", `for _, r := range $1 { for _, s := range stepsDone(r) { $0.Steps[s.Name] = !s.Step.Undo } }`, "", tests("agent/run/rollback", "TestStepsOfNewerRuns")},
+	{"step-is-undone-twice", "agent/run/rollback.Scope.addSteps", `for _, r := range $1 { for _, s := range stepsDone(r) { $0.Steps[s.Name] = !s.Step.Undo } }; return`, "", tests("agent/run/rollback", "TestStepsOfNewerRuns")},
 	{"rollback-after-the-point-of-no-return", "agent/run/rollback.closed", `return "", time.Time{}`, "", tests("agent/run/rollback", "TestNoWayBack")},
 	{"rollback-takes-hosts-of-a-newer-run", "agent/controller.rollbackScope.covers", `return true`, "", tests("agent/controller", "TestRollback")},
 	{"rollback-does-steps-again", "agent/run.stage.kind", `return message.Step`, "", append(tests("agent/run", "TestScripts"), rollbacks)},
