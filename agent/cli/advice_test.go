@@ -34,7 +34,7 @@ func TestAdvice(t *testing.T) {
 		"missed before the run": {v1.Situation{Hosts: 3, NextUpgradeAt: &until, LastMissed: &v1.MissedWindow{Start: at.Add(-time.Hour)}}, &v1.Run{ID: 7, Phase: "finished", OpenedAt: at}, ""},
 		"a silent host":         {v1.Situation{Hosts: 3, NextUpgradeAt: &until, Silent: 12, SilentHosts: []string{"h01", "h02", "h03", "h04", "h05"}}, nil, "12 silent hosts (h01, h02, h03, h04, h05 and 7 more): osupgrade-agent hosts\ndelete a host that no longer exists (needs the right \"write\"): osupgrade-agent forget h01 --reason …"},
 		"a host failed":         {idle, ended, "look at 1 failed host (h01): osupgrade-agent runs 7\nthen retry before the next window: osupgrade-agent retry 7 --override-window --reason …"},
-		"failed, still open": {v1.Situation{Hosts: 3, OpenWindow: &v1.OpenWindow{}}, ended, "osupgrade-agent retry 7"},
+		"failed, still open":    {v1.Situation{Hosts: 3, OpenWindow: &v1.OpenWindow{}}, ended, "osupgrade-agent retry 7"},
 		"one cause": {idle, &v1.Run{ID: 7, Phase: "finished", OpenedAt: at, Hosts: []v1.RunHost{
 			{Hostname: "h01", Status: "failed", Error: "cannot reach deb.example"}, {Hostname: "h02", Status: "failed", Error: "no space left"}, {Hostname: "h03", Status: "failed", Error: "cannot reach deb.example"},
 		}}, "look at 2 failed hosts (h01, h03): cannot reach deb.example: osupgrade-agent runs 7\nlook at 1 failed host (h02): osupgrade-agent runs 7\nthen retry"},
@@ -111,7 +111,7 @@ func TestAdviceAfterRollback(t *testing.T) {
 	idle := v1.Situation{Status: "idle", Hosts: 3, NextUpgradeAt: new(at.Add(time.Hour))}
 	for want, host := range map[string]v1.RunHost{
 		"look at 1 failed host (h01): osupgrade-agent runs 7\nthen go on with the rollback: osupgrade-agent rollback 4 --reason …": {Hostname: "h01", Status: "failed"},
-		"roll back 1 host that was left out (h01): osupgrade-agent rollback 4 --reason …":                                           {Hostname: "h01", Status: "skipped"},
+		"roll back 1 host that was left out (h01): osupgrade-agent rollback 4 --reason …":                                          {Hostname: "h01", Stage: "rest", Status: "skipped"},
 	} {
 		if got := advised(t, at, idle, &v1.Run{ID: 7, RollbackOf: 4, Phase: "finished", OpenedAt: at, Hosts: []v1.RunHost{host}}); !strings.Contains(got, want) {
 			t.Errorf("a host is %s: the advice is\n%s\nnot\n%s", host.Status, got, want)

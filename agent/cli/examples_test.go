@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/alecthomas/kong"
+
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/cli/shell"
 )
 
@@ -16,13 +18,14 @@ var word = regexp.MustCompile(`"[^"]*"|\S+`)
 func TestExamples(t *testing.T) {
 	t.Setenv("OSUPGRADE_TENANT", "acme")
 	leaves := map[string]bool{}
-	// One parser for all examples: each Parse resets it, and to make one takes a tenth of a second
-	// with the race detector.
-	parser, err := newParser(&commands{}, "1.2.3")
-	if err != nil {
-		t.Fatal(err)
+	newTestParser := func() *kong.Kong {
+		parser, err := newParser(&commands{}, "1.2.3")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return parser
 	}
-	for _, leaf := range parser.Model.Leaves(true) {
+	for _, leaf := range newTestParser().Model.Leaves(true) {
 		name := shell.Name(leaf)
 		leaves[name] = true
 		if len(examples[name]) == 0 || !strings.Contains(leaf.Detail, "    "+examples[name][0]) {
@@ -44,7 +47,7 @@ func TestExamples(t *testing.T) {
 				if args[0] != "osupgrade-agent" {
 					t.Errorf("%s begins with another program", line)
 				}
-				parsed, err := parser.Parse(args[1:])
+				parsed, err := newTestParser().Parse(args[1:])
 				if err != nil {
 					t.Errorf("%s: %v", line, err)
 					continue

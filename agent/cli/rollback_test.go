@@ -37,7 +37,7 @@ func TestRollbackIsShownAsOne(t *testing.T) {
 		"the table of hosts":  {"back", "going-back", "prepared"},
 		"the table of stages": {"BACK"},
 		"the last run":        {"100 back"},
-		"the advice":          {"then roll back the hosts that are left: osupgrade-agent rollback 85"},
+		"the advice":          {"then go on with the rollback: osupgrade-agent rollback 85"},
 		"the progress":        {"1 of 3 hosts rolled back"},
 		"the rehearsal":       {"rolls back:", "runs 47 to 85", "each host finds out in prepare"},
 	}
