@@ -117,7 +117,7 @@ type commands struct {
 	Abort    abortCommand    `cmd:"" help:"Abort the current run." group:"run"`
 	Approve  approveCommand  `cmd:"" help:"Approve a stage that waits for approval." group:"run"`
 	Release  releaseCommand  `cmd:"" help:"Stop waiting for a host: free its slot by force." group:"run"`
-	Retry    retryCommand    `cmd:"" help:"Upgrade the hosts that an earlier run did not upgrade." group:"run"`
+	Retry    retryCommand    `cmd:"" help:"Try again what an earlier run left: hosts, and steps that failed." group:"run"`
 	Rollback rollbackCommand `cmd:"" help:"Roll back a run: each host goes back to what it had before." group:"run"`
 	Forget   forgetCommand   `cmd:"" help:"Delete a host that no longer exists." group:"run"`
 	Move     moveCommand     `cmd:"" help:"Move a host into an environment." group:"run"`

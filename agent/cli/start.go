@@ -119,12 +119,14 @@ func (c *operator) begin(ctx context.Context, out io.Writer, api *client.Client,
 // retryCommand starts a run of the hosts that an earlier run did not upgrade.
 type retryCommand struct {
 	starting
-	ID runID `arg:"" help:"Id of the run whose failed and skipped hosts are to be tried again." complete:"runs"`
+	ID runID `arg:"" help:"Id of the run to retry." complete:"runs"`
 }
 
 // Help is the longer text of --help.
 func (c *retryCommand) Help() string {
-	return "With --host, --label and --role, the new run has only those of the hosts that the flags choose."
+	return "The new run has only the hosts that the earlier run did not upgrade, and the steps that failed while it went on without them. " +
+		"--host, --label and --role choose among these hosts; the run then takes no step. " +
+		"A rollback is not retried: type rollback again, and it goes on."
 }
 
 // Run implements the command.

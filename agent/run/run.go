@@ -130,7 +130,7 @@ type Origin struct {
 	OpenedAt  time.Time
 	Trigger   string
 	By, Why   string
-	// RetryOf is the run whose failed and skipped hosts these are; 0 for none.
+	// RetryOf is the run that this one retries: the hosts that it did not upgrade, and the steps that failed; 0 for none.
 	RetryOf uint64
 	// RollsBack are the runs that it rolls back; zero for none. UndoOutputs are the outputs of the steps
 	// that these have done, in this order.

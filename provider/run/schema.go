@@ -47,7 +47,7 @@ const (
 	aboutOverride = "Whether the run starts even if no maintenance window is open; `false` by default. Needs a `reason`."
 	aboutReason   = "The reason for the run, kept in its history; at most 1,000 characters."
 	aboutDuration = "How long the run may last at most, from `1m` to `7d`; only with `override_window`. By default the run lasts at most until the open maintenance window closes, or `4h` if none is open."
-	aboutRetryOf  = "The id of a run that has ended. The new run contains only the hosts that failed or were skipped in that run. " +
+	aboutRetryOf  = "The id of a run that has ended. The new run contains only the hosts that it did not upgrade, and the steps that failed while it went on without them. A rollback is not retried: start it again, and it goes on. " +
 		"Supported by `osupgrade-agent` only."
 	aboutEnvironment = "The environment whose hosts are upgraded, such as `osupgrade_environment.basel.name`; `default` has the hosts that are in no other. Needed if several environments have hosts. " +
 		"Runs of several environments go side by side. Supported by `osupgrade-agent` only."

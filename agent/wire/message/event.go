@@ -66,7 +66,7 @@ type Opened struct {
 	// Release is what the run installs; nil for a run without a release, whose hosts install the
 	// newest that they find.
 	Release *release.Pin `json:"release,omitempty"`
-	// RetryOf is the run whose failed and skipped hosts these are.
+	// RetryOf is the run that this one retries: the hosts that it did not upgrade, and the steps that failed.
 	RetryOf uint64 `json:"retry-of,omitempty"`
 	// RollbackOf is the newest run that this one rolls back, RollbackSince the oldest if there are
 	// several. Each host goes back to what it had before them, so the run has no release.

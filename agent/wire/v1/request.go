@@ -30,14 +30,15 @@ type Start struct {
 	// OverrideAfter starts the run even if an environment that comes before this one has not
 	// completed a run, or that run has not soaked. It is the reason, which is kept with the run.
 	OverrideAfter string `json:"override-after,omitempty"`
-	// RetryOf is the id of an ended run: the new run has only those of its hosts that failed or
-	// were skipped there.
+	// RetryOf is the id of an ended run: the new run has only the hosts that it did not upgrade, and the steps
+	// that failed while it went on without them. A rollback is not retried: start it again, and it goes on.
 	RetryOf uint64 `json:"retry-of,omitempty" within:"1 9223372036854775807"`
 	// RollbackOf is the id of an ended run that the new run rolls back, with the runs that belong to it:
 	// each host goes back to what it had before, in the reverse order of stages. It waits for no window and
 	// takes 4h at most, or Duration.
 	RollbackOf uint64 `json:"rollback-of,omitempty" within:"1 9223372036854775807"`
-	// Rollback is rollback-of the newest run of the environment that has upgraded a host and is no rollback.
+	// Rollback is RollbackOf of the newest run of the environment that upgraded a host. A rollback does not
+	// count, but the rollback of a rollback does.
 	Rollback bool `json:"rollback,omitempty"`
 	// Release is the name of the release that the run installs, in place of that of the environment;
 	// empty means that of the environment, or of the run that is retried.

@@ -33,7 +33,7 @@ type Run struct {
 	// Release is what the run installs; absent for a run without a release, whose hosts decide what
 	// they install.
 	Release *RunRelease `json:"release,omitempty"`
-	// RetryOf is the run whose failed and skipped hosts these are.
+	// RetryOf is the run that this one retries: the hosts that it did not upgrade, and the steps that failed.
 	RetryOf uint64 `json:"retry-of,omitempty"`
 	// RollbackOf is the newest run that this one rolls back, RollbackSince the oldest, if there are
 	// several. Its hosts count as upgraded once they are back at what they had before these runs.
