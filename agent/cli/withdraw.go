@@ -23,7 +23,7 @@ type withdrawCommand struct {
 // Help is the longer text of --help.
 func (c *withdrawCommand) Help() string {
 	return "No run is opened with a withdrawn release, and no further environment may name it. A run that installs it asks no further host. The site keeps who withdrew it, and when. " +
-		"Only --undo ends that: a file that apply writes and that says nothing of a withdrawal leaves it."
+		"Only --undo ends the withdrawal: applying a file that does not mention it leaves it as it is."
 }
 
 // Validate implements kong's hook.

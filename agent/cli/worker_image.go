@@ -14,7 +14,7 @@ import (
 type raucOptions struct {
 	Bundle    string `help:"Where a run without a release finds the newest bundle: an https URL or the path of a file. {compatible} stands for the compatible string of RAUC." env:"OSUPGRADE_RAUC_BUNDLE" placeholder:"URL"`
 	CAFile    string `name:"ca-file" help:"Certificates to trust for the server of a bundle, PEM (default: the system's)." type:"path" env:"OSUPGRADE_RAUC_CA_FILE" placeholder:"FILE"`
-	AllowHTTP bool   `name:"allow-http" help:"Allow to download a bundle by http; this machine itself is always allowed." env:"OSUPGRADE_RAUC_ALLOW_HTTP"`
+	AllowHTTP bool   `name:"allow-http" help:"Allow http for the download of a bundle; this machine itself is always allowed." env:"OSUPGRADE_RAUC_ALLOW_HTTP"`
 }
 
 func openRAUC(o strategyOptions) (strategy.Strategy, error) {

@@ -52,7 +52,7 @@ func (*Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resou
 		MarkdownDescription: "A disruption budget of a tenant: how many of some hosts may be out of service at once, such as one in each rack. " +
 			"Supported by `osupgrade-agent` only; Avassa's own API has no such object.\n\n" +
 			"It has either `max_unavailable` or `min_available`, as a PodDisruptionBudget of Kubernetes has. A host leaves service only if its stage and each budget that matches it allow that; the smaller number counts. " +
-			"A tenant may have up to 100 disruption budgets. A change takes effect at once, also for a run in progress: it takes no host back, and lets none follow before enough are back in service.",
+			"A tenant may have up to 100 disruption budgets. A change takes effect at once, also for a run in progress: it calls back no host that is out of service, and lets none follow before enough are back in service.",
 		Attributes: tenantobject.Attributes(all, tenantobject.WaitsForNo),
 	}
 }

@@ -157,7 +157,7 @@ func stagesAttribute() schema.Attribute {
 func stepAttribute() schema.Attribute {
 	return tenantobject.ObjectAttribute("What is done once in place of hosts, after the hosts of the stages before it and before those of the stages after it. A stage has `match` or `step`, never both.", map[string]schema.Attribute{
 		"do":    hookAttribute("The hook that does it; each step has one. With `on` = `host`, the default, it runs on the host that `match` chooses. It may run more than once, so make it idempotent."),
-		"undo":  hookAttribute("The hook that undoes `do`. None by default: then there is no way back over the step."),
+		"undo":  hookAttribute("The hook that undoes `do`. None by default: then a rollback leaves the step done."),
 		"match": MatchAttribute("Of a step with a hook on a host: the first present host that matches, by name, when the step begins, is that of its hooks."),
 		"gives": tenantobject.TextListAttribute("The names of the outputs of `do`, a script: lines `NAME=VALUE` that it prints to descriptor 3. Outputs are sealed, and only the steps and hosts after it get them. At most 20."),
 	})

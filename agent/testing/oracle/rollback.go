@@ -13,8 +13,8 @@ import (
 type doneBy struct {
 	// runs are the runs of the environment that have ended, by id.
 	runs map[uint64]endedRun
-	// steps are what runs have done last, by the name of the stage; undone is the last run that has taken a
-	// step back.
+	// steps are what runs have done last, by the name of the stage; undone is the last run that has undone a
+	// step.
 	steps  map[string]stepBy
 	undone map[string]uint64
 }
