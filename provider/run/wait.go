@@ -171,7 +171,7 @@ func (w waiter) judge(tenant string, r v1.Run, accepted bool, diags *diag.Diagno
 			". To start another run of all hosts: "+w.again+". To succeed with such a result: set accept = [\"completed\", \"partial\"].")
 	default:
 		diags.AddError("Unable to complete "+w.typeName,
-			detail+"\n\nA run cannot be undone. Correct the cause and "+w.again+", which starts another run.")
+			detail+"\n\nWhat the run has done on its hosts stays. Correct the cause and "+w.again+", which starts another run.")
 	}
 }
 
