@@ -68,7 +68,7 @@ func busyFromAPI(said *v1.HostBusy) *busy {
 	return &busy{types.StringValue(said.Reason), conversion.Time(&said.Until)}
 }
 
-// warning is what is wrong with the host beside its runs.
+// warning is what is wrong with the host outside of runs.
 type warning struct {
 	Kind  types.String `tfsdk:"kind"`
 	Text  types.String `tfsdk:"text"`

@@ -93,7 +93,7 @@ func hostAttributes() map[string]schema.Attribute {
 			"reason": tenantobject.ComputedText("What keeps the host busy."),
 			"until":  tenantobject.ComputedText("When it is idle at the latest (RFC 3339)."),
 		}),
-		"warnings": tenantobject.ComputedObjects("What is wrong with the host beside its runs.", map[string]schema.Attribute{
+		"warnings": tenantobject.ComputedObjects("What is wrong with the host outside of runs.", map[string]schema.Attribute{
 			"kind":  tenantobject.ComputedText("The kind of the warning, such as `clock`, `key-refused`, `second-worker` or `rolled-back`."),
 			"text":  tenantobject.ComputedText("What is wrong and what to do."),
 			"since": tenantobject.ComputedText("When it was noticed first (RFC 3339)."),

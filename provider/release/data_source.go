@@ -113,7 +113,7 @@ func hasRelease(h v1.Host, r v1.ReleaseInfo) bool {
 // Schema defines the data source.
 func (*DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "The releases of a tenant by name, with what names each and how many hosts have it. Supported by `osupgrade-agent` only.\n\n" +
+		MarkdownDescription: "The releases of a tenant by name, with where each is named and how many hosts have it. Supported by `osupgrade-agent` only.\n\n" +
 			"`state` and `hosts` change with each run, so do not use them as values of a resource.",
 		Attributes: map[string]schema.Attribute{
 			"tenant": tenantobject.TenantDataAttribute(),
@@ -124,7 +124,7 @@ func (*DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *d
 				"digest":      tenantobject.ComputedText("The digest of all that never changes of the release: `sha256:` and the sum in hex."),
 				"named_by": schema.ListAttribute{
 					ElementType: types.StringType, Computed: true,
-					MarkdownDescription: "What names the release: `the configuration`, and `environment NAME`; empty if nothing does.",
+					MarkdownDescription: "Where the release is named: `the configuration`, and `environment NAME`; empty if nowhere.",
 				},
 				"state": tenantobject.ComputedText("`active` if all hosts that are online have it, else `imported`."),
 				"hosts": tenantobject.ComputedNumber("How many hosts have it: they report what it installs or, for a release without `installs`, the last run that upgraded them installed it."),
