@@ -17,12 +17,17 @@ import (
 // they did is in the history, which is read beside the loop.
 
 // goesBack returns the newest of the runs that an environment rolls back by going to a release; 0 if it
-// goes there by an ordinary run.
+// goes there by an ordinary run. It does after a rollback of these runs that has found no way back: else
+// nobody could ever get to that release.
 func (e *environment) goesBack(pinned *release.Pin) uint64 {
 	if pinned == nil || e.ledger.Current() != nil {
 		return 0
 	}
-	return promotion.GoesBack(e.ledger.Promotion(), pinned.Ref())
+	of, newest := promotion.GoesBack(e.ledger.Promotion(), pinned.Ref()), e.ledger.Newest()
+	if newest != nil && newest.RollsBack.Of == of && newest.FoundNoWayBack() {
+		return 0
+	}
+	return of
 }
 
 // backByName returns what a start rolls back that goes to the release which the environment had before. It

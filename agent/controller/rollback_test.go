@@ -265,6 +265,42 @@ func TestReleaseFromBefore(t *testing.T) {
 	})
 }
 
+// TestNoWayBackByName checks that a run to the release from before is an ordinary one once hosts have answered
+// that they cannot prepare its rollback, unless the reason may pass by itself.
+func TestNoWayBackByName(t *testing.T) {
+	t.Parallel()
+	for class, again := range map[message.Class]bool{"": false, message.Artifact: false, message.Repository: false, message.Transient: true} {
+		toSpring(t, func(t *testing.T, m *memory, c *Controller, _ release.Pin) {
+			hosts := []string{"h01", "h02", "h03"}
+			autumn := springOf()
+			autumn.Data = []byte(`{"a":2}`)
+			m.releases("autumn", &autumn)
+			goesTo := func(name string) v1.Run {
+				t.Helper()
+				m.beatRollbacks(hosts...)
+				r, err := c.Start(t.Context(), "test", v1.Start{OverrideWindow: true, Reason: "a test", Release: name})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return r
+			}
+			m.upgradeAll(goesTo("spring"), hosts...)
+			m.upgradeAll(goesTo("autumn"), hosts...)
+			back := goesTo("spring")
+			for _, name := range hosts {
+				m.answers(name, back, message.Reply{Action: message.Prepare, Result: message.NotDone(message.Failed, class, "the old packages are gone")})
+			}
+			if ended := found(t, c, back.ID); ended.RollbackOf == 0 || ended.Result != "failed" {
+				t.Fatalf("class %q: the rollback is %+v", class, ended)
+			}
+			c = m.restart(t)
+			if next := goesTo("spring"); (next.RollbackOf != 0) != again || (next.Release == nil) != again {
+				t.Errorf("class %q: the next run rolls back run %d, with release %v", class, next.RollbackOf, next.Release)
+			}
+		})
+	}
+}
+
 // TestRollbackOutputs checks which outputs steps get in a rollback: an undo those of its own step and of the
 // steps before it, also of one that has no undo; and a step that the rollback of the rollback does again those
 // before it.
