@@ -96,7 +96,7 @@ func (e *environment) goesOn() *release.Pin {
 }
 
 // releaseToStart returns the release to which a run goes that is started by hand: the one that the
-// request names, that of the run that it retries, or that of the environment. A release that was taken
+// request names, that of the run that it retries, or that of the environment. A release that was rolled
 // back has to be named.
 func (s *state) releaseToStart(env *environment, now time.Time, request v1.Start, retried *release.Pin) (pinned *release.Pin, err error) {
 	switch {

@@ -184,7 +184,7 @@ func (b *rollbackScope) nothing(p plan.Plan) error {
 	return &run.Refused{Run: b.Runs.Of, Message: fmt.Sprintf("there is nothing to roll back of %s: no host was changed", b.Runs.Runs())}
 }
 
-// rolledBack says why an environment goes to a release only if somebody names it in a start: it was taken
+// rolledBack says why an environment goes to a release only if somebody names it in a start: it was rolled
 // back, and no run has gone to it since. It is empty for any other release, and for none.
 func (e *environment) rolledBack(pinned *release.Pin) string {
 	goes := e.ledger.Promotion()
