@@ -86,7 +86,7 @@ type Undoing struct {
 	Changes []message.Change
 	// Release is what the newest of them has installed, and Was what the host had before the oldest.
 	Release, Was *release.Pin
-	// Undone means that the newest run has taken them back, and that no plan could tell what is left.
+	// Undone means that the newest run has rolled them back, and that it had no plan that tells what is left.
 	Undone bool
 	// back tells that they went to older versions.
 	back bool

@@ -54,7 +54,7 @@ func (d *doneBy) standing(runs message.Interval) (all []outputsOf) {
 	return all
 }
 
-// outputsBefore returns the outputs that are there when a stage of a run begins. If it takes a step back, those
+// outputsBefore returns the outputs that are there when a stage of a run begins. If it undoes a step, those
 // of this step win over others with their names.
 func (o *Oracle) outputsBefore(p *run, stage int) map[string]string {
 	all, own := map[string]string{}, map[string]string{}

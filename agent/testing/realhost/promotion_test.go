@@ -130,7 +130,7 @@ func appliances(packages string) (all []string) {
 
 // TestRealPromotion applies the example of releases to two Debian machines: with
 // -var release=october they install what the mirror had on a day of October, november moves on,
-// and october takes that back, in the reverse order of stages. Then each has exactly the packages
+// and october rolls that back, in the reverse order of stages. Then each has exactly the packages
 // that it had before november, though the repository has gone on.
 func TestRealPromotion(t *testing.T) {
 	realhost.Need(t, realhost.Quick)
