@@ -59,9 +59,9 @@ func isRefused(err error) bool {
 	return refused
 }
 
-// wayBack is what a window rolls back: the runs that belong to run of, as the history was when run newest
+// windowRollback is what a window rolls back: the runs that belong to run of, as the history was when run newest
 // was the newest one. The zero value is that of nothing.
-type wayBack struct {
+type windowRollback struct {
 	of, newest uint64
 	// reading tells that it is being read, again is when to read it again after that has failed.
 	reading bool
@@ -74,14 +74,14 @@ type wayBack struct {
 // readBackAgain is the wait before the history is read again that could not be read.
 const readBackAgain = 5 * time.Second
 
-// wayBackTo returns what a window rolls back by going to a release; nil if it opens an ordinary run. It is
+// backByWindow returns what a window rolls back by going to a release; nil if it opens an ordinary run. It is
 // not known before it was read: then again is when to ask again, zero for when it was.
-func (s *state) wayBackTo(ctx context.Context, env *environment, pinned *release.Pin, now time.Time) (back *rollbackScope, known bool, again time.Time) {
+func (s *state) backByWindow(ctx context.Context, env *environment, pinned *release.Pin, now time.Time) (back *rollbackScope, known bool, again time.Time) {
 	of, newest := env.goesBack(pinned), env.ledger.Key()
 	w := &env.back
 	switch {
 	case of == 0:
-		*w = wayBack{reading: w.reading}
+		*w = windowRollback{reading: w.reading}
 		return nil, true, time.Time{}
 	case w.reading:
 		return nil, false, time.Time{}
