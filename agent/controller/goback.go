@@ -38,20 +38,32 @@ func (c *Controller) backByName(ctx context.Context, request v1.Start) (choice, 
 		if err != nil {
 			return 0 // The start says so.
 		}
-		pinned, err := s.releaseToStart(env, s.Now(), request, nil)
-		if err != nil {
-			return 0
-		}
-		return env.goesBack(pinned)
+		return s.goesBackBy(env, s.Now(), request)
 	})
 	if err != nil || of == 0 {
 		return choice{}, err
 	}
 	chosen, err := c.chooseRollback(ctx, v1.Start{RollbackOf: of})
 	if isRefused(err) {
-		return choice{}, nil
+		chosen, err = choice{}, nil
 	}
+	chosen.byName = of
 	return chosen, err
+}
+
+// mayGoBack reports whether a start may be a rollback by the release to which it goes: one of all hosts and
+// stages.
+func mayGoBack(request v1.Start) bool {
+	return !request.IsRollback() && !request.OfChosen() && request.Until == ""
+}
+
+// goesBackBy is goesBack for the release to which a start goes.
+func (s *state) goesBackBy(env *environment, now time.Time, request v1.Start) uint64 {
+	pinned, err := s.releaseToStart(env, now, request, nil)
+	if err != nil {
+		return 0 // The start says so.
+	}
+	return env.goesBack(pinned)
 }
 
 func isRefused(err error) bool {

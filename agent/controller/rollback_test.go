@@ -258,6 +258,13 @@ func TestReleaseFromBefore(t *testing.T) {
 		if err != nil || !strings.HasPrefix(next.Refused, "no maintenance window") || next.Run == nil || next.Run.RollbackOf != autumns[0].ID {
 			t.Errorf("a run that is refused now would be %+v, %q, %v", next.Run, next.Refused, err)
 		}
+		stale, err := ask(t.Context(), c, func(s *state) error {
+			_, _, err := s.decideStart(s.standard(), s.Now(), "test", startSpring, choice{})
+			return err
+		})
+		if err != nil || !errors.Is(stale, run.ErrNotReady) {
+			t.Errorf("a start that was to go elsewhere a moment ago: %v, %v", stale, err)
+		}
 		back, err := c.Start(t.Context(), "test", startSpring)
 		if err != nil || back.RollbackOf != autumns[0].ID || back.Release != nil {
 			t.Errorf("the run is the rollback of %d with release %v, %v; want that of %d", back.RollbackOf, back.Release, err, autumns[0].ID)
