@@ -119,7 +119,7 @@ func (c *comparison) known(current *run.State) (differing *message.Differing, wa
 		return nil, c.isWaiting()
 	}
 	if current.Outdates(*c.differing) {
-		c.judge(differ(c.plans, current.Began()))
+		c.judge(differ(c.plans, current.BegunHosts()))
 	}
 	return c.differing, false
 }
@@ -188,7 +188,7 @@ func (c *comparison) read(ctx context.Context, current *run.State, now time.Time
 		return again
 	}
 	c.reading = true
-	began := current.Began()
+	began := current.BegunHosts()
 	go func() {
 		missing, err := addPlans(ctx, c.Options, c.run, c.plans, hosts)
 		told := differ(c.plans, began)

@@ -52,7 +52,7 @@ type environment struct {
 	// compared are the plans of the hosts of its run; nil if they are not compared.
 	compared *comparison
 	// back is what the next window rolls back.
-	back wayBack
+	back windowRollback
 	// idle is why an open window has no run, for people, and rests why it needs none.
 	idle  v1.WaitingFor
 	rests rest

@@ -17,12 +17,17 @@ import (
 // they did is in the history, which is read beside the loop.
 
 // goesBack returns the newest of the runs that an environment rolls back by going to a release; 0 if it
-// goes there by an ordinary run.
+// goes there by an ordinary run. It does after a rollback of these runs that has found no way back: else
+// nobody could ever get to that release.
 func (e *environment) goesBack(pinned *release.Pin) uint64 {
 	if pinned == nil || e.ledger.Current() != nil {
 		return 0
 	}
-	return promotion.GoesBack(e.ledger.Promotion(), pinned.Ref())
+	of, newest := promotion.GoesBack(e.ledger.Promotion(), pinned.Ref()), e.ledger.Newest()
+	if newest != nil && newest.RollsBack.Of == of && newest.FoundNoWayBack() {
+		return 0
+	}
+	return of
 }
 
 // backByName returns what a start rolls back that goes to the release which the environment had before. It
@@ -33,20 +38,32 @@ func (c *Controller) backByName(ctx context.Context, request v1.Start) (choice, 
 		if err != nil {
 			return 0 // The start says so.
 		}
-		pinned, err := s.releaseToStart(env, s.Now(), request, nil)
-		if err != nil {
-			return 0
-		}
-		return env.goesBack(pinned)
+		return s.goesBackBy(env, s.Now(), request)
 	})
 	if err != nil || of == 0 {
 		return choice{}, err
 	}
 	chosen, err := c.chooseRollback(ctx, v1.Start{RollbackOf: of})
 	if isRefused(err) {
-		return choice{}, nil
+		chosen, err = choice{}, nil
 	}
+	chosen.byName = of
 	return chosen, err
+}
+
+// mayGoBack reports whether a start may be a rollback by the release to which it goes: one of all hosts and
+// stages.
+func mayGoBack(request v1.Start) bool {
+	return !request.IsRollback() && !request.OfChosen() && request.Until == ""
+}
+
+// goesBackBy is goesBack for the release to which a start goes.
+func (s *state) goesBackBy(env *environment, now time.Time, request v1.Start) uint64 {
+	pinned, err := s.releaseToStart(env, now, request, nil)
+	if err != nil {
+		return 0 // The start says so.
+	}
+	return env.goesBack(pinned)
 }
 
 func isRefused(err error) bool {
@@ -54,9 +71,9 @@ func isRefused(err error) bool {
 	return refused
 }
 
-// wayBack is what a window rolls back: the runs that belong to run of, as the history was when run newest
+// windowRollback is what a window rolls back: the runs that belong to run of, as the history was when run newest
 // was the newest one. The zero value is that of nothing.
-type wayBack struct {
+type windowRollback struct {
 	of, newest uint64
 	// reading tells that it is being read, again is when to read it again after that has failed.
 	reading bool
@@ -69,14 +86,14 @@ type wayBack struct {
 // readBackAgain is the wait before the history is read again that could not be read.
 const readBackAgain = 5 * time.Second
 
-// wayBackTo returns what a window rolls back by going to a release; nil if it opens an ordinary run. It is
+// backByWindow returns what a window rolls back by going to a release; nil if it opens an ordinary run. It is
 // not known before it was read: then again is when to ask again, zero for when it was.
-func (s *state) wayBackTo(ctx context.Context, env *environment, pinned *release.Pin, now time.Time) (back *rollbackScope, known bool, again time.Time) {
+func (s *state) backByWindow(ctx context.Context, env *environment, pinned *release.Pin, now time.Time) (back *rollbackScope, known bool, again time.Time) {
 	of, newest := env.goesBack(pinned), env.ledger.Key()
 	w := &env.back
 	switch {
 	case of == 0:
-		*w = wayBack{reading: w.reading}
+		*w = windowRollback{reading: w.reading}
 		return nil, true, time.Time{}
 	case w.reading:
 		return nil, false, time.Time{}

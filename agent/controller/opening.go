@@ -54,7 +54,7 @@ func (s *state) openWhenDue(ctx context.Context, env *environment, now time.Time
 		return s.rest(env, now, rests, span.End)
 	}
 	pinned, unpinned := s.releaseOf(env, now)
-	back, known, again := s.wayBackTo(ctx, env, pinned, now)
+	back, known, again := s.backByWindow(ctx, env, pinned, now)
 	if !known {
 		return again
 	}
@@ -65,7 +65,7 @@ func (s *state) openWhenDue(ctx context.Context, env *environment, now time.Time
 		case err == nil:
 			return s.openPlanned(ctx, env, f, e, planned, plan.Left{Hosts: len(planned.Hosts), Silent: len(planned.Silent)})
 		case !isRefused(err):
-			env.back = wayBack{}
+			env.back = windowRollback{}
 			return now.Add(readBackAgain)
 		}
 	}

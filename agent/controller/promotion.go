@@ -63,8 +63,10 @@ func (h *host) has(newest *run.State) promotion.Host {
 // hasAfter is the release that a host has that a run has upgraded.
 func hasAfter(h store.Host, r *run.State) promotion.Host {
 	before := promotion.Host{Release: h.Release, Was: h.Was}
-	switch {
-	case !r.RollsBack.IsZero():
+	switch p := r.Promotion; {
+	case p != nil && p.Was != nil && before.Release == *p.Was && p.Since <= r.RollsBack.Of && r.RollsBack.Of <= p.Last:
+		return before // It failed in the runs that are rolled back, and never came to their release.
+	case r.IsRollback():
 		return before.RolledBack()
 	case r.Release == nil:
 		return before.Upgraded(release.Ref{})

@@ -134,6 +134,29 @@ func TestPromotion(t *testing.T) {
 	})
 }
 
+// TestFailedHostGoesBack checks that a host that failed in a run to a release still has, once the run is rolled
+// back, the release that it had before.
+func TestFailedHostGoesBack(t *testing.T) {
+	t.Parallel()
+	promotes(t, func(t *testing.T, m *memory, c *Controller) {
+		m.beatRollbacks("h01", "h02", "h03")
+		m.goesTo(t, c, v1.Start{Release: "spring"}, "h01", "h02", "h03")
+		autumn := m.goesTo(t, c, v1.Start{Release: "autumn", Until: "canary"})
+		m.reply("h01", autumn.ID, message.Prepare)
+		m.answer("h01", autumn, message.Upgrade, message.Failed)
+		if got := found(t, c, autumn.ID); got.Result != "failed" {
+			t.Fatalf("the run is %s", got.Result)
+		}
+		back := m.goesTo(t, c, v1.Start{Release: "spring"}, "h01")
+		if got := found(t, c, back.ID); got.RollbackOf != autumn.ID || got.Result != "completed" {
+			t.Fatalf("the run rolls back %d, and is %s: %s", got.RollbackOf, got.Result, got.Reason)
+		}
+		if got, want := releasesOf(t, c), "h01 spring<; h02 spring<; h03 spring<; "; got != want {
+			t.Errorf("the hosts have %s, want %s", got, want)
+		}
+	})
+}
+
 // TestNoPromotion checks that nothing of it is on the log or shown while no run has a release.
 func TestNoPromotion(t *testing.T) {
 	t.Parallel()

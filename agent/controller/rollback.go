@@ -125,9 +125,9 @@ func (s *state) planRollback(env *environment, e message.Opened, back *rollbackS
 		return e, plan.Plan{}, fmt.Errorf("%w: a run has just ended", run.ErrNotReady)
 	}
 	members := map[string]bool{}
-	for _, h := range s.hosts.sorted() {
+	for name, h := range s.hosts.in(env.name) {
 		if back.covers(h) {
-			members[h.Name] = true
+			members[name] = true
 		}
 	}
 	fleet := s.fleet(env, members)

@@ -258,11 +258,54 @@ func TestReleaseFromBefore(t *testing.T) {
 		if err != nil || !strings.HasPrefix(next.Refused, "no maintenance window") || next.Run == nil || next.Run.RollbackOf != autumns[0].ID {
 			t.Errorf("a run that is refused now would be %+v, %q, %v", next.Run, next.Refused, err)
 		}
+		stale, err := ask(t.Context(), c, func(s *state) error {
+			_, _, err := s.decideStart(s.standard(), s.Now(), "test", startSpring, choice{})
+			return err
+		})
+		if err != nil || !errors.Is(stale, run.ErrNotReady) {
+			t.Errorf("a start that was to go elsewhere a moment ago: %v, %v", stale, err)
+		}
 		back, err := c.Start(t.Context(), "test", startSpring)
 		if err != nil || back.RollbackOf != autumns[0].ID || back.Release != nil {
 			t.Errorf("the run is the rollback of %d with release %v, %v; want that of %d", back.RollbackOf, back.Release, err, autumns[0].ID)
 		}
 	})
+}
+
+// TestNoWayBackByName checks that a run to the release from before is an ordinary one once hosts have answered
+// that they cannot prepare its rollback, unless the reason may pass by itself.
+func TestNoWayBackByName(t *testing.T) {
+	t.Parallel()
+	for class, again := range map[message.Class]bool{"": false, message.Artifact: false, message.Repository: false, message.Transient: true} {
+		toSpring(t, func(t *testing.T, m *memory, c *Controller, _ release.Pin) {
+			hosts := []string{"h01", "h02", "h03"}
+			autumn := springOf()
+			autumn.Data = []byte(`{"a":2}`)
+			m.releases("autumn", &autumn)
+			goesTo := func(name string) v1.Run {
+				t.Helper()
+				m.beatRollbacks(hosts...)
+				r, err := c.Start(t.Context(), "test", v1.Start{OverrideWindow: true, Reason: "a test", Release: name})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return r
+			}
+			m.upgradeAll(goesTo("spring"), hosts...)
+			m.upgradeAll(goesTo("autumn"), hosts...)
+			back := goesTo("spring")
+			for _, name := range hosts {
+				m.answers(name, back, message.Reply{Action: message.Prepare, Result: message.NotDone(message.Failed, class, "the old packages are gone")})
+			}
+			if ended := found(t, c, back.ID); ended.RollbackOf == 0 || ended.Result != "failed" {
+				t.Fatalf("class %q: the rollback is %+v", class, ended)
+			}
+			c = m.restart(t)
+			if next := goesTo("spring"); (next.RollbackOf != 0) != again || (next.Release == nil) != again {
+				t.Errorf("class %q: the next run rolls back run %d, with release %v", class, next.RollbackOf, next.Release)
+			}
+		})
+	}
 }
 
 // TestRollbackOutputs checks which outputs steps get in a rollback: an undo those of its own step and of the

@@ -146,6 +146,9 @@ func (s *state) decideStart(env *environment, now time.Time, by string, request 
 		e.NotAfter = freeze
 	}
 	e.Trigger, e.By, e.Why, e.RequestID = message.TriggerManual, by, request.Reason, request.RequestID
+	if mayGoBack(request) && s.goesBackBy(env, now, request) != chosen.byName {
+		return e, planned, fmt.Errorf("%w: the release to which it goes has just changed", run.ErrNotReady)
+	}
 	if chosen.back != nil {
 		back, planned, err := s.planRollback(env, e, chosen.back)
 		if err == nil {
@@ -384,8 +387,10 @@ type choice struct {
 	left        map[string]bool
 	step        string
 	release     *release.Pin
-	// back is what a rollback undoes; nil for any other start.
-	back *rollbackScope
+	// back is what a rollback undoes; nil for any other start. byName is the newest of the runs that a start
+	// rolls back by the release to which it goes, also if they have no way back; 0 for none.
+	back   *rollbackScope
+	byName uint64
 }
 
 // choose returns what a start is of.
@@ -395,10 +400,10 @@ func (c *Controller) choose(ctx context.Context, request v1.Start) (choice, erro
 		return c.chooseRollback(ctx, request)
 	case request.RetryOf != 0:
 		return c.leftOf(ctx, request.RetryOf)
-	case request.OfChosen(), request.Until != "":
-		return choice{}, nil
+	case mayGoBack(request):
+		return c.backByName(ctx, request)
 	}
-	return c.backByName(ctx, request)
+	return choice{}, nil
 }
 
 // startsIn returns the environment in which a run is started. A request that names none means that of

@@ -27,8 +27,8 @@ func (s *State) ComparesPlans() (compares, refuses bool) {
 	return s.packages != nil, s.packages != nil && s.packages.Same
 }
 
-// Began returns the members with which the run has begun: what they get counts for those that differ.
-func (s *State) Began() map[string]bool {
+// BegunHosts returns the members with which the run has begun: what they get counts for those that differ.
+func (s *State) BegunHosts() map[string]bool {
 	began := map[string]bool{}
 	for i := range s.members {
 		if s.hasBegun(i) {

@@ -129,6 +129,7 @@ func (s *State) foldReply(r message.Decoded) error {
 		s.edit(i, r.Time, func(m *member) { m.epoch = r.Epoch })
 		return s.move(i, idle, r.Time)
 	case r.Action == message.Prepare:
+		m.unable = reply.Result.Outcome == message.Failed && !reply.Result.Class.Passes()
 		s.noteUnmet(i, reply.Result.String())
 		s.fail(i, reply.Result.String(), r.Time)
 	case reply.Result.Outcome == message.Unknown:

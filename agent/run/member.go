@@ -169,6 +169,8 @@ type member struct {
 	class      message.Class
 	rolledBack bool
 	upToDate   bool
+	// unable means that it has answered that it cannot prepare, and that this does not pass by itself.
+	unable bool
 
 	// takenAt is when this run took the host out of service, took how long its
 	// upgrade kept it out; zero before.

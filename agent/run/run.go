@@ -355,5 +355,20 @@ func (s *State) UsesWindow() bool { return s.WindowUsed || s.touched || s.aborte
 // IsRollback reports whether the run rolls back others.
 func (s *State) IsRollback() bool { return !s.RollsBack.IsZero() }
 
+// FoundNoWayBack reports whether the run is a rollback that has touched nothing because too few hosts
+// could prepare it, none of them for a reason that may pass by itself: another one would end like it.
+func (s *State) FoundNoWayBack() bool {
+	if !s.IsRollback() || s.touched || s.Result != Failed {
+		return false
+	}
+	unable := 0
+	for i := range s.members {
+		if s.members[i].unable {
+			unable++
+		}
+	}
+	return unable > 0 && unable == s.counts.status[HostFailed]
+}
+
 // Over reports whether the run has ended.
 func (s *State) Over() bool { return s.Phase == Finished }

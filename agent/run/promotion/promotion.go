@@ -93,7 +93,8 @@ func rolledBack(before *message.Promotion, run Run) *message.Promotion {
 	p := *before
 	switch back := p.RolledBack; {
 	case back != nil && back.Run == run.RollbackOf:
-		p.RolledBack, p.Last = nil, run.ID
+		p.RolledBack = nil
+		return more(p, run) // Its steps are done again.
 	case p.Since <= run.RollbackOf && run.RollbackOf <= p.Last:
 		p.RolledBack = new(run.Back)
 		p.Steps = slices.DeleteFunc(slices.Clone(p.Steps), func(stage string) bool { return slices.Contains(run.Steps, stage) })

@@ -64,6 +64,7 @@ func TestAfter(t *testing.T) {
 		"back, and there was no release":          {nil, rollback, nil},
 		"back once more":                          {rolledBack, with(rollback, func(r *promotion.Run) { r.ID, r.Back.Run = 62, 62 }), &message.Promotion{Release: two, Was: &one, Since: 41, Last: 57, Steps: nil, RolledBack: &message.RolledBackIn{Run: 62, At: at, By: "alice", Why: "too slow"}}},
 		"the rollback rolled back":                {rolledBack, promotion.Run{ID: 63, RollbackOf: 61, Touched: true}, &message.Promotion{Release: two, Was: &one, Since: 41, Last: 63}},
+		"the rollback rolled back, with its step": {rolledBack, promotion.Run{ID: 63, RollbackOf: 61, Touched: true, Steps: []string{"backup"}}, &message.Promotion{Release: two, Was: &one, Since: 41, Last: 63, Steps: []string{"backup"}}},
 		"forwards again":                          {rolledBack, to(two, 63), &message.Promotion{Release: two, Was: &one, Since: 63, Last: 63}},
 		"forwards again, chosen hosts":            {rolledBack, with(to(two, 63), chosen), rolledBack},
 		"to what was before, after a rollback":    {rolledBack, to(one, 63), &message.Promotion{Release: one, Since: 63, Last: 63}},

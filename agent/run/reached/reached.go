@@ -6,9 +6,9 @@
 // --until): after other runs the next one begins with the first stage. It is over when a run of all hosts has
 // passed the last stage, whatever has failed on the way: else one host that always fails would keep all
 // others from their next upgrade. It is also over when no step is left, and of the hosts only silent ones.
-// And the next run begins with the first stage if a stage was added, removed, renamed or moved, because then
-// nobody can tell what of the new order is done, or if the run goes to another release. Whatever else is edited, such as the script of a step that
-// has failed, the next run goes on.
+// And the next run begins with the first stage if it goes to another release, or if a stage was added, removed,
+// renamed or moved, because then nobody can tell what of the new order is done. Whatever else is edited, such as
+// the script of a step that has failed, the next run goes on.
 //
 // A run of chosen hosts, such as a retry, takes no step of runs that go on like this, and never begins or
 // ends them. The hosts that it upgrades are done.
@@ -152,8 +152,8 @@ func After(opened *message.Reached, run message.Reached, over bool) *message.Rea
 	return &after
 }
 
-// SoakBefore returns the soak for which a run that goes on has to wait before it begins a stage: of the stages
-// before it that of which most is left. It is zero if none soaks.
+// SoakBefore returns the soak for which a run that goes on has to wait before it begins a stage, and its stage:
+// of the soaks of the stages before, the one that ends last. It is zero if none soaks.
 func SoakBefore(r *message.Reached, stage string) (of string, soak message.Soak) {
 	if r == nil {
 		return "", soak

@@ -46,7 +46,7 @@ func (scope Scope) backwards() []rollout.ResolvedStage {
 // of no return.
 func (scope Scope) addStage(p *plan.Plan, s rollout.ResolvedStage, hosts []plan.Host) {
 	s.PointOfNoReturn, s.Size = false, 0
-	if undo, takes := scope.Steps[s.Name]; takes {
+	if undo, some := scope.Steps[s.Name]; some {
 		s.Undo = undo
 		p.Rollout.Stages = append(p.Rollout.Stages, s)
 		return

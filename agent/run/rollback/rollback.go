@@ -2,8 +2,8 @@
 // and hosts go back, in which stages, and when there is no way back.
 //
 // A rollback is an ordinary run in reverse. Its stages are those of the runs that it rolls back, the last
-// one first. A host is a member if none but these runs has changed it last, and a step is undone if none
-// but these has done it last. So a rollback that ended half-way goes on when it is asked for again, and a
+// one first. A host is a member if one of these runs was the last to change it, and a step is undone if one
+// of them was the last to do it. So a rollback that ended half-way goes on when it is asked for again, and a
 // rollback is rolled back like any other run.
 //
 // It is pure: the runs come from the history of the site, and the last run of each host from what the site

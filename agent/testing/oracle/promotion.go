@@ -78,13 +78,20 @@ func (o *Oracle) noteRelease() {
 		o.goes[o.environment] = is
 	}
 	is.last = p.key()
+	is.addSteps(p)
 	for n := range p.stages {
 		s := &p.stages[n]
-		if s.doing.done && !slices.Contains(is.steps, s.Name) {
-			is.steps = append(is.steps, s.Name)
-		}
 		if s.PointOfNoReturn && s.begun && is.closed == "" {
 			is.closed, is.closedIn, is.closedAt = s.Name, p.key(), s.begunAt
+		}
+	}
+}
+
+// addSteps notes the steps that a run has done.
+func (is *goes) addSteps(p *run) {
+	for n := range p.stages {
+		if s := &p.stages[n]; s.doing.done && !slices.Contains(is.steps, s.Name) {
+			is.steps = append(is.steps, s.Name)
 		}
 	}
 }
@@ -111,6 +118,7 @@ func (o *Oracle) noteRollback(is *goes) {
 	case is == nil:
 	case is.back.Run != 0 && p.rollsBack.Of == is.back.Run:
 		is.back, is.last = message.RolledBackIn{}, p.key()
+		is.addSteps(p)
 		o.count("rollbacks of a release that are rolled back")
 	case p.rollsBack.Of >= is.since && p.rollsBack.Of <= is.last:
 		is.back = message.RolledBackIn{Run: p.key(), At: p.openedAt, By: p.by, Why: p.why}

@@ -46,8 +46,8 @@ func (o *Oracle) doneIn(environment string) *doneBy {
 }
 
 // opensRollback judges a rollback (invariant 17): there is a way back, its members are hosts that the runs
-// have changed last, its stages come in reverse order, that of the newest run if they were edited in between, and it undoes what steps these runs have done
-// last.
+// have changed last, its stages come in the reverse order, of the newest run if they were edited in between,
+// and it undoes the steps that these runs have done last.
 func (o *Oracle) opensRollback(r message.Decoded, e message.Opened) {
 	runs, done := e.RollsBack(), o.doneIn(e.Environment)
 	if runs.IsZero() {
