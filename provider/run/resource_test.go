@@ -153,8 +153,8 @@ func TestAccRun_release(t *testing.T) {
 	}})
 }
 
-// TestAccRun_takesARunBack checks that rollback_of is sent, and what does not go with it.
-func TestAccRun_takesARunBack(t *testing.T) {
+// TestAccRun_rollsARunBack checks that rollback_of is sent, and what does not go with it.
+func TestAccRun_rollsARunBack(t *testing.T) {
 	t.Parallel()
 	api, server := withHosts(t, "completed", "")
 	done := api.AddRun(acctest.Tenant, v1.Run{Phase: "finished", Result: "completed", Hosts: []v1.RunHost{{Hostname: "h01", Status: "upgraded"}}})
@@ -163,7 +163,7 @@ func TestAccRun_takesARunBack(t *testing.T) {
 	}
 	acctest.Run(t, resource.TestCase{Steps: []resource.TestStep{
 		{Config: back(""), PlanOnly: true, ExpectError: regexp.MustCompile(`a\s+rollback\s+needs\s+one`)},
-		{Config: back("reason = \"x\"\nrelease = \"spring\""), PlanOnly: true, ExpectError: regexp.MustCompile(`does\s+not\s+go\s+with\s+rollback`)},
+		{Config: back("reason = \"x\"\nrelease = \"spring\""), PlanOnly: true, ExpectError: regexp.MustCompile(`does\s+not\s+go\s+with\s+a\s+rollback`)},
 		{Config: server.Config(block("rollback_of = 77\nreason = \"x\"")), PlanOnly: true, ExpectError: regexp.MustCompile(`(?s)There is no run to roll back.*Tenant\s+acme\s+has\s+no\s+run\s+77`)},
 		{
 			Config: back(`reason = "loses routes"`),
