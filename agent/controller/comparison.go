@@ -115,11 +115,13 @@ func (c *Controller) Stored(host string, id report.ID) {
 // known returns what the plans differ in, once all are compared, and whether hosts have to wait for
 // that. Since they were compared the run may have begun with other hosts, also by another controller.
 func (c *comparison) known(current *run.State) (differing *message.Differing, waits bool) {
-	if c.isWaiting() || c == nil || len(c.wanted) > 0 || c.differing == nil {
+	if c == nil || len(c.wanted) > 0 || c.differing == nil {
 		return nil, c.isWaiting()
 	}
 	if current.Outdates(*c.differing) {
-		c.judge(differ(c.plans, current.BegunHosts()))
+		begun := current.BegunHosts()
+		c.lost = slices.DeleteFunc(slices.Clone(c.lost), func(host string) bool { return begun[host] })
+		c.judge(differ(c.plans, begun))
 	}
 	return c.differing, false
 }
@@ -127,12 +129,12 @@ func (c *comparison) known(current *run.State) (differing *message.Differing, wa
 // isWaiting reports whether hosts have to wait for plans to be compared.
 func (c *comparison) isWaiting() bool { return c != nil && len(c.wanted) > 0 && c.refuses }
 
-// differ returns what plans differ in, and who is refused because of that if the run has begun with some
-// hosts.
-func differ(plans *compare.Plans, began map[string]bool) message.Differing {
-	all := plans.Differing(began)
+// differ returns what plans differ in, and who is refused because of that. begun are the hosts with which
+// the run has begun.
+func differ(plans *compare.Plans, begun map[string]bool) message.Differing {
+	all := plans.Differing(begun)
 	e := compare.Told(all)
-	e.Refused = compare.Refused(all, began)
+	e.Refused = compare.Refused(all, begun)
 	return e
 }
 
@@ -188,10 +190,10 @@ func (c *comparison) read(ctx context.Context, current *run.State, now time.Time
 		return again
 	}
 	c.reading = true
-	began := current.BegunHosts()
+	begun := current.BegunHosts()
 	go func() {
 		missing, err := addPlans(ctx, c.Options, c.run, c.plans, hosts)
-		told := differ(c.plans, began)
+		told := differ(c.plans, begun)
 		if ctx.Err() == nil {
 			c.post(ctx, func() { c.take(hosts, missing, told, err) })
 		}

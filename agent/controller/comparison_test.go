@@ -156,6 +156,18 @@ func TestAdmittedHostCounts(t *testing.T) {
 	})
 }
 
+// TestBegunWithoutPlan checks that a host is refused no longer for its plan that did not come, once the run
+// has begun with it.
+func TestBegunWithoutPlan(t *testing.T) {
+	t.Parallel()
+	r := halfDone(t, time.Now()).ledger.Newest()
+	c := &comparison{plans: compare.New(), lost: []string{"h01"}}
+	c.judge(message.Differing{})
+	if differing, waits := c.known(r); differing != nil || waits || !r.BegunHosts()["h01"] {
+		t.Errorf("h01 has begun, and is refused by %+v; the run waits: %t", differing, waits)
+	}
+}
+
 // TestPlanThatNeverComes checks that a host whose plan does not come is refused after a while if all
 // are to get the same, and that the run waits for it until then and says so.
 func TestPlanThatNeverComes(t *testing.T) {

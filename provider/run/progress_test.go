@@ -74,6 +74,18 @@ func TestChanges_brief(t *testing.T) {
 	}
 }
 
+// TestJudgeRollback: a rollback that has left hosts is gone on with. A retry of it would be refused.
+func TestJudgeRollback(t *testing.T) {
+	t.Parallel()
+	for _, w := range []waiter{resourceWaiter, startWaiter, rollbackWaiter} {
+		var diags diag.Diagnostics
+		w.judge("acme", v1.Run{ID: 41, RollbackOf: 39, Result: "partial"}, false, &diags)
+		if d := diags[0]; d.Summary() != "Not all hosts of "+w.typeName+" were rolled back" || !strings.Contains(d.Detail(), "start the rollback of run 39 again, which goes on with them") || strings.Contains(d.Detail(), "retry_of") {
+			t.Errorf("got %s: %s", d.Summary(), d.Detail())
+		}
+	}
+}
+
 func TestJudge(t *testing.T) {
 	t.Parallel()
 	hosts := []v1.RunHost{{Hostname: "h01", Status: "upgraded"}, {Hostname: "h02", Status: "failed", Error: "no space"}}

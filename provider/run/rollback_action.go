@@ -25,8 +25,7 @@ const rollbackTypeName = "osupgrade_rollback_run"
 
 // rollbackWaiter waits for a rollback.
 var rollbackWaiter = waiter{
-	typeName: rollbackTypeName, did: "was started", limit: invokeLimitName,
-	retry: "invoke the action again, which goes on with the rollback that run %d has begun", again: "invoke the action again",
+	typeName: rollbackTypeName, did: "was started", limit: invokeLimitName, again: "invoke the action again",
 	interrupted: "Invoked again, the action waits for its end.",
 	timedOut:    "If it still is when the action is invoked again, that waits for its end instead of starting another.",
 }

@@ -165,6 +165,10 @@ func (w waiter) judge(tenant string, r v1.Run, accepted bool, diags *diag.Diagno
 	case accepted && r.Result == "completed":
 	case accepted:
 		diags.AddWarning("Not all hosts of "+w.typeName+" were upgraded", detail)
+	case r.Result == "partial" && r.RollbackOf != 0:
+		diags.AddError("Not all hosts of "+w.typeName+" were rolled back", detail+
+			fmt.Sprintf("\n\nTo roll back the hosts that are left: correct the cause and start the rollback of run %d again, which goes on with them.", r.RollbackOf)+
+			" To succeed with such a result: set accept = [\"completed\", \"partial\"].")
 	case r.Result == "partial":
 		diags.AddError("Not all hosts of "+w.typeName+" were upgraded", detail+
 			"\n\nTo upgrade the hosts that are left: correct the cause and "+fmt.Sprintf(w.retry, r.ID)+

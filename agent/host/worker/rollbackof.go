@@ -53,12 +53,8 @@ func (w *Worker) undoes() (decide.Undoing, error) {
 }
 
 // jobToUndo returns the job of the strategy that undoes what the runs have changed.
-func (w *Worker) jobToUndo() (strategy.Job, error) {
-	undo, err := w.undoes()
-	if err != nil {
-		return strategy.Job{}, err
-	}
-	job := w.job()
+func (w *Worker) jobToUndo(undo decide.Undoing) (job strategy.Job, err error) {
+	job = w.job()
 	job.RollbackOf, job.Plan = undo.Run, message.ChangeSet{Changes: undo.Changes}
 	if err := setRelease(&job, undo.Release); err != nil {
 		return job, err
@@ -76,7 +72,7 @@ func (w *Worker) callPrepareRollback(ctx context.Context) error {
 	if undo.Undone {
 		return w.keepPrepared(message.ChangeSet{})
 	}
-	job, err := w.jobToUndo()
+	job, err := w.jobToUndo(undo)
 	if err != nil {
 		return err
 	}
@@ -84,7 +80,7 @@ func (w *Worker) callPrepareRollback(ctx context.Context) error {
 	if !can {
 		return strategy.Fail(message.Artifact, strategy.ErrNoRollback)
 	}
-	if job.Plan.Changes, err = w.toRollBack(ctx); err != nil {
+	if job.Plan.Changes, err = w.toRollBack(ctx, undo); err != nil {
 		return err
 	}
 	plan, err := within(ctx, w, "prepare of the rollback", job, preparer.PrepareRollback)
@@ -98,10 +94,9 @@ func (w *Worker) callPrepareRollback(ctx context.Context) error {
 }
 
 // toRollBack returns the changes that are to be undone, by what the host has of them now.
-func (w *Worker) toRollBack(ctx context.Context) ([]message.Change, error) {
-	undo, err := w.undoes()
-	if err != nil || !undo.Several() {
-		return undo.Changes, err
+func (w *Worker) toRollBack(ctx context.Context, undo decide.Undoing) ([]message.Change, error) {
+	if !undo.Several() {
+		return undo.Changes, nil
 	}
 	job := w.job()
 	job.Plan, job.Reversed = message.ChangeSet{Changes: strategy.Reversed(undo.Changes)}, true
@@ -116,7 +111,7 @@ func (w *Worker) callRollbackOf(ctx context.Context, plan message.ChangeSet) (st
 	if err != nil || undo.Undone {
 		return strategy.Done, err
 	}
-	job, err := w.jobToUndo()
+	job, err := w.jobToUndo(undo)
 	if err != nil {
 		return 0, err
 	}

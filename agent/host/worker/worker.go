@@ -39,7 +39,7 @@ type Worker struct {
 	idle wait.Signal
 	// labels are those of the host that were read last.
 	labels atomic.Pointer[map[string]string]
-	// planKept is signalled when the host has prepared and its plan is on disk.
+	// planKept is signalled when a prepare is over: the journal tells whether its plan counts.
 	planKept wait.Signal
 	// passes are checks that have passed, and of which the site is not told yet. passDue is
 	// signalled when there are some, or somebody may have accepted what is on trial. passed
