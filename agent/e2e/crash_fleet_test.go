@@ -301,7 +301,7 @@ func (f *crashFleet) born() error {
 		// What was on disk when the site was killed is not written again, nor
 		// counted; after a while there is nothing left to write.
 		settled := f.judge.killed("site") && time.Since(gathered) > 15*time.Second
-		if n := f.judge.count(spot{"site", "server after host"}); n < len(f.hosts) && !settled {
+		if n := f.judge.keeps(); n < len(f.hosts) && !settled {
 			return fmt.Errorf("%d hosts are kept", n)
 		}
 		return nil

@@ -52,6 +52,8 @@ type judge struct {
 	armed  []*victim
 	// at is called at the first visit of a spot, which waits for it.
 	at map[spot]func()
+	// kept are the hosts that the site has on disk.
+	kept map[string]bool
 }
 
 // spot is a label of a process.
@@ -67,7 +69,7 @@ func newJudge(t *testing.T) *judge {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j := &judge{listener: listener, visits: map[spot]int{}}
+	j := &judge{listener: listener, visits: map[spot]int{}, kept: map[string]bool{}}
 	go j.accept()
 	return j
 }
@@ -99,7 +101,9 @@ func (j *judge) hear(conn net.Conn) {
 		}
 		j.callAt(spot{process, label})
 		verdict := []byte("g")
-		if j.kills(spot{process, label}) {
+		if host, is := strings.CutPrefix(label, "server kept host "); is {
+			j.keep(host)
+		} else if j.kills(spot{process, label}) {
 			verdict = []byte("k")
 		}
 		if _, err := conn.Write(verdict); err != nil {
@@ -147,10 +151,18 @@ func (j *judge) killed(process string) bool {
 	return slices.ContainsFunc(j.armed, func(c *victim) bool { return c.hit && c.process == process })
 }
 
-func (j *judge) count(s spot) int {
+// keep notes that the site has a host on disk.
+func (j *judge) keep(host string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.visits[s]
+	j.kept[host] = true
+}
+
+// keeps counts the hosts that the site has on disk.
+func (j *judge) keeps() int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return len(j.kept)
 }
 
 // seen returns the spots that were visited since the last reset, and how often,

@@ -61,8 +61,12 @@ type labelledStore struct {
 
 func (s labelledStore) PutHost(ctx context.Context, key string, host store.Host) error {
 	s.at("before host")
-	defer s.at("after host")
-	return s.Store.PutHost(ctx, key, host)
+	err := s.Store.PutHost(ctx, key, host)
+	s.at("after host")
+	if err == nil {
+		s.at("kept host " + host.Name)
+	}
+	return err
 }
 
 func (s labelledStore) PutRun(ctx context.Context, tenant string, r v1.Run, asOf uint64) error {
