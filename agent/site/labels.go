@@ -63,6 +63,7 @@ func (s labelledStore) PutHost(ctx context.Context, key string, host store.Host)
 	s.at("before host")
 	err := s.Store.PutHost(ctx, key, host)
 	s.at("after host")
+	// A host is written more than once; whoever waits for some of them needs their names.
 	if err == nil {
 		s.at("kept host " + host.Name)
 	}

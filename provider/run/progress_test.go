@@ -83,6 +83,11 @@ func TestJudgeRollback(t *testing.T) {
 		if d := diags[0]; d.Summary() != "Not all hosts of "+w.typeName+" were rolled back" || !strings.Contains(d.Detail(), "start the rollback of run 39 again, which goes on with them") || strings.Contains(d.Detail(), "retry_of") {
 			t.Errorf("got %s: %s", d.Summary(), d.Detail())
 		}
+		var warnings diag.Diagnostics
+		w.judge("acme", v1.Run{ID: 41, RollbackOf: 39, Result: "partial"}, true, &warnings)
+		if d := warnings[0]; d.Severity() != diag.SeverityWarning || d.Summary() != "Not all hosts of "+w.typeName+" were rolled back" {
+			t.Errorf("if such a result is accepted: got %s: %s", d.Severity(), d.Summary())
+		}
 	}
 }
 

@@ -160,17 +160,20 @@ func (w waiter) notFollowed(tenant string, last v1.Run, err error, diags *diag.D
 
 // judge adds an error if a run's result is not accepted.
 func (w waiter) judge(tenant string, r v1.Run, accepted bool, diags *diag.Diagnostics) {
-	detail := explain(tenant, r)
+	detail, notAll := explain(tenant, r), "Not all hosts of "+w.typeName+" were upgraded"
+	if r.RollbackOf != 0 {
+		notAll = "Not all hosts of " + w.typeName + " were rolled back"
+	}
 	switch {
 	case accepted && r.Result == "completed":
 	case accepted:
-		diags.AddWarning("Not all hosts of "+w.typeName+" were upgraded", detail)
+		diags.AddWarning(notAll, detail)
 	case r.Result == "partial" && r.RollbackOf != 0:
-		diags.AddError("Not all hosts of "+w.typeName+" were rolled back", detail+
+		diags.AddError(notAll, detail+
 			fmt.Sprintf("\n\nTo roll back the hosts that are left: correct the cause and start the rollback of run %d again, which goes on with them.", r.RollbackOf)+
 			" To succeed with such a result: set accept = [\"completed\", \"partial\"].")
 	case r.Result == "partial":
-		diags.AddError("Not all hosts of "+w.typeName+" were upgraded", detail+
+		diags.AddError(notAll, detail+
 			"\n\nTo upgrade the hosts that are left: correct the cause and "+fmt.Sprintf(w.retry, r.ID)+
 			". To start another run of all hosts: "+w.again+". To succeed with such a result: set accept = [\"completed\", \"partial\"].")
 	default:
