@@ -257,6 +257,7 @@ func (s *leases) acquire(ctx context.Context, host, worker, incarnation, base st
 			return refused("%.100q does not identify a %s; use at most %d bytes of plain text", name, what, maxIdentity)
 		}
 	}
+	s.check(host, worker, incarnation) // A sign of life of the holder, whether or not the store answers.
 	at, revision, err := s.read(ctx, host)
 	if err != nil {
 		return failed(err)
@@ -270,7 +271,6 @@ func (s *leases) acquire(ctx context.Context, host, worker, incarnation, base st
 	}
 	switch {
 	case at.holds(worker, incarnation):
-		s.check(host, worker, incarnation)
 		return Response{Lease: &next}
 	case strconv.FormatUint(revision, 10) != base:
 		return Response{Revision: revision}

@@ -44,6 +44,25 @@ func TestTakeOver(t *testing.T) {
 	})
 }
 
+// TestHeardWhileTheStoreIsAway checks that the holder counts as heard when it asks for its
+// lease, though the store does not answer and the holder has to ask again.
+func TestHeardWhileTheStoreIsAway(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		g := r.gate(r.log)
+		first, second := r.process(g, "h01"), r.process(g, "h01")
+		r.acquire(first, "one")
+		time.Sleep(message.Silence - time.Second)
+		r.keeper.set(func(k *slowKeeper) { k.unread = errors.New("no quorum") })
+		if q, err := first.Call(t.Context(), gate.Request{Verb: []string{"lease", "1"}, Worker: "one", Incarnation: first.Incarnation, Protocol: 1}); !strings.Contains(string(q), "no quorum") {
+			t.Fatalf("the holder is answered %s, %v", q, err)
+		}
+		r.keeper.set(func(k *slowKeeper) { k.unread = nil })
+		time.Sleep(message.Silence - time.Second)
+		r.taken(second, "two")
+	})
+}
+
 // TestLeaseOutlivesTheGate checks that a second gate knows which worker holds the
 // lease, and does not count as silence the time before it started, nor the time in
 // which no host could reach it.

@@ -36,16 +36,27 @@ func inBubble(t *testing.T, play func(t *testing.T, r *rig)) {
 	})
 }
 
-// slowKeeper is a store whose writes may take time, and whose watches may be
-// behind.
+// slowKeeper is a store whose writes may take time, whose reads may fail, and whose
+// watches may be behind.
 type slowKeeper struct {
 	*memory.Keeper
 	mu sync.Mutex
 	// slow is how long a write takes, lost whether the writer is told of an error
-	// after it, and behind is closed once watches go on.
+	// after it, unread the error of reads, and behind is closed once watches go on.
 	slow   time.Duration
 	lost   bool
+	unread error
 	behind chan struct{}
+}
+
+func (k *slowKeeper) Lease(ctx context.Context, tenant, key string) ([]byte, uint64, error) {
+	k.mu.Lock()
+	unread := k.unread
+	k.mu.Unlock()
+	if unread != nil {
+		return nil, 0, unread
+	}
+	return k.Keeper.Lease(ctx, tenant, key)
 }
 
 func (k *slowKeeper) PutLease(ctx context.Context, tenant, key string, body []byte, base uint64) (uint64, error) {
