@@ -19,7 +19,7 @@ type cell struct {
 // that are out of service. An event with other budgets has the cells of all hosts.
 func (o *Oracle) openCells(e message.Opened) {
 	if o.budgets != e.Budgets {
-		o.budgets, o.cells = e.Budgets, map[message.CellKey]*cell{}
+		o.newBudgets(e.Budgets)
 		o.count("runs that are opened with edited budgets")
 	}
 	inRoster := map[string]bool{}
@@ -43,15 +43,29 @@ func (o *Oracle) openCells(e message.Opened) {
 
 // editCells notes the cells of edited budgets.
 func (o *Oracle) editCells(e message.Budgeted) {
-	for _, p := range o.runs {
-		p.edited = true
-	}
-	o.budgets, o.cells = e.Budgets, map[message.CellKey]*cell{}
+	o.newBudgets(e.Budgets)
 	o.addCells(e.Cells)
 	for _, c := range o.cells {
 		if out, _ := o.outOf(c, ""); out > c.limit {
 			o.count("budgets that are lowered below what is out of service")
 		}
+	}
+}
+
+// newBudgets notes that other budgets hold from now on. What hosts were told before that is not judged
+// by them.
+func (o *Oracle) newBudgets(budgets string) {
+	o.budgets, o.cells = budgets, map[message.CellKey]*cell{}
+	for _, h := range o.hosts {
+		h.toldBefore()
+	}
+}
+
+// toldBefore notes that the limits of a host are other ones now. If it was told to leave service, it may
+// do so all the same.
+func (h *host) toldBefore() {
+	if h.member.inHand() {
+		h.member.outlastsLimit = true
 	}
 }
 
@@ -71,6 +85,11 @@ func (o *Oracle) addCells(cells []message.Cell) {
 		if c == nil {
 			c = &cell{name: named.Name(), hosts: map[string]bool{}}
 			o.cells[named.Key()] = c
+		}
+		if named.MaxUnavailable < c.limit {
+			for name := range c.hosts {
+				o.host(name).toldBefore()
+			}
 		}
 		c.limit = named.MaxUnavailable
 		for _, host := range named.Hosts {
@@ -131,6 +150,7 @@ func (o *Oracle) mayTakePlace(m *member, what string, r message.Decoded) {
 		}
 		o.count("places taken in a cell")
 	}
+	m.outlastsLimit = false
 	if m.phase != checking && m.phase != checked { // Else it took its place when it was admitted.
 		o.inTurn(m, what, r)
 	}

@@ -88,6 +88,9 @@ type journal struct {
 	Epoch  uint64         `json:"epoch"`
 	Away   bool           `json:"away"`
 	Result message.Result `json:"result"`
+	Retry  struct {
+		Resume bool `json:"resume"`
+	} `json:"retry"`
 }
 
 // Enlist adds a machine. A byzantine one has no worker.
@@ -328,10 +331,10 @@ func (o *Oracle) outNow(host string, run uint64) {
 }
 
 // outOfCellsNow judges the same of the cells of a member (invariant 9), but for members that were
-// out of service already, by the log, when the run took them. After an edit of the budgets a
-// machine may carry out what its host was told before that.
+// out of service already, by the log, when the run took them. After a limit was lowered a machine may
+// carry out what its host was told before that.
 func (o *Oracle) outOfCellsNow(m *member) {
-	if m.run.edited || m.hadPlace {
+	if m.outlastsLimit || m.hadPlace {
 		return
 	}
 	for _, c := range o.cellsOf(m.name) {
@@ -452,6 +455,11 @@ func (o *Oracle) Journal(host, worker string, data []byte) uint64 {
 func (o *Oracle) hears(host string, run uint64) bool {
 	p, h := o.byID(run), o.hosts[host]
 	return p != nil && (h == nil || !h.homed || o.runs[h.home] == p)
+}
+
+// TakesUp reports whether a worker takes up, by its journal, what an earlier call may have begun.
+func (o *Oracle) TakesUp(host, worker string) bool {
+	return o.machines[host].journals[worker].Retry.Resume
 }
 
 // JournalLost notes that a worker's journal is gone.

@@ -25,9 +25,8 @@ type run struct {
 	// longest that a host was out of service for its upgrade.
 	taken   uint64
 	slowest time.Duration
-	// roster names the hosts that the run knows. edited means that budgets were edited under it.
+	// roster names the hosts that the run knows.
 	roster map[string]bool
-	edited bool
 	// paused and halted are the records after which no further host may begin: an
 	// operator or a failure paused the run, or a failure stopped it. 0 for none.
 	paused, halted uint64
@@ -188,6 +187,9 @@ type member struct {
 	tookAt     time.Time
 	// hadPlace means that the member was out of service when it was admitted or taken.
 	hadPlace bool
+	// outlastsLimit means that the member was taken out of service before a limit of its cells was
+	// lowered, or the budgets were edited.
+	outlastsLimit bool
 	// upgrade and reboot are the commands to the member; 0 for none.
 	upgrade, reboot uint64
 	// rebootAnswered means that the member answered reboot.

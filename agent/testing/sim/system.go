@@ -145,9 +145,7 @@ func (s system) begin(of strategy.Job) *job {
 	s.m.w.mu.Lock()
 	defer s.m.w.mu.Unlock()
 	s.m.w.note("%s begins to upgrade for run %d", s.m.name, run)
-	if since := s.m.busySince; !since.IsZero() && time.Since(since) > inFlight {
-		s.m.w.violated("%s upgrades for run %d, and is busy since %s", s.m.name, run, since)
-	}
+	s.judgeBusy(of)
 	s.m.w.oracle.UpgradeBegins(s.m.name, s.p.name, run, releaseOfJob(of))
 	s.m.w.getsTheSame(s.m.name, of)
 	j := &job{run: run, of: releaseOfJob(of), system: systemOf(of.Plan), version: versionOf(runOf(of.Plan).To), isRollback: of.RollbackOf != 0, done: make(chan struct{})}
@@ -156,6 +154,20 @@ func (s system) begin(of strategy.Job) *job {
 	s.m.job = j
 	go s.m.upgrade(ctx, j)
 	return j
+}
+
+// judgeBusy holds that nothing begins on a busy machine. A rollback that is taken up goes on all the same:
+// the call that was cut short may have left the machine half-way.
+func (s system) judgeBusy(of strategy.Job) {
+	since := s.m.busySince
+	if since.IsZero() || time.Since(since) <= inFlight {
+		return
+	}
+	if of.RollbackOf != 0 && s.m.w.oracle.TakesUp(s.m.name, s.p.name) {
+		s.m.w.count("rollbacks taken up on a busy machine")
+		return
+	}
+	s.m.w.violated("%s upgrades for run %d, and is busy since %s", s.m.name, of.Run, since)
 }
 
 // await waits for the package manager. When ctx ends first, it stops the package
