@@ -67,6 +67,9 @@ func (q *queues) leave(members []member, at hostPhase) {
 	for len(queue) > 0 && queue[0].isVoid(members) {
 		queue = queue[1:]
 	}
+	if len(queue) == 0 {
+		queue = q[at][:0] // The next host takes this room.
+	}
 	q[at] = queue
 }
 
