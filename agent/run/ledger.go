@@ -178,7 +178,7 @@ func (l *Ledger) Fold(r message.Decoded) error {
 	if r.Kind == message.CommandAll || r.Kind == message.CommandHost || r.Kind == message.EventRecord {
 		l.LastCommand = r.Seq
 	}
-	err := l.fold(r)
+	err := l.fold(&r)
 	if l.LastCommand == r.Seq {
 		clear(l.answers)
 	}
@@ -194,7 +194,7 @@ func (l *Ledger) Fold(r message.Decoded) error {
 	return err
 }
 
-func (l *Ledger) fold(r message.Decoded) error {
+func (l *Ledger) fold(r *message.Decoded) error {
 	if _, skipped := r.Event.(message.Skipped); skipped {
 		return nil
 	}
@@ -243,7 +243,7 @@ func (l *Ledger) follow(now time.Time) {
 }
 
 // whose returns the environment whose newest run a record is of.
-func (l *Ledger) whose(r message.Decoded) (*Environment, error) {
+func (l *Ledger) whose(r *message.Decoded) (*Environment, error) {
 	e := l.byRun[r.Run]
 	switch {
 	case r.Kind == message.CommandAll:
@@ -265,7 +265,7 @@ func (l *Ledger) whose(r message.Decoded) (*Environment, error) {
 func (l *Ledger) alone() bool { return len(l.environments) == 1 && l.environments[""] != nil }
 
 // apply folds a record into the newest run of an environment.
-func (l *Ledger) apply(e *Environment, r message.Decoded) error {
+func (l *Ledger) apply(e *Environment, r *message.Decoded) error {
 	run := e.newest
 	l.last = e
 	l.note(e)
@@ -300,7 +300,7 @@ func (l *Ledger) apply(e *Environment, r message.Decoded) error {
 
 // neighbours returns the hosts that a record adds to the roster of an environment, because they
 // fell silent and share a cell with its hosts. No other roster would count them.
-func (l *Ledger) neighbours(e *Environment, r message.Decoded) ([]string, error) {
+func (l *Ledger) neighbours(e *Environment, r *message.Decoded) ([]string, error) {
 	silent, _ := r.Event.(message.Silent)
 	if len(silent.Cells) == 0 {
 		return nil, nil
@@ -316,7 +316,7 @@ func (l *Ledger) neighbours(e *Environment, r message.Decoded) ([]string, error)
 // budgeted puts edited budgets in force. The run under way for which a controller has written that
 // may not be on the log any more, and between runs it is written for hosts that are locked, or are to
 // be: else the next run is opened with its cells.
-func (l *Ledger) budgeted(r message.Decoded, e message.Budgeted) {
+func (l *Ledger) budgeted(r *message.Decoded, e message.Budgeted) {
 	l.cells.Edit(e, l.rosters(nil)...)
 	for _, e := range l.underWay {
 		e.newest.budgeted(r)

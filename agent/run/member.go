@@ -311,7 +311,7 @@ func (m *member) setBack(now time.Time) {
 // the host has used up its one answer, so waiting for another is vain. A worker
 // of another epoch than the one that was prepared does not know what that one
 // did, whatever it says.
-func (m *member) replyOf(r message.Decoded) message.Reply {
+func (m *member) replyOf(r *message.Decoded) message.Reply {
 	var result message.Result
 	failed := message.Failed
 	if r.Outcome == message.Unknown {

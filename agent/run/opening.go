@@ -256,7 +256,7 @@ type answer struct {
 // answer remembers the reply of a host to a run that is over, or that is not on the log any
 // more: if the next record opens a run whose roster was made before, it has to be settled then.
 // After any other command or event no such opening can come: the log refuses it.
-func (l *Ledger) answer(r message.Decoded) {
+func (l *Ledger) answer(r *message.Decoded) {
 	if r.Kind != message.ReplyRecord {
 		return
 	}
