@@ -33,7 +33,7 @@ func (b busyHosts) clone() busyHosts { return maps.Clone(b) }
 
 // tellBusy returns the event of a host that is idle again, or that gives another reason
 // or end; nil when there is none. Nothing is known of a host that is silent.
-func (s *State) tellBusy(seen Seen) message.Event {
+func (s *State) tellBusy(seen *Seen) message.Event {
 	if len(s.busyHosts) == 0 { // Even sorting nothing takes two allocations.
 		return nil
 	}
@@ -51,7 +51,7 @@ func (s *State) tellBusy(seen Seen) message.Event {
 }
 
 // passOver returns the event that the host which goes next is busy; nil when it is not.
-func (s *State) passOver(i int, seen Seen) message.Event {
+func (s *State) passOver(i int, seen *Seen) message.Event {
 	m := &s.members[i]
 	if said := seen.Busy[m.Name]; said != nil && m.heeds(*said) {
 		return message.Busy{Host: m.Name, NotNow: *said}

@@ -41,7 +41,7 @@ func (c *Control) pauseOnFailure(why string, at time.Time) {
 // tellHold returns the event that pauses the run for what holds up every run, or
 // resumes it; nil when it is paused, or not, for what holds it up now. What
 // somebody has paused is left to them.
-func (c *Control) tellHold(seen Seen) message.Event {
+func (c *Control) tellHold(seen *Seen) message.Event {
 	hold, now := seen.Hold, c.Paused
 	switch {
 	case c.aborted != nil:

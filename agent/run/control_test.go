@@ -39,7 +39,7 @@ func TestTellHold(t *testing.T) {
 		"a hold of an aborted run":    {Control{aborted: byAnn}, hold, nil},
 	}
 	for name, c := range cases {
-		if e := c.control.tellHold(c.seen); e != c.want {
+		if e := c.control.tellHold(&c.seen); e != c.want {
 			t.Errorf("%s: %v, want %v", name, e, c.want)
 		}
 	}

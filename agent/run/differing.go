@@ -68,7 +68,7 @@ func (s *State) DifferingTexts() []string {
 
 // tellDiffering returns the event that the plans of the hosts differ: once, and again if hosts are
 // refused that have prepared since. Nil if there is nothing new.
-func (s *State) tellDiffering(seen Seen) message.Event {
+func (s *State) tellDiffering(seen *Seen) message.Event {
 	if seen.Differing == nil || s.packages == nil || s.isPreparing() {
 		return nil
 	}

@@ -13,7 +13,7 @@ import (
 // nothing, and says why: it is late, malformed, forged or belongs to another run. After the
 // end of the run a host can still give an answer that it owes, recover, be deleted and be
 // released.
-func (s *State) Fold(r message.Decoded) error {
+func (s *State) Fold(r *message.Decoded) error {
 	err := s.apply(r)
 	if err == nil {
 		s.LastSeq = r.Seq
@@ -21,7 +21,7 @@ func (s *State) Fold(r message.Decoded) error {
 	return err
 }
 
-func (s *State) apply(r message.Decoded) error {
+func (s *State) apply(r *message.Decoded) error {
 	switch {
 	case r.Kind == message.ReplyRecord:
 		return s.foldReply(r)
@@ -35,7 +35,7 @@ func (s *State) apply(r message.Decoded) error {
 	return fmt.Errorf("record %d is neither a command, nor a reply, nor an event", r.Seq)
 }
 
-func (s *State) foldCommand(r message.Decoded) error {
+func (s *State) foldCommand(r *message.Decoded) error {
 	command := r.Command
 	if command == nil {
 		return r.Err
@@ -64,7 +64,7 @@ func (s *State) foldCommand(r message.Decoded) error {
 	return nil
 }
 
-func (s *State) foldPrepare(r message.Decoded, command *message.Command) error {
+func (s *State) foldPrepare(r *message.Decoded, command *message.Command) error {
 	if s.Phase != Open {
 		return fmt.Errorf("run %d has its prepare already", s.ID)
 	}
@@ -100,7 +100,7 @@ func (s *State) order() {
 }
 
 // foldReply counts a reply only as the answer to the host's last command.
-func (s *State) foldReply(r message.Decoded) error {
+func (s *State) foldReply(r *message.Decoded) error {
 	if r.Run != s.ID {
 		return fmt.Errorf("the reply of %s is for run %d, not for run %d", r.Host, r.Run, s.ID)
 	}
@@ -250,7 +250,7 @@ func (s *State) takeSlot(i int, at time.Time) {
 
 // foldEvent folds an event. A host can recover, be deleted and be released also after the end
 // of the run.
-func (s *State) foldEvent(r message.Decoded) error {
+func (s *State) foldEvent(r *message.Decoded) error {
 	event := r.Event
 	if event == nil {
 		return r.Err
@@ -338,7 +338,7 @@ func (s *State) addNeighbours(e message.Silent) {
 }
 
 // budgeted notes that the disruption budgets were edited.
-func (s *State) budgeted(r message.Decoded) {
+func (s *State) budgeted(r *message.Decoded) {
 	s.changed, s.LastSeq = r.Time, r.Seq
 }
 

@@ -70,7 +70,6 @@ func oneByOne(s *State, now time.Time) (Forecast, bool) {
 		return Forecast{}, false
 	}
 	run := s.clone(s.roster.Clone())
-	run.queues = queues{}
 	for at, queue := range s.queues {
 		run.queues[at] = slices.Clone(queue)
 	}

@@ -140,7 +140,7 @@ func (l *Ledger) oldestLock() (oldest Lock, some bool) {
 
 // lock folds the event that a host is locked, or told anew to be: then all is as if the records before
 // had been trimmed.
-func (l *Ledger) lock(r message.Decoded, e message.Locked) error {
+func (l *Ledger) lock(r *message.Decoded, e message.Locked) error {
 	before, locked := l.locks[e.Host]
 	if locked && e.Since.IsZero() {
 		return fmt.Errorf("%s is locked already, since %s", e.Host, stamp(before.Since))
@@ -163,7 +163,7 @@ func (l *Ledger) lock(r message.Decoded, e message.Locked) error {
 }
 
 // unlock folds the event that a host is not locked any more.
-func (l *Ledger) unlock(r message.Decoded, e message.Unlocked) error {
+func (l *Ledger) unlock(r *message.Decoded, e message.Unlocked) error {
 	if _, locked := l.locks[e.Host]; !locked {
 		return fmt.Errorf("%s is not locked", e.Host)
 	}

@@ -71,7 +71,7 @@ const (
 
 // moves lists, for each phase, those that may follow it. What is not listed
 // cannot happen. Every phase but done may be followed by done.
-var moves = map[hostPhase][]hostPhase{
+var moves = [done + 1][]hostPhase{
 	unasked:        {preparing},
 	preparing:      {idle},
 	idle:           {checkingBefore, draining, upgrading},
@@ -99,7 +99,7 @@ func (p hostPhase) mayBecome(to hostPhase) bool {
 }
 
 // statuses are what people see of a host in a phase.
-var statuses = map[hostPhase]Status{
+var statuses = [done + 1]Status{
 	unasked: Pending, preparing: HostPreparing, idle: Prepared, checkingBefore: Checking, ready: Checking,
 	draining: Draining, drained: Draining, upgrading: HostUpgrading, rebootDue: RebootPending, rebooting: Rebooting,
 	checkingAfter: Checking, undraining: Checking,
@@ -311,7 +311,7 @@ func (m *member) setBack(now time.Time) {
 // the host has used up its one answer, so waiting for another is vain. A worker
 // of another epoch than the one that was prepared does not know what that one
 // did, whatever it says.
-func (m *member) replyOf(r message.Decoded) message.Reply {
+func (m *member) replyOf(r *message.Decoded) message.Reply {
 	var result message.Result
 	failed := message.Failed
 	if r.Outcome == message.Unknown {

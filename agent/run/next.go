@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -100,7 +101,7 @@ func (s Seen) doing(host string) string {
 // Next returns the next decision of a run, as Environment.Next does. Whatever it waits for, the step
 // that is under way goes on.
 func (s *State) Next(now time.Time, seen Seen) Decision {
-	next := s.nextAct(now, seen)
+	next := s.nextAct(now, &seen)
 	if next.Act != Wait {
 		return next
 	}
@@ -110,7 +111,7 @@ func (s *State) Next(now time.Time, seen Seen) Decision {
 	return next
 }
 
-func (s *State) nextAct(now time.Time, seen Seen) Decision {
+func (s *State) nextAct(now time.Time, seen *Seen) Decision {
 	if seen.Request != nil {
 		e, err := s.decide(*seen.Request, now)
 		if err != nil {
@@ -123,7 +124,7 @@ func (s *State) nextAct(now time.Time, seen Seen) Decision {
 	}
 	switch {
 	case s.Over():
-		if e := s.tellPresence(Seen{Heard: seen.Heard}); e != nil {
+		if e := s.tellPresence(&Seen{Heard: seen.Heard}); e != nil {
 			return note(e)
 		}
 		return Decision{}
@@ -132,12 +133,16 @@ func (s *State) nextAct(now time.Time, seen Seen) Decision {
 	case now.Before(seen.JudgeAt):
 		return Decision{Until: seen.JudgeAt}
 	}
-	for _, news := range []func(Seen) message.Event{s.tellPresence, s.tellBudgets, s.tellFreeze, s.tellWithdrawn, s.tellDiffering, s.tellHold, s.tellOutcome, s.tellBusy} {
-		if e := news(seen); e != nil {
-			return note(e)
-		}
+	if e := s.tell(seen); e != nil {
+		return note(e)
 	}
 	return s.proceed(now, seen)
+}
+
+// tell returns the first event of what the run does not know yet; nil when it knows everything.
+func (s *State) tell(seen *Seen) message.Event {
+	return cmp.Or(s.tellPresence(seen), s.tellBudgets(seen), s.tellFreeze(seen), s.tellWithdrawn(seen),
+		s.tellDiffering(seen), s.tellHold(seen), s.tellOutcome(seen), s.tellBusy(seen))
 }
 
 // Deletion is who has deleted a host, and why.
@@ -163,7 +168,7 @@ func (s *State) tellDeleted(deleted map[string]Deletion) message.Event {
 
 // tellPresence returns the event of the hosts that are heard of again, or of those
 // that have fallen silent; nil when the run knows of all of them.
-func (s *State) tellPresence(seen Seen) message.Event {
+func (s *State) tellPresence(seen *Seen) message.Event {
 	news := func(hosts []string, silent bool) []string {
 		if len(hosts) == 0 {
 			return nil
@@ -200,7 +205,7 @@ func (s *State) SharedCells(host string, cells []message.Cell) []message.Cell {
 }
 
 // tellBudgets returns the event that the disruption budgets were edited; nil when they were not.
-func (s *State) tellBudgets(seen Seen) message.Event {
+func (s *State) tellBudgets(seen *Seen) message.Event {
 	if seen.Budgets == nil || s.roster.BudgetsAre(seen.Budgets.Budgets) {
 		return nil
 	}
@@ -218,7 +223,7 @@ func (s *State) Outdated(host string, silent bool) bool {
 // tellFreeze returns the event that has the run end with the next freeze, if that
 // begins before its not-after. The log has the last word: the event bears its
 // time, and changes nothing when the freeze is over by that.
-func (s *State) tellFreeze(seen Seen) message.Event {
+func (s *State) tellFreeze(seen *Seen) message.Event {
 	if seen.Freeze == nil || !seen.Freeze.NotAfter.Before(s.NotAfter) {
 		return nil
 	}
@@ -227,7 +232,7 @@ func (s *State) tellFreeze(seen Seen) message.Event {
 
 // tellWithdrawn returns the event that ends a run whose release was withdrawn: no further host gets it,
 // and the hosts under way finish. Nil if it was not withdrawn, or somebody has aborted the run.
-func (s *State) tellWithdrawn(seen Seen) message.Event {
+func (s *State) tellWithdrawn(seen *Seen) message.Event {
 	if seen.Withdrawn == nil || s.aborted != nil {
 		return nil
 	}
@@ -236,7 +241,7 @@ func (s *State) tellWithdrawn(seen Seen) message.Event {
 
 // tellOutcome returns the event of an outcome that is not on the log yet; nil when
 // there is none that the run waits for.
-func (s *State) tellOutcome(seen Seen) message.Event {
+func (s *State) tellOutcome(seen *Seen) message.Event {
 	for _, o := range seen.Outcomes {
 		if s.Awaits(o) {
 			return message.Ran{Outcome: o}
@@ -248,7 +253,7 @@ func (s *State) tellOutcome(seen Seen) message.Event {
 // proceed returns the next decision of a run once it knows everything: prepare everybody; then
 // stage by stage take hosts out of service, as many at once as the stage allows, upgrade
 // and reboot them, and put them back; and end.
-func (s *State) proceed(now time.Time, seen Seen) Decision {
+func (s *State) proceed(now time.Time, seen *Seen) Decision {
 	result, ends := s.ending(now)
 	if s.Phase == Open {
 		return s.prepare(now, result, ends)
@@ -313,7 +318,7 @@ func (s *State) nextCommand() (Decision, bool) {
 }
 
 // begin starts the next host or step, or says until when none may start.
-func (s *State) begin(now time.Time, seen Seen) Decision {
+func (s *State) begin(now time.Time, seen *Seen) Decision {
 	if s.blocker(now) != nothing {
 		return Decision{Until: s.unblocks(now)}
 	}

@@ -157,8 +157,7 @@ func (l *Ledger) open(r message.Record, o message.Opened) error {
 	e.open(r, l.settled(o), l.locks)
 	l.takeIn(e, hosts)
 	l.byRun[r.Seq] = e
-	l.underWay = append(l.underWay, e)
-	l.sort()
+	l.underWay = append(l.underWay, e) // No id is higher.
 	l.recount(e, o)
 	return nil
 }
@@ -256,7 +255,7 @@ type answer struct {
 // answer remembers the reply of a host to a run that is over, or that is not on the log any
 // more: if the next record opens a run whose roster was made before, it has to be settled then.
 // After any other command or event no such opening can come: the log refuses it.
-func (l *Ledger) answer(r message.Decoded) {
+func (l *Ledger) answer(r *message.Decoded) {
 	if r.Kind != message.ReplyRecord {
 		return
 	}

@@ -68,7 +68,7 @@ func (s *State) lateNow() []string { return s.members.of(s.stages.current()).awa
 
 // tellLate returns the event that the run begins without hosts that are late, or that their
 // stage leaves out the first of them; nil when neither is due.
-func (s *State) tellLate(now time.Time, seen Seen) message.Event {
+func (s *State) tellLate(now time.Time, seen *Seen) message.Event {
 	if at := s.beginsWithoutLate(); !at.IsZero() && !now.Before(at) {
 		return message.Late{Hosts: s.members.awaited()}
 	}

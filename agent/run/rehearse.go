@@ -73,5 +73,5 @@ type rehearsal struct{ *State }
 func (r rehearsal) fold(record message.Record, d message.Decoded) {
 	record.Seq = r.LastSeq + 1
 	d.Record = record
-	_ = r.Fold(d)
+	_ = r.Fold(&d)
 }

@@ -238,7 +238,7 @@ func open(r message.Record, e message.Opened, hosts *roster.Roster, took StepTim
 		},
 		Deadline: newDeadline(e.NotAfter, e.Rollout.OverrunLimit.Duration()), Phase: Open, LastSeq: r.Seq, changed: r.Time,
 		rollout: newRules(e.Rollout, len(e.Members), e.NotAfter.Sub(r.Time)), failures: failures{most: e.Rollout.MaxFailures},
-		packages: installed(e.Release), roster: hosts, stepTimes: took, counts: counts{status: map[Status]int{Pending: len(e.Members)}}, queues: queues{}, busyHosts: busyHosts{},
+		packages: installed(e.Release), roster: hosts, stepTimes: took, counts: counts{status: map[Status]int{Pending: len(e.Members)}}, busyHosts: busyHosts{},
 	}
 	if s.rollout.Paused {
 		s.Paused = &Pausing{By: message.ByRollout, At: r.Time}

@@ -82,7 +82,7 @@ func (s *State) needs() time.Duration {
 
 // beginStep begins the step of the current stage. On a host it waits for one that is present and
 // that the step matches.
-func (s *State) beginStep(now time.Time, seen Seen) Decision {
+func (s *State) beginStep(now time.Time, seen *Seen) Decision {
 	g := s.stages.current()
 	e := message.Begun{Stage: g.Name}
 	if g.OnHost() {
