@@ -198,6 +198,9 @@ func execute(ctx context.Context, program string, args []string, stdin io.Reader
 		_, _ = fmt.Fprintf(stderr, "osupgrade-agent: %s\n", explainUse(err))
 		return exitUsage
 	}
+	if err := emptyName(parsed); err != nil {
+		return exitCode(stderr, err)
+	}
 	err = parsed.Run(newLog(stderr, c.LogLevel))
 	if _, ends := errors.AsType[exitStatus](err); err != nil && !ends && ctx.Err() != nil {
 		// The end by a signal needs no message, an error after it does.

@@ -170,15 +170,18 @@ func TestKindsMisuse(t *testing.T) {
 		}
 	}
 	for line, want := range map[string]string{
-		"get policy":        "which policy? Name it, such as policy/NAME, or use policies for all",
-		"get config users/": `"users/" is not an object`,
-		"get config/x":      `"config/x" is not an object`,
-		"delete users":      "name each object to delete, such as user/NAME; users means all of them",
-		"delete user":       "which user?",
-		"get -o xml":        `"xml" is not a format; use text or json or yaml`,
-		"get users -o":      "the format is missing",
-		"status -o yaml":    `"yaml" is not a format; use text or json`,
-		"delete":            `expected "<what> ..."`,
+		"get policy":                "which policy? Name it, such as policy/NAME, or use policies for all",
+		"get config users/":         `"users/" is not an object`,
+		"get config/x":              `"config/x" is not an object`,
+		"get environments basel":    "environments means all of them; to name one: environment/basel",
+		"delete environments/basel": "environments means all of them; to name one: environment/basel",
+		"get environments basel x":  "environments means all of them; to name one: environment/basel",
+		"delete users":              "name each object to delete, such as user/NAME; users means all of them",
+		"delete user":               "which user?",
+		"get -o xml":                `"xml" is not a format; use text or json or yaml`,
+		"get users -o":              "the format is missing",
+		"status -o yaml":            `"yaml" is not a format; use text or json`,
+		"delete":                    `expected "<what> ..."`,
 	} {
 		code, _, stderr := call(t, as(t, s.URL, s.Token, "acme", strings.Fields(line)...)...)
 		if code != exitUsage || !strings.Contains(stderr, want) {

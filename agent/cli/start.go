@@ -93,10 +93,6 @@ func (c *operator) begin(ctx context.Context, out io.Writer, api *client.Client,
 	}
 	return c.Output.show(out, run, func(to *terminal) error {
 		at := c.format()
-		ends := run.NotAfter
-		if run.EndsBy != nil {
-			ends = *run.EndsBy
-		}
 		hosts := text.Count(memberCount(run), "host", "hosts")
 		if selector := body.Selector(); !selector.IsZero() {
 			hosts += fmt.Sprintf(" (%s)", selector)
@@ -107,11 +103,14 @@ func (c *operator) begin(ctx context.Context, out io.Writer, api *client.Client,
 		if back := rollbackOf(run); back != "" {
 			hosts += ", the rollback of " + back
 		}
-		after := ""
 		if run.Until != "" {
-			after = "after stage " + run.Until + ", "
+			hosts += ", until stage " + run.Until
 		}
-		to.linef("Run %d%s has begun with %s; it ends %sby %s.", run.ID, ofEnvironment(run), hosts, after, at.at(ends))
+		limits := "no host starts after " + at.at(run.NotAfter)
+		if run.EndsBy != nil {
+			limits += ", and it ends by " + at.at(*run.EndsBy)
+		}
+		to.linef("Run %d%s has begun with %s; %s.", run.ID, ofEnvironment(run), hosts, limits)
 		return nil
 	})
 }

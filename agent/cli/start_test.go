@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -44,7 +45,7 @@ func TestStartOfChosenHosts(t *testing.T) {
 		t.Errorf("start prints %s", got)
 	}
 	s.EditRun("acme", s.Runs("acme")[0].ID, func(r *v1.Run) { r.Hosts[0].Status = "failed" })
-	if got := start("retry", fmt.Sprint(s.Runs("acme")[0].ID), "--label", "shop=bern,basel"); !strings.Contains(got, " (--label shop=bern,basel); it ends by") {
+	if got := start("retry", fmt.Sprint(s.Runs("acme")[0].ID), "--label", "shop=bern,basel"); !strings.Contains(got, " (--label shop=bern,basel); no host starts after ") {
 		t.Errorf("retry prints %s", got)
 	}
 	if got := start("start", "--label", "shop"); !strings.HasPrefix(got, `osupgrade-agent: --label: "shop" is not a label; use KEY=VALUE`) {
@@ -63,10 +64,15 @@ func TestStartUntil(t *testing.T) {
 		unknown, planned, begun := until("swap"), until("standby", "--dry-run"), until("standby")
 		s.pass(10 * time.Minute)
 		got := unknown + planned + begun + s.types("status") + until("standby")
+		// start, status and watch tell the same two times by the same words.
+		notAfter := regexp.MustCompile(`no host starts after (.+), and it ends by (.+)\.\n`).FindStringSubmatch(begun)
+		if watched := s.types("watch", "2"); notAfter == nil || !strings.Contains(watched, "1 host, not after "+notAfter[1]) {
+			t.Errorf("start says %q, watch says\n%s", begun, watched)
+		}
 		for _, want := range []string{
 			`until: "swap" is no stage of the rollout; use one of standby, switch-over, rest`,
 			"stage switch-over:  for a later run\nstage rest:         for a later run\n",
-			"has begun with 1 host; it ends after stage standby, by ",
+			"has begun with 1 host, until stage standby; no host starts after Sat 2026-11-21 ",
 			"until:        stage standby; the next run goes on there\n",
 			"completed: 1 of 1 host upgraded, until stage standby\n",
 			"switch-over  later  -      -         -       a step\nrest         later  2      0         -\n",

@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,11 +15,34 @@ import (
 
 // habits are the commands of other programs that people type here, and what does the same.
 var habits = map[string]string{
-	"help":      "add --help to a command",
-	"version":   "osupgrade-agent --version prints the version",
-	"plan":      "osupgrade-agent start --dry-run shows what a run would do, osupgrade-agent apply --dry-run what a file would change",
-	"preflight": "osupgrade-agent start --dry-run shows what a run would do and what is missing",
-	"freeze":    "a freeze is an event of a calendar of the kind freeze: osupgrade-agent edit or apply declares it; osupgrade-agent pause holds the current run",
+	"help":       "add --help to a command",
+	"version":    "osupgrade-agent --version prints the version",
+	"plan":       "osupgrade-agent start --dry-run shows what a run would do, osupgrade-agent apply --dry-run what a file would change",
+	"preflight":  "osupgrade-agent start --dry-run shows what a run would do and what is missing",
+	"freeze":     "a freeze is an event of a calendar of the kind freeze: osupgrade-agent edit or apply declares it; osupgrade-agent pause holds the current run",
+	"upgrade":    "osupgrade-agent start starts a run, which upgrades hosts",
+	"run":        "osupgrade-agent start starts a run, osupgrade-agent runs lists them",
+	"list":       "osupgrade-agent get lists what is declared, osupgrade-agent hosts the hosts, and osupgrade-agent runs the runs",
+	"show":       "osupgrade-agent get shows what is declared, osupgrade-agent hosts HOST a host, and osupgrade-agent runs ID a run",
+	"create":     "osupgrade-agent apply -f FILE declares what a file has, osupgrade-agent credentials makes tokens and keys",
+	"step":       "a step is a stage of the rollout: osupgrade-agent edit rollout declares it, osupgrade-agent step-check tries out its scripts",
+	"token":      "osupgrade-agent credentials token makes one, on the machine of the site",
+	"join-token": "osupgrade-agent credentials join-token makes and lists them, on the machine of the site",
+}
+
+// instead says what does the work of a command that there is not; empty if nobody knows. Whoever types
+// the name of something that is declared looks for the commands about it.
+func instead(word string) string {
+	for _, k := range kinds {
+		switch word {
+		case k.plural, string(k.name):
+			if k.plural == "" {
+				return fmt.Sprintf("osupgrade-agent get %s prints it, osupgrade-agent edit %s changes it", k.name, k.name)
+			}
+			return fmt.Sprintf("osupgrade-agent get %s lists them, osupgrade-agent apply -f FILE declares them", k.plural)
+		}
+	}
+	return cmp.Or(habits[word], habits[strings.TrimSuffix(word, "s")])
 }
 
 // explainUse tells what is wrong with arguments that could not be parsed, and whose help says
@@ -34,12 +59,28 @@ func explainUse(err error) string {
 		text = missingFlags(parse.Context, text)
 	case !at.Leaf() && rest[0] == "help":
 		text, at = "there is no command help; "+habits["help"], below(at, rest[1:])
-	case at.Parent == nil && habits[rest[0]] != "":
-		text = fmt.Sprintf("there is no command %s; %s", rest[0], habits[rest[0]])
+	case at.Parent == nil && instead(rest[0]) != "":
+		text = fmt.Sprintf("there is no command %s; %s", rest[0], instead(rest[0]))
+	case at.Leaf() && len(at.Positional) == 0 && !strings.HasPrefix(rest[0], "-") && takes(parse.Context, "environment"):
+		text += "; to name an environment: --environment " + rest[0]
 	default:
 		text = negativeNumber(parse.Context, rest, text)
 	}
 	return fmt.Sprintf("%s\nSee %s --help.", text, at.FullPath())
+}
+
+// emptyName finds a flag whose name of an object was typed as "": mostly a variable of a script that
+// is not set. As no flag at all, it would choose everything, such as a run of all hosts.
+func emptyName(c *kong.Context) error {
+	for _, p := range c.Path {
+		if p.Flag == nil || p.Resolved || p.Flag.Tag.Get("complete") == "" {
+			continue
+		}
+		if typed := p.Flag.Target; typed.IsZero() || typed.Kind() == reflect.Slice && typed.Len() == 0 {
+			return misusedf("--%s is empty; give it a value, or leave it out", p.Flag.Name)
+		}
+	}
+	return nil
 }
 
 // typedCommand returns the command that was typed, as far as it could be parsed.
@@ -60,6 +101,11 @@ func unparsed(c *kong.Context) []string {
 		return nil
 	}
 	return c.Path[len(c.Path)-1].Remainder()
+}
+
+// takes reports whether the command that was typed has a flag.
+func takes(c *kong.Context, flag string) bool {
+	return slices.ContainsFunc(c.Flags(), func(f *kong.Flag) bool { return f.Name == flag })
 }
 
 // below returns the command below another that words name, as far as they do.

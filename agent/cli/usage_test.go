@@ -5,6 +5,9 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/testing/fakeapi"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // TestWrongUsePointsAtTheHelp checks that the error of arguments that could not be parsed names
@@ -40,6 +43,37 @@ func TestWrongUsePointsAtTheHelp(t *testing.T) {
 	}
 }
 
+// TestEmptyNames checks that the name of an object that is empty, such as a variable of a script that
+// is not set, is refused: as no name at all, it would choose everything.
+func TestEmptyNames(t *testing.T) {
+	t.Parallel()
+	for _, line := range []string{
+		"start --override-window --reason x --host=", "start --override-window --reason x --environment=", "start --override-window --reason x --until=",
+		"start --override-window --reason x --release=", "retry 5 --host=", "rollback --reason x --environment=", "abort --reason x --yes --environment=",
+		"hosts --host=", "status --environment=", "skip-window --reason x --environment=",
+	} {
+		s := fakeapi.New(t)
+		s.SetHosts("acme", v1.Host{Hostname: "h01"})
+		flag := line[strings.LastIndex(line, " ")+1 : len(line)-1]
+		code, stdout, stderr := call(t, as(t, s.URL, s.Token, "acme", strings.Fields(line)...)...)
+		if code != exitUsage || stdout != "" || stderr != "osupgrade-agent: "+flag+" is empty; give it a value, or leave it out\n" {
+			t.Errorf("%s: exit code %d:\n%s%s", line, code, stdout, stderr)
+		}
+	}
+}
+
+// TestNameWithoutFlag checks that an argument of a command that takes none is understood as the name of
+// an environment, where there is a flag for it.
+func TestNameWithoutFlag(t *testing.T) {
+	t.Parallel()
+	for line, hint := range map[string]bool{"start basel": true, "status basel": true, "pause basel": true, "runs 57 basel": false, "context list basel": false} {
+		code, _, stderr := call(t, strings.Fields(line)...)
+		if code != exitUsage || strings.Contains(stderr, "unexpected argument basel; to name an environment: --environment basel\n") != hint {
+			t.Errorf("%s: exit code %d: %s", line, code, stderr)
+		}
+	}
+}
+
 // TestHabits checks that each command of other programs which people type here names commands
 // that there are.
 func TestHabits(t *testing.T) {
@@ -47,6 +81,10 @@ func TestHabits(t *testing.T) {
 	for typed, want := range map[string]string{
 		"help": "add --help", "version": "osupgrade-agent --version", "plan": "osupgrade-agent start --dry-run",
 		"preflight": "osupgrade-agent start --dry-run", "freeze": "osupgrade-agent pause",
+		"environment": "osupgrade-agent get environments", "environments": "osupgrade-agent apply -f FILE", "budget": "osupgrade-agent get budgets",
+		"releases": "osupgrade-agent get releases", "policy": "osupgrade-agent get policies", "users": "osupgrade-agent get users",
+		"config": "osupgrade-agent get config", "rollout": "osupgrade-agent edit rollout", "join-token": "osupgrade-agent credentials join-token",
+		"token": "osupgrade-agent credentials token", "steps": "osupgrade-agent edit rollout", "list": "osupgrade-agent hosts", "upgrade": "osupgrade-agent start",
 	} {
 		code, _, stderr := call(t, typed)
 		if code != exitUsage || !strings.Contains(stderr, "there is no command "+typed+"; ") || !strings.Contains(stderr, want) {
@@ -54,7 +92,7 @@ func TestHabits(t *testing.T) {
 		}
 	}
 	for typed, text := range habits {
-		for _, named := range regexp.MustCompile(`osupgrade-agent ((?:--)?[a-z]+)`).FindAllStringSubmatch(text, -1) {
+		for _, named := range regexp.MustCompile(`osupgrade-agent ((?:--)?[a-z-]+)`).FindAllStringSubmatch(text, -1) {
 			if code, _, stderr := call(t, named[1], "--help"); code != exitOK {
 				t.Errorf("%s names %q: %s", typed, named[0], stderr)
 			}

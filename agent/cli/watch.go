@@ -312,7 +312,11 @@ func (p *progress) show(f *followed, r v1.Run, changed []v1.RunHost) {
 		if back := rollbackOf(r); back != "" {
 			hosts += ", rollback of " + back
 		}
-		p.runLine(r, "%s, not after %s", hosts, at.at(r.NotAfter))
+		limits := "not after " + at.at(r.NotAfter)
+		if r.EndsBy != nil {
+			limits += ", ends by " + at.at(*r.EndsBy)
+		}
+		p.runLine(r, "%s, %s", hosts, limits)
 	}
 	p.showChanged(at, f, changed)
 	p.showCounts(at, f)

@@ -120,8 +120,8 @@ func TestStartAndWait(t *testing.T) {
 func TestStartTellsOfItsHosts(t *testing.T) {
 	t.Parallel()
 	for hosts, want := range map[string]string{
-		`{"hostname": "h01", "stage": "all"}, {"hostname": "h03"}`:                 "Run 46 has begun with 1 host; it ends by Sat 2026-11-21 06:00:00 CET.\n",
-		`{"hostname": "h01", "stage": "all"}, {"hostname": "h02", "stage": "all"}`: "Run 46 has begun with 2 hosts; it ends by Sat 2026-11-21 06:00:00 CET.\n",
+		`{"hostname": "h01", "stage": "all"}, {"hostname": "h03"}`:                 "Run 46 has begun with 1 host; no host starts after Sat 2026-11-21 05:45:00 CET, and it ends by Sat 2026-11-21 06:00:00 CET.\n",
+		`{"hostname": "h01", "stage": "all"}, {"hostname": "h02", "stage": "all"}`: "Run 46 has begun with 2 hosts; no host starts after Sat 2026-11-21 05:45:00 CET, and it ends by Sat 2026-11-21 06:00:00 CET.\n",
 	} {
 		s := fakeapi.New(t)
 		s.Inject("POST", "/start", fakeapi.Raw(201, "application/json", `{"id": 46, "not-after": "2026-11-21T04:45:00Z", "ends-by": "2026-11-21T05:00:00Z", "hosts": [`+hosts+`]}`))
