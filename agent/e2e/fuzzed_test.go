@@ -46,7 +46,7 @@ var fuzzed = map[string]string{
 	"agent/host/strategy/exec.parseVersionObject": "FuzzParseVersions", "agent/host/strategy/exec.parseLine": "FuzzParseLine",
 	"agent/host/strategy/exec.parseBoot": "FuzzParsePrinted", "agent/host/strategy/exec.parsePlan": "FuzzParsePrinted", "agent/host/strategy/exec.parseMissing": "FuzzParsePrinted",
 	"agent/host/strategy/apt.parseStatus": "FuzzListings", "agent/host/strategy/apt.parseRecords": "FuzzListings", "agent/host/strategy/apt.parseURIs": "FuzzListings",
-	"agent/host/strategy/apt.parseConffiles": "FuzzListings", "agent/host/strategy/apt.parseVerify": "FuzzListings", "agent/host/strategy/hostfs.parseMounts": "FuzzParseMounts", "agent/host/strategy/apt.parseSources": "FuzzListings", "agent/host/strategy/apt.parsePolicy": "FuzzParsePolicy",
+	"agent/host/strategy/apt.parseConffiles": "FuzzListings", "agent/host/strategy/apt.parseVerify": "FuzzListings", "agent/host/strategy/hostfs.parseMounts": "FuzzParseMounts", "agent/host/strategy/apt.parseSources": "FuzzListings", "agent/host/strategy/apt.parseReleaseSum": "FuzzListings", "agent/host/strategy/apt.parsePolicy": "FuzzParsePolicy",
 	"agent/host/strategy/apt.parseSimulation": "FuzzParseSimulation", "agent/host/strategy/apt.parseStatusLine": "FuzzParseStatusLine",
 	"agent/host/strategy/dnf.parseVersionlocks": "FuzzVersionlocks", "agent/host/strategy/dnf.parseRows": "FuzzRows", "agent/host/strategy/dnf.parseRepositories": "FuzzRepositories", "agent/host/strategy/dnf.parseDatabase": "FuzzParseDatabase",
 	"agent/host/strategy/ostree.parseStatus": "FuzzParseStatus", "agent/host/strategy/ostree.parseHead": "FuzzParseStatus",

@@ -42,6 +42,8 @@ type fake struct {
 	local            bool
 	// snapshot names that time for apt.
 	snapshot string
+	// torn is set while the list on disk is not the one of its Release, which is as before.
+	torn bool
 	// synced are listed and archives as they are on disk.
 	syncedListed   map[string]string
 	syncedArchives map[string]bool
@@ -131,6 +133,21 @@ func (f *fake) powerCut() {
 		f.files[name] = f.syncedFiles[name]
 	}
 	f.kill = -1
+}
+
+// fakeList is the list of packages, and empty the sum of a file that has nothing.
+const (
+	fakeList = "lists/x_._Packages"
+	empty    = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+)
+
+// tear is a power cut after which the disk has the Release of a repository, and of the list that
+// belongs to it only these bytes. apt reads the list as one without a package.
+func (f *fake) tear(has string) {
+	f.t.Helper()
+	f.write("lists/x_._InRelease", "SHA256:\n "+strings.Repeat("5", 64)+" 631 Packages\n")
+	f.write(fakeList, has)
+	f.torn, f.listed = true, map[string]string{}
 }
 
 // interrupt begins or merges dpkg's journal.
@@ -270,10 +287,16 @@ func (f *fake) get(args []string, options map[string]bool) (string, error) {
 	case verb == "update" && f.down:
 		return "", refusal("E: Failed to fetch http://x  Could not connect to x\n")
 	case verb == "update":
-		return "", f.change(func() { f.listed = maps.Clone(f.remote) })
-	case verb == "indextargets" && len(f.listed) > 0:
-		f.write("lists", "")
-		return "/lists\n", nil
+		if f.torn && hostfs.Root(f.root).Exists(fakeList) {
+			return "Hit:1 http://x ./ InRelease\n", nil // apt takes the list that is here.
+		}
+		return "", f.change(func() { f.torn, f.listed = false, maps.Clone(f.remote) })
+	case verb == "indextargets" && (f.torn || len(f.listed) > 0):
+		if !f.torn {
+			f.write("lists/x_._InRelease", "SHA256:\n "+empty+" 0 Packages\n")
+			f.write(fakeList, "")
+		}
+		return "/" + fakeList + "\tPackages\n", nil
 	case verb == "indextargets" || verb == "check":
 		return "", nil
 	}
@@ -775,6 +798,36 @@ func TestPlanNeedsLists(t *testing.T) {
 	}
 	if _, err := f.strategy().Prepare(t.Context(), job(message.ChangeSet{})); strategy.ClassOf(err) != message.Transient {
 		t.Errorf("prepare ends with %v", err)
+	}
+}
+
+// TestTornListIsNoPlan cuts the power when the Release of a repository is on disk and its list is not,
+// or is half of it. That is no host which has all: a plan by the lists that are here is refused, and
+// one that fetches them has all changes.
+func TestTornListIsNoPlan(t *testing.T) {
+	t.Parallel()
+	for name, has := range map[string]string{"empty": "", "half": "Package: a\nVersion: 2\n"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFake(t)
+			f.tear(has)
+			if plan, err := f.strategy().Plan(t.Context(), job(message.ChangeSet{})); err == nil || !strings.Contains(err.Error(), "lists/x_._Packages is not what its Release says") || !strings.Contains(err.Error(), string(remedy.PrepareAgain)) {
+				t.Errorf("the plan by what is here is %v, %v", plan, err)
+			}
+			fetching := job(message.ChangeSet{})
+			fetching.Fetch = true
+			if plan, err := f.strategy().Plan(t.Context(), fetching); err != nil || len(plan.Changes) != 3 {
+				t.Errorf("a plan that fetches is %v, %v", plan, err)
+			}
+			f.tear(has)
+			if plan, err := f.strategy().Prepare(t.Context(), job(message.ChangeSet{})); err != nil || len(plan.Changes) != 3 {
+				t.Errorf("prepared is %v, %v", plan, err)
+			}
+			f.write("lists/x_._InRelease", "SHA256:\n "+empty+" 0 other/Packages\n")
+			if plan, err := f.strategy().Plan(t.Context(), job(message.ChangeSet{})); err != nil || len(plan.Changes) != 3 {
+				t.Errorf("of a list of which the Release has no sum the plan is %v, %v", plan, err)
+			}
+		})
 	}
 }
 

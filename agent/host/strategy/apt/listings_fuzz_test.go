@@ -15,6 +15,7 @@ func FuzzListings(f *testing.F) {
 	f.Add(" 500 http://mirror stable/main amd64 Packages\n     release v=13,o=Debian,a=stable-security,l=Debian-Security\nPinned packages:\n     linux -> 6.1 with priority 990\n")
 	f.Add(" /etc/a 0123456789abcdef0123456789abcdef\n /etc/b newconffile obsolete\n")
 	f.Add("??5?????? c /etc/a\nmissing     /usr/share/doc/a\nmissing   c /etc/b (Permission denied)\n")
+	f.Add("Origin: Debian\nMD5Sum:\n 0123 7 main/Packages\nSHA256:\n 456 7 main/Packages\n 789 8 main/binary-amd64/Packages.xz\n")
 	f.Fuzz(func(t *testing.T, printed string) {
 		if all, err := parseStatus(printed, "amd64"); err == nil {
 			for name, have := range all {
@@ -42,6 +43,9 @@ func FuzzListings(f *testing.F) {
 			if !strings.HasPrefix(file, "/") {
 				t.Errorf("%q is not a path", file)
 			}
+		}
+		if sum := parseReleaseSum(printed, "main/Packages"); strings.ContainsAny(sum, " \t\n") || sum != "" && !strings.Contains(printed, "SHA256") {
+			t.Errorf("%q is not a sum", sum)
 		}
 		for _, name := range parseSources(printed).pinned {
 			if name == "" {

@@ -104,6 +104,9 @@ func (s *call) prepare(ctx context.Context, job strategy.Job) (message.ChangeSet
 // update fetches the lists. By default apt-get update ends with 0 when a repository
 // is down, and the old lists stay.
 func (s *call) update(ctx context.Context) error {
+	if err := s.dropTorn(ctx); err != nil {
+		return err
+	}
 	return s.apt(ctx, span{0, 8}, "-o", "APT::Update::Error-Mode=any", "update")
 }
 
@@ -136,21 +139,6 @@ func (s *call) mending() strategy.Mending {
 		},
 		Do: s.repair,
 	}
-}
-
-// listed returns an error if the host has no lists: without them there is nothing to
-// upgrade, ever.
-func (s *call) listed(ctx context.Context) error {
-	printed, err := s.read(ctx, "apt-get", slices.Concat(s.sources, []string{"indextargets", "--format", "$(FILENAME)", "Created-By: Packages"})...)
-	if err != nil {
-		return err
-	}
-	for name := range strings.Lines(printed) {
-		if found, err := filepath.Glob(s.host.Path(strings.TrimSpace(name)) + "*"); err == nil && len(found) > 0 {
-			return nil
-		}
-	}
-	return strategy.Fail(message.Repository, fmt.Errorf("this host has no lists of packages; %s", remedy.AptLists))
 }
 
 // plan returns what an upgrade changes by the lists that are there.

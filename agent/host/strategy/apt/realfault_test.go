@@ -267,3 +267,28 @@ echo "$RET" >/var/colour
 		t.Errorf("the scripts got %q", got)
 	}
 }
+
+// TestRealTornLists loses all or a part of a list whose Release is whole, as a power cut does. apt-get
+// update does not fetch it again: it says that nothing is new. The host is not taken for one that has
+// all, and the next prepare fetches the list. What apt keeps compressed it cannot read when it is not
+// whole, which a person mends.
+func TestRealTornLists(t *testing.T) {
+	realhost.Need(t, realhost.Quick)
+	t.Parallel()
+	d := newDebian(t, simple("appliance", "1.0", ""))
+	d.repository.Publish(simple("appliance", "2.0", ""))
+	const lists = "/var/lib/apt/lists/*_Packages"
+	d.Must("apt-get -q update")
+	for _, size := range []string{"0", "200"} {
+		if said := d.Must("truncate -s " + size + " " + lists + " && apt-get -q update && stat -c 'has %s' " + lists); !strings.HasSuffix(said, "has "+size+"\n") {
+			t.Errorf("apt itself fetches the list again: %s", said)
+		}
+		d.fails("plan", "repository", "_Packages is not what its Release says")
+		wantPlan(t, d.prepare(), "appliance 1.0 → 2.0")
+	}
+	d.WriteFile("/etc/apt/apt.conf.d/kept", "Acquire::GzipIndexes \"true\";\n")
+	d.Must("rm " + lists + "; apt-get -q update; ls " + lists + ".lz4")
+	wantPlan(t, d.prepare(), "appliance 1.0 → 2.0")
+	d.Must("truncate -s 0 " + lists + ".lz4")
+	d.heals("prepare", "repository", remedy.AptUnreadable)
+}

@@ -32,6 +32,7 @@ const (
 	AptFetchAgain  Remedy = "prepare the host again: the repository has changed or the archives were removed"
 	AptNoVersion   Remedy = "prepare the host again, or correct the release: no repository of this host has it"
 	AptLists       Remedy = "check the sources in /etc/apt, then prepare the host or run: apt-get update"
+	AptUnreadable  Remedy = "to fetch the lists anew, run: rm -rf /var/lib/apt/lists/* /var/lib/apt/osupgrade; apt-get update"
 	AptDependency  Remedy = "offer what they depend on in a repository of this host"
 	AptNoSuite     Remedy = "check /etc/apt/sources.list.d"
 	AptNotThere    Remedy = "write %[1]s=VERSION to install it"
