@@ -64,7 +64,7 @@ func (o *Oracle) newBudgets(budgets string) {
 // toldBefore notes that the limits of a host are other ones now. If it was told to leave service, it may
 // do so all the same.
 func (h *host) toldBefore() {
-	if h.member.inHand() {
+	if h.member != nil && h.held() {
 		h.member.outlastsLimit = true
 	}
 }
