@@ -184,6 +184,9 @@ func TestPlanThatNeverComes(t *testing.T) {
 		if err != nil || found.WaitingFor == nil || found.WaitingFor.Detail != "the plans of h03 to be compared" {
 			t.Fatalf("it waits for %+v, %v", found.WaitingFor, err)
 		}
+		if got, all := statuses(t, c, r.ID), "h01 prepared  ; h02 prepared  ; h03 prepared  "; got != all {
+			t.Errorf("before the plans are compared the hosts are %q, not %q", got, all)
+		}
 		time.Sleep(15 * time.Second)
 		synctest.Wait()
 		const want = "h01 upgrading  ; h02 prepared  ; h03 failed repository its plan did not come within 2m, so it was compared with no other, and packages.same of the release is true"

@@ -19,6 +19,9 @@ import (
 type Kept struct {
 	// Runs are the newest ones, newest first. A run that has changed nothing is none of them.
 	Runs []KeptRun `json:"runs,omitempty"`
+	// Lost is the newest run that has touched the host and is not kept any more; 0 for none. A rollback of
+	// it would go back only a part of the way.
+	Lost uint64 `json:"lost,omitempty"`
 	// Rejected are the versions that runs without a release have rolled back. The next plan
 	// without one holds them back until there are others.
 	Rejected message.Rejected `json:"rejected,omitempty"`
@@ -137,6 +140,9 @@ func (k *Kept) Undo(runs message.Interval) (u Undoing, err error) {
 	if u.Run == 0 {
 		return Undoing{}, fmt.Errorf("%s cannot be rolled back: the last run that has changed this host is run %d", runs.Runs(), newest.Run)
 	}
+	if runs.Has(k.Lost) {
+		return Undoing{}, fmt.Errorf("%s cannot be rolled back: this host keeps its last %d runs, and it has lost what run %d changed", runs.Runs(), len(k.Runs), k.Lost)
+	}
 	return u, nil
 }
 
@@ -188,7 +194,10 @@ func (s State) touched(seen Seen) State {
 	if undoes.Undone || len(run.Changes) == 0 && (!seen.Planless || len(undoes.Changes) > 0) {
 		return s
 	}
-	next := Kept{Runs: append([]KeptRun{run}, before.Runs[:min(len(before.Runs), maxKept-1)]...), Rejected: maps.Clone(before.Rejected)}
+	next := Kept{Runs: append([]KeptRun{run}, before.Runs...), Lost: before.Lost, Rejected: maps.Clone(before.Rejected)}
+	if len(next.Runs) > maxKept {
+		next.Runs, next.Lost = next.Runs[:maxKept], next.Runs[maxKept].Run
+	}
 	for _, c := range run.Changes {
 		delete(next.Rejected, c.Name)
 	}
@@ -202,7 +211,7 @@ func (s State) done() State {
 	if j.Phase != Answering || !j.PastPrepare() || j.Result.Outcome != message.Done || !s.Kept.isNewest(j) || s.Kept.Runs[0].Done {
 		return s
 	}
-	next := Kept{Runs: slices.Clone(s.Kept.Runs), Rejected: maps.Clone(s.Kept.Rejected)}
+	next := Kept{Runs: slices.Clone(s.Kept.Runs), Lost: s.Kept.Lost, Rejected: maps.Clone(s.Kept.Rejected)}
 	run := &next.Runs[0]
 	run.Done = true
 	if run.Back && run.Was == nil {

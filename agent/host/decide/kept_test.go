@@ -118,6 +118,37 @@ func TestUndoAnyRuns(t *testing.T) {
 	})
 }
 
+// TestUndoNeedsAllRuns checks that a host refuses a rollback of runs that it has not kept all: it would go
+// back only a part of the way, and answer that it is done.
+func TestUndoNeedsAllRuns(t *testing.T) {
+	t.Parallel()
+	p := newPast()
+	for range maxKept + 1 {
+		changes := []message.Change{{Name: fmt.Sprint("package ", p.runs), To: "1"}}
+		p.begins(changes, nil, "")
+		p.ends(changes, len(changes))
+	}
+	newest := p.runs
+	if _, err := p.s.Kept.Undo(message.Interval{Since: 2, Of: newest}); err != nil {
+		t.Errorf("all of them are kept, and it says %v", err)
+	}
+	want := "runs 1 to 11 cannot be rolled back: this host keeps its last 10 runs, and it has lost what run 1 changed"
+	if u, err := p.s.Kept.Undo(message.Interval{Since: 1, Of: newest}); err == nil || err.Error() != want {
+		t.Errorf("it is %+v, %v", u, err)
+	}
+	body, err := p.s.Kept.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	read, err := DecodeKept(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := read.Undo(message.Interval{Since: 1, Of: newest}); err == nil {
+		t.Error("after a restart of the worker it goes back a part of the way")
+	}
+}
+
 // TestUndoLeavesOthers checks that what somebody else has changed between two runs is not undone.
 func TestUndoLeavesOthers(t *testing.T) {
 	t.Parallel()

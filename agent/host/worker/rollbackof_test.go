@@ -348,8 +348,12 @@ func TestRollbackOfGoesOn(t *testing.T) {
 	}
 }
 
-// halfway is a host whose rollback says that it is done, and leaves a package as it is.
-type halfway struct{ *simulated.Host }
+// halfway is a host whose rollback says that it is done, or that it takes a reboot, and leaves a package as it
+// is.
+type halfway struct {
+	*simulated.Host
+	says strategy.Outcome
+}
 
 func (h halfway) Rollback(ctx context.Context, job strategy.Job) (strategy.Outcome, error) {
 	var plan []message.Change
@@ -359,24 +363,30 @@ func (h halfway) Rollback(ctx context.Context, job strategy.Job) (strategy.Outco
 		}
 	}
 	job.Plan.Changes = plan
-	return h.Host.Rollback(ctx, job)
+	_, err := h.Host.Rollback(ctx, job)
+	return h.says, err
 }
 
 // TestRollbackIsProved checks that a host is done only if it has what it had before, whatever its
 // strategy says.
 func TestRollbackIsProved(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(r *rig) {
-		r.bear()
-		r.passes(10, "")
-		r.change = func(o *Options) { o.Strategy = halfway{r.host} }
-		r.begins(20, "10-10")
-		expect(r, message.Prepare, message.Done)
-		r.asks(20, message.Upgrade)
-		if got := r.until(message.Upgrade); !strings.HasPrefix(got, "1 of 2 changes of the plan are missing: base-os 1.0 (it is 1.1)") {
-			t.Errorf("it answers %q", got)
-		}
-	})
+	for says, want := range map[strategy.Outcome]string{
+		strategy.RebootRequired: "1 of 2 changes of the plan are missing: base-os 1.0 (it is 1.1)",
+		strategy.Done:           "2 of 2 changes of the plan are missing: base-os 1.0 (it is 1.1), kernel 6.1.0 (it is 6.1.1)",
+	} {
+		inBubble(t, func(r *rig) {
+			r.bear()
+			r.passes(10, "")
+			r.change = func(o *Options) { o.Strategy = halfway{r.host, says} }
+			r.begins(20, "10-10")
+			expect(r, message.Prepare, message.Done)
+			r.asks(20, message.Upgrade)
+			if got := r.until(message.Upgrade); !strings.HasPrefix(got, want) || r.hostLog.outcome(message.Upgrade) != message.Failed {
+				t.Errorf("it answers %q, %s; want %q", got, r.hostLog.outcome(message.Upgrade), want)
+			}
+		})
+	}
 }
 
 // jobs are the jobs that a strategy got to undo.

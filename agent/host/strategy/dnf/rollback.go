@@ -1,6 +1,7 @@
 package dnf
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy"
@@ -26,10 +27,9 @@ func (s *call) prepareRollback(ctx context.Context, job strategy.Job) (message.C
 		return message.ChangeSet{}, err
 	}
 	s.progress(0, "refreshing the repositories")
-	for _, from := range sources {
-		if err := from.refresh(ctx); err != nil {
-			return message.ChangeSet{}, err
-		}
+	sources, away := refreshed(ctx, sources)
+	if len(sources) == 0 || ctx.Err() != nil {
+		return message.ChangeSet{}, away
 	}
 	if err := s.sound(ctx); err != nil {
 		return message.ChangeSet{}, err
@@ -44,7 +44,7 @@ func (s *call) prepareRollback(ctx context.Context, job strategy.Job) (message.C
 	}
 	from, err := s.sourceBack(ctx, sources, plan.Changes)
 	if err != nil {
-		return message.ChangeSet{}, err
+		return message.ChangeSet{}, cmp.Or(away, err)
 	}
 	s.progress(30, "downloading")
 	if err := from.carry(ctx, replay(plan.Changes, now, false, keep), s.fetch); err != nil {
@@ -69,16 +69,36 @@ func (s *call) sourcesBack(ctx context.Context, job strategy.Job) ([]*call, erro
 	return []*call{&present, past}, err
 }
 
-// sourceBack returns the first source that has all versions of before.
+// refreshed fetches the metadata of sources, and returns those that answer: one is enough for the way back.
+// away is why another does not.
+func refreshed(ctx context.Context, sources []*call) (usable []*call, away error) {
+	for _, from := range sources {
+		if err := from.refresh(ctx); err != nil {
+			away = err
+			continue
+		}
+		usable = append(usable, from)
+	}
+	return usable, away
+}
+
+// sourceBack returns the first source that has all versions of before. One that cannot tell, such as one
+// without metadata, leaves it to the others.
 func (s *call) sourceBack(ctx context.Context, sources []*call, back []message.Change) (*call, error) {
 	var lost []string
+	var failed error
 	for _, from := range sources {
-		var err error
-		if lost, err = from.lost(ctx, back); err != nil || len(lost) == 0 {
-			return from, err
+		lacks, err := from.lost(ctx, back)
+		switch {
+		case err != nil:
+			failed = err
+		case len(lacks) == 0:
+			return from, nil
+		default:
+			lost = lacks
 		}
 	}
-	return nil, strategy.Fail(message.Repository, s.noWayBack(lost, back))
+	return nil, cmp.Or(failed, strategy.Fail(message.Repository, s.noWayBack(lost, back)))
 }
 
 // rollBack undoes a plan of an earlier run, from what prepare has fetched. It is called again after a

@@ -15,19 +15,25 @@ import (
 )
 
 // TestRollbackFrom rolls back a run from the repositories as they are, and as they were when the host had
-// the release of before. Without the versions of before it fails in prepare, and names them.
+// the release of before, also while the others are away. Without the versions of before it fails in prepare,
+// and names them.
 func TestRollbackFrom(t *testing.T) {
 	t.Parallel()
 	const one, two = "a 0 1 1 noarch 9\n", "a 0 2 1 noarch 9\n"
 	monday := time.Date(2026, 11, 23, 6, 0, 0, 0, time.UTC)
-	for _, where := range []string{"now", "then", "nowhere"} {
-		both(t, where, func(t *testing.T, s *Strategy) {
+	for _, name := range []string{"now", "now, then is away", "then", "then, now is away", "nowhere", "nowhere, now is away"} {
+		where, away, _ := strings.Cut(name, ", ")
+		both(t, name, func(t *testing.T, s *Strategy) {
 			s.Snapshot = "https://mirror.example/{date}/{repo}"
 			var replays []string
 			back := false
 			s.run = func(_ context.Context, c program.Command) (program.Ended, error) {
 				past := slices.ContainsFunc(c.Args, func(a string) bool { return strings.Contains(a, "2026-11-23") })
 				switch {
+				case slices.Contains(c.Args, "makecache") && away == map[bool]string{true: "then is away", false: "now is away"}[past]:
+					return program.Ended{Exit: 1, Printed: "Error: Failed to download metadata"}, nil
+				case slices.Contains(c.Args, "a-1-1.noarch") && !past && away == "now is away":
+					return program.Ended{Exit: 1, Printed: "Error: Cache-only enabled but no cache for 'base'"}, nil
 				case slices.Contains(c.Args, "repolist"):
 					return program.Ended{Stdout: "repo id repo name\nbase Base\n"}, nil
 				case c.Name == "rpm" && slices.Contains(c.Args, "-qa"):
@@ -46,6 +52,12 @@ func TestRollbackFrom(t *testing.T) {
 				Was: &release.Release{Packages: &release.Packages{Select: release.All, AsOf: monday}}, Progress: func(int, string) {}, NotAfter: time.Now().Add(time.Hour),
 			}
 			plan, err := s.PrepareRollback(t.Context(), job)
+			if where == "nowhere" && away != "" {
+				if strategy.ClassOf(err) != message.Repository || !strings.Contains(err.Error(), "Failed to download metadata") || len(replays) > 0 {
+					t.Errorf("prepare: %+v, %v of class %q, %q", plan, err, strategy.ClassOf(err), replays)
+				}
+				return
+			}
 			if where == "nowhere" {
 				if strategy.ClassOf(err) != message.Repository || !strings.Contains(err.Error(), "no repository of this host has a-1-1.noarch") || len(replays) > 0 {
 					t.Errorf("prepare: %+v, %v of class %q, %q", plan, err, strategy.ClassOf(err), replays)
