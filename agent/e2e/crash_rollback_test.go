@@ -17,7 +17,7 @@ import (
 // OSUPGRADE_LONG at all in turn.
 const (
 	rollbackRounds, rollbackLong = 2, 20
-	rollbacksAtOnce              = 4
+	rollbacksAtOnce              = 6
 )
 
 // rollbackHosts are the hosts whose upgrade goes well.
