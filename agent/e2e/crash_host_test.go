@@ -43,9 +43,9 @@ func (f *crashFleet) openHost(host string) error {
 func (f *crashFleet) writeSite() error {
 	recorder := f.path("recorder")
 	return f.writeScripts("site-checks", map[string]string{
-		"ready":     "echo \"site is ready \" > " + recorder + "\n",
-		"complete":  "test \"$(cat $OSUPGRADE_OUTPUTS/JOIN)\" = $OSUPGRADE_RUN || exit 1\necho \"site completes $OSUPGRADE_RUN\" > " + recorder + "\n",
-		"reopen":    "test \"$(cat $OSUPGRADE_OUTPUTS/JOIN)\" = \"$(cat " + f.path("joined") + ")\" || exit 1\necho \"site reopens $OSUPGRADE_RUN\" > " + recorder + "\n",
+		"ready":    "echo \"site is ready \" > " + recorder + "\n",
+		"complete": "test \"$(cat $OSUPGRADE_OUTPUTS/JOIN)\" = $OSUPGRADE_RUN || exit 1\necho \"site completes $OSUPGRADE_RUN\" > " + recorder + "\n",
+		"reopen":   "test \"$(cat $OSUPGRADE_OUTPUTS/JOIN)\" = \"$(cat " + f.path("joined") + ")\" || exit 1\necho \"site reopens $OSUPGRADE_RUN\" > " + recorder + "\n",
 	})
 }
 

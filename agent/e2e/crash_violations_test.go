@@ -80,8 +80,10 @@ func TestRollbackViolations(t *testing.T) {
 		"forwards again":              {deeds: forwards},
 		"a script is run again":       {deeds: calm, insert: "h01 leaves", before: "h01 drains"},
 		"a reboot is lost, and named": {deeds: calm, without: "h03 reboots", change: func(r *v1.Run, _ *rollback) { r.Result, r.Hosts[1] = "partial", lost }},
-		"false done": {deeds: calm, without: "h03 is changed", change: func(_ *v1.Run, b *rollback) { b.has["h03"] = "5" },
-			want: "h03 is said to be back, and has 5 in place of 0"},
+		"false done": {
+			deeds: calm, without: "h03 is changed", change: func(_ *v1.Run, b *rollback) { b.has["h03"] = "5" },
+			want: "h03 is said to be back, and has 5 in place of 0",
+		},
 		"another version":              {deeds: calm, change: func(_ *v1.Run, b *rollback) { b.has["h01"] = "3" }, want: "h01 is said to be back, and has 3 in place of 0"},
 		"failed without a kill":        {deeds: calm, change: func(r *v1.Run, _ *rollback) { r.Hosts[0].Status, r.Hosts[0].Error = "failed", "why" }, want: "h01 is failed: why"},
 		"not named":                    {deeds: calm, change: func(r *v1.Run, _ *rollback) { r.Hosts = r.Hosts[:1] }, want: "h03 is not in the run"},
