@@ -24,7 +24,7 @@ echo "deliberate faults, each of which a test must catch"
 (cd tools && go run ./mutants)
 
 echo "the kill matrix with 100 rounds each, and power cuts"
-OSUPGRADE_LONG=1 go test -race -count=1 -v -timeout=4h -run='^(TestCrashMatrix|TestCrashMatrixSideBySide|TestPowerCuts|TestSealIsKilled)$' ./agent/e2e
+OSUPGRADE_LONG=1 go test -race -count=1 -v -timeout=4h -run='^(TestCrashMatrix|TestCrashMatrixSideBySide|TestCrashMatrixRollback|TestPowerCuts|TestSealIsKilled)$' ./agent/e2e
 
 echo "10,000 hostile connections; the order of writes over 40 kills"
 OSUPGRADE_LONG=1 go test -race -count=1 -v -timeout=1h -run='^(TestHostileConnections|TestConfigIsLinearizable)$' ./agent/e2e

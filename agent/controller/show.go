@@ -56,10 +56,11 @@ func (s *state) newestRun(env *environment, now time.Time) *v1.Run {
 }
 
 // visible returns the run that people see as the newest. A run has no id between
-// its opening and its prepare, a moment later, unless it asks something before.
+// its opening and its prepare, a moment later, unless it asks something before. Such a run stays
+// visible when all have answered: its prepare may be late, as after a crash.
 func (e *environment) visible() *run.State {
 	newest := e.ledger.Newest()
-	if newest == nil || newest.ID != 0 || newest.Over() || newest.AsksFirst() {
+	if newest == nil || newest.ID != 0 || newest.Over() || newest.HasStartChecks() {
 		return newest
 	}
 	return e.ledger.Ended()

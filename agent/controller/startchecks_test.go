@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"reflect"
 	"slices"
 	"strings"
@@ -83,6 +84,33 @@ func TestStartChecks(t *testing.T) {
 		m.tells("h01", asked[0].Checked([]error{nil}))
 		r, err := c.Find(t.Context(), opened.ID)
 		if err != nil || r.ID == opened.ID || r.Phase != string(run.Preparing) {
+			t.Errorf("by the id %d the run is %+v, %v", opened.ID, r, err)
+		}
+	})
+}
+
+// TestStaysVisible checks that a run which was shown while it asked is shown until it prepares: its prepare
+// may have to wait until the log takes it.
+func TestStaysVisible(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory("h01", "h02")
+		m.rollout = askedFirst()
+		m.site = func(_ context.Context, task message.Task) message.Outcome { return task.Outcome(true, "") }
+		c, _ := m.control(t)
+		m.beat("h01", "h02")
+		come := started(t, c)
+		time.Sleep(startHold)
+		opened := <-come
+		m.fails(errors.New("no space left"), false)
+		m.mu.Lock()
+		m.add(message.Record{Kind: message.EventRecord, Body: message.EncodeEvent(message.Ran{Outcome: m.asked[0].Checked([]error{nil})})})
+		m.mu.Unlock()
+		synctest.Wait()
+		if runs, err := c.Runs(t.Context(), v1.RunFilter{}); err != nil || len(runs) != 1 || runs[0].ID != opened.ID || runs[0].Phase != string(run.Open) {
+			t.Errorf("once all have answered the runs are %+v, %v", runs, err)
+		}
+		if r, err := c.Find(t.Context(), opened.ID); err != nil || r.ID != opened.ID {
 			t.Errorf("by the id %d the run is %+v, %v", opened.ID, r, err)
 		}
 	})

@@ -308,11 +308,15 @@ func (f *crashFleet) born() error {
 	})
 }
 
+// byHand starts a run that upgrades all hosts.
+var byHand = v1.Start{OverrideWindow: true, Reason: "a test"}
+
 // start starts a run in each environment. The answer may be lost on the way.
-func (f *crashFleet) start() error {
+func (f *crashFleet) start(request v1.Start) error {
 	for name := range f.environments {
+		request.Environment = name
 		err := f.insist("start a run", func(ctx context.Context) error {
-			_, failed := f.api.Start(ctx, "acme", v1.Start{Environment: name, OverrideWindow: true, Reason: "a test"})
+			_, failed := f.api.Start(ctx, "acme", request)
 			runs, err := f.runs(ctx, name)
 			if err != nil {
 				return errors.Join(failed, err)

@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -29,7 +30,7 @@ func (f *crashFleet) openHost(host string) error {
 	if err := os.WriteFile(f.path(host, "key"), seed, 0o600); err != nil {
 		return err
 	}
-	reboot := fmt.Sprintf("r=$(cat %s); echo boot-$r > %s; echo \"%s reboots $r\" > %s", f.path(host, "version"), f.path(host, "boot-id"), host, f.path("recorder"))
+	reboot := fmt.Sprintf("r=$(cat %s); echo boot-$r > %s; echo \"%s reboots $r\" > %s", f.path(host, "run"), f.path(host, "boot-id"), host, f.path("recorder"))
 	f.keep(host, "worker", "--tenant", "acme", "--host", host, "--application", "appliance",
 		"--state", f.path(host, "state"), "--nats-url", "nats://"+f.address+":4222", "--key-file", f.path(host, "key"),
 		"--scripts", f.path(host, "scripts"), "--checks", f.path(host, "checks"), "--boot-id-file", f.path(host, "boot-id"),
@@ -37,50 +38,70 @@ func (f *crashFleet) openHost(host string) error {
 	return nil
 }
 
-// writeSite writes the start check of the site, and the script of the last step, which is done there and
+// writeSite writes the start check of the site, and the scripts of the last step, which is done there and
 // has the output of the step before.
 func (f *crashFleet) writeSite() error {
-	if err := os.MkdirAll(f.path("site-checks"), 0o755); err != nil {
-		return err
-	}
-	ready := "#!/bin/sh\necho \"site is ready \" > " + f.path("recorder") + "\n"
-	if err := os.WriteFile(f.path("site-checks", "ready"), []byte(ready), 0o755); err != nil { //nolint:gosec // a script
-		return err
-	}
-	complete := "#!/bin/sh\ntest \"$(cat $OSUPGRADE_OUTPUTS/JOIN)\" = $OSUPGRADE_RUN || exit 1\necho \"site completes $OSUPGRADE_RUN\" > " + f.path("recorder") + "\n"
-	return os.WriteFile(f.path("site-checks", "complete"), []byte(complete), 0o755) //nolint:gosec // a script
+	recorder := f.path("recorder")
+	return f.writeScripts("site-checks", map[string]string{
+		"ready":    "echo \"site is ready \" > " + recorder + "\n",
+		"complete": "test \"$(cat $OSUPGRADE_OUTPUTS/JOIN)\" = $OSUPGRADE_RUN || exit 1\necho \"site completes $OSUPGRADE_RUN\" > " + recorder + "\n",
+		"reopen":   "test \"$(cat $OSUPGRADE_OUTPUTS/JOIN)\" = \"$(cat " + f.path("joined") + ")\" || exit 1\necho \"site reopens $OSUPGRADE_RUN\" > " + recorder + "\n",
+	})
 }
 
 // writeHost makes a host: a version file, a boot id and its scripts. What a
-// run installs is its number.
+// run installs is its number, and the version from before is kept beside it. A plan
+// proves what is done on h01, and nothing does on the others.
 func (f *crashFleet) writeHost(host string) error {
 	version, recorder := f.path(host, "version"), f.path("recorder")
 	record := func(what string) string {
 		return fmt.Sprintf("echo \"%s %s $OSUPGRADE_RUN\" > %s\n", host, what, recorder)
 	}
-	set := func(to string) string {
-		return fmt.Sprintf("echo %s > %s.new && mv %s.new %s\n", to, version, version, version)
+	write := func(file, text string) string {
+		return fmt.Sprintf("echo %s > %s.new && mv %s.new %s\n", text, file, file, file)
 	}
+	was := f.path(host, "was-")
+	begin := write(f.path(host, "run"), "$OSUPGRADE_RUN") + "test -e " + was + "$OSUPGRADE_RUN || " + write(was+"$OSUPGRADE_RUN", "$(cat "+version+")")
 	end := map[string]string{"h02": "echo 'it does not work'; exit 1\n", "h03": "exit 10\n"}[host]
-	files := map[string]string{
-		"version": "0\n", "boot-id": "boot-0\n",
-		"scripts/versions": "#!/bin/sh\necho appliance $(cat " + version + ")\n",
-		"scripts/prepare":  "#!/bin/sh\n" + record("prepares"),
-		"scripts/upgrade":  "#!/bin/sh\n" + record("upgrade begins") + set("$OSUPGRADE_RUN") + record("upgrade ends") + end,
-		"scripts/resume":   "#!/bin/sh\ntest $(cat " + version + ") = $OSUPGRADE_RUN || exit 11\n" + end,
-		"scripts/verify":   "#!/bin/sh\ntest $(cat " + version + ") = $OSUPGRADE_RUN\n",
-		"scripts/rollback": "#!/bin/sh\n" + set("0") + record("rolls back"),
-		"checks/ready":     "#!/bin/sh\n" + record("is ready"),
-		"checks/well":      "#!/bin/sh\n" + record("is checked"),
-		"checks/drain":     "#!/bin/sh\n" + record("drains"),
-		"checks/undrain":   "#!/bin/sh\n" + record("undrains"),
-		"checks/join":      "#!/bin/sh\n" + record("joins") + "echo JOIN=$OSUPGRADE_RUN >&3\n",
+	plan := map[string]string{"h01": "echo '{\"plan\": {\"changes\": [{\"name\": \"appliance\", \"from\": \"'$(cat " + version + ")'\", \"to\": \"'$OSUPGRADE_RUN'\"}]}}'\n"}[host]
+	booted := map[string]string{"h03": "test $(cat " + f.path(host, "boot-id") + ") = boot-$OSUPGRADE_RUN || exit 10\n"}[host]
+	scripts := map[string]string{
+		"versions":         "echo appliance $(cat " + version + ")\n",
+		"prepare":          record("prepares") + plan,
+		"upgrade":          record("upgrade begins") + begin + write(version, "$OSUPGRADE_RUN") + record("upgrade ends") + end,
+		"resume":           "test $(cat " + version + ") = $OSUPGRADE_RUN || exit 11\n" + end,
+		"verify":           "test $(cat " + version + ") = $OSUPGRADE_RUN\n",
+		"prepare-rollback": record("can go back"),
+		"rollback": record("rolls back") + begin + "to=$(cat " + was + "${OSUPGRADE_ROLLBACK_OF:-$OSUPGRADE_RUN})\n" +
+			"test $(cat " + version + ") = $to || { " + write(version, "$to") + record("is changed") + "}\n" + booted,
 	}
-	for name, text := range files {
-		if err := os.MkdirAll(filepath.Dir(f.path(host, name)), 0o755); err != nil {
+	checks := map[string]string{
+		"ready":   record("is ready"),
+		"well":    record("is checked"),
+		"drain":   record("drains"),
+		"undrain": record("undrains"),
+		"join":    record("joins") + write(f.path("joined"), "$OSUPGRADE_RUN") + "echo JOIN=$OSUPGRADE_RUN >&3\n",
+		"leave":   record("leaves"),
+	}
+	state := map[string]string{"version": "0\n", "boot-id": "boot-0\n"}
+	if err := errors.Join(f.writeScripts(filepath.Join(host, "scripts"), scripts), f.writeScripts(filepath.Join(host, "checks"), checks)); err != nil {
+		return err
+	}
+	for name, text := range state {
+		if err := os.WriteFile(f.path(host, name), []byte(text), 0o600); err != nil {
 			return err
 		}
-		if err := os.WriteFile(f.path(host, name), []byte(text), 0o755); err != nil { //nolint:gosec // scripts
+	}
+	return nil
+}
+
+// writeScripts writes the scripts of a folder.
+func (f *crashFleet) writeScripts(folder string, scripts map[string]string) error {
+	if err := os.MkdirAll(f.path(folder), 0o755); err != nil {
+		return err
+	}
+	for name, text := range scripts {
+		if err := os.WriteFile(f.path(folder, name), []byte("#!/bin/sh\n"+text), 0o755); err != nil { //nolint:gosec // scripts
 			return err
 		}
 	}
@@ -92,18 +113,24 @@ func (f *crashFleet) writeHost(host string) error {
 func (f *crashFleet) configure() error {
 	ready := v1.Check{Type: "exec", Script: "ready", Timeout: "2m"}
 	check := []v1.Check{{Type: "exec", Script: "well", Interval: "1s", Timeout: "2m"}}
+	hook := func(script string) *v1.Hook {
+		return &v1.Hook{Type: "exec", Script: script, RetryInterval: "1s"}
+	}
+	atSite := func(script string) *v1.Hook {
+		return &v1.Hook{Type: "exec", Script: script, RetryInterval: "1s", On: "site"}
+	}
 	rollout := v1.Rollout{
 		Stages: []v1.Stage{
 			{Name: "good", Match: &v1.Match{Hosts: []string{"h01", "h03"}}},
-			{Name: "join", Step: &v1.Step{Do: &v1.Hook{Type: "exec", Script: "join", RetryInterval: "1s"}, Match: &v1.Match{Hosts: []string{"h01", "h02"}}, Gives: []string{"JOIN"}}},
+			{Name: "join", Step: &v1.Step{Do: hook("join"), Undo: hook("leave"), Match: &v1.Match{Hosts: []string{"h01", "h02"}}, Gives: []string{"JOIN"}}},
 			{Name: "rest"},
-			{Name: "complete", Step: &v1.Step{Do: &v1.Hook{Type: "exec", Script: "complete", On: "site", RetryInterval: "1s"}}},
+			{Name: "complete", Step: &v1.Step{Do: atSite("complete"), Undo: atSite("reopen")}},
 		},
-		OnFailure: "continue", MaxFailures: "100%",
+		OnFailure: "continue", MaxFailures: "100%", MinPrepared: "100%",
 		Checks: &v1.RolloutChecks{Start: []v1.StartCheck{{Check: ready}, {Check: ready, Match: &v1.Match{Applications: []string{"appliance"}}}}, BeforeHost: check, AfterHost: check},
 		Hooks: &v1.RolloutHooks{
-			Drain:   &v1.Hook{Type: "exec", Script: "drain", RetryInterval: "1s"},
-			Undrain: &v1.Hook{Type: "exec", Script: "undrain", RetryInterval: "1s"},
+			Drain:   hook("drain"),
+			Undrain: hook("undrain"),
 		},
 	}
 	return f.insist("configure the site", func(ctx context.Context) error {

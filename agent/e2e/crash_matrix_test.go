@@ -61,6 +61,10 @@ func long() bool { return os.Getenv("OSUPGRADE_LONG") != "" }
 type matrix struct {
 	// environments are those of its fleets. With several, only sites are killed.
 	environments map[string][]string
+	// round lets a fleet go through what the cells are of, and judges it.
+	round func(*matrix, *crashFleet, []*victim) error
+	// births tells that processes are killed in a fleet's birth, too.
+	births bool
 
 	mu   sync.Mutex
 	left []*victim
@@ -71,8 +75,8 @@ type matrix struct {
 	runs         int
 }
 
-func newMatrix(environments map[string][]string) *matrix {
-	return &matrix{environments: environments, hits: map[string]int{}, beside: map[string]int{}}
+func newMatrix(environments map[string][]string, round func(*matrix, *crashFleet, []*victim) error) *matrix {
+	return &matrix{environments: environments, round: round, hits: map[string]int{}, beside: map[string]int{}}
 }
 
 // TestCrashMatrix kills real processes, the site and the workers, at each
@@ -87,7 +91,8 @@ func TestCrashMatrix(t *testing.T) {
 	if long() {
 		rounds = roundsLong
 	}
-	m := newMatrix(map[string][]string{"": crashHosts})
+	m := newMatrix(map[string][]string{"": crashHosts}, (*matrix).run)
+	m.births = true
 	m.play(t, rounds, fleetsAtOnce)
 	for _, label := range mustBeHit {
 		if m.hits[label] == 0 && !t.Failed() {
@@ -107,7 +112,7 @@ func TestCrashMatrixSideBySide(t *testing.T) {
 	if long() {
 		rounds = besideLong
 	}
-	m := newMatrix(crashEnvironments)
+	m := newMatrix(crashEnvironments, (*matrix).run)
 	m.play(t, rounds, besideAtOnce)
 	t.Logf("killed while both runs were in progress: %v", m.beside)
 	for _, label := range mustBeHitBeside {
@@ -163,7 +168,7 @@ func (m *matrix) learn(t *testing.T, bin string, rounds int) error {
 	}
 	born, bornVisits := f.judge.seen()
 	f.judge.reset()
-	if err := m.run(f, nil); err != nil {
+	if err := m.round(m, f, nil); err != nil {
 		return err
 	}
 	ran, ranVisits := f.judge.seen()
@@ -177,7 +182,7 @@ func (m *matrix) learn(t *testing.T, bin string, rounds int) error {
 	started, startVisits := f.judge.seen()
 	m.add(ran, ranVisits, inRun, rounds)
 	m.add(started, startVisits, atStart, rounds)
-	if len(m.environments) == 1 {
+	if m.births {
 		m.add(born, bornVisits, atBirth, rounds)
 	}
 	return nil
@@ -292,7 +297,7 @@ func (m *matrix) campaign(t *testing.T, bin string) error {
 		if cells = m.take(false); len(cells) == 0 || t.Failed() {
 			return nil
 		}
-		err := m.run(f, cells)
+		err := m.round(m, f, cells)
 		_, visits = f.judge.seen()
 		if err != nil {
 			return fmt.Errorf("with %s: %w\n%s", told(cells), err, f.logs())
@@ -308,32 +313,10 @@ func (m *matrix) run(f *crashFleet, cells []*victim) error {
 		return err
 	}
 	f.judge.reset(cells...)
-	if err := f.start(); err != nil {
-		return err
-	}
-	for _, c := range cells {
-		if c.at == atStart {
-			f.kill(c.process)
-		}
-	}
-	var all []v1.Run
-	for environment := range m.environments {
-		ended, err := f.end(environment)
-		if err != nil {
-			return err
-		}
-		all = append(all, ended)
-	}
-	for _, ended := range all {
-		if err := f.told(ended); err != nil {
-			return err
-		}
-	}
-	lines, err := f.lines()
+	all, lines, err := m.pass(f, cells, byHand)
 	if err != nil {
 		return err
 	}
-	m.count(cells, all)
 	for _, ended := range all {
 		bad := violations(ended, f.environments[ended.Environment], f.without(lines, ended.Environment))
 		if lost := lostReboot(ended); lost != "" && kills(cells, lost) < 2 {
@@ -344,6 +327,34 @@ func (m *matrix) run(f *crashFleet, cells []*victim) error {
 		}
 	}
 	return nil
+}
+
+// pass lets a fleet go through one run of each environment, which are started by the request, and returns
+// them and what was recorded.
+func (m *matrix) pass(f *crashFleet, cells []*victim, request v1.Start) (all []v1.Run, lines []string, err error) {
+	if err := f.start(request); err != nil {
+		return nil, nil, err
+	}
+	for _, c := range cells {
+		if c.at == atStart {
+			f.kill(c.process)
+		}
+	}
+	for environment := range m.environments {
+		ended, err := f.end(environment)
+		if err != nil {
+			return nil, nil, err
+		}
+		all = append(all, ended)
+	}
+	for _, ended := range all {
+		if err := f.told(ended); err != nil {
+			return nil, nil, err
+		}
+	}
+	lines, err = f.lines()
+	m.count(cells, all)
+	return all, lines, err
 }
 
 // count counts runs that have ended, and the kills while all of them were under way.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -112,14 +111,11 @@ func (d *deeds) wrong(format string, args ...any) {
 
 // take records a line: HOST DEED RUN.
 func (d *deeds) take(line string) {
-	host, rest, _ := strings.Cut(line, " ")
-	cut := strings.LastIndex(rest, " ")
-	if cut < 0 {
+	host, deed, number := cutLine(line)
+	switch deed {
+	case "":
 		d.wrong("%q was recorded", line)
 		return
-	}
-	deed := rest[:cut]
-	switch deed {
 	case "is checked":
 		return // It changes nothing, and goes on at a host that failed.
 	case "is ready": // The run has no number yet.
@@ -128,11 +124,11 @@ func (d *deeds) take(line string) {
 	case "prepares":
 		d.allReady(line)
 	}
-	if host == "site" && rest[cut+1:] != fmt.Sprint(d.run) {
+	if host == "site" && number != fmt.Sprint(d.run) {
 		return // It is of the run of another environment.
 	}
 	d.step(host, deed, line)
-	if number, err := strconv.ParseUint(rest[cut+1:], 10, 64); err != nil || number != d.run {
+	if number != fmt.Sprint(d.run) {
 		d.wrong("%q was recorded during run %d", line, d.run)
 	}
 	if d.done[host+" "+deed]++; d.done[host+" "+deed] > 1 && (deed == "upgrade begins" || deed == "reboots") {
@@ -140,21 +136,39 @@ func (d *deeds) take(line string) {
 	}
 	switch deed {
 	case "drains":
-		d.out[host] = true
-		if d.done[host+" undrains"] > 0 {
-			d.wrong("%s is drained after it was undrained", host)
-		}
+		d.drains(host)
 	case "undrains":
 		delete(d.out, host)
 	case "upgrade begins", "upgrade ends", "reboots", "rolls back":
-		if !d.out[host] {
-			d.wrong("%q happened in service", line)
-		}
+		d.inService(host, line)
 	}
-	// The limit is that of a stage. h02 has one of its own, which begins once
-	// those before have ended, even with a failure that is still undrained.
+}
+
+// cutLine cuts a line into its host, its deed and its run. Without a run it has no deed either.
+func cutLine(line string) (host, deed, number string) {
+	host, rest, _ := strings.Cut(line, " ")
+	if cut := strings.LastIndex(rest, " "); cut >= 0 {
+		deed, number = rest[:cut], rest[cut+1:]
+	}
+	return host, deed, number
+}
+
+// drains takes a host out of service. The limit is that of a stage. h02 has one of its own, which begins
+// once those before have ended, even with a failure that is still undrained.
+func (d *deeds) drains(host string) {
+	d.out[host] = true
+	if d.done[host+" undrains"] > 0 {
+		d.wrong("%s is drained after it was undrained", host)
+	}
 	if d.out["h01"] && d.out["h03"] {
-		d.wrong("with %q 2 hosts are out of service", line)
+		d.wrong("when %s drains, 2 hosts are out of service", host)
+	}
+}
+
+// inService judges that a host is not in service while it is changed.
+func (d *deeds) inService(host, line string) {
+	if !d.out[host] {
+		d.wrong("%q happened in service", line)
 	}
 }
 

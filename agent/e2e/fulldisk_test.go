@@ -104,7 +104,7 @@ func TestFullJournal(t *testing.T) {
 	f.judge.mu.Lock()
 	f.judge.at = map[spot]func(){{"site", "controller before prepare"}: func() { full <- fill(disk) }}
 	f.judge.mu.Unlock()
-	if err := f.start(); err != nil {
+	if err := f.start(byHand); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-full; err != nil {
@@ -164,7 +164,7 @@ func TestFullLog(t *testing.T) {
 	f.judge.at = map[spot]func(){{"site", "controller before upgrade"}: func() { full <- fill(disk) }}
 	f.judge.mu.Unlock()
 	pid := f.pid("site")
-	if err := f.start(); err != nil {
+	if err := f.start(byHand); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-full; err != nil {
@@ -220,7 +220,7 @@ func TestFullAudit(t *testing.T) {
 	f.judge.mu.Lock()
 	f.judge.at = map[spot]func(){{"site", "controller before upgrade"}: func() { full <- fill(disk) }}
 	f.judge.mu.Unlock()
-	if err := f.start(); err != nil {
+	if err := f.start(byHand); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-full; err != nil {

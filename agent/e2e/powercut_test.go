@@ -149,7 +149,7 @@ func (f *crashFleet) powerRound(t *testing.T, disks []*disk, round int) error {
 	})
 	known, kept := f.reserve(t), make(chan [2]string, 1)
 	go func() { kept <- f.writeReserves(ctx, known, round) }()
-	err := f.start()
+	err := f.start(byHand)
 	cut.Wait()
 	stop()
 	acknowledged := <-kept

@@ -105,6 +105,7 @@ var faults = []fault{
 	{"host-starts-that-will-be-late", "agent/run.Deadline.fits", `return true`, "", []suite{scripts}},
 	{"freeze-of-a-run-is-ignored", "agent/run.Deadline.freeze", `return`, "", []suite{scripts}},
 	{"freeze-is-not-told-to-the-run", "agent/run.State.tellFreeze", `return nil`, "", simulated(tests("agent/controller", "TestFreezeDuringARun")...)},
+	{"run-that-has-asked-is-shown-no-longer", "agent/run.State.HasStartChecks", `return $0.start.waits > 0`, "", tests("agent/controller", "TestStaysVisible")},
 	{"freeze-at-a-start-is-ignored", "agent/controller.state.nextFreeze", `return zero1, nil`, "", tests("agent/controller", "TestFreezeWins")},
 	{"text-that-is-no-calendar-replaces-a-good-one", "agent/wire/v1.PublishedEvents", `return nil, nil, nil`, "", append(tests("agent/wire/v1", "TestPublishedEvents"), tests("agent/controller/fetch", "TestAfter|FuzzAnswer")...)},
 	{"calendar-comes-from-another-host", "agent/controller/fetch.stayOnHost", `return nil`, "", tests("agent/controller/fetch", "TestAsk")},

@@ -1,0 +1,240 @@
+//go:build linux
+
+package e2e
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
+)
+
+// Processes are killed twice at each label that a rollback visits: at its first visit and its last. With
+// OSUPGRADE_LONG at all in turn.
+const (
+	rollbackRounds, rollbackLong = 2, 20
+	rollbacksAtOnce              = 6
+)
+
+// rollbackHosts are the hosts whose upgrade goes well.
+var rollbackHosts = []string{"h01", "h03"}
+
+// mustBeHitBack are labels that no rollback is without.
+var mustBeHitBack = []string{
+	"controller before prepare", "controller after prepare", "controller before upgrade", "controller after upgrade",
+	"controller before reboot", "controller after reboot", "controller before begun", "controller after begun", "controller before site task", "controller after site task",
+	"server before append", "server after append", "server reply on the log",
+	"worker before journal", "worker after journal", "worker before prepare", "worker after prepare", "worker before upgrade", "worker after upgrade",
+	"worker before verify", "worker after verify", "worker before reboot", rebooted, "worker before booted", "worker after booted", "worker before reply", "worker after reply",
+	"worker before task undo", "worker after task undo", "worker before task drain", "worker after task drain", "worker before task undrain", "worker after task undrain",
+}
+
+// TestCrashMatrixRollback upgrades fleets, rolls that back, and rolls the rollback back, kills the site and
+// the workers at each of their labelled actions meanwhile, and judges by a recorder and the disks of the hosts.
+func TestCrashMatrixRollback(t *testing.T) {
+	t.Parallel()
+	if !long() && os.Getenv("OSUPGRADE_CRASH_MATRIX") == "" {
+		t.Skip("the kill matrix takes more than a minute; set OSUPGRADE_CRASH_MATRIX=1 for 2 rounds, OSUPGRADE_LONG=1 for 20")
+	}
+	rounds := rollbackRounds
+	if long() {
+		rounds = rollbackLong
+	}
+	m := newMatrix(map[string][]string{"": rollbackHosts}, (*matrix).rollBack)
+	m.play(t, rounds, rollbacksAtOnce)
+	for _, label := range mustBeHitBack {
+		if m.hits[label] == 0 && !t.Failed() {
+			t.Errorf("nothing was killed at %q", label)
+		}
+	}
+}
+
+// rollBack upgrades a fleet, rolls that back and then the rollback. It kills only in the last two.
+func (m *matrix) rollBack(f *crashFleet, cells []*victim) error {
+	before, err := f.versions()
+	if err != nil {
+		return err
+	}
+	if err := m.run(f, nil); err != nil {
+		return err
+	}
+	upgraded, err := f.versions()
+	if err != nil {
+		return err
+	}
+	f.judge.reset(cells...)
+	back := rollback{of: f.last[""], was: before, parts: []string{"reopens", "leaves", ofHosts}}
+	ended, err := m.takeBack(f, cells, back)
+	if err != nil || lostReboot(ended) != "" {
+		return err
+	}
+	_, err = m.takeBack(f, cells, rollback{of: ended.ID, was: upgraded, parts: []string{ofHosts, "joins", "completes"}})
+	return err
+}
+
+// takeBack lets a fleet go through a rollback and judges it.
+func (m *matrix) takeBack(f *crashFleet, cells []*victim, back rollback) (v1.Run, error) {
+	if err := f.gather(); err != nil {
+		return v1.Run{}, err
+	}
+	all, lines, err := m.pass(f, cells, v1.Start{RollbackOf: back.of, Reason: "a test"})
+	if err != nil {
+		return v1.Run{}, fmt.Errorf("rollback of run %d: %w", back.of, err)
+	}
+	if back.has, err = f.versions(); err != nil {
+		return v1.Run{}, err
+	}
+	ended := all[0]
+	bad := rollbackViolations(ended, back, lines)
+	if lost := lostReboot(ended); lost != "" && kills(cells, lost) < 2 {
+		bad = append(bad, "one kill has lost the reboot of "+lost)
+	}
+	if len(bad) > 0 {
+		return ended, fmt.Errorf("run %d, which rolls back run %d: %s\nrecorded: %q\nhosts: %+v\nevents: %+v", ended.ID, back.of, strings.Join(bad, "; "), lines, ended.Hosts, events(ended))
+	}
+	return ended, nil
+}
+
+// versions returns what is on the disk of each host.
+func (f *crashFleet) versions() (map[string]string, error) {
+	all := map[string]string{}
+	for _, host := range f.hosts {
+		text, err := os.ReadFile(f.path(host, "version"))
+		if err != nil {
+			return nil, err
+		}
+		all[host] = strings.TrimSpace(string(text))
+	}
+	return all, nil
+}
+
+// rollback is what a rollback is judged by.
+type rollback struct {
+	// of is the run that it rolls back, was is what each host had before that, has what it has at the end.
+	of       uint64
+	was, has map[string]string
+	// parts are what it is to do, in their order: its steps, and ofHosts.
+	parts []string
+}
+
+// ofHosts stands for all that is done with the hosts of a rollback.
+const ofHosts = "hosts"
+
+// undone are the deeds of a rollback.
+type undone struct {
+	deeds
+	rollback
+
+	// able are the hosts that have found a way back, begun are the parts that have.
+	able  map[string]bool
+	begun []string
+}
+
+// rollbackViolations judges what was recorded of a run that has rolled back another one.
+func rollbackViolations(run v1.Run, back rollback, lines []string) []string {
+	u := &undone{rollback: back, able: map[string]bool{}, deeds: deeds{
+		run: run.ID, hosts: slices.Sorted(maps.Keys(back.was)), out: map[string]bool{}, done: map[string]int{}, ready: map[string]bool{},
+	}}
+	for _, line := range lines {
+		u.take(line)
+	}
+	for host := range u.out {
+		u.wrong("%s is left out of service", host)
+	}
+	u.judge(run)
+	return u.bad
+}
+
+// take records a line: HOST DEED RUN.
+func (u *undone) take(line string) {
+	host, deed, number := cutLine(line)
+	switch deed {
+	case "is checked":
+		return // It changes nothing.
+	case "is ready": // The run has no number yet.
+		u.ready[host] = true
+		return
+	case "can go back":
+		u.allReady(line)
+		u.able[host] = true
+	case "reopens", "leaves", "joins", "completes":
+		u.begins(deed, line)
+	case "drains":
+		u.begins(ofHosts, line)
+		u.drains(host)
+	case "undrains":
+		delete(u.out, host)
+	case "rolls back", "is changed", "reboots":
+		u.once(host, deed, line)
+	default:
+		u.wrong("%q is no part of a rollback", line)
+	}
+	u.done[host+" "+deed]++
+	if number != fmt.Sprint(u.run) {
+		u.wrong("%q was recorded during run %d", line, u.run)
+	}
+}
+
+// begins judges when a part of the rollback begins: once all hosts have found a way back, and the parts
+// before it are over. A script of a step may be run again.
+func (u *undone) begins(part, line string) {
+	for _, host := range u.hosts {
+		if !u.able[host] {
+			u.wrong("%q happened before %s could go back", line, host)
+		}
+	}
+	if !slices.Contains(u.begun, part) {
+		if len(u.out) > 0 {
+			u.wrong("%q happened while hosts are out of service", line)
+		}
+		u.begun = append(u.begun, part)
+	}
+	if last := u.begun[len(u.begun)-1]; part == ofHosts && last != part {
+		u.wrong("%q happened after %q", line, last)
+	}
+}
+
+// once judges what changes a host: it is out of service then, and changed once, whatever was killed.
+func (u *undone) once(host, deed, line string) {
+	u.inService(host, line)
+	if n := u.done[host+" "+deed] + 1; n > 1 && deed != "rolls back" {
+		u.wrong("%q happened %d times", line, n)
+	}
+}
+
+// judge compares what the run says with what was done, and with what the hosts have.
+func (u *undone) judge(run v1.Run) {
+	lost, want := lostReboot(run), "completed"
+	if lost != "" {
+		want = "partial"
+	}
+	if run.Result != want {
+		u.wrong("the run ended as %s: %s", run.Result, run.Reason)
+	}
+	if run.RollbackOf != u.of {
+		u.wrong("the run rolls back run %d in place of %d", run.RollbackOf, u.of)
+	}
+	if !slices.Equal(u.begun, u.parts) {
+		u.wrong("it did %q in place of %q", u.begun, u.parts)
+	}
+	for _, host := range u.hosts {
+		n := slices.IndexFunc(run.Hosts, func(h v1.RunHost) bool { return h.Hostname == host })
+		if n < 0 {
+			u.wrong("%s is not in the run", host)
+			continue
+		}
+		h := run.Hosts[n]
+		switch {
+		case h.Status != "upgraded" && host != lost:
+			u.wrong("%s is %s: %s", host, h.Status, h.Error)
+		case u.has[host] != u.was[host] && h.Status == "upgraded":
+			u.wrong("%s is said to be back, and has %s in place of %s", host, u.has[host], u.was[host])
+		case host == "h03" && host != lost && u.done["h03 reboots"] == 0:
+			u.wrong("h03 is said to be back, and was not rebooted")
+		}
+	}
+}
