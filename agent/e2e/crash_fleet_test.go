@@ -51,6 +51,8 @@ type crashFleet struct {
 	hosts        []string
 	// last is the newest run of each environment.
 	last map[string]uint64
+	// forwards tells that the next run goes forwards from a rollback that was aborted half-way.
+	forwards bool
 	// mounted are file systems of this fleet alone.
 	mounted []string
 

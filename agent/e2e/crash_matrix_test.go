@@ -73,10 +73,12 @@ type matrix struct {
 	hits, beside map[string]int
 	missed       []string
 	runs         int
+	// half counts how rollbacks went on that were aborted half-way.
+	half map[string]int
 }
 
 func newMatrix(environments map[string][]string, round func(*matrix, *crashFleet, []*victim) error) *matrix {
-	return &matrix{environments: environments, round: round, hits: map[string]int{}, beside: map[string]int{}}
+	return &matrix{environments: environments, round: round, hits: map[string]int{}, beside: map[string]int{}, half: map[string]int{}}
 }
 
 // TestCrashMatrix kills real processes, the site and the workers, at each
@@ -313,7 +315,7 @@ func (m *matrix) run(f *crashFleet, cells []*victim) error {
 		return err
 	}
 	f.judge.reset(cells...)
-	all, lines, err := m.pass(f, cells, byHand)
+	all, lines, err := m.pass(f, cells, byHand, nil)
 	if err != nil {
 		return err
 	}
@@ -330,14 +332,19 @@ func (m *matrix) run(f *crashFleet, cells []*victim) error {
 }
 
 // pass lets a fleet go through one run of each environment, which are started by the request, and returns
-// them and what was recorded.
-func (m *matrix) pass(f *crashFleet, cells []*victim, request v1.Start) (all []v1.Run, lines []string, err error) {
+// them and what was recorded. If somebody does something meanwhile, it is that.
+func (m *matrix) pass(f *crashFleet, cells []*victim, request v1.Start, meanwhile func() error) (all []v1.Run, lines []string, err error) {
 	if err := f.start(request); err != nil {
 		return nil, nil, err
 	}
 	for _, c := range cells {
 		if c.at == atStart {
 			f.kill(c.process)
+		}
+	}
+	if meanwhile != nil {
+		if err := meanwhile(); err != nil {
+			return nil, nil, err
 		}
 	}
 	for environment := range m.environments {

@@ -3,6 +3,8 @@
 package e2e
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -46,6 +48,10 @@ func TestCrashMatrixRollback(t *testing.T) {
 	}
 	m := newMatrix(map[string][]string{"": rollbackHosts}, (*matrix).rollBack)
 	m.play(t, rounds, rollbacksAtOnce)
+	t.Logf("went on from half-way: %v", m.half)
+	if m.half["forwards"] == 0 || m.half["backwards"] == 0 {
+		t.Errorf("rollbacks that were aborted half-way went on %v, and not both ways", m.half)
+	}
 	for _, label := range mustBeHitBack {
 		if m.hits[label] == 0 && !t.Failed() {
 			t.Errorf("nothing was killed at %q", label)
@@ -53,27 +59,58 @@ func TestCrashMatrixRollback(t *testing.T) {
 	}
 }
 
-// rollBack upgrades a fleet, rolls that back and then the rollback. It kills only in the last two.
+// rollBack upgrades a fleet, rolls that back, rolls the rollback back, and rolls that back half-way. Then the
+// rollback goes on or, each second time, the next round goes forwards from there. It kills only in rollbacks.
 func (m *matrix) rollBack(f *crashFleet, cells []*victim) error {
-	before, err := f.versions()
+	first, err := f.versions()
 	if err != nil {
 		return err
 	}
 	if err := m.run(f, nil); err != nil {
 		return err
 	}
-	upgraded, err := f.versions()
+	second, err := f.versions()
 	if err != nil {
 		return err
 	}
 	f.judge.reset(cells...)
-	back := rollback{of: f.last[""], was: before, parts: []string{"reopens", "leaves", ofHosts}}
-	ended, err := m.takeBack(f, cells, back)
+	backwards, forwards := []string{"reopens", "leaves", ofHosts}, []string{ofHosts, "joins", "completes"}
+	ended, err := m.takeBack(f, cells, rollback{of: f.last[""], from: second, was: first, parts: backwards})
 	if err != nil || lostReboot(ended) != "" {
 		return err
 	}
-	_, err = m.takeBack(f, cells, rollback{of: ended.ID, was: upgraded, parts: []string{ofHosts, "joins", "completes"}})
+	ended, err = m.takeBack(f, cells, rollback{of: ended.ID, from: first, was: second, parts: forwards})
+	if err != nil || lostReboot(ended) != "" {
+		return err
+	}
+	of := ended.ID
+	ended, err = m.takeBack(f, cells, rollback{of: of, from: second, was: first, parts: backwards, half: true})
+	if err != nil || ended.Result != "aborted" {
+		return err
+	}
+	left := maps.Clone(first)
+	for _, h := range ended.Hosts {
+		if h.Status == "upgraded" {
+			delete(left, h.Hostname)
+		}
+	}
+	if len(left) == 0 {
+		return nil
+	}
+	if f.forwards = !f.forwards; f.forwards {
+		m.wentOn("forwards")
+		return nil
+	}
+	m.wentOn("backwards")
+	_, err = m.takeBack(f, cells, rollback{of: of, from: second, was: left, parts: []string{ofHosts}})
 	return err
+}
+
+// wentOn counts a rollback that was aborted half-way and goes on this way.
+func (m *matrix) wentOn(way string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.half[way]++
 }
 
 // takeBack lets a fleet go through a rollback and judges it.
@@ -81,7 +118,11 @@ func (m *matrix) takeBack(f *crashFleet, cells []*victim, back rollback) (v1.Run
 	if err := f.gather(); err != nil {
 		return v1.Run{}, err
 	}
-	all, lines, err := m.pass(f, cells, v1.Start{RollbackOf: back.of, Reason: "a test"})
+	var meanwhile func() error
+	if back.half {
+		meanwhile = f.abortHalfWay
+	}
+	all, lines, err := m.pass(f, cells, v1.Start{RollbackOf: back.of, Reason: "a test"}, meanwhile)
 	if err != nil {
 		return v1.Run{}, fmt.Errorf("rollback of run %d: %w", back.of, err)
 	}
@@ -99,6 +140,24 @@ func (m *matrix) takeBack(f *crashFleet, cells []*victim, back rollback) (v1.Run
 	return ended, nil
 }
 
+// abortHalfWay aborts the run as soon as one of its hosts is back. It may have ended before.
+func (f *crashFleet) abortHalfWay() error {
+	return f.insist("abort the run half-way", func(ctx context.Context) error {
+		runs, err := f.runs(ctx, "")
+		if err != nil {
+			return err
+		}
+		if runs[0].Finished() {
+			return nil
+		}
+		if !slices.ContainsFunc(runs[0].Stages, func(s v1.RunStage) bool { return s.Upgraded > 0 }) {
+			return errors.New("no host is back")
+		}
+		_, err = f.api.Abort(ctx, "acme", v1.Ask{Reason: "a test"})
+		return err
+	})
+}
+
 // versions returns what is on the disk of each host.
 func (f *crashFleet) versions() (map[string]string, error) {
 	all := map[string]string{}
@@ -114,11 +173,14 @@ func (f *crashFleet) versions() (map[string]string, error) {
 
 // rollback is what a rollback is judged by.
 type rollback struct {
-	// of is the run that it rolls back, was is what each host had before that, has what it has at the end.
-	of       uint64
-	was, has map[string]string
+	// of is the run that it rolls back, was is what each of its hosts had before that. from is what they had
+	// when it began, has what they have at the end.
+	of             uint64
+	was, from, has map[string]string
 	// parts are what it is to do, in their order: its steps, and ofHosts.
 	parts []string
+	// half tells that it was aborted once a host was back.
+	half bool
 }
 
 // ofHosts stands for all that is done with the hosts of a rollback.
@@ -154,7 +216,7 @@ func (u *undone) take(line string) {
 	host, deed, number := cutLine(line)
 	switch deed {
 	case "is checked":
-		return // It changes nothing.
+		return // It changes nothing, and goes on while a run is aborted.
 	case "is ready": // The run has no number yet.
 		u.ready[host] = true
 		return
@@ -170,6 +232,9 @@ func (u *undone) take(line string) {
 		delete(u.out, host)
 	case "rolls back", "is changed", "reboots":
 		u.once(host, deed, line)
+		if !slices.Contains(u.hosts, host) {
+			u.wrong("%q happened on a host that was back before", line)
+		}
 	default:
 		u.wrong("%q is no part of a rollback", line)
 	}
@@ -212,7 +277,7 @@ func (u *undone) judge(run v1.Run) {
 	if lost != "" {
 		want = "partial"
 	}
-	if run.Result != want {
+	if run.Result != want && (!u.half || run.Result != "aborted") {
 		u.wrong("the run ended as %s: %s", run.Result, run.Reason)
 	}
 	if run.RollbackOf != u.of {
@@ -229,11 +294,15 @@ func (u *undone) judge(run v1.Run) {
 		}
 		h := run.Hosts[n]
 		switch {
+		case h.Status != "upgraded" && u.half && u.has[host] == u.from[host] && u.done[host+" rolls back"] == 0:
+			// It was not begun any more.
+		case h.Status == "failed" && u.half && strings.HasPrefix(h.Error, "the run ended before"):
+			// It was under way, and is named.
 		case h.Status != "upgraded" && host != lost:
 			u.wrong("%s is %s: %s", host, h.Status, h.Error)
 		case u.has[host] != u.was[host] && h.Status == "upgraded":
 			u.wrong("%s is said to be back, and has %s in place of %s", host, u.has[host], u.was[host])
-		case host == "h03" && host != lost && u.done["h03 reboots"] == 0:
+		case host == "h03" && host != lost && h.Status == "upgraded" && u.done["h03 reboots"] == 0:
 			u.wrong("h03 is said to be back, and was not rebooted")
 		}
 	}

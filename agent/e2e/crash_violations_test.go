@@ -69,6 +69,13 @@ func TestRollbackViolations(t *testing.T) {
 	forwards := strings.Split("site is ready,h01 is ready,h03 is ready,h01 can go back,h03 can go back,"+
 		"h01 drains,h01 rolls back,h01 is changed,h01 undrains,"+
 		"h03 drains,h03 rolls back,h03 is changed,h03 reboots,h03 rolls back,h03 undrains,h01 joins,site completes", ",")
+	half := func(status, why string) func(*v1.Run, *rollback) {
+		return func(r *v1.Run, b *rollback) {
+			b.half, b.has["h03"] = true, b.from["h03"]
+			r.Result, r.Hosts[1].Status, r.Hosts[1].Error = "aborted", status, why
+		}
+	}
+	begun := slices.Index(calm, "h03 drains")
 	lost := v1.RunHost{Hostname: "h03", Status: "failed", Error: "the reboot was asked for before, and the machine did not reboot"}
 	for name, c := range map[string]struct {
 		deeds                   []string
@@ -103,12 +110,18 @@ func TestRollbackViolations(t *testing.T) {
 		"a step not done again":        {deeds: forwards, without: "h01 joins", want: `it did ["hosts" "completes"]`},
 		"a step done too early":        {deeds: forwards, insert: "h01 joins", before: "h03 undrains", want: `"h01 joins 7" happened while hosts are out of service`},
 		"a step between the hosts":     {deeds: forwards, insert: "h01 joins", before: "h03 drains", want: `"h03 drains 7" happened after "joins"`},
+		"aborted half-way":             {deeds: calm[:begun], change: half("skipped", "the run was aborted")},
+		"aborted in a reboot":          {deeds: calm, without: "h03 reboots", change: half("failed", "the run ended before it was rebooted")},
+		"said not to be begun":         {deeds: calm, change: half("skipped", "the run was aborted"), want: "h03 is skipped"},
+		"aborted, and half of it done": {deeds: calm[:begun], change: half("upgraded", ""), want: "h03 is said to be back, and has 5 in place of 0"},
+		"aborted by nobody":            {deeds: calm, change: func(r *v1.Run, _ *rollback) { r.Result = "aborted" }, want: "the run ended as aborted"},
+		"a host that was back":         {deeds: calm, change: func(_ *v1.Run, b *rollback) { delete(b.was, "h01") }, want: `"h01 is changed 7" happened on a host that was back before`},
 		"upgraded":                     {deeds: calm, insert: "h01 upgrade begins", before: "h01 undrains", want: `"h01 upgrade begins 7" is no part of a rollback`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			run := v1.Run{ID: 7, RollbackOf: 5, Result: "completed", Hosts: []v1.RunHost{{Hostname: "h01", Status: "upgraded"}, {Hostname: "h03", Status: "upgraded"}}}
-			back := rollback{of: 5, was: map[string]string{"h01": "0", "h03": "0"}, has: map[string]string{"h01": "0", "h03": "0"}, parts: []string{"reopens", "leaves", ofHosts}}
+			back := rollback{of: 5, from: map[string]string{"h01": "5", "h03": "5"}, was: map[string]string{"h01": "0", "h03": "0"}, has: map[string]string{"h01": "0", "h03": "0"}, parts: []string{"reopens", "leaves", ofHosts}}
 			if slices.Contains(c.deeds, "h01 joins") {
 				back.parts = []string{ofHosts, "joins", "completes"}
 			}
