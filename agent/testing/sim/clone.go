@@ -20,7 +20,7 @@ func (w *World) clone(m *machine) *machine {
 	}
 	c := &machine{
 		w: w, name: m.name + "-clone", host: m.host, clock: &clock{}, link: newLink(), up: true, powered: make(chan struct{}), boot: m.boot + 1,
-		role: m.role, labels: m.labels, traits: m.traits, installed: maps.Clone(m.installed), undone: maps.Clone(m.undone), version: m.version, was: maps.Clone(m.was), drained: m.drained, cloned: true,
+		role: m.role, labels: m.labels, traits: m.traits, installed: maps.Clone(m.installed), undone: maps.Clone(m.undone), version: m.version, was: maps.Clone(m.was), ran: maps.Clone(m.ran), drained: m.drained, cloned: true,
 		releaseOf: maps.Clone(m.releaseOf), shipped: m.shipped, release: m.release, gaveUp: m.gaveUp, rejected: map[string]map[string]bool{}, judged: map[string]string{}, busy: map[string]time.Time{}, busyChanged: make(chan struct{}),
 	}
 	ofWorker, from := m.worker(1)

@@ -54,9 +54,11 @@ type machine struct {
 	installed map[uint64]int
 	pending   uint64
 	undone    map[uint64]bool
-	// version is the run whose installation it has, was what it had before each run: 0 at first.
+	// version is the run whose installation it has, was what it had before each run: 0 at first. ran is what
+	// ran when it was prepared for a rollback.
 	version uint64
 	was     map[uint64]uint64
+	ran     map[uint64]uint64
 	// releaseOf are the releases of runs, by name and digest, and shipped is the one with which it came.
 	releaseOf map[uint64]string
 	shipped   string
@@ -239,8 +241,8 @@ func (m *machine) upgrade(ctx context.Context, j *job) {
 	if ctx.Err() == nil && m.up {
 		m.installed[j.run]++
 		had := m.version
-		if had == j.version { // An earlier rollback waits for a boot, and this one goes on with it.
-			had = m.running()
+		if had == j.version { // An earlier rollback waited for a boot, and this one goes on with it.
+			had = m.ran[j.run]
 		}
 		m.w.oracle.Installs(name, j.run, had)
 		m.releaseOf[j.run] = j.of

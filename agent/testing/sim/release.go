@@ -116,9 +116,10 @@ func (m *machine) addPackages(plan message.ChangeSet, job strategy.Job) message.
 }
 
 // getsTheSame judges that a machine upgrades to the version of a package that other machines have got
-// in the same run, if its release says so. The world's lock is held.
-func (w *World) getsTheSame(host string, job strategy.Job) {
-	if job.Release == nil || job.Release.Packages == nil || !job.Release.Packages.Same {
+// in the same run, if its release says so. Of two machines that are one host the site knows the plan of one
+// alone. The world's lock is held.
+func (w *World) getsTheSame(m *machine, job strategy.Job) {
+	if m.cloned || job.Release == nil || job.Release.Packages == nil || !job.Release.Packages.Same {
 		return
 	}
 	for _, c := range job.Plan.Changes {
@@ -129,7 +130,7 @@ func (w *World) getsTheSame(host string, job strategy.Job) {
 			w.libraries = map[uint64]string{}
 		}
 		if was := w.libraries[job.Run]; was != "" && was != c.To {
-			w.violated("%s upgrades %s to %s in run %d, and another host to %s", host, library, c.To, job.Run, was)
+			w.violated("%s upgrades %s to %s in run %d, and another host to %s", m.name, library, c.To, job.Run, was)
 		}
 		w.libraries[job.Run] = c.To
 		w.count("upgrades to what all others get")

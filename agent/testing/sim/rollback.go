@@ -91,6 +91,7 @@ func (s system) PrepareRollback(ctx context.Context, job strategy.Job) (message.
 	if s.p.dead() {
 		return message.ChangeSet{}, errDead
 	}
+	s.m.ran[job.Run] = s.m.running()
 	back := message.ChangeSet{Changes: strategy.Reversed(job.Plan.Changes)}
 	switch c := runOf(back); {
 	case !s.m.traits.rollsBack:

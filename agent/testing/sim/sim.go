@@ -166,7 +166,7 @@ func (w *World) addMachine(name string) {
 	m := &machine{
 		w: w, name: name, host: name, clock: &clock{}, link: newLink(), up: true, powered: make(chan struct{}), boot: 1,
 		role: one(d, "role of "+name, "web", "db"), labels: map[string]string{"ring": one(d, "ring of "+name, "0", "1", "2")},
-		installed: map[uint64]int{}, undone: map[uint64]bool{}, was: map[uint64]uint64{}, releaseOf: map[uint64]string{}, release: "r0", rejected: map[string]map[string]bool{}, judged: map[string]string{},
+		installed: map[uint64]int{}, undone: map[uint64]bool{}, was: map[uint64]uint64{}, ran: map[uint64]uint64{}, releaseOf: map[uint64]string{}, release: "r0", rejected: map[string]map[string]bool{}, judged: map[string]string{},
 		busy: map[string]time.Time{}, busyChanged: make(chan struct{}),
 		traits: traits{
 			reboots: d.chance("reboots/"+name, 0.6), inside: d.chance("inside/"+name, 0.25), survives: d.chance("survives/"+name, 0.4),

@@ -147,7 +147,7 @@ func (s system) begin(of strategy.Job) *job {
 	s.m.w.note("%s begins to upgrade for run %d", s.m.name, run)
 	s.judgeBusy(of)
 	s.m.w.oracle.UpgradeBegins(s.m.name, s.p.name, run, releaseOfJob(of))
-	s.m.w.getsTheSame(s.m.name, of)
+	s.m.w.getsTheSame(s.m, of)
 	j := &job{run: run, of: releaseOfJob(of), system: systemOf(of.Plan), version: versionOf(runOf(of.Plan).To), isRollback: of.RollbackOf != 0, done: make(chan struct{})}
 	ctx, cancel := context.WithCancel(s.m.w.ctx)
 	j.stop = cancel
