@@ -221,7 +221,7 @@ func parseHead(head string) (d deployment, err error) {
 // branch splits what a deployment follows into the remote and its branch.
 func branch(origin string) (remote, name string, err error) {
 	remote, name, ok := strings.Cut(origin, ":")
-	if !ok || remote == "" || name == "" || strings.HasPrefix(remote, "-") || strings.ContainsAny(origin, " \n\t@") {
+	if !ok || remote == "" || name == "" || strings.HasPrefix(remote, "-") || strings.HasPrefix(name, "-") || strings.ContainsAny(origin, " \n\t@") {
 		return "", "", fmt.Errorf("%.100q is no branch of a remote; use REMOTE:BRANCH, such as origin:stable", origin)
 	}
 	return remote, name, nil

@@ -182,7 +182,7 @@ func TestBranch(t *testing.T) {
 	if remote, name, err := branch("origin:debian/12/x86_64"); err != nil || remote != "origin" || name != "debian/12/x86_64" {
 		t.Errorf("%q, %q, %v", remote, name, err)
 	}
-	for _, odd := range []string{"", one, "stable", "origin:", ":stable", "--origin:stable", "origin:stable@" + one, "origin:a b"} {
+	for _, odd := range []string{"", one, "stable", "origin:", ":stable", "--origin:stable", "origin:--url=https://example.com", "origin:stable@" + one, "origin:a b"} {
 		if remote, name, err := branch(odd); err == nil {
 			t.Errorf("%q is read as %q and %q", odd, remote, name)
 		}
