@@ -1,9 +1,7 @@
 package run
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -27,8 +25,9 @@ type Ledger struct {
 	// Ignored counts the records that changed nothing.
 	Ignored uint64
 
-	// environments are those of which the log knows something, by name.
+	// environments are those of which the log knows something, by name; sorted are the same.
 	environments map[string]*Environment
+	sorted       []*Environment
 	// byRun are the environments by the sequences that begin their newest run: its opening
 	// and its prepare.
 	byRun map[uint64]*Environment
@@ -84,10 +83,9 @@ func (l *Ledger) Missed(now time.Time) *message.Missed { return l.Of("").Missed(
 func (l *Ledger) Next(now time.Time, seen Seen) Decision { return l.Of("").Next(now, seen) }
 
 // Environments returns the environments of which the log knows something, by name: the
-// default one comes first, if it has had a run or missed a window.
-func (l *Ledger) Environments() []*Environment {
-	return slices.SortedFunc(maps.Values(l.environments), func(a, b *Environment) int { return strings.Compare(a.Name, b.Name) })
-}
+// default one comes first, if it has had a run or missed a window. The caller does not change
+// the slice.
+func (l *Ledger) Environments() []*Environment { return l.sorted }
 
 // UnderWay returns the environments with a run under way, in the order of the ids of the runs.
 // The caller does not change the slice.
@@ -288,12 +286,12 @@ func (l *Ledger) apply(e *Environment, r *message.Decoded) error {
 	switch {
 	case run.ID != before:
 		l.byRun[run.ID] = e
-		l.sort()
+		l.underWay = append(l.without(e), e) // No id is higher.
 	case run.Over() && !wasOver:
 		e.ended = run
 		e.complete(run)
 		e.reached = run.after
-		l.underWay = slices.DeleteFunc(l.underWay, func(other *Environment) bool { return other == e })
+		l.underWay = l.without(e)
 	}
 	return err
 }
@@ -325,9 +323,9 @@ func (l *Ledger) budgeted(r *message.Decoded, e message.Budgeted) {
 	l.regroup()
 }
 
-// sort puts the runs under way into the order of their ids.
-func (l *Ledger) sort() {
-	slices.SortFunc(l.underWay, func(a, b *Environment) int { return cmp.Compare(a.newest.Key(), b.newest.Key()) })
+// without returns the environments with a run under way, except one. It changes the slice of all.
+func (l *Ledger) without(e *Environment) []*Environment {
+	return slices.DeleteFunc(l.underWay, func(other *Environment) bool { return other == e })
 }
 
 // touch returns an environment that a record is about to change.
@@ -339,6 +337,8 @@ func (l *Ledger) touch(name string) *Environment {
 			l.environments, l.byRun = map[string]*Environment{}, map[uint64]*Environment{}
 		}
 		l.environments[name] = e
+		i, _ := slices.BinarySearchFunc(l.sorted, name, func(e *Environment, name string) int { return strings.Compare(e.Name, name) })
+		l.sorted = slices.Insert(l.sorted, i, e)
 	}
 	l.last = e
 	l.note(e)
