@@ -323,7 +323,7 @@ func (l *Ledger) budgeted(r *message.Decoded, e message.Budgeted) {
 	l.regroup()
 }
 
-// without takes an environment out of those with a run under way.
+// without returns the environments with a run under way, except one. It changes the slice of all.
 func (l *Ledger) without(e *Environment) []*Environment {
 	return slices.DeleteFunc(l.underWay, func(other *Environment) bool { return other == e })
 }
