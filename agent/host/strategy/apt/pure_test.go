@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +15,41 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/host/strategy/hostfs"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wire/message"
 )
+
+// TestArchiveOf checks which archive apt has kept of a version, also of a package that a host has of two
+// architectures: the way back from an upgrade of both needs each.
+func TestArchiveOf(t *testing.T) {
+	t.Parallel()
+	root := hostfs.Root(t.TempDir())
+	kept := func(path string, lines ...string) {
+		if err := os.MkdirAll(filepath.Dir(root.Path(path)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(root.Path(path), []byte(strings.Join(lines, "\n")), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, archive := range []string{"libc6_2.36-9_amd64.deb", "libc6_2.36-9_i386.deb", "libx32_1_i386.deb", "adduser_1%3a3_all.deb"} {
+		kept(filepath.Join(archivesFolder, archive))
+	}
+	kept("/var/lib/dpkg/arch", "amd64", "i386", "")
+	s := &Strategy{host: root}
+	for of, want := range map[message.Change]string{
+		{Name: "libc6", To: "2.36-9"}:      "libc6_2.36-9_amd64.deb",
+		{Name: "libc6:i386", To: "2.36-9"}: "libc6_2.36-9_i386.deb",
+		{Name: "libx32:i386", To: "1"}:     "libx32_1_i386.deb",
+		{Name: "libx32", To: "1"}:          "",
+		{Name: "adduser", To: "1:3"}:       "adduser_1%3a3_all.deb",
+		{Name: "adduser", To: "2"}:         "",
+	} {
+		if want != "" {
+			want = root.Path(filepath.Join(archivesFolder, want))
+		}
+		if got := s.archiveOf(of); got != want {
+			t.Errorf("%s %s is at %q, not %q", of.Name, of.To, got, want)
+		}
+	}
+}
 
 func TestParseStatus(t *testing.T) {
 	t.Parallel()

@@ -1,6 +1,7 @@
 package apt
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -189,17 +190,30 @@ func (v offer) fetched() bool {
 }
 
 // archiveOf returns the archive of a version among those that apt has kept; empty if
-// there is none.
+// there is none. A host may have a package of two architectures, and the archives of both.
 func (s *Strategy) archiveOf(c message.Change) string {
 	found, err := filepath.Glob(s.archivesLike(c))
+	if !strings.Contains(c.Name, ":") {
+		found = slices.DeleteFunc(found, s.isForeign)
+	}
 	if err != nil || len(found) != 1 {
 		return ""
 	}
 	return found[0]
 }
 
+// isForeign reports whether an archive is of an architecture that was added to that of the host: dpkg lists
+// these after it.
+func (s *Strategy) isForeign(archive string) bool {
+	all, err := s.host.Read("/var/lib/dpkg/arch")
+	architectures := strings.Fields(all)
+	return err == nil && len(architectures) > 1 && slices.ContainsFunc(architectures[1:], func(foreign string) bool {
+		return strings.HasSuffix(archive, "_"+foreign+".deb")
+	})
+}
+
 // archivesLike is the pattern of the files that archiveOf looks for.
 func (s *Strategy) archivesLike(c message.Change) string {
-	name, _, _ := strings.Cut(c.Name, ":")
-	return s.host.Path(filepath.Join(archivesFolder, name+"_"+strings.ReplaceAll(c.To, ":", "%3a")+"_*.deb"))
+	name, architecture, _ := strings.Cut(c.Name, ":")
+	return s.host.Path(filepath.Join(archivesFolder, name+"_"+strings.ReplaceAll(c.To, ":", "%3a")+"_"+cmp.Or(architecture, "*")+".deb"))
 }
