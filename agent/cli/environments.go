@@ -68,6 +68,10 @@ func (c *statusCommand) showEnvironments(ctx context.Context, to *terminal, api 
 		return err
 	}
 	at := c.format()
+	advised := adviseEnvironment
+	if state.Hosts == 0 { // What is wrong is the tenant's, and no match of an environment.
+		advised = func(e v1.EnvironmentStatus, r *v1.Run) []advice { return advise(state.Situation, r) }
+	}
 	todo := slices.Concat(adviseUnplaced(state.Situation), adviseTenant(at, state))
 	switch {
 	case c.Environment != "":
@@ -76,12 +80,12 @@ func (c *statusCommand) showEnvironments(ctx context.Context, to *terminal, api 
 			return err
 		}
 		c.showOne(to, at, state.Environments, all[0], newest, chosen)
-		todo = append(adviseEnvironment(all[0], newest), todo...)
+		todo = append(advised(all[0], newest), todo...)
 	default:
 		c.showTable(to, at, state, all)
 		if len(all) > 0 && len(all[0].Needs) > 0 {
 			look := advice{"or look at environment " + all[0].Name + " first", command("status", "--environment", all[0].Name)}
-			todo = slices.Concat(adviseEnvironment(all[0], all[0].Run), []advice{look}, todo)
+			todo = slices.Concat(advised(all[0], all[0].Run), []advice{look}, todo)
 		}
 		showWarnings(to, at, state)
 		showUnmatched(to, state)

@@ -185,6 +185,21 @@ func TestStatusOfEnvironments(t *testing.T) {
 	}
 }
 
+// TestEnvironmentsWithoutConfiguration checks that a tenant none of whose hosts can take part, such as one
+// without a configuration, is told so, and not to correct the match of an environment.
+func TestEnvironmentsWithoutConfiguration(t *testing.T) {
+	t.Parallel()
+	s := fakeapi.New(t)
+	s.SetState("acme", v1.State{Situation: v1.Situation{Status: "idle", Environments: 1}})
+	s.SetEnvironments("acme", v1.EnvironmentStatusOf("basel", v1.Situation{Status: "idle"}, nil))
+	for _, line := range []string{"status", "status --environment basel"} {
+		code, stdout, stderr := call(t, as(t, s.URL, s.Token, "acme", strings.Fields(line)...)...)
+		if code != exitOK || !strings.Contains(stdout, "To do now:\n  no host belongs to this configuration: set config.worker-applications") || strings.Contains(stdout, "correct its match") {
+			t.Errorf("%s: exit code %d:\n%s%s", line, code, stdout, stderr)
+		}
+	}
+}
+
 // TestWatchOfEnvironments checks what watch prints of runs side by side: each line names the
 // environment, watch ends with the last of them, and --environment follows one.
 func TestWatchOfEnvironments(t *testing.T) {

@@ -46,13 +46,20 @@ func explain(err error) string {
 	}
 	text += otherName(err)
 	switch {
+	case errors.Is(err, unix.ECONNREFUSED) && call.Path == joinPath:
+		text += "; nothing listens there: start the agent of the site, or give its address with --site"
 	case errors.Is(err, unix.ECONNREFUSED):
 		text += "; nothing listens there: start the agent, or give its address with --endpoint or the variable OSUPGRADE_ENDPOINT"
+	case errors.Is(err, http.ErrSchemeMismatch) && call.Path == joinPath:
+		text += "; the site speaks HTTP there: give --site http://…"
 	case errors.Is(err, http.ErrSchemeMismatch):
 		text += "; the agent speaks HTTP there: give --endpoint http://…"
 	}
 	return fmt.Sprintf("%s (%s %s)", text, call.Method, call.Path)
 }
+
+// joinPath is the path of the request with which a host joins: its site is named by another flag.
+const joinPath = "/v1/join"
 
 // otherName returns what to do about a site that was called by a name or address which its
 // certificate does not have; nothing for other errors.

@@ -5,12 +5,16 @@ package cli
 import (
 	"log/slog"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/api/client"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/site"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/wire/v1"
 )
 
 // TestJoinByAnotherName checks that a host which calls its site by an address that is not in its
@@ -45,5 +49,27 @@ func TestJoinByAnotherName(t *testing.T) {
 	code, stdout, stderr := call(t, "worker", "join", "--site", "https://127.0.0.2:"+port, "--token-file", file, "--host", "h01", "--config", filepath.Join(host, "worker.yaml"))
 	if code != exitFailed || !strings.Contains(stderr, "on the site: osupgrade-agent init --name site.example --name 192.0.2.10 --name 127.0.0.2 (POST /v1/join)") {
 		t.Errorf("exit code %d:\n%s%s", code, stdout, stderr)
+	}
+}
+
+// TestJoinNamesItsFlag checks that the advice about an address that is wrong names the flag of worker join,
+// which has no --endpoint.
+func TestJoinNamesItsFlag(t *testing.T) {
+	t.Parallel()
+	plain := httptest.NewServer(http.NotFoundHandler())
+	defer plain.Close()
+	for endpoint, want := range map[string]string{
+		strings.Replace(plain.URL, "http:", "https:", 1): "the site speaks HTTP there: give --site http://… (POST /v1/join)",
+		"http://127.0.0.1:1":                             "nothing listens there: start the agent of the site, or give its address with --site (POST /v1/join)",
+	} {
+		api, err := client.New(client.Options{Endpoint: endpoint, Token: "osuj_x"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = api.Join(t.Context(), v1.Join{Host: "h01"})
+		api.Close()
+		if got := explain(err); !strings.Contains(got, want) || strings.Contains(got, "endpoint") {
+			t.Errorf("%q lacks %q", got, want)
+		}
 	}
 }

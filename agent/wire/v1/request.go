@@ -45,10 +45,11 @@ type Start struct {
 	Release string `json:"release,omitempty"`
 	// Hosts, Labels and Roles choose the hosts of the run when it is started: those that are of
 	// one of these names, have all these labels and one of these roles. The value of a label may
-	// be several, joined by commas: one of them. Without any, the run has all hosts.
-	Hosts  []string          `json:"hosts,omitempty"`
-	Labels map[string]string `json:"labels,omitempty"`
-	Roles  []string          `json:"roles,omitempty"`
+	// be several, joined by commas: one of them. Without any, the run has all hosts; an empty list or
+	// object is refused.
+	Hosts  []string          `json:"hosts,omitzero"`
+	Labels map[string]string `json:"labels,omitzero"`
+	Roles  []string          `json:"roles,omitzero"`
 	// Until is the stage of the rollout after which the run ends. The next run of the environment goes on
 	// there: hosts that are upgraded are left out, steps that are done stay done. Empty means the last
 	// stage. Such a run has all hosts of its environment.
@@ -80,6 +81,7 @@ func DecodeStart(contentType string, body []byte) (Start, error) {
 // all is right.
 func (s Start) Validate() Problems {
 	found := append(validateEnvironment(s.Environment), s.Selector().Validate()...)
+	found = append(found, s.validateChoice()...)
 	found = append(found, s.validateRollback()...)
 	switch {
 	case s.OverrideWindow && strings.TrimSpace(s.Reason) == "":
@@ -114,6 +116,20 @@ func (s Start) Validate() Problems {
 	}
 	if !s.OverrideWindow && !s.IsRollback() {
 		found = append(found, document.Wrong("duration", s.Duration, "bounds a run outside of the maintenance windows; give it with override-window, or leave it out"))
+	}
+	return found
+}
+
+// validateChoice refuses a choice that is empty: a program that has found no host means no host, and the
+// run would have all.
+func (s Start) validateChoice() (found Problems) {
+	for _, choice := range []struct {
+		field   string
+		isEmpty bool
+	}{{"hosts", s.Hosts != nil && len(s.Hosts) == 0}, {"labels", s.Labels != nil && len(s.Labels) == 0}, {"roles", s.Roles != nil && len(s.Roles) == 0}} {
+		if choice.isEmpty {
+			found = append(found, Problem{Field: choice.field, Message: "it is empty, which would choose all hosts; name some, or leave it out"})
+		}
 	}
 	return found
 }
