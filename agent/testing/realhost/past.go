@@ -44,6 +44,15 @@ func (p *Past) Keep(at, host string, about Release, debs ...Deb) {
 	p.times["/"+at+"/"+host] = r
 }
 
+// Break makes all repositories faulty that it has; None repairs them.
+func (p *Past) Break(fault Fault) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, r := range p.times {
+		r.Break(fault)
+	}
+}
+
 // ServeHTTP implements http.Handler.
 func (p *Past) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	parts := strings.SplitN(request.URL.Path, "/", 4)
