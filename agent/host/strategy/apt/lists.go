@@ -57,7 +57,7 @@ func (s *call) listed(ctx context.Context) error {
 		return strategy.Fail(message.Repository, fmt.Errorf("this host has no lists of packages; %s", remedy.AptLists))
 	}
 	for _, l := range all {
-		whole, err := s.whole(ctx, l)
+		whole, _, err := s.whole(ctx, l)
 		if err != nil {
 			return err
 		}
@@ -68,16 +68,22 @@ func (s *call) listed(ctx context.Context) error {
 	return nil
 }
 
-// dropTorn removes the lists that are not what their Release says, so that apt fetches them again.
+// dropTorn removes the lists that are not what their Release says, so that apt fetches them again. So it
+// does with an empty one of which the Release says nothing: that may be whole, or all that a power cut has
+// left of it.
 func (s *call) dropTorn(ctx context.Context) error {
 	all, err := s.onHost(ctx)
 	if err != nil {
 		return err
 	}
 	for _, l := range all {
-		whole, err := s.whole(ctx, l)
-		if err == nil && !whole {
+		whole, sure, err := s.whole(ctx, l)
+		switch {
+		case err != nil:
+		case !whole:
 			s.progress(-1, message.CleanText(l.file+" is not what its Release says; it is fetched again"))
+			err = os.Remove(s.host.Path(l.file))
+		case !sure && s.isEmpty(l):
 			err = os.Remove(s.host.Path(l.file))
 		}
 		if err != nil {
@@ -87,24 +93,27 @@ func (s *call) dropTorn(ctx context.Context) error {
 	return nil
 }
 
-// whole reports whether a list is what its Release says. One of which the Release says nothing only
-// has to have something.
-func (s *call) whole(ctx context.Context, l list) (bool, error) {
+// whole reports whether a list is what its Release says. One of which the Release says nothing counts as
+// whole; sure is false then.
+func (s *call) whole(ctx context.Context, l list) (whole, sure bool, err error) {
 	about, err := s.host.Read(l.repository() + "InRelease")
 	if err == nil && about == "" {
 		about, err = s.host.Read(l.repository() + "Release")
 	}
 	if err != nil {
-		return false, err
+		return false, false, err
 	}
-	file := s.host.Path(l.file)
 	want := parseReleaseSum(about, l.key)
 	if want == "" {
-		info, err := os.Stat(file)
-		return err == nil && info.Size() > 0, err
+		return true, false, nil
 	}
-	has, err := s.sumOfList(ctx, file)
-	return has == want, err
+	has, err := s.sumOfList(ctx, s.host.Path(l.file))
+	return has == want, true, err
+}
+
+func (s *call) isEmpty(l list) bool {
+	info, err := os.Stat(s.host.Path(l.file))
+	return err == nil && info.Size() == 0
 }
 
 // repository is how the files of the repository of a list begin. apt makes the name of a file of its
