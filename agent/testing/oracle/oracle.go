@@ -347,15 +347,19 @@ func (o *Oracle) raced() bool { return o.seen > o.written }
 // clock notes the time of a record. If that is before the time of the last record, the
 // log's clock was set back: times that would now be in the future become the new time.
 func (o *Oracle) clock(r message.Decoded) (setBack bool) {
-	now := r.Time
-	if len(o.runs) == 0 || !now.Before(o.newest) {
+	now, least := r.Time, o.least()
+	if len(o.runs) == 0 || !now.Before(least) {
 		return false
 	}
-	lag := o.least().Sub(o.newest)
+	setBack = now.Before(o.newest)
+	lag := min(least.Sub(now), least.Sub(o.newest))
 	if !o.known(o.back.seq) {
 		lag += o.back.lag
 	}
 	o.back = back{r.Seq, lag}
+	if !setBack {
+		return false
+	}
 	for _, p := range o.runs {
 		o.setBack(p, now)
 		for _, m := range p.members {
@@ -370,7 +374,8 @@ func (o *Oracle) clock(r message.Decoded) (setBack bool) {
 	return true
 }
 
-// back is a record before which the log's clock was set back.
+// back is a record before which the log's clock was set back, perhaps by less than had passed since the
+// record before it.
 type back struct {
 	seq uint64
 	// lag is how much real time the record does not show: a controller that was not given it yet goes
