@@ -824,6 +824,11 @@ func TestTornListIsNoPlan(t *testing.T) {
 				t.Errorf("prepared is %v, %v", plan, err)
 			}
 			f.write("lists/x_._InRelease", "SHA256:\n "+empty+" 0 other/Packages\n")
+			f.torn = true // So that the Release stays.
+			if plan, err := f.strategy().Plan(t.Context(), job(message.ChangeSet{})); err == nil {
+				t.Errorf("of an empty list of which the Release has no sum the plan is %v", plan)
+			}
+			f.write(fakeList, "Package: a\n")
 			if plan, err := f.strategy().Plan(t.Context(), job(message.ChangeSet{})); err != nil || len(plan.Changes) != 3 {
 				t.Errorf("of a list of which the Release has no sum the plan is %v, %v", plan, err)
 			}

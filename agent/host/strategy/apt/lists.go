@@ -68,34 +68,36 @@ func (s *call) listed(ctx context.Context) error {
 	return nil
 }
 
-// dropTorn removes the lists that are not what their Release says, so that apt fetches them again.
-func (s *call) dropTorn(ctx context.Context) error {
+// dropTorn removes the lists that are not what their Release says, so that apt fetches them again,
+// and returns how many.
+func (s *call) dropTorn(ctx context.Context) (torn int, err error) {
 	all, err := s.onHost(ctx)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	for _, l := range all {
 		whole, err := s.whole(ctx, l)
 		if err == nil && !whole {
+			torn++
 			s.progress(-1, message.CleanText(l.file+" is not what its Release says; it is fetched again"))
 			err = os.Remove(s.host.Path(l.file))
 		}
 		if err != nil {
-			return fmt.Errorf("cannot tell whether the lists of packages are whole: %w", err)
+			return torn, fmt.Errorf("cannot tell whether the lists of packages are whole: %w", err)
 		}
 	}
-	return nil
+	return torn, nil
 }
 
 // whole reports whether a list is what its Release says. One of which the Release says nothing only
-// has to have something.
+// has to have something, and one without a Release not even that.
 func (s *call) whole(ctx context.Context, l list) (bool, error) {
 	about, err := s.host.Read(l.repository() + "InRelease")
 	if err == nil && about == "" {
 		about, err = s.host.Read(l.repository() + "Release")
 	}
-	if err != nil {
-		return false, err
+	if err != nil || about == "" {
+		return about == "", err
 	}
 	file := s.host.Path(l.file)
 	want := parseReleaseSum(about, l.key)
