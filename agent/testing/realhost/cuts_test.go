@@ -2,6 +2,7 @@ package realhost_test
 
 import (
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -161,18 +162,29 @@ func (r *rig) lasts(run v1.Run) (map[string]time.Duration, v1.Run) {
 }
 
 // cutsPhase is cutsIn with a mirror that does not answer while the host upgrades: what is prepared
-// needs no mirror, so such a run completes whatever the cut has taken.
+// needs no mirror, so such a run completes whatever the cut has taken. A cut that has taken nothing
+// does not count: it came after the last sync of the phase, or of another program of this machine.
 func (r *rig) cutsPhase(phase string, within time.Duration, run v1.Run) (struck bool, ended v1.Run) {
 	r.t.Helper()
+	r.comes(run, phase)
 	prepared := phase != "preparing"
 	if prepared {
-		r.comes(run, phase)
 		r.past.Break(realhost.Down)
 		defer r.past.Break(realhost.None)
+	}
+	file, content := r.c.Path("/srv/not-synced"), phase+" "+number(run.ID)
+	_ = os.Remove(file) // Of a file that is replaced ext4 syncs the content.
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		r.t.Fatal(err)
 	}
 	struck, ended = r.cutsIn(phase, within, run)
 	if prepared && ended.Result != "completed" {
 		r.t.Errorf("run %d was prepared when the power was cut and the mirror went down, and ended as %s: %+v", run.ID, ended.Result, ended.Hosts)
+	}
+	left, _ := os.ReadFile(file)
+	if string(left) == content {
+		r.t.Log("the cut has taken nothing")
+		struck = false
 	}
 	return struck, ended
 }

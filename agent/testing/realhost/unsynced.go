@@ -10,8 +10,9 @@ import (
 
 // LosesUnsynced moves the files of a container that is off to an ext4 of its own. From now on a
 // power cut loses what was not synced, as on a virtual machine: data that were not written
-// and changes that are not in the journal. What the disk was given it keeps. A cut costs as little
-// as before, so a test can make dozens of them.
+// and changes that are not in the journal. What the disk was given it keeps. As with most file
+// systems, nothing but a sync writes a file that was truncated or renamed. A cut costs as little as
+// before, so a test can make dozens of them.
 //
 // A program that syncs all file systems of this machine syncs this one, too.
 func (c *Container) LosesUnsynced() {
@@ -19,7 +20,7 @@ func (c *Container) LosesUnsynced() {
 	if c.On() {
 		c.t.Fatal("a container whose files are to be moved is on; cut it first")
 	}
-	c.outside(`mke2fs -q -t ext4 -d "$root" "$image" 2G; mount -o loop "$image" "$root"`)
+	c.outside(`mke2fs -q -t ext4 -d "$root" "$image" 2G; mount -o loop,noauto_da_alloc "$image" "$root"`)
 	c.loses = true
 }
 
@@ -74,7 +75,7 @@ func (c *Container) lose() {
 	// time before that, it would be the same file system, which has stopped.
 	c.outside(`umount "$root"
 		for n in $(seq 300); do
-			if [ -z "$(losetup -j "$image")" ]; then mount -o loop "$image" "$root"; exit; fi
+			if [ -z "$(losetup -j "$image")" ]; then mount -o loop,noauto_da_alloc "$image" "$root"; exit; fi
 			sleep 0.1
 		done
 		echo "a process has it still"; exit 1`)

@@ -20,7 +20,7 @@ var causes = program.Causes{
 	program.Prints(message.Repository, `Release file for .* is (expired|not valid yet)`, remedy.AptExpired),
 	program.Prints(message.Repository, `does not have a Release file`, remedy.AptAddress),
 	program.Prints(message.Repository, `Malformed (entry|line|stanza)|The list of sources could not be read|Type '.*' is not known on|changed its '.*' value from`, remedy.AptSources),
-	program.Prints(message.Repository, `/apt/(lists|osupgrade)/[^ ]+_Packages[\s\S]*package lists or status file could not be parsed`, remedy.AptUnreadable),
+	program.Prints(message.Repository, `/apt/(lists|osupgrade)/\S+_[\s\S]*package lists or status file could not be parsed`, remedy.AptUnreadable),
 	program.Prints(message.Artifact, `Hash Sum mismatch|File has unexpected size|is not a Debian format archive|corrupted filesystem tarball|compressed data is corrupt|unexpected end of file or stream`, remedy.AptDamaged),
 	program.Prints(message.Transient, `Could not connect|Could not resolve|Temporary failure resolving|Connection (timed out|refused|failed|reset)|Unable to connect|Failed to fetch .* (408|429|5\d\d) |Mirror sync in progress|Something wicked happened resolving|Undetermined Error`, remedy.Network),
 	program.Prints(message.Artifact, `Unable to fetch some archives|Failed to fetch|Some files failed to download`, remedy.AptFetchAgain),

@@ -68,29 +68,28 @@ func (s *call) listed(ctx context.Context) error {
 	return nil
 }
 
-// dropTorn removes the lists that are not what their Release says, so that apt fetches them again. So it
-// does with an empty one of which the Release says nothing: that may be whole, or all that a power cut has
-// left of it.
-func (s *call) dropTorn(ctx context.Context) error {
+// dropTorn removes the lists that are not what their Release says, so that apt fetches them again,
+// and returns how many. It also removes an empty one of which the Release says nothing: that may be
+// whole, or all that a power cut has left of it.
+func (s *call) dropTorn(ctx context.Context) (torn int, err error) {
 	all, err := s.onHost(ctx)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	for _, l := range all {
 		whole, sure, err := s.whole(ctx, l)
 		switch {
 		case err != nil:
-		case !whole:
-			s.progress(-1, message.CleanText(l.file+" is not what its Release says; it is fetched again"))
-			err = os.Remove(s.host.Path(l.file))
-		case !sure && s.isEmpty(l):
+		case !whole, !sure && s.isEmpty(l):
+			torn++
+			s.progress(-1, message.CleanText(l.file+" may be torn; it is fetched again"))
 			err = os.Remove(s.host.Path(l.file))
 		}
 		if err != nil {
-			return fmt.Errorf("cannot tell whether the lists of packages are whole: %w", err)
+			return torn, fmt.Errorf("cannot tell whether the lists of packages are whole: %w", err)
 		}
 	}
-	return nil
+	return torn, nil
 }
 
 // whole reports whether a list is what its Release says. One of which the Release says nothing counts as

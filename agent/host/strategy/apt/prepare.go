@@ -101,13 +101,17 @@ func (s *call) prepare(ctx context.Context, job strategy.Job) (message.ChangeSet
 	return plan, s.toDisk(ctx)
 }
 
-// update fetches the lists. By default apt-get update ends with 0 when a repository
-// is down, and the old lists stay.
+// update fetches the lists, and once more those that are torn and that apt takes for new. By
+// default apt-get update ends with 0 when a repository is down, and the old lists stay.
 func (s *call) update(ctx context.Context) error {
-	if err := s.dropTorn(ctx); err != nil {
+	fetch := func() error { return s.apt(ctx, span{0, 8}, "-o", "APT::Update::Error-Mode=any", "update") }
+	if err := fetch(); err != nil {
 		return err
 	}
-	return s.apt(ctx, span{0, 8}, "-o", "APT::Update::Error-Mode=any", "update")
+	if torn, err := s.dropTorn(ctx); err != nil || torn == 0 {
+		return err
+	}
+	return fetch()
 }
 
 // sound checks that dpkg has finished with all packages. What an own run has left is

@@ -286,6 +286,9 @@ func TestRealTornLists(t *testing.T) {
 		d.fails("plan", "repository", "_Packages is not what its Release says")
 		wantPlan(t, d.prepare(), "appliance 1.0 → 2.0")
 	}
+	d.Must("truncate -s 0 /var/lib/apt/lists/*_InRelease")
+	d.left("plan", "repository", remedy.AptUnreadable)
+	wantPlan(t, d.prepare(), "appliance 1.0 → 2.0")
 	d.WriteFile("/etc/apt/apt.conf.d/kept", "Acquire::GzipIndexes \"true\";\n")
 	d.Must("rm " + lists + "; apt-get -q update; ls " + lists + ".lz4")
 	wantPlan(t, d.prepare(), "appliance 1.0 → 2.0")
