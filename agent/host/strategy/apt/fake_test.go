@@ -335,6 +335,9 @@ func (f *fake) targets(verb string, args []string, options map[string]bool) ([]t
 		archived := filepath.Ext(arg) == ".deb"
 		if archived {
 			name, version, _ = strings.Cut(strings.TrimSuffix(filepath.Base(arg), "_amd64.deb"), "_")
+			if f.content(target{name, version}.argument()) == "" {
+				return nil, refusal("E: read, still have 8 to read but none left\n")
+			}
 		}
 		have := f.dpkg[name]
 		if have.version == version && have.isInstalled() && !options["--reinstall"] {

@@ -80,7 +80,7 @@ func (s *call) dropTorn(ctx context.Context) (torn int, err error) {
 		whole, sure, err := s.whole(ctx, l)
 		switch {
 		case err != nil:
-		case !whole, !sure && s.isEmpty(l):
+		case !whole, !sure && isEmpty(s.host.Path(l.file)):
 			torn++
 			s.progress(-1, message.CleanText(l.file+" may be torn; it is fetched again"))
 			err = os.Remove(s.host.Path(l.file))
@@ -110,8 +110,8 @@ func (s *call) whole(ctx context.Context, l list) (whole, sure bool, err error) 
 	return has == want, true, err
 }
 
-func (s *call) isEmpty(l list) bool {
-	info, err := os.Stat(s.host.Path(l.file))
+func isEmpty(file string) bool {
+	info, err := os.Stat(file)
 	return err == nil && info.Size() == 0
 }
 

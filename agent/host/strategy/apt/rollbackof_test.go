@@ -48,6 +48,13 @@ func TestRollbackFrom(t *testing.T) {
 			f.then = old
 			j.Was = &release.Release{Packages: &release.Packages{Select: release.All, AsOf: monday}}
 		},
+		"the snapshot, after a power cut that left empty archives": func(f *fake, j *strategy.Job) {
+			f.then = old
+			j.Was = &release.Release{Packages: &release.Packages{Select: release.All, AsOf: monday}}
+			for _, key := range []string{"a=1", "b=1", "c=1"} {
+				f.write(f.archive(key), "")
+			}
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
