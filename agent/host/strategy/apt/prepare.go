@@ -108,7 +108,7 @@ func (s *call) update(ctx context.Context) error {
 	if err := fetch(); err != nil {
 		return err
 	}
-	if torn, err := s.dropTorn(ctx); err != nil || torn == 0 {
+	if dropped, err := s.dropTorn(ctx); err != nil || dropped == 0 {
 		return err
 	}
 	return fetch()
