@@ -27,6 +27,7 @@ func TestEnvironmentObject(t *testing.T) {
 	const basel = environmentsPath + "/basel"
 	s.want("GET", environmentsPath, "", 200, "[]")
 	s.want("GET", basel, "", 404, `tenant \"acme\" has no environment basel; create it with PUT`)
+	s.want("DELETE", basel, "", 404, `"tenant \"acme\" has no environment basel"`)
 	s.want("PUT", basel, `{}`, 400, "match: it is missing; say which hosts belong to the environment")
 	s.want("PUT", basel, `{"match":{"labels":{"a shop":"basel"}}}`, 400, "is not the key of a label")
 	s.want("PUT", basel, `{"match":{"roles":["edge"]},"windows":[]}`, 400, "windows: unknown key; use after, calendars, description, follow, maintenance-windows, match, releases, rollout")

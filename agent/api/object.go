@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"mime"
 	"net/http"
 	"reflect"
@@ -101,11 +102,17 @@ func (o *object[T]) stored(ctx context.Context, tenant string) (stored[T], error
 	return stored[T]{value: value, revision: revision, exists: err == nil}, err
 }
 
+// missing refuses a request for an object that does not exist. Who deletes one by a wrong name does not
+// want to create it.
 func (o *object[T]) missing(c *call) error {
+	text := fmt.Sprintf("tenant %q has no %s", c.tenant, o.noun)
 	if o.ofSite {
-		return missing(o.noun, "there is no %s; create it with PUT", o.noun)
+		text = "there is no " + o.noun
 	}
-	return missing(o.noun, "tenant %q has no %s; create it with PUT", c.tenant, o.noun)
+	if c.Method != http.MethodDelete || o.room == nil {
+		text += "; create it with PUT"
+	}
+	return missing(o.noun, "%s", text)
 }
 
 func (o *object[T]) mismatch(c *call, now stored[T]) error {

@@ -162,7 +162,7 @@ func (s *state) staysAsItIs(fleet []plan.Host, members map[string]bool, back *ro
 		why := "nothing is known any more of what was done to it"
 		switch {
 		case !in[name]:
-			why = "it is in this environment no longer"
+			why = "it is no longer in this environment"
 		case isNewer && back.Runs.Has(newer.RollbackOf):
 			why = fmt.Sprintf("it is back since run %d", newer.ID)
 		case isNewer:

@@ -45,12 +45,18 @@ func (s Step) inspect(i *inspector, field string) {
 		i.add(field+".do", "", "it is missing; give the hook that does the step")
 		return
 	}
-	hosts := s.OnHost() || s.Undo != nil && s.Undo.On != OnSite
+	var onHost []string
+	if s.OnHost() {
+		onHost = append(onHost, "do.on")
+	}
+	if s.Undo != nil && s.Undo.On != OnSite {
+		onHost = append(onHost, "undo.on")
+	}
 	switch {
-	case hosts && s.Match == nil:
-		i.add(field+".match", "", `it is missing; give match to choose the host of the hook, or set on to "site"`)
-	case !hosts && s.Match != nil:
-		i.add(field+".match", "", `it chooses a host, and no hook of the step runs on one; leave it out, or set on to "host"`)
+	case len(onHost) > 0 && s.Match == nil:
+		i.add(field+".match", "", fmt.Sprintf(`it is missing; give match to choose the host of the hook, or set %s to "site"`, strings.Join(onHost, " and ")))
+	case len(onHost) == 0 && s.Match != nil:
+		i.add(field+".match", "", `it chooses a host, and no hook of the step runs on one; leave it out, or set do.on to "host"`)
 	}
 	i.ofNoHost(field+".do", s.Do)
 	i.ofNoHost(field+".undo", s.Undo)

@@ -29,7 +29,8 @@
 // "plan" is what prepare told in this run. Where a run rolls back an earlier one, prepare-rollback comes
 // in place of prepare, and rollback in place of upgrade and resume. Both get "rollback-of", the number of the
 // earlier run, and as "plan" and "release" those of that run; of "plan", rollback gets what
-// prepare-rollback has told that it undoes. plan and prepare get "rejected", such as
+// prepare-rollback has told that it undoes. "was" is the release that the host had before that run, in the
+// form of "release", but its name is always "was"; it is absent if the host had none. plan and prepare get "rejected", such as
 // {"kernel": ["6.1.1", "6.1.2"]}: the versions of each name that were rolled back and are
 // not to be offered again; the name "" stands for any. plan gets "fetch" when somebody has
 // asked for it: it then first fetches what there is to install, such as lists of packages.
