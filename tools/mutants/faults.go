@@ -78,7 +78,7 @@ var faults = []fault{
 	{"apt-resume-believes-records", "agent/host/strategy/apt.call.proveContents", `return nil`, "", tests("agent/host/strategy/apt", "TestKilledAnywhere")},
 	{"dnf-resume-believes-records", "agent/host/strategy/dnf.differs", `return false`, "", tests("agent/host/strategy/dnf", "TestResumeBelievesNoRecord")},
 	{"damaged-archive-is-installed", "agent/host/strategy/apt.call.dropDamaged", `return nil, nil`, "", tests("agent/host/strategy/apt", "TestDamagedArchives")},
-	{"torn-list-is-believed", "agent/host/strategy/apt.call.whole", `return true, nil`, "", tests("agent/host/strategy/apt", "TestTornListIsNoPlan")},
+	{"torn-list-is-believed", "agent/host/strategy/apt.call.compare", `return whole, nil`, "", tests("agent/host/strategy/apt", "TestTornListIsNoPlan")},
 	{"rollback-takes-what-others-installed", "agent/host/strategy.ToUndo", `return Undo{Back: Reversed($1)}`, "", append(tests("agent/host/strategy", "TestToUndo"), tests("agent/host/strategy/apt", "TestRollbackLeavesWhatOthersInstalled")...)},
 	{"rolled-back-is-not-proved", "agent/host/worker.Worker.toUndo", `return strategy.Undo{}, nil`, "", tests("agent/host/worker", "TestRolledBackIsProved")},
 	{"nothing-changed-is-rolled-back", "agent/host/strategy.Undo.Unchanged", `return false`, "", tests("agent/host/worker", "TestRolledBackIsProved")},

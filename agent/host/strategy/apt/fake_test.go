@@ -802,7 +802,7 @@ func TestPlanNeedsLists(t *testing.T) {
 }
 
 // TestTornListIsNoPlan cuts the power when the Release of a repository is on disk and its list is not,
-// or is half of it. That is no host which has all: a plan by the lists that are here is refused, and
+// or only half of it. Such a host is not up to date: a plan by the lists that are here is refused, and
 // one that fetches them has all changes.
 func TestTornListIsNoPlan(t *testing.T) {
 	t.Parallel()

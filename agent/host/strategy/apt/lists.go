@@ -16,8 +16,7 @@ import (
 
 // apt compares a list with its Release when it fetches it, and never again. After a power cut the
 // disk may have the Release and nothing of the list: apt-get update then says that all is as before,
-// and a host of which nothing is new seems to have all. So no list is believed that is not what its
-// Release says.
+// and the host seems to be up to date. So each list is compared with its Release before a plan.
 
 // list is a list of packages on this host.
 type list struct {
@@ -25,6 +24,16 @@ type list struct {
 	// key is its name in the Release.
 	key string
 }
+
+// verdict is how a list compares with its Release.
+type verdict int
+
+const (
+	// unproved lists are those of which the Release says nothing.
+	unproved verdict = iota
+	whole
+	torn
+)
 
 // compressed are the endings of lists that apt keeps compressed.
 var compressed = []string{".lz4", ".zst", ".gz", ".xz", ".bz2", ".lzma"}
@@ -57,58 +66,59 @@ func (s *call) listed(ctx context.Context) error {
 		return strategy.Fail(message.Repository, fmt.Errorf("this host has no lists of packages; %s", remedy.AptLists))
 	}
 	for _, l := range all {
-		whole, _, err := s.whole(ctx, l)
+		found, err := s.compare(ctx, l)
 		if err != nil {
 			return err
 		}
-		if !whole {
+		if found == torn {
 			return strategy.Fail(message.Repository, fmt.Errorf("%s is not what its Release says; %s", l.file, remedy.PrepareAgain))
 		}
 	}
 	return nil
 }
 
-// dropTorn removes the lists that are not what their Release says, so that apt fetches them again. So it
-// does with an empty one of which the Release says nothing: that may be whole, or all that a power cut has
-// left of it.
+// dropTorn removes the lists that are torn, so that apt fetches them again. It also removes an empty one
+// that is unproved: it may be whole, or all that a power cut has left of it.
 func (s *call) dropTorn(ctx context.Context) error {
 	all, err := s.onHost(ctx)
 	if err != nil {
 		return err
 	}
 	for _, l := range all {
-		whole, sure, err := s.whole(ctx, l)
+		found, err := s.compare(ctx, l)
 		switch {
 		case err != nil:
-		case !whole:
+		case found == torn:
 			s.progress(-1, message.CleanText(l.file+" is not what its Release says; it is fetched again"))
 			err = os.Remove(s.host.Path(l.file))
-		case !sure && s.isEmpty(l):
+		case found == unproved && s.isEmpty(l):
 			err = os.Remove(s.host.Path(l.file))
 		}
 		if err != nil {
-			return fmt.Errorf("cannot tell whether the lists of packages are whole: %w", err)
+			return fmt.Errorf("cannot check or remove a list of packages: %w", err)
 		}
 	}
 	return nil
 }
 
-// whole reports whether a list is what its Release says. One of which the Release says nothing counts as
-// whole; sure is false then.
-func (s *call) whole(ctx context.Context, l list) (whole, sure bool, err error) {
+// compare compares a list with its Release.
+func (s *call) compare(ctx context.Context, l list) (verdict, error) {
 	about, err := s.host.Read(l.repository() + "InRelease")
 	if err == nil && about == "" {
 		about, err = s.host.Read(l.repository() + "Release")
 	}
 	if err != nil {
-		return false, false, err
+		return unproved, err
 	}
 	want := parseReleaseSum(about, l.key)
 	if want == "" {
-		return true, false, nil
+		return unproved, nil
 	}
 	has, err := s.sumOfList(ctx, s.host.Path(l.file))
-	return has == want, true, err
+	if has != want {
+		return torn, err
+	}
+	return whole, err
 }
 
 func (s *call) isEmpty(l list) bool {
@@ -116,8 +126,8 @@ func (s *call) isEmpty(l list) bool {
 	return err == nil && info.Size() == 0
 }
 
-// repository is how the files of the repository of a list begin. apt makes the name of a file of its
-// address, in which each slash becomes "_", and the end of that is the name of the list in the Release.
+// repository returns how the names of the files of its repository begin. apt names a list after its address,
+// with "_" for each slash, and the address ends with the key.
 func (l list) repository() string {
 	begin := l.file
 	for range 1 + strings.Count(l.key, "/") {
@@ -131,7 +141,7 @@ func (s *call) sumOfList(ctx context.Context, file string) (string, error) {
 	if !slices.Contains(compressed, filepath.Ext(file)) {
 		return sumOfFile(file)
 	}
-	// The larger lists have more bytes than a command may print.
+	// Not read by the worker: a large list has more bytes than a command may print.
 	c := program.Command{Name: "sh", Args: []string{"-c", `/usr/lib/apt/apt-helper cat-file "$1" | sha256sum`, "sh", file}, Quiet: true}
 	ended, err := s.run(ctx, c)
 	sum, _, _ := strings.Cut(ended.Stdout, " ")

@@ -269,9 +269,9 @@ echo "$RET" >/var/colour
 }
 
 // TestRealTornLists loses all or a part of a list whose Release is whole, as a power cut does. apt-get
-// update does not fetch it again: it says that nothing is new. The host is not taken for one that has
-// all, and the next prepare fetches the list. What apt keeps compressed it cannot read when it is not
-// whole, which a person mends.
+// update does not fetch it again: it says that nothing is new. The host does not count as up to date, and
+// the next prepare fetches the list. A compressed list that is not whole apt cannot even read: a person
+// mends that.
 func TestRealTornLists(t *testing.T) {
 	realhost.Need(t, realhost.Quick)
 	t.Parallel()

@@ -29,7 +29,7 @@ func (s *call) prepareRollback(ctx context.Context, job strategy.Job) (message.C
 	s.progress(0, "refreshing the repositories")
 	sources, away := refreshed(ctx, sources)
 	if len(sources) == 0 || ctx.Err() != nil {
-		return message.ChangeSet{}, away
+		return message.ChangeSet{}, cmp.Or(away, ctx.Err())
 	}
 	if err := s.sound(ctx); err != nil {
 		return message.ChangeSet{}, err
@@ -70,7 +70,7 @@ func (s *call) sourcesBack(ctx context.Context, job strategy.Job) ([]*call, erro
 }
 
 // refreshed fetches the metadata of sources, and returns those that answer: one is enough for the way back.
-// away is why another does not.
+// away is the error of one that does not.
 func refreshed(ctx context.Context, sources []*call) (usable []*call, away error) {
 	for _, from := range sources {
 		if err := from.refresh(ctx); err != nil {
