@@ -69,7 +69,7 @@ func (c *statusCommand) showEnvironments(ctx context.Context, to *terminal, api 
 	}
 	at := c.format()
 	advised := adviseEnvironment
-	if state.Hosts == 0 { // What is wrong is the tenant's, and no match of an environment.
+	if state.Hosts == 0 { // The configuration of the tenant is at fault, not the match of an environment.
 		advised = func(e v1.EnvironmentStatus, r *v1.Run) []advice { return advise(state.Situation, r) }
 	}
 	todo := slices.Concat(adviseUnplaced(state.Situation), adviseTenant(at, state))

@@ -185,8 +185,8 @@ func TestStatusOfEnvironments(t *testing.T) {
 	}
 }
 
-// TestEnvironmentsWithoutConfiguration checks that a tenant none of whose hosts can take part, such as one
-// without a configuration, is told so, and not to correct the match of an environment.
+// TestEnvironmentsWithoutConfiguration checks that status names the configuration when no host of the tenant
+// can take part, and does not advise to correct the match of an environment.
 func TestEnvironmentsWithoutConfiguration(t *testing.T) {
 	t.Parallel()
 	s := fakeapi.New(t)

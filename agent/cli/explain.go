@@ -58,7 +58,7 @@ func explain(err error) string {
 	return fmt.Sprintf("%s (%s %s)", text, call.Method, call.Path)
 }
 
-// joinPath is the path of the request with which a host joins: its site is named by another flag.
+// joinPath is the path of a join. The command for it, worker join, has --site in place of --endpoint.
 const joinPath = "/v1/join"
 
 // otherName returns what to do about a site that was called by a name or address which its

@@ -52,7 +52,7 @@ func TestJoinByAnotherName(t *testing.T) {
 	}
 }
 
-// TestJoinNamesItsFlag checks that the advice about an address that is wrong names the flag of worker join,
+// TestJoinNamesItsFlag checks that the advice about a wrong address names the flag of worker join,
 // which has no --endpoint.
 func TestJoinNamesItsFlag(t *testing.T) {
 	t.Parallel()

@@ -297,7 +297,7 @@ func parseKeys(texts []string) (asked request, err error) {
 		word, name, isNamed := strings.Cut(text, "/")
 		at := slices.IndexFunc(kinds, func(k kind) bool { return word == string(k.name) || !isNamed && k.plural != "" && word == k.plural })
 		if at < 0 || isNamed && (name == "" || kinds[at].plural == "") {
-			return asked, notAnObject(strings.Split(strings.Join(texts[:i+1], "/"), "/"), text)
+			return asked, notAnObject(texts[:i+1])
 		}
 		switch k := kinds[at]; {
 		case isNamed || k.plural == "":
@@ -316,15 +316,16 @@ func parseKeys(texts []string) (asked request, err error) {
 	return asked, nil
 }
 
-// notAnObject says what is right instead of a text, the last one of words. Whoever writes the name of an
-// object behind all of its kind, such as environments basel, means this one.
-func notAnObject(words []string, text string) error {
+// notAnObject says what would be right in place of the last of texts. A plural and a name, such as
+// environments basel, were meant as environment/basel.
+func notAnObject(texts []string) error {
+	words := strings.Split(strings.Join(texts, "/"), "/")
 	if len(words) == 2 && words[1] != "" {
 		if at := slices.IndexFunc(kinds, func(k kind) bool { return k.plural == words[0] }); at >= 0 {
 			return misusedf("%s means all of them; to name one: %s/%.100s", words[0], kinds[at].name, words[1])
 		}
 	}
-	return misusedf("%.100q is not an object; use %s", text, objectForms())
+	return misusedf("%.100q is not an object; use %s", texts[len(texts)-1], objectForms())
 }
 
 // objectForms says how objects are named.

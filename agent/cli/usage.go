@@ -24,14 +24,14 @@ var habits = map[string]string{
 	"run":        "osupgrade-agent start starts a run, osupgrade-agent runs lists them",
 	"list":       "osupgrade-agent get lists what is declared, osupgrade-agent hosts the hosts, and osupgrade-agent runs the runs",
 	"show":       "osupgrade-agent get shows what is declared, osupgrade-agent hosts HOST a host, and osupgrade-agent runs ID a run",
-	"create":     "osupgrade-agent apply -f FILE declares what a file has, osupgrade-agent credentials makes tokens and keys",
+	"create":     "osupgrade-agent apply -f FILE declares the objects of a file, osupgrade-agent credentials makes tokens and keys",
 	"step":       "a step is a stage of the rollout: osupgrade-agent edit rollout declares it, osupgrade-agent step-check tries out its scripts",
 	"token":      "osupgrade-agent credentials token makes one, on the machine of the site",
 	"join-token": "osupgrade-agent credentials join-token makes and lists them, on the machine of the site",
 }
 
-// instead says what does the work of a command that there is not; empty if nobody knows. Whoever types
-// the name of something that is declared looks for the commands about it.
+// instead says what to type in place of a command that does not exist; empty if nothing fits. For a kind of
+// object, such as releases, it names the commands that show and declare it.
 func instead(word string) string {
 	for _, k := range kinds {
 		switch word {
@@ -69,8 +69,9 @@ func explainUse(err error) string {
 	return fmt.Sprintf("%s\nSee %s --help.", text, at.FullPath())
 }
 
-// emptyName finds a flag whose name of an object was typed as "": mostly a variable of a script that
-// is not set. As no flag at all, it would choose everything, such as a run of all hosts.
+// emptyName refuses a flag that names an object and has an empty value, usually a variable of a script
+// that is not set. Read as no flag at all, it would choose everything, such as all hosts. Flags that name
+// an object are those with a completion.
 func emptyName(c *kong.Context) error {
 	for _, p := range c.Path {
 		if p.Flag == nil || p.Resolved || p.Flag.Tag.Get("complete") == "" {

@@ -43,8 +43,8 @@ func TestWrongUsePointsAtTheHelp(t *testing.T) {
 	}
 }
 
-// TestEmptyNames checks that the name of an object that is empty, such as a variable of a script that
-// is not set, is refused: as no name at all, it would choose everything.
+// TestEmptyNames checks that an empty name of an object, such as a variable of a script that is not set, is
+// refused: read as no flag at all, it would choose everything.
 func TestEmptyNames(t *testing.T) {
 	t.Parallel()
 	for _, line := range []string{
@@ -62,8 +62,8 @@ func TestEmptyNames(t *testing.T) {
 	}
 }
 
-// TestNameWithoutFlag checks that an argument of a command that takes none is understood as the name of
-// an environment, where there is a flag for it.
+// TestNameWithoutFlag checks that a command which takes no argument, but has --environment, suggests that
+// flag for one.
 func TestNameWithoutFlag(t *testing.T) {
 	t.Parallel()
 	for line, hint := range map[string]bool{"start basel": true, "status basel": true, "pause basel": true, "runs 57 basel": false, "context list basel": false} {

@@ -55,9 +55,9 @@ func (s *state) newestRun(env *environment, now time.Time) *v1.Run {
 	return &shared
 }
 
-// visible returns the run that people see as the newest. A run has no id between
-// its opening and its prepare, a moment later, unless it asks something before. Such a run stays
-// visible when all have answered: its prepare may be late, as after a crash.
+// visible returns the run that people see as the newest. A run has no id until its prepare, which mostly
+// comes a moment after its opening, and is not shown before. A run with start checks is shown from its
+// opening on, also once all have answered: its prepare may be late, as after a crash.
 func (e *environment) visible() *run.State {
 	newest := e.ledger.Newest()
 	if newest == nil || newest.ID != 0 || newest.Over() || newest.HasStartChecks() {

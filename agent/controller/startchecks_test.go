@@ -89,8 +89,8 @@ func TestStartChecks(t *testing.T) {
 	})
 }
 
-// TestStaysVisible checks that a run which was shown while it asked is shown until it prepares: its prepare
-// may have to wait until the log takes it.
+// TestStaysVisible checks that a run with start checks stays visible between the last answer and its
+// prepare, which may have to wait until the log takes it.
 func TestStaysVisible(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -61,9 +61,9 @@ func long() bool { return os.Getenv("OSUPGRADE_LONG") != "" }
 type matrix struct {
 	// environments are those of its fleets. With several, only sites are killed.
 	environments map[string][]string
-	// round lets a fleet go through what the cells are of, and judges it.
+	// round plays one round with a fleet, kills at the labels of the cells, and judges it.
 	round func(*matrix, *crashFleet, []*victim) error
-	// births tells that processes are killed in a fleet's birth, too.
+	// births tells that processes are killed while a fleet is born, too.
 	births bool
 
 	mu   sync.Mutex
@@ -73,7 +73,7 @@ type matrix struct {
 	hits, beside map[string]int
 	missed       []string
 	runs         int
-	// half counts how rollbacks went on that were aborted half-way.
+	// half counts the rollbacks that were aborted half-way, by the way on which they went on.
 	half map[string]int
 }
 
@@ -331,8 +331,8 @@ func (m *matrix) run(f *crashFleet, cells []*victim) error {
 	return nil
 }
 
-// pass lets a fleet go through one run of each environment, which are started by the request, and returns
-// them and what was recorded. If somebody does something meanwhile, it is that.
+// pass starts a run in each environment by a request, and returns the runs once they have ended, and what
+// was recorded. If meanwhile is not nil, it is called when all have started.
 func (m *matrix) pass(f *crashFleet, cells []*victim, request v1.Start, meanwhile func() error) (all []v1.Run, lines []string, err error) {
 	if err := f.start(request); err != nil {
 		return nil, nil, err

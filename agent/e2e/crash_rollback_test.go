@@ -35,8 +35,9 @@ var mustBeHitBack = []string{
 	"worker before task undo", "worker after task undo", "worker before task drain", "worker after task drain", "worker before task undrain", "worker after task undrain",
 }
 
-// TestCrashMatrixRollback upgrades fleets, rolls that back, and rolls the rollback back, kills the site and
-// the workers at each of their labelled actions meanwhile, and judges by a recorder and the disks of the hosts.
+// TestCrashMatrixRollback upgrades fleets, rolls back the upgrade, and rolls back the rollback. Meanwhile it
+// kills the site and the workers at each of their labelled actions. A recorder and the disks of the hosts
+// show whether all went well.
 func TestCrashMatrixRollback(t *testing.T) {
 	t.Parallel()
 	if !long() && os.Getenv("OSUPGRADE_CRASH_MATRIX") == "" {
@@ -59,8 +60,9 @@ func TestCrashMatrixRollback(t *testing.T) {
 	}
 }
 
-// rollBack upgrades a fleet, rolls that back, rolls the rollback back, and rolls that back half-way. Then the
-// rollback goes on or, each second time, the next round goes forwards from there. It kills only in rollbacks.
+// rollBack upgrades a fleet, rolls back the upgrade, rolls back the rollback, and aborts one more rollback
+// half-way. Every second time that one goes on; else the next round goes forwards from there. It kills only
+// in rollbacks.
 func (m *matrix) rollBack(f *crashFleet, cells []*victim) error {
 	first, err := f.versions()
 	if err != nil {

@@ -25,7 +25,8 @@ type Ledger struct {
 	// Ignored counts the records that changed nothing.
 	Ignored uint64
 
-	// environments are those of which the log knows something, by name; sorted are the same.
+	// environments are those of which the log knows something, by name; sorted are
+	// the same in the order of their names.
 	environments map[string]*Environment
 	sorted       []*Environment
 	// byRun are the environments by the sequences that begin their newest run: its opening
@@ -286,7 +287,7 @@ func (l *Ledger) apply(e *Environment, r *message.Decoded) error {
 	switch {
 	case run.ID != before:
 		l.byRun[run.ID] = e
-		l.underWay = append(l.without(e), e) // No id is higher.
+		l.underWay = append(l.without(e), e) // Its id is the highest.
 	case run.Over() && !wasOver:
 		e.ended = run
 		e.complete(run)
@@ -323,7 +324,7 @@ func (l *Ledger) budgeted(r *message.Decoded, e message.Budgeted) {
 	l.regroup()
 }
 
-// without returns the environments with a run under way, except one. It changes the slice of all.
+// without returns the environments with a run under way, except one. It changes underWay in place.
 func (l *Ledger) without(e *Environment) []*Environment {
 	return slices.DeleteFunc(l.underWay, func(other *Environment) bool { return other == e })
 }

@@ -157,7 +157,7 @@ func (l *Ledger) open(r message.Record, o message.Opened) error {
 	e.open(r, l.settled(o), l.locks)
 	l.takeIn(e, hosts)
 	l.byRun[r.Seq] = e
-	l.underWay = append(l.underWay, e) // No id is higher.
+	l.underWay = append(l.underWay, e) // Its id is the highest.
 	l.recount(e, o)
 	return nil
 }

@@ -68,7 +68,7 @@ func (q *queues) leave(members []member, at hostPhase) {
 		queue = queue[1:]
 	}
 	if len(queue) == 0 {
-		queue = q[at][:0] // The next host takes this room.
+		queue = q[at][:0] // The next host reuses its room.
 	}
 	q[at] = queue
 }

@@ -190,5 +190,5 @@ func (s *State) asking() (Waiting, bool) {
 // AsksFirst reports whether the run asks hosts before it prepares any.
 func (s *State) AsksFirst() bool { return s.Phase == Open && s.start.waits > 0 }
 
-// HasStartChecks reports whether the run asks before it prepares, or has done so.
+// HasStartChecks reports whether the run has start checks, asked or answered.
 func (s *State) HasStartChecks() bool { return len(s.start.places) > 0 }

@@ -19,8 +19,8 @@ import (
 type Kept struct {
 	// Runs are the newest ones, newest first. A run that has changed nothing is none of them.
 	Runs []KeptRun `json:"runs,omitempty"`
-	// Lost is the newest run that has touched the host and is not kept any more; 0 for none. A rollback of
-	// it would go back only a part of the way.
+	// Lost is the newest run that has changed the host and is no longer among Runs; 0 for none. A rollback
+	// that includes it would go only part of the way back.
 	Lost uint64 `json:"lost,omitempty"`
 	// Rejected are the versions that runs without a release have rolled back. The next plan
 	// without one holds them back until there are others.
@@ -141,7 +141,7 @@ func (k *Kept) Undo(runs message.Interval) (u Undoing, err error) {
 		return Undoing{}, fmt.Errorf("%s cannot be rolled back: the last run that has changed this host is run %d", runs.Runs(), newest.Run)
 	}
 	if runs.Has(k.Lost) {
-		return Undoing{}, fmt.Errorf("%s cannot be rolled back: this host keeps its last %d runs, and it has lost what run %d changed", runs.Runs(), len(k.Runs), k.Lost)
+		return Undoing{}, fmt.Errorf("%s cannot be rolled back: this host keeps its last %d runs, and no longer knows what run %d changed", runs.Runs(), len(k.Runs), k.Lost)
 	}
 	return u, nil
 }

@@ -118,8 +118,8 @@ func TestUndoAnyRuns(t *testing.T) {
 	})
 }
 
-// TestUndoNeedsAllRuns checks that a host refuses a rollback of runs that it has not kept all: it would go
-// back only a part of the way, and answer that it is done.
+// TestUndoNeedsAllRuns checks that a host refuses a rollback of runs of which it has not kept each: it would
+// go only part of the way back, and answer that it is done.
 func TestUndoNeedsAllRuns(t *testing.T) {
 	t.Parallel()
 	p := newPast()
@@ -132,7 +132,7 @@ func TestUndoNeedsAllRuns(t *testing.T) {
 	if _, err := p.s.Kept.Undo(message.Interval{Since: 2, Of: newest}); err != nil {
 		t.Errorf("all of them are kept, and it says %v", err)
 	}
-	want := "runs 1 to 11 cannot be rolled back: this host keeps its last 10 runs, and it has lost what run 1 changed"
+	want := "runs 1 to 11 cannot be rolled back: this host keeps its last 10 runs, and no longer knows what run 1 changed"
 	if u, err := p.s.Kept.Undo(message.Interval{Since: 1, Of: newest}); err == nil || err.Error() != want {
 		t.Errorf("it is %+v, %v", u, err)
 	}

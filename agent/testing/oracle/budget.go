@@ -52,8 +52,7 @@ func (o *Oracle) editCells(e message.Budgeted) {
 	}
 }
 
-// newBudgets notes that other budgets hold from now on. What hosts were told before that is not judged
-// by them.
+// newBudgets notes that the budgets were edited. They do not judge what hosts were told before.
 func (o *Oracle) newBudgets(budgets string) {
 	o.budgets, o.cells = budgets, map[message.CellKey]*cell{}
 	for _, h := range o.hosts {
@@ -61,8 +60,8 @@ func (o *Oracle) newBudgets(budgets string) {
 	}
 }
 
-// toldBefore notes that the limits of a host are other ones now. If it was told to leave service, it may
-// do so all the same.
+// toldBefore notes that the limits of a host have changed. If it was told before to leave service, it still
+// may.
 func (h *host) toldBefore() {
 	if h.member != nil && h.held() {
 		h.member.outlastsLimit = true

@@ -56,9 +56,9 @@ const (
 )
 
 // lose has the file system of a container that is off lose what was not synced, and mounts it
-// again, which replays its journal. After every other cut the disk has the names that files were
-// given until then, and of new files nothing else: ext4 commits its journal every 5 s, and when
-// any program syncs a file.
+// again, which replays its journal. One cut in two commits the journal before: then the disk has
+// the names that files were given until then, and of new files nothing else. ext4 does that every
+// 5 s, and when any program syncs a file.
 func (c *Container) lose() {
 	c.t.Helper()
 	how := ext4NoLogFlush

@@ -116,8 +116,8 @@ func (m *machine) addPackages(plan message.ChangeSet, job strategy.Job) message.
 }
 
 // getsTheSame judges that a machine upgrades to the version of a package that other machines have got
-// in the same run, if its release says so. Of two machines that are one host the site knows the plan of one
-// alone. The world's lock is held.
+// in the same run, if its release says so. The site knows the plan of a machine
+// or of its clone, so clones are not judged. The world's lock is held.
 func (w *World) getsTheSame(m *machine, job strategy.Job) {
 	if m.cloned || job.Release == nil || job.Release.Packages == nil || !job.Release.Packages.Same {
 		return

@@ -156,8 +156,8 @@ func (s system) begin(of strategy.Job) *job {
 	return j
 }
 
-// judgeBusy holds that nothing begins on a busy machine. A rollback that is taken up goes on all the same:
-// the call that was cut short may have left the machine half-way.
+// judgeBusy judges that nothing begins on a busy machine. A rollback that is taken up may: the call that was
+// cut short may have left the machine half-way.
 func (s system) judgeBusy(of strategy.Job) {
 	since := s.m.busySince
 	if since.IsZero() || time.Since(since) <= inFlight {

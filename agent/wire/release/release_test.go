@@ -77,7 +77,7 @@ func TestValidate(t *testing.T) {
 		`{"packages": {"distribution": "trixie", "select": "security"}}`:                 `packages.distribution: "trixie" upgrades all packages; leave select and only out`,
 		`{"images": [{"platform": "linux/amd46", "url": "https://x/y"}]}`:                `images[0].platform: "linux/amd46" is invalid; use linux/386, linux/amd64, linux/arm, linux/arm64, linux/ppc64le, linux/riscv64 or linux/s390x; did you mean linux/amd64?`,
 		`{"images": [{}]}`:                                                               `images[0].url: it is missing; say where the image is`,
-		`{"images": [{"url": "--transport=dir"}]}`:                                       `images[0].url: "--transport=dir" is not the place of an image; use up to 2048 characters, without spaces, and no - at the beginning`,
+		`{"images": [{"url": "--transport=dir"}]}`:                                       `images[0].url: "--transport=dir" is not the place of an image; use up to 2048 characters, without spaces and without - at the beginning`,
 		`{"images": [{"url": "https://me:secret@x/y"}]}`:                                 `images[0].url: it has a user or a password; whoever reads the configuration would read it, too`,
 		`{"images": [{"url": "a", "sha256": "12"}]}`:                                     `images[0].sha256: "12" is not a SHA-256 sum; use 64 of 0-9 and a-f`,
 		`{"images": [{"url": "a", "compatible": "x"}, {"url": "b", "compatible": "x"}]}`: `images[1].compatible: "x" is that of another image of the same platform; give one image for each kind of host`,

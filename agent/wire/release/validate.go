@@ -258,8 +258,8 @@ func (i *inspector) image(field string, image Image) {
 	case image.URL == "":
 		i.add(field+".url", "", "it is missing; say where the image is")
 	case len(image.URL) > maxURL || !names.Printable(image.URL) || strings.Contains(image.URL, " ") || strings.HasPrefix(image.URL, "-"):
-		// A program that gets it as an argument would take "-" for an option.
-		i.wrong(field+".url", image.URL, fmt.Sprintf("is not the place of an image; use up to %d characters, without spaces, and no - at the beginning", maxURL))
+		// A program that gets it as an argument would take it for an option.
+		i.wrong(field+".url", image.URL, fmt.Sprintf("is not the place of an image; use up to %d characters, without spaces and without - at the beginning", maxURL))
 	case err == nil && address.User != nil:
 		i.add(field+".url", "", "it has a user or a password; whoever reads the configuration would read it, too")
 	}

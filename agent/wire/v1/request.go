@@ -120,8 +120,8 @@ func (s Start) Validate() Problems {
 	return found
 }
 
-// validateChoice refuses a choice that is empty: a program that has found no host means no host, and the
-// run would have all.
+// validateChoice refuses an empty choice: a program that has found no host means none, and the run would
+// have all.
 func (s Start) validateChoice() (found Problems) {
 	for _, choice := range []struct {
 		field   string

@@ -202,8 +202,8 @@ func (s *Strategy) archiveOf(c message.Change) string {
 	return found[0]
 }
 
-// isForeign reports whether an archive is of an architecture that was added to that of the host: dpkg lists
-// these after it.
+// isForeign reports whether an archive is of a foreign architecture. dpkg lists these after that of the
+// host.
 func (s *Strategy) isForeign(archive string) bool {
 	all, err := s.host.Read("/var/lib/dpkg/arch")
 	architectures := strings.Fields(all)
