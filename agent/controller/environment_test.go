@@ -226,7 +226,7 @@ func TestOutcomeOfAnotherRun(t *testing.T) {
 }
 
 // TestMove checks that a host whose labels have changed stays in the run under way and is in the
-// next one of its new environment.
+// next one of its new environment. A rollback of the former run leaves it alone, and says why.
 func TestMove(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -254,6 +254,13 @@ func TestMove(t *testing.T) {
 		}
 		if r := m.only(c, "berlin"); r.Result != "completed" {
 			t.Errorf("the run of berlin is %s", r.Result)
+		}
+		m.Alive("b1", message.Alive{Application: "app", Labels: m.labels("berlin"), Rollbacks: true})
+		m.Alive("b2", message.Alive{Application: "app", Labels: m.labels("lisbon"), Rollbacks: true})
+		synctest.Wait()
+		back, err := c.Preflight(t.Context(), "test", v1.Start{Environment: "berlin", RollbackOf: first.ID, Reason: "a test"})
+		if err != nil || back.Run == nil || !slices.ContainsFunc(back.Run.Hosts, func(h v1.RunHost) bool { return h.Hostname == "b2" && h.Note == "it is no longer in this environment" }) {
+			t.Errorf("the rollback of the run of berlin would be %+v, %v", back.Run, err)
 		}
 		m.obedient = true
 		m.pass(24 * time.Hour)

@@ -2,6 +2,7 @@ package dnf
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -80,4 +81,27 @@ func TestRollbackFrom(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestPrepareRollbackIsStopped checks that a call which ends right after the repositories have answered is no
+// plan without changes, by which the host would count as back.
+func TestPrepareRollbackIsStopped(t *testing.T) {
+	t.Parallel()
+	both(t, "", func(t *testing.T, s *Strategy) {
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		s.run = func(_ context.Context, c program.Command) (program.Ended, error) {
+			if slices.Contains(c.Args, "makecache") {
+				stop()
+			}
+			return program.Ended{}, nil
+		}
+		job := strategy.Job{
+			Run: 2, RollbackOf: 1, Plan: message.ChangeSet{Changes: []message.Change{{Name: "a.noarch", From: "1-1", To: "2-1"}}},
+			Progress: func(int, string) {}, NotAfter: time.Now().Add(time.Hour),
+		}
+		if plan, err := s.PrepareRollback(ctx, job); !errors.Is(err, context.Canceled) {
+			t.Errorf("it is prepared with %+v, %v", plan, err)
+		}
+	})
 }
