@@ -77,16 +77,16 @@ func (m *matrix) rollBack(f *crashFleet, cells []*victim) error {
 	}
 	f.judge.reset(cells...)
 	backwards, forwards := []string{"reopens", "leaves", ofHosts}, []string{ofHosts, "joins", "completes"}
-	ended, err := m.takeBack(f, cells, rollback{of: f.last[""], from: second, was: first, parts: backwards})
+	ended, err := m.playRollback(f, cells, rollback{of: f.last[""], from: second, was: first, parts: backwards})
 	if err != nil || lostReboot(ended) != "" {
 		return err
 	}
-	ended, err = m.takeBack(f, cells, rollback{of: ended.ID, from: first, was: second, parts: forwards})
+	ended, err = m.playRollback(f, cells, rollback{of: ended.ID, from: first, was: second, parts: forwards})
 	if err != nil || lostReboot(ended) != "" {
 		return err
 	}
 	of := ended.ID
-	ended, err = m.takeBack(f, cells, rollback{of: of, from: second, was: first, parts: backwards, half: true})
+	ended, err = m.playRollback(f, cells, rollback{of: of, from: second, was: first, parts: backwards, half: true})
 	if err != nil || ended.Result != "aborted" {
 		return err
 	}
@@ -104,7 +104,7 @@ func (m *matrix) rollBack(f *crashFleet, cells []*victim) error {
 		return nil
 	}
 	m.wentOn("backwards")
-	_, err = m.takeBack(f, cells, rollback{of: of, from: second, was: left, parts: []string{ofHosts}})
+	_, err = m.playRollback(f, cells, rollback{of: of, from: second, was: left, parts: []string{ofHosts}})
 	return err
 }
 
@@ -115,8 +115,8 @@ func (m *matrix) wentOn(way string) {
 	m.half[way]++
 }
 
-// takeBack lets a fleet go through a rollback and judges it.
-func (m *matrix) takeBack(f *crashFleet, cells []*victim, back rollback) (v1.Run, error) {
+// playRollback lets a fleet go through a rollback and judges it.
+func (m *matrix) playRollback(f *crashFleet, cells []*victim, back rollback) (v1.Run, error) {
 	if err := f.gather(); err != nil {
 		return v1.Run{}, err
 	}

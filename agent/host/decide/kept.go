@@ -29,9 +29,10 @@ type Kept struct {
 
 // KeptRun is a run that has begun to change the host.
 type KeptRun struct {
-	// Run and RunAt are those of the journal.
+	// Run, RunAt and Log are those of the journal.
 	Run   uint64    `json:"run"`
 	RunAt time.Time `json:"run-at,omitzero"`
+	Log   string    `json:"log,omitempty"`
 	// Changes are those of the plan.
 	Changes []message.Change `json:"changes,omitempty"`
 	// Release is what the host has after the run, and Was what it had before; nil if nobody knows.
@@ -127,6 +128,9 @@ func (k *Kept) Undo(runs message.Interval) (u Undoing, err error) {
 		if !runs.Has(r.Run) {
 			break
 		}
+		if r.Log != newest.Log { // Another site has other runs of these numbers, and so may one that was restored.
+			return Undoing{}, fmt.Errorf("%s cannot be rolled back: run %d, which changed this host, is on another log", runs.Runs(), r.Run)
+		}
 		if u.Run == 0 {
 			u = Undoing{Run: r.Run, Release: r.Release, back: r.Back}
 		}
@@ -182,7 +186,7 @@ func (s State) touched(seen Seen) State {
 	if s.Kept != nil {
 		before = *s.Kept
 	}
-	run, undoes := KeptRun{Run: j.Run, RunAt: j.RunAt, Changes: seen.Prepared.Plan.Changes, Release: j.Release, Was: before.release()}, Undoing{}
+	run, undoes := KeptRun{Run: j.Run, RunAt: j.RunAt, Log: j.Log, Changes: seen.Prepared.Plan.Changes, Release: j.Release, Was: before.release()}, Undoing{}
 	if j.RollsBack != "" {
 		var err error
 		if undoes, err = s.Kept.Undo(j.rollsBack()); err != nil {

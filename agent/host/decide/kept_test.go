@@ -21,6 +21,7 @@ type past struct {
 	s    State
 	has  map[string]string
 	runs uint64
+	log  string
 	// before is what the host had before each run.
 	before map[uint64]map[string]string
 }
@@ -34,7 +35,7 @@ func (p *past) begins(changes []message.Change, pinned *release.Pin, rollsBack s
 	p.runs++
 	p.before[p.runs] = maps.Clone(p.has)
 	at := now.Add(time.Duration(p.runs) * time.Minute)
-	p.s.Journal = Journal{Run: p.runs, RunAt: at, NotAfter: at.Add(time.Hour), Seq: p.runs, Action: message.Upgrade, Phase: Upgrading, Release: pinned, RollsBack: rollsBack, BootID: "boot-1"}
+	p.s.Journal = Journal{Run: p.runs, RunAt: at, Log: p.log, NotAfter: at.Add(time.Hour), Seq: p.runs, Action: message.Upgrade, Phase: Upgrading, Release: pinned, RollsBack: rollsBack, BootID: "boot-1"}
 	p.s.Fresh = true
 	p.s = p.s.Next(at, Seen{BootID: "boot-1", Lease: Held, Prepared: KeptPlan{Run: p.runs, RunAt: at, Plan: message.ChangeSet{Changes: changes}.Sorted()}}).State
 }
@@ -146,6 +147,25 @@ func TestUndoNeedsAllRuns(t *testing.T) {
 	}
 	if _, err := read.Undo(message.Interval{Since: 1, Of: newest}); err == nil {
 		t.Error("after a restart of the worker it goes back a part of the way")
+	}
+}
+
+// TestUndoOfOneLog checks that the runs of two logs are not undone together: their numbers say nothing of
+// each other, and a run of the other log may be older than what is to be rolled back.
+func TestUndoOfOneLog(t *testing.T) {
+	t.Parallel()
+	p := newPast()
+	for _, p.log = range []string{"of the site before", "", ""} {
+		changes := []message.Change{{Name: fmt.Sprint("package ", p.runs), To: "1"}}
+		p.begins(changes, nil, "")
+		p.ends(changes, len(changes))
+	}
+	if _, err := p.s.Kept.Undo(message.Interval{Since: 2, Of: 3}); err != nil {
+		t.Errorf("both are of one log, and it says %v", err)
+	}
+	want := "runs 1 to 3 cannot be rolled back: run 1, which changed this host, is on another log"
+	if u, err := p.s.Kept.Undo(message.Interval{Since: 1, Of: 3}); err == nil || err.Error() != want {
+		t.Errorf("it is %+v, %v", u, err)
 	}
 }
 
