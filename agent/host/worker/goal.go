@@ -15,9 +15,10 @@ import (
 type goal struct {
 	// pin is nil if the host offers the newest that it finds.
 	pin *release.Pin
-	// fetchAt is when the host fetches next what there is to install; never once done is set. Only the
-	// goroutine that makes offers uses both.
-	fetchAt time.Time
+	// fetchIn is how long after planned the host fetches next what there is to install; never once done is
+	// set. Only the goroutine that makes offers uses them.
+	planned time.Time
+	fetchIn time.Duration
 	done    bool
 }
 
@@ -33,9 +34,14 @@ func (g *goal) digest() string {
 }
 
 // fetches reports whether the host fetches what there is to install at a time: once for each release,
-// and each day if the release installs what there is on that day.
+// and each day if the release installs what there is on that day. What was planned by a clock that was
+// ahead is not waited for.
 func (g *goal) fetches(now time.Time) bool {
-	return g.digest() != "" && !g.done && !now.Before(g.fetchAt)
+	if g.digest() == "" || g.done {
+		return false
+	}
+	passed := now.Sub(g.planned)
+	return passed < 0 || passed >= g.fetchIn
 }
 
 // fetched notes that the host has fetched at a time, or why it could not.
@@ -43,12 +49,13 @@ func (g *goal) fetched(now time.Time, err error) {
 	if g == nil || g.pin == nil {
 		return
 	}
+	g.planned = now
 	if err != nil {
-		g.fetchAt = now.Add(fetchAgain)
+		g.fetchIn = fetchAgain
 		return
 	}
 	installs, err := g.pin.Release()
-	g.fetchAt, g.done = now.Add(day), err == nil && installs.Fixed()
+	g.fetchIn, g.done = day, err == nil && installs.Fixed()
 }
 
 // offerBy has the host make its offers by a release. What an upgrade would change is unknown until the
@@ -58,7 +65,7 @@ func (w *Worker) offerBy(ctx context.Context, a log.Ask) {
 	if a.Within > 0 {
 		after = rand.N(a.Within)
 	}
-	by := &goal{pin: a.Release, fetchAt: w.Now().Add(after)}
+	by := &goal{pin: a.Release, planned: w.Now(), fetchIn: after}
 	if w.goal.Load().digest() == by.digest() {
 		return
 	}

@@ -152,9 +152,13 @@ func TestGoalFetches(t *testing.T) {
 		"failed":   {ofData(`{}`), errors.New("no mirror"), time.Hour},
 		"no plans": {moving, strategy.ErrNoPlan, time.Hour},
 	} {
-		by := &goal{pin: c.pin, fetchAt: moment}
+		by := &goal{pin: c.pin, planned: moment.Add(-time.Minute), fetchIn: time.Minute}
 		if by.fetches(moment.Add(-1)) || !by.fetches(moment) {
 			t.Errorf("%s: it does not keep to its moment", name)
+		}
+		by.fetched(moment.AddDate(2, 0, 0), c.err)
+		if by.fetches(moment) != (c.again > 0) {
+			t.Errorf("%s: once a clock that was ahead is right, it fetches: %t", name, by.fetches(moment))
 		}
 		by.fetched(moment, c.err)
 		if by.fetches(moment.Add(c.again-1)) || by.fetches(moment.Add(c.again)) != (c.again > 0) {
