@@ -79,6 +79,7 @@ var faults = []fault{
 	{"dnf-resume-believes-records", "agent/host/strategy/dnf.differs", `return false`, "", tests("agent/host/strategy/dnf", "TestResumeBelievesNoRecord")},
 	{"damaged-archive-is-installed", "agent/host/strategy/apt.call.dropDamaged", `return nil, nil`, "", tests("agent/host/strategy/apt", "TestDamagedArchives")},
 	{"torn-list-is-believed", "agent/host/strategy/apt.call.compare", `return whole, nil`, "", tests("agent/host/strategy/apt", "TestTornListIsNoPlan")},
+	{"torn-cache-is-believed", "agent/host/strategy/dnf.Strategy.dropCaches", `return nil`, "", tests("agent/host/strategy/dnf", "TestCachesOfAnotherBoot")},
 	{"rollback-takes-what-others-installed", "agent/host/strategy.ToUndo", `return Undo{Back: Reversed($1)}`, "", append(tests("agent/host/strategy", "TestToUndo"), tests("agent/host/strategy/apt", "TestRollbackLeavesWhatOthersInstalled")...)},
 	{"rolled-back-is-not-proved", "agent/host/worker.Worker.toUndo", `return strategy.Undo{}, nil`, "", tests("agent/host/worker", "TestRolledBackIsProved")},
 	{"nothing-changed-is-rolled-back", "agent/host/strategy.Undo.Unchanged", `return false`, "", tests("agent/host/worker", "TestRolledBackIsProved")},

@@ -22,8 +22,11 @@ const repositoryWord = "{repo}"
 
 // pastCache is where what is fetched of the time is kept.
 func (s *call) pastCache() string {
-	return filepath.Join(s.cache+"-osupgrade", s.what.AsOf.UTC().Format(strategy.SnapshotTime))
+	return filepath.Join(s.pastCaches(), s.what.AsOf.UTC().Format(strategy.SnapshotTime))
 }
+
+// pastCaches is where the folder of each time is.
+func (g *generation) pastCaches() string { return g.cache + "-osupgrade" }
 
 // past returns the options that have dnf use the repositories as of the time.
 func (s *call) past(ctx context.Context) ([]string, error) {
@@ -56,7 +59,7 @@ func parseRepositories(printed string) (ids []string) {
 
 // forget removes what was fetched of other times.
 func (s *call) forget() error {
-	names, err := s.host.Names(filepath.Dir(s.pastCache()))
+	names, err := s.host.Names(s.pastCaches())
 	if err != nil {
 		return err
 	}
@@ -64,7 +67,7 @@ func (s *call) forget() error {
 		if name == filepath.Base(s.pastCache()) {
 			continue
 		}
-		if err := os.RemoveAll(s.host.Path(filepath.Join(filepath.Dir(s.pastCache()), name))); err != nil {
+		if err := os.RemoveAll(s.host.Path(filepath.Join(s.pastCaches(), name))); err != nil {
 			return err
 		}
 	}

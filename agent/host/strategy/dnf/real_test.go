@@ -64,6 +64,8 @@ type machine struct {
 	rejected message.Rejected
 	// release is that of the run; nil if it has none.
 	release *release.Release
+	// boot is the id of the boot that actions are told.
+	boot string
 }
 
 // liar sends zeros.
@@ -84,7 +86,7 @@ type pack struct {
 func newMachine(t *testing.T, s system, packs ...pack) *machine {
 	t.Helper()
 	c := realhost.NewContainer(t, realhost.ContainerOptions{Tree: s.tree})
-	m := &machine{t: t, Machine: c, container: c, served: t.TempDir(), options: map[string]any{}}
+	m := &machine{t: t, Machine: c, container: c, served: t.TempDir(), options: map[string]any{}, boot: "b"}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if m.down.Load() {
 			http.Error(w, "down", http.StatusServiceUnavailable)
@@ -184,7 +186,7 @@ func (m *machine) request(action string) string {
 	options := map[string]any{"Mode": "all", "LockLimit": "5s", "Versions": []string{"appliance*"}}
 	maps.Copy(options, m.options)
 	request := map[string]any{
-		"format": 1, "action": action, "tenant": "acme", "host": "h01", "run": 7, "boot-id": "b", "plan": m.plan, "rejected": m.rejected,
+		"format": 1, "action": action, "tenant": "acme", "host": "h01", "run": 7, "boot-id": m.boot, "plan": m.plan, "rejected": m.rejected,
 		"options": map[string]any{"state": "/var/lib/osupgrade-worker", "dnf": options},
 	}
 	if m.release != nil {

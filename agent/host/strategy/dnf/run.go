@@ -35,6 +35,9 @@ func (s *Strategy) call(ctx context.Context, job strategy.Job) (*call, error) {
 	if err == nil {
 		err = call.checkWhat()
 	}
+	if err == nil {
+		err = s.dropCaches(job.BootID)
+	}
 	if err == nil && !what.AsOf.IsZero() {
 		var past []string
 		past, err = call.past(ctx)
