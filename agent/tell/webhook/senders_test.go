@@ -654,7 +654,7 @@ func TestHostileReceivers(t *testing.T) {
 			t.Parallel()
 			client := clientOf(anywhere(t).Transport(func(d *net.Dialer) *http.Transport {
 				trusting := newTransport(d)
-				trusting.TLSClientConfig = server.Client().Transport.(*http.Transport).TLSClientConfig //nolint:forcetypeassert // it is
+				trusting.TLSClientConfig = server.Client().Transport.(*http.Transport).TLSClientConfig.Clone() //nolint:forcetypeassert // it is
 				return trusting
 			}))
 			client.Timeout = 2 * time.Second
