@@ -28,7 +28,7 @@ func (o *Oracle) eventCounts(r message.Decoded, e message.Event) bool {
 	case message.Paused:
 		return p.paused == 0
 	case message.Resumed:
-		return p.paused != 0 || p.perhapsPaused
+		return p.paused != 0 || p.perhapsPaused != 0
 	case message.Aborted:
 		return !p.aborted || e.Now && !p.atOnce
 	case message.Frozen:
@@ -246,7 +246,7 @@ func (o *Oracle) event(r message.Decoded, e message.Event, sent time.Time) {
 	case message.Paused:
 		p.paused, p.pausedSince, p.pausedBy = r.Seq, r.Seq, e.By
 	case message.Resumed:
-		p.paused, p.perhapsPaused = 0, false
+		p.paused, p.perhapsPaused = 0, 0
 		if !message.GoesOn(e.By) && !e.KeepsFailures {
 			p.failures = 0
 		}

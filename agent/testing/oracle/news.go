@@ -72,8 +72,9 @@ type news struct {
 // wait is how a run stood after a record, as far as news of waits go by it.
 type wait struct {
 	run uint64
-	// paused is the record that paused the run, or has perhaps done so.
-	paused uint64
+	// paused is the record that paused the run, or has perhaps done so. perhaps is the first one that may
+	// have; 0 for none.
+	paused, perhaps uint64
 	// approval is the stage that may wait to be approved.
 	approval string
 	// stuck means that no host is under way, and that one which the current stage waits
@@ -156,7 +157,7 @@ func (o *Oracle) standing(p *run) (w wait) {
 	if p.paused != 0 {
 		w.paused = p.pausedSince
 	}
-	if p.perhapsPaused && w.paused == 0 {
+	if w.perhaps = p.perhapsPaused; w.perhaps != 0 && w.paused == 0 {
 		w.paused = o.seen
 	}
 	s := &p.stages[p.current()]
@@ -268,7 +269,8 @@ func (o *Oracle) toldOfWait(w wait) bool {
 		return len(o.news.ids[matter{kind: newsWaiting, run: w.run, about: w.approval}]) > 0
 	}
 	for m := range o.news.ids {
-		if m.kind == newsWaiting && m.run == w.run && m.record == w.paused {
+		perhaps := w.perhaps != 0 && m.record >= w.perhaps && m.record <= w.paused
+		if m.kind == newsWaiting && m.run == w.run && (m.record == w.paused || perhaps) {
 			return true
 		}
 	}

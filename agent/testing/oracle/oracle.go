@@ -189,7 +189,9 @@ func (o *Oracle) Record(record message.Record, sending Sending) {
 	case !o.Counts(r):
 		o.ignored(r, sent)
 	case o.uncertain(r):
-		o.run.perhapsPaused = o.run.policy.OnFailure == rollout.Pause
+		if o.run.policy.OnFailure == rollout.Pause && o.run.perhapsPaused == 0 {
+			o.run.perhapsPaused = r.Seq
+		}
 		o.Pass(r)
 	default:
 		if r.Command != nil && r.Checks != (len(o.run.policy.Checks.AfterHost) > 0) {

@@ -150,7 +150,7 @@ func (o *Oracle) Due() (at time.Time, due bool) {
 	switch {
 	case !p.allPrepared && !w.enoughAt.IsZero():
 		at = w.enoughAt
-	case w.lateSince.IsZero() || p.paused != 0 || p.perhapsPaused || s.Approval && !s.approved || !s.begun && p.leftAfter(p.current()):
+	case w.lateSince.IsZero() || p.paused != 0 || p.perhapsPaused != 0 || s.Approval && !s.approved || !s.begun && p.leftAfter(p.current()):
 		return time.Time{}, false
 	default:
 		if at = w.lateSince; s.approvedAt.After(at) {

@@ -34,8 +34,8 @@ type run struct {
 	// reason: a failure takes the place of the rollout or the agent.
 	pausedBy    string
 	pausedSince uint64
-	// perhapsPaused means that a record may have paused the run; see uncertain.
-	perhapsPaused bool
+	// perhapsPaused is the first record that may have paused the run, see uncertain; 0 for none.
+	perhapsPaused uint64
 	aborted       bool
 	// release is what it installs, by name and digest; empty for none. rollsBack are the runs that it
 	// rolls back, by and why who has started it and why.

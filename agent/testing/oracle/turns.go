@@ -77,7 +77,7 @@ func (o *Oracle) noteReady(seq uint64, at time.Time) {
 // isReady reports whether a member surely begins at a time if there is a place in its cells. What
 // may depend on more than the log does not count as ready.
 func (p *run) isReady(m *member, at time.Time) bool {
-	goesOn := !p.finished && p.id != 0 && p.allPrepared && !p.aborted && p.halted == 0 && p.paused == 0 && !p.perhapsPaused
+	goesOn := !p.finished && p.id != 0 && p.allPrepared && !p.aborted && p.halted == 0 && p.paused == 0 && p.perhapsPaused == 0
 	well := m.phase == prepared && m.prepared && !m.ended && !m.removed && !m.leftOut && !m.silent && !m.absent && !m.locked && m.notNow == nil && m.owes == (debt{}) && m.works == ""
 	if !goesOn || !well || p.same || m.stage != p.current() || len(p.policy.Checks.Fleet) > 0 || p.policy.Splay.Duration() > 0 {
 		return false
