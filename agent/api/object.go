@@ -102,8 +102,8 @@ func (o *object[T]) stored(ctx context.Context, tenant string) (stored[T], error
 	return stored[T]{value: value, revision: revision, exists: err == nil}, err
 }
 
-// missing refuses a request for an object that does not exist. Who deletes one by a wrong name does not
-// want to create it.
+// missing refuses a request for an object that does not exist. Whoever deletes
+// one by a wrong name does not want to create it.
 func (o *object[T]) missing(c *call) error {
 	text := fmt.Sprintf("tenant %q has no %s", c.tenant, o.noun)
 	if o.ofSite {

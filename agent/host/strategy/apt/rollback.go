@@ -190,8 +190,8 @@ func (v offer) fetched() bool {
 }
 
 // archiveOf returns the archive of a version among those that apt has kept; empty if
-// there is none. A host may have a package of two architectures, and the archives of both. Of one
-// that apt was fetching a power cut may have left the name alone.
+// there is none. A host may have a package of two architectures, and the archives of both. An empty
+// file is no archive: a power cut may leave it of one that apt was fetching.
 func (s *Strategy) archiveOf(c message.Change) string {
 	found, err := filepath.Glob(s.archivesLike(c))
 	found = slices.DeleteFunc(found, isEmpty)
